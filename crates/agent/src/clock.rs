@@ -1,0 +1,53 @@
+//! The one place where the machine's clock becomes the core's time.
+//!
+//! The core counts microseconds from the moment the agent starts, on the monotonic clock, so that
+//! neither a leap second nor somebody setting the date moves an age.
+
+use std::time::Duration;
+
+use tidings_gossip::Instant;
+use tokio::time::Instant as Moment;
+
+/// Turns the monotonic clock into the core's time and back. Copies agree with each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    epoch: Moment,
+}
+
+impl Clock {
+    /// A clock whose time 0 is now.
+    pub(crate) fn start() -> Self {
+        Self { epoch: Moment::now() }
+    }
+
+    /// The core's time now.
+    pub(crate) fn now(self) -> Instant {
+        Instant::from_micros(self.epoch.elapsed().as_micros() as i64)
+    }
+
+    /// How long the clock has run.
+    pub(crate) fn uptime(self) -> Duration {
+        self.epoch.elapsed()
+    }
+
+    /// When the core's time will be `instant`: never earlier, so that a timer set to it finds its
+    /// work due. Times before the start are the start.
+    pub(crate) fn moment(self, instant: Instant) -> Moment {
+        self.epoch + Duration::from_micros(u64::try_from(instant.as_micros()).unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_there_and_back_loses_less_than_a_microsecond() {
+        let clock = Clock::start();
+        let instant = Instant::from_micros(1_234_567);
+        let moment = clock.moment(instant);
+        assert_eq!((moment - clock.epoch).as_micros(), 1_234_567);
+        assert_eq!(clock.moment(Instant::from_micros(-5)), clock.epoch);
+        assert!(clock.now() <= clock.now());
+    }
+}

@@ -1,0 +1,193 @@
+//! What can be wrong with a configuration: each error names the place, what is allowed and what to
+//! do. Nothing has been changed on the machine when one of these is returned.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use tidings_gossip::{KeyError, roster::RosterError};
+
+use super::layers::Origin;
+
+/// One thing that is wrong with the configuration.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The configuration file cannot be read.
+    #[error("the configuration file {} cannot be read: {source}", path.display())]
+    Unreadable {
+        /// The file named by `--config`.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The configuration file is not TOML.
+    #[error("{place}: not valid TOML: {reason}")]
+    Syntax {
+        /// File, line and column.
+        place: Place,
+        /// What the parser expected.
+        reason: String,
+    },
+    /// A key that does not exist.
+    #[error("{place}: unknown key `{key}`{}", suggestion(nearest))]
+    UnknownKey {
+        /// File, line and column of the key.
+        place: Place,
+        /// The key as written.
+        key: String,
+        /// The key that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// A value of the wrong TOML type.
+    #[error("{place}: `{key}` takes {expected}, not {found}; allowed is {allowed}")]
+    WrongType {
+        /// File, line and column of the value.
+        place: Place,
+        /// The key.
+        key: &'static str,
+        /// The types it takes.
+        expected: &'static str,
+        /// The type that was found.
+        found: &'static str,
+        /// The values it takes.
+        allowed: &'static str,
+    },
+    /// A value that does not parse, or lies out of its range.
+    #[error("{origin}: {reason}; allowed is {allowed}")]
+    BadValue {
+        /// Where the value was given, with the value.
+        origin: String,
+        /// What is wrong with it.
+        reason: String,
+        /// The values the key takes.
+        allowed: &'static str,
+    },
+    /// Values that are good each by itself, but not together.
+    #[error("{0}")]
+    Conflict(String),
+    /// The key file cannot be read.
+    #[error("the key file {} cannot be read: {source}", path.display())]
+    KeysUnreadable {
+        /// The file named by `keys`.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Others than the owner can read the keys.
+    #[error(
+        "the key file {} is open to others (mode {mode:04o}): make it its owner's alone with \
+         `chmod 600 {}`, and generate new keys if others may have read it",
+        path.display(), path.display()
+    )]
+    KeysExposed {
+        /// The file named by `keys`.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// The key file is not one.
+    #[error("the key file {}: {source}", path.display())]
+    Keys {
+        /// The file named by `keys`.
+        path: PathBuf,
+        /// Which line is wrong, and how.
+        source: KeyError,
+    },
+    /// An address beyond this machine, and no key.
+    #[error(
+        "{what} {address} is not a loopback address, and without a key nothing may leave this \
+         machine: generate a key with `tidings keys generate > FILE`, give the same file to every \
+         node and name it with `--keys FILE`"
+    )]
+    NotLoopback {
+        /// Which address it is, such as "the listening address".
+        what: String,
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The roster file cannot be read.
+    #[error("the roster file {} cannot be read: {source}", path.display())]
+    RosterUnreadable {
+        /// The file named by `roster`.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The roster is not one.
+    #[error("{origin}: {source}")]
+    Roster {
+        /// The file, or the host list itself.
+        origin: String,
+        /// Which line is wrong, and how.
+        source: RosterError,
+    },
+    /// The core refuses the parameters together.
+    #[error("the protocol's parameters do not fit together: {0}")]
+    Core(#[from] tidings_gossip::ConfigError),
+}
+
+/// A place in a configuration file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}:{}", self.path.display(), self.line, self.column)
+    }
+}
+
+/// Everything that is wrong with a configuration, one error a line; never empty.
+#[derive(Debug)]
+pub struct ConfigErrors(pub Vec<ConfigError>);
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, error) in self.0.iter().enumerate() {
+            let separator = if place == 0 { "" } else { "\n" };
+            write!(formatter, "{separator}{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigErrors {}
+
+impl From<ConfigError> for ConfigErrors {
+    fn from(error: ConfigError) -> Self {
+        Self(vec![error])
+    }
+}
+
+impl ConfigError {
+    /// The error of a value `text` of the key `key`, given at `origin`.
+    pub(crate) fn bad_value(
+        setting: &'static super::setting::Setting,
+        origin: &Origin,
+        text: &str,
+        reason: String,
+    ) -> Self {
+        let origin = match origin {
+            Origin::Flag => format!("--{} {text}", setting.flag()),
+            Origin::Environment => format!("{}={text}", setting.variable()),
+            Origin::File(place) => format!("{place}: {} = {text}", setting.key),
+            Origin::Default => format!("the default of {}, {text}", setting.key),
+        };
+        Self::BadValue { origin, reason, allowed: setting.allowed }
+    }
+}
+
+fn suggestion(nearest: &Option<&'static str>) -> String {
+    match nearest {
+        Some(key) => format!(": did you mean `{key}`?"),
+        None => ": `tidings-agent --help` lists the keys, as flags".to_owned(),
+    }
+}

@@ -1,0 +1,231 @@
+//! The agent's configuration: from four layers of text to one set of checked values.
+//!
+//! Precedence: flag, then environment, then file, then default. Everything that is wrong is reported
+//! at once, each with its place, what is allowed, and what to do. A [`Settings`] that exists is in
+//! range; what needs the machine (key file, roster, ports) is checked by [`crate::prepare`].
+
+mod arguments;
+mod error;
+mod file;
+mod layers;
+mod setting;
+mod value;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tidings_gossip::{Capacity, Config, Strategy, Window};
+
+pub(crate) use arguments::{Invocation, parse as parse_arguments};
+pub use error::{ConfigError, ConfigErrors, Place};
+pub use layers::Origin;
+use layers::{Layer, Written};
+use setting::SETTINGS;
+pub use value::LogFormat;
+
+/// The environment variable that names the configuration file.
+const FILE_VARIABLE: &str = "TIDINGS_CONFIG";
+
+/// The port for datagrams where none is named.
+pub const PORT: u16 = 9616;
+
+/// Bytes of IPv6 and UDP header in a packet.
+const HEADER_BYTES: u16 = 48;
+
+/// Every setting, in range. See `docs/reference/config.md` for what each means.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "each field is the setting of its name, described in the table")]
+pub struct Settings {
+    pub name: String,
+    pub cluster: String,
+    pub listen: SocketAddr,
+    pub advertise: Option<SocketAddr>,
+    pub seeds: Vec<String>,
+    pub roster: Option<RosterSource>,
+    pub keys: Option<PathBuf>,
+    pub runtime_dir: PathBuf,
+    pub http: Option<SocketAddr>,
+    pub interval: Duration,
+    pub window: Window,
+    pub strategy: Strategy,
+    pub payload_bytes: u16,
+    pub capacity: Capacity,
+    pub max_nodes: u32,
+    pub mtu: u16,
+    pub forget_after: Duration,
+    pub collect_interval: Duration,
+    pub catch_up: bool,
+    pub id_salt: u32,
+    pub log: String,
+    pub log_format: LogFormat,
+    pub receive_buffer_bytes: usize,
+    pub send_buffer_bytes: usize,
+    /// The merged layer, so that `--check` can show each value as written, with its origin.
+    written: Layer,
+}
+
+
+/// Where the roster comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RosterSource {
+    /// A file of names.
+    File(PathBuf),
+    /// A host list given in place.
+    Hosts(String),
+}
+
+/// What the configuration is read from, so that tests can stand in for the machine.
+pub struct Surroundings<'a> {
+    /// Reads an environment variable.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// The host's name.
+    pub host_name: String,
+    /// The runtime directory when nobody names one.
+    pub runtime_dir: PathBuf,
+}
+
+impl Settings {
+    /// Reads file and environment, merges them with the flags, and checks every value.
+    ///
+    /// # Errors
+    /// Everything that is wrong.
+    pub(crate) fn load(
+        invocation: &Invocation,
+        surroundings: &Surroundings<'_>,
+    ) -> Result<Self, ConfigErrors> {
+        let named = (surroundings.variable)(FILE_VARIABLE).filter(|path| !path.is_empty());
+        let path = invocation.file.clone().or(named.map(PathBuf::from));
+        let file = path.map_or(Ok(Layer::new()), |path| read_file(&path))?;
+        let environment = layers::environment(surroundings.variable);
+        let merged = layers::merge([
+            invocation.flags.clone(),
+            environment,
+            file,
+            layers::defaults(),
+            machine_defaults(surroundings),
+        ]);
+        Self::from_layer(merged)
+    }
+
+    fn from_layer(mut merged: Layer) -> Result<Self, ConfigErrors> {
+        let keys = merged.contains_key("keys");
+        merged.entry("listen").or_insert_with(|| default_listen(keys));
+        let mut reader = value::Reader::new(&merged);
+        let mut settings = Self {
+            name: reader.required("name", value::name),
+            cluster: reader.required("cluster", value::name),
+            listen: reader.required("listen", value::socket_address),
+            advertise: reader.optional("advertise", value::socket_address),
+            seeds: reader.list("seed", value::host_and_port),
+            roster: reader.path_or_text("roster"),
+            keys: reader.path("keys"),
+            runtime_dir: reader.path("runtime_dir").unwrap_or_default(),
+            http: reader.required("http", value::http_address),
+            interval: reader.required("interval", value::interval),
+            window: reader.required("window", value::from_str::<Window>),
+            strategy: reader.required("strategy", value::from_str::<Strategy>),
+            payload_bytes: reader.required("payload_bytes", value::integer::<0, 1024>) as u16,
+            capacity: reader.required("capacity", value::from_str::<Capacity>),
+            max_nodes: reader.required("max_nodes", value::integer::<2, 1_048_576>) as u32,
+            mtu: reader.required("mtu", value::integer::<576, 65_535>) as u16,
+            forget_after: reader.required("forget_after", value::forget_after),
+            collect_interval: reader.required("collect_interval", value::collect_interval),
+            catch_up: reader.required("catch_up", value::switch),
+            id_salt: reader.required("id_salt", value::integer::<0, 0xffff_ffff>) as u32,
+            log: reader.required("log", value::log_filter),
+            log_format: reader.required("log_format", value::log_format),
+            receive_buffer_bytes: reader.required("receive_buffer_bytes", value::buffer) as usize,
+            send_buffer_bytes: reader.required("send_buffer_bytes", value::buffer) as usize,
+            written: Layer::new(),
+        };
+        let mut errors = reader.into_errors();
+        errors.extend(settings.conflicts());
+        if !errors.is_empty() {
+            return Err(ConfigErrors(errors));
+        }
+        settings.written = merged;
+        Ok(settings)
+    }
+
+    /// What contradicts itself although each value is in range.
+    fn conflicts(&self) -> Vec<ConfigError> {
+        let mut conflicts = Vec::new();
+        if self.roster.is_some() && !self.seeds.is_empty() {
+            let text = "both a roster and seeds are given: a node learns of the others by one of \
+                        the two; drop `roster` or `seed`";
+            conflicts.push(ConfigError::Conflict(text.to_owned()));
+        }
+        if let Err(error) = self.core().validate() {
+            conflicts.push(error.into());
+        }
+        conflicts
+    }
+
+    /// The core's share of the settings.
+    pub fn core(&self) -> Config {
+        let mut config = Config::default();
+        config.cluster.clone_from(&self.cluster);
+        config.interval = self.interval;
+        config.window = self.window;
+        config.strategy = self.strategy;
+        config.payload_bytes = self.payload_bytes;
+        config.payload_schema = tidings_gossip::payload::SCHEMA;
+        config.capacity = self.capacity;
+        config.max_nodes = self.max_nodes;
+        config.datagram_bytes = self.mtu - HEADER_BYTES;
+        config.forget_after = self.forget_after;
+        config.catch_up = self.catch_up;
+        config.id_salt = self.id_salt;
+        config
+    }
+
+    /// Every setting as one line: key, value as written, origin. Settings nobody named and that
+    /// have no default are left out.
+    pub fn table(&self) -> String {
+        let rows: Vec<_> = SETTINGS
+            .iter()
+            .filter_map(|setting| {
+                let written = self.written.get(setting.key)?;
+                Some((setting.key, written.texts.join(", "), written.origin.to_string()))
+            })
+            .collect();
+        let width = |cell: fn(&(&str, String, String)) -> usize| rows.iter().map(cell).max();
+        let keys = width(|row| row.0.len()).unwrap_or(0);
+        let values = width(|row| row.1.chars().count()).unwrap_or(0);
+        let line = |(key, value, origin): &(&str, String, String)| {
+            format!("{key:keys$}  {value:values$}  {origin}\n")
+        };
+        rows.iter().map(line).collect()
+    }
+
+    /// The keys whose values differ from `other` and that only a restart applies.
+    pub(crate) fn fixed_changes(&self, other: &Self) -> Vec<&'static str> {
+        let texts = |settings: &Self, key| settings.written.get(key).map(|w: &Written| w.texts.clone());
+        let fixed = SETTINGS.iter().filter(|setting| !setting.reloads).map(|setting| setting.key);
+        fixed.filter(|key| texts(self, key) != texts(other, key)).collect()
+    }
+}
+
+fn read_file(path: &Path) -> Result<Layer, ConfigErrors> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
+    file::parse(path, &text).map_err(ConfigErrors)
+}
+
+fn machine_defaults(surroundings: &Surroundings<'_>) -> Layer {
+    let default =
+        |text: String| Written { texts: vec![text], origin: Origin::Default };
+    Layer::from([
+        ("name", default(surroundings.host_name.clone())),
+        ("runtime_dir", default(surroundings.runtime_dir.display().to_string())),
+    ])
+}
+
+fn default_listen(keys: bool) -> Written {
+    let ip = if keys { "0.0.0.0" } else { "127.0.0.1" };
+    Written { texts: vec![format!("{ip}:{PORT}")], origin: Origin::Default }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,344 @@
+//! The table of settings: one row each, from which flags, environment, file keys and the reference
+//! page all follow.
+//!
+//! Intuition: a setting has one name. `forget_after` in a file is `--forget-after` on the command
+//! line and `TIDINGS_FORGET_AFTER` in the environment, so knowing one place is knowing all three.
+//! Invariant: a default in this table is itself a valid value (tested).
+
+/// One setting.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    /// The key in a file; flag and variable follow from it.
+    pub(crate) key: &'static str,
+    /// What the value looks like, for `--help`.
+    pub(crate) placeholder: &'static str,
+    /// Which TOML types a file may give.
+    pub(crate) form: Form,
+    /// The value when nobody names one; `None` where it depends on the machine or may be absent.
+    pub(crate) default: Option<&'static str>,
+    /// The values that are allowed, to end the sentence "allowed is …".
+    pub(crate) allowed: &'static str,
+    /// What it is, for `--help`.
+    pub(crate) about: &'static str,
+    /// Whether SIGHUP applies a change, or only a restart does.
+    pub(crate) reloads: bool,
+}
+
+/// Which TOML types a key takes in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A string.
+    Text,
+    /// An integer.
+    Count,
+    /// A string or an integer.
+    TextOrCount,
+    /// A boolean.
+    Switch,
+    /// A string or an array of strings.
+    List,
+}
+
+impl Form {
+    pub(crate) fn describe(self) -> &'static str {
+        match self {
+            Form::Text => "a string",
+            Form::Count => "an integer",
+            Form::TextOrCount => "a string or an integer",
+            Form::Switch => "true or false",
+            Form::List => "a string or an array of strings",
+        }
+    }
+}
+
+impl Setting {
+    /// The flag without its dashes: `forget-after`.
+    pub(crate) fn flag(&self) -> String {
+        self.key.replace('_', "-")
+    }
+
+    /// The environment variable: `TIDINGS_FORGET_AFTER`.
+    pub(crate) fn variable(&self) -> String {
+        format!("TIDINGS_{}", self.key.to_ascii_uppercase())
+    }
+}
+
+/// The setting of that key.
+pub(crate) fn find(key: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.key == key)
+}
+
+/// The key that somebody who wrote `key` most likely meant, if any is near.
+pub(crate) fn nearest(key: &str) -> Option<&'static str> {
+    let wanted = key.to_ascii_lowercase().replace('-', "_");
+    let distance = |known: &str| strsim::damerau_levenshtein(&wanted, known);
+    let near = SETTINGS.iter().map(|setting| setting.key).min_by_key(|known| distance(known))?;
+    let close = distance(near) <= 1 + wanted.len() / 4;
+    let part = wanted.len() >= 4 && (near.starts_with(&wanted) || wanted.starts_with(near));
+    if close || part { Some(near) } else { None }
+}
+
+/// Every setting, in the order of `--help`.
+pub(crate) static SETTINGS: [Setting; 24] = [
+    Setting {
+        key: "name",
+        placeholder: "NAME",
+        form: Form::Text,
+        default: None,
+        allowed: "1 to 63 characters of A-Z a-z 0-9 . _ - that begin with a letter or digit",
+        about: "This node's name, unique in the cluster [default: the host's name]",
+        reloads: false,
+    },
+    Setting {
+        key: "cluster",
+        placeholder: "NAME",
+        form: Form::Text,
+        default: Some("tidings"),
+        allowed: "1 to 63 characters of A-Z a-z 0-9 . _ - that begin with a letter or digit",
+        about: "The cluster's name: datagrams of other clusters are dropped",
+        reloads: false,
+    },
+    Setting {
+        key: "listen",
+        placeholder: "IP:PORT",
+        form: Form::Text,
+        default: None,
+        allowed: "an IP address with a port, such as 10.0.0.7:9616 or [::1]:0",
+        about: "Where to receive datagrams; port 0 takes a free one \
+                [default: 0.0.0.0:9616 with a key, 127.0.0.1:9616 without]",
+        reloads: false,
+    },
+    Setting {
+        key: "advertise",
+        placeholder: "IP:PORT",
+        form: Form::Text,
+        default: None,
+        allowed: "an IP address with a port that the other nodes reach, such as 10.0.0.7:9616; \
+                  port 0 means the port of --listen",
+        about: "The address to announce to the others [default: the listening one, or the roster's]",
+        reloads: false,
+    },
+    Setting {
+        key: "seed",
+        placeholder: "HOST:PORT",
+        form: Form::List,
+        default: None,
+        allowed: "a host name or IP address with a port, such as n1:9616",
+        about: "A node to ask at the start; may be repeated (in the environment: separated by commas)",
+        reloads: true,
+    },
+    Setting {
+        key: "roster",
+        placeholder: "FILE|HOSTLIST",
+        form: Form::Text,
+        default: None,
+        allowed: "a file of node names, one a line, or a host list such as n[0001-8192]",
+        about: "The nodes of the cluster, the same list on each; instead of --seed",
+        reloads: true,
+    },
+    Setting {
+        key: "keys",
+        placeholder: "FILE",
+        form: Form::Text,
+        default: None,
+        allowed: "a file as `tidings keys generate` writes it",
+        about: "The cluster's keys; without them only loopback addresses are allowed",
+        reloads: true,
+    },
+    Setting {
+        key: "runtime_dir",
+        placeholder: "DIR",
+        form: Form::Text,
+        default: None,
+        allowed: "a directory that this user may write, or may create",
+        about: "Where the control socket, the lock and the incarnation lie [default: /run/tidings \
+                for root, $XDG_RUNTIME_DIR/tidings, /tmp/tidings-<uid>]",
+        reloads: false,
+    },
+    Setting {
+        key: "http",
+        placeholder: "IP:PORT|off",
+        form: Form::Text,
+        default: Some("127.0.0.1:9617"),
+        allowed: "a loopback address with a port, such as 127.0.0.1:9617, or `off`",
+        about: "Where to serve /metrics, /v1/nodes, /v1/status and /healthz",
+        reloads: false,
+    },
+    Setting {
+        key: "interval",
+        placeholder: "DURATION",
+        form: Form::Text,
+        default: Some("256ms"),
+        allowed: "a duration from 1ms to 1h, such as 256ms",
+        about: "One unit of time: how often the node sends",
+        reloads: false,
+    },
+    Setting {
+        key: "window",
+        placeholder: "ENTRIES|PERCENT",
+        form: Form::TextOrCount,
+        default: Some("20%"),
+        allowed: "a number of entries from 1, such as 204, or a share of the cluster up to 100%, \
+                  such as 20%",
+        about: "How many of its newest entries a node sends each time",
+        reloads: false,
+    },
+    Setting {
+        key: "strategy",
+        placeholder: "STRATEGY",
+        form: Form::Text,
+        default: Some("uniform"),
+        allowed: "uniform",
+        about: "How a node picks whom to send to",
+        reloads: false,
+    },
+    Setting {
+        key: "payload_bytes",
+        placeholder: "BYTES",
+        form: Form::Count,
+        default: Some("64"),
+        allowed: "an integer from 0 to 1024",
+        about: "Bytes of state in an entry, the same in the whole cluster",
+        reloads: false,
+    },
+    Setting {
+        key: "capacity",
+        placeholder: "full|ENTRIES",
+        form: Form::TextOrCount,
+        default: Some("full"),
+        allowed: "`full` or a number of entries from 2",
+        about: "Whether to keep an entry of every node, or only the newest so many",
+        reloads: false,
+    },
+    Setting {
+        key: "max_nodes",
+        placeholder: "NODES",
+        form: Form::Count,
+        default: Some("4096"),
+        allowed: "an integer from 2 to 1048576",
+        about: "The most nodes to know of, which bounds the memory",
+        reloads: false,
+    },
+    Setting {
+        key: "mtu",
+        placeholder: "BYTES",
+        form: Form::Count,
+        default: Some("1500"),
+        allowed: "an integer from 576 to 65535",
+        about: "The smallest MTU on the paths between the nodes",
+        reloads: false,
+    },
+    Setting {
+        key: "forget_after",
+        placeholder: "DURATION",
+        form: Form::Text,
+        default: Some("1h"),
+        allowed: "a duration from 64 intervals to 365days, such as 1h",
+        about: "How long a node that fell silent is remembered",
+        reloads: false,
+    },
+    Setting {
+        key: "collect_interval",
+        placeholder: "DURATION",
+        form: Form::Text,
+        default: Some("1s"),
+        allowed: "a duration from 50ms to 1h, such as 1s",
+        about: "How often to read the machine's state",
+        reloads: false,
+    },
+    Setting {
+        key: "catch_up",
+        placeholder: "BOOL",
+        form: Form::Switch,
+        default: Some("true"),
+        allowed: "true or false",
+        about: "Whether a node that starts asks for the whole picture once",
+        reloads: false,
+    },
+    Setting {
+        key: "id_salt",
+        placeholder: "NUMBER",
+        form: Form::Count,
+        default: Some("0"),
+        allowed: "an integer from 0 to 4294967295, the same in the whole cluster",
+        about: "Changes how names map to short identifiers, should two ever collide",
+        reloads: false,
+    },
+    Setting {
+        key: "log",
+        placeholder: "LEVEL",
+        form: Form::Text,
+        default: Some("info"),
+        allowed: "off, error, warn, info, debug or trace, or TARGET=LEVEL pairs separated by commas",
+        about: "How much to log to the standard error",
+        reloads: true,
+    },
+    Setting {
+        key: "log_format",
+        placeholder: "text|json",
+        form: Form::Text,
+        default: Some("text"),
+        allowed: "text or json",
+        about: "The form of a log line",
+        reloads: false,
+    },
+    Setting {
+        key: "receive_buffer_bytes",
+        placeholder: "BYTES",
+        form: Form::Count,
+        default: Some("4194304"),
+        allowed: "an integer from 65536 to 268435456",
+        about: "Asked of the kernel for the socket; it grants at most net.core.rmem_max",
+        reloads: false,
+    },
+    Setting {
+        key: "send_buffer_bytes",
+        placeholder: "BYTES",
+        form: Form::Count,
+        default: Some("1048576"),
+        allowed: "an integer from 65536 to 268435456",
+        about: "Asked of the kernel for the socket; it grants at most net.core.wmem_max",
+        reloads: false,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_three_names_of_a_setting_follow_from_its_key() {
+        let setting = find("forget_after").expect("in the table");
+        assert_eq!(setting.flag(), "forget-after");
+        assert_eq!(setting.variable(), "TIDINGS_FORGET_AFTER");
+    }
+
+    #[test]
+    fn suggestions_are_near_or_absent() {
+        for (written, meant) in [
+            ("intervall", Some("interval")),
+            ("Interval", Some("interval")),
+            ("payload-bytes", Some("payload_bytes")),
+            ("payload", Some("payload_bytes")),
+            ("seeds", Some("seed")),
+            ("widnow", Some("window")),
+            ("frobnicate", None),
+            ("x", None),
+        ] {
+            assert_eq!(nearest(written), meant, "{written}");
+        }
+    }
+
+    #[test]
+    fn the_reference_page_has_a_row_for_every_setting() {
+        let page = include_str!("../../../../docs/reference/config.md");
+        for setting in &SETTINGS {
+            let default = setting.default.map_or(String::new(), |text| format!("`{text}`"));
+            let row = format!("| `{}` | {default}", setting.key);
+            let line = page.lines().find(|line| line.starts_with(&row));
+            let line = line.unwrap_or_else(|| panic!("no row that begins with {row}"));
+            assert!(line.contains(setting.allowed.trim_end()), "{}: {}", line, setting.allowed);
+            assert_eq!(line.ends_with("| yes |"), setting.reloads, "{line}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Precedence and messages of the whole way from four layers to settings.
+
+use std::ffi::OsString;
+
+use super::*;
+
+/// What a test puts in place of the machine.
+#[derive(Default)]
+struct Given<'a> {
+    flags: &'a [&'a str],
+    variables: &'a [(&'a str, &'a str)],
+    file: Option<&'a str>,
+}
+
+fn load(given: &Given<'_>) -> Result<Settings, String> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("agent.toml");
+    let mut arguments = vec![OsString::from("tidings-agent")];
+    if let Some(text) = given.file {
+        std::fs::write(&path, text).expect("a fresh directory is writable");
+        arguments.extend([OsString::from("--config"), path.clone().into()]);
+    }
+    arguments.extend(given.flags.iter().map(OsString::from));
+    let invocation = parse_arguments(arguments).expect("a valid command line");
+    let variable = |name: &str| {
+        let found = given.variables.iter().find(|(key, _)| *key == name);
+        found.map(|(_, value)| (*value).to_owned())
+    };
+    let surroundings = Surroundings {
+        variable: &variable,
+        host_name: "host7".to_owned(),
+        runtime_dir: "/run/tidings".into(),
+    };
+    Settings::load(&invocation, &surroundings)
+        .map_err(|errors| errors.to_string().replace(&format!("{}/", directory.path().display()), ""))
+}
+
+fn refused(given: &Given<'_>) -> String {
+    load(given).expect_err("this must be refused")
+}
+
+#[test]
+fn with_nothing_given_the_defaults_hold() {
+    let settings = load(&Given::default()).expect("the defaults are valid");
+    assert_eq!(settings.name, "host7");
+    assert_eq!(settings.listen.to_string(), "127.0.0.1:9616");
+    assert_eq!(settings.http.map(|http| http.to_string()).as_deref(), Some("127.0.0.1:9617"));
+    assert_eq!(settings.interval, Duration::from_millis(256));
+    assert_eq!(settings.core().datagram_bytes, 1452);
+    assert_eq!(settings.runtime_dir, Path::new("/run/tidings"));
+}
+
+#[test]
+fn flag_over_environment_over_file_over_default() {
+    let file = Some("interval = \"3s\"\nmtu = 9000\npayload_bytes = 128\n");
+    let variables = &[("TIDINGS_INTERVAL", "2s"), ("TIDINGS_MTU", "8000")][..];
+    let given = Given { flags: &["--interval", "1s"], variables, file };
+    let settings = load(&given).expect("valid");
+    assert_eq!(settings.interval, Duration::from_secs(1), "flag");
+    assert_eq!(settings.mtu, 8000, "environment");
+    assert_eq!(settings.payload_bytes, 128, "file");
+    assert_eq!(settings.max_nodes, 4096, "default");
+    let table = settings.table();
+    let row = |key: &str| {
+        let row = table.lines().find(|line| line.starts_with(key)).expect(key);
+        row.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(row("interval"), "interval 1s flag");
+    assert_eq!(row("mtu"), "mtu 8000 environment");
+    assert!(row("payload_bytes").ends_with("agent.toml:3:17"), "{table}");
+    assert_eq!(row("max_nodes"), "max_nodes 4096 default");
+}
+
+#[test]
+fn a_key_opens_the_default_address() {
+    let settings = load(&Given { flags: &["--keys", "k"], ..Given::default() }).expect("valid");
+    assert_eq!(settings.listen.to_string(), "0.0.0.0:9616");
+}
+
+#[test]
+fn a_file_is_also_named_by_the_environment() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("a.toml");
+    std::fs::write(&path, "name = \"n1\"\nkeys = \"key\"\n").expect("writable");
+    let path_text = path.display().to_string();
+    let given = Given { variables: &[(FILE_VARIABLE, &path_text)], ..Given::default() };
+    let settings = load(&given).expect("valid");
+    assert_eq!(settings.name, "n1");
+    assert_eq!(settings.keys, Some(directory.path().join("key")), "relative to the file");
+}
+
+#[test]
+fn messages_name_place_reason_and_what_is_allowed() {
+    let file = |text| Given { file: Some(text), ..Given::default() };
+    let flags = |flags| Given { flags, ..Given::default() };
+    let cases = [
+        (
+            refused(&file("\ninterval = \"20\"\n")),
+            "agent.toml:2:12: interval = 20: a duration needs a unit: ms, s, min, h; allowed is a \
+             duration from 1ms to 1h, such as 256ms",
+        ),
+        (
+            refused(&flags(&["--interval", "2h"])),
+            "--interval 2h: 2h is out of range; allowed is a duration from 1ms to 1h, such as 256ms",
+        ),
+        (
+            refused(&Given { variables: &[("TIDINGS_MTU", "9k")], ..Given::default() }),
+            "TIDINGS_MTU=9k: not an integer; allowed is an integer from 576 to 65535",
+        ),
+        (
+            refused(&file("payload_bytes = 2000")),
+            "agent.toml:1:17: payload_bytes = 2000: out of range; allowed is an integer from 0 to \
+             1024",
+        ),
+        (
+            refused(&flags(&["--listen", "10.0.0.7"])),
+            "--listen 10.0.0.7: an address without a port; allowed is an IP address with a port, \
+             such as 10.0.0.7:9616 or [::1]:0",
+        ),
+        (
+            refused(&flags(&["--http", "0.0.0.0:80"])),
+            "--http 0.0.0.0:80: 0.0.0.0 is not a loopback address, and the pages have no access \
+             control: serve them to others through a proxy that has; allowed is a loopback address \
+             with a port, such as 127.0.0.1:9617, or `off`",
+        ),
+        (
+            refused(&flags(&["--seed", "n1"])),
+            "--seed n1: a host without a port; allowed is a host name or IP address with a port, \
+             such as n1:9616",
+        ),
+        (
+            refused(&flags(&["--roster", "n[1-2]", "--seed", "n1:9616"])),
+            "both a roster and seeds are given: a node learns of the others by one of the two; \
+             drop `roster` or `seed`",
+        ),
+    ];
+    for (message, expected) in cases {
+        assert_eq!(message, expected);
+    }
+}
+
+#[test]
+fn everything_that_is_wrong_is_reported_at_once() {
+    let message = refused(&Given {
+        flags: &["--window", "0%"],
+        variables: &[("TIDINGS_LOG", "loud")],
+        file: Some("max_nodes = 1\nforget_after = \"3s\"\n"),
+    });
+    for part in ["--window 0%", "TIDINGS_LOG=loud", "agent.toml:1:13: max_nodes = 1", "forget_after"] {
+        assert!(message.contains(part), "{part} is missing in:\n{message}");
+    }
+}
+
+#[test]
+fn what_only_a_restart_applies_is_told_apart() {
+    let settings = |flags| load(&Given { flags, ..Given::default() }).expect("valid");
+    let old = settings(&[][..]);
+    let new = settings(&["--log", "debug", "--interval", "1s", "--seed", "a:1"][..]);
+    assert_eq!(new.fixed_changes(&old), ["interval"]);
+}

@@ -1,0 +1,228 @@
+//! From text to value: one small parser per kind of value, each saying what is wrong with a text.
+//!
+//! The parsers return only the reason; the [`Reader`] adds the place and what is allowed, so that
+//! a message never lacks either.
+
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use tracing_subscriber::filter::Targets;
+
+use super::RosterSource;
+use super::error::ConfigError;
+use super::layers::{Layer, Origin, Written};
+use super::setting;
+
+/// A parser's answer: the value, or what is wrong with the text.
+type Parsed<T> = Result<T, String>;
+
+/// The form of a log line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs: one JSON object a line.
+    Json,
+}
+
+/// Reads values out of the merged layer and gathers what is wrong with them.
+pub(crate) struct Reader<'a> {
+    layer: &'a Layer,
+    errors: Vec<ConfigError>,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(layer: &'a Layer) -> Self {
+        Self { layer, errors: Vec::new() }
+    }
+
+    pub(crate) fn into_errors(self) -> Vec<ConfigError> {
+        self.errors
+    }
+
+    /// A value that is always there. After an error it is a stand-in, so that the rest can still be
+    /// checked; the caller throws it away with the others.
+    pub(crate) fn required<T: StandIn>(&mut self, key: &str, parse: fn(&str) -> Parsed<T>) -> T {
+        self.optional(key, parse).unwrap_or_else(T::stand_in)
+    }
+
+    /// A value that may be absent.
+    pub(crate) fn optional<T>(&mut self, key: &str, parse: fn(&str) -> Parsed<T>) -> Option<T> {
+        self.list(key, parse).pop()
+    }
+
+    /// All values of a list; without those that are wrong.
+    pub(crate) fn list<T>(&mut self, key: &str, parse: fn(&str) -> Parsed<T>) -> Vec<T> {
+        let Some(written) = self.layer.get(key) else { return Vec::new() };
+        let mut values = Vec::new();
+        for text in &written.texts {
+            match parse(text.trim()) {
+                Ok(value) => values.push(value),
+                Err(reason) => self.refuse(key, written, text, reason),
+            }
+        }
+        values
+    }
+
+    /// A path; one from a file is taken relative to that file.
+    pub(crate) fn path(&mut self, key: &str) -> Option<PathBuf> {
+        let written = self.layer.get(key)?;
+        let text = written.texts.first()?;
+        if text.is_empty() {
+            self.refuse(key, written, text, "an empty path".to_owned());
+            return None;
+        }
+        Some(base(&written.origin).join(text))
+    }
+
+    /// A roster: a file if there is one of that name or the text contains a slash, else a host list.
+    pub(crate) fn path_or_text(&mut self, key: &str) -> Option<RosterSource> {
+        let path = self.path(key)?;
+        let text = self.layer.get(key)?.texts.first()?;
+        if text.contains('/') || path.is_file() {
+            return Some(RosterSource::File(path));
+        }
+        Some(RosterSource::Hosts(text.clone()))
+    }
+
+    fn refuse(&mut self, key: &str, written: &Written, text: &str, reason: String) {
+        let setting = setting::find(key).expect("only keys of the table are read");
+        self.errors.push(ConfigError::bad_value(setting, &written.origin, text, reason));
+    }
+}
+
+fn base(origin: &Origin) -> &Path {
+    match origin {
+        Origin::File(place) => place.path.parent().unwrap_or(Path::new("")),
+        _ => Path::new(""),
+    }
+}
+
+/// A value to go on with after an error; it is never used.
+pub(crate) trait StandIn {
+    fn stand_in() -> Self;
+}
+
+macro_rules! stand_ins {
+    ($($kind:ty = $value:expr),* $(,)?) => {
+        $(impl StandIn for $kind { fn stand_in() -> Self { $value } })*
+    };
+}
+
+stand_ins! {
+    String = "stand-in".to_owned(),
+    u64 = 4096,
+    bool = false,
+    Duration = Duration::from_secs(1),
+    SocketAddr = SocketAddr::from(([127, 0, 0, 1], 0)),
+    Option<SocketAddr> = None,
+    LogFormat = LogFormat::Text,
+    tidings_gossip::Window = tidings_gossip::Window::Entries(1),
+    tidings_gossip::Strategy = tidings_gossip::Strategy::Uniform,
+    tidings_gossip::Capacity = tidings_gossip::Capacity::Full,
+}
+
+pub(crate) fn name(text: &str) -> Parsed<String> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    match text.as_bytes() {
+        [] => Err("an empty name".to_owned()),
+        bytes if bytes.len() > 63 => Err(format!("a name of {} characters", bytes.len())),
+        [first, ..] if !first.is_ascii_alphanumeric() => Err("a wrong first character".to_owned()),
+        bytes if !bytes.iter().copied().all(fits) => Err("a wrong character".to_owned()),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+pub(crate) fn socket_address(text: &str) -> Parsed<SocketAddr> {
+    text.parse().map_err(|_| match text.parse::<std::net::IpAddr>() {
+        Ok(_) => "an address without a port".to_owned(),
+        Err(_) => "not an IP address with a port".to_owned(),
+    })
+}
+
+pub(crate) fn host_and_port(text: &str) -> Parsed<String> {
+    let Some((host, port)) = text.rsplit_once(':') else {
+        return Err("a host without a port".to_owned());
+    };
+    if port.parse::<u16>().is_ok_and(|port| port != 0) && !host.is_empty() {
+        Ok(text.to_owned())
+    } else {
+        Err("not a host with a port from 1 to 65535".to_owned())
+    }
+}
+
+pub(crate) fn http_address(text: &str) -> Parsed<Option<SocketAddr>> {
+    if text == "off" {
+        return Ok(None);
+    }
+    let address = socket_address(text)?;
+    if address.ip().is_loopback() {
+        return Ok(Some(address));
+    }
+    Err(format!(
+        "{} is not a loopback address, and the pages have no access control: serve them to others \
+         through a proxy that has",
+        address.ip()
+    ))
+}
+
+pub(crate) fn interval(text: &str) -> Parsed<Duration> {
+    duration(text, Duration::from_millis(1), Duration::from_secs(3600))
+}
+
+pub(crate) fn forget_after(text: &str) -> Parsed<Duration> {
+    duration(text, Duration::ZERO, Duration::from_secs(365 * 86_400))
+}
+
+pub(crate) fn collect_interval(text: &str) -> Parsed<Duration> {
+    duration(text, Duration::from_millis(50), Duration::from_secs(3600))
+}
+
+fn duration(text: &str, least: Duration, most: Duration) -> Parsed<Duration> {
+    let value = humantime::parse_duration(text).map_err(|error| match text.parse::<f64>() {
+        Ok(_) => "a duration needs a unit: ms, s, min, h".to_owned(),
+        Err(_) => format!("not a duration ({error})"),
+    })?;
+    if (least..=most).contains(&value) {
+        return Ok(value);
+    }
+    Err(format!("{} is out of range", humantime::format_duration(value)))
+}
+
+pub(crate) fn integer<const LEAST: u64, const MOST: u64>(text: &str) -> Parsed<u64> {
+    match text.parse::<i128>() {
+        Ok(value) if (i128::from(LEAST)..=i128::from(MOST)).contains(&value) => Ok(value as u64),
+        Ok(_) => Err("out of range".to_owned()),
+        Err(_) => Err("not an integer".to_owned()),
+    }
+}
+
+pub(crate) fn buffer(text: &str) -> Parsed<u64> {
+    integer::<65_536, 268_435_456>(text)
+}
+
+pub(crate) fn switch(text: &str) -> Parsed<bool> {
+    text.parse().map_err(|_| "neither true nor false".to_owned())
+}
+
+pub(crate) fn log_format(text: &str) -> Parsed<LogFormat> {
+    match text {
+        "text" => Ok(LogFormat::Text),
+        "json" => Ok(LogFormat::Json),
+        _ => Err("no such format".to_owned()),
+    }
+}
+
+pub(crate) fn log_filter(text: &str) -> Parsed<String> {
+    match text.parse::<Targets>() {
+        Ok(_) if !text.is_empty() => Ok(text.to_owned()),
+        _ => Err("no such level".to_owned()),
+    }
+}
+
+pub(crate) fn from_str<T: FromStr<Err: Display>>(text: &str) -> Parsed<T> {
+    text.parse().map_err(|error: T::Err| error.to_string())
+}

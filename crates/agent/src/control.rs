@@ -1,0 +1,275 @@
+//! The control socket: line by line, a request in and a reply out, everything bounded.
+//!
+//! Bounds: the length of a line, the number of connections, the time one may sit idle or take to
+//! read its reply. A connection that breaks a rule is told so and closed; the others do not notice.
+//! The protocol is the crate `tidings-control`.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidings_control::{ErrorKind, ErrorReport, REQUEST_BYTES_MAX, Reply, Request, socket_path};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tracing::{debug, warn};
+
+use crate::question::{Asker, Question};
+
+/// Connections served at a time.
+const CONNECTIONS_MOST: usize = 32;
+
+/// How long a connection may be silent, or take to accept its reply.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// How long to wait after the system refused to accept, for instance for want of descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+/// Owner and group may connect.
+const SOCKET_MODE: u32 = 0o660;
+
+/// The socket, removed when dropped. Only whoever holds the runtime directory's lock may make one.
+#[derive(Debug)]
+pub(crate) struct ControlSocket {
+    path: PathBuf,
+    listener: UnixListener,
+}
+
+/// The control socket cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "cannot listen on the control socket {} ({source}): choose another directory, with a shorter \
+     path if this one is long, with --runtime-dir", path.display()
+)]
+pub struct ControlError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl ControlSocket {
+    /// Makes the socket in `runtime_dir`.
+    pub(crate) fn bind(runtime_dir: &Path) -> Result<Self, ControlError> {
+        let path = socket_path(runtime_dir);
+        let open = || {
+            let listener = UnixListener::bind(&path)?;
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(SOCKET_MODE))?;
+            Ok(listener)
+        };
+        match open() {
+            Ok(listener) => Ok(Self { path, listener }),
+            Err(source) => Err(ControlError { path, source }),
+        }
+    }
+
+    /// Serves connections until `closing` becomes true; then those that have a request under way
+    /// are finished, and the socket is removed.
+    pub(crate) async fn serve(self, asker: Asker, mut closing: watch::Receiver<bool>) {
+        let places = Arc::new(Semaphore::new(CONNECTIONS_MOST));
+        let mut connections = JoinSet::new();
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                Some(_) = connections.join_next() => continue,
+                _ = closing.wait_for(|closing| *closing) => break,
+            };
+            match (accepted, Arc::clone(&places).try_acquire_owned()) {
+                (Ok((stream, _)), Ok(place)) => {
+                    let connection = converse(stream, asker.clone(), closing.clone());
+                    connections.spawn(async move {
+                        connection.await;
+                        drop(place);
+                    });
+                }
+                (Ok((stream, _)), Err(_)) => refuse(&stream),
+                (Err(error), _) => {
+                    warn!(%error, "cannot accept a control connection");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+        while connections.join_next().await.is_some() {}
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_file(&self.path) {
+            debug!(path = %self.path.display(), %error, "cannot remove the control socket");
+        }
+    }
+}
+
+/// Says that there are too many, if that can be said at once.
+fn refuse(stream: &UnixStream) {
+    let message = format!("{CONNECTIONS_MOST} connections are open already; try again");
+    let _ = stream.try_write(error_line(ErrorKind::Busy, message).as_bytes());
+}
+
+async fn converse(stream: UnixStream, asker: Asker, closing: watch::Receiver<bool>) {
+    if let Err(error) = requests(stream, &asker, closing).await {
+        debug!(%error, "a control connection broke");
+    }
+}
+
+async fn requests(
+    stream: UnixStream,
+    asker: &Asker,
+    mut closing: watch::Receiver<bool>,
+) -> io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let mut bounded = (&mut stream).take(REQUEST_BYTES_MAX as u64);
+        tokio::select! {
+            biased;
+            _ = closing.wait_for(|closing| *closing) => return Ok(()),
+            read = timeout(IDLE, bounded.read_until(b'\n', &mut line)) => {
+                let Ok(read) = read else { return Ok(()) };
+                read?;
+            }
+        }
+        let complete = line.ends_with(b"\n");
+        if !complete && line.len() < REQUEST_BYTES_MAX {
+            return Ok(()); // the other side has gone
+        }
+        let reply = if complete { reply(&line, asker).await } else { too_large() };
+        timeout(IDLE, stream.write_all(reply.as_bytes())).await??;
+        if !complete {
+            return Ok(());
+        }
+    }
+}
+
+/// The reply to one complete line, with its own line end.
+async fn reply(line: &[u8], asker: &Asker) -> String {
+    let request: Request = match serde_json::from_slice(line) {
+        Ok(request) => request,
+        Err(error) => return error_line(ErrorKind::BadRequest, format!("not a request: {error}")),
+    };
+    let answer = asker.ask(|back| Question::Control(request, back)).await;
+    answer.unwrap_or_else(|| error_line(ErrorKind::Busy, "the agent is leaving or stalled"))
+}
+
+fn too_large() -> String {
+    let message = format!("a request of more than {REQUEST_BYTES_MAX} bytes");
+    error_line(ErrorKind::TooLarge, message)
+}
+
+fn error_line(kind: ErrorKind, message: impl Into<String>) -> String {
+    reply_line(&Reply::<()>::Error(ErrorReport::new(kind, message)))
+}
+
+/// A reply as a line.
+pub(crate) fn reply_line<T: Clone + serde::Serialize>(reply: &Reply<T>) -> String {
+    let mut line = serde_json::to_string(reply)
+        .expect("reports hold only numbers, strings and maps with string keys");
+    line.push('\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::question;
+    use tokio::sync::mpsc;
+    use tokio::task::JoinHandle;
+
+    struct Served {
+        directory: tempfile::TempDir,
+        questions: mpsc::Receiver<Question>,
+        closing: watch::Sender<bool>,
+        server: JoinHandle<()>,
+    }
+
+    fn serve() -> Served {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let (asker, questions) = question::channel();
+        let (closing, closed) = watch::channel(false);
+        let socket = ControlSocket::bind(directory.path()).expect("fresh");
+        let server = tokio::spawn(socket.serve(asker, closed));
+        Served { directory, questions, closing, server }
+    }
+
+    impl Served {
+        async fn connect(&self) -> BufReader<UnixStream> {
+            let path = socket_path(self.directory.path());
+            BufReader::new(UnixStream::connect(path).await.expect("it listens"))
+        }
+    }
+
+    async fn exchange(stream: &mut BufReader<UnixStream>, line: &str) -> String {
+        stream.write_all(line.as_bytes()).await.expect("it reads");
+        let mut reply = String::new();
+        stream.read_line(&mut reply).await.expect("it replies");
+        reply
+    }
+
+    #[tokio::test]
+    async fn bad_requests_are_answered_and_the_connection_stays() {
+        let mut served = serve();
+        let mut stream = served.connect().await;
+        for bad in ["rubbish\n", "{\"op\":\"reboot\"}\n", "{\"op\":\"node\"}\n", "\n", "\0\u{fe}\n"] {
+            let reply = exchange(&mut stream, bad).await;
+            assert!(reply.starts_with(r#"{"ok":false,"error":{"kind":"bad-request""#), "{reply}");
+        }
+        let answering = async {
+            let Some(Question::Control(Request::Ages, back)) = served.questions.recv().await else {
+                panic!("not the request that was sent");
+            };
+            back.send("the answer\n".to_owned()).expect("the connection waits");
+        };
+        let (reply, ()) = tokio::join!(exchange(&mut stream, "{\"op\":\"ages\"}\n"), answering);
+        assert_eq!(reply, "the answer\n");
+    }
+
+    #[tokio::test]
+    async fn a_line_without_end_is_cut_off() {
+        let served = serve();
+        let mut stream = served.connect().await;
+        let reply = exchange(&mut stream, &"x".repeat(REQUEST_BYTES_MAX)).await;
+        assert!(reply.contains(r#""kind":"too-large""#), "{reply}");
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).await.expect("closed cleanly");
+        assert!(rest.is_empty());
+    }
+
+    #[tokio::test]
+    async fn connections_are_bounded_and_come_free_again() {
+        let served = serve();
+        let mut open = Vec::new();
+        for _ in 0..CONNECTIONS_MOST {
+            let mut stream = served.connect().await;
+            exchange(&mut stream, "\n").await;
+            open.push(stream);
+        }
+        let mut refused = String::new();
+        served.connect().await.read_line(&mut refused).await.expect("told why");
+        assert!(refused.contains(r#""kind":"busy""#), "{refused}");
+        open.clear();
+        loop {
+            let reply = exchange(&mut served.connect().await, "\n").await;
+            if reply.contains("bad-request") {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn closing_ends_idle_connections_and_removes_the_socket() {
+        let served = serve();
+        let path = socket_path(served.directory.path());
+        let mode = std::fs::metadata(&path).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, SOCKET_MODE);
+        let mut idle = served.connect().await;
+        exchange(&mut idle, "\n").await;
+        served.closing.send(true).expect("the server listens");
+        served.server.await.expect("no panic");
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,144 @@
+//! The runtime directory: one agent's home, held by a lock for as long as the process lives.
+//!
+//! The lock (`flock` on `agent.lock`) is what makes "is another agent running here?" answerable: the
+//! kernel drops it with the process, however that ends, so a left-over socket can be removed without
+//! asking. Invariant: whoever holds a [`Home`] is the only agent in that directory.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+const LOCK_FILE: &str = "agent.lock";
+
+/// Owner and group may pass; only the owner may write.
+const DIRECTORY_MODE: u32 = 0o750;
+
+/// The runtime directory, locked.
+#[derive(Debug)]
+pub(crate) struct Home {
+    path: PathBuf,
+    _lock: File,
+}
+
+/// Why the runtime directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HomeError {
+    /// It cannot be created or written.
+    #[error(
+        "the runtime directory {} cannot be written ({source}): choose another with --runtime-dir, \
+         or give this user the right to write there", path.display()
+    )]
+    Unwritable {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another agent is at home there.
+    #[error(
+        "another agent{} runs with the runtime directory {}: stop it, or give this one a directory \
+         of its own with --runtime-dir", process(pid), path.display()
+    )]
+    Taken {
+        /// The directory.
+        path: PathBuf,
+        /// The other agent's process number, if it wrote it down.
+        pid: Option<u32>,
+    },
+}
+
+fn process(pid: &Option<u32>) -> String {
+    pid.map_or(String::new(), |pid| format!(" (process {pid})"))
+}
+
+impl Home {
+    /// Creates the directory where it lacks, locks it, and removes the socket of an agent that
+    /// ended without doing so.
+    pub(crate) fn enter(path: &Path) -> Result<Self, HomeError> {
+        let unwritable = |source| HomeError::Unwritable { path: path.to_owned(), source };
+        DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path).map_err(unwritable)?;
+        let lock = lock(path)?;
+        remove_socket(&tidings_control::socket_path(path)).map_err(unwritable)?;
+        Ok(Self { path: path.to_owned(), _lock: lock })
+    }
+
+    /// The directory.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn lock(path: &Path) -> Result<File, HomeError> {
+    let unwritable = |source| HomeError::Unwritable { path: path.to_owned(), source };
+    let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).to_owned();
+    let mut file = open.open(path.join(LOCK_FILE)).map_err(unwritable)?;
+    if let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        if error != rustix::io::Errno::WOULDBLOCK {
+            return Err(unwritable(error.into()));
+        }
+        let mut pid = String::new();
+        let _ = file.read_to_string(&mut pid); // only for the message
+        return Err(HomeError::Taken { path: path.to_owned(), pid: pid.trim().parse().ok() });
+    }
+    let write = |file: &mut File| {
+        file.set_len(0)?;
+        file.rewind()?;
+        writeln!(file, "{}", std::process::id())
+    };
+    write(&mut file).map_err(unwritable)?;
+    Ok(file)
+}
+
+/// Removes what an earlier agent left; the caller holds the lock. Anything but a socket stays, and
+/// fails the binding later.
+fn remove_socket(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.file_type().is_socket() => fs::remove_file(path),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_agent_is_refused_until_the_first_has_gone() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("a/b");
+        let first = Home::enter(&path).expect("free");
+        let message = Home::enter(&path).expect_err("taken").to_string();
+        let expected = format!(
+            "another agent (process {}) runs with the runtime directory {}: stop it, or give this \
+             one a directory of its own with --runtime-dir",
+            std::process::id(),
+            path.display()
+        );
+        assert_eq!(message, expected);
+        drop(first);
+        Home::enter(&path).expect("free again");
+    }
+
+    #[test]
+    fn a_left_over_socket_is_removed_and_nothing_else() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let socket = tidings_control::socket_path(directory.path());
+        drop(std::os::unix::net::UnixListener::bind(&socket).expect("fresh"));
+        drop(Home::enter(directory.path()).expect("free"));
+        assert!(!socket.exists());
+        fs::write(&socket, "precious").expect("writable");
+        drop(Home::enter(directory.path()).expect("free"));
+        assert!(socket.exists());
+    }
+
+    #[test]
+    fn an_unwritable_place_is_named_with_the_remedy() {
+        let path = Path::new("/dev/null/tidings");
+        let message = Home::enter(path).expect_err("not a directory").to_string();
+        assert!(message.starts_with("the runtime directory /dev/null/tidings cannot be written ("));
+        assert!(message.ends_with("or give this user the right to write there"), "{message}");
+    }
+}

@@ -1,0 +1,102 @@
+//! The agent's condition as OpenMetrics text.
+//!
+//! The number of series does not depend on the size of the cluster: no label names a node, but for
+//! this node's own in `tidings_agent_info`. Times are in seconds, sizes in bytes, as the format asks.
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+use tidings_control::Status;
+
+/// What the text is, for the HTTP header.
+pub(crate) const CONTENT_TYPE: &str =
+    "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// One counter: name, what it counts, value.
+pub(crate) type Count = (&'static str, &'static str, u64);
+
+/// The text for `status` and `counts`.
+pub(crate) fn exposition(status: &Status, counts: &[Count]) -> String {
+    let mut registry = Registry::with_prefix("tidings");
+    describe(&mut registry, status);
+    gauges(&mut registry, status);
+    for (name, about, value) in counts {
+        registry.register(*name, about.trim_end_matches('.'), ConstCounter::new(*value));
+    }
+    let mut text = String::new();
+    encode(&mut text, &registry).expect("writing into a string does not fail");
+    text
+}
+
+fn describe(registry: &mut Registry, status: &Status) {
+    let mode = if status.mode == tidings_control::Mode::Roster { "roster" } else { "seeds" };
+    let labels = [
+        ("cluster", status.cluster.clone()),
+        ("name", status.name.clone()),
+        ("address", status.address.clone()),
+        ("version", status.version.clone()),
+        ("strategy", status.strategy.clone()),
+        ("window", status.window.clone()),
+        ("mode", mode.to_owned()),
+    ];
+    registry.register("agent", "What this agent is", Info::new(labels.to_vec()));
+}
+
+fn gauges(registry: &mut Registry, status: &Status) {
+    let mut whole = |name, about, value: u64| {
+        registry.register(name, about, ConstGauge::new(value as i64));
+    };
+    whole("members", "Nodes of the cluster, this one included", status.members as u64);
+    whole("known", "Members of which there has been news", status.known as u64);
+    whole("window_entries", "Entries sent in one round", status.window_entries.into());
+    whole("keys", "Cluster keys accepted", status.keys as u64);
+    let mut bytes = |name, about, value: u64| {
+        registry.register_with_unit(name, about, Unit::Bytes, ConstGauge::new(value as i64));
+    };
+    bytes("entry", "One entry in a datagram", status.entry_bytes.into());
+    bytes("process_resident_memory", "Resident memory of the agent", status.rss_bytes);
+    let mut seconds = |name, about, value: f64| {
+        registry.register_with_unit(name, about, Unit::Seconds, ConstGauge::new(value));
+    };
+    seconds("interval", "One unit of time", status.interval_ms / 1e3);
+    seconds("age_avg", "Average age of the known entries of others", status.age_avg_ms / 1e3);
+    seconds("age_max", "Age of the oldest known entry of another", status.age_max_ms / 1e3);
+    seconds("uptime", "Time since the agent started", status.uptime_s);
+    let cpu = ConstCounter::new(status.cpu_seconds);
+    let about = "Processor time the agent has used";
+    registry.register_with_unit("process_cpu", about, Unit::Seconds, cpu);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_has_types_units_and_an_end() {
+        let status = Status {
+            name: "n1".to_owned(),
+            window: "20%".to_owned(),
+            members: 3,
+            age_avg_ms: 1500.0,
+            cpu_seconds: 0.25,
+            ..Status::default()
+        };
+        let text = exposition(&status, &[("datagrams_sent", "Datagrams made.", 7)]);
+        for line in [
+            "# TYPE tidings_datagrams_sent counter",
+            "# HELP tidings_datagrams_sent Datagrams made.",
+            "tidings_datagrams_sent_total 7",
+            "# TYPE tidings_age_avg_seconds gauge",
+            "# UNIT tidings_age_avg_seconds seconds",
+            "tidings_age_avg_seconds 1.5",
+            "tidings_members 3",
+            "tidings_process_cpu_seconds_total 0.25",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is missing in:\n{text}");
+        }
+        assert!(text.contains("tidings_agent_info{cluster=\"\",name=\"n1\""), "{text}");
+        assert!(text.ends_with("# EOF\n"), "{text}");
+    }
+}

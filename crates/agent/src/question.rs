@@ -1,0 +1,56 @@
+//! What the sides of the agent that talk to people ask the side that owns the node.
+//!
+//! The node has one owner, the driver's loop. Control connections and HTTP requests run beside it
+//! and ask through one bounded queue; each question carries the way back for its answer. A loop that
+//! does not answer in time is itself an answer: the agent is not well.
+
+use std::time::Duration;
+
+use tidings_control::{Nodes, Request, Status};
+use tokio::sync::{mpsc, oneshot};
+
+/// How many questions may wait; askers beyond that wait to ask.
+const WAITING_MOST: usize = 64;
+
+/// How long an asker waits for the loop.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A question and where its answer goes.
+#[derive(Debug)]
+pub(crate) enum Question {
+    /// A request of the control protocol; the answer is the reply's line.
+    Control(Request, oneshot::Sender<String>),
+    /// What every node is like.
+    Nodes(oneshot::Sender<Nodes>),
+    /// What this agent is like.
+    Status(oneshot::Sender<Status>),
+    /// The same as OpenMetrics text.
+    Metrics(oneshot::Sender<String>),
+    /// Whether the agent is well, or what ails it.
+    Health(oneshot::Sender<Result<(), String>>),
+}
+
+/// The asking end; clones ask the same loop.
+#[derive(Clone, Debug)]
+pub(crate) struct Asker(mpsc::Sender<Question>);
+
+/// A pair of ends.
+pub(crate) fn channel() -> (Asker, mpsc::Receiver<Question>) {
+    let (sender, receiver) = mpsc::channel(WAITING_MOST);
+    (Asker(sender), receiver)
+}
+
+impl Asker {
+    /// Asks and waits; `None` if the loop has ended or does not answer in time.
+    pub(crate) async fn ask<T>(
+        &self,
+        question: impl FnOnce(oneshot::Sender<T>) -> Question,
+    ) -> Option<T> {
+        let (sender, answer) = oneshot::channel();
+        let both = async {
+            self.0.send(question(sender)).await.ok()?;
+            answer.await.ok()
+        };
+        tokio::time::timeout(PATIENCE, both).await.ok().flatten()
+    }
+}

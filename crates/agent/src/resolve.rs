@@ -1,0 +1,216 @@
+//! From host names to addresses: the roster's at the start, the seeds' for as long as it takes.
+//!
+//! A roster is the cluster: a name on it that cannot be resolved stops the start. A seed is only a
+//! way in: one that cannot be resolved is asked for again, ever less often.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tidings_gossip::roster::RosterLine;
+use tidings_gossip::{Address, Member};
+use tokio::net::lookup_host;
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, JoinSet};
+use tracing::{debug, error, warn};
+
+use crate::prepare::is_loopback;
+
+/// Name-service questions under way at a time.
+const AT_A_TIME: usize = 32;
+
+/// How many names an error quotes.
+const QUOTED: usize = 5;
+
+/// The first and the longest wait before a seed is asked for again.
+const RETRY_FIRST: Duration = Duration::from_secs(1);
+const RETRY_MOST: Duration = Duration::from_secs(60);
+
+/// What an address must be like to be of use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    /// The listening socket takes IPv6.
+    pub(crate) ipv6: bool,
+    /// There is no key.
+    pub(crate) loopback_only: bool,
+}
+
+/// Why names have no usable addresses.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// Names of the roster that the name service does not know, or not for this socket.
+    #[error(
+        "{count} of the roster's names cannot be resolved: {quoted}; check their spelling and the \
+         name service, or give their addresses on the roster as NAME=IP:PORT"
+    )]
+    Unresolved {
+        /// How many.
+        count: usize,
+        /// The first few, each with its reason.
+        quoted: String,
+    },
+    /// A name of the roster lies beyond this machine, and there is no key.
+    #[error("{}", crate::config::ConfigError::NotLoopback {
+        what: format!("the address of {name} on the roster,"), address: *address
+    })]
+    NotLoopback {
+        /// The name.
+        name: String,
+        /// Its address.
+        address: SocketAddr,
+    },
+}
+
+/// One address of `HOST:PORT` that the socket can send to.
+async fn host(text: &str, reach: Reach) -> io::Result<SocketAddr> {
+    let found = lookup_host(text).await?;
+    let fits = |address: &SocketAddr| reach.ipv6 || address.is_ipv4();
+    found.into_iter().find(fits).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::AddrNotAvailable, "it has only IPv6 addresses, and the \
+            agent listens on IPv4")
+    })
+}
+
+/// The members of a roster; lines without an address are looked up and taken at `port`.
+pub(crate) async fn roster(
+    lines: &[RosterLine],
+    port: u16,
+    reach: Reach,
+) -> Result<Vec<Member>, ResolveError> {
+    let mut found: Vec<Option<io::Result<SocketAddr>>> = lines.iter().map(|_| None).collect();
+    let mut questions = JoinSet::new();
+    for (place, line) in lines.iter().enumerate() {
+        let text = line.address.clone().unwrap_or_else(|| format!("{}:{port}", line.name));
+        if let Ok(address) = text.parse() {
+            found[place] = Some(Ok(address));
+            continue;
+        }
+        if questions.len() == AT_A_TIME {
+            take(&mut questions, &mut found).await;
+        }
+        questions.spawn(async move { (place, host(&text, reach).await) });
+    }
+    while !questions.is_empty() {
+        take(&mut questions, &mut found).await;
+    }
+    members(lines, found, reach)
+}
+
+type Answer = (usize, io::Result<SocketAddr>);
+
+async fn take(questions: &mut JoinSet<Answer>, found: &mut [Option<io::Result<SocketAddr>>]) {
+    if let Some(Ok((place, answer))) = questions.join_next().await {
+        found[place] = Some(answer);
+    }
+}
+
+fn members(
+    lines: &[RosterLine],
+    found: Vec<Option<io::Result<SocketAddr>>>,
+    reach: Reach,
+) -> Result<Vec<Member>, ResolveError> {
+    let mut members = Vec::with_capacity(lines.len());
+    let mut unresolved = Vec::new();
+    for (line, found) in lines.iter().zip(found) {
+        match found {
+            Some(Ok(address)) if reach.loopback_only && !is_loopback(address.ip()) => {
+                return Err(ResolveError::NotLoopback { name: line.name.clone(), address });
+            }
+            Some(Ok(address)) => {
+                members.push(Member { name: line.name.clone(), address: address.into() });
+            }
+            Some(Err(error)) => unresolved.push(format!("{} ({error})", line.name)),
+            None => unresolved.push(format!("{} (no answer)", line.name)),
+        }
+    }
+    if unresolved.is_empty() {
+        return Ok(members);
+    }
+    let quoted = unresolved[..unresolved.len().min(QUOTED)].join(", ");
+    let more = if unresolved.len() > QUOTED { ", …" } else { "" };
+    Err(ResolveError::Unresolved { count: unresolved.len(), quoted: quoted + more })
+}
+
+/// Looks `seeds` up in the background until each has an address, and hands every batch found to
+/// `found`. Ends when all are resolved or nobody listens any more.
+pub(crate) fn seeds(
+    seeds: Vec<String>,
+    reach: Reach,
+    found: mpsc::Sender<Vec<Address>>,
+) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        let mut missing = seeds;
+        let mut wait = RETRY_FIRST;
+        loop {
+            let (addresses, still_missing) = look_up(&missing, reach).await;
+            if !addresses.is_empty() && found.send(addresses).await.is_err() {
+                return;
+            }
+            if still_missing.is_empty() {
+                return;
+            }
+            missing = still_missing;
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(RETRY_MOST);
+        }
+    })
+}
+
+async fn look_up(seeds: &[String], reach: Reach) -> (Vec<Address>, Vec<String>) {
+    let mut addresses = Vec::new();
+    let mut missing = Vec::new();
+    for seed in seeds {
+        match host(seed, reach).await {
+            Ok(address) if reach.loopback_only && !is_loopback(address.ip()) => {
+                error!(seed, %address, "this seed is left out: without a key only loopback is allowed");
+            }
+            Ok(address) => {
+                debug!(seed, %address, "seed resolved");
+                addresses.push(address.into());
+            }
+            Err(error) => {
+                warn!(seed, %error, "the seed cannot be resolved; trying again later");
+                missing.push(seed.clone());
+            }
+        }
+    }
+    (addresses, missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidings_gossip::roster;
+
+    const REACH: Reach = Reach { ipv6: false, loopback_only: true };
+
+    async fn resolved(text: &str) -> Result<Vec<Member>, String> {
+        let lines = roster::parse(text).expect("a valid roster");
+        super::roster(&lines, 9616, REACH).await.map_err(|error| error.to_string())
+    }
+
+    #[tokio::test]
+    async fn literal_addresses_need_no_name_service_and_keep_their_order() {
+        let members = resolved("b=127.0.0.1:7\na=127.0.0.1:8\n").await.expect("literal");
+        let names: Vec<_> = members.iter().map(|member| member.name.as_str()).collect();
+        assert_eq!(names, ["b", "a"]);
+        let first = SocketAddr::try_from(members[0].address).expect("made from one");
+        assert_eq!(first.to_string(), "127.0.0.1:7");
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_resolved_is_counted_and_quoted() {
+        let message = resolved("n[1-7].invalid").await.expect_err("reserved to fail");
+        assert!(message.starts_with("7 of the roster's names cannot be resolved: n1.invalid ("));
+        assert!(message.contains(", …; check their spelling"), "{message}");
+    }
+
+    #[tokio::test]
+    async fn a_seed_by_address_is_found_at_once() {
+        let (sender, mut receiver) = mpsc::channel(1);
+        seeds(vec!["127.0.0.1:9".to_owned()], REACH, sender);
+        let address: SocketAddr = "127.0.0.1:9".parse().expect("literal");
+        assert_eq!(receiver.recv().await, Some(vec![Address::from(address)]));
+        assert_eq!(receiver.recv().await, None, "the task has ended");
+    }
+}

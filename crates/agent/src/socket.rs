@@ -1,0 +1,336 @@
+//! The one UDP socket: many datagrams a system call where the kernel can, nothing that is fatal.
+//!
+//! Sending goes through GSO (one call for up to 64 datagrams to one node), receiving through GRO and
+//! recvmmsg; the quinn-udp crate finds out what the kernel has. Buffers are made once. A full send
+//! buffer holds back one transmit until the socket is writable again; every other failure is counted
+//! and forgotten, as a lost datagram would be.
+
+use std::array;
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, SocketAddr};
+
+use quinn_udp::{RecvMeta, UdpSocketState};
+use tidings_gossip::Transmit;
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+
+use crate::prepare::is_loopback;
+
+/// Datagram buffers handed to one receiving call.
+const BATCH: usize = 8;
+
+/// Bytes of a receive buffer: the most that one GRO batch can have.
+const BUFFER_BYTES: usize = 65_536;
+
+/// The most payload of one sending call: 64 KiB less the headers of IPv6 and UDP.
+const SEND_BYTES: usize = 65_536 - 48;
+
+/// Datagrams taken in a row before timers and requests get their turn.
+const RECEIVE_MOST: usize = 512;
+
+/// Why there is no socket.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// Somebody else has the port.
+    #[error("{address} is in use by another program: stop it, or choose another with {flag}")]
+    InUse {
+        /// The address.
+        address: SocketAddr,
+        /// The flag that names it.
+        flag: &'static str,
+    },
+    /// The address is another machine's.
+    #[error("{address} is not an address of this machine: choose one that is with {flag}")]
+    NotOurs {
+        /// The address.
+        address: SocketAddr,
+        /// The flag that names it.
+        flag: &'static str,
+    },
+    /// Anything else.
+    #[error("cannot listen on {address} ({source}): choose another address with {flag}")]
+    Other {
+        /// The address.
+        address: SocketAddr,
+        /// The flag that names it.
+        flag: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl BindError {
+    /// The error `source` of binding to `address`, which `flag` names.
+    pub(crate) fn new(address: SocketAddr, flag: &'static str, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::AddrInUse => Self::InUse { address, flag },
+            io::ErrorKind::AddrNotAvailable => Self::NotOurs { address, flag },
+            _ => Self::Other { address, flag, source },
+        }
+    }
+}
+
+/// What the socket did, and what went wrong with it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SocketCounters {
+    pub(crate) send_calls: u64,
+    pub(crate) send_blocked: u64,
+    pub(crate) send_too_large: u64,
+    pub(crate) send_refused: u64,
+    pub(crate) send_failed: u64,
+    pub(crate) receive_calls: u64,
+    pub(crate) receive_failed: u64,
+}
+
+/// The socket with its buffers.
+#[derive(Debug)]
+pub(crate) struct DatagramSocket {
+    socket: UdpSocket,
+    state: UdpSocketState,
+    ipv6: bool,
+    loopback_only: bool,
+    receive_buffer: Box<[u8]>,
+    send_buffer: Box<[u8]>,
+    blocked: Option<Transmit>,
+    counters: SocketCounters,
+    last_error: Option<io::Error>,
+}
+
+/// Sizes asked of the kernel; it may grant less.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KernelBuffers {
+    pub(crate) receive_bytes: usize,
+    pub(crate) send_bytes: usize,
+}
+
+impl DatagramSocket {
+    /// Binds to `address`. With `loopback_only` nothing is sent to any other address.
+    pub(crate) fn bind(
+        address: SocketAddr,
+        loopback_only: bool,
+        datagram_bytes: u16,
+        kernel: KernelBuffers,
+    ) -> Result<Self, BindError> {
+        let open = || -> io::Result<Self> {
+            let socket = std::net::UdpSocket::bind(address)?;
+            socket.set_nonblocking(true)?;
+            let socket = UdpSocket::from_std(socket)?;
+            let state = UdpSocketState::new((&socket).into())?;
+            // The kernel caps what it grants; less than asked costs datagrams in bursts, no more.
+            let _ = state.set_recv_buffer_size((&socket).into(), kernel.receive_bytes);
+            let _ = state.set_send_buffer_size((&socket).into(), kernel.send_bytes);
+            let segments = state.max_gso_segments();
+            let send_bytes = (segments * usize::from(datagram_bytes)).min(SEND_BYTES);
+            Ok(Self {
+                socket,
+                state,
+                ipv6: address.is_ipv6(),
+                loopback_only,
+                receive_buffer: vec![0; BATCH * BUFFER_BYTES].into_boxed_slice(),
+                send_buffer: vec![0; send_bytes].into_boxed_slice(),
+                blocked: None,
+                counters: SocketCounters::default(),
+                last_error: None,
+            })
+        };
+        open().map_err(|source| BindError::new(address, "--listen", source))
+    }
+
+    /// Where the socket listens, with the port that port 0 became.
+    pub(crate) fn local_address(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// How many datagrams one sending call may carry.
+    pub(crate) fn segments(&self) -> usize {
+        self.state.max_gso_segments()
+    }
+
+    /// What happened so far.
+    pub(crate) fn counters(&self) -> SocketCounters {
+        self.counters
+    }
+
+    /// The most recent failure since the last call, for the log.
+    pub(crate) fn take_error(&mut self) -> Option<io::Error> {
+        self.last_error.take()
+    }
+
+    /// Waits until there is something to receive or, if a transmit is held back, room to send it.
+    pub(crate) async fn ready(&self) -> io::Result<()> {
+        let mut interest = Interest::READABLE;
+        if self.blocked.is_some() {
+            interest |= Interest::WRITABLE;
+        }
+        self.socket.ready(interest).await.map(drop)
+    }
+
+    /// Receives what is there, up to a bound, and hands over each datagram with its sender.
+    pub(crate) fn receive(&mut self, mut each: impl FnMut(SocketAddr, &mut [u8])) {
+        let mut taken = 0;
+        while taken < RECEIVE_MOST {
+            let mut metas = [RecvMeta::default(); BATCH];
+            match self.receive_batch(&mut metas) {
+                Ok(0) => return,
+                Ok(filled) => {
+                    let buffers = self.receive_buffer.chunks_exact_mut(BUFFER_BYTES);
+                    for (meta, buffer) in metas[..filled].iter().zip(buffers) {
+                        let from = canonical(meta.addr);
+                        for datagram in buffer[..meta.len].chunks_mut(meta.stride.max(1)) {
+                            each(from, datagram);
+                            taken += 1;
+                        }
+                    }
+                }
+                Err(error) => {
+                    self.counters.receive_failed += 1;
+                    self.last_error = Some(error);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// One receiving call; 0 when there is nothing.
+    fn receive_batch(&mut self, metas: &mut [RecvMeta; BATCH]) -> io::Result<usize> {
+        let mut buffers = self.receive_buffer.chunks_exact_mut(BUFFER_BYTES);
+        let mut slices: [IoSliceMut<'_>; BATCH] =
+            array::from_fn(|_| IoSliceMut::new(buffers.next().unwrap_or_default()));
+        self.counters.receive_calls += 1;
+        let received = self.socket.try_io(Interest::READABLE, || {
+            self.state.recv((&self.socket).into(), &mut slices, metas)
+        });
+        match received {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            other => other,
+        }
+    }
+
+    /// Sends what `fill` writes into the buffer, until it has nothing more or the kernel's send
+    /// buffer is full; the transmit that found it full is kept for the next call.
+    pub(crate) fn send(&mut self, mut fill: impl FnMut(&mut [u8]) -> Option<Transmit>) {
+        loop {
+            let next = self.blocked.take().or_else(|| fill(&mut self.send_buffer));
+            let Some(transmit) = next else { return };
+            match self.send_one(&transmit) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.counters.send_blocked += 1;
+                    self.blocked = Some(transmit);
+                    return;
+                }
+                Err(error) => self.count_failure(error),
+            }
+        }
+    }
+
+    fn send_one(&mut self, transmit: &Transmit) -> io::Result<()> {
+        let to = SocketAddr::try_from(transmit.to).map_err(io::Error::other)?;
+        if self.loopback_only && !is_loopback(to.ip()) {
+            self.counters.send_refused += 1;
+            return Ok(());
+        }
+        let several = transmit.bytes > transmit.segment_bytes;
+        let outgoing = quinn_udp::Transmit {
+            destination: if self.ipv6 { mapped(to) } else { to },
+            ecn: None,
+            contents: &self.send_buffer[..transmit.bytes],
+            segment_size: several.then_some(transmit.segment_bytes),
+            src_ip: None,
+        };
+        self.counters.send_calls += 1;
+        self.socket.try_io(Interest::WRITABLE, || {
+            self.state.try_send((&self.socket).into(), &outgoing)
+        })
+    }
+
+    fn count_failure(&mut self, error: io::Error) {
+        if error.raw_os_error() == Some(rustix::io::Errno::MSGSIZE.raw_os_error()) {
+            self.counters.send_too_large += 1;
+        } else {
+            self.counters.send_failed += 1;
+        }
+        self.last_error = Some(error);
+    }
+}
+
+/// An IPv4 address that came in through an IPv6 socket, as IPv4.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+/// An IPv4 address as an IPv6 socket takes it.
+fn mapped(address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) => SocketAddr::new(ip.to_ipv6_mapped().into(), address.port()),
+        IpAddr::V6(_) => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KERNEL: KernelBuffers = KernelBuffers { receive_bytes: 65_536, send_bytes: 65_536 };
+
+    fn loopback() -> DatagramSocket {
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        DatagramSocket::bind(address, true, 100, KERNEL).expect("a free port")
+    }
+
+    fn transmit(to: SocketAddr, bytes: usize, segment_bytes: usize) -> Transmit {
+        Transmit { to: to.into(), bytes, segment_bytes }
+    }
+
+    #[tokio::test]
+    async fn one_call_carries_many_datagrams_where_the_kernel_can() {
+        let (mut sender, mut receiver) = (loopback(), loopback());
+        let to = receiver.local_address().expect("bound");
+        let segments = sender.segments().min(3);
+        let mut rounds = 1;
+        sender.send(|buffer| {
+            rounds -= 1;
+            (0..segments).for_each(|at| buffer[at * 100..][..100].fill(at as u8));
+            (rounds == 0).then(|| transmit(to, segments * 100 - 40, 100))
+        });
+        let mut lengths = Vec::new();
+        while lengths.len() < segments {
+            receiver.ready().await.expect("a working socket");
+            receiver.receive(|_, datagram| lengths.push((datagram[0], datagram.len())));
+        }
+        let mut expected: Vec<_> = (0..segments).map(|at| (at as u8, 100)).collect();
+        expected.last_mut().expect("at least one").1 = 60;
+        assert_eq!(lengths, expected);
+        assert_eq!(sender.counters().send_calls, 1);
+    }
+
+    #[tokio::test]
+    async fn failures_are_counted_and_nothing_more() {
+        let mut socket = loopback();
+        let mut queue = vec![
+            transmit(SocketAddr::from(([10, 0, 0, 1], 9)), 10, 10),
+            transmit(SocketAddr::from(([127, 0, 0, 1], 0)), 10, 10),
+        ];
+        socket.send(|_| queue.pop());
+        assert_eq!(socket.counters().send_refused, 1, "not loopback");
+        assert_eq!(socket.counters().send_failed, 1, "port 0");
+        assert!(socket.take_error().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_taken_port_is_named_with_its_flag() {
+        let taken = loopback().local_address().expect("bound");
+        let holder = std::net::UdpSocket::bind(taken).expect("free again");
+        let error = DatagramSocket::bind(taken, true, 100, KERNEL).expect_err("taken");
+        let expected =
+            format!("{taken} is in use by another program: stop it, or choose another with --listen");
+        assert_eq!(error.to_string(), expected);
+        drop(holder);
+    }
+
+    #[test]
+    fn addresses_survive_the_way_through_an_ipv6_socket() {
+        let address = SocketAddr::from(([10, 0, 0, 1], 9616));
+        assert_eq!(canonical(mapped(address)), address);
+    }
+}

@@ -1,0 +1,219 @@
+//! What users publish on this node: a bounded table of texts, each with an end of life.
+//!
+//! Invariant: the table as a whole fits in the cluster's payload. A value that would break this is
+//! refused when it is published, so that the readings never lose their place to it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tidings_gossip::Instant;
+use tidings_gossip::payload::{
+    FIXED_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES, NodeState, PayloadError,
+};
+
+/// The most metrics at a time.
+const MOST: usize = 64;
+
+/// The longest life of a value, in seconds: a year.
+const TTL_S_MOST: u64 = 365 * 86_400;
+
+/// The user metrics of this node.
+#[derive(Debug)]
+pub(crate) struct UserMetrics {
+    payload_bytes: usize,
+    metrics: BTreeMap<String, Metric>,
+}
+
+#[derive(Clone, Debug)]
+struct Metric {
+    value: String,
+    ends: Instant,
+}
+
+/// Why a metric was refused; the table is as it was.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub(crate) enum Refused {
+    #[error(
+        "the key {0:?} must be 1 to {MAX_KEY_BYTES} characters of a-z 0-9 _ . - and begin with a \
+         letter or digit"
+    )]
+    Key(String),
+    #[error("the value of {key} has {bytes} bytes; at most {MAX_VALUE_BYTES} are allowed")]
+    Long { key: String, bytes: usize },
+    #[error("the value of {0} contains a control character, such as a line's end")]
+    Control(String),
+    #[error("a life of {0} s is too long; at most {TTL_S_MOST} (a year) is allowed")]
+    Ttl(u64),
+    #[error("this node publishes {MOST} metrics already; withdraw one with a life of 0 s")]
+    Full,
+    #[error(
+        "a payload of {0} bytes has no room for user metrics: the readings take {FIXED_BYTES}; \
+         raise payload_bytes on every node"
+    )]
+    NoRoom(usize),
+    #[error(transparent)]
+    Payload(#[from] PayloadError),
+}
+
+impl UserMetrics {
+    /// An empty table for payloads of that size.
+    pub(crate) fn new(payload_bytes: u16) -> Self {
+        Self { payload_bytes: usize::from(payload_bytes), metrics: BTreeMap::new() }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.metrics.len()
+    }
+
+    /// Sets `key` to `value` from `now` on for `ttl_s` seconds; 0 withdraws it.
+    pub(crate) fn publish(
+        &mut self,
+        key: &str,
+        value: &str,
+        ttl_s: u64,
+        now: Instant,
+    ) -> Result<(), Refused> {
+        check(key, value, ttl_s)?;
+        self.expire(now);
+        if ttl_s == 0 {
+            self.metrics.remove(key);
+            return Ok(());
+        }
+        let metric = Metric { value: value.to_owned(), ends: now + Duration::from_secs(ttl_s) };
+        let before = self.metrics.insert(key.to_owned(), metric);
+        let fits = self.fits();
+        if fits.is_err() {
+            match before {
+                Some(metric) => self.metrics.insert(key.to_owned(), metric),
+                None => self.metrics.remove(key),
+            };
+        }
+        fits
+    }
+
+    /// What is alive at `now`, as the payload carries it.
+    pub(crate) fn alive(&mut self, now: Instant) -> BTreeMap<String, String> {
+        self.expire(now);
+        self.texts()
+    }
+
+    /// When the next value ends, if there is one.
+    pub(crate) fn next_end(&self) -> Option<Instant> {
+        self.metrics.values().map(|metric| metric.ends).min()
+    }
+
+    fn expire(&mut self, now: Instant) {
+        self.metrics.retain(|_, metric| metric.ends > now);
+    }
+
+    fn texts(&self) -> BTreeMap<String, String> {
+        self.metrics.iter().map(|(key, metric)| (key.clone(), metric.value.clone())).collect()
+    }
+
+    /// Whether the whole table fits, by the payload's own encoder.
+    fn fits(&self) -> Result<(), Refused> {
+        if self.metrics.len() > MOST {
+            return Err(Refused::Full);
+        }
+        if self.payload_bytes <= FIXED_BYTES {
+            return Err(Refused::NoRoom(self.payload_bytes));
+        }
+        let state = NodeState { user: self.texts(), ..NodeState::default() };
+        Ok(state.encode(&mut vec![0; self.payload_bytes])?)
+    }
+}
+
+fn check(key: &str, value: &str, ttl_s: u64) -> Result<(), Refused> {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let good = key.len() <= MAX_KEY_BYTES
+        && key.bytes().next().is_some_and(fits)
+        && key.bytes().all(|byte| fits(byte) || b"_.-".contains(&byte));
+    if !good {
+        return Err(Refused::Key(key.chars().take(2 * MAX_KEY_BYTES).collect()));
+    }
+    if value.len() > MAX_VALUE_BYTES {
+        return Err(Refused::Long { key: key.to_owned(), bytes: value.len() });
+    }
+    if value.chars().any(char::is_control) {
+        return Err(Refused::Control(key.to_owned()));
+    }
+    if ttl_s > TTL_S_MOST {
+        return Err(Refused::Ttl(ttl_s));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Instant {
+        Instant::from_micros(seconds * 1_000_000)
+    }
+
+    fn keys(metrics: &mut UserMetrics, now: Instant) -> Vec<String> {
+        metrics.alive(now).into_keys().collect()
+    }
+
+    #[test]
+    fn a_value_lives_until_its_time_is_over() {
+        let mut metrics = UserMetrics::new(128);
+        metrics.publish("gpu", "3", 60, at(0)).expect("fits");
+        metrics.publish("job", "a b", 10, at(0)).expect("fits");
+        assert_eq!(metrics.next_end(), Some(at(10)));
+        assert_eq!(keys(&mut metrics, at(9)), ["gpu", "job"]);
+        assert_eq!(keys(&mut metrics, at(10)), ["gpu"]);
+        metrics.publish("gpu", "4", 60, at(50)).expect("fits");
+        assert_eq!(metrics.alive(at(60))["gpu"], "4", "publishing again prolongs");
+        assert_eq!(keys(&mut metrics, at(110)), [""; 0]);
+        assert_eq!(metrics.next_end(), None);
+    }
+
+    #[test]
+    fn a_life_of_zero_withdraws() {
+        let mut metrics = UserMetrics::new(128);
+        metrics.publish("gpu", "3", 60, at(0)).expect("fits");
+        metrics.publish("gpu", "", 0, at(1)).expect("withdrawing always works");
+        metrics.publish("never-there", "", 0, at(1)).expect("even of what is not there");
+        assert_eq!(metrics.len(), 0);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_and_changes_nothing() {
+        let mut metrics = UserMetrics::new(64);
+        metrics.publish("gpu", "3", 60, at(0)).expect("fits");
+        let refused = metrics.publish("gpu", &"x".repeat(40), 60, at(0)).expect_err("20 bytes of room");
+        assert!(matches!(refused, Refused::Payload(PayloadError::UserMetricsTooLarge { .. })));
+        assert_eq!(metrics.alive(at(1))["gpu"], "3");
+        let refused = UserMetrics::new(44).publish("k", "v", 1, at(0)).expect_err("no room");
+        assert!(refused.to_string().contains("has no room for user metrics"), "{refused}");
+    }
+
+    #[test]
+    fn bad_keys_values_and_lives_are_refused() {
+        let mut metrics = UserMetrics::new(1024);
+        for key in ["", "Gpu", "a b", ".a", "-a", "ü", &"k".repeat(33)] {
+            let refused = metrics.publish(key, "1", 1, at(0)).expect_err(key);
+            assert!(matches!(refused, Refused::Key(_)), "{key}");
+        }
+        let refusals = [
+            metrics.publish("k", &"v".repeat(256), 1, at(0)),
+            metrics.publish("k", "a\nb", 1, at(0)),
+            metrics.publish("k", "v", TTL_S_MOST + 1, at(0)),
+        ];
+        assert!(matches!(refusals[0], Err(Refused::Long { bytes: 256, .. })));
+        assert!(matches!(refusals[1], Err(Refused::Control(_))));
+        assert!(matches!(refusals[2], Err(Refused::Ttl(_))));
+    }
+
+    #[test]
+    fn the_table_is_bounded() {
+        let mut metrics = UserMetrics::new(1024);
+        for number in 0..MOST {
+            metrics.publish(&format!("k{number}"), "v", 60, at(0)).expect("fits");
+        }
+        assert_eq!(metrics.publish("one-more", "v", 60, at(0)), Err(Refused::Full));
+        metrics.publish("k0", "w", 60, at(0)).expect("a known key may still change");
+    }
+}

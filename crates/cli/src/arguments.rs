@@ -1,0 +1,105 @@
+//! The command line as a whole; each sub-command's own options stand in its module.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+use crate::{completions, demo, keys, nodes, publish, show, status, top};
+
+/// What every `--help` ends with; `docs/reference/exit-codes.md` says more.
+macro_rules! exit_codes {
+    () => {
+        "\
+Exit codes:
+  0  done
+  1  failed while running
+  2  wrong usage or configuration
+  3  no agent can be reached
+  4  no such node, or nothing matched"
+    };
+}
+pub(crate) use exit_codes;
+
+const EXAMPLES: &str = concat!(
+    "\
+Examples:
+  tidings demo                                    watch 24 agents on this machine
+  tidings agent --seed n1:9616 --keys cluster.key run this node's agent
+  tidings nodes --where 'load1 < 2 and mem_available > 8GiB' --sort load1
+  tidings top                                     a live table of the cluster
+  tidings show n7                                 everything known of one node",
+    "\n\n",
+    exit_codes!()
+);
+
+/// A seconds-old picture of every node of a cluster, on every node.
+#[derive(Debug, Parser)]
+#[command(name = "tidings", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(disable_help_subcommand = true, arg_required_else_help = true)]
+pub struct CommandLine {
+    /// The agent's runtime directory, where its control socket lies [default:
+    /// $TIDINGS_RUNTIME_DIR, else /run/tidings for root, else $XDG_RUNTIME_DIR/tidings, else
+    /// /tmp/tidings-UID]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub runtime_dir: Option<PathBuf>,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The sub-commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run this node's agent; all arguments go to tidings-agent (try: tidings agent --help)
+    #[command(disable_help_flag = true)]
+    Agent {
+        /// Arguments of tidings-agent.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+        arguments: Vec<OsString>,
+    },
+    /// Start a cluster of agents on this machine and watch news spread
+    Demo(demo::Options),
+    /// List the nodes that the agent knows
+    Nodes(nodes::Options),
+    /// A live table of the nodes, over the whole screen
+    Top(top::Options),
+    /// Everything that is known of one node
+    Show(show::Options),
+    /// The agent's own condition, configuration and counters
+    Status(status::Options),
+    /// Add metrics of your own to this node's entry
+    Publish(publish::Options),
+    /// Make and change cluster key files
+    Keys(keys::Options),
+    /// Print completions for a shell
+    Completions(completions::Options),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn every_help_ends_with_the_exit_codes_and_has_examples() {
+        let mut line = CommandLine::command();
+        line.build();
+        let mut commands: Vec<_> = line.get_subcommands().cloned().collect();
+        commands.push(line);
+        for mut command in commands {
+            let name = command.get_name().to_owned();
+            if name == "agent" {
+                continue; // its help is tidings-agent's own
+            }
+            let help = command.render_long_help().to_string();
+            assert!(help.contains("Example"), "{name}");
+            assert!(help.trim_end().ends_with(exit_codes!()), "{name}: {help}");
+        }
+    }
+}

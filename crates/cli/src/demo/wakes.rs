@@ -1,0 +1,70 @@
+//! What ends a wait: a signal, or the time.
+//!
+//! A thread takes the process's signals and passes them on through a channel, so the demo sleeps
+//! until the next thing to do and still answers Ctrl-C at once.
+
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals};
+
+/// Signals that wait to be noticed; the thread waits for room where there are more.
+const BACKLOG: usize = 16;
+
+/// Why a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wake {
+    /// The time is over.
+    Time,
+    /// Ctrl-C, SIGTERM or SIGHUP: end the demo.
+    Stop,
+    /// An agent has ended.
+    Child,
+}
+
+/// The process's signals. While it lives, Ctrl-C does not end the process by itself.
+#[derive(Debug)]
+pub struct Wakes {
+    signals: Handle,
+    wakes: Receiver<Wake>,
+}
+
+impl Wakes {
+    /// Takes over the signals.
+    ///
+    /// # Errors
+    /// What the system says if a handler cannot be set.
+    pub fn take() -> io::Result<Self> {
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGCHLD])?;
+        let handle = signals.handle();
+        let (sender, wakes) = sync_channel(BACKLOG);
+        thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            for signal in signals.forever() {
+                let wake = if signal == SIGCHLD { Wake::Child } else { Wake::Stop };
+                if sender.send(wake).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { signals: handle, wakes })
+    }
+
+    /// Sleeps until a signal comes or `time` is over.
+    pub fn wait(&self, time: Duration) -> Wake {
+        match self.wakes.recv_timeout(time) {
+            Ok(wake) => wake,
+            Err(RecvTimeoutError::Timeout) => Wake::Time,
+            // The thread ends only when it is told to by `drop`.
+            Err(RecvTimeoutError::Disconnected) => Wake::Stop,
+        }
+    }
+}
+
+impl Drop for Wakes {
+    fn drop(&mut self) {
+        self.signals.close();
+    }
+}

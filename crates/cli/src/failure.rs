@@ -1,0 +1,146 @@
+//! Why a command fails, what it says then, and with which code it ends.
+//!
+//! Every message names the place and the remedy. The codes are part of the interface
+//! (`docs/reference/exit-codes.md`): 1 failure while running, 2 usage or configuration, 3 no agent
+//! reachable, 4 not found. A reader that closed the pipe (`| head`) is no failure at all.
+
+use std::io;
+use std::path::PathBuf;
+
+use tidings_control::{ClientError, ErrorKind};
+
+use crate::columns::UnknownColumn;
+use crate::demo::DemoError;
+use crate::filter::FilterError;
+use crate::keys::KeyFileError;
+
+/// Why a command fails.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The agent could not be asked, or refused.
+    #[error(transparent)]
+    Agent(#[from] ClientError),
+    /// The agent's program is not installed beside this one.
+    #[error(
+        "no program tidings-agent, neither beside {} nor on PATH: install both into one directory, \
+         or build both with `cargo build --bins`", beside.display()
+    )]
+    NoAgentProgram {
+        /// This program.
+        beside: PathBuf,
+    },
+    /// The agent's program is there but does not start.
+    #[error("{} does not start ({source}): is it executable?", program.display())]
+    AgentProgram {
+        /// The agent's program.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No node has this name.
+    #[error("no node `{name}`{}: `tidings nodes --columns name` lists them all", like(.nearest))]
+    UnknownNode {
+        /// What was asked for.
+        name: String,
+        /// Known names that are like it, most alike first.
+        nearest: Vec<String>,
+    },
+    /// No node fulfils the condition.
+    #[error("none of {nodes} nodes fulfils `{condition}`")]
+    NothingMatched {
+        /// The condition as given.
+        condition: String,
+        /// How many nodes were asked about.
+        nodes: usize,
+    },
+    /// `--where` cannot be read.
+    #[error("--where: {0}\n(docs/reference/where.md describes conditions)")]
+    Condition(#[from] FilterError),
+    /// `--columns` or `--sort` names no column.
+    #[error(transparent)]
+    Column(#[from] UnknownColumn),
+    /// `--sort` has a direction other than `asc` and `desc`.
+    #[error("--sort {given}: the direction is `asc` or `desc`, as in `--sort load1:desc`")]
+    Direction {
+        /// The argument as given.
+        given: String,
+    },
+    /// An argument of `publish` has no `=`.
+    #[error("`{given}` has no `=`: write KEY=VALUE, as in `tidings publish gpu=3`")]
+    NotAPair {
+        /// The argument as given.
+        given: String,
+    },
+    /// A key file could not be made or changed.
+    #[error(transparent)]
+    KeyFile(#[from] KeyFileError),
+    /// The demo cannot be run or failed.
+    #[error(transparent)]
+    Demo(#[from] DemoError),
+    /// Standard output or the terminal cannot be written.
+    #[error("writing the output failed: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl Failure {
+    /// The process's exit code.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Agent(ClientError::Refused(report)) => match report.kind {
+                ErrorKind::NotFound => 4,
+                ErrorKind::BadValue => 2,
+                _ => 1,
+            },
+            Self::Agent(error) if error.is_unreachable() => 3,
+            Self::UnknownNode { .. } | Self::NothingMatched { .. } => 4,
+            Self::Condition(_)
+            | Self::Column(_)
+            | Self::Direction { .. }
+            | Self::NotAPair { .. }
+            | Self::NoAgentProgram { .. } => 2,
+            Self::KeyFile(error) => error.exit_code(),
+            Self::Demo(error) => error.exit_code(),
+            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+            Self::Agent(_) | Self::AgentProgram { .. } | Self::Output(_) => 1,
+        }
+    }
+
+    /// Whether nothing is to be said about it: the reader has gone.
+    pub fn is_silent(&self) -> bool {
+        self.exit_code() == 0
+    }
+}
+
+fn like(nearest: &[String]) -> String {
+    match nearest {
+        [] => String::new(),
+        names => format!(", the nearest are {}", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidings_control::ErrorReport;
+
+    #[test]
+    fn codes_are_as_documented() {
+        let refused = |kind| Failure::Agent(ClientError::Refused(ErrorReport::new(kind, "no")));
+        let gone = ClientError::Closed { path: PathBuf::from("/x") };
+        let odd = ClientError::Malformed { path: PathBuf::from("/x"), reason: String::new() };
+        let pipe = io::Error::from(io::ErrorKind::BrokenPipe);
+        for (failure, code) in [
+            (Failure::Agent(gone), 3),
+            (Failure::Agent(odd), 1),
+            (refused(ErrorKind::NotFound), 4),
+            (refused(ErrorKind::BadValue), 2),
+            (refused(ErrorKind::Busy), 1),
+            (Failure::NotAPair { given: "x".to_owned() }, 2),
+            (Failure::Output(pipe), 0),
+            (Failure::Output(io::Error::other("disk full")), 1),
+        ] {
+            assert_eq!(failure.exit_code(), code, "{failure}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Conditions on nodes: the language of `--where`.
+//!
+//! `load1 < 2 and mem_available > 8GiB` picks the nodes for which it holds. Three steps, one file
+//! each: [`grammar`] turns text into a tree that knows only words, [`types`] binds the words to
+//! columns and scales quantities into their units, [`eval`] decides for one node. A missing reading
+//! makes its comparison false, so a node never passes for what is not known of it; note that
+//! `not load1 < 2` then holds for a node without `load1`. The language is described for users in
+//! `docs/reference/where.md`.
+
+pub mod eval;
+pub mod grammar;
+pub mod types;
+
+use std::ops::Range;
+
+use tidings_control::NodeReport;
+
+pub use grammar::Expression;
+pub use types::Condition;
+
+/// The longest condition that is read, in bytes.
+pub const MAX_BYTES: usize = 4096;
+
+/// The deepest nesting of parentheses that is read.
+pub const MAX_DEPTH: usize = 64;
+
+/// A condition that has been read, checked, and is ready to be asked.
+#[derive(Debug, Clone)]
+pub struct Filter {
+    condition: Condition,
+}
+
+impl Filter {
+    /// Reads a condition.
+    ///
+    /// # Errors
+    /// [`FilterError`] with the place in `text` and what was expected there.
+    pub fn parse(text: &str) -> Result<Self, FilterError> {
+        let expression = grammar::parse(text)?;
+        Ok(Self { condition: types::check(text, &expression)? })
+    }
+
+    /// Whether the condition holds for this node.
+    pub fn holds(&self, report: &NodeReport) -> bool {
+        eval::holds(&self.condition, report)
+    }
+}
+
+/// What is wrong with a condition, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}\n{}", underline(.text, .place))]
+pub struct FilterError {
+    /// The whole condition.
+    pub text: String,
+    /// The bytes of `text` at fault; may be empty, at the end.
+    pub place: Range<usize>,
+    /// What is wrong and what to write instead.
+    pub message: String,
+}
+
+impl FilterError {
+    fn new(text: &str, place: Range<usize>, message: impl Into<String>) -> Self {
+        Self { text: text.to_owned(), place, message: message.into() }
+    }
+}
+
+/// The text with carets under the place, indented by two; a long text is cut around the place.
+fn underline(text: &str, place: &Range<usize>) -> String {
+    const BEFORE: usize = 60;
+    const AFTER: usize = 30;
+    let before: Vec<char> = text.get(..place.start).unwrap_or("").chars().collect();
+    let fault: Vec<char> = text.get(place.clone()).unwrap_or("").chars().collect();
+    let after: Vec<char> = text.get(place.end..).unwrap_or("").chars().collect();
+    let visible = |c: &char| if c.is_control() { ' ' } else { *c };
+    let head = &before[before.len().saturating_sub(BEFORE)..];
+    let line: String = head
+        .iter()
+        .chain(fault.iter().take(BEFORE))
+        .chain(after.iter().take(AFTER))
+        .map(visible)
+        .collect();
+    let carets = "^".repeat(fault.len().clamp(1, BEFORE));
+    format!("  {}\n  {}{carets}", line.trim_end(), " ".repeat(head.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_points_at_its_place() {
+        let error = Filter::parse("cores >= 4 and lod1 < 2").expect_err("no such column");
+        let lines: Vec<_> = error.to_string().lines().map(str::to_owned).collect();
+        assert_eq!(lines[0], "no column `lod1`; the nearest is `load1`");
+        assert_eq!(lines[1], "  cores >= 4 and lod1 < 2");
+        assert_eq!(lines[2], "                 ^^^^");
+    }
+
+    #[test]
+    fn carets_survive_control_characters_and_long_text() {
+        let long = format!("{}\tlod1 < 2", "load1 < 2 and ".repeat(50));
+        let error = Filter::parse(&long).expect_err("no such column");
+        let lines: Vec<_> = error.to_string().lines().map(str::to_owned).collect();
+        assert_eq!(lines[1].find("lod1"), lines[2].find('^'));
+        assert!(lines[1].chars().count() < 110);
+    }
+}

@@ -1,0 +1,266 @@
+//! `tidings keys`: cluster key files made, and changed without downtime.
+//!
+//! A key file has a key a line; the first seals what a node sends, all open what it receives. So a
+//! key is exchanged in three steps, each carried to every node (SIGHUP has the agents read it again)
+//! before the next: `add` a key that all accept and none uses, `promote` it so that all use it, and
+//! `drop` the old one. At no moment does a node receive what it cannot open.
+//!
+//! A file is replaced as a whole: whoever reads it finds the old keys or the new ones.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use tempfile::NamedTempFile;
+use tidings_gossip::{Key, KeyError, KeyRing};
+
+use crate::{Failure, output};
+
+const AFTER_HELP: &str = concat!(
+    "\
+Examples:
+  tidings keys generate --output cluster.key   a new key, readable by you alone
+  tidings keys add cluster.key                 1. a second key: accepted, not used yet
+  tidings keys promote cluster.key             2. used by all, the old one still accepted
+  tidings keys drop cluster.key                3. the old one is gone
+Between the steps, copy the file to every node and send each agent SIGHUP.",
+    "\n\n",
+    crate::arguments::exit_codes!()
+);
+
+/// Options of `tidings keys`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Options {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Make a new key: 32 random bytes, in base64
+    Generate {
+        /// Write it to this new file, readable by you alone, instead of standard output
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// Replace the file if there is one
+        #[arg(long, requires = "output")]
+        force: bool,
+    },
+    /// Add a new key at the end of a file: accepted, not used yet
+    Add {
+        /// The key file
+        file: PathBuf,
+    },
+    /// Make the last key of a file the first: used from now on
+    Promote {
+        /// The key file
+        file: PathBuf,
+    },
+    /// Remove every key of a file but the first
+    Drop {
+        /// The key file
+        file: PathBuf,
+    },
+}
+
+/// Why a key file was not made or changed. The file is as it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyFileError {
+    /// There is a file already.
+    #[error("{} exists: name another file, or replace it with --force", .0.display())]
+    Exists(PathBuf),
+    /// The file cannot be read or written.
+    #[error("key file {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What is in the file is no key ring.
+    #[error("key file {}: {source}", path.display())]
+    Keys {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and in which line.
+        source: KeyError,
+    },
+    /// There is nothing to promote or to drop.
+    #[error("key file {} has one key only: add one with `tidings keys add` first", .0.display())]
+    OneKey(PathBuf),
+    /// The system gives no random bytes.
+    #[error("the system gives no random bytes ({0})")]
+    Random(io::Error),
+}
+
+impl KeyFileError {
+    /// The process's exit code.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Exists(_) | Self::Keys { .. } | Self::OneKey(_) => 2,
+            Self::File { .. } | Self::Random(_) => 1,
+        }
+    }
+}
+
+/// Makes or changes a key file.
+///
+/// # Errors
+/// [`Failure::KeyFile`] or [`Failure::Output`].
+pub fn run(options: &Options) -> Result<(), Failure> {
+    match &options.action {
+        Action::Generate { output: None, .. } => {
+            output::print(&fresh_line().map_err(KeyFileError::Random)?)
+        }
+        Action::Generate { output: Some(path), force } => Ok(generate(path, *force)?),
+        Action::Add { file } => Ok(add(file)?),
+        Action::Promote { file } => Ok(change(file, |keys| keys.rotate_right(1))?),
+        Action::Drop { file } => Ok(change(file, |keys| keys.truncate(1))?),
+    }
+}
+
+/// A fresh key as a line of a key file.
+///
+/// # Errors
+/// What the system says if it gives no random bytes.
+pub fn fresh_line() -> io::Result<String> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(Key::from_bytes(bytes).to_line() + "\n")
+}
+
+fn generate(path: &Path, force: bool) -> Result<(), KeyFileError> {
+    let line = fresh_line().map_err(KeyFileError::Random)?;
+    if force {
+        return replace(path, &line);
+    }
+    let created = File::options().write(true).create_new(true).mode(0o600).open(path);
+    match created.and_then(|mut file| file.write_all(line.as_bytes())) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(KeyFileError::Exists(path.to_owned()))
+        }
+        Err(source) => Err(KeyFileError::File { path: path.to_owned(), source }),
+    }
+}
+
+fn add(path: &Path) -> Result<(), KeyFileError> {
+    let mut text = read(path)?;
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text += &fresh_line().map_err(KeyFileError::Random)?;
+    check(path, &text)?;
+    replace(path, &text)
+}
+
+fn change(path: &Path, rule: fn(&mut Vec<&str>)) -> Result<(), KeyFileError> {
+    let text = read(path)?;
+    let changed = rearranged(&text, rule).ok_or_else(|| KeyFileError::OneKey(path.to_owned()))?;
+    check(path, &changed)?;
+    replace(path, &changed)
+}
+
+fn read(path: &Path) -> Result<String, KeyFileError> {
+    let read = fs::read_to_string(path);
+    let text = read.map_err(|source| KeyFileError::File { path: path.to_owned(), source })?;
+    check(path, &text)?;
+    Ok(text)
+}
+
+fn check(path: &Path, text: &str) -> Result<(), KeyFileError> {
+    match KeyRing::parse(text) {
+        Ok(_) => Ok(()),
+        Err(source) => Err(KeyFileError::Keys { path: path.to_owned(), source }),
+    }
+}
+
+/// The text with its key lines put in another order or taken out; comments stay where they are.
+/// `None` if there are not two keys.
+fn rearranged(text: &str, rule: fn(&mut Vec<&str>)) -> Option<String> {
+    let is_key = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let mut keys: Vec<&str> = text.lines().filter(is_key).collect();
+    if keys.len() < 2 {
+        return None;
+    }
+    rule(&mut keys);
+    let mut keys = keys.into_iter();
+    let lines =
+        text.lines().filter_map(|line| if is_key(&line) { keys.next() } else { Some(line) });
+    Some(lines.flat_map(|line| [line, "\n"]).collect())
+}
+
+/// Puts a whole new file in the place of `path`, with its owner and permissions if there was one.
+fn replace(path: &Path, text: &str) -> Result<(), KeyFileError> {
+    let failed = |source| KeyFileError::File { path: path.to_owned(), source };
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut file = NamedTempFile::new_in(directory).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    if let Ok(old) = fs::metadata(path) {
+        let (uid, gid) = (Some(old.uid()), Some(old.gid()));
+        fchown(file.as_file(), uid, gid).map_err(failed)?;
+        file.as_file().set_permissions(old.permissions()).map_err(failed)?;
+    }
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).expect("the file").permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_new_key_file_is_private_and_never_overwritten_unasked() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let path = home.path().join("cluster.key");
+        generate(&path, false).expect("a new file");
+        assert_eq!(mode(&path), 0o600);
+        let first = read(&path).expect("one key");
+        assert!(matches!(generate(&path, false), Err(KeyFileError::Exists(_))));
+        assert_eq!(read(&path).expect("untouched"), first);
+        generate(&path, true).expect("replaced");
+        assert_ne!(read(&path).expect("one key"), first);
+        assert_eq!(mode(&path), 0o600);
+    }
+
+    #[test]
+    fn three_steps_exchange_a_key_and_keep_comments_and_permissions() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let path = home.path().join("cluster.key");
+        let old = fresh_line().expect("random bytes");
+        fs::write(&path, format!("# ours\n{old}\n# end")).expect("writable");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("ours");
+        assert!(matches!(change(&path, |keys| keys.truncate(1)), Err(KeyFileError::OneKey(_))));
+        add(&path).expect("added");
+        let text = read(&path).expect("two keys");
+        let fresh = format!("{}\n", text.lines().last().expect("the added key"));
+        assert_eq!(text, format!("# ours\n{old}\n# end\n{fresh}"));
+        change(&path, |keys| keys.rotate_right(1)).expect("promoted");
+        assert_eq!(read(&path).expect("two"), format!("# ours\n{fresh}\n# end\n{old}"));
+        change(&path, |keys| keys.truncate(1)).expect("dropped");
+        assert_eq!(read(&path).expect("one"), format!("# ours\n{fresh}\n# end\n"));
+        assert_eq!(mode(&path), 0o640);
+    }
+
+    #[test]
+    fn what_is_no_key_file_is_left_alone() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let path = home.path().join("cluster.key");
+        fs::write(&path, "not a key\n").expect("writable");
+        assert!(matches!(add(&path), Err(KeyFileError::Keys { .. })));
+        assert_eq!(fs::read_to_string(&path).expect("there"), "not a key\n");
+    }
+}

@@ -1,0 +1,74 @@
+//! `tidings`, the one command: watch a cluster, ask about its nodes, try it all out on one machine.
+//!
+//! Each sub-command is one module that turns its arguments into text or into a [`Failure`]; nothing
+//! here speaks the gossip protocol. What a command knows it has asked an agent for, over the
+//! control socket (`tidings-control`).
+//!
+//! * [`nodes`], [`top`], [`show`], [`status`], [`publish`]: ask one agent.
+//! * [`demo`]: starts a whole cluster of agents on loopback and measures it.
+//! * [`agent`]: becomes the agent. [`keys`]: makes and changes key files.
+//! * [`filter`], [`columns`], [`units`], [`table`]: the language of conditions and the form of tables.
+
+#![deny(unsafe_code)]
+
+pub mod agent;
+pub mod arguments;
+pub mod columns;
+pub mod completions;
+pub mod demo;
+pub mod failure;
+pub mod filter;
+pub mod keys;
+pub mod nodes;
+pub mod output;
+pub mod publish;
+pub mod show;
+pub mod status;
+pub mod table;
+pub mod top;
+pub mod units;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Command, CommandLine};
+pub use failure::Failure;
+
+/// Runs the command line `arguments`, the first of which is the program's name.
+///
+/// Errors are reported on standard error as `tidings: what and where: remedy`. The exit code is one
+/// of `docs/reference/exit-codes.md`.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let outcome = match agent::Passage::find(&arguments) {
+        Some(passage) => Err(passage.become_agent()),
+        None => dispatch(CommandLine::parse_from(arguments)),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if !failure.is_silent() {
+                output::complain(&failure.to_string());
+            }
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn dispatch(line: CommandLine) -> Result<(), Failure> {
+    let agent = output::Agent::at(line.runtime_dir);
+    match line.command {
+        // Options that `Passage` does not know stand before the word `agent`.
+        Command::Agent { arguments } => Err(agent::become_agent(&arguments, None)),
+        Command::Demo(options) => demo::run(&options),
+        Command::Nodes(options) => nodes::run(&agent, &options),
+        Command::Top(options) => top::run(&agent, &options),
+        Command::Show(options) => show::run(&agent, &options),
+        Command::Status(options) => status::run(&agent, &options),
+        Command::Publish(options) => publish::run(&agent, &options),
+        Command::Keys(options) => keys::run(&options),
+        Command::Completions(options) => completions::run(&options),
+    }
+}

@@ -1,0 +1,63 @@
+//! Where output goes and where answers come from.
+//!
+//! Text is made in full and written once, so a command either prints its whole answer or says why
+//! not. A closed pipe surfaces as an error of kind `BrokenPipe`, which ends the command quietly.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+
+use serde::Serialize;
+use tidings_control::{Client, ClientError};
+
+use crate::Failure;
+
+/// The agent a command asks.
+#[derive(Debug)]
+pub struct Agent {
+    runtime_dir: PathBuf,
+}
+
+impl Agent {
+    /// The agent with this runtime directory, or with this user's default one.
+    pub fn at(runtime_dir: Option<PathBuf>) -> Self {
+        Self { runtime_dir: runtime_dir.unwrap_or_else(tidings_control::runtime_dir) }
+    }
+
+    /// Connects to it.
+    ///
+    /// # Errors
+    /// See [`Client::connect`].
+    pub fn connect(&self) -> Result<Client, ClientError> {
+        Client::connect(&self.runtime_dir)
+    }
+}
+
+/// Whether a person reads standard output.
+pub fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Prints `text`, which ends with its own newline, and flushes.
+///
+/// # Errors
+/// [`Failure::Output`].
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    Ok(stdout.flush()?)
+}
+
+/// Prints `value` as indented JSON with a newline.
+///
+/// # Errors
+/// [`Failure::Output`].
+pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let mut text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
+    text.push('\n');
+    print(&text)
+}
+
+/// Says `message` on standard error; there is nobody to tell if that fails.
+pub fn complain(message: &str) {
+    let _ = writeln!(io::stderr().lock(), "tidings: {message}");
+}

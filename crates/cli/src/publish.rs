@@ -1,0 +1,84 @@
+//! `tidings publish KEY=VALUE…`: metrics of one's own in this node's entry.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::Failure;
+use crate::output::{self, Agent};
+
+const AFTER_HELP: &str = concat!(
+    "\
+The values travel with this node's entry to every other node and expire unless published again.
+An entry has room for what the cluster's --payload-bytes leaves beside the readings.
+
+Examples:
+  tidings publish gpu=3 job=alpha       for one hour
+  tidings publish gpu=3 --for 90s       for a minute and a half
+  tidings publish gpu= --for 0s         withdraw it now
+  tidings nodes --where 'user.gpu > 2'  who has it",
+    "\n\n",
+    crate::arguments::exit_codes!()
+);
+
+/// Options of `tidings publish`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Options {
+    /// A metric's name and value
+    #[arg(required = true, value_name = "KEY=VALUE")]
+    pairs: Vec<String>,
+    /// How long the values stay, in whole seconds; 0s withdraws them
+    #[arg(long = "for", value_name = "TIME", default_value = "1h")]
+    #[arg(value_parser = humantime::parse_duration)]
+    duration: Duration,
+}
+
+/// Publishes every pair, in order; stops at the first that is refused.
+///
+/// # Errors
+/// [`Failure::NotAPair`] before anything is published, or the agent's refusal.
+pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
+    let pairs = options.pairs.iter().map(|pair| split(pair)).collect::<Result<Vec<_>, _>>()?;
+    let ttl_s = whole_seconds(options.duration);
+    let mut client = agent.connect()?;
+    for (key, value) in pairs {
+        client.publish(key, value, ttl_s)?;
+        let done = match ttl_s {
+            0 => format!("withdrawn {key}\n"),
+            _ => format!(
+                "published {key}={value} for {}\n",
+                humantime::format_duration(Duration::from_secs(ttl_s))
+            ),
+        };
+        output::print(&done)?;
+    }
+    Ok(())
+}
+
+fn split(pair: &str) -> Result<(&str, &str), Failure> {
+    pair.split_once('=').ok_or_else(|| Failure::NotAPair { given: pair.to_owned() })
+}
+
+/// Rounded up, so that a short life is not none.
+fn whole_seconds(duration: Duration) -> u64 {
+    duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_equals_sign_separates() {
+        assert_eq!(split("note=a=b").expect("a pair"), ("note", "a=b"));
+        assert_eq!(split("gpu=").expect("a pair"), ("gpu", ""));
+        assert!(split("gpu").is_err());
+    }
+
+    #[test]
+    fn a_fraction_of_a_second_counts_as_one() {
+        assert_eq!(whole_seconds(Duration::from_millis(200)), 1);
+        assert_eq!(whole_seconds(Duration::ZERO), 0);
+    }
+}

@@ -1,0 +1,141 @@
+//! `tidings status`: how the agent itself is, what it was told, what it has counted.
+
+use clap::Args;
+use serde_json::Value;
+use tidings_control::Status;
+
+use crate::Failure;
+use crate::output::{self, Agent};
+use crate::table::{self, Align};
+use crate::units::{self, Unit};
+
+const AFTER_HELP: &str = concat!(
+    "\
+Examples:
+  tidings status
+  tidings status --json
+  tidings --runtime-dir /run/tidings status",
+    "\n\n",
+    crate::arguments::exit_codes!()
+);
+
+/// Options of `tidings status`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Options {
+    /// Print the status as one JSON object, as /v1/status does
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the agent's status.
+///
+/// # Errors
+/// A failure of reaching the agent or of printing.
+pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
+    let status = agent.connect()?.status()?;
+    if options.json {
+        return output::print_json(&status);
+    }
+    output::print(&text(&status, output::is_terminal()))
+}
+
+/// The fields in the order a person asks for them; the counters follow, by name.
+const ORDER: [&str; 25] = [
+    "name",
+    "cluster",
+    "address",
+    "http",
+    "version",
+    "pid",
+    "uptime_s",
+    "mode",
+    "encrypted",
+    "keys",
+    "strategy",
+    "interval_ms",
+    "window",
+    "window_entries",
+    "payload_bytes",
+    "entry_bytes",
+    "members",
+    "known",
+    "age_avg_ms",
+    "age_max_ms",
+    "age_avg_units",
+    "age_max_units",
+    "cpu_seconds",
+    "rss_bytes",
+    "counters",
+];
+
+/// A line a field: its name as in the JSON and its value, for a person or for a program.
+fn text(status: &Status, for_people: bool) -> String {
+    let fields = serde_json::to_value(status).unwrap_or_default();
+    let row = |name: &str, value: &Value| vec![name.to_owned(), field(name, value, for_people)];
+    let mut rows = Vec::new();
+    for name in ORDER {
+        match fields.get(name) {
+            Some(Value::Object(counters)) => {
+                rows.extend(counters.iter().map(|(name, count)| row(name, count)));
+            }
+            Some(value) => rows.push(row(name, value)),
+            None => {}
+        }
+    }
+    table::render(&[("", Align::Left), ("", Align::Left)], &rows)
+}
+
+fn field(name: &str, value: &Value, for_people: bool) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::Number(number) => match (for_people, number.as_f64(), unit(name)) {
+            (true, Some(number), Some(unit)) => unit.humanise(number),
+            (true, Some(number), None) => units::plain(units::round_to(number, 2)),
+            _ => number.to_string(),
+        },
+        other => other.to_string(),
+    }
+}
+
+/// Fields whose name tells a unit that reads better scaled.
+fn unit(name: &str) -> Option<Unit> {
+    match name {
+        "uptime_s" | "cpu_seconds" => Some(Unit::Seconds),
+        "age_avg_ms" | "age_max_ms" | "interval_ms" => Some(Unit::Milliseconds),
+        "rss_bytes" => Some(Unit::Bytes),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_of_the_status_is_shown() {
+        let fields = serde_json::to_value(Status::default()).expect("serialises");
+        let mut names: Vec<_> = fields.as_object().expect("an object").keys().collect();
+        let mut shown = ORDER.to_vec();
+        names.sort_unstable();
+        shown.sort_unstable();
+        assert_eq!(names, shown);
+    }
+
+    #[test]
+    fn people_read_units_and_programs_plain_numbers() {
+        let status = Status {
+            rss_bytes: 6 << 20,
+            uptime_s: 75.25,
+            counters: [("datagrams_received".to_owned(), 1_234_567)].into(),
+            ..Default::default()
+        };
+        let (people, plain) = (text(&status, true), text(&status, false));
+        assert!(people.contains("6.00 MiB") && people.contains("1 m 15 s"), "{people}");
+        assert!(plain.contains("6291456") && plain.contains("75.25"), "{plain}");
+        assert!(people.ends_with("1234567\n") && plain.ends_with("1234567\n"));
+    }
+}

@@ -1,0 +1,272 @@
+//! `tidings top`: the table of nodes over the whole screen, again and again.
+//!
+//! The terminal is put back whatever ends it: a key, a signal, an error, a panic. Into a pipe it
+//! prints the table once, as `nodes` does.
+
+use std::io::{self, Write};
+use std::panic;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use crossterm::cursor::{Hide, MoveTo, Show};
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, poll, read};
+use crossterm::style::{Attribute, SetAttribute};
+use crossterm::terminal::{
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
+    LeaveAlternateScreen, disable_raw_mode, enable_raw_mode, size,
+};
+use crossterm::{execute, queue};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use tidings_control::Nodes;
+
+use crate::Failure;
+use crate::nodes::{Selection, SelectionOptions};
+use crate::output::{self, Agent};
+use crate::units::Unit;
+
+const AFTER_HELP: &str = concat!(
+    "\
+Keys:
+  left, right   sort by the column to the left or right      r       turn the order round
+  up, down, page up, page down, home                          scroll
+  q, Esc, Ctrl-C                                              end
+
+Examples:
+  tidings top
+  tidings top --sort load1:desc --where 'state == alive'
+  tidings top --columns name,load1,psi_cpu,mem_available --every 5s",
+    "\n\n",
+    crate::arguments::exit_codes!()
+);
+
+/// The longest time between two looks at whether a signal came.
+const SIGNAL_LOOK: Duration = Duration::from_millis(250);
+
+/// Lines of the screen that are not rows: title, headings, keys.
+const FRAME_LINES: usize = 3;
+
+/// Options of `tidings top`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Options {
+    #[command(flatten)]
+    selection: SelectionOptions,
+    /// How often to ask the agent
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    #[arg(value_parser = humantime::parse_duration)]
+    every: Duration,
+}
+
+/// Shows the table until a key or a signal ends it.
+///
+/// # Errors
+/// A [`Failure`] of usage, of reaching the agent or of writing.
+pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
+    let mut selection = Selection::read(&options.selection)?;
+    let mut client = agent.connect()?;
+    let mut nodes = client.nodes()?;
+    if !output::is_terminal() {
+        selection.select(&mut nodes);
+        return output::print(&selection.table(&nodes.nodes, false));
+    }
+    let ended = signals()?;
+    let _screen = FullScreen::enter()?;
+    let mut scroll = 0;
+    loop {
+        let asked = Instant::now();
+        selection.select(&mut nodes);
+        loop {
+            scroll = draw(&nodes, &selection, scroll)?;
+            let left = options.every.saturating_sub(asked.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            match next_key(left, &ended)?.map(Action::of) {
+                Some(Action::End) => return Ok(()),
+                Some(Action::Scroll(lines)) => scroll = scroll.saturating_add_signed(lines),
+                Some(Action::Home) => scroll = 0,
+                Some(Action::Sort(by)) => {
+                    sort_by_neighbour(&mut selection, by);
+                    selection.select(&mut nodes);
+                }
+                Some(Action::Turn) => {
+                    selection.order.descending = !selection.order.descending;
+                    selection.select(&mut nodes);
+                }
+                None | Some(Action::Nothing) => {}
+            }
+            if ended.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+        }
+        nodes = client.nodes()?;
+    }
+}
+
+/// A flag that a signal raises instead of ending the process with the terminal in disorder.
+fn signals() -> io::Result<Arc<AtomicBool>> {
+    let ended = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&ended))?;
+    }
+    Ok(ended)
+}
+
+/// The next key within `time`; returns early, without one, when the window changes or a signal came.
+fn next_key(time: Duration, ended: &AtomicBool) -> io::Result<Option<KeyEvent>> {
+    let begin = Instant::now();
+    while !ended.load(Ordering::Relaxed) {
+        let left = time.saturating_sub(begin.elapsed());
+        if left.is_zero() {
+            return Ok(None);
+        }
+        if poll(left.min(SIGNAL_LOOK))? {
+            return Ok(match read()? {
+                Event::Key(key) if key.kind != KeyEventKind::Release => Some(key),
+                _ => None,
+            });
+        }
+    }
+    Ok(None)
+}
+
+/// What a key does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Action {
+    End,
+    Scroll(isize),
+    Home,
+    Sort(isize),
+    Turn,
+    Nothing,
+}
+
+impl Action {
+    fn of(key: KeyEvent) -> Self {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('c') if control => Self::End,
+            KeyCode::Char('q') | KeyCode::Esc => Self::End,
+            KeyCode::Char('r') => Self::Turn,
+            KeyCode::Left => Self::Sort(-1),
+            KeyCode::Right => Self::Sort(1),
+            KeyCode::Up => Self::Scroll(-1),
+            KeyCode::Down => Self::Scroll(1),
+            KeyCode::PageUp => Self::Scroll(-20),
+            KeyCode::PageDown => Self::Scroll(20),
+            KeyCode::Home => Self::Home,
+            _ => Self::Nothing,
+        }
+    }
+}
+
+/// Sorts by the column `by` places to the right of the present one, round the end.
+fn sort_by_neighbour(selection: &mut Selection, by: isize) {
+    let columns = selection.columns();
+    let here = columns.iter().position(|column| *column == selection.order.column);
+    let count = columns.len() as isize;
+    let next = here.map_or(0, |here| (here as isize + by).rem_euclid(count) as usize);
+    selection.order.column = columns[next].clone();
+}
+
+/// Draws one frame; returns the scroll position, bounded by what there is.
+fn draw(nodes: &Nodes, selection: &Selection, scroll: usize) -> io::Result<usize> {
+    let (width, height) = size().unwrap_or((80, 24));
+    let room = usize::from(height).saturating_sub(FRAME_LINES);
+    let table = selection.table(&nodes.nodes, true);
+    let mut rows = table.lines();
+    let headings = rows.next().unwrap_or("");
+    let rows: Vec<&str> = rows.collect();
+    let scroll = scroll.min(rows.len().saturating_sub(room));
+    let cut = |line: &str| -> String { line.chars().take(usize::from(width)).collect() };
+    let mut frame = Vec::new();
+    queue!(frame, BeginSynchronizedUpdate, MoveTo(0, 0), Clear(ClearType::All))?;
+    write!(frame, "{}\r\n", cut(&title(nodes, selection)))?;
+    queue!(frame, SetAttribute(Attribute::Bold))?;
+    write!(frame, "{}\r\n", cut(headings))?;
+    queue!(frame, SetAttribute(Attribute::Reset))?;
+    for row in rows.iter().skip(scroll).take(room) {
+        write!(frame, "{}\r\n", cut(row))?;
+    }
+    let keys = "q ends   left/right: sort   r: turn round   up/down: scroll";
+    write!(frame, "{}", cut(keys))?;
+    queue!(frame, EndSynchronizedUpdate)?;
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(&frame)?;
+    stdout.flush()?;
+    Ok(scroll)
+}
+
+fn title(nodes: &Nodes, selection: &Selection) -> String {
+    let direction = if selection.order.descending { "largest first" } else { "smallest first" };
+    format!(
+        "cluster {}: {} nodes as {} knows them, unit {}, by {}, {direction}",
+        nodes.cluster,
+        nodes.nodes.len(),
+        nodes.observer,
+        Unit::Milliseconds.humanise(nodes.interval_ms),
+        selection.order.column.short_name(),
+    )
+}
+
+/// The terminal given over to `top`; dropping it gives it back.
+struct FullScreen;
+
+impl FullScreen {
+    fn enter() -> io::Result<Self> {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |report| {
+            restore();
+            before(report);
+        }));
+        enable_raw_mode()?;
+        let screen = Self;
+        execute!(io::stdout(), EnterAlternateScreen, Hide)?;
+        Ok(screen)
+    }
+}
+
+impl Drop for FullScreen {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Puts the terminal back as far as possible; there is nobody to tell if that fails.
+fn restore() {
+    let _ = execute!(io::stdout(), Show, LeaveAlternateScreen);
+    let _ = disable_raw_mode();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selection() -> Selection {
+        let columns = ["name", "load1", "cores"].map(str::to_owned).into();
+        let options = SelectionOptions { columns, condition: None, sort: None };
+        Selection::read(&options).unwrap_or_else(|failure| panic!("{failure}"))
+    }
+
+    #[test]
+    fn the_sort_column_goes_round() {
+        let mut selection = selection();
+        let mut names = Vec::new();
+        for by in [1, 1, 1, -1] {
+            sort_by_neighbour(&mut selection, by);
+            names.push(selection.order.column.name().to_owned());
+        }
+        assert_eq!(names, ["load1", "cores", "name", "cores"]);
+    }
+
+    #[test]
+    fn keys_do_what_the_help_says() {
+        let key = |code, modifiers| Action::of(KeyEvent::new(code, modifiers));
+        assert_eq!(key(KeyCode::Char('c'), KeyModifiers::CONTROL), Action::End);
+        assert_eq!(key(KeyCode::Char('c'), KeyModifiers::NONE), Action::Nothing);
+        assert_eq!(key(KeyCode::Char('q'), KeyModifiers::NONE), Action::End);
+        assert_eq!(key(KeyCode::Left, KeyModifiers::NONE), Action::Sort(-1));
+    }
+}

@@ -1,0 +1,27 @@
+//! The control protocol: how a local program asks a running agent what it knows.
+//!
+//! An agent listens on a Unix socket, `control.sock`, in its runtime directory. A client writes one
+//! JSON object per line and reads one JSON object per line back, in order; a connection may carry any
+//! number of requests. Both sides share the types of this crate, so the wire and the code cannot
+//! drift apart; `docs/reference/control.md` gives the same protocol for programs in other languages.
+//!
+//! * [`Request`]: what may be asked.
+//! * [`Status`], [`Ages`], [`Nodes`], [`NodeReport`], [`Published`], [`Leaving`]: what comes back.
+//! * [`ErrorReport`]: what comes back instead when the agent refuses.
+//! * [`Client`]: a blocking client for commands and tests.
+//! * [`runtime_dir`]: where the socket lies when nobody says otherwise.
+//!
+//! Compatibility: a field may be added to a report at any time, none is removed or changes its
+//! meaning within a version of the protocol. Clients ignore fields they do not know.
+
+mod client;
+mod reply;
+mod report;
+mod request;
+mod runtime_dir;
+
+pub use client::{Client, ClientError, DEFAULT_TIMEOUT, REPLY_BYTES_MAX};
+pub use reply::{ErrorKind, ErrorReport, Reply};
+pub use report::{Ages, Leaving, Mode, NodeReport, Nodes, Published, State, Status};
+pub use request::{REQUEST_BYTES_MAX, Request, TTL_S_DEFAULT};
+pub use runtime_dir::{RUNTIME_DIR_VARIABLE, SOCKET_FILE, runtime_dir, socket_path};

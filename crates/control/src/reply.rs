@@ -1,0 +1,149 @@
+//! The envelope of every reply: `{"ok":true,"result":…}` or `{"ok":false,"error":{…}}`.
+//!
+//! Invariant: exactly one of `result` and `error` is there, and `ok` says which. The enum makes the
+//! other combinations unwritable; the conversion below makes them unreadable.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A reply as it travels: a result of type `T`, or the reason why there is none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Envelope<T>", try_from = "Envelope<T>")]
+#[serde(bound(serialize = "T: Clone + Serialize", deserialize = "T: Deserialize<'de>"))]
+pub enum Reply<T> {
+    /// The request was carried out.
+    Result(T),
+    /// The request was refused; nothing was changed.
+    Error(ErrorReport),
+}
+
+/// Why an agent refused a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorReport {
+    /// For programs.
+    pub kind: ErrorKind,
+    /// For people: what was wrong, where, and what to do about it.
+    pub message: String,
+}
+
+/// What sort of refusal it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The line is not a request: not JSON, an unknown `op`, a wrong field.
+    BadRequest,
+    /// The request line is longer than [`REQUEST_BYTES_MAX`](crate::REQUEST_BYTES_MAX).
+    TooLarge,
+    /// No node of that name is known.
+    NotFound,
+    /// A value that cannot be published: a bad key, or more than the payload holds.
+    BadValue,
+    /// The agent serves as many connections as it may; try again.
+    Busy,
+    /// A kind that this version of the client does not know.
+    #[serde(other)]
+    Other,
+}
+
+impl ErrorReport {
+    /// A report of `kind` with `message` for people.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+}
+
+impl fmt::Display for ErrorReport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ErrorReport {}
+
+impl<T> Reply<T> {
+    /// The result, or the agent's refusal as an error.
+    ///
+    /// # Errors
+    /// The [`ErrorReport`] that the agent sent instead of a result.
+    pub fn into_result(self) -> Result<T, ErrorReport> {
+        match self {
+            Reply::Result(result) => Ok(result),
+            Reply::Error(report) => Err(report),
+        }
+    }
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Envelope<T> {
+    ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default = "none")]
+    result: Option<T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
+    error: Option<ErrorReport>,
+}
+
+fn none<T>() -> Option<T> {
+    None
+}
+
+impl<T> From<Reply<T>> for Envelope<T> {
+    fn from(reply: Reply<T>) -> Self {
+        match reply {
+            Reply::Result(result) => Self { ok: true, result: Some(result), error: None },
+            Reply::Error(error) => Self { ok: false, result: None, error: Some(error) },
+        }
+    }
+}
+
+impl<T> TryFrom<Envelope<T>> for Reply<T> {
+    type Error = &'static str;
+
+    fn try_from(envelope: Envelope<T>) -> Result<Self, &'static str> {
+        match envelope {
+            Envelope { ok: true, result: Some(result), error: None } => Ok(Reply::Result(result)),
+            Envelope { ok: false, result: None, error: Some(error) } => Ok(Reply::Error(error)),
+            _ => Err("a reply needs `ok` true with `result`, or `ok` false with `error`"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_are_as_documented() {
+        let result: Reply<u32> = Reply::Result(7);
+        let error: Reply<u32> =
+            Reply::Error(ErrorReport::new(ErrorKind::NotFound, "no node `x` is known"));
+        let forms = [
+            (result, r#"{"ok":true,"result":7}"#),
+            (
+                error,
+                r#"{"ok":false,"error":{"kind":"not-found","message":"no node `x` is known"}}"#,
+            ),
+        ];
+        for (reply, text) in forms {
+            assert_eq!(serde_json::to_string(&reply).expect("serialises"), text);
+            assert_eq!(serde_json::from_str::<Reply<u32>>(text).expect(text), reply);
+        }
+    }
+
+    #[test]
+    fn contradictory_replies_are_refused() {
+        for text in [r#"{"ok":true}"#, r#"{"ok":false,"result":7}"#, r#"{"result":7}"#] {
+            assert!(serde_json::from_str::<Reply<u32>>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_kind_of_a_later_version_is_still_an_error() {
+        let text = r#"{"ok":false,"error":{"kind":"on-fire","message":"m"}}"#;
+        let reply: Reply<u32> = serde_json::from_str(text).expect("readable");
+        assert_eq!(reply, Reply::Error(ErrorReport::new(ErrorKind::Other, "m")));
+    }
+}

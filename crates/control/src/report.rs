@@ -1,0 +1,240 @@
+//! What an agent answers: its own condition, the age of its picture, and the picture itself.
+//!
+//! Every quantity carries its unit in its name. A reading that a machine lacks is `null`, never a
+//! zero: a node without a battery of temperature sensors is not at 0 °C.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The agent's own condition and configuration.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Status {
+    /// The cluster's name.
+    pub cluster: String,
+    /// This node's name.
+    pub name: String,
+    /// The address that this node announces to the others, `IP:PORT`.
+    pub address: String,
+    /// Where the HTTP endpoint listens, `IP:PORT`; `None` when it is off.
+    pub http: Option<String>,
+    /// The agent's version.
+    pub version: String,
+    /// The agent's process number.
+    pub pid: u32,
+    /// One unit of time, in milliseconds: how often the node sends.
+    pub interval_ms: f64,
+    /// How many entries one round carries at the cluster's present size.
+    pub window_entries: u32,
+    /// The window as configured: `20%`, or a number of entries.
+    pub window: String,
+    /// How the node picks whom to send to.
+    pub strategy: String,
+    /// Bytes of payload in an entry, the same in the whole cluster.
+    pub payload_bytes: u16,
+    /// Bytes that one entry takes in a datagram, its payload included.
+    pub entry_bytes: u32,
+    /// How the node learnt of its peers.
+    pub mode: Mode,
+    /// Whether datagrams are sealed with a cluster key.
+    pub encrypted: bool,
+    /// How many keys the key ring holds; 0 without encryption.
+    pub keys: usize,
+    /// Seconds since the agent started.
+    pub uptime_s: f64,
+    /// Nodes that belong to the cluster as this node sees it, itself included.
+    pub members: usize,
+    /// Members of which this node has had news at least once, itself included.
+    pub known: usize,
+    /// Average age of the known entries of other nodes, in milliseconds.
+    pub age_avg_ms: f64,
+    /// Age of the oldest known entry of another node, in milliseconds.
+    pub age_max_ms: f64,
+    /// `age_avg_ms` in units of time.
+    pub age_avg_units: f64,
+    /// `age_max_ms` in units of time.
+    pub age_max_units: f64,
+    /// Processor time the agent has used since it started, in seconds.
+    pub cpu_seconds: f64,
+    /// Resident memory of the agent, in bytes.
+    pub rss_bytes: u64,
+    /// Every counter of the core and of the agent, by name.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// How a node learns of its peers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// From a list that everybody has.
+    Roster,
+    /// By asking a few known addresses.
+    #[default]
+    Seeds,
+}
+
+/// How old the agent's picture is, and what it has cost so far. Cheap: what an observer polls.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ages {
+    /// This node's name.
+    pub name: String,
+    /// The agent's monotonic clock when the answer was made, in milliseconds since it started.
+    pub now_ms: f64,
+    /// Nodes that belong to the cluster as this node sees it, itself included.
+    pub members: usize,
+    /// Members of which this node has had news at least once, itself included.
+    pub known: usize,
+    /// Average age of the known entries of other nodes, in milliseconds.
+    pub age_avg_ms: f64,
+    /// Age of the oldest known entry of another node, in milliseconds.
+    pub age_max_ms: f64,
+    /// Rounds the node has sent.
+    pub rounds: u64,
+    /// Datagrams the node has sent.
+    pub datagrams_sent: u64,
+    /// Bytes of UDP payload the node has sent.
+    pub bytes_sent: u64,
+    /// Processor time the agent has used since it started, in seconds.
+    pub cpu_seconds: f64,
+    /// Resident memory of the agent, in bytes.
+    pub rss_bytes: u64,
+    /// Seconds since the agent started.
+    pub uptime_s: f64,
+    /// Seconds from the agent's start until it first knew every member and there was more than one;
+    /// `None` as long as it has not.
+    pub first_full_view_s: Option<f64>,
+}
+
+/// The whole picture as one node sees it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the JSON name of the list, `.nodes[]` to its readers"
+)]
+pub struct Nodes {
+    /// The cluster's name.
+    pub cluster: String,
+    /// The name of the node whose picture this is.
+    pub observer: String,
+    /// One unit of time, in milliseconds.
+    pub interval_ms: f64,
+    /// One report per member, the observer's own included, in the order of their names.
+    pub nodes: Vec<NodeReport>,
+}
+
+/// Whether a node takes part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// There is news of the node, and it has not said goodbye. Its age says how recent the news is.
+    Alive,
+    /// The node has said goodbye.
+    Left,
+    /// The node belongs to the cluster, but no news of it has come yet.
+    #[default]
+    Unheard,
+}
+
+/// What is known of one node. Readings are `None` where the machine lacks them, where the node has
+/// not been heard, and where the cluster's payload leaves no room for them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeReport {
+    /// The node's name.
+    pub name: String,
+    /// The address that the node announces, `IP:PORT`; empty when not known yet.
+    pub address: String,
+    /// Whether it takes part.
+    pub state: State,
+    /// How old the news is, in milliseconds; `None` when unheard.
+    pub age_ms: Option<f64>,
+    /// Which life of the node this is: it grows with every restart. 0 when unheard.
+    pub incarnation: u32,
+    /// Which of its own rounds the news is from. 0 when unheard.
+    pub sequence: u32,
+    /// Logical processors.
+    pub cores: Option<u32>,
+    /// Load average over one minute.
+    pub load1: Option<f64>,
+    /// Load average over five minutes.
+    pub load5: Option<f64>,
+    /// Load average over fifteen minutes.
+    pub load15: Option<f64>,
+    /// Share of the processors' time that was not idle since the last reading, in per cent.
+    pub cpu_busy_percent: Option<f64>,
+    /// Memory in the machine.
+    pub mem_total_bytes: Option<u64>,
+    /// Memory that a new program could have without swapping.
+    pub mem_available_bytes: Option<u64>,
+    /// Swap space in the machine.
+    pub swap_total_bytes: Option<u64>,
+    /// Swap space in use.
+    pub swap_used_bytes: Option<u64>,
+    /// Share of the last ten seconds in which some task waited for a processor (PSI), in per cent.
+    pub psi_cpu_percent: Option<f64>,
+    /// Share of the last ten seconds in which some task waited for memory (PSI), in per cent.
+    pub psi_memory_percent: Option<f64>,
+    /// Share of the last ten seconds in which some task waited for I/O (PSI), in per cent.
+    pub psi_io_percent: Option<f64>,
+    /// Bytes read from disks a second.
+    pub disk_read_bytes_s: Option<u64>,
+    /// Bytes written to disks a second.
+    pub disk_write_bytes_s: Option<u64>,
+    /// Bytes received from networks a second, loopback left out.
+    pub net_rx_bytes_s: Option<u64>,
+    /// Bytes sent to networks a second, loopback left out.
+    pub net_tx_bytes_s: Option<u64>,
+    /// The hottest sensor, in degrees Celsius.
+    pub temperature_c: Option<f64>,
+    /// Power drawn by the processor packages (RAPL), in watts.
+    pub power_w: Option<f64>,
+    /// Seconds since the machine booted.
+    pub uptime_s: Option<u64>,
+    /// The kernel's release.
+    pub kernel: Option<String>,
+    /// What users published on that node, by key.
+    pub user: BTreeMap<String, String>,
+}
+
+/// Confirms a `publish`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Published {
+    /// The key that was set, or withdrawn when `ttl_s` is 0.
+    pub key: String,
+    /// Seconds until the value is withdrawn.
+    pub ttl_s: u64,
+    /// How many user metrics this node now publishes.
+    pub user_metrics: usize,
+}
+
+/// Confirms a `leave`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Leaving {
+    /// The name of the node that leaves.
+    pub name: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reading_that_lacks_is_null_and_comes_back_as_none() {
+        let report = NodeReport { name: "n1".to_owned(), load1: Some(0.5), ..Default::default() };
+        let text = serde_json::to_string(&report).expect("serialises");
+        assert!(text.contains(r#""load1":0.5"#) && text.contains(r#""load5":null"#), "{text}");
+        assert_eq!(serde_json::from_str::<NodeReport>(&text).expect("parses"), report);
+    }
+
+    #[test]
+    fn reports_of_other_versions_are_readable() {
+        let text = r#"{"name":"n1","members":3,"a_field_of_tomorrow":[1]}"#;
+        let ages: Ages = serde_json::from_str(text).expect("unknown ignored, missing defaulted");
+        assert_eq!((ages.name.as_str(), ages.members, ages.known), ("n1", 3, 0));
+    }
+}

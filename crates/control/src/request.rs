@@ -1,0 +1,93 @@
+//! What a client may ask: one JSON object a line, told apart by its field `op`.
+//!
+//! Unknown fields are refused rather than ignored: a misspelt `ttl` would otherwise silently publish
+//! a value for the default time.
+
+use serde::{Deserialize, Serialize};
+
+/// The longest request line an agent reads, in bytes, its newline included. A longer one is answered
+/// with [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge) and the connection is closed.
+pub const REQUEST_BYTES_MAX: usize = 64 * 1024;
+
+/// How long a published value lives when the request does not say, in seconds.
+pub const TTL_S_DEFAULT: u64 = 3600;
+
+/// One request.
+///
+/// ```
+/// use tidings_control::Request;
+/// let request: Request = serde_json::from_str(r#"{"op":"node","name":"n7"}"#).unwrap();
+/// assert_eq!(request, Request::Node { name: "n7".to_owned() });
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// The agent's own condition and configuration; answered with [`Status`](crate::Status).
+    Status,
+    /// How old the agent's picture is, cheap enough to poll; answered with [`Ages`](crate::Ages).
+    Ages,
+    /// Everything the agent knows; answered with [`Nodes`](crate::Nodes).
+    Nodes,
+    /// What the agent knows of one node; answered with [`NodeReport`](crate::NodeReport), or
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound).
+    Node {
+        /// The node's name as the cluster knows it.
+        name: String,
+    },
+    /// Adds a metric of the user's to this node's entry; answered with
+    /// [`Published`](crate::Published).
+    Publish {
+        /// 1 to 32 characters of `a-z 0-9 _ . -`, the first a letter or digit.
+        key: String,
+        /// Any text without control characters; what fits is bounded by the cluster's payload.
+        value: String,
+        /// Seconds until the value is withdrawn; 0 withdraws it at once;
+        /// [`TTL_S_DEFAULT`] when absent.
+        #[serde(default = "ttl_s_default")]
+        ttl_s: u64,
+    },
+    /// Leave the cluster cleanly and end the process; answered with [`Leaving`](crate::Leaving)
+    /// before the farewell is sent.
+    Leave,
+}
+
+fn ttl_s_default() -> u64 {
+    TTL_S_DEFAULT
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_request_has_the_documented_form() {
+        let publish = Request::Publish { key: "gpu".to_owned(), value: "3".to_owned(), ttl_s: 60 };
+        let forms = [
+            (Request::Status, r#"{"op":"status"}"#),
+            (Request::Ages, r#"{"op":"ages"}"#),
+            (Request::Nodes, r#"{"op":"nodes"}"#),
+            (Request::Node { name: "n7".to_owned() }, r#"{"op":"node","name":"n7"}"#),
+            (publish, r#"{"op":"publish","key":"gpu","value":"3","ttl_s":60}"#),
+            (Request::Leave, r#"{"op":"leave"}"#),
+        ];
+        for (request, text) in forms {
+            assert_eq!(serde_json::to_string(&request).expect("plain strings"), text);
+            assert_eq!(serde_json::from_str::<Request>(text).expect(text), request);
+        }
+    }
+
+    #[test]
+    fn a_missing_ttl_means_the_default() {
+        let request: Request =
+            serde_json::from_str(r#"{"op":"publish","key":"k","value":"v"}"#).expect("valid");
+        let Request::Publish { ttl_s, .. } = request else { panic!("not a publish: {request:?}") };
+        assert_eq!(ttl_s, TTL_S_DEFAULT);
+    }
+
+    #[test]
+    fn unknown_operations_and_fields_are_refused() {
+        for text in [r#"{"op":"reboot"}"#, r#"{"op":"publish","key":"k","value":"v","ttl":3}"#] {
+            assert!(serde_json::from_str::<Request>(text).is_err(), "{text}");
+        }
+    }
+}

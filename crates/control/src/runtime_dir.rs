@@ -1,0 +1,59 @@
+//! Where an agent keeps its control socket, its lock and its incarnation.
+//!
+//! The rule, first match wins: `$TIDINGS_RUNTIME_DIR`; `/run/tidings` for root;
+//! `$XDG_RUNTIME_DIR/tidings`; `/tmp/tidings-<uid>`. Agent and clients apply the same rule, so that
+//! on a machine with one agent nobody has to name a directory.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The environment variable that names the runtime directory.
+pub const RUNTIME_DIR_VARIABLE: &str = "TIDINGS_RUNTIME_DIR";
+
+/// The control socket's name inside the runtime directory.
+pub const SOCKET_FILE: &str = "control.sock";
+
+/// The runtime directory of this user's agent, by the rule above. It need not exist.
+pub fn runtime_dir() -> PathBuf {
+    rule(|name| std::env::var_os(name), rustix::process::getuid().as_raw())
+}
+
+/// The control socket of the agent whose runtime directory is `runtime_dir`.
+pub fn socket_path(runtime_dir: &Path) -> PathBuf {
+    runtime_dir.join(SOCKET_FILE)
+}
+
+fn rule(variable: impl Fn(&str) -> Option<OsString>, uid: u32) -> PathBuf {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(directory) = set(RUNTIME_DIR_VARIABLE) {
+        return directory;
+    }
+    if uid == 0 {
+        return PathBuf::from("/run/tidings");
+    }
+    match set("XDG_RUNTIME_DIR") {
+        Some(directory) => directory.join("tidings"),
+        None => PathBuf::from(format!("/tmp/tidings-{uid}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with<'a>(variables: &'a [(&str, &str)]) -> impl Fn(&str) -> Option<OsString> + 'a {
+        move |name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
+    }
+
+    #[test]
+    fn the_first_match_wins() {
+        let xdg = ("XDG_RUNTIME_DIR", "/run/user/7");
+        let own = (RUNTIME_DIR_VARIABLE, "/x");
+        let empty = (RUNTIME_DIR_VARIABLE, "");
+        assert_eq!(rule(with(&[own, xdg]), 0), Path::new("/x"));
+        assert_eq!(rule(with(&[xdg]), 0), Path::new("/run/tidings"));
+        assert_eq!(rule(with(&[xdg]), 7), Path::new("/run/user/7/tidings"));
+        assert_eq!(rule(with(&[]), 7), Path::new("/tmp/tidings-7"));
+        assert_eq!(rule(with(&[empty]), 7), Path::new("/tmp/tidings-7"));
+    }
+}

@@ -1,0 +1,238 @@
+//! A node's parameters, each with its unit, range, default, and what it costs.
+
+use core::fmt;
+use core::str::FromStr;
+use core::time::Duration;
+
+use crate::dissemination::Strategy;
+use crate::error::{ConfigError, ParseError};
+use crate::wire;
+
+/// The largest payload a cluster may agree on, in bytes.
+pub const MAX_PAYLOAD_BYTES: u16 = 1024;
+/// The largest number of nodes a node can be told to have room for.
+pub const MAX_NODES: u32 = 1 << 20;
+
+/// How many of its newest entries a node sends each unit of time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Window {
+    /// This many, at least 1; never more than are held.
+    Entries(u32),
+    /// This share of the members, in per cent, above 0 and up to 100; rounded down, at least 1.
+    Percent(f64),
+}
+
+impl Window {
+    /// Entries in a window among `members` nodes.
+    pub fn entries(self, members: usize) -> usize {
+        match self {
+            Self::Entries(entries) => entries as usize,
+            // A hair more than the product, so that 10 % of 1,000 is 100 in binary too.
+            Self::Percent(percent) => (members as f64 * percent / 100.0 + 1e-9) as usize,
+        }
+        .clamp(1, members.max(1))
+    }
+}
+
+impl FromStr for Window {
+    type Err = ParseError;
+
+    /// `"20%"` or `"204"`.
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let wrong = || ParseError::Window(text.to_owned());
+        if let Some(percent) = text.strip_suffix('%') {
+            let percent: f64 = percent.trim().parse().map_err(|_| wrong())?;
+            return if percent > 0.0 && percent <= 100.0 {
+                Ok(Self::Percent(percent))
+            } else {
+                Err(wrong())
+            };
+        }
+        let entries = text.trim().parse().map_err(|_| wrong())?;
+        if entries > 0 { Ok(Self::Entries(entries)) } else { Err(wrong()) }
+    }
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Entries(entries) => write!(f, "{entries}"),
+            Self::Percent(percent) => write!(f, "{percent}%"),
+        }
+    }
+}
+
+/// How many entries the vector holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Capacity {
+    /// One for every node.
+    Full,
+    /// At most this many, whatever the cluster's size; the newest are kept. MOSIX uses twice the
+    /// window.
+    Bounded(u32),
+}
+
+impl FromStr for Capacity {
+    type Err = ParseError;
+
+    /// `"full"` or a number of entries.
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text.trim() {
+            "full" => Ok(Self::Full),
+            number => match number.parse() {
+                Ok(entries) if entries > 0 => Ok(Self::Bounded(entries)),
+                _ => Err(ParseError::Capacity(text.to_owned())),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Capacity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => write!(f, "full"),
+            Self::Bounded(entries) => write!(f, "{entries}"),
+        }
+    }
+}
+
+/// What a node is told at its start. All nodes of a cluster share all of it but `max_nodes`.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Config {
+    /// The cluster's name; datagrams of other clusters are dropped.
+    pub cluster: String,
+    /// The unit of time: 1 ms to 1 h, default 256 ms. Ages and costs are proportional to it and
+    /// to its inverse.
+    pub interval: Duration,
+    /// Entries sent each unit, default 20 %. A node sends and receives
+    /// `window × (12 + payload_bytes)` bytes a unit.
+    pub window: Window,
+    /// How a unit's window is given away, default `uniform`.
+    pub strategy: Strategy,
+    /// Length of every payload: 0 to 1,024 bytes, default 64.
+    pub payload_bytes: u16,
+    /// Version of what the payload means, default 1. Entries of another schema are dropped.
+    pub payload_schema: u8,
+    /// Size of the vector, default one entry a node.
+    pub capacity: Capacity,
+    /// The most nodes there is room for, default 4,096, up to 2²⁰. Costs about 200 bytes and the
+    /// payload a node, most of it only once used.
+    pub max_nodes: u32,
+    /// The most bytes of a datagram (UDP payload), default 1,452: an Ethernet frame under IPv6.
+    /// A window larger than that is split, at entries. 256 and the payload at least, 65,507 at
+    /// most.
+    pub datagram_bytes: u16,
+    /// How old an entry may get before it is forgotten and refused: at least 64 units, default 1 h.
+    pub forget_after: Duration,
+    /// Whether a node asks others for members and entries it has never heard of, default yes.
+    /// One datagram a unit while it gains by it, then ever fewer, down to one in 64 units.
+    pub catch_up: bool,
+    /// Mixed into node ids, default 0. Only a roster whose names collide needs another.
+    pub id_salt: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            cluster: "tidings".to_owned(),
+            interval: Duration::from_millis(256),
+            window: Window::Percent(20.0),
+            strategy: Strategy::Uniform,
+            payload_bytes: 64,
+            payload_schema: 1,
+            capacity: Capacity::Full,
+            max_nodes: 4096,
+            datagram_bytes: 1452,
+            forget_after: Duration::from_secs(3600),
+            catch_up: true,
+            id_salt: 0,
+        }
+    }
+}
+
+impl Config {
+    /// Checks every range.
+    ///
+    /// # Errors
+    /// Names the first parameter out of its range, and the range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let least_datagram = wire::least_datagram_bytes(self.payload_bytes);
+        let range = |parameter, ok: bool, range: String| {
+            if ok { Ok(()) } else { Err(ConfigError::OutOfRange { parameter, range }) }
+        };
+        let name = self.cluster.len();
+        range("cluster", (1..=255).contains(&name), "1 to 255 bytes".into())?;
+        let unit = Duration::from_millis(1)..=Duration::from_secs(3600);
+        range("interval", unit.contains(&self.interval), "1ms to 1h".into())?;
+        let window = match self.window {
+            Window::Entries(entries) => entries >= 1,
+            Window::Percent(percent) => percent > 0.0 && percent <= 100.0,
+        };
+        range("window", window, "at least 1 entry, or above 0% and up to 100%".into())?;
+        let payload = self.payload_bytes <= MAX_PAYLOAD_BYTES;
+        range("payload_bytes", payload, format!("0 to {MAX_PAYLOAD_BYTES}"))?;
+        let nodes = (2..=MAX_NODES).contains(&self.max_nodes);
+        range("max_nodes", nodes, format!("2 to {MAX_NODES}"))?;
+        let datagram = (least_datagram..=65_507).contains(&usize::from(self.datagram_bytes));
+        range("datagram_bytes", datagram, format!("{least_datagram} to 65507"))?;
+        let memory = (self.interval * 64)..=Duration::from_secs(365 * 86_400);
+        let text = "64 intervals to 365 days".to_owned();
+        range("forget_after", memory.contains(&self.forget_after), text)?;
+        if let Capacity::Bounded(capacity) = self.capacity {
+            let least = match self.window {
+                Window::Entries(entries) => entries.max(2),
+                Window::Percent(_) => 2,
+            };
+            let text = format!("full, or {least} (the window) to {MAX_NODES}");
+            range("capacity", (least..=MAX_NODES).contains(&capacity), text)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_rounded_down_as_in_the_paper() {
+        let window = Window::Percent(20.0);
+        let sizes = [1024, 2048, 4096, 8192].map(|nodes| window.entries(nodes));
+        assert_eq!(sizes, [204, 409, 819, 1638]);
+        assert_eq!(Window::Percent(10.0).entries(1000), 100);
+        assert_eq!(window.entries(1), 1);
+        assert_eq!(Window::Entries(50).entries(8), 8);
+    }
+
+    #[test]
+    fn windows_read_and_print_alike() {
+        for text in ["20%", "0.5%", "100%", "204"] {
+            let window: Window = text.parse().expect("a valid window");
+            assert_eq!(window.to_string(), text);
+        }
+        for text in ["0%", "101%", "0", "-3", "x%", "", "NaN%", "20 percent"] {
+            assert!(text.parse::<Window>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_default_is_valid_and_each_range_is_checked() {
+        let broken: [fn(&mut Config); 8] = [
+            |c| c.cluster.clear(),
+            |c| c.interval = Duration::from_micros(10),
+            |c| c.window = Window::Percent(f64::NAN),
+            |c| c.payload_bytes = 1025,
+            |c| c.max_nodes = 1,
+            |c| c.datagram_bytes = 100,
+            |c| c.forget_after = Duration::from_secs(1),
+            |c| c.capacity = Capacity::Bounded(1),
+        ];
+        Config::default().validate().expect("the default is valid");
+        for breakage in broken {
+            let mut config = Config::default();
+            breakage(&mut config);
+            config.validate().expect_err("out of range");
+        }
+    }
+}

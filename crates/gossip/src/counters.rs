@@ -1,0 +1,143 @@
+//! Counters: all that a node did, and all that it refused, by reason.
+//!
+//! Nothing that arrives makes a node fail, so these are where bad input shows.
+
+/// Declares the counters once: field, and what it counts.
+macro_rules! counters {
+    ($($(#[doc = $help:literal])+ $name:ident,)+) => {
+        /// Counts since the node's start; they only grow.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        #[non_exhaustive]
+        pub struct Counters {
+            $($(#[doc = $help])+ pub $name: u64,)+
+        }
+
+        impl Counters {
+            /// Each counter's name, what it counts, and its value.
+            pub fn iter(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+                [$((stringify!($name), concat!($($help),+).trim_ascii(), self.$name)),+].into_iter()
+            }
+        }
+    };
+}
+
+counters! {
+    /// Units of time this node has gossiped in.
+    rounds,
+    /// Units passed over because the node was not run in time.
+    rounds_skipped,
+    /// Datagrams made, asks and answers among them.
+    datagrams_sent,
+    /// Bytes of these datagrams.
+    bytes_sent,
+    /// Entries in the windows sent.
+    entries_sent,
+    /// Slots of a window that the next round overtook before they were sent.
+    entries_unsent,
+    /// Asks sent.
+    asks_sent,
+    /// Answers sent.
+    answers_sent,
+    /// Datagrams that arrived, dropped ones among them.
+    datagrams_received,
+    /// Bytes of these datagrams.
+    bytes_received,
+    /// Entries that arrived in accepted datagrams.
+    entries_received,
+    /// Entries taken: newer than the held ones.
+    entries_news,
+    /// Entries not newer than the held ones.
+    entries_stale,
+    /// Entries refused: older than forget_after allows.
+    entries_impossible_age,
+    /// Entries refused: about no member.
+    entries_unknown_origin,
+    /// Entries refused: a second one about the same origin in one datagram.
+    entries_duplicate_origin,
+    /// Entries refused: a bounded vector was full of newer ones.
+    entries_too_old,
+    /// Entries that made room for newer ones in a bounded vector.
+    entries_evicted,
+    /// Members whose last entry grew older than forget_after.
+    members_forgotten,
+    /// News of this node that it did not write in this life, and overtook by a new incarnation.
+    refutations,
+    /// Datagrams dropped: too short, or of another protocol.
+    dropped_foreign,
+    /// Datagrams dropped: of a version of the format that this node does not speak.
+    dropped_version,
+    /// Datagrams dropped: of another cluster.
+    dropped_cluster,
+    /// Datagrams dropped: sealed with a key that is not on the ring.
+    dropped_key,
+    /// Datagrams dropped: damaged or forged, the seal does not hold.
+    dropped_corrupt,
+    /// Datagrams dropped: seen before, or from before the last ones of their sender.
+    dropped_replayed,
+    /// Datagrams dropped: from an earlier life of their sender.
+    dropped_stale_sender,
+    /// Datagrams dropped: from a node that is not on the roster.
+    dropped_unknown_sender,
+    /// Datagrams dropped: from a node with the id of this one (its own echo, or its name in use).
+    dropped_own_id,
+    /// Datagrams dropped: sealed, but not well formed inside.
+    dropped_malformed,
+    /// Datagrams dropped: payloads of another schema or length.
+    dropped_schema,
+    /// Cards refused: another name has the same node id.
+    dropped_id_collision,
+    /// Cards refused: max_nodes members are known already.
+    dropped_no_room,
+    /// Answers not sent: too many asks at once.
+    dropped_answers,
+    /// Events nobody fetched in time.
+    dropped_events,
+}
+
+/// Why a datagram was dropped as a whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Dropped {
+    Foreign,
+    Version,
+    Cluster,
+    Key,
+    Corrupt,
+    Replayed,
+    StaleSender,
+    UnknownSender,
+    OwnId,
+    Malformed,
+    Schema,
+}
+
+impl Counters {
+    /// Counts a dropped datagram under its reason.
+    pub(crate) fn count(&mut self, dropped: Dropped) {
+        *match dropped {
+            Dropped::Foreign => &mut self.dropped_foreign,
+            Dropped::Version => &mut self.dropped_version,
+            Dropped::Cluster => &mut self.dropped_cluster,
+            Dropped::Key => &mut self.dropped_key,
+            Dropped::Corrupt => &mut self.dropped_corrupt,
+            Dropped::Replayed => &mut self.dropped_replayed,
+            Dropped::StaleSender => &mut self.dropped_stale_sender,
+            Dropped::UnknownSender => &mut self.dropped_unknown_sender,
+            Dropped::OwnId => &mut self.dropped_own_id,
+            Dropped::Malformed => &mut self.dropped_malformed,
+            Dropped::Schema => &mut self.dropped_schema,
+        } += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_counter_has_a_name_and_a_meaning() {
+        let counters = Counters { dropped_schema: 3, ..Counters::default() };
+        let row = counters.iter().find(|(name, ..)| *name == "dropped_schema");
+        assert_eq!(row.map(|(_, _, value)| value), Some(3));
+        assert!(counters.iter().all(|(name, help, _)| !name.is_empty() && help.ends_with('.')));
+    }
+}

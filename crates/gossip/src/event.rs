@@ -1,0 +1,23 @@
+//! Events: what a node notices about others, for logs and subscribers.
+
+use crate::entry::Incarnation;
+
+/// Something worth telling. Names are those of the nodes concerned.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// The first entry about a member has arrived.
+    Joined(String),
+    /// A member has begun a later incarnation: it restarted, or overtook false news of itself.
+    Restarted(String, Incarnation),
+    /// A member has said farewell.
+    Left(String),
+    /// A member that had left is back.
+    Returned(String, Incarnation),
+    /// Nothing was heard of a member for `forget_after`; its entry is gone.
+    Forgotten(String),
+    /// News of this node arrived that it did not write in this life; it now has this incarnation.
+    Refuted(Incarnation),
+    /// This node and another, whose name this is, have the same node id.
+    IdCollision(String),
+}

@@ -1,0 +1,57 @@
+//! The gossip core of Tidings: one state machine, [`Node`], without clock, socket or thread.
+//!
+//! Each node of a cluster holds a *vector*, one aged entry a node, and each unit of time sends its
+//! newest entries to another node. Time, datagrams and a seed go in; datagrams, timeouts and events
+//! come out. The same code runs in the agent, over MPI and in the simulator.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`node`] | the state machine and the contract with its driver |
+//! | [`vector`], [`merge`], `calendar` | entries, how they are taken in, their order by age |
+//! | [`entry`], [`age`], [`time`] | what identifies and orders news |
+//! | [`dissemination`], `urgent`, `catch_up` | whom to send to, what first, when to ask |
+//! | `membership`, [`roster`], [`address`] | who belongs, and where they are |
+//! | [`wire`], [`quantity`] | datagrams, keys, numbers in two bytes |
+//! | [`payload`] | what the agent's entries say |
+//! | [`config`], [`error`], [`event`], [`counters`] | what goes in and what is told |
+//!
+//! The protocol is fixed byte for byte in docs/protocol.md. Source of the algorithm: Levy, Barak,
+//! Shiloh, Lieber, Weinhold, Härtig, "Overhead of a decentralized gossip algorithm on the
+//! performance of HPC applications", ROSS'14; Amar, Barak, Drezner, Okun, CC:PE 21, 2009.
+
+#![forbid(unsafe_code)]
+
+pub mod address;
+pub mod age;
+mod calendar;
+mod catch_up;
+pub mod config;
+pub mod counters;
+pub mod dissemination;
+pub mod entry;
+pub mod error;
+pub mod event;
+mod id_table;
+mod membership;
+pub mod merge;
+pub mod node;
+pub mod payload;
+pub mod quantity;
+pub mod roster;
+pub mod time;
+mod urgent;
+pub mod vector;
+pub mod wire;
+
+pub use address::Address;
+pub use age::Ages;
+pub use config::{Capacity, Config, Window};
+pub use counters::Counters;
+pub use dissemination::Strategy;
+pub use entry::{EntryState, Incarnation, NodeId, Stamp};
+pub use error::{ConfigError, ParseError, PayloadTooLong};
+pub use event::Event;
+pub use membership::Member;
+pub use node::{EntryView, Node, Transmit};
+pub use time::Instant;
+pub use wire::keys::{Key, KeyError, KeyRing};

@@ -1,0 +1,319 @@
+//! Membership: which nodes there are, where they are, and which may be sent to.
+//!
+//! With a *roster* the members are given; joining by *seeds* they are learnt from cards, and
+//! forgotten when nothing was heard of them for `forget_after`. A member that has left stays known
+//! until then, but is not sent to. Per member there is a replay window too: the last 64 datagrams
+//! of its present life.
+//!
+//! Invariants: `order` holds the id of each member once, ascending; `targets` holds each member
+//! that may be sent to once, never this node; memory for `max_nodes` tables is taken at the start.
+
+use crate::address::Address;
+use crate::entry::{Incarnation, NodeId};
+use crate::id_table::IdTable;
+use crate::time::Instant;
+use crate::wire::header::Header;
+
+/// Not among the targets.
+const NO_TARGET: u32 = u32::MAX;
+
+/// A node as it is introduced: by a roster, or by itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Member {
+    /// 1 to 63 bytes.
+    pub name: String,
+    /// Where its datagrams go.
+    pub address: Address,
+}
+
+/// What is known of a member beside its entry.
+#[derive(Clone)]
+pub(crate) struct Record {
+    pub(crate) id: NodeId,
+    pub(crate) name: Box<str>,
+    pub(crate) address: Address,
+    /// The incarnation that said so.
+    pub(crate) address_of: Incarnation,
+    pub(crate) replay: Replay,
+    /// Birth of the newest entry that is no longer held, or when the member was added.
+    pub(crate) last_birth: Instant,
+    target_at: u32,
+}
+
+/// The members of a cluster.
+#[derive(Clone)]
+pub(crate) struct Membership {
+    table: IdTable,
+    records: Vec<Option<Record>>,
+    vacant: Vec<u32>,
+    order: Vec<NodeId>,
+    targets: Vec<u32>,
+    max_nodes: usize,
+}
+
+/// Why a member was not added.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NotAdded {
+    NoRoom,
+    IdCollision,
+}
+
+impl Membership {
+    /// No members yet, room for `max_nodes`.
+    pub(crate) fn new(max_nodes: usize) -> Self {
+        Self {
+            table: IdTable::with_capacity(max_nodes),
+            records: Vec::new(),
+            vacant: Vec::new(),
+            order: Vec::new(),
+            targets: Vec::new(),
+            max_nodes,
+        }
+    }
+
+    /// Members, this node included.
+    pub(crate) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Members that may be sent to.
+    pub(crate) fn targets(&self) -> usize {
+        self.targets.len()
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, id: NodeId) -> bool {
+        self.table.get(id).is_some()
+    }
+
+    pub(crate) fn get(&self, id: NodeId) -> Option<&Record> {
+        self.records[self.table.get(id)? as usize].as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, id: NodeId) -> Option<&mut Record> {
+        self.records[self.table.get(id)? as usize].as_mut()
+    }
+
+    /// Ids of all members, ascending.
+    pub(crate) fn order(&self) -> &[NodeId] {
+        &self.order
+    }
+
+    /// The member that is `nth` among those that may be sent to.
+    pub(crate) fn target(&self, nth: usize) -> Option<&Record> {
+        self.records[*self.targets.get(nth)? as usize].as_ref()
+    }
+
+    /// All members that may be sent to.
+    pub(crate) fn iter_targets(&self) -> impl Iterator<Item = &Record> {
+        self.targets.iter().filter_map(|&at| self.records[at as usize].as_ref())
+    }
+
+    /// The member kept in `place`, a number below [`Membership::places`], if any.
+    pub(crate) fn in_place(&self, place: usize) -> Option<&Record> {
+        self.records.get(place)?.as_ref()
+    }
+
+    /// Places in use or vacant.
+    pub(crate) fn places(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Adds a member that is not sent to yet; `false` if it was one already.
+    pub(crate) fn add(
+        &mut self,
+        id: NodeId,
+        (name, address): (&str, Address),
+        address_of: Incarnation,
+        now: Instant,
+    ) -> Result<bool, NotAdded> {
+        if let Some(known) = self.get(id) {
+            return if *known.name == *name { Ok(false) } else { Err(NotAdded::IdCollision) };
+        }
+        if self.order.len() >= self.max_nodes {
+            return Err(NotAdded::NoRoom);
+        }
+        let record = Record {
+            id,
+            name: name.into(),
+            address,
+            address_of,
+            replay: Replay::default(),
+            last_birth: now,
+            target_at: NO_TARGET,
+        };
+        let place = self.vacant.pop().unwrap_or_else(|| {
+            self.records.push(None);
+            self.records.len() as u32 - 1
+        });
+        self.records[place as usize] = Some(record);
+        self.table.insert(id, place);
+        let at = self.order.partition_point(|&other| other < id);
+        self.order.insert(at, id);
+        Ok(true)
+    }
+
+    /// Removes a member and returns its name.
+    pub(crate) fn remove(&mut self, id: NodeId) -> Option<Box<str>> {
+        self.set_target(id, false);
+        let place = self.table.get(id)?;
+        self.table.remove(id);
+        self.vacant.push(place);
+        if let Ok(at) = self.order.binary_search(&id) {
+            self.order.remove(at);
+        }
+        self.records[place as usize].take().map(|record| record.name)
+    }
+
+    /// Says whether a member may be sent to.
+    pub(crate) fn set_target(&mut self, id: NodeId, may: bool) {
+        let Some(place) = self.table.get(id) else { return };
+        let Some(record) = self.records[place as usize].as_mut() else { return };
+        let at = record.target_at;
+        if may == (at != NO_TARGET) {
+            return;
+        }
+        if may {
+            record.target_at = self.targets.len() as u32;
+            self.targets.push(place);
+            return;
+        }
+        record.target_at = NO_TARGET;
+        self.targets.swap_remove(at as usize);
+        if let Some(&moved) = self.targets.get(at as usize) {
+            if let Some(moved) = self.records[moved as usize].as_mut() {
+                moved.target_at = at;
+            }
+        }
+    }
+}
+
+/// Which datagrams of a sender's present life have arrived: the highest counter and the 63 before.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Replay {
+    incarnation: Incarnation,
+    salt: u64,
+    highest: u64,
+    /// Bit i: the datagram numbered `highest - i` has arrived.
+    arrived: u64,
+}
+
+/// Why a datagram of a known sender was refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Refused {
+    /// It has arrived before, or lies too far behind to tell.
+    Replayed,
+    /// It is of an earlier life.
+    StaleLife,
+}
+
+impl Replay {
+    /// Whether an authentic datagram with this header would be fresh.
+    pub(crate) fn check(&self, header: &Header) -> Result<(), Refused> {
+        if self.highest == 0 || header.incarnation > self.incarnation {
+            return Ok(());
+        }
+        if header.salt != self.salt {
+            return Err(Refused::StaleLife);
+        }
+        let behind = self.highest.saturating_sub(header.counter);
+        let fresh =
+            header.counter > self.highest || (behind < 64 && self.arrived & (1 << behind) == 0);
+        if fresh { Ok(()) } else { Err(Refused::Replayed) }
+    }
+
+    /// Notes an authentic, fresh datagram.
+    pub(crate) fn note(&mut self, header: &Header) {
+        if header.salt != self.salt || self.highest == 0 {
+            *self = Self {
+                incarnation: header.incarnation,
+                salt: header.salt,
+                highest: header.counter,
+                arrived: 1,
+            };
+            return;
+        }
+        self.incarnation = self.incarnation.max(header.incarnation);
+        if header.counter > self.highest {
+            let ahead = header.counter - self.highest;
+            self.arrived = if ahead < 64 { self.arrived << ahead } else { 0 } | 1;
+            self.highest = header.counter;
+        } else if self.highest - header.counter < 64 {
+            self.arrived |= 1 << (self.highest - header.counter);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::header::Kind;
+
+    fn header(incarnation: u32, salt: u64, counter: u64) -> Header {
+        Header {
+            kind: Kind::Window,
+            cluster: 0,
+            sender: NodeId(1),
+            incarnation: Incarnation::new(incarnation),
+            key_id: 0,
+            salt,
+            counter,
+        }
+    }
+
+    /// Feeds datagrams and says which were taken.
+    fn feed(replay: &mut Replay, headers: &[(u32, u64, u64)]) -> Vec<Result<(), Refused>> {
+        let verdict = |&(incarnation, salt, counter): &(u32, u64, u64)| {
+            let header = header(incarnation, salt, counter);
+            let fresh = replay.check(&header);
+            if fresh.is_ok() {
+                replay.note(&header);
+            }
+            fresh
+        };
+        headers.iter().map(verdict).collect()
+    }
+
+    #[test]
+    fn each_datagram_is_taken_once_in_any_order() {
+        let mut replay = Replay::default();
+        let order =
+            [(1, 9, 5), (1, 9, 3), (1, 9, 5), (1, 9, 80), (1, 9, 5), (1, 9, 16), (1, 9, 17)];
+        let (ok, no) = (Ok(()), Err(Refused::Replayed));
+        assert_eq!(feed(&mut replay, &order), [ok, ok, no, ok, no, no, ok]);
+    }
+
+    #[test]
+    fn a_later_life_begins_anew_and_ends_the_earlier() {
+        let mut replay = Replay::default();
+        let order = [(1, 9, 50), (2, 7, 1), (1, 9, 51), (2, 7, 1), (2, 8, 2), (3, 7, 2)];
+        let (ok, stale) = (Ok(()), Err(Refused::StaleLife));
+        let again = Err(Refused::Replayed);
+        assert_eq!(feed(&mut replay, &order), [ok, ok, stale, again, stale, ok]);
+    }
+
+    #[test]
+    fn targets_and_order_follow_adding_and_removing() {
+        let mut members = Membership::new(3);
+        let address = Address::from_bytes(&[0]).expect("one byte fits");
+        for id in [3, 1, 2] {
+            let name = format!("n{id}");
+            let added =
+                members.add(NodeId(id), (&name, address), Incarnation::default(), Instant::EPOCH);
+            assert_eq!(added, Ok(true));
+            members.set_target(NodeId(id), true);
+        }
+        let four = ("n4", address);
+        let full = members.add(NodeId(4), four, Incarnation::default(), Instant::EPOCH);
+        assert_eq!(full, Err(NotAdded::NoRoom));
+        let clash = members.add(NodeId(1), four, Incarnation::default(), Instant::EPOCH);
+        assert_eq!(clash, Err(NotAdded::IdCollision));
+        assert_eq!(members.order(), [NodeId(1), NodeId(2), NodeId(3)]);
+        members.remove(NodeId(3));
+        members.set_target(NodeId(1), false);
+        let left: Vec<NodeId> = members.iter_targets().map(|record| record.id).collect();
+        assert_eq!(left, [NodeId(2)]);
+        assert_eq!(members.targets(), 1);
+        assert_eq!(members.len(), 2);
+    }
+}

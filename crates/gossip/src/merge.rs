@@ -1,0 +1,93 @@
+//! Merging: taking from what arrives all that is newer than what is held.
+//!
+//! An entry is taken if its stamp is larger than that of the held entry about the same origin, or
+//! if none is held. Stamps of one origin are totally ordered and made by nobody else, so merging is
+//! the join of a semilattice: idempotent, commutative, associative and monotone. Datagrams may be
+//! lost, doubled and reordered; none of it lowers what is known. Each entry costs a constant number
+//! of steps: a look-up, a comparison, a copy, a move in the calendar.
+
+use crate::entry::{NodeId, Stamp};
+use crate::time::Instant;
+use crate::vector::{Meta, OWN, Vector};
+
+/// What became of a received entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Merged {
+    /// Taken: the first about its origin, or the first since it was forgotten or evicted.
+    First,
+    /// Taken: newer than the held one, whose stamp this was.
+    News(Stamp),
+    /// Not newer than what is held; nothing changed.
+    Stale,
+    /// About the node itself; nothing changed.
+    Own,
+    /// The same datagram already spoke of this origin; nothing changed.
+    Repeated,
+    /// The origin is no member; nothing changed.
+    Unknown,
+    /// The vector is full of newer entries; nothing changed.
+    TooOld,
+}
+
+/// An entry that made room for a newer one in a bounded vector.
+pub type Evicted = Option<(NodeId, Instant)>;
+
+impl Vector {
+    /// Merges one received entry.
+    ///
+    /// `datagram` numbers the datagram it came in (not 0); `birth` is its arrival less its age;
+    /// `payload` has the cluster's length; `is_member` is asked only about origins not held.
+    #[inline]
+    pub fn merge(
+        &mut self,
+        datagram: u32,
+        (id, stamp, birth): (NodeId, Stamp, Instant),
+        payload: &[u8],
+        is_member: impl FnOnce(NodeId) -> bool,
+    ) -> (Merged, Evicted) {
+        let Some(slot) = self.table.get(id) else {
+            let meta = Meta { id, spoken_of: datagram, stamp, birth: birth.min(self.now) };
+            return self.merge_first(meta, payload, is_member);
+        };
+        if slot == OWN {
+            return (Merged::Own, None);
+        }
+        let meta = &mut self.meta[slot as usize];
+        if core::mem::replace(&mut meta.spoken_of, datagram) == datagram {
+            return (Merged::Repeated, None);
+        }
+        let held = meta.stamp;
+        if stamp <= held {
+            return (Merged::Stale, None);
+        }
+        self.renew(slot, stamp, birth.min(self.now), payload);
+        (Merged::News(held), None)
+    }
+
+    /// Takes the first entry about an origin, evicting the oldest entry if there is no room.
+    fn merge_first(
+        &mut self,
+        meta: Meta,
+        payload: &[u8],
+        is_member: impl FnOnce(NodeId) -> bool,
+    ) -> (Merged, Evicted) {
+        if !is_member(meta.id) {
+            return (Merged::Unknown, None);
+        }
+        let mut evicted = None;
+        if self.len() == self.capacity() {
+            let oldest = self.calendar.oldest(|slot| self.meta[slot as usize].birth);
+            let Some(oldest) = oldest.filter(|&slot| slot != OWN).map(|slot| self.at(slot)) else {
+                return (Merged::TooOld, None);
+            };
+            if oldest.birth >= meta.birth {
+                return (Merged::TooOld, None);
+            }
+            let (id, birth) = (oldest.id, oldest.birth);
+            evicted = Some((id, birth));
+            self.remove(id);
+        }
+        self.put(meta, payload);
+        (Merged::First, evicted)
+    }
+}

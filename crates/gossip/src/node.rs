@@ -1,0 +1,469 @@
+//! The node: one state machine, the same in the agent, over MPI and in a simulator.
+//!
+//! A [`Node`] does no input or output. Its driver passes in time, datagrams and commands, and takes
+//! out datagrams, the next timeout and events:
+//!
+//! 1. *inputs*: [`Node::handle_timeout`], [`Node::handle_datagram`], and the commands
+//!    [`Node::publish`], [`Node::join`], [`Node::leave`], [`Node::set_keys`], [`Node::set_roster`];
+//! 2. after any input call [`Node::poll_transmit`] until it returns `None`, and
+//!    [`Node::poll_event`] likewise;
+//! 3. then sleep until [`Node::poll_timeout`] or the next datagram.
+//!
+//! Every call that names the present takes it from one monotonic clock of the driver.
+//!
+//! Each unit of time, at its own phase of the unit, a node (Figure 1 of Levy et al., ROSS'14)
+//! makes its own entry anew with age 0, lets all others age, and sends the newest entries of its
+//! vector, a window, to one other node. What it receives it stamps with the arrival and takes
+//! wherever it is newer. Beside that it only catches up (`catch_up.rs`) and says farewell.
+//!
+//! Invariants: outputs are a function of configuration, seed and the sequence of inputs. What is
+//! known of an origin never goes back. A unit costs O(window). Nothing that arrives makes a call
+//! fail or panic; what is refused is counted.
+
+mod outgoing;
+mod receive;
+
+use std::collections::VecDeque;
+
+use crate::address::Address;
+use crate::age::Ages;
+use crate::catch_up::CatchUp;
+use crate::config::{Capacity, Config};
+use crate::counters::Counters;
+use crate::dissemination::{Chance, Strategy};
+use crate::entry::{EntryState, Incarnation, NodeId, Stamp};
+use crate::error::{ConfigError, PayloadTooLong};
+use crate::event::Event;
+use crate::membership::{Member, Membership};
+use crate::time::{Instant, micros};
+use crate::urgent::Urgent;
+use crate::vector::Vector;
+use crate::wire::ask::MAX_NAME_BYTES;
+use crate::wire::header;
+use crate::wire::keys::KeyRing;
+use crate::wire::window::Format;
+use outgoing::{Outbox, Pieces};
+
+/// Events kept for a driver that does not fetch them; the oldest give way.
+const MAX_EVENTS: usize = 256;
+/// Members looked at for forgetting in each unit of time.
+const FORGET_CHECKS: usize = 32;
+
+/// Datagrams to send: `buffer[..bytes]`, in pieces of `segment_bytes`, the last maybe shorter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transmit {
+    /// Where all of them go.
+    pub to: Address,
+    /// Bytes written.
+    pub bytes: usize,
+    /// Bytes of each datagram but the last.
+    pub segment_bytes: usize,
+}
+
+/// What a node knows about a member.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EntryView<'a> {
+    /// The member's id.
+    pub id: NodeId,
+    /// Its name.
+    pub name: &'a str,
+    /// Where its datagrams go.
+    pub address: Address,
+    /// Whether it lives, has left, or was never heard of.
+    pub state: EntryState,
+    /// Its incarnation; 0 if unheard.
+    pub incarnation: u32,
+    /// Its sequence; 0 if unheard.
+    pub sequence: u32,
+    /// How old the entry is; `None` if unheard.
+    pub age: Option<core::time::Duration>,
+    /// What it says of itself; empty if unheard.
+    pub payload: &'a [u8],
+}
+
+/// One node of a cluster, without its clock and its network. See the module's documentation.
+#[derive(Clone)]
+pub struct Node {
+    config: Config,
+    format: Format,
+    keys: KeyRing,
+    id: NodeId,
+    name: Box<str>,
+    address: Address,
+    with_cards: bool,
+    cluster: u32,
+    salt: u64,
+    sealed: u64,
+    vector: Vector,
+    membership: Membership,
+    seeds: Vec<Address>,
+    chance: Chance,
+    catch_up: CatchUp,
+    urgent: Urgent,
+    payload: Vec<u8>,
+    next_round: Instant,
+    left: bool,
+    /// Numbers the datagrams that arrived, modulo 2³² and without 0.
+    arrival: u32,
+    pieces: Pieces,
+    outbox: Outbox,
+    events: VecDeque<Event>,
+    counters: Counters,
+}
+
+impl Node {
+    /// A node that knows nobody's news but its own.
+    ///
+    /// `roster` names all members, `me` among them; if it is empty, members are learnt from seeds
+    /// (see [`Node::join`]). `incarnation` must exceed that of the node's earlier lives. `seed`
+    /// determines every random choice; outside of simulations it must be fresh and unpredictable,
+    /// since it also keeps the nonces of one life apart from those of another. The first round
+    /// comes at a random phase within one unit from `now`.
+    ///
+    /// # Errors
+    /// If a parameter is out of range, or the roster lacks this node, is too large, or collides.
+    pub fn new(
+        config: Config,
+        keys: KeyRing,
+        me: Member,
+        roster: &[Member],
+        incarnation: Incarnation,
+        seed: u64,
+        now: Instant,
+    ) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let mut chance = Chance::new(seed);
+        let id = NodeId::of_name(&me.name, config.id_salt);
+        let max_nodes = config.max_nodes as usize;
+        let full = config.capacity == Capacity::Full;
+        let unit = micros(config.interval) as u64;
+        let format = Format { schema: config.payload_schema, payload_bytes: config.payload_bytes };
+        let capacity = match config.capacity {
+            Capacity::Full => max_nodes,
+            Capacity::Bounded(entries) => entries as usize,
+        };
+        let own = (id, Stamp::new(incarnation, 0));
+        let with_cards = roster.is_empty();
+        let mut node = Self {
+            vector: Vector::new(capacity, usize::from(config.payload_bytes), unit, own, now),
+            membership: Membership::new(max_nodes),
+            catch_up: CatchUp::new(config.catch_up && (full || with_cards)),
+            cluster: header::cluster_hash(&config.cluster),
+            salt: chance.bits() & header::MAX_48,
+            next_round: Instant::from_micros(now.as_micros() + chance.below(unit as usize) as i64),
+            pieces: Pieces::default(),
+            urgent: Urgent::default(),
+            payload: Vec::with_capacity(usize::from(config.payload_bytes)),
+            id,
+            name: me.name.as_str().into(),
+            address: me.address,
+            with_cards,
+            sealed: 0,
+            seeds: Vec::new(),
+            left: false,
+            arrival: 0,
+            outbox: Outbox::default(),
+            events: VecDeque::with_capacity(MAX_EVENTS),
+            counters: Counters::default(),
+            config,
+            format,
+            keys,
+            chance,
+        };
+        let alone = [me];
+        node.admit(if with_cards { &alone } else { roster }, now)?;
+        Ok(node)
+    }
+
+    /// Sets what the node says of itself from its next round on; a shorter text is padded with
+    /// zeros.
+    ///
+    /// # Errors
+    /// If it is longer than the cluster's payloads.
+    pub fn publish(&mut self, payload: &[u8]) -> Result<(), PayloadTooLong> {
+        let room = usize::from(self.config.payload_bytes);
+        if payload.len() > room {
+            return Err(PayloadTooLong { given: payload.len(), room });
+        }
+        self.payload.clear();
+        self.payload.extend_from_slice(payload);
+        Ok(())
+    }
+
+    /// Names nodes to ask for the members. Until another is known the node asks them again and
+    /// again, later now and then, so that a cluster that fell apart grows together.
+    pub fn join(&mut self, seeds: &[Address]) {
+        self.seeds.clear();
+        self.seeds.extend(seeds.iter().filter(|&&seed| seed != self.address));
+        self.catch_up.gained();
+    }
+
+    /// Says farewell: makes the node's last entry and sends it to a few members. Afterwards only
+    /// [`Node::poll_transmit`] does anything.
+    pub fn leave(&mut self, now: Instant) {
+        if self.left {
+            return;
+        }
+        self.vector.advance(now);
+        self.left = true;
+        let incarnation = self.vector.own().stamp.incarnation();
+        self.vector.renew_own(Stamp::left(incarnation), &[]);
+        let farewells = self.membership.targets().max(1).ilog2() as usize + 2;
+        self.begin_window(farewells);
+    }
+
+    /// Replaces the keys. Datagrams already made stay as they are.
+    pub fn set_keys(&mut self, keys: KeyRing) {
+        self.keys = keys;
+    }
+
+    /// Replaces the roster: new members are added, missing ones removed with their entries.
+    ///
+    /// # Errors
+    /// As [`Node::new`]; also if the node joins by seeds. Nothing is changed then.
+    pub fn set_roster(&mut self, roster: &[Member], now: Instant) -> Result<(), ConfigError> {
+        if self.with_cards {
+            return Err(ConfigError::NoRoster);
+        }
+        let now = self.vector.advance(now);
+        self.admit(roster, now)
+    }
+
+    /// Does what is due at `now`: the rounds of the units that have begun.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let now = self.vector.advance(now);
+        if self.left || now < self.next_round {
+            return;
+        }
+        let unit = micros(self.config.interval);
+        let behind = (now.as_micros() - self.next_round.as_micros()) / unit;
+        self.next_round = Instant::from_micros(self.next_round.as_micros() + (behind + 1) * unit);
+        self.counters.rounds_skipped += behind as u64;
+        self.round(now);
+    }
+
+    /// When [`Node::handle_timeout`] wants to be called; far ahead after [`Node::leave`].
+    pub fn poll_timeout(&self) -> Instant {
+        if self.left { Instant::from_micros(i64::MAX) } else { self.next_round }
+    }
+
+    /// The next event not yet fetched.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// The node's id.
+    pub fn id(&self) -> NodeId {
+        self.id
+    }
+
+    /// The node's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its parameters.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Its present incarnation.
+    pub fn incarnation(&self) -> Incarnation {
+        self.vector.own().stamp.incarnation()
+    }
+
+    /// Entries in its present windows.
+    pub fn window_entries(&self) -> usize {
+        self.config.window.entries(self.membership.targets() + 1)
+    }
+
+    /// What it has done and refused.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// What it knows about every member, in the order of ids.
+    pub fn entries(&self, now: Instant) -> impl Iterator<Item = EntryView<'_>> {
+        self.membership.order().iter().filter_map(move |&id| self.view(id, now))
+    }
+
+    /// What it knows about the member called `name`.
+    pub fn entry(&self, name: &str, now: Instant) -> Option<EntryView<'_>> {
+        let view = self.view(NodeId::of_name(name, self.config.id_salt), now)?;
+        (view.name == name).then_some(view)
+    }
+
+    /// How complete and how fresh the vector is.
+    pub fn ages(&self, now: Instant) -> Ages {
+        let (mut known, mut total, mut age_max) = (0u32, 0u128, core::time::Duration::ZERO);
+        for record in self.membership.iter_targets() {
+            let Some(entry) = self.vector.get(record.id) else { continue };
+            let age = now.saturating_since(entry.birth);
+            known += 1;
+            total += age.as_micros();
+            age_max = age_max.max(age);
+        }
+        let mean = total / u128::from(known.max(1));
+        Ages {
+            members: self.membership.targets() as u32 + 1,
+            known: known + 1,
+            age_avg: core::time::Duration::from_micros(mean as u64),
+            age_max,
+        }
+    }
+
+    /// One unit's work.
+    fn round(&mut self, now: Instant) {
+        self.counters.rounds += 1;
+        let own = self.vector.own().stamp;
+        // After 2⁴⁸ units the last stamp is repeated: it cannot be exceeded.
+        self.vector.renew_own(own.next().unwrap_or(own), &self.payload);
+        self.forget(now);
+        self.begin_ask();
+        match self.config.strategy {
+            Strategy::Uniform => self.begin_window(1),
+        }
+    }
+
+    /// Picks a window and `targets` members at random to send it to.
+    fn begin_window(&mut self, targets: usize) {
+        let window = self.window_entries();
+        let first = self.urgent.take(window / 2);
+        self.counters.entries_unsent += self.pieces.begin(&self.vector, window, first);
+        for _ in 0..targets {
+            let at = self.chance.below(self.membership.targets());
+            if let Some(record) = self.membership.target(at) {
+                self.pieces.send_to(record.address);
+            }
+        }
+    }
+
+    /// Decides whether to ask somebody for what this node lacks, and whom.
+    fn begin_ask(&mut self) {
+        let alone = self.membership.targets() == 0;
+        let complete = !self.with_cards && self.vector.len() >= self.membership.len();
+        if complete || !self.catch_up.due(alone) {
+            return;
+        }
+        let at = self.chance.below(self.membership.targets());
+        let member = self.membership.target(at).map(|record| record.address);
+        let seed = self.chance.pick(&self.seeds);
+        let try_seed = alone || self.chance.below(8) == 0;
+        let other = if try_seed { seed.or(member) } else { member };
+        self.outbox.ask = self.catch_up.take_bearer().or(other);
+    }
+
+    /// Forgets members of which nothing was heard for too long, a few candidates a unit.
+    fn forget(&mut self, now: Instant) {
+        let oldest = now - self.config.forget_after;
+        for _ in 0..FORGET_CHECKS.min(self.membership.places()) {
+            let place = self.outbox.next_place(self.membership.places());
+            let Some(record) = self.membership.in_place(place) else { continue };
+            let id = record.id;
+            let entry = self.vector.get(id);
+            let birth = entry.map_or(record.last_birth, |entry| entry.birth);
+            if birth >= oldest || id == self.id || (!self.with_cards && entry.is_none()) {
+                continue;
+            }
+            let name = record.name.to_string();
+            self.vector.remove(id);
+            if self.with_cards {
+                self.membership.remove(id);
+            } else {
+                self.membership.set_target(id, true);
+            }
+            self.counters.members_forgotten += 1;
+            self.emit(Event::Forgotten(name));
+        }
+    }
+
+    /// Makes the membership the one the list gives, itself included; or changes nothing.
+    fn admit(&mut self, list: &[Member], now: Instant) -> Result<(), ConfigError> {
+        let roster = check_roster(list, &self.config)?;
+        if !list.iter().any(|member| *member.name == *self.name) {
+            return Err(ConfigError::NotInRoster(self.name.to_string()));
+        }
+        let gone: Vec<NodeId> = self
+            .membership
+            .order()
+            .iter()
+            .copied()
+            .filter(|id| roster.binary_search_by_key(id, |(id, _)| *id).is_err())
+            .collect();
+        for id in gone {
+            self.vector.remove(id);
+            self.membership.remove(id);
+        }
+        for (id, member) in roster {
+            let card = (member.name.as_str(), member.address);
+            let added = self.membership.add(id, card, Incarnation::default(), now);
+            debug_assert!(added.is_ok(), "a checked roster fits and has no collisions");
+            if let Some(record) = self.membership.get_mut(id) {
+                record.address = member.address;
+            }
+            let left = self.vector.get(id).is_some_and(|entry| entry.stamp.is_left());
+            self.membership.set_target(id, id != self.id && !left);
+        }
+        self.catch_up.gained();
+        Ok(())
+    }
+
+    /// Notes an event, at the price of the oldest if nobody fetches them.
+    fn emit(&mut self, event: Event) {
+        if self.events.len() == MAX_EVENTS {
+            self.events.pop_front();
+            self.counters.dropped_events += 1;
+        }
+        self.events.push_back(event);
+    }
+
+    fn view(&self, id: NodeId, now: Instant) -> Option<EntryView<'_>> {
+        let record = self.membership.get(id)?;
+        let entry = self.vector.get(id);
+        let stamp = entry.map_or(Stamp::default(), |entry| entry.stamp);
+        Some(EntryView {
+            id,
+            name: &record.name,
+            address: record.address,
+            state: match entry {
+                None => EntryState::Unheard,
+                Some(_) if stamp.is_left() => EntryState::Left,
+                Some(_) => EntryState::Alive,
+            },
+            incarnation: stamp.incarnation().get(),
+            sequence: stamp.sequence(),
+            age: entry.map(|entry| now.saturating_since(entry.birth)),
+            payload: entry.map_or(&[], |entry| entry.payload),
+        })
+    }
+}
+
+/// The members with their ids, ascending, if they fit and are distinct.
+fn check_roster<'a>(
+    list: &'a [Member],
+    config: &Config,
+) -> Result<Vec<(NodeId, &'a Member)>, ConfigError> {
+    if list.len() > config.max_nodes as usize {
+        return Err(ConfigError::TooManyNodes { nodes: list.len(), max_nodes: config.max_nodes });
+    }
+    if let Some(member) = list.iter().find(|m| !(1..=MAX_NAME_BYTES).contains(&m.name.len())) {
+        return Err(ConfigError::Name(member.name.clone()));
+    }
+    let roster = with_ids(list, config.id_salt);
+    let Some(pair) = roster.windows(2).find(|pair| pair[0].0 == pair[1].0) else {
+        return Ok(roster);
+    };
+    let (first, second) = (pair[0].1.name.clone(), pair[1].1.name.clone());
+    if first == second {
+        return Err(ConfigError::DuplicateName(first));
+    }
+    let free = |salt: &u32| with_ids(list, *salt).windows(2).all(|pair| pair[0].0 != pair[1].0);
+    let salt = (0..1000).find(free).unwrap_or_default();
+    Err(ConfigError::IdCollision { first, second, salt })
+}
+
+fn with_ids(list: &[Member], salt: u32) -> Vec<(NodeId, &Member)> {
+    let mut roster: Vec<_> = list.iter().map(|m| (NodeId::of_name(&m.name, salt), m)).collect();
+    roster.sort_by_key(|&(id, _)| id);
+    roster
+}

@@ -1,0 +1,201 @@
+//! The vector: what one node knows about all nodes, one entry each, ordered by age.
+//!
+//! Two arrays lie side by side: what merging and choosing look at (origin, stamp, birth: 24 bytes
+//! an entry), and the payloads, which are touched only when copied. A `Calendar` keeps the order
+//! by age. Entries are held by *birth*, the instant on the local clock at which they were made, so
+//! that ageing costs nothing: the age is the present less the birth.
+//!
+//! The vector has room for a fixed number of entries. If that is fewer than there are nodes, it
+//! keeps the newest.
+//!
+//! Invariants: memory is taken at construction; an entry's stamp never decreases while it is held;
+//! slot 0 is the node's own entry and is never evicted. How entries enter: `merge.rs`.
+
+use crate::calendar::Calendar;
+use crate::entry::{NodeId, Stamp};
+use crate::id_table::IdTable;
+use crate::time::Instant;
+
+/// The slot of the node's own entry.
+pub(crate) const OWN: u32 = 0;
+
+/// What is known of an entry without its payload.
+#[derive(Clone, Copy)]
+pub(crate) struct Meta {
+    pub(crate) id: NodeId,
+    /// The datagram that last spoke of this entry, to notice an origin that occurs twice in one.
+    pub(crate) spoken_of: u32,
+    pub(crate) stamp: Stamp,
+    pub(crate) birth: Instant,
+}
+
+/// One entry, borrowed from a vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// The node the entry is about.
+    pub id: NodeId,
+    /// How new it is.
+    pub stamp: Stamp,
+    /// When it was made, on the local clock.
+    pub birth: Instant,
+    /// What the origin says of itself; as long as the cluster's payloads are.
+    pub payload: &'a [u8],
+}
+
+/// One entry a node, newest first at hand.
+#[derive(Clone)]
+pub struct Vector {
+    pub(crate) table: IdTable,
+    pub(crate) meta: Vec<Meta>,
+    payloads: Vec<u8>,
+    payload_bytes: usize,
+    pub(crate) calendar: Calendar,
+    /// Slots below `meta.len()` that hold nothing.
+    vacant: Vec<u32>,
+    capacity: usize,
+    pub(crate) now: Instant,
+}
+
+impl Vector {
+    /// A vector of `capacity` entries with payloads of `payload_bytes`, holding the own entry.
+    ///
+    /// `unit_micros` is the unit of time, which sets how finely births are binned.
+    pub fn new(
+        capacity: usize,
+        payload_bytes: usize,
+        unit_micros: u64,
+        own: (NodeId, Stamp),
+        now: Instant,
+    ) -> Self {
+        let capacity = capacity.max(1);
+        let mut vector = Self {
+            table: IdTable::with_capacity(capacity),
+            meta: Vec::with_capacity(capacity),
+            payloads: vec![0; capacity * payload_bytes],
+            payload_bytes,
+            calendar: Calendar::new(capacity, unit_micros, now),
+            vacant: Vec::with_capacity(capacity),
+            capacity,
+            now,
+        };
+        vector.put(Meta { id: own.0, spoken_of: 0, stamp: own.1, birth: now }, &[]);
+        vector
+    }
+
+    /// Entries held, the own one included.
+    pub fn len(&self) -> usize {
+        self.meta.len() - self.vacant.len()
+    }
+
+    /// Whether there are no entries; never so, since the own one is always held.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The most entries it holds.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The entry about `id`.
+    pub fn get(&self, id: NodeId) -> Option<Entry<'_>> {
+        self.table.get(id).map(|slot| self.at(slot))
+    }
+
+    /// The node's own entry.
+    pub fn own(&self) -> Entry<'_> {
+        self.at(OWN)
+    }
+
+    /// The entry in `slot`, one of those that [`Vector::newest`] names.
+    #[inline]
+    pub fn at(&self, slot: u32) -> Entry<'_> {
+        let Meta { id, stamp, birth, .. } = self.meta[slot as usize];
+        let start = slot as usize * self.payload_bytes;
+        Entry { id, stamp, birth, payload: &self.payloads[start..start + self.payload_bytes] }
+    }
+
+    /// The slot of the entry about `id`.
+    pub(crate) fn slot(&self, id: NodeId) -> Option<u32> {
+        self.table.get(id)
+    }
+
+    /// All entries, the own one first, otherwise in no order.
+    pub fn iter(&self) -> impl Iterator<Item = Entry<'_>> {
+        (0..self.meta.len() as u32).filter(|&slot| self.holds(slot)).map(|slot| self.at(slot))
+    }
+
+    /// Appends the slots of the `count` newest entries to `slots`: O(count), whatever is held.
+    pub fn newest(&self, count: usize, slots: &mut Vec<u32>) {
+        self.calendar.newest(count, slots, |slot| self.meta[slot as usize].birth);
+    }
+
+    /// Lets time pass. Instants never go back: an earlier `now` is taken as the latest seen.
+    pub fn advance(&mut self, now: Instant) -> Instant {
+        if now > self.now {
+            self.now = now;
+            self.calendar.advance(now);
+        }
+        self.now
+    }
+
+    /// Replaces the own entry by news born now.
+    pub fn renew_own(&mut self, stamp: Stamp, payload: &[u8]) {
+        self.renew(OWN, stamp, self.now, payload);
+    }
+
+    /// Forgets the entry about `id`, unless it is the own one.
+    pub fn remove(&mut self, id: NodeId) {
+        if let Some(slot) = self.table.get(id).filter(|&slot| slot != OWN) {
+            self.calendar.remove(slot, self.meta[slot as usize].birth);
+            self.table.remove(id);
+            self.vacant.push(slot);
+        }
+    }
+
+    /// Whether `slot` holds an entry; slots named earlier may have been emptied since.
+    pub(crate) fn holds(&self, slot: u32) -> bool {
+        let id = self.meta[slot as usize].id;
+        self.table.get(id) == Some(slot)
+    }
+
+    /// Replaces the entry in `slot` by newer news of the same origin.
+    #[inline]
+    pub(crate) fn renew(&mut self, slot: u32, stamp: Stamp, birth: Instant, payload: &[u8]) {
+        let meta = &mut self.meta[slot as usize];
+        debug_assert!(stamp >= meta.stamp, "a merge never lowers knowledge");
+        let born_before = core::mem::replace(&mut meta.birth, birth);
+        meta.stamp = stamp;
+        self.calendar.renew(slot, born_before, birth);
+        self.write_payload(slot, payload);
+    }
+
+    /// Puts an entry about an origin not yet held into a free slot; the caller saw that there is
+    /// one.
+    pub(crate) fn put(&mut self, meta: Meta, payload: &[u8]) {
+        let slot = if let Some(slot) = self.vacant.pop() {
+            self.meta[slot as usize] = meta;
+            slot
+        } else {
+            self.meta.push(meta);
+            self.meta.len() as u32 - 1
+        };
+        self.table.insert(meta.id, slot);
+        self.calendar.insert(slot, meta.birth);
+        self.write_payload(slot, payload);
+    }
+
+    #[inline]
+    fn write_payload(&mut self, slot: u32, payload: &[u8]) {
+        let start = slot as usize * self.payload_bytes;
+        let room = &mut self.payloads[start..start + self.payload_bytes];
+        if payload.len() == room.len() {
+            room.copy_from_slice(payload);
+        } else {
+            // Only the own payload may be short: what it does not fill is zero.
+            let filled = payload.len().min(room.len());
+            room[..filled].copy_from_slice(&payload[..filled]);
+            room[filled..].fill(0);
+        }
+    }
+}

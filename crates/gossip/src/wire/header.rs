@@ -1,0 +1,159 @@
+//! The header: 28 bytes in clear that say what a datagram is, and from whom.
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 0–1 | magic `54 67` |
+//! | 2 | version of the format |
+//! | 3 | kind: 1 window, 2 ask, 3 answer |
+//! | 4–7 | cluster: first bytes of SHA-256 of its name |
+//! | 8–11 | node id of the sender |
+//! | 12–14 | incarnation of the sender |
+//! | 15 | key id |
+//! | 16–21 | salt: random, drawn once in a sender's life |
+//! | 22–27 | counter: 1 for the first datagram sealed in that life, then one more each |
+//!
+//! Bytes 4 to 27 are the nonce of the seal: they never repeat under one key, because a sender
+//! counts, a life of the sender draws its salt, and senders differ.
+
+use sha2::{Digest, Sha256};
+
+use crate::entry::{Incarnation, NodeId};
+
+/// Bytes of a header.
+pub const BYTES: usize = 28;
+/// What every datagram begins with.
+pub const MAGIC: [u8; 2] = *b"Tg";
+/// The version of the format that this code speaks.
+pub const VERSION: u8 = 1;
+/// The largest salt and counter: 48 bits.
+pub const MAX_48: u64 = (1 << 48) - 1;
+
+/// What the body is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A piece of a window.
+    Window = 1,
+    /// A request for members and entries.
+    Ask = 2,
+    /// The answer to one.
+    Answer = 3,
+}
+
+/// A parsed header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Header {
+    /// What the body is.
+    pub kind: Kind,
+    /// Which cluster, see [`cluster_hash`].
+    pub cluster: u32,
+    /// The sender's id.
+    pub sender: NodeId,
+    /// The sender's present incarnation.
+    pub incarnation: Incarnation,
+    /// Which key sealed the body.
+    pub key_id: u8,
+    /// Random number of the sender's life; 48 bits.
+    pub salt: u64,
+    /// Number of the datagram in that life; 48 bits.
+    pub counter: u64,
+}
+
+/// Why bytes are no header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HeaderError {
+    /// Too short, or no magic: not a datagram of this protocol.
+    Foreign,
+    /// A version this code does not speak.
+    Version(u8),
+    /// A kind that this version does not have.
+    Kind(u8),
+}
+
+/// The number a cluster goes by: the first four bytes, little endian, of SHA-256 of its name.
+pub fn cluster_hash(name: &str) -> u32 {
+    let digest = Sha256::digest(name);
+    u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]])
+}
+
+impl Header {
+    /// The header's bytes.
+    pub fn to_bytes(self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        bytes[..2].copy_from_slice(&MAGIC);
+        bytes[2] = VERSION;
+        bytes[3] = self.kind as u8;
+        bytes[4..8].copy_from_slice(&self.cluster.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.sender.0.to_le_bytes());
+        bytes[12..15].copy_from_slice(&self.incarnation.get().to_le_bytes()[..3]);
+        bytes[15] = self.key_id;
+        bytes[16..22].copy_from_slice(&self.salt.to_le_bytes()[..6]);
+        bytes[22..28].copy_from_slice(&self.counter.to_le_bytes()[..6]);
+        bytes
+    }
+
+    /// Reads the header of a datagram; what it says is not authentic until the body is opened.
+    ///
+    /// # Errors
+    /// If the datagram is of another protocol, version or kind.
+    pub fn parse(datagram: &[u8]) -> Result<Self, HeaderError> {
+        let bytes: &[u8; BYTES] = datagram.first_chunk().ok_or(HeaderError::Foreign)?;
+        if bytes[..2] != MAGIC {
+            return Err(HeaderError::Foreign);
+        }
+        if bytes[2] != VERSION {
+            return Err(HeaderError::Version(bytes[2]));
+        }
+        let kind = match bytes[3] {
+            1 => Kind::Window,
+            2 => Kind::Ask,
+            3 => Kind::Answer,
+            other => return Err(HeaderError::Kind(other)),
+        };
+        let number = |from: usize, count: usize| {
+            let mut wide = [0; 8];
+            wide[..count].copy_from_slice(&bytes[from..from + count]);
+            u64::from_le_bytes(wide)
+        };
+        Ok(Self {
+            kind,
+            cluster: number(4, 4) as u32,
+            sender: NodeId(number(8, 4) as u32),
+            incarnation: Incarnation::new(number(12, 3) as u32),
+            key_id: bytes[15],
+            salt: number(16, 6),
+            counter: number(22, 6),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_survive_the_round_trip() {
+        let header = Header {
+            kind: Kind::Ask,
+            cluster: 0xA1B2_C3D4,
+            sender: NodeId(0x0102_0304),
+            incarnation: Incarnation::new(0x00AB_CDEF),
+            key_id: 200,
+            salt: 0x1122_3344_5566,
+            counter: MAX_48,
+        };
+        assert_eq!(Header::parse(&header.to_bytes()), Ok(header));
+    }
+
+    #[test]
+    fn what_is_no_header_is_said_to_be_none() {
+        assert_eq!(Header::parse(b"Tg\x01"), Err(HeaderError::Foreign));
+        assert_eq!(Header::parse(&[0; BYTES]), Err(HeaderError::Foreign));
+        let mut bytes = [0; BYTES];
+        bytes[..2].copy_from_slice(&MAGIC);
+        bytes[2] = VERSION + 1;
+        assert_eq!(Header::parse(&bytes), Err(HeaderError::Version(VERSION + 1)));
+        bytes[2] = VERSION;
+        bytes[3] = 9;
+        assert_eq!(Header::parse(&bytes), Err(HeaderError::Kind(9)));
+    }
+}

@@ -1,0 +1,156 @@
+//! A window's body: a preamble of 6 bytes, then entries of equal length.
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 0 | schema of the payloads |
+//! | 1 | 0, reserved |
+//! | 2–3 | bytes of a payload |
+//! | 4–5 | entries that follow |
+//! | then, each entry | origin 4, stamp 6, age 2 (a [`quantity`](crate::quantity) code of 16 µs), payload |
+//!
+//! The body ends with the last entry. Each datagram is complete in itself: a window too large for
+//! one is split between entries, and the loss of a piece loses only what is in it.
+
+use super::{ENTRY_OVERHEAD_BYTES, Writer};
+use crate::age;
+use crate::entry::{NodeId, Stamp};
+use crate::time::Instant;
+use crate::vector::{Entry, Vector};
+
+/// Bytes before the entries.
+pub const PREAMBLE_BYTES: usize = 6;
+
+/// What the payloads of a cluster are: their schema and length in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Format {
+    /// Version of what the payload means.
+    pub schema: u8,
+    /// Length of every payload.
+    pub payload_bytes: u16,
+}
+
+impl Format {
+    /// Bytes of an entry on the wire.
+    pub fn entry_bytes(self) -> usize {
+        ENTRY_OVERHEAD_BYTES + usize::from(self.payload_bytes)
+    }
+
+    /// Entries that fit in a body of `bytes`.
+    pub fn entries_in(self, bytes: usize) -> usize {
+        let entries = bytes.saturating_sub(PREAMBLE_BYTES) / self.entry_bytes();
+        entries.min(usize::from(u16::MAX))
+    }
+}
+
+/// Why a body was refused as a whole; nothing of it was used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BodyError {
+    /// Its length contradicts its counts.
+    Malformed,
+    /// Payloads of another schema or length.
+    Schema,
+}
+
+/// An entry as it lies in a received body.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WireEntry<'a> {
+    /// The node it is about.
+    pub id: NodeId,
+    /// How new it is.
+    pub stamp: Stamp,
+    /// Its age when it was sent, in microseconds.
+    pub age_micros: u64,
+    /// What the origin says of itself.
+    pub payload: &'a [u8],
+}
+
+impl<'a> WireEntry<'a> {
+    /// Reads an entry from exactly its bytes.
+    #[inline]
+    pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
+        let (head, payload) = bytes.split_first_chunk::<ENTRY_OVERHEAD_BYTES>()?;
+        Some(Self::of_parts(head, payload))
+    }
+
+    /// Reads an entry from a chunk of an entry's length, which is never less than its head's.
+    #[inline]
+    fn of_chunk(bytes: &'a [u8]) -> Self {
+        let (head, payload) = bytes.split_at(ENTRY_OVERHEAD_BYTES);
+        Self::of_parts(head.try_into().expect("it was split there"), payload)
+    }
+
+    #[inline]
+    fn of_parts(head: &[u8; ENTRY_OVERHEAD_BYTES], payload: &'a [u8]) -> Self {
+        let [i0, i1, i2, i3, s0, s1, s2, s3, s4, s5, a0, a1] = *head;
+        Self {
+            id: NodeId(u32::from_le_bytes([i0, i1, i2, i3])),
+            stamp: Stamp::from_wire([s0, s1, s2, s3, s4, s5]),
+            age_micros: age::decode_micros(u16::from_le_bytes([a0, a1])),
+            payload,
+        }
+    }
+}
+
+/// Writes `entry` as of `now` into exactly its bytes.
+#[inline]
+pub(crate) fn write_entry(bytes: &mut [u8], entry: &Entry<'_>, now: Instant) {
+    let (head, payload) = bytes.split_at_mut(ENTRY_OVERHEAD_BYTES);
+    head[..4].copy_from_slice(&entry.id.0.to_le_bytes());
+    head[4..10].copy_from_slice(&entry.stamp.to_wire());
+    head[10..].copy_from_slice(&age::encode(now, entry.birth).to_le_bytes());
+    payload.copy_from_slice(entry.payload);
+}
+
+/// Writes the body of one datagram: as many of the entries in `slots` as fit into `buffer`.
+///
+/// Slots that were emptied meanwhile, and entries that are older than `oldest`, are passed over.
+/// Returns the bytes written (0 if no entry was) and the number of slots dealt with.
+pub fn encode(
+    buffer: &mut [u8],
+    format: Format,
+    vector: &Vector,
+    slots: &[u32],
+    (now, oldest): (Instant, Instant),
+) -> (usize, usize) {
+    let fit = format.entries_in(buffer.len());
+    let mut body = Writer::new(buffer);
+    body.put(&[format.schema, 0]);
+    body.put(&format.payload_bytes.to_le_bytes());
+    body.put(&[0, 0]);
+    let (mut count, mut dealt_with) = (0, 0);
+    for &slot in slots {
+        if count == fit {
+            break;
+        }
+        dealt_with += 1;
+        let entry = vector.at(slot);
+        if entry.birth >= oldest && vector.holds(slot) {
+            write_entry(body.take(format.entry_bytes()), &entry, now);
+            count += 1;
+        }
+    }
+    body.patch_u16(4, count as u16);
+    (if count == 0 { 0 } else { body.len() }, dealt_with)
+}
+
+/// The entries of a received body.
+///
+/// # Errors
+/// If the body is not exactly as long as it says, or its payloads are not of `format`.
+pub fn decode(
+    body: &[u8],
+    format: Format,
+) -> Result<impl ExactSizeIterator<Item = WireEntry<'_>>, BodyError> {
+    let (preamble, entries) =
+        body.split_first_chunk::<PREAMBLE_BYTES>().ok_or(BodyError::Malformed)?;
+    let [schema, _, payload_low, payload_high, count_low, count_high] = *preamble;
+    let payload_bytes = u16::from_le_bytes([payload_low, payload_high]);
+    if (Format { schema, payload_bytes }) != format {
+        return Err(BodyError::Schema);
+    }
+    let count = usize::from(u16::from_le_bytes([count_low, count_high]));
+    if entries.len() != count * format.entry_bytes() {
+        return Err(BodyError::Malformed);
+    }
+    Ok(entries.chunks_exact(format.entry_bytes()).map(WireEntry::of_chunk))
+}

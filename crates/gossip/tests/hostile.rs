@@ -1,0 +1,314 @@
+//! Bad input, one kind a test: each is dropped, counted under its name, and changes nothing.
+
+mod cluster;
+
+use cluster::{Cluster, UNIT, address, config, member, name};
+use tidings_gossip::wire::header::{self, Header, Kind};
+use tidings_gossip::wire::keys::TAG_BYTES;
+use tidings_gossip::{
+    Config, Counters, Incarnation, Instant, Key, KeyRing, Member, Node, NodeId, Stamp,
+};
+
+const NOW: Instant = Instant::from_micros(10_000_000);
+
+/// Two nodes of a roster of three, the first of which is attacked.
+struct Pair {
+    victim: Node,
+    sender: Node,
+    keys: KeyRing,
+}
+
+fn keys(byte: u8) -> KeyRing {
+    KeyRing::new(&[Key::from_bytes([byte; 32])]).expect("one key")
+}
+
+fn make(config: &Config, n: usize, keys: KeyRing, life: u32) -> Node {
+    let roster: Vec<Member> = (0..3).map(member).collect();
+    let life = Incarnation::new(life);
+    Node::new(config.clone(), keys, member(n), &roster, life, n as u64, Instant::EPOCH)
+        .expect("the configuration is valid")
+}
+
+fn pair() -> Pair {
+    let config = config(3);
+    Pair {
+        victim: make(&config, 0, keys(1), 1),
+        sender: make(&config, 1, keys(1), 1),
+        keys: keys(1),
+    }
+}
+
+/// The next datagram that `node` sends to the victim.
+fn datagram_of(node: &mut Node) -> Vec<u8> {
+    let mut buffer = vec![0; 65_507];
+    for unit in 0..100 {
+        let now = NOW + UNIT * unit;
+        node.handle_timeout(now);
+        while let Some(out) = node.poll_transmit(now, &mut buffer) {
+            if out.to == address(0) && buffer[3] == Kind::Window as u8 {
+                return buffer[..out.bytes].to_vec();
+            }
+        }
+    }
+    panic!("one of 100 windows goes to the victim");
+}
+
+impl Pair {
+    /// What `datagram` changes in the victim's counters and knowledge.
+    fn feed(&mut self, datagram: &[u8]) -> (Counters, Vec<(NodeId, u32, u32)>) {
+        let mut bytes = datagram.to_vec();
+        self.victim.handle_datagram(NOW, address(1), &mut bytes);
+        let known = self.victim.entries(NOW).map(|v| (v.id, v.incarnation, v.sequence));
+        (*self.victim.counters(), known.collect())
+    }
+
+    /// Feeds it, and asserts that only the counter called `counter` took notice.
+    fn is_dropped(&mut self, datagram: &[u8], counter: &str) {
+        let before: Vec<_> =
+            self.victim.entries(NOW).map(|v| (v.id, v.incarnation, v.sequence)).collect();
+        let was = value(self.victim.counters(), counter);
+        let (counters, known) = self.feed(datagram);
+        assert_eq!(value(&counters, counter), was + 1, "{counter}");
+        assert_eq!(known, before, "{counter}");
+    }
+
+    /// A window sealed with the cluster's key, as a member with a faulty program would make it.
+    fn sealed(&self, body: &[u8], header: impl FnOnce(&mut Header)) -> Vec<u8> {
+        let mut head = Header {
+            kind: Kind::Window,
+            cluster: header::cluster_hash("tidings"),
+            sender: NodeId::of_name(&name(1), 0),
+            incarnation: Incarnation::new(1),
+            key_id: datagram_of(&mut self.sender.clone())[15],
+            salt: 77,
+            counter: 1,
+        };
+        header(&mut head);
+        let mut datagram = head.to_bytes().to_vec();
+        datagram.extend_from_slice(body);
+        datagram.resize(datagram.len() + TAG_BYTES, 0);
+        self.keys.seal(&mut datagram);
+        datagram
+    }
+}
+
+fn value(counters: &Counters, counter: &str) -> u64 {
+    counters.iter().find(|(name, ..)| *name == counter).expect("there is such a counter").2
+}
+
+/// A window's body with the given entries of 8-byte payloads.
+fn body(entries: &[(u32, Stamp, u16)]) -> Vec<u8> {
+    let mut body = vec![1, 0, 8, 0];
+    body.extend_from_slice(&(entries.len() as u16).to_le_bytes());
+    for (id, stamp, age) in entries {
+        body.extend_from_slice(&id.to_le_bytes());
+        let stamp = (u64::from(stamp.incarnation().get()) << 24) | u64::from(stamp.sequence());
+        body.extend_from_slice(&stamp.to_le_bytes()[..6]);
+        body.extend_from_slice(&age.to_le_bytes());
+        body.extend_from_slice(&[0xEE; 8]);
+    }
+    body
+}
+
+fn id(n: usize) -> u32 {
+    NodeId::of_name(&name(n), 0).0
+}
+
+fn stamp(life: u32, sequence: u32) -> Stamp {
+    Stamp::new(Incarnation::new(life), sequence)
+}
+
+#[test]
+fn every_flipped_bit_and_every_cut_is_noticed() {
+    let mut pair = pair();
+    let whole = datagram_of(&mut pair.sender);
+    for bit in 0..whole.len() * 8 {
+        let mut damaged = whole.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        let (counters, _) = pair.feed(&damaged);
+        assert_eq!(counters.entries_received, 0, "bit {bit}");
+    }
+    for len in 0..whole.len() {
+        pair.feed(&whole[..len]);
+    }
+    let mut longer = whole.clone();
+    longer.push(0);
+    pair.is_dropped(&longer, "dropped_corrupt");
+    assert_eq!(pair.victim.counters().entries_received, 0);
+    let (counters, _) = pair.feed(&whole);
+    assert_eq!(counters.entries_news, 1, "the undamaged one is taken");
+}
+
+#[test]
+fn oversized_and_foreign_datagrams() {
+    let mut pair = pair();
+    pair.is_dropped(&vec![0xFF; 65_507], "dropped_foreign");
+    pair.is_dropped(&[], "dropped_foreign");
+    pair.is_dropped(b"GET / HTTP/1.1\r\nHost: n0\r\n\r\n", "dropped_foreign");
+}
+
+#[test]
+fn replayed_datagrams() {
+    let mut pair = pair();
+    let datagram = datagram_of(&mut pair.sender);
+    pair.feed(&datagram);
+    pair.is_dropped(&datagram, "dropped_replayed");
+}
+
+#[test]
+fn datagrams_of_an_earlier_life() {
+    let mut pair = pair();
+    let config = config(3);
+    let old = datagram_of(&mut make(&config, 1, keys(1), 1));
+    let mut reborn = make(&config, 1, keys(1), 2);
+    pair.feed(&datagram_of(&mut reborn));
+    // The same seed gave both lives one salt; another would be refused before the counter is.
+    let mut other_salt = old.clone();
+    other_salt[16] ^= 1;
+    pair.is_dropped(&other_salt, "dropped_stale_sender");
+}
+
+#[test]
+fn another_cluster() {
+    let mut pair = pair();
+    let mut other = config(3);
+    other.cluster = "another".to_owned();
+    let datagram = datagram_of(&mut make(&other, 1, keys(1), 1));
+    pair.is_dropped(&datagram, "dropped_cluster");
+}
+
+#[test]
+fn another_key() {
+    let mut pair = pair();
+    let datagram = datagram_of(&mut make(&config(3), 1, keys(2), 1));
+    pair.is_dropped(&datagram, "dropped_key");
+    // The same key id does not help: the seal is what counts.
+    let mut forged = datagram;
+    forged[15] = datagram_of(&mut pair.sender)[15];
+    pair.is_dropped(&forged, "dropped_corrupt");
+}
+
+#[test]
+fn a_future_version_and_an_unknown_kind() {
+    let mut pair = pair();
+    let mut datagram = datagram_of(&mut pair.sender);
+    datagram[2] = header::VERSION + 1;
+    pair.is_dropped(&datagram, "dropped_version");
+    datagram[2] = header::VERSION;
+    datagram[3] = 77;
+    pair.is_dropped(&datagram, "dropped_version");
+}
+
+#[test]
+fn senders_that_are_strangers_or_oneself() {
+    let mut pair = pair();
+    let body = body(&[(id(2), stamp(1, 1), 0)]);
+    let stranger = pair.sealed(&body, |head| head.sender = NodeId(99));
+    pair.is_dropped(&stranger, "dropped_unknown_sender");
+    let own = pair.sealed(&body, |head| head.sender = NodeId(id(0)));
+    pair.is_dropped(&own, "dropped_own_id");
+}
+
+#[test]
+fn bodies_that_contradict_themselves() {
+    let mut pair = pair();
+    let good = body(&[(id(2), stamp(1, 1), 0)]);
+    for len in 0..good.len() {
+        let datagram = pair.sealed(&good[..len], |head| head.counter = len as u64 + 1);
+        pair.is_dropped(&datagram, "dropped_malformed");
+    }
+    let mut counts_more = good.clone();
+    counts_more[4..6].copy_from_slice(&u16::MAX.to_le_bytes());
+    let datagram = pair.sealed(&counts_more, |head| head.counter = 100);
+    pair.is_dropped(&datagram, "dropped_malformed");
+    let mut other_schema = good.clone();
+    other_schema[0] = 2;
+    let datagram = pair.sealed(&other_schema, |head| head.counter = 101);
+    pair.is_dropped(&datagram, "dropped_schema");
+    let datagram = pair.sealed(&good, |head| head.counter = 102);
+    assert_eq!(pair.feed(&datagram).0.entries_news, 1);
+}
+
+#[test]
+fn entries_with_impossible_ages_unknown_and_double_origins() {
+    let mut pair = pair();
+    // The largest age there is: over two years.
+    let old = pair.sealed(&body(&[(id(2), stamp(1, 1), u16::MAX)]), |_| {});
+    pair.is_dropped(&old, "entries_impossible_age");
+    let unknown = pair.sealed(&body(&[(12345, stamp(1, 1), 0)]), |head| head.counter = 2);
+    pair.is_dropped(&unknown, "entries_unknown_origin");
+    let twice = body(&[(id(2), stamp(1, 5), 9), (id(2), stamp(1, 6), 9), (id(2), stamp(1, 4), 9)]);
+    let twice = pair.sealed(&twice, |head| head.counter = 3);
+    let (counters, known) = pair.feed(&twice);
+    assert_eq!((counters.entries_news, counters.entries_duplicate_origin), (1, 2));
+    assert!(known.contains(&(NodeId(id(2)), 1, 5)));
+    let lower = pair.sealed(&body(&[(id(2), stamp(1, 2), 0)]), |head| head.counter = 4);
+    pair.is_dropped(&lower, "entries_stale");
+}
+
+#[test]
+fn news_of_oneself_from_the_future_is_overtaken() {
+    let mut pair = pair();
+    let forged = pair.sealed(&body(&[(id(0), stamp(7, 3), 0)]), |_| {});
+    let (counters, _) = pair.feed(&forged);
+    assert_eq!((counters.refutations, pair.victim.incarnation().get()), (1, 8));
+    let last = pair.sealed(&body(&[(id(0), stamp(0x00FF_FFFF, 3), 0)]), |head| head.counter = 2);
+    pair.feed(&last);
+    assert_eq!(pair.victim.incarnation().get(), 8, "there is nothing beyond the last incarnation");
+}
+
+#[test]
+fn asks_and_answers_that_are_nonsense() {
+    let mut pair = pair();
+    let mut counter = 0;
+    for kind in [Kind::Ask, Kind::Answer] {
+        for body in [&[][..], &[0xFF; 40], &[0, 1, 8, 0, 0xFF, 0xFF], &[1, 1, 8, 0, 0, 0, 0]] {
+            counter += 1;
+            let datagram = pair.sealed(body, |head| (head.kind, head.counter) = (kind, counter));
+            pair.is_dropped(&datagram, "dropped_malformed");
+        }
+    }
+}
+
+/// A sender never has more owed to it than a fixed number of answers, and none is larger than what
+/// was asked.
+#[test]
+fn asks_are_answered_in_bounded_number_and_size() {
+    let mut config = config(40);
+    config.datagram_bytes = 1452;
+    let mut cluster = Cluster::with_roster(&config, 40);
+    cluster.run(30);
+    let own = body(&[(id(1), stamp(1, 1), 0)]).split_off(6);
+    let mut ask = vec![0, 1, 8, 0];
+    ask.extend_from_slice(&own);
+    ask.extend_from_slice(&[0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0]);
+    ask.resize(1452 - header::BYTES - TAG_BYTES, 0);
+    let keys = KeyRing::open("tidings");
+    let now = cluster.now;
+    let victim = cluster.node(0);
+    for counter in 0..100 {
+        let head = Header {
+            kind: Kind::Ask,
+            cluster: header::cluster_hash("tidings"),
+            sender: NodeId(id(1)),
+            incarnation: Incarnation::new(2),
+            key_id: 0,
+            salt: 5,
+            counter: counter + 1,
+        };
+        let mut datagram = head.to_bytes().to_vec();
+        datagram.extend_from_slice(&ask);
+        datagram.resize(datagram.len() + TAG_BYTES, 0);
+        keys.seal(&mut datagram);
+        assert_eq!(datagram.len(), 1452);
+        victim.handle_datagram(now, address(1), &mut datagram);
+    }
+    let mut buffer = vec![0; 65_507];
+    let mut answers = 0;
+    while let Some(out) = victim.poll_transmit(now, &mut buffer) {
+        assert!(out.segment_bytes <= 1452);
+        answers += 1;
+    }
+    assert_eq!(answers, 16);
+    assert_eq!(victim.counters().dropped_answers, 84);
+}

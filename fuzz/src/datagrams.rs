@@ -1,0 +1,107 @@
+//! Datagrams as docs/protocol.md fixes them, written without the core's own encoder: what a peer
+//! with the key could send, well formed or not.
+
+use chacha20poly1305::aead::AeadInPlace;
+use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
+use sha2::{Digest, Sha256};
+
+/// The cluster of all nodes here.
+pub(crate) const CLUSTER: &str = "fuzz";
+/// The key they share.
+pub(crate) const KEY: [u8; 32] = [0x5A; 32];
+
+const HEADER_BYTES: usize = 28;
+const TAG_BYTES: usize = 16;
+
+/// Who a datagram says it is from, and what it says it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Claim {
+    /// 1 window, 2 ask, 3 answer; others do not exist.
+    pub(crate) kind: u8,
+    pub(crate) sender: u32,
+    /// 24 bits.
+    pub(crate) incarnation: u32,
+    pub(crate) salt: u8,
+    /// Number of the datagram in the sender's life.
+    pub(crate) counter: u32,
+}
+
+/// One entry of a window.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry {
+    pub(crate) origin: u32,
+    /// 24 bits.
+    pub(crate) incarnation: u32,
+    /// 24 bits.
+    pub(crate) sequence: u32,
+    /// An age code of 16 bits.
+    pub(crate) age: u16,
+    /// What each byte of the payload is.
+    pub(crate) fill: u8,
+}
+
+/// The id of a node by its name: the first four bytes of SHA-256(salt 0 ‖ name).
+pub(crate) fn id_of(name: &str) -> u32 {
+    first_word(Sha256::new().chain_update([0; 4]).chain_update(name))
+}
+
+/// A sealed datagram with any body.
+pub(crate) fn sealed(claim: Claim, body: &[u8]) -> Vec<u8> {
+    let mut datagram = Vec::with_capacity(HEADER_BYTES + body.len() + TAG_BYTES);
+    datagram.extend(b"Tg");
+    datagram.extend([1, claim.kind]);
+    datagram.extend(first_word(Sha256::new().chain_update(CLUSTER)).to_le_bytes());
+    datagram.extend(claim.sender.to_le_bytes());
+    datagram.extend(&claim.incarnation.to_le_bytes()[..3]);
+    let key_digest = Sha256::new().chain_update("tidings key id").chain_update(KEY).finalize();
+    datagram.push(key_digest[0] % 255 + 1);
+    datagram.extend([claim.salt; 6]);
+    datagram.extend(claim.counter.to_le_bytes());
+    datagram.extend([0, 0]);
+
+    let mut sealed_body = body.to_vec();
+    let tag = XChaCha20Poly1305::new(&KEY.into())
+        .encrypt_in_place_detached(XNonce::from_slice(&datagram[4..]), &datagram, &mut sealed_body)
+        .expect("a body is far below the cipher's limit");
+    datagram.extend(sealed_body);
+    datagram.extend(tag);
+    datagram
+}
+
+/// The body of a window with these entries, for payloads of schema 1.
+pub(crate) fn window(entries: &[Entry], payload_bytes: u16) -> Vec<u8> {
+    let mut body = vec![1, 0];
+    body.extend(payload_bytes.to_le_bytes());
+    body.extend((entries.len() as u16).to_le_bytes());
+    for entry in entries {
+        write_entry(&mut body, *entry, payload_bytes);
+    }
+    body
+}
+
+/// The body of an answer that introduces these members, all at one address.
+pub(crate) fn answer(members: &[(String, Entry)], payload_bytes: u16) -> Vec<u8> {
+    let mut body = vec![1, 1];
+    body.extend(payload_bytes.to_le_bytes());
+    body.extend((members.len() as u16).to_le_bytes());
+    for (name, entry) in members {
+        body.push(name.len() as u8);
+        body.extend(name.as_bytes());
+        body.extend([6, 10, 0, 0, 9, 0x25, 0x90]);
+        write_entry(&mut body, *entry, payload_bytes);
+    }
+    body
+}
+
+fn write_entry(body: &mut Vec<u8>, entry: Entry, payload_bytes: u16) {
+    body.extend(entry.origin.to_le_bytes());
+    body.extend(&entry.sequence.to_le_bytes()[..3]);
+    body.extend(&entry.incarnation.to_le_bytes()[..3]);
+    body.extend(entry.age.to_le_bytes());
+    body.extend(std::iter::repeat_n(entry.fill, usize::from(payload_bytes)));
+}
+
+fn first_word(hash: Sha256) -> u32 {
+    let digest = hash.finalize();
+    u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]])
+}

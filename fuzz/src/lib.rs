@@ -1,0 +1,11 @@
+//! The bodies of the fuzz targets: functions from bytes to nothing, that panic on a defect.
+//!
+//! libFuzzer calls them from `fuzz_targets/`; `make test` calls them from `tests/fuzz` over seeded
+//! mutations of the inputs in `fuzz/seeds`. Each states in its doc what must hold for all inputs.
+
+mod datagrams;
+mod operations;
+mod text;
+
+pub use operations::{counters_after, wire};
+pub use text::{keyring, payload, roster};

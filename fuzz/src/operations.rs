@@ -1,0 +1,311 @@
+//! The target `wire`: a Node with a known key lives through a list of operations read from the
+//! input. Time passes, honest peers speak, and somebody sends whatever he likes, with the key or
+//! without.
+//!
+//! What must hold, whatever arrives:
+//! - nothing panics, and what the node sends keeps to its limits;
+//! - each datagram is counted once: as dropped for one reason, or as accepted;
+//! - no entry that is held loses its stamp to an older one (Invariant 2 of ARCHITECTURE.md);
+//! - the node's own entry is its own: alive, with the payload it published.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tidings_gossip::{
+    Address, Capacity, Config, Counters, EntryState, Incarnation, Instant, Key, KeyRing, Member,
+    Node, Window,
+};
+
+use super::datagrams::{CLUSTER, Claim, Entry, KEY, answer, id_of, sealed, window};
+
+const PAYLOAD_BYTES: u16 = 8;
+const DATAGRAM_BYTES: u16 = 600;
+const NAMES: [&str; 8] = ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7"];
+const OWN_PAYLOAD: [u8; PAYLOAD_BYTES as usize] = *b"own news";
+/// The node's room is less than what a spoken-for cluster could name.
+const MAX_NODES: u32 = 12;
+/// Bit of an operation after which nobody fetches what the node has to send and to tell.
+const UNATTENDED: u8 = 0x80;
+/// Two names with one node id.
+const COLLIDING: [&str; 2] = ["c22613", "c63661"];
+/// More datagrams than one input of the fuzzer can rightly cause between two inputs of the node.
+const DATAGRAMS_AT_ONCE: usize = 64;
+
+/// Runs the operations that the bytes spell.
+pub fn wire(bytes: &[u8]) {
+    counters_after(bytes);
+}
+
+/// Runs them and says what the node counted, so that a test can see what its inputs reach.
+pub fn counters_after(bytes: &[u8]) -> Counters {
+    let mut input = Input(bytes);
+    let mut world = World::new(input.byte());
+    while !input.0.is_empty() {
+        world.step(&mut input);
+        world.check();
+    }
+    *world.node.counters()
+}
+
+/// The bytes not read yet; behind the end lie zeros.
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn byte(&mut self) -> u8 {
+        self.bytes(1).first().copied().unwrap_or(0)
+    }
+
+    fn word(&mut self) -> u16 {
+        u16::from(self.byte()) | u16::from(self.byte()) << 8
+    }
+
+    /// The next bytes, fewer at the end.
+    fn bytes(&mut self, count: usize) -> &'a [u8] {
+        let (head, rest) = self.0.split_at(count.min(self.0.len()));
+        self.0 = rest;
+        head
+    }
+}
+
+/// The node under test, an honest peer, and what has been seen of them.
+struct World {
+    node: Node,
+    peer: Node,
+    now: Instant,
+    /// Datagrams sealed so far by whoever has the key.
+    sealed: u32,
+    /// The stamp of each entry held when last looked at.
+    stamps: BTreeMap<String, (u32, u32)>,
+    /// A datagram to send again.
+    kept: Vec<u8>,
+    /// Whether the vector is smaller than the cluster may be.
+    bounded: bool,
+}
+
+impl World {
+    fn new(mode: u8) -> Self {
+        let now = Instant::from_micros(1_000_000);
+        let mut node = node_of(0, mode, now);
+        let mut peer = node_of(1, mode, now);
+        node.publish(&OWN_PAYLOAD).expect("it has the size of a payload");
+        node.join(&[address_of(1)]);
+        peer.join(&[address_of(0)]);
+        let bounded = mode & 4 != 0;
+        Self { node, peer, now, sealed: 0, stamps: BTreeMap::new(), kept: Vec::new(), bounded }
+    }
+
+    fn step(&mut self, input: &mut Input<'_>) {
+        let choice = input.byte();
+        match choice % 8 {
+            0 => self.elapse(Duration::from_millis(u64::from(input.word()))),
+            1 => self.deliver(input),
+            2 => self.converse(input.word(), input.byte()),
+            3 => {
+                let claim = self.claim(input);
+                let bytes = usize::from(input.word() % u16::from(u8::MAX));
+                self.receive(sealed(claim, input.bytes(bytes)));
+            }
+            4 => self.receive_window(input),
+            5 => self.receive_members(input),
+            6 => self.damage(input.byte(), input.byte()),
+            _ => self.receive(self.kept.clone()),
+        }
+        if choice & UNATTENDED == 0 {
+            self.drain();
+        }
+    }
+
+    /// Time passes for both.
+    fn elapse(&mut self, duration: Duration) {
+        self.now = self.now + duration;
+        for node in [&mut self.node, &mut self.peer] {
+            if node.poll_timeout() <= self.now {
+                node.handle_timeout(self.now);
+            }
+        }
+    }
+
+    /// Bytes without a seal.
+    fn deliver(&mut self, input: &mut Input<'_>) {
+        let bytes = usize::from(input.byte());
+        let datagram = input.bytes(bytes).to_vec();
+        self.receive(datagram);
+    }
+
+    /// The peer hears from the node, and the node from the peer, with one byte changed on the way
+    /// (or none: changed by 0).
+    fn converse(&mut self, at: u16, change: u8) {
+        for mut datagram in transmits(&mut self.node, self.now) {
+            self.peer.handle_datagram(self.now, address_of(0), &mut datagram);
+        }
+        for mut datagram in transmits(&mut self.peer, self.now) {
+            let at = usize::from(at) % datagram.len();
+            datagram[at] ^= change;
+            self.receive(datagram);
+        }
+    }
+
+    /// A window as a traitor would send it: well formed, with any content.
+    fn receive_window(&mut self, input: &mut Input<'_>) {
+        let claim = Claim { kind: 1, ..self.claim(input) };
+        let entries: Vec<Entry> = (0..input.byte() % 8).map(|_| entry(input)).collect();
+        self.receive(sealed(claim, &window(&entries, PAYLOAD_BYTES)));
+    }
+
+    /// An answer that introduces members: well formed, with names of the input's choice.
+    fn receive_members(&mut self, input: &mut Input<'_>) {
+        let claim = Claim { kind: 3, ..self.claim(input) };
+        let members: Vec<(String, Entry)> = (0..input.byte() % 8)
+            .map(|_| {
+                let choice = input.byte();
+                let colliding = COLLIDING.get(usize::from(choice)).map(ToString::to_string);
+                let name = colliding.unwrap_or_else(|| format!("m{choice}"));
+                let entry = Entry { origin: id_of(&name), ..entry(input) };
+                (name, entry)
+            })
+            .collect();
+        self.receive(sealed(claim, &answer(&members, PAYLOAD_BYTES)));
+    }
+
+    /// The kept datagram again, one byte changed or cut off.
+    fn damage(&mut self, at: u8, change: u8) {
+        let mut datagram = self.kept.clone();
+        if change == 0 {
+            datagram.truncate(usize::from(at));
+        } else if let Some(byte) = datagram.get_mut(usize::from(at)) {
+            *byte ^= change;
+        }
+        self.receive(datagram);
+    }
+
+    fn receive(&mut self, mut datagram: Vec<u8>) {
+        let before = Tally::of(&self.node);
+        self.kept.clone_from(&datagram);
+        self.node.handle_datagram(self.now, address_of(1), &mut datagram);
+        let after = Tally::of(&self.node);
+        assert_eq!(after.received, before.received + 1, "a datagram is counted as received");
+        assert!(after.dropped <= before.dropped + 1, "a datagram is dropped for one reason");
+    }
+
+    /// A sender that may be a member, the node itself, or nobody.
+    fn claim(&mut self, input: &mut Input<'_>) -> Claim {
+        self.sealed += 1;
+        Claim {
+            kind: input.byte() % 5,
+            sender: id(input.byte()),
+            incarnation: u32::from(input.byte()),
+            salt: input.byte() % 3,
+            counter: self.sealed.wrapping_add(u32::from(input.byte() % 16) * 8),
+        }
+    }
+
+    /// What the agent would do after each input.
+    fn drain(&mut self) {
+        if self.node.poll_timeout() <= self.now {
+            self.node.handle_timeout(self.now);
+        }
+        drop(transmits(&mut self.node, self.now));
+        while self.node.poll_event().is_some() {}
+    }
+
+    fn check(&mut self) {
+        let own = self.node.entry(NAMES[0], self.now).expect("a node knows itself");
+        assert!(own.age.is_some() && own.state == EntryState::Alive, "a node has its own entry");
+        let published = own.sequence == 0 || own.payload == OWN_PAYLOAD;
+        assert!(published, "a node says of itself what it published, not {:?}", own.payload);
+        let before = std::mem::take(&mut self.stamps);
+        let mut members = 0;
+        for entry in self.node.entries(self.now) {
+            members += 1;
+            if entry.age.is_none() {
+                continue;
+            }
+            let stamp = (entry.incarnation, entry.sequence);
+            // A bounded vector may evict an entry and take an older one in its stead.
+            let held = before.get(entry.name).copied().unwrap_or_default();
+            assert!(self.bounded || stamp >= held, "{}: {held:?} lowered to {stamp:?}", entry.name);
+            self.stamps.insert(entry.name.to_owned(), stamp);
+        }
+        assert!(members <= MAX_NODES, "{members} nodes with room for {MAX_NODES}");
+    }
+}
+
+/// What the counters say about datagrams.
+struct Tally {
+    received: u64,
+    dropped: u64,
+}
+
+impl Tally {
+    fn of(node: &Node) -> Self {
+        let counters = node.counters();
+        let of_datagrams = [
+            counters.dropped_foreign,
+            counters.dropped_version,
+            counters.dropped_cluster,
+            counters.dropped_key,
+            counters.dropped_corrupt,
+            counters.dropped_replayed,
+            counters.dropped_stale_sender,
+            counters.dropped_unknown_sender,
+            counters.dropped_own_id,
+            counters.dropped_malformed,
+            counters.dropped_schema,
+        ];
+        Self { received: counters.datagrams_received, dropped: of_datagrams.iter().sum() }
+    }
+}
+
+/// Bit 0 of `mode`: joined by seeds instead of a roster. Bit 1: a window of one entry. Bit 2: room
+/// for four entries.
+fn node_of(index: usize, mode: u8, now: Instant) -> Node {
+    let mut config = Config::default();
+    config.cluster = String::from(CLUSTER);
+    config.window = if mode & 2 == 0 { Window::Percent(50.0) } else { Window::Entries(1) };
+    config.capacity = if mode & 4 == 0 { Capacity::Full } else { Capacity::Bounded(4) };
+    config.payload_bytes = PAYLOAD_BYTES;
+    config.datagram_bytes = DATAGRAM_BYTES;
+    config.max_nodes = MAX_NODES;
+    config.forget_after = Duration::from_secs(100);
+    let keys = KeyRing::new(&[Key::from_bytes(KEY)]).expect("one key makes a ring");
+    let member =
+        |index: usize| Member { name: NAMES[index].to_owned(), address: address_of(index) };
+    let roster: Vec<Member> =
+        if mode & 1 == 0 { (0..NAMES.len()).map(member).collect() } else { Vec::new() };
+    let incarnation = Incarnation::new(3);
+    Node::new(config, keys, member(index), &roster, incarnation, index as u64, now)
+        .expect("the configuration is in range")
+}
+
+fn address_of(index: usize) -> Address {
+    Address::from_bytes(&[10, 0, 0, index as u8, 0x25, 0x90]).expect("six bytes are an address")
+}
+
+/// The id of one of the names, or a number that is nobody's.
+fn id(choice: u8) -> u32 {
+    NAMES.get(usize::from(choice % 10)).map_or(u32::from(choice), |name| id_of(name))
+}
+
+fn entry(input: &mut Input<'_>) -> Entry {
+    Entry {
+        origin: id(input.byte()),
+        incarnation: u32::from(input.byte()) * 0x01_0101,
+        sequence: u32::from(input.word()) * 0x0101,
+        age: input.word(),
+        fill: input.byte(),
+    }
+}
+
+/// All that a node has to send now, as single datagrams.
+fn transmits(node: &mut Node, now: Instant) -> Vec<Vec<u8>> {
+    let mut datagrams = Vec::new();
+    let mut buffer = [0; 4 * DATAGRAM_BYTES as usize];
+    while let Some(transmit) = node.poll_transmit(now, &mut buffer) {
+        assert!(transmit.segment_bytes <= usize::from(DATAGRAM_BYTES), "a datagram is too large");
+        assert!(transmit.bytes <= buffer.len() && transmit.bytes > 0);
+        let segments = buffer[..transmit.bytes].chunks(transmit.segment_bytes);
+        datagrams.extend(segments.map(<[u8]>::to_vec));
+        assert!(datagrams.len() <= DATAGRAMS_AT_ONCE, "the node sends without end");
+    }
+    datagrams
+}

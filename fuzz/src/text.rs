@@ -1,0 +1,65 @@
+//! Targets whose input is one text or one payload.
+
+use tidings_gossip::payload::NodeState;
+use tidings_gossip::roster::{self, MAX_NAME_BYTES, MAX_NAMES};
+use tidings_gossip::wire::keys::{KeyRing, MAX_KEYS};
+
+/// Names that are folded and read again; beyond that the target would only be slow.
+const NAMES_FOLDED: usize = 4_096;
+
+/// Any payload decodes to a state or an error. What decoded encodes into as many bytes, and these
+/// decode to the same state.
+pub fn payload(bytes: &[u8]) {
+    let Ok(state) = NodeState::decode(bytes) else { return };
+    let mut again = vec![0xA5; bytes.len()];
+    state.encode(&mut again).expect("a state from a payload fits a payload of that size");
+    let state_again = NodeState::decode(&again).expect("what was encoded decodes");
+    assert_eq!(state, state_again, "a round trip changed the state");
+}
+
+/// Any text is a roster or an error with a place in that text. A roster's names are bounded, legal
+/// and distinct, and folded into a hostlist they read back as the same names in the same order.
+pub fn roster(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let nodes = match roster::parse(&text) {
+        Ok(nodes) => nodes,
+        Err(error) => {
+            let lines = text.lines().count().max(1);
+            assert!((1..=lines).contains(&error.line), "{error}");
+            assert!(error.column >= 1, "{error}");
+            return;
+        }
+    };
+    assert!((1..=MAX_NAMES).contains(&nodes.len()));
+    let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    for name in &names {
+        assert!((1..=MAX_NAME_BYTES).contains(&name.len()), "{name}");
+        assert!(name.bytes().all(legal), "{name}");
+    }
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    assert!(sorted.windows(2).all(|pair| pair[0] != pair[1]), "a name twice");
+    if names.len() <= NAMES_FOLDED {
+        let folded = roster::compress(&names);
+        let again = roster::parse(&folded).unwrap_or_else(|error| panic!("{folded}: {error}"));
+        assert!(again.iter().map(|node| node.name.as_str()).eq(names), "{folded}");
+    }
+}
+
+/// Any text is a key ring of 1 to 8 keys that keeps others out, or an error that shows no key.
+pub fn keyring(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    match KeyRing::parse(&text) {
+        Ok(ring) => {
+            assert!(ring.is_secret());
+            assert!((1..=MAX_KEYS).contains(&ring.len()));
+        }
+        Err(error) => {
+            let shown = format!("{error} {error:?}");
+            let words = text.split(|c: char| c.is_whitespace() || c == '#');
+            let leaked = words.filter(|word| word.len() >= 40).find(|word| shown.contains(word));
+            assert_eq!(leaked, None, "an error shows a line of the key file");
+        }
+    }
+}

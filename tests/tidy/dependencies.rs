@@ -1,0 +1,224 @@
+//! The direction of dependencies: what cargo says must be what ARCHITECTURE.md says.
+//!
+//! The page states the arrows once, in lines such as `gossip ← agent, cli` inside a code block. An
+//! arrow that only cargo knows, or only the page knows, is a finding.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::{Finding, repository};
+
+/// What would give the core a clock, a socket or a global generator, however deep it lies.
+const DOING_IO: [&str; 11] = [
+    "async-std",
+    "getrandom",
+    "mio",
+    "nix",
+    "polling",
+    "quinn-udp",
+    "rand",
+    "rustix",
+    "smol",
+    "socket2",
+    "tokio",
+];
+
+/// `(depended upon, dependent)`, by short name: `gossip`, not `tidings-gossip`.
+pub(crate) type Arrows = BTreeSet<(String, String)>;
+
+/// The answer of `cargo metadata`.
+pub(crate) struct Metadata(Value);
+
+impl Metadata {
+    /// Asks cargo about this workspace.
+    pub(crate) fn of_workspace() -> Self {
+        let output = Command::new(env!("CARGO"))
+            .args(["metadata", "--format-version=1", "--locked", "--filter-platform", &host()])
+            .current_dir(repository::root())
+            .output()
+            .expect("cargo runs");
+        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "cargo metadata failed:\n{complaint}");
+        Self(serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON"))
+    }
+
+    /// Each dependency between two packages of the workspace, of any kind.
+    pub(crate) fn arrows(&self) -> Arrows {
+        let members: Vec<&Value> = list(&self.0["packages"])
+            .filter(|package| list(&self.0["workspace_members"]).any(|id| *id == package["id"]))
+            .collect();
+        let names: BTreeSet<&str> = members.iter().map(|package| name_of(package)).collect();
+        members
+            .iter()
+            .flat_map(|package| {
+                list(&package["dependencies"]).map(move |dependency| (package, dependency))
+            })
+            .filter(|(_, dependency)| names.contains(name_of(dependency)))
+            .map(|(package, dependency)| (short(name_of(dependency)), short(name_of(package))))
+            .collect()
+    }
+
+    /// All crates that a package links, however deep; neither for its tests nor for its build.
+    fn linked_by(&self, package: &str) -> BTreeSet<String> {
+        let names: BTreeMap<&str, &str> =
+            list(&self.0["packages"]).map(|p| (text_of(&p["id"]), name_of(p))).collect();
+        let nodes: BTreeMap<&str, &Value> =
+            list(&self.0["resolve"]["nodes"]).map(|node| (text_of(&node["id"]), node)).collect();
+        let start = names.iter().find(|(_, name)| **name == package).map(|(id, _)| *id);
+        let mut waiting: Vec<&str> = start.into_iter().collect();
+        let mut seen = BTreeSet::new();
+        while let Some(id) = waiting.pop() {
+            if seen.insert(id) {
+                let links = |d: &&Value| list(&d["dep_kinds"]).any(|kind| kind["kind"].is_null());
+                waiting.extend(list(&nodes[id]["deps"]).filter(links).map(|d| text_of(&d["pkg"])));
+            }
+        }
+        seen.into_iter().map(|id| names[id].to_owned()).collect()
+    }
+}
+
+/// The arrows that a page states.
+pub(crate) fn stated_arrows(page: &str) -> Arrows {
+    let lines = page.lines().filter_map(|line| line.split_once('←'));
+    lines
+        .filter(|(upon, _)| is_name(upon.trim()))
+        .flat_map(|(upon, dependents)| {
+            dependents.split(',').map(|by| (upon.trim().to_owned(), by.trim().to_owned()))
+        })
+        .filter(|(_, dependent)| is_name(dependent))
+        .collect()
+}
+
+/// Arrows that only the page or only cargo knows, and arrows from the agent.
+pub(crate) fn differences(page: &str, stated: &Arrows, real: &Arrows) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (upon, dependent) in real.difference(stated) {
+        let remedy = format!(
+            "cargo has `{upon} ← {dependent}`, the page has not: remove the dependency, or state it"
+        );
+        findings.push(Finding::new(page, 1, remedy));
+    }
+    for (upon, dependent) in stated.difference(real) {
+        let remedy =
+            format!("the page has `{upon} ← {dependent}`, cargo has not: remove the arrow");
+        findings.push(Finding::new(page, 1, remedy));
+    }
+    for (_, dependent) in real.iter().filter(|(upon, _)| upon == "agent") {
+        let remedy = format!("`{dependent}` depends on the agent: move what both need to control");
+        findings.push(Finding::new("Cargo.toml", 1, remedy));
+    }
+    findings
+}
+
+/// Crates under the core that do I/O, keep time or draw from a global generator; and own crates.
+pub(crate) fn core_doing_io(metadata: &Metadata) -> Vec<Finding> {
+    let core = "tidings-gossip";
+    let linked = metadata.linked_by(core);
+    assert!(linked.contains(core), "cargo metadata does not know {core}");
+    linked
+        .into_iter()
+        .filter(|name| name != core)
+        .filter(|name| DOING_IO.contains(&name.as_str()) || name.starts_with("tidings-"))
+        .map(|name| {
+            let remedy = format!("the core links `{name}` (see `cargo tree -i {name}`): remove it");
+            Finding::new("crates/gossip/Cargo.toml", 1, remedy)
+        })
+        .collect()
+}
+
+/// The platform this test runs on: crates for others need not be at hand.
+fn host() -> String {
+    let output = Command::new(env!("CARGO")).arg("-vV").output().expect("cargo runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.expect("cargo -vV names its host").to_owned()
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c == '-')
+}
+
+fn short(name: &str) -> String {
+    name.trim_start_matches("tidings-").to_owned()
+}
+
+fn name_of(value: &Value) -> &str {
+    text_of(&value["name"])
+}
+
+fn text_of(value: &Value) -> &str {
+    value.as_str().expect("cargo metadata has a text here")
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn arrows(pairs: &[(&str, &str)]) -> Arrows {
+        pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
+    }
+
+    fn package(name: &str, dependencies: &[&str]) -> Value {
+        let dependencies: Vec<Value> = dependencies.iter().map(|d| json!({"name": d})).collect();
+        json!({"id": name, "name": name, "dependencies": dependencies})
+    }
+
+    fn sample() -> Metadata {
+        let dep = |name: &str, kind: Value| json!({"pkg": name, "dep_kinds": [{"kind": kind}]});
+        Metadata(json!({
+            "workspace_members": ["tidings-gossip", "tidings-agent"],
+            "packages": [
+                package("tidings-gossip", &["aead"]),
+                package("tidings-agent", &["tidings-gossip", "tokio"]),
+                package("aead", &["getrandom"]),
+                package("getrandom", &[]),
+                package("tokio", &[]),
+            ],
+            "resolve": {"nodes": [
+                {"id": "tidings-gossip", "deps": [dep("aead", Value::Null), dep("tokio", json!("dev"))]},
+                {"id": "aead", "deps": [dep("getrandom", Value::Null)]},
+                {"id": "getrandom", "deps": []},
+                {"id": "tokio", "deps": []},
+            ]},
+        }))
+    }
+
+    #[test]
+    fn arrows_are_read_from_the_page() {
+        let page = "```text\ngossip  ← agent, cli\n```\nNews flows a ← b, of course.\n";
+        assert_eq!(stated_arrows(page), arrows(&[("gossip", "agent"), ("gossip", "cli")]));
+    }
+
+    #[test]
+    fn arrows_are_read_from_cargo() {
+        assert_eq!(sample().arrows(), arrows(&[("gossip", "agent")]));
+    }
+
+    #[test]
+    fn an_arrow_on_one_side_only_is_found() {
+        let (one, two) = (arrows(&[("a", "b")]), arrows(&[("a", "b"), ("a", "c")]));
+        assert_eq!(differences("page", &one, &two).len(), 1);
+        assert_eq!(differences("page", &two, &one).len(), 1);
+        assert!(differences("page", &two, &two).is_empty());
+    }
+
+    #[test]
+    fn a_dependency_on_the_agent_is_found_even_if_stated() {
+        let both = arrows(&[("agent", "cli")]);
+        assert_eq!(differences("page", &both, &both).len(), 1);
+    }
+
+    #[test]
+    fn io_deep_under_the_core_is_found_and_its_tests_may_do_it() {
+        let findings = core_doing_io(&sample());
+        assert_eq!(findings.len(), 1);
+        assert!(findings[0].remedy.contains("getrandom"), "{}", findings[0]);
+    }
+}

@@ -1,0 +1,159 @@
+//! Markdown pages: each relative link leads to a file that exists, and to a heading that it has.
+
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
+
+use crate::Finding;
+
+/// A fenced code block: its language (may be empty), the line of its first line, its text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct CodeBlock {
+    pub language: String,
+    pub line: usize,
+    pub text: String,
+}
+
+/// Relative links that lead nowhere. `read` gives a file's text, or `None` where there is no file.
+pub(crate) fn broken_links(
+    page: &str,
+    text: &str,
+    read: &impl Fn(&str) -> Option<String>,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (target, line) in links(text) {
+        if target.contains("://") || target.starts_with("mailto:") {
+            continue;
+        }
+        let (path, heading) = target.split_once('#').unwrap_or((&target, ""));
+        let file = if path.is_empty() { page.to_owned() } else { resolve(page, path) };
+        let Some(there) = (if path.is_empty() { Some(text.to_owned()) } else { read(&file) })
+        else {
+            let remedy =
+                format!("the link `{target}` leads to {file}, which is not there: mend it");
+            findings.push(Finding::new(page, line, remedy));
+            continue;
+        };
+        if !heading.is_empty() && !headings(&there).iter().any(|known| known == heading) {
+            let remedy = format!("{file} has no heading `#{heading}`: mend the link");
+            findings.push(Finding::new(page, line, remedy));
+        }
+    }
+    findings
+}
+
+/// The fenced code blocks of a page.
+pub(crate) fn code_blocks(text: &str) -> Vec<CodeBlock> {
+    let mut blocks: Vec<CodeBlock> = Vec::new();
+    let mut open = false;
+    for (event, range) in Parser::new(text).into_offset_iter() {
+        match event {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) => {
+                let line = line_at(text, range.start) + 1;
+                let language = language.into_string();
+                blocks.push(CodeBlock { language, line, text: String::new() });
+                open = true;
+            }
+            Event::End(TagEnd::CodeBlock) => open = false,
+            Event::Text(part) if open => {
+                blocks.last_mut().expect("a block is open").text.push_str(&part);
+            }
+            _ => {}
+        }
+    }
+    blocks
+}
+
+/// The targets of a page's links and images, each with its line.
+fn links(text: &str) -> Vec<(String, usize)> {
+    Parser::new(text)
+        .into_offset_iter()
+        .filter_map(|(event, range)| match event {
+            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                Some((dest_url.into_string(), line_at(text, range.start)))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// The anchors of a page's headings, as GitHub makes them.
+fn headings(text: &str) -> Vec<String> {
+    let mut anchors = Vec::new();
+    let mut title: Option<String> = None;
+    for event in Parser::new(text) {
+        match event {
+            Event::Start(Tag::Heading { .. }) => title = Some(String::new()),
+            Event::End(TagEnd::Heading(_)) => anchors.extend(title.take().map(|t| anchor(&t))),
+            Event::Text(part) | Event::Code(part) => {
+                if let Some(title) = &mut title {
+                    title.push_str(&part);
+                }
+            }
+            _ => {}
+        }
+    }
+    anchors
+}
+
+fn anchor(title: &str) -> String {
+    let kept = title.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+/// A link's path, seen from the repository instead of from its page.
+fn resolve(page: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = page.split('/').collect();
+    parts.pop();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            name => parts.push(name),
+        }
+    }
+    parts.join("/")
+}
+
+fn line_at(text: &str, offset: usize) -> usize {
+    text[..offset].matches('\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(text: &str) -> Vec<usize> {
+        let read = |file: &str| match file {
+            "docs/glossary.md" => Some("# Words\n\n### unit of time (`u`)\n".to_owned()),
+            "docs" => Some(String::new()),
+            _ => None,
+        };
+        broken_links("docs/a.md", text, &read).into_iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn a_link_to_nothing_is_found() {
+        assert_eq!(findings("Text.\n\nSee [it](missing.md) and ![it](../pic.png)."), [3, 3]);
+        assert_eq!(findings("[a]\n\n[a]: missing.md"), [1]);
+    }
+
+    #[test]
+    fn a_link_to_a_missing_heading_is_found() {
+        assert_eq!(findings("[it](glossary.md#age)"), [1]);
+        assert_eq!(findings("# Here\n\n[it](#there)"), [3]);
+    }
+
+    #[test]
+    fn links_that_lead_somewhere_pass() {
+        let good =
+            "# Here\n[a](glossary.md#unit-of-time-u) [b](../docs) [c](https://x.org/y) [d](#here)
+            `[e](missing.md)`";
+        assert!(findings(good).is_empty());
+    }
+
+    #[test]
+    fn code_blocks_keep_language_and_line() {
+        let blocks = code_blocks("Text\n\n```sh\nmake demo\n```\n");
+        let wanted = CodeBlock { language: "sh".into(), line: 4, text: "make demo\n".into() };
+        assert_eq!(blocks, [wanted]);
+    }
+}

@@ -1,0 +1,222 @@
+//! Sizes and habits of a Rust file: lengths, the module doc, no skipped test, no sleeping test.
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+use crate::Finding;
+use crate::tokens::{each_level, group, is_ident, is_punct, lex, paths};
+
+const MAX_FILE_LINES: usize = 1_000;
+const MAX_FUNCTION_LINES: usize = 70;
+const MAX_COLUMNS: usize = 100;
+
+/// A file of more than a thousand lines.
+pub(crate) fn long_file(file: &str, text: &str) -> Vec<Finding> {
+    let lines = text.lines().count();
+    let remedy = format!("{lines} lines, at most {MAX_FILE_LINES}: split it by concept");
+    (lines > MAX_FILE_LINES).then(|| Finding::new(file, lines, remedy)).into_iter().collect()
+}
+
+/// Lines of more than a hundred columns, string literals not counted.
+pub(crate) fn long_lines(file: &str, text: &str) -> Vec<Finding> {
+    let literals = literal_columns(&lex(file, text));
+    let in_literals = |line: usize| -> usize {
+        literals.iter().filter(|(at, _)| *at == line).map(|(_, columns)| columns).sum()
+    };
+    let mut findings = Vec::new();
+    for (at, content) in text.lines().enumerate() {
+        let (line, columns) = (at + 1, content.chars().count());
+        let is_comment = content.trim_start().starts_with("//");
+        if columns > MAX_COLUMNS
+            && (is_comment || columns.saturating_sub(in_literals(line)) > MAX_COLUMNS)
+        {
+            let remedy = format!("{columns} columns, at most {MAX_COLUMNS}: wrap it");
+            findings.push(Finding::new(file, line, remedy));
+        }
+    }
+    findings
+}
+
+/// Functions of more than seventy lines, from the signature to the closing brace.
+pub(crate) fn long_functions(file: &str, text: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    each_level(&lex(file, text), &mut |level| {
+        for (at, pair) in level.windows(2).enumerate() {
+            let TokenTree::Ident(name) = &pair[1] else { continue };
+            if !is_ident(&pair[0], "fn") {
+                continue;
+            }
+            let Some(last_line) = body_end(&level[at + 2..]) else { continue };
+            let line = pair[0].span().start().line;
+            let lines = last_line - line + 1;
+            if lines > MAX_FUNCTION_LINES {
+                let remedy = format!(
+                    "`{name}` has {lines} lines, at most {MAX_FUNCTION_LINES}: take its steps apart"
+                );
+                findings.push(Finding::new(file, line, remedy));
+            }
+        }
+    });
+    findings
+}
+
+/// A file that does not open with `//!`.
+pub(crate) fn missing_module_doc(file: &str, text: &str) -> Vec<Finding> {
+    let opens_with_doc = text.lines().next().is_some_and(|line| {
+        line.strip_prefix("//!").is_some_and(|doc| doc.split_whitespace().count() >= 3)
+    });
+    let remedy = "open the file with a `//!` doc: what it is, the intuition, the invariants";
+    (!opens_with_doc).then(|| Finding::new(file, 1, remedy)).into_iter().collect()
+}
+
+/// Tests marked `#[ignore]`, plainly or through `cfg_attr`.
+pub(crate) fn ignored_tests(file: &str, text: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    each_level(&lex(file, text), &mut |level| {
+        for pair in level.windows(2) {
+            let Some(attribute) = group(&pair[1], Delimiter::Bracket) else { continue };
+            if is_punct(&pair[0], '#') && ignores(&attribute.stream()) {
+                let line = pair[0].span().start().line;
+                let remedy = "a skipped test proves nothing: make it run everywhere, or remove it";
+                findings.push(Finding::new(file, line, remedy));
+            }
+        }
+    });
+    findings
+}
+
+/// Calls that sleep, in files below a folder of tests.
+pub(crate) fn sleeping_tests(file: &str, text: &str) -> Vec<Finding> {
+    if !file.split('/').any(|folder| folder == "tests") {
+        return Vec::new();
+    }
+    paths(&lex(file, text))
+        .into_iter()
+        .filter(|path| path.text.ends_with("thread::sleep") || path.text.ends_with("time::sleep"))
+        .map(|path| {
+            let remedy = format!("`{}` in a test: wait for the event instead", path.text);
+            Finding::new(file, path.line, remedy)
+        })
+        .collect()
+}
+
+/// The last line of a function's body; `None` for a declaration without one.
+fn body_end(after_name: &[TokenTree]) -> Option<usize> {
+    for token in after_name {
+        if is_punct(token, ';') {
+            return None;
+        }
+        if let Some(body) = group(token, Delimiter::Brace) {
+            return Some(body.span_close().end().line);
+        }
+    }
+    None
+}
+
+fn ignores(attribute: &TokenStream) -> bool {
+    let mut tokens = attribute.clone().into_iter();
+    match tokens.next() {
+        Some(first) if is_ident(&first, "ignore") => true,
+        Some(first) if is_ident(&first, "cfg_attr") => tokens.any(|token| {
+            group(&token, Delimiter::Parenthesis)
+                .is_some_and(|g| g.stream().into_iter().any(|inner| is_ident(&inner, "ignore")))
+        }),
+        _ => false,
+    }
+}
+
+/// Line and columns of each literal that ends on the line where it starts.
+fn literal_columns(tokens: &TokenStream) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    each_level(tokens, &mut |level| {
+        for token in level {
+            let TokenTree::Literal(literal) = token else { continue };
+            let (start, end) = (literal.span().start(), literal.span().end());
+            for line in start.line..=end.line {
+                let from = if line == start.line { start.column } else { 0 };
+                let to = if line == end.line { end.column } else { usize::MAX / 4 };
+                found.push((line, to.saturating_sub(from)));
+            }
+        }
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines_of(findings: &[Finding]) -> Vec<usize> {
+        findings.iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn a_file_of_1001_lines_is_long_and_one_of_1000_is_not() {
+        assert_eq!(lines_of(&long_file("a.rs", &"\n".repeat(1_001))), [1_001]);
+        assert!(long_file("a.rs", &"\n".repeat(1_000)).is_empty());
+    }
+
+    #[test]
+    fn a_long_line_is_found_unless_a_literal_makes_it_long() {
+        let words = "x".repeat(101);
+        assert_eq!(lines_of(&long_lines("a.rs", &format!("fn f() {{}}\n// {words}\n"))), [2]);
+        assert_eq!(lines_of(&long_lines("a.rs", &format!("fn {words}() {{}}\n"))), [1]);
+        assert!(long_lines("a.rs", &format!("const A: &str = \"{words}\";\n")).is_empty());
+        let both = format!("const {words}: &str = \"{words}\";\n");
+        assert_eq!(lines_of(&long_lines("a.rs", &both)), [1]);
+        assert_eq!(lines_of(&long_lines("a.rs", &format!("/// {words}\nfn f() {{}}"))), [1]);
+    }
+
+    #[test]
+    fn columns_are_characters_not_bytes() {
+        assert!(long_lines("a.rs", &format!("// {}\n", "é".repeat(97))).is_empty());
+    }
+
+    #[test]
+    fn a_function_of_71_lines_is_long_and_one_of_70_is_not() {
+        let of_lines = |n: usize| format!("//! doc\nfn f() {{\n{}}}\n", "    g();\n".repeat(n - 2));
+        assert_eq!(lines_of(&long_functions("a.rs", &of_lines(71))), [2]);
+        assert!(long_functions("a.rs", &of_lines(70)).is_empty());
+    }
+
+    #[test]
+    fn a_long_function_is_found_in_an_impl_and_in_a_macro() {
+        let body = "g();\n".repeat(70);
+        let in_impl =
+            format!("impl A {{\nfn short(&self);\nfn f<T>(&self) -> [u8; 2] {{\n{body}}}\n}}");
+        assert_eq!(lines_of(&long_functions("a.rs", &in_impl)), [3]);
+        let in_macro = format!("proptest! {{\n#[test]\nfn f(x in 0..9) {{\n{body}}}\n}}");
+        assert_eq!(lines_of(&long_functions("a.rs", &in_macro)), [3]);
+    }
+
+    #[test]
+    fn a_function_pointer_is_no_function() {
+        assert!(long_functions("a.rs", "struct A { f: fn(u8) -> u8 }").is_empty());
+    }
+
+    #[test]
+    fn a_file_without_a_module_doc_is_found() {
+        assert_eq!(missing_module_doc("a.rs", "use a::b;\n//! late doc here").len(), 1);
+        assert_eq!(missing_module_doc("a.rs", "").len(), 1);
+        assert_eq!(missing_module_doc("a.rs", "//! x\n").len(), 1);
+        assert!(missing_module_doc("a.rs", "//! The order of entries.\n").is_empty());
+    }
+
+    #[test]
+    fn an_ignored_test_is_found_in_each_form() {
+        for attribute in ["#[ignore]", "#[ignore = \"slow\"]", "#[cfg_attr(miri, ignore)]"] {
+            let source = format!("#[test]\n{attribute}\nfn f() {{}}");
+            assert_eq!(lines_of(&ignored_tests("a.rs", &source)), [2], "{attribute}");
+        }
+        assert!(ignored_tests("a.rs", "#[test]\nfn ignore() {}\n// #[ignore]").is_empty());
+    }
+
+    #[test]
+    fn a_sleep_is_found_in_a_folder_of_tests_only() {
+        let source = "fn f() {\n    std::thread::sleep(d);\n    tokio::time::sleep(d).await;\n}";
+        assert_eq!(lines_of(&sleeping_tests("crates/a/tests/b.rs", source)), [2, 3]);
+        assert_eq!(lines_of(&sleeping_tests("tests/src/lib.rs", source)), [2, 3]);
+        assert!(sleeping_tests("crates/agent/src/main.rs", source).is_empty());
+        let imported = "use std::thread::{self, sleep};";
+        assert_eq!(lines_of(&sleeping_tests("tests/a.rs", imported)), [1]);
+    }
+}

@@ -1,0 +1,141 @@
+//! The style rules of CONTRIBUTING.md and the invariants of ARCHITECTURE.md, checked as tests.
+//!
+//! Each rule is a pure function from text to [`Finding`]s, lives in the module named after what it
+//! looks at, and has a unit test there that shows it fire on a bad sample. The tests in this file
+//! apply the rules to the repository. A finding names the place and the remedy.
+
+mod commands;
+mod dependencies;
+mod documents;
+mod layout;
+mod names;
+mod purity;
+mod repository;
+mod tokens;
+
+use std::fmt;
+
+/// One place that breaks a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Finding {
+    /// The file, relative to the repository.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong and what to do about it.
+    pub remedy: String,
+}
+
+impl Finding {
+    pub(crate) fn new(file: &str, line: usize, remedy: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), line, remedy: remedy.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.file, self.line, self.remedy)
+    }
+}
+
+/// Fails the test with one line a finding.
+#[track_caller]
+fn assert_tidy(findings: &[Finding]) {
+    let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert!(lines.is_empty(), "{} places to mend:\n{}", lines.len(), lines.join("\n"));
+}
+
+/// Applies a rule to each Rust file of the repository.
+fn over_rust_files(rule: impl Fn(&str, &str) -> Vec<Finding>) -> Vec<Finding> {
+    let files = repository::files_ending(".rs");
+    assert!(files.len() > 10, "found {} Rust files only: the walk is broken", files.len());
+    files.iter().flat_map(|file| rule(file, &repository::text(file))).collect()
+}
+
+#[test]
+fn files_are_at_most_a_thousand_lines() {
+    assert_tidy(&over_rust_files(layout::long_file));
+}
+
+#[test]
+fn lines_are_at_most_a_hundred_columns() {
+    assert_tidy(&over_rust_files(layout::long_lines));
+}
+
+#[test]
+fn functions_are_at_most_seventy_lines() {
+    assert_tidy(&over_rust_files(layout::long_functions));
+}
+
+#[test]
+fn each_file_opens_with_a_module_doc() {
+    assert_tidy(&over_rust_files(layout::missing_module_doc));
+}
+
+#[test]
+fn no_test_is_ignored() {
+    assert_tidy(&over_rust_files(layout::ignored_tests));
+}
+
+#[test]
+fn no_test_sleeps() {
+    assert_tidy(&over_rust_files(layout::sleeping_tests));
+}
+
+#[test]
+fn names_say_what_a_thing_is() {
+    let findings: Vec<Finding> =
+        repository::files().iter().flat_map(|file| names::vague_file(file)).collect();
+    assert_tidy(&findings);
+    assert_tidy(&over_rust_files(names::vague_types));
+}
+
+#[test]
+fn the_core_names_no_clock_socket_thread_or_file() {
+    let sources = repository::files_ending(".rs");
+    let core: Vec<&String> = sources.iter().filter(|f| purity::is_core(f)).collect();
+    assert!(!core.is_empty(), "no source of the core found: the walk is broken");
+    let findings: Vec<Finding> =
+        core.iter().flat_map(|file| purity::impure_paths(file, &repository::text(file))).collect();
+    assert_tidy(&findings);
+    let root = "crates/gossip/src/lib.rs";
+    assert_tidy(&purity::unsafe_allowed(root, &repository::text(root)));
+}
+
+#[test]
+fn the_core_is_held_to_every_ban_of_the_workspace() {
+    let (all, core) = ("clippy.toml", "crates/gossip/clippy.toml");
+    assert_tidy(&purity::missing_bans(core, &repository::text(all), &repository::text(core)));
+}
+
+#[test]
+fn dependencies_point_as_architecture_says() {
+    let page = "ARCHITECTURE.md";
+    let stated = dependencies::stated_arrows(&repository::text(page));
+    let metadata = dependencies::Metadata::of_workspace();
+    assert_tidy(&dependencies::differences(page, &stated, &metadata.arrows()));
+    assert_tidy(&dependencies::core_doing_io(&metadata));
+}
+
+#[test]
+fn links_in_the_documentation_resolve() {
+    let pages = repository::files_ending(".md");
+    assert!(pages.len() > 5, "found {} pages only: the walk is broken", pages.len());
+    let findings: Vec<Finding> = pages
+        .iter()
+        .flat_map(|page| {
+            documents::broken_links(page, &repository::text(page), &repository::read_if_there)
+        })
+        .collect();
+    assert_tidy(&findings);
+}
+
+#[test]
+fn commands_in_the_readme_exist() {
+    let page = "README.md";
+    let used = commands::in_page(&repository::text(page));
+    assert!(!used.is_empty(), "{page} shows no command");
+    let targets = commands::make_targets(&repository::text("Makefile"));
+    assert_tidy(&commands::unknown_make_targets(page, &used, &targets));
+    assert_tidy(&commands::unknown_to_tidings(page, &used, &repository::help_of_tidings));
+}
