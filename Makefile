@@ -61,7 +61,7 @@ doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 deny: $(CARGO_DENY)
-	$(CARGO_DENY) --locked check bans licenses sources
+	$(CARGO_DENY) --locked check --hide-inclusion-graph bans licenses sources
 	@.ci/advisories $(CARGO_DENY)
 
 $(CARGO_DENY): Makefile

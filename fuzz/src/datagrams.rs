@@ -1,16 +1,14 @@
 //! Datagrams as docs/protocol.md fixes them, written without the core's own encoder: what a peer
-//! with the key could send, well formed or not.
+//! with the key could send, well formed or not. Only the seal is the core's.
 
-use chacha20poly1305::aead::AeadInPlace;
-use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
 use sha2::{Digest, Sha256};
+use tidings_gossip::{Key, KeyRing};
 
 /// The cluster of all nodes here.
 pub(crate) const CLUSTER: &str = "fuzz";
 /// The key they share.
-pub(crate) const KEY: [u8; 32] = [0x5A; 32];
+const KEY: [u8; 32] = [0x5A; 32];
 
-const HEADER_BYTES: usize = 28;
 const TAG_BYTES: usize = 16;
 
 /// Who a datagram says it is from, and what it says it is.
@@ -47,7 +45,7 @@ pub(crate) fn id_of(name: &str) -> u32 {
 
 /// A sealed datagram with any body.
 pub(crate) fn sealed(claim: Claim, body: &[u8]) -> Vec<u8> {
-    let mut datagram = Vec::with_capacity(HEADER_BYTES + body.len() + TAG_BYTES);
+    let mut datagram = Vec::new();
     datagram.extend(b"Tg");
     datagram.extend([1, claim.kind]);
     datagram.extend(first_word(Sha256::new().chain_update(CLUSTER)).to_le_bytes());
@@ -58,14 +56,15 @@ pub(crate) fn sealed(claim: Claim, body: &[u8]) -> Vec<u8> {
     datagram.extend([claim.salt; 6]);
     datagram.extend(claim.counter.to_le_bytes());
     datagram.extend([0, 0]);
-
-    let mut sealed_body = body.to_vec();
-    let tag = XChaCha20Poly1305::new(&KEY.into())
-        .encrypt_in_place_detached(XNonce::from_slice(&datagram[4..]), &datagram, &mut sealed_body)
-        .expect("a body is far below the cipher's limit");
-    datagram.extend(sealed_body);
-    datagram.extend(tag);
+    datagram.extend(body);
+    datagram.extend([0; TAG_BYTES]);
+    keys().seal(&mut datagram);
     datagram
+}
+
+/// The ring with the one key.
+pub(crate) fn keys() -> KeyRing {
+    KeyRing::new(&[Key::from_bytes(KEY)]).expect("one key makes a ring")
 }
 
 /// The body of a window with these entries, for payloads of schema 1.

@@ -12,11 +12,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tidings_gossip::{
-    Address, Capacity, Config, Counters, EntryState, Incarnation, Instant, Key, KeyRing, Member,
-    Node, Window,
+    Address, Capacity, Config, Counters, EntryState, Incarnation, Instant, Member, Node, Window,
 };
 
-use super::datagrams::{CLUSTER, Claim, Entry, KEY, answer, id_of, sealed, window};
+use super::datagrams::{CLUSTER, Claim, Entry, answer, id_of, keys, sealed, window};
 
 const PAYLOAD_BYTES: u16 = 8;
 const DATAGRAM_BYTES: u16 = 600;
@@ -267,13 +266,12 @@ fn node_of(index: usize, mode: u8, now: Instant) -> Node {
     config.datagram_bytes = DATAGRAM_BYTES;
     config.max_nodes = MAX_NODES;
     config.forget_after = Duration::from_secs(100);
-    let keys = KeyRing::new(&[Key::from_bytes(KEY)]).expect("one key makes a ring");
     let member =
         |index: usize| Member { name: NAMES[index].to_owned(), address: address_of(index) };
     let roster: Vec<Member> =
         if mode & 1 == 0 { (0..NAMES.len()).map(member).collect() } else { Vec::new() };
     let incarnation = Incarnation::new(3);
-    Node::new(config, keys, member(index), &roster, incarnation, index as u64, now)
+    Node::new(config, keys(), member(index), &roster, incarnation, index as u64, now)
         .expect("the configuration is in range")
 }
 

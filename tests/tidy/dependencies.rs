@@ -3,7 +3,7 @@
 //! The page states the arrows once, in lines such as `gossip ← agent, cli` inside a code block. An
 //! arrow that only cargo knows, or only the page knows, is a finding.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use serde_json::Value;
@@ -25,6 +25,8 @@ const DOING_IO: [&str; 11] = [
     "tokio",
 ];
 
+const CORE: &str = "tidings-gossip";
+
 /// `(depended upon, dependent)`, by short name: `gossip`, not `tidings-gossip`.
 pub(crate) type Arrows = BTreeSet<(String, String)>;
 
@@ -34,14 +36,8 @@ pub(crate) struct Metadata(Value);
 impl Metadata {
     /// Asks cargo about this workspace.
     pub(crate) fn of_workspace() -> Self {
-        let output = Command::new(env!("CARGO"))
-            .args(["metadata", "--format-version=1", "--locked", "--filter-platform", &host()])
-            .current_dir(repository::root())
-            .output()
-            .expect("cargo runs");
-        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "cargo metadata failed:\n{complaint}");
-        Self(serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON"))
+        let printed = ask_cargo(&["metadata", "--format-version=1", "--locked", "--no-deps"]);
+        Self(serde_json::from_str(&printed).expect("cargo metadata prints JSON"))
     }
 
     /// Each dependency between two packages of the workspace, of any kind.
@@ -58,24 +54,6 @@ impl Metadata {
             .filter(|(_, dependency)| names.contains(name_of(dependency)))
             .map(|(package, dependency)| (short(name_of(dependency)), short(name_of(package))))
             .collect()
-    }
-
-    /// All crates that a package links, however deep; neither for its tests nor for its build.
-    fn linked_by(&self, package: &str) -> BTreeSet<String> {
-        let names: BTreeMap<&str, &str> =
-            list(&self.0["packages"]).map(|p| (text_of(&p["id"]), name_of(p))).collect();
-        let nodes: BTreeMap<&str, &Value> =
-            list(&self.0["resolve"]["nodes"]).map(|node| (text_of(&node["id"]), node)).collect();
-        let start = names.iter().find(|(_, name)| **name == package).map(|(id, _)| *id);
-        let mut waiting: Vec<&str> = start.into_iter().collect();
-        let mut seen = BTreeSet::new();
-        while let Some(id) = waiting.pop() {
-            if seen.insert(id) {
-                let links = |d: &&Value| list(&d["dep_kinds"]).any(|kind| kind["kind"].is_null());
-                waiting.extend(list(&nodes[id]["deps"]).filter(links).map(|d| text_of(&d["pkg"])));
-            }
-        }
-        seen.into_iter().map(|id| names[id].to_owned()).collect()
     }
 }
 
@@ -112,28 +90,35 @@ pub(crate) fn differences(page: &str, stated: &Arrows, real: &Arrows) -> Vec<Fin
     findings
 }
 
+/// Names and versions of all that the core links, however deep, as `cargo tree` prints them: what
+/// its tests and the other packages of the workspace need is left out.
+pub(crate) fn linked_by_the_core() -> String {
+    let edges = ["--edges", "normal,no-proc-macro", "--prefix", "none"];
+    ask_cargo(&[&["tree", "--locked", "--package", CORE][..], &edges].concat())
+}
+
 /// Crates under the core that do I/O, keep time or draw from a global generator; and own crates.
-pub(crate) fn core_doing_io(metadata: &Metadata) -> Vec<Finding> {
-    let core = "tidings-gossip";
-    let linked = metadata.linked_by(core);
-    assert!(linked.contains(core), "cargo metadata does not know {core}");
-    linked
+pub(crate) fn core_doing_io(tree: &str) -> Vec<Finding> {
+    let names: BTreeSet<&str> =
+        tree.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.contains(CORE), "cargo tree does not know {CORE}");
+    names
         .into_iter()
-        .filter(|name| name != core)
-        .filter(|name| DOING_IO.contains(&name.as_str()) || name.starts_with("tidings-"))
+        .filter(|name| DOING_IO.contains(name) || name.starts_with("tidings-") && *name != CORE)
         .map(|name| {
-            let remedy = format!("the core links `{name}` (see `cargo tree -i {name}`): remove it");
+            let remedy = format!("the core links `{name}` (see `cargo tree -p {CORE}`): remove it");
             Finding::new("crates/gossip/Cargo.toml", 1, remedy)
         })
         .collect()
 }
 
-/// The platform this test runs on: crates for others need not be at hand.
-fn host() -> String {
-    let output = Command::new(env!("CARGO")).arg("-vV").output().expect("cargo runs");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    host.expect("cargo -vV names its host").to_owned()
+fn ask_cargo(arguments: &[&str]) -> String {
+    let mut cargo = Command::new(env!("CARGO"));
+    let output = cargo.args(arguments).current_dir(repository::root()).output();
+    let output = output.expect("cargo runs");
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "cargo {} failed:\n{complaint}", arguments.join(" "));
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 fn is_name(text: &str) -> bool {
@@ -171,22 +156,13 @@ mod tests {
     }
 
     fn sample() -> Metadata {
-        let dep = |name: &str, kind: Value| json!({"pkg": name, "dep_kinds": [{"kind": kind}]});
         Metadata(json!({
             "workspace_members": ["tidings-gossip", "tidings-agent"],
             "packages": [
                 package("tidings-gossip", &["aead"]),
                 package("tidings-agent", &["tidings-gossip", "tokio"]),
-                package("aead", &["getrandom"]),
-                package("getrandom", &[]),
-                package("tokio", &[]),
+                package("tokio", &["tidings-gossip"]),
             ],
-            "resolve": {"nodes": [
-                {"id": "tidings-gossip", "deps": [dep("aead", Value::Null), dep("tokio", json!("dev"))]},
-                {"id": "aead", "deps": [dep("getrandom", Value::Null)]},
-                {"id": "getrandom", "deps": []},
-                {"id": "tokio", "deps": []},
-            ]},
         }))
     }
 
@@ -216,9 +192,10 @@ mod tests {
     }
 
     #[test]
-    fn io_deep_under_the_core_is_found_and_its_tests_may_do_it() {
-        let findings = core_doing_io(&sample());
-        assert_eq!(findings.len(), 1);
-        assert!(findings[0].remedy.contains("getrandom"), "{}", findings[0]);
+    fn io_under_the_core_is_found() {
+        let pure = "tidings-gossip v0.1.0 (/work)\naead v0.6.1\ncfg-if v1.0.5 (*)\n";
+        assert!(core_doing_io(pure).is_empty());
+        let with_io = format!("{pure}getrandom v0.3.4\ntidings-control v0.1.0 (/work)\n");
+        assert_eq!(core_doing_io(&with_io).len(), 2);
     }
 }

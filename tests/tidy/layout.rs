@@ -16,7 +16,7 @@ pub(crate) fn long_file(file: &str, text: &str) -> Vec<Finding> {
     (lines > MAX_FILE_LINES).then(|| Finding::new(file, lines, remedy)).into_iter().collect()
 }
 
-/// Lines of more than a hundred columns, string literals not counted.
+/// Lines of more than a hundred columns, string literals and table rows of docs not counted.
 pub(crate) fn long_lines(file: &str, text: &str) -> Vec<Finding> {
     let literals = literal_columns(&lex(file, text));
     let in_literals = |line: usize| -> usize {
@@ -25,9 +25,12 @@ pub(crate) fn long_lines(file: &str, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (at, content) in text.lines().enumerate() {
         let (line, columns) = (at + 1, content.chars().count());
-        let is_comment = content.trim_start().starts_with("//");
+        let comment = content.trim_start().strip_prefix("//");
+        let is_table_row =
+            comment.is_some_and(|c| c.trim_start_matches(['/', '!', ' ']).starts_with('|'));
         if columns > MAX_COLUMNS
-            && (is_comment || columns.saturating_sub(in_literals(line)) > MAX_COLUMNS)
+            && !is_table_row
+            && (comment.is_some() || columns.saturating_sub(in_literals(line)) > MAX_COLUMNS)
         {
             let remedy = format!("{columns} columns, at most {MAX_COLUMNS}: wrap it");
             findings.push(Finding::new(file, line, remedy));
@@ -124,12 +127,15 @@ fn ignores(attribute: &TokenStream) -> bool {
     }
 }
 
-/// Line and columns of each literal that ends on the line where it starts.
+/// The lines of each string literal, with the columns it takes there.
 fn literal_columns(tokens: &TokenStream) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     each_level(tokens, &mut |level| {
         for token in level {
             let TokenTree::Literal(literal) = token else { continue };
+            if !literal.to_string().ends_with(['"', '#']) {
+                continue;
+            }
             let (start, end) = (literal.span().start(), literal.span().end());
             for line in start.line..=end.line {
                 let from = if line == start.line { start.column } else { 0 };
@@ -164,6 +170,11 @@ mod tests {
         let both = format!("const {words}: &str = \"{words}\";\n");
         assert_eq!(lines_of(&long_lines("a.rs", &both)), [1]);
         assert_eq!(lines_of(&long_lines("a.rs", &format!("/// {words}\nfn f() {{}}"))), [1]);
+        assert_eq!(
+            lines_of(&long_lines("a.rs", &format!("const A: u8 = {};", "1".repeat(90)))),
+            [1]
+        );
+        assert!(long_lines("a.rs", &format!("//! | {words} | row |\n")).is_empty());
     }
 
     #[test]

@@ -165,7 +165,7 @@ fn error_line(kind: ErrorKind, message: impl Into<String>) -> String {
 }
 
 /// A reply as a line.
-pub(crate) fn reply_line<T: Clone + serde::Serialize>(reply: &Reply<T>) -> String {
+pub(crate) fn reply_line<T: serde::Serialize>(reply: &Reply<T>) -> String {
     let mut line = serde_json::to_string(reply)
         .expect("reports hold only numbers, strings and maps with string keys");
     line.push('\n');
@@ -213,7 +213,8 @@ mod tests {
     async fn bad_requests_are_answered_and_the_connection_stays() {
         let mut served = serve();
         let mut stream = served.connect().await;
-        for bad in ["rubbish\n", "{\"op\":\"reboot\"}\n", "{\"op\":\"node\"}\n", "\n", "\0\u{fe}\n"] {
+        for bad in ["rubbish\n", "{\"op\":\"reboot\"}\n", "{\"op\":\"node\"}\n", "\n", "\0\u{fe}\n"]
+        {
             let reply = exchange(&mut stream, bad).await;
             assert!(reply.starts_with(r#"{"ok":false,"error":{"kind":"bad-request""#), "{reply}");
         }

@@ -92,6 +92,15 @@ fn lock(path: &Path) -> Result<File, HomeError> {
     Ok(file)
 }
 
+/// The process number of the agent that is at home in `path`, if there is one.
+pub(crate) fn holder(path: &Path) -> Option<u32> {
+    let mut file = File::open(path.join(LOCK_FILE)).ok()?;
+    let free = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
+    let mut pid = String::new();
+    file.read_to_string(&mut pid).ok()?;
+    if free { None } else { pid.trim().parse().ok() }
+}
+
 /// Removes what an earlier agent left; the caller holds the lock. Anything but a socket stays, and
 /// fails the binding later.
 fn remove_socket(path: &Path) -> io::Result<()> {

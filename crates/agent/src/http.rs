@@ -41,11 +41,7 @@ pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, BindError> 
 }
 
 /// Serves the pages until `closing` becomes true.
-pub(crate) async fn serve(
-    listener: TcpListener,
-    asker: Asker,
-    mut closing: watch::Receiver<bool>,
-) {
+pub(crate) async fn serve(listener: TcpListener, asker: Asker, mut closing: watch::Receiver<bool>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MOST));
     let bounded = Bounded { listener, places };
     let closed = async move {
@@ -204,7 +200,9 @@ mod tests {
                     Question::Metrics(back) => drop(back.send("# EOF\n".to_owned())),
                     Question::Nodes(back) => drop(back.send(Nodes::default())),
                     Question::Status(back) => drop(back.send(Status::default())),
-                    Question::Health(back) => drop(back.send(ails.map_or(Ok(()), |reason| Err(reason.to_owned())))),
+                    Question::Health(back) => {
+                        drop(back.send(ails.map_or(Ok(()), |reason| Err(reason.to_owned()))))
+                    }
                     Question::Control(..) => panic!("HTTP never asks this"),
                 }
             }
@@ -226,7 +224,10 @@ mod tests {
     #[tokio::test]
     async fn each_page_has_its_form() {
         let (status, kind, text) = page(answered(None), "/metrics", "127.0.0.1:9617").await;
-        assert_eq!((status, kind.as_str(), text.as_str()), (StatusCode::OK, metrics::CONTENT_TYPE, "# EOF\n"));
+        assert_eq!(
+            (status, kind.as_str(), text.as_str()),
+            (StatusCode::OK, metrics::CONTENT_TYPE, "# EOF\n")
+        );
         let (status, kind, text) = page(answered(None), "/v1/nodes", "localhost").await;
         assert_eq!((status, kind.as_str()), (StatusCode::OK, "application/json"));
         serde_json::from_str::<Nodes>(&text).expect("the documented form");
@@ -257,7 +258,9 @@ mod tests {
     async fn foreign_hosts_are_refused() {
         let (status, ..) = page(answered(None), "/v1/nodes", "evil.example:9617").await;
         assert_eq!(status, StatusCode::MISDIRECTED_REQUEST);
-        for host in ["localhost", "localhost:1", "127.0.0.1", "127.0.0.1:80", "::1", "[::1]", "[::1]:80"] {
+        for host in
+            ["localhost", "localhost:1", "127.0.0.1", "127.0.0.1:80", "::1", "[::1]", "[::1]:80"]
+        {
             assert!(is_local(host.as_bytes()), "{host}");
         }
         for host in ["", "a", "localhost.evil", "127.0.0.1.evil:80"] {

@@ -8,7 +8,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tracing::warn;
@@ -33,8 +33,17 @@ pub(crate) fn begin(runtime_dir: &Path) -> io::Result<u32> {
     let path = runtime_dir.join(FILE);
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let number = next(since_epoch, last(&path));
-    store(&path, number)?;
+    keep(runtime_dir, number)?;
     Ok(number)
+}
+
+/// Writes down that `number` has been used. It is written beside and renamed, so that a crash leaves
+/// the old number or the new one.
+pub(crate) fn keep(runtime_dir: &Path, number: u32) -> io::Result<()> {
+    let path = runtime_dir.join(FILE);
+    let beside = path.with_extension("tmp");
+    fs::write(&beside, format!("{number}\n"))?;
+    fs::rename(&beside, path)
 }
 
 fn next(since_epoch: Duration, last: Option<u32>) -> u32 {
@@ -59,13 +68,6 @@ fn last(path: &Path) -> Option<u32> {
         warn!(path = %path.display(), "the last incarnation is damaged; the clock decides alone");
     }
     number
-}
-
-/// Writes beside and renames, so that a crash leaves the old number or the new one.
-fn store(path: &Path, number: u32) -> io::Result<()> {
-    let beside: PathBuf = path.with_extension("tmp");
-    fs::write(&beside, format!("{number}\n"))?;
-    fs::rename(&beside, path)
 }
 
 #[cfg(test)]

@@ -1,3 +1,39 @@
-//! x
+//! The agent: one unprivileged process per node that drives the gossip core over UDP.
+//!
+//! No protocol logic lives here. The agent gives the core what it lacks, a clock, a socket, entropy,
+//! readings of the machine, and gives people what they need, a configuration, logs, a control
+//! socket, pages for programs.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `start`, `check` | from the command line to a running agent, or to a clear message |
+//! | [`config`], `prepare`, `resolve` | settings, the files they name, host names |
+//! | `driver` | the loop that owns the node |
+//! | `socket`, `clock`, `incarnation`, `home` | UDP, time, restarts, the runtime directory |
+//! | [`collect`], `user_metrics` | what this node says of itself |
+//! | `question`, `control`, `http`, `metrics` | what it answers to programs on the machine |
+//! | `logging`, `notify`, `process` | log lines, readiness, own cost |
+//!
+//! One thread does it all. Connections ask the loop through one bounded queue; nothing is shared.
 
+mod check;
+mod clock;
 pub mod collect;
+pub mod config;
+mod control;
+mod driver;
+mod home;
+mod http;
+mod incarnation;
+mod logging;
+mod metrics;
+mod notify;
+mod prepare;
+mod process;
+mod question;
+mod resolve;
+mod socket;
+mod start;
+mod user_metrics;
+
+pub use start::{StartError, run};

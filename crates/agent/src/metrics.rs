@@ -11,8 +11,7 @@ use prometheus_client::registry::{Registry, Unit};
 use tidings_control::Status;
 
 /// What the text is, for the HTTP header.
-pub(crate) const CONTENT_TYPE: &str =
-    "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// One counter: name, what it counts, value.
 pub(crate) type Count = (&'static str, &'static str, u64);

@@ -77,10 +77,8 @@ fn read_roster(settings: &Settings) -> Result<Vec<RosterLine>, ConfigError> {
         None => return Ok(Vec::new()),
         Some(RosterSource::Hosts(text)) => (text.clone(), text.clone()),
         Some(RosterSource::File(path)) => {
-            let text = fs::read_to_string(path).map_err(|source| ConfigError::RosterUnreadable {
-                path: path.clone(),
-                source,
-            })?;
+            let text = fs::read_to_string(path)
+                .map_err(|source| ConfigError::RosterUnreadable { path: path.clone(), source })?;
             (text, path.display().to_string())
         }
     };
@@ -145,9 +143,8 @@ mod tests {
         let remedy = "is not a loopback address, and without a key nothing may leave this machine: \
                       generate a key with `tidings keys generate > FILE`, give the same file to \
                       every node and name it with `--keys FILE`";
-        let expected = format!(
-            "the listening address 0.0.0.0:9616 {remedy}\nthe seed 10.0.0.2:9616 {remedy}"
-        );
+        let expected =
+            format!("the listening address 0.0.0.0:9616 {remedy}\nthe seed 10.0.0.2:9616 {remedy}");
         assert_eq!(message, expected);
         let message = prepared(&["--roster", "n1=10.0.0.1:9616"]).expect_err("beyond");
         assert!(message.starts_with("the address of n1 on the roster, 10.0.0.1:9616"), "{message}");

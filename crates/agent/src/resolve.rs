@@ -66,8 +66,11 @@ async fn host(text: &str, reach: Reach) -> io::Result<SocketAddr> {
     let found = lookup_host(text).await?;
     let fits = |address: &SocketAddr| reach.ipv6 || address.is_ipv4();
     found.into_iter().find(fits).ok_or_else(|| {
-        io::Error::new(io::ErrorKind::AddrNotAvailable, "it has only IPv6 addresses, and the \
-            agent listens on IPv4")
+        io::Error::new(
+            io::ErrorKind::AddrNotAvailable,
+            "it has only IPv6 addresses, and the \
+            agent listens on IPv4",
+        )
     })
 }
 
@@ -154,6 +157,21 @@ pub(crate) fn seeds(
             wait = (wait * 2).min(RETRY_MOST);
         }
     })
+}
+
+/// The seeds that cannot be resolved now, each with its reason.
+pub(crate) async fn unresolvable(seeds: &[String], reach: Reach) -> Vec<String> {
+    let mut found = Vec::new();
+    for seed in seeds {
+        match host(seed, reach).await {
+            Ok(address) if reach.loopback_only && !is_loopback(address.ip()) => {
+                found.push(format!("{seed} is {address}, not loopback, and there is no key"));
+            }
+            Ok(_) => {}
+            Err(error) => found.push(format!("{seed} cannot be resolved ({error})")),
+        }
+    }
+    found
 }
 
 async fn look_up(seeds: &[String], reach: Reach) -> (Vec<Address>, Vec<String>) {

@@ -165,6 +165,11 @@ impl DatagramSocket {
         self.socket.ready(interest).await.map(drop)
     }
 
+    /// Whether a transmit is held back.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked.is_some()
+    }
+
     /// Receives what is there, up to a bound, and hands over each datagram with its sender.
     pub(crate) fn receive(&mut self, mut each: impl FnMut(SocketAddr, &mut [u8])) {
         let mut taken = 0;
@@ -239,9 +244,8 @@ impl DatagramSocket {
             src_ip: None,
         };
         self.counters.send_calls += 1;
-        self.socket.try_io(Interest::WRITABLE, || {
-            self.state.try_send((&self.socket).into(), &outgoing)
-        })
+        self.socket
+            .try_io(Interest::WRITABLE, || self.state.try_send((&self.socket).into(), &outgoing))
     }
 
     fn count_failure(&mut self, error: io::Error) {
@@ -322,8 +326,9 @@ mod tests {
         let taken = loopback().local_address().expect("bound");
         let holder = std::net::UdpSocket::bind(taken).expect("free again");
         let error = DatagramSocket::bind(taken, true, 100, KERNEL).expect_err("taken");
-        let expected =
-            format!("{taken} is in use by another program: stop it, or choose another with --listen");
+        let expected = format!(
+            "{taken} is in use by another program: stop it, or choose another with --listen"
+        );
         assert_eq!(error.to_string(), expected);
         drop(holder);
     }

@@ -183,7 +183,8 @@ mod tests {
     fn what_does_not_fit_is_refused_and_changes_nothing() {
         let mut metrics = UserMetrics::new(64);
         metrics.publish("gpu", "3", 60, at(0)).expect("fits");
-        let refused = metrics.publish("gpu", &"x".repeat(40), 60, at(0)).expect_err("20 bytes of room");
+        let refused =
+            metrics.publish("gpu", &"x".repeat(40), 60, at(0)).expect_err("20 bytes of room");
         assert!(matches!(refused, Refused::Payload(PayloadError::UserMetricsTooLarge { .. })));
         assert_eq!(metrics.alive(at(1))["gpu"], "3");
         let refused = UserMetrics::new(44).publish("k", "v", 1, at(0)).expect_err("no room");

@@ -41,7 +41,7 @@ pub struct CommandLine {
     /// The agent's runtime directory, where its control socket lies [default:
     /// $TIDINGS_RUNTIME_DIR, else /run/tidings for root, else $XDG_RUNTIME_DIR/tidings, else
     /// /tmp/tidings-UID]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", display_order = 100)]
     pub runtime_dir: Option<PathBuf>,
     /// What to do.
     #[command(subcommand)]

@@ -87,11 +87,7 @@ impl Failure {
     /// The process's exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Agent(ClientError::Refused(report)) => match report.kind {
-                ErrorKind::NotFound => 4,
-                ErrorKind::BadValue => 2,
-                _ => 1,
-            },
+            Self::Agent(ClientError::Refused(refusal)) if refusal.kind == ErrorKind::NotFound => 4,
             Self::Agent(error) if error.is_unreachable() => 3,
             Self::UnknownNode { .. } | Self::NothingMatched { .. } => 4,
             Self::Condition(_)
@@ -134,7 +130,7 @@ mod tests {
             (Failure::Agent(gone), 3),
             (Failure::Agent(odd), 1),
             (refused(ErrorKind::NotFound), 4),
-            (refused(ErrorKind::BadValue), 2),
+            (refused(ErrorKind::BadValue), 1),
             (refused(ErrorKind::Busy), 1),
             (Failure::NotAPair { given: "x".to_owned() }, 2),
             (Failure::Output(pipe), 0),

@@ -1,9 +1,9 @@
 //! `tidings keys`: cluster key files made, and changed without downtime.
 //!
 //! A key file has a key a line; the first seals what a node sends, all open what it receives. So a
-//! key is exchanged in three steps, each carried to every node (SIGHUP has the agents read it again)
-//! before the next: `add` a key that all accept and none uses, `promote` it so that all use it, and
-//! `drop` the old one. At no moment does a node receive what it cannot open.
+//! key is exchanged in three steps, each carried to every node (SIGHUP has the agents read it
+//! again) before the next: `add` a key that all accept and none uses, `promote` it so that all use
+//! it, and `drop` the old one. At no moment does a node receive what it cannot open.
 //!
 //! A file is replaced as a whole: whoever reads it finds the old keys or the new ones.
 

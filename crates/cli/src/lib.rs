@@ -7,7 +7,8 @@
 //! * [`nodes`], [`top`], [`show`], [`status`], [`publish`]: ask one agent.
 //! * [`demo`]: starts a whole cluster of agents on loopback and measures it.
 //! * [`agent`]: becomes the agent. [`keys`]: makes and changes key files.
-//! * [`filter`], [`columns`], [`units`], [`table`]: the language of conditions and the form of tables.
+//! * [`filter`], [`columns`], [`units`], [`table`]: the language of conditions and the form of
+//!   tables.
 
 #![deny(unsafe_code)]
 
@@ -44,7 +45,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let outcome = match agent::Passage::find(&arguments) {
         Some(passage) => Err(passage.become_agent()),
-        None => dispatch(CommandLine::parse_from(arguments)),
+        None => match CommandLine::try_parse_from(arguments) {
+            Ok(line) => dispatch(line),
+            Err(answer) => return usage(&answer),
+        },
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -55,6 +59,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::from(failure.exit_code())
         }
     }
+}
+
+/// Prints the help that was asked for, or what is wrong with the command line.
+fn usage(answer: &clap::Error) -> ExitCode {
+    match answer.render().to_string().strip_prefix("error: ") {
+        Some(message) => output::complain(message.trim_end()),
+        None => drop(answer.print()), // a reader that has gone is no failure
+    }
+    ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(1))
 }
 
 fn dispatch(line: CommandLine) -> Result<(), Failure> {

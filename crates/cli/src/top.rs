@@ -1,9 +1,9 @@
 //! `tidings top`: the table of nodes over the whole screen, again and again.
 //!
-//! The terminal is put back whatever ends it: a key, a signal, an error, a panic. Into a pipe it
-//! prints the table once, as `nodes` does.
+//! The terminal is put back whatever ends it: a key, a signal, an error, a panic. Where standard
+//! input or output is no terminal it prints the table once, as `nodes` does.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::panic;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,9 @@ use crossterm::terminal::{
     LeaveAlternateScreen, disable_raw_mode, enable_raw_mode, size,
 };
 use crossterm::{execute, queue};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use rustix::event::{PollFd, PollFlags, Timespec, poll as wait};
+use rustix::io::Errno;
+use signal_hook::consts::{SIGINT, SIGTERM};
 use tidings_control::Nodes;
 
 use crate::Failure;
@@ -65,9 +67,8 @@ pub struct Options {
 /// A [`Failure`] of usage, of reaching the agent or of writing.
 pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     let mut selection = Selection::read(&options.selection)?;
-    let mut client = agent.connect()?;
-    let mut nodes = client.nodes()?;
-    if !output::is_terminal() {
+    let mut nodes = agent.connect()?.nodes()?;
+    if !output::is_terminal() || !io::stdin().is_terminal() {
         selection.select(&mut nodes);
         return output::print(&selection.table(&nodes.nodes, false));
     }
@@ -76,60 +77,74 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     let mut scroll = 0;
     loop {
         let asked = Instant::now();
-        selection.select(&mut nodes);
         loop {
+            selection.select(&mut nodes);
             scroll = draw(&nodes, &selection, scroll)?;
             let left = options.every.saturating_sub(asked.elapsed());
             if left.is_zero() {
                 break;
             }
-            match next_key(left, &ended)?.map(Action::of) {
-                Some(Action::End) => return Ok(()),
-                Some(Action::Scroll(lines)) => scroll = scroll.saturating_add_signed(lines),
-                Some(Action::Home) => scroll = 0,
-                Some(Action::Sort(by)) => {
-                    sort_by_neighbour(&mut selection, by);
-                    selection.select(&mut nodes);
+            for key in next_keys(left, &ended)? {
+                match Action::of(key) {
+                    Action::End => return Ok(()),
+                    Action::Scroll(lines) => scroll = scroll.saturating_add_signed(lines),
+                    Action::Home => scroll = 0,
+                    Action::Sort(by) => sort_by_neighbour(&mut selection, by),
+                    Action::Turn => selection.order.descending = !selection.order.descending,
+                    Action::Nothing => {}
                 }
-                Some(Action::Turn) => {
-                    selection.order.descending = !selection.order.descending;
-                    selection.select(&mut nodes);
-                }
-                None | Some(Action::Nothing) => {}
             }
             if ended.load(Ordering::Relaxed) {
                 return Ok(());
             }
         }
-        nodes = client.nodes()?;
+        // A connection of its own each time: the agent closes idle ones, and it may be restarted.
+        nodes = agent.connect()?.nodes()?;
     }
 }
 
-/// A flag that a signal raises instead of ending the process with the terminal in disorder.
+/// A flag that a signal raises instead of ending the process with the terminal in disorder. SIGHUP
+/// keeps its usual effect: the terminal has gone, so nothing is left to be put in order.
 fn signals() -> io::Result<Arc<AtomicBool>> {
     let ended = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&ended))?;
     }
     Ok(ended)
 }
 
-/// The next key within `time`; returns early, without one, when the window changes or a signal came.
-fn next_key(time: Duration, ended: &AtomicBool) -> io::Result<Option<KeyEvent>> {
+/// The keys pressed by the time the first one is, within `time`. Returns early, without one, when
+/// the window changes; raises `ended` when the terminal has gone.
+///
+/// Standard input is waited for here and not by crossterm, which reads for ever at its end.
+fn next_keys(time: Duration, ended: &AtomicBool) -> io::Result<Vec<KeyEvent>> {
     let begin = Instant::now();
+    let stdin = io::stdin();
     while !ended.load(Ordering::Relaxed) {
         let left = time.saturating_sub(begin.elapsed());
-        if left.is_zero() {
-            return Ok(None);
-        }
-        if poll(left.min(SIGNAL_LOOK))? {
-            return Ok(match read()? {
-                Event::Key(key) if key.kind != KeyEventKind::Release => Some(key),
-                _ => None,
-            });
+        let look = Timespec::try_from(left.min(SIGNAL_LOOK)).map_err(io::Error::other)?;
+        let mut input = [PollFd::new(&stdin, PollFlags::IN)];
+        match wait(&mut input, Some(&look)) {
+            Err(Errno::INTR) => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+            Ok(0) if left.is_zero() => return Ok(Vec::new()),
+            Ok(0) => {}
+            Ok(_) if input[0].revents() == PollFlags::IN => return pressed(),
+            Ok(_) => ended.store(true, Ordering::Relaxed),
         }
     }
-    Ok(None)
+    Ok(Vec::new())
+}
+
+/// The keys that are there without waiting.
+fn pressed() -> io::Result<Vec<KeyEvent>> {
+    let mut keys = Vec::new();
+    while poll(Duration::ZERO)? {
+        if let Event::Key(key) = read()? {
+            keys.extend((key.kind != KeyEventKind::Release).then_some(key));
+        }
+    }
+    Ok(keys)
 }
 
 /// What a key does.

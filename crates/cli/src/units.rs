@@ -107,9 +107,9 @@ impl Unit {
     }
 }
 
-/// The value in full, without exponent and without a needless fraction.
+/// The value to six decimals, without exponent and without a needless fraction.
 pub fn plain(value: f64) -> String {
-    format!("{value}")
+    format!("{}", round_to(value, 6))
 }
 
 /// The value rounded to so many decimals.
@@ -212,5 +212,6 @@ mod tests {
     fn plain_numbers_are_whole_where_they_can_be() {
         assert_eq!(plain(8_589_934_592.0), "8589934592");
         assert_eq!(plain(0.25), "0.25");
+        assert_eq!(plain(251.684_000_000_000_03), "251.684");
     }
 }

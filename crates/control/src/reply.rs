@@ -5,12 +5,12 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// A reply as it travels: a result of type `T`, or the reason why there is none.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(into = "Envelope<T>", try_from = "Envelope<T>")]
-#[serde(bound(serialize = "T: Clone + Serialize", deserialize = "T: Deserialize<'de>"))]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "Envelope<T>", bound(deserialize = "T: Deserialize<'de>"))]
 pub enum Reply<T> {
     /// The request was carried out.
     Result(T),
@@ -75,28 +75,34 @@ impl<T> Reply<T> {
     }
 }
 
-#[derive(Clone, Serialize, Deserialize)]
+impl<T: Serialize> Serialize for Reply<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut envelope = serializer.serialize_struct("Reply", 2)?;
+        match self {
+            Reply::Result(result) => {
+                envelope.serialize_field("ok", &true)?;
+                envelope.serialize_field("result", result)?;
+            }
+            Reply::Error(error) => {
+                envelope.serialize_field("ok", &false)?;
+                envelope.serialize_field("error", error)?;
+            }
+        }
+        envelope.end()
+    }
+}
+
+#[derive(Deserialize)]
 struct Envelope<T> {
     ok: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(default = "none")]
     result: Option<T>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(default)]
     error: Option<ErrorReport>,
 }
 
 fn none<T>() -> Option<T> {
     None
-}
-
-impl<T> From<Reply<T>> for Envelope<T> {
-    fn from(reply: Reply<T>) -> Self {
-        match reply {
-            Reply::Result(result) => Self { ok: true, result: Some(result), error: None },
-            Reply::Error(error) => Self { ok: false, result: None, error: Some(error) },
-        }
-    }
 }
 
 impl<T> TryFrom<Envelope<T>> for Reply<T> {

@@ -25,7 +25,7 @@ const DAYS: usize = 4096;
 const ATTIC: usize = DAYS;
 /// Slot numbers in a chunk: with its header a chunk is one cache line.
 const CHUNK_SLOTS: usize = 13;
-/// No chunk, or no place.
+/// No chunk.
 const NONE: u32 = u32::MAX;
 
 /// A run of slots of one day.
@@ -54,8 +54,6 @@ pub(crate) struct Calendar {
     chunks: Vec<Chunk>,
     /// Head of the list of free chunks, linked by `next`.
     free: u32,
-    /// For each slot: chunk × 16 + position, or NONE.
-    places: Vec<u32>,
 }
 
 impl Calendar {
@@ -70,7 +68,6 @@ impl Calendar {
             occupied: [0; DAYS / 64],
             chunks: Vec::with_capacity(slots),
             free: NONE,
-            places: vec![NONE; slots],
         }
     }
 
@@ -84,10 +81,11 @@ impl Calendar {
         self.today = self.today.max(day);
     }
 
-    /// Puts `slot` into the day of `birth`. It must not be in the calendar.
+    /// Puts `slot` into the day of `birth`; it must not be in the calendar.
+    ///
+    /// Returns its place, which the caller keeps with the slot: chunk × 16 + position.
     #[inline]
-    pub(crate) fn insert(&mut self, slot: u32, birth: Instant) {
-        debug_assert_eq!(self.places[slot as usize], NONE, "a slot is in at most one day");
+    pub(crate) fn insert(&mut self, slot: u32, birth: Instant) -> u32 {
         let list = self.list_of(birth);
         let head = self.first[list];
         let chunk = match self.chunks.get(head as usize) {
@@ -95,36 +93,32 @@ impl Calendar {
             _ => self.open_chunk(list),
         };
         let open = &mut self.chunks[chunk as usize];
-        self.places[slot as usize] = chunk * 16 + open.len;
+        let place = chunk * 16 + open.len;
         open.slots[open.len as usize] = slot;
         open.len += 1;
+        place
     }
 
-    /// Moves `slot` from the day of one birth to that of another.
+    /// Takes out the slot at `place`, inserted with `birth`.
+    ///
+    /// Returns the slot that now has this place: another of its day, or itself if it was the last.
     #[inline]
-    pub(crate) fn renew(&mut self, slot: u32, old: Instant, birth: Instant) {
-        if old.as_micros() >> self.shift != birth.as_micros() >> self.shift {
-            self.remove(slot, old);
-            self.insert(slot, birth);
-        }
-    }
-
-    /// Takes `slot`, inserted with `birth`, out again.
-    #[inline]
-    pub(crate) fn remove(&mut self, slot: u32, birth: Instant) {
-        let place = core::mem::replace(&mut self.places[slot as usize], NONE);
-        debug_assert_ne!(place, NONE, "only what was inserted is removed");
+    pub(crate) fn remove(&mut self, place: u32, birth: Instant) -> u32 {
         let (at, position) = (place / 16, (place % 16) as usize);
         let chunk = &mut self.chunks[at as usize];
         chunk.len -= 1;
         let last = chunk.slots[chunk.len as usize];
-        if last != slot {
-            chunk.slots[position] = last;
-            self.places[last as usize] = place;
-        }
-        if self.chunks[at as usize].len == 0 {
+        chunk.slots[position] = last;
+        if chunk.len == 0 {
             self.close_chunk(at, birth);
         }
+        last
+    }
+
+    /// Whether both births fall on one day: then a slot need not be moved.
+    #[inline]
+    pub(crate) fn same_day(&self, one: Instant, other: Instant) -> bool {
+        one.as_micros() >> self.shift == other.as_micros() >> self.shift
     }
 
     /// Appends the `count` newest slots to `out` (fewer if there are fewer), newest days first.
@@ -321,6 +315,7 @@ mod tests {
     struct Pair {
         calendar: Calendar,
         births: Vec<Option<Instant>>,
+        places: Vec<u32>,
         now: Instant,
     }
 
@@ -328,15 +323,17 @@ mod tests {
         fn new(slots: usize) -> Self {
             let now = Instant::EPOCH;
             let calendar = Calendar::new(slots, UNIT, now);
-            Self { calendar, births: vec![None; slots], now }
+            Self { calendar, births: vec![None; slots], places: vec![0; slots], now }
         }
 
         fn set(&mut self, slot: usize, birth: Option<Instant>) {
             if let Some(old) = core::mem::replace(&mut self.births[slot], birth) {
-                self.calendar.remove(slot as u32, old);
+                let place = self.places[slot];
+                let moved = self.calendar.remove(place, old);
+                self.places[moved as usize] = place;
             }
             if let Some(birth) = birth {
-                self.calendar.insert(slot as u32, birth);
+                self.places[slot] = self.calendar.insert(slot as u32, birth);
             }
         }
 

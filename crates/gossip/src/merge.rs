@@ -46,7 +46,7 @@ impl Vector {
         is_member: impl FnOnce(NodeId) -> bool,
     ) -> (Merged, Evicted) {
         let Some(slot) = self.table.get(id) else {
-            let meta = Meta { id, spoken_of: datagram, stamp, birth: birth.min(self.now) };
+            let meta = Meta::new(id, datagram, stamp, birth.min(self.now));
             return self.merge_first(meta, payload, is_member);
         };
         if slot == OWN {

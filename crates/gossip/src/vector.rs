@@ -1,6 +1,6 @@
 //! The vector: what one node knows about all nodes, one entry each, ordered by age.
 //!
-//! Two arrays lie side by side: what merging and choosing look at (origin, stamp, birth: 24 bytes
+//! Two arrays lie side by side: what merging and choosing look at (origin, stamp, birth: 32 bytes
 //! an entry), and the payloads, which are touched only when copied. A `Calendar` keeps the order
 //! by age. Entries are held by *birth*, the instant on the local clock at which they were made, so
 //! that ageing costs nothing: the age is the present less the birth.
@@ -18,15 +18,29 @@ use crate::time::Instant;
 
 /// The slot of the node's own entry.
 pub(crate) const OWN: u32 = 0;
+/// The birth of what lies in a slot that holds nothing: older than anything.
+const VACANT: Instant = Instant::from_micros(i64::MIN);
+const CACHE_LINE_BYTES: usize = 64;
 
-/// What is known of an entry without its payload.
+/// What is known of an entry without its payload: half a cache line, so that a merge loads one.
 #[derive(Clone, Copy)]
+#[repr(align(32))]
 pub(crate) struct Meta {
     pub(crate) id: NodeId,
     /// The datagram that last spoke of this entry, to notice an origin that occurs twice in one.
     pub(crate) spoken_of: u32,
     pub(crate) stamp: Stamp,
     pub(crate) birth: Instant,
+    /// Where the calendar keeps it.
+    place: u32,
+}
+
+impl Meta {
+    /// An entry that is not in the calendar yet.
+    #[inline]
+    pub(crate) fn new(id: NodeId, spoken_of: u32, stamp: Stamp, birth: Instant) -> Self {
+        Self { id, spoken_of, stamp, birth, place: 0 }
+    }
 }
 
 /// One entry, borrowed from a vector.
@@ -47,7 +61,10 @@ pub struct Entry<'a> {
 pub struct Vector {
     pub(crate) table: IdTable,
     pub(crate) meta: Vec<Meta>,
+    /// All payloads, slot by slot, from `payloads_start` on.
     payloads: Vec<u8>,
+    /// Where the first cache line of `payloads` begins: aligned payloads are copied faster.
+    payloads_start: usize,
     payload_bytes: usize,
     pub(crate) calendar: Calendar,
     /// Slots below `meta.len()` that hold nothing.
@@ -68,17 +85,20 @@ impl Vector {
         now: Instant,
     ) -> Self {
         let capacity = capacity.max(1);
+        let payloads = vec![0; capacity * payload_bytes + CACHE_LINE_BYTES];
+        let payloads_start = payloads.as_ptr().align_offset(CACHE_LINE_BYTES).min(CACHE_LINE_BYTES);
         let mut vector = Self {
             table: IdTable::with_capacity(capacity),
             meta: Vec::with_capacity(capacity),
-            payloads: vec![0; capacity * payload_bytes],
+            payloads,
+            payloads_start,
             payload_bytes,
             calendar: Calendar::new(capacity, unit_micros, now),
             vacant: Vec::with_capacity(capacity),
             capacity,
             now,
         };
-        vector.put(Meta { id: own.0, spoken_of: 0, stamp: own.1, birth: now }, &[]);
+        vector.put(Meta::new(own.0, 0, own.1, now), &[]);
         vector
     }
 
@@ -111,8 +131,7 @@ impl Vector {
     #[inline]
     pub fn at(&self, slot: u32) -> Entry<'_> {
         let Meta { id, stamp, birth, .. } = self.meta[slot as usize];
-        let start = slot as usize * self.payload_bytes;
-        Entry { id, stamp, birth, payload: &self.payloads[start..start + self.payload_bytes] }
+        Entry { id, stamp, birth, payload: &self.payloads[self.payload_range(slot)] }
     }
 
     /// The slot of the entry about `id`.
@@ -147,16 +166,17 @@ impl Vector {
     /// Forgets the entry about `id`, unless it is the own one.
     pub fn remove(&mut self, id: NodeId) {
         if let Some(slot) = self.table.get(id).filter(|&slot| slot != OWN) {
-            self.calendar.remove(slot, self.meta[slot as usize].birth);
+            let birth = core::mem::replace(&mut self.meta[slot as usize].birth, VACANT);
+            self.take_out(slot, birth);
             self.table.remove(id);
             self.vacant.push(slot);
         }
     }
 
     /// Whether `slot` holds an entry; slots named earlier may have been emptied since.
+    #[inline]
     pub(crate) fn holds(&self, slot: u32) -> bool {
-        let id = self.meta[slot as usize].id;
-        self.table.get(id) == Some(slot)
+        self.meta[slot as usize].birth != VACANT
     }
 
     /// Replaces the entry in `slot` by newer news of the same origin.
@@ -166,7 +186,10 @@ impl Vector {
         debug_assert!(stamp >= meta.stamp, "a merge never lowers knowledge");
         let born_before = core::mem::replace(&mut meta.birth, birth);
         meta.stamp = stamp;
-        self.calendar.renew(slot, born_before, birth);
+        if !self.calendar.same_day(born_before, birth) {
+            self.take_out(slot, born_before);
+            self.meta[slot as usize].place = self.calendar.insert(slot, birth);
+        }
         self.write_payload(slot, payload);
     }
 
@@ -181,14 +204,28 @@ impl Vector {
             self.meta.len() as u32 - 1
         };
         self.table.insert(meta.id, slot);
-        self.calendar.insert(slot, meta.birth);
+        self.meta[slot as usize].place = self.calendar.insert(slot, meta.birth);
         self.write_payload(slot, payload);
+    }
+
+    /// Takes the entry in `slot`, born at `birth`, out of the calendar.
+    #[inline]
+    fn take_out(&mut self, slot: u32, birth: Instant) {
+        let place = self.meta[slot as usize].place;
+        let moved = self.calendar.remove(place, birth);
+        self.meta[moved as usize].place = place;
+    }
+
+    #[inline]
+    fn payload_range(&self, slot: u32) -> core::ops::Range<usize> {
+        let start = self.payloads_start + slot as usize * self.payload_bytes;
+        start..start + self.payload_bytes
     }
 
     #[inline]
     fn write_payload(&mut self, slot: u32, payload: &[u8]) {
-        let start = slot as usize * self.payload_bytes;
-        let room = &mut self.payloads[start..start + self.payload_bytes];
+        let range = self.payload_range(slot);
+        let room = &mut self.payloads[range];
         if payload.len() == room.len() {
             room.copy_from_slice(payload);
         } else {

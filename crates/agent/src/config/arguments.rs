@@ -104,7 +104,15 @@ mod tests {
     #[test]
     fn flags_become_a_layer() {
         let invocation = invocation(&[
-            "--config", "a.toml", "--seed", "a:1", "--seed", "b:2", "--payload-bytes", "128", "--check",
+            "--config",
+            "a.toml",
+            "--seed",
+            "a:1",
+            "--seed",
+            "b:2",
+            "--payload-bytes",
+            "128",
+            "--check",
         ]);
         assert_eq!(invocation.file, Some(PathBuf::from("a.toml")));
         assert!(invocation.check);

@@ -70,9 +70,10 @@ fn texts(form: Form, value: &DeValue<'_>) -> Option<Vec<String>> {
             Some(vec![value.to_string()])
         }
         (Form::Switch, DeValue::Boolean(value)) => Some(vec![value.to_string()]),
-        (Form::List, DeValue::Array(items)) => {
-            items.iter().flat_map(|item| texts(Form::Text, item.get_ref()).map(|one| one.into_iter().next())).collect()
-        }
+        (Form::List, DeValue::Array(items)) => items
+            .iter()
+            .flat_map(|item| texts(Form::Text, item.get_ref()).map(|one| one.into_iter().next()))
+            .collect(),
         _ => None,
     }
 }
@@ -113,8 +114,8 @@ mod tests {
     fn every_form_is_read_as_text() {
         let text = "name = \"n1\"\nwindow = 204\ncapacity = \"full\"\ncatch_up = false\n\
                     seed = [\"a:1\", \"b:2\"]\nid_salt = 0x_ff\n";
-        let layer = parse(Path::new("agent.toml"), text.replace("0x_ff", "0xff").as_str())
-            .expect("valid");
+        let layer =
+            parse(Path::new("agent.toml"), text.replace("0x_ff", "0xff").as_str()).expect("valid");
         let texts = |key: &str| layer[key].texts.clone();
         assert_eq!(texts("name"), ["n1"]);
         assert_eq!(texts("window"), ["204"]);
@@ -129,7 +130,9 @@ mod tests {
     #[test]
     fn all_errors_are_reported_with_place_and_remedy() {
         assert_eq!(
-            errors("name = \"n1\"\nintervall = \"1s\"\n\n  frobnicate = 1\npayload_bytes = \"64\"\n"),
+            errors(
+                "name = \"n1\"\nintervall = \"1s\"\n\n  frobnicate = 1\npayload_bytes = \"64\"\n"
+            ),
             [
                 "agent.toml:4:3: unknown key `frobnicate`: `tidings-agent --help` lists the keys, \
                  as flags",

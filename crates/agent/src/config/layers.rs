@@ -87,7 +87,11 @@ mod tests {
         for subset in 1_u32..16 {
             let has = |strength: usize| subset & (1 << strength) != 0;
             let named = |strength: usize| {
-                if has(strength) { layer(&origins[strength], &format!("{strength}s")) } else { Layer::new() }
+                if has(strength) {
+                    layer(&origins[strength], &format!("{strength}s"))
+                } else {
+                    Layer::new()
+                }
             };
             let merged = merge([named(0), named(1), named(2), named(3)]);
             let strongest = subset.trailing_zeros() as usize;

@@ -65,7 +65,6 @@ pub struct Settings {
     written: Layer,
 }
 
-
 /// Where the roster comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RosterSource {
@@ -201,7 +200,9 @@ impl Settings {
 
     /// The keys whose values differ from `other` and that only a restart applies.
     pub(crate) fn fixed_changes(&self, other: &Self) -> Vec<&'static str> {
-        let texts = |settings: &Self, key| settings.written.get(key).map(|w: &Written| w.texts.clone());
+        let texts = |settings: &Self, key: &str| {
+            settings.written.get(key).map(|written| written.texts.clone())
+        };
         let fixed = SETTINGS.iter().filter(|setting| !setting.reloads).map(|setting| setting.key);
         fixed.filter(|key| texts(self, key) != texts(other, key)).collect()
     }
@@ -214,8 +215,7 @@ fn read_file(path: &Path) -> Result<Layer, ConfigErrors> {
 }
 
 fn machine_defaults(surroundings: &Surroundings<'_>) -> Layer {
-    let default =
-        |text: String| Written { texts: vec![text], origin: Origin::Default };
+    let default = |text: String| Written { texts: vec![text], origin: Origin::Default };
     Layer::from([
         ("name", default(surroundings.host_name.clone())),
         ("runtime_dir", default(surroundings.runtime_dir.display().to_string())),

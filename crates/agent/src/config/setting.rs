@@ -68,14 +68,23 @@ pub(crate) fn find(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.key == key)
 }
 
-/// The key that somebody who wrote `key` most likely meant, if any is near.
+/// The key that somebody who wrote `key` most likely meant, if any is near: one of which the text is
+/// a beginning, or the one with the fewest slips.
 pub(crate) fn nearest(key: &str) -> Option<&'static str> {
     let wanted = key.to_ascii_lowercase().replace('-', "_");
-    let distance = |known: &str| strsim::damerau_levenshtein(&wanted, known);
-    let near = SETTINGS.iter().map(|setting| setting.key).min_by_key(|known| distance(known))?;
-    let close = distance(near) <= 1 + wanted.len() / 4;
-    let part = wanted.len() >= 4 && (near.starts_with(&wanted) || wanted.starts_with(near));
-    if close || part { Some(near) } else { None }
+    let mut keys = SETTINGS.iter().map(|setting| setting.key);
+    if wanted.len() >= 4 {
+        if let Some(longer) = keys.clone().find(|known| known.starts_with(&wanted)) {
+            return Some(longer);
+        }
+    }
+    let slips = |known: &str| strsim::damerau_levenshtein(&wanted, known);
+    let near = keys.clone().min_by_key(|known| slips(known))?;
+    let most = 1 + wanted.len() / 4;
+    if slips(near) <= most && wanted.len() > most {
+        return Some(near);
+    }
+    keys.find(|known| known.len() >= 4 && wanted.starts_with(known))
 }
 
 /// Every setting, in the order of `--help`.

@@ -31,8 +31,9 @@ fn load(given: &Given<'_>) -> Result<Settings, String> {
         host_name: "host7".to_owned(),
         runtime_dir: "/run/tidings".into(),
     };
-    Settings::load(&invocation, &surroundings)
-        .map_err(|errors| errors.to_string().replace(&format!("{}/", directory.path().display()), ""))
+    Settings::load(&invocation, &surroundings).map_err(|errors| {
+        errors.to_string().replace(&format!("{}/", directory.path().display()), "")
+    })
 }
 
 fn refused(given: &Given<'_>) -> String {
@@ -146,7 +147,9 @@ fn everything_that_is_wrong_is_reported_at_once() {
         variables: &[("TIDINGS_LOG", "loud")],
         file: Some("max_nodes = 1\nforget_after = \"3s\"\n"),
     });
-    for part in ["--window 0%", "TIDINGS_LOG=loud", "agent.toml:1:13: max_nodes = 1", "forget_after"] {
+    for part in
+        ["--window 0%", "TIDINGS_LOG=loud", "agent.toml:1:13: max_nodes = 1", "forget_after"]
+    {
         assert!(message.contains(part), "{part} is missing in:\n{message}");
     }
 }

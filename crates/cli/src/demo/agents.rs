@@ -1,9 +1,9 @@
 //! The agents of a demo: real processes, started, watched and ended.
 //!
-//! Each agent has a directory of its own below one temporary directory: its runtime directory, which
-//! also holds its log. All share one throw-away key file. Invariant: no agent outlives the demo. A
-//! demo that ends by itself asks them to leave (SIGTERM) and waits; one that fails midway ends them
-//! when the [`Cluster`] is dropped; one that is killed takes them along by the kernel's
+//! Each agent has a directory of its own below one temporary directory: its runtime directory,
+//! which also holds its log. All share one throw-away key file. Invariant: no agent outlives the
+//! demo. A demo that ends by itself asks them to leave (SIGTERM) and waits; one that fails midway
+//! ends them when the [`Cluster`] is dropped; one that is killed takes them along by the kernel's
 //! parent-death signal. Only in that last case the temporary directory stays behind.
 
 use std::ffi::OsString;
@@ -246,8 +246,8 @@ fn log_path(runtime_dir: &Path) -> PathBuf {
 
 /// Has the kernel end the process when this one ends, however that happens.
 ///
-/// The signal is tied to the thread that starts the process: the main thread, which lives as long as
-/// the demo. A parent that died before the call is recognised by the changed parent number.
+/// The signal is tied to the thread that starts the process: the main thread, which lives as long
+/// as the demo. A parent that died before the call is recognised by the changed parent number.
 #[allow(unsafe_code, reason = "there is no safe way to act between fork and exec")]
 fn end_with_parent(command: &mut Command) {
     let parent = getpid();

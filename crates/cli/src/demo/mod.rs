@@ -303,7 +303,9 @@ impl<'a> Demo<'a> {
         let observer_cpu_s = process_cpu_s();
         let killed = self.cluster.stop(&self.wakes);
         if killed > 0 {
-            output::complain(&format!("{killed} agents did not leave when asked and were killed"));
+            output::complain(&format!(
+                "agents killed because they did not leave when asked: {killed}"
+            ));
         }
         let home = self.cluster.home().to_owned();
         match self.cluster.clear(self.options.keep) {

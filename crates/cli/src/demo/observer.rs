@@ -1,14 +1,14 @@
 //! The observer: asks every agent about once a unit of time, and is as cheap as it can be.
 //!
 //! Agents are asked in turn, spread evenly over a cycle, each over a connection that stays open. A
-//! cycle is a little longer than the unit, by one slot: were it the unit itself, each agent would be
-//! asked at the same moment of everybody's rounds for ever, and a chance phase would pass for a mean.
-//! Agents whose turns fall into one slot are asked in one go, so the observer wakes at most a
+//! cycle is a little longer than the unit, by one slot: were it the unit itself, each agent would
+//! be asked at the same moment of everybody's rounds for ever, and a chance phase would pass for a
+//! mean. Agents whose turns fall into one slot are asked in one go, so the observer wakes at most a
 //! hundred times a second however many agents there are.
 
 use std::time::Duration;
 
-use tidings_control::{Ages, Client, NodeReport, Status};
+use tidings_control::{Ages, Client, ClientError, NodeReport, Status};
 
 use super::agents::{Agent, Cluster};
 use super::report::Ledger;
@@ -125,25 +125,31 @@ impl Line {
     }
 
     /// Calls over the open connection, or over a new one; a failed one is given up for a while.
-    fn with_client<T, E>(
+    fn with_client<T>(
         &mut self,
         now: Duration,
         agent: &Agent,
-        call: impl FnOnce(&mut Client) -> Result<T, E>,
+        call: impl Fn(&mut Client) -> Result<T, ClientError>,
     ) -> Option<T> {
         if agent.has_ended() || now < self.resting_until {
             return None;
         }
-        if self.client.is_none() {
-            // An agent that has just been started has no socket yet: its next turn comes soon.
-            self.client = Client::connect_within(&agent.runtime_dir, PATIENCE).ok();
+        let connect = || Client::connect_within(&agent.runtime_dir, PATIENCE).ok();
+        let kept = self.client.take();
+        let reused = kept.is_some();
+        // An agent that has just been started has no socket yet: its next turn comes soon.
+        let mut client = kept.or_else(connect)?;
+        let mut answer = call(&mut client);
+        if reused && matches!(answer, Err(ClientError::Closed { .. })) {
+            // Agents close connections that are idle for a minute, as they are in long units.
+            client = connect()?;
+            answer = call(&mut client);
         }
-        let answer = call(self.client.as_mut()?).ok();
-        if answer.is_none() {
-            self.client = None;
-            self.resting_until = now + REST;
+        match answer {
+            Ok(_) => self.client = Some(client),
+            Err(_) => self.resting_until = now + REST,
         }
-        answer
+        answer.ok()
     }
 }
 

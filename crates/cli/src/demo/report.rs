@@ -6,8 +6,8 @@
 //!
 //! A run has three overlapping periods: all of it, the part since the first full view (every agent
 //! has news of every node), and the part since the warm-up ended, [`WARM_UP_UNITS`] units after the
-//! first full view. Sums are kept for each period, so memory does not grow with the run. The figures
-//! are those of the latest period in which every agent answered twice.
+//! first full view. Sums are kept for each period, so memory does not grow with the run. The
+//! figures are those of the latest period in which every agent answered twice.
 
 use serde::Serialize;
 use tidings_control::{Ages, Status};
@@ -15,8 +15,8 @@ use tidings_control::{Ages, Status};
 use crate::units::round_to;
 
 /// Units of time from the first full view to the first sample that counts. The oldest entry of a
-/// hundred nodes is about 30 units old in the steady state (DESIGN table, 128 nodes, 20 %), so after
-/// 32 more units hardly any entry is left that came in before the view was full.
+/// hundred nodes is about 30 units old in the steady state (DESIGN table, 128 nodes, 20 %), so
+/// after 32 more units hardly any entry is left that came in before the view was full.
 pub const WARM_UP_UNITS: f64 = 32.0;
 
 /// Everything the observer has learnt so far.
@@ -129,8 +129,8 @@ impl Ledger {
         Self { interval_s, accounts, full_view_s: None, warm_s: None }
     }
 
-    /// Takes the answer of agent number `agent`, which came `at_s` seconds into the run. Times never
-    /// go back.
+    /// Takes the answer of agent number `agent`, which came `at_s` seconds into the run. Times
+    /// never go back.
     pub fn record(&mut self, agent: usize, at_s: f64, ages: Ages) {
         let nodes = self.accounts.len();
         let within = [true, self.full_view_s.is_some(), self.is_warm(at_s)];

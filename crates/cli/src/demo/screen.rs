@@ -65,8 +65,8 @@ impl Screen {
         match self {
             Self::Live { stderr, drawn } => {
                 let (width, height) = size().unwrap_or((80, 24));
-                let lines = view.lines(usize::from(width));
-                let lines = fit(&lines, usize::from(width), usize::from(height));
+                let (width, height) = (usize::from(width), usize::from(height));
+                let lines = fit(&view.lines(width, height.saturating_sub(1)), width, height);
                 let frame = frame(&lines, *drawn);
                 *drawn = lines.len() as u16;
                 match stderr {

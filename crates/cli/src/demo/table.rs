@@ -1,8 +1,8 @@
 //! What the demo shows: the lines of the live table, and a plain line a second for a pipe.
 //!
-//! Pure text making from the ledger; the screen is another module's matter. The live table shows the
-//! moment (ages of the latest answers, rates of the last seconds); the figures of the whole run stand
-//! in the summary and in the report.
+//! Pure text making from the ledger; the screen is another module's matter. The live table shows
+//! the moment (ages of the latest answers, rates of the last seconds); the figures of the whole run
+//! stand in the summary and in the report.
 
 use tidings_control::Ages;
 
@@ -91,23 +91,27 @@ impl Recent {
 type Quantity = (&'static str, Option<Spread>, usize);
 
 impl View<'_> {
-    /// The live table for a screen `width` characters wide.
-    pub fn lines(&self, width: usize) -> Vec<String> {
+    /// The live table for a screen of `width` characters and `height` lines; where these are too
+    /// few, the single nodes are left out first.
+    pub fn lines(&self, width: usize, height: usize) -> Vec<String> {
         let mut lines = vec![format!("tidings demo: {}", self.title), String::new()];
         lines.push(self.progress());
         lines.extend(self.blocks(width.min(BAR + 2).saturating_sub(2).max(1)));
         lines.push(String::new());
         lines.extend(self.quantity_table());
-        if !self.rows.is_empty() {
-            lines.push(String::new());
-            lines.extend(self.row_table());
-        }
-        lines.push(String::new());
-        if let Some(http) = self.http {
-            lines.push(format!("JSON http://{http}/v1/nodes   metrics http://{http}/metrics"));
-        }
-        lines.push("Ctrl-C ends it".to_owned());
+        let foot = self.foot();
+        let room = height.saturating_sub(lines.len() + foot.len());
+        lines.extend(self.row_table().into_iter().take(room));
+        lines.extend(foot);
         lines
+    }
+
+    fn foot(&self) -> Vec<String> {
+        let http = self
+            .http
+            .map(|http| format!("JSON http://{http}/v1/nodes   metrics http://{http}/metrics"));
+        let end = "Ctrl-C ends it".to_owned();
+        std::iter::once(String::new()).chain(http).chain([end]).collect()
     }
 
     fn progress(&self) -> String {
@@ -178,7 +182,11 @@ impl View<'_> {
         table::render(&headings, &rows).lines().map(str::to_owned).collect()
     }
 
+    /// A blank line and the single nodes; nothing before any was asked about.
     fn row_table(&self) -> Vec<String> {
+        if self.rows.is_empty() {
+            return Vec::new();
+        }
         let headings = [
             ("node", Align::Left),
             ("known", Align::Right),
@@ -202,7 +210,8 @@ impl View<'_> {
                 ]
             })
             .collect();
-        table::render(&headings, &rows).lines().map(str::to_owned).collect()
+        let table = table::render(&headings, &rows);
+        std::iter::once("").chain(table.lines()).map(str::to_owned).collect()
     }
 
     /// The names over [`plain_line`](Self::plain_line).
@@ -305,7 +314,7 @@ mod tests {
             load1: Some(0.5),
             mem_available_bytes: None,
         };
-        let text = view(&ledger, &recent, &[row]).lines(80).join("\n");
+        let text = view(&ledger, &recent, &[row]).lines(80, 40).join("\n");
         for line in [
             "2 of 2 agents up   4.0 s   news is spreading",
             "[▄█]",
@@ -321,11 +330,27 @@ mod tests {
     }
 
     #[test]
+    fn a_low_screen_shows_fewer_nodes_but_where_to_look_and_how_to_end() {
+        let (ledger, recent) = ledger([2, 2]);
+        let row = Row {
+            name: "n01".to_owned(),
+            known: 2,
+            age_avg_ms: 512.0,
+            load1: None,
+            mem_available_bytes: None,
+        };
+        let rows = [row.clone(), row.clone(), row];
+        let lines = view(&ledger, &recent, &rows).lines(80, 20);
+        assert_eq!(lines.len(), 20);
+        assert!(lines[18].starts_with("JSON http") && lines[19].starts_with("Ctrl-C"));
+    }
+
+    #[test]
     fn before_the_first_answer_there_are_only_dashes() {
         let (ledger, recent) = (Ledger::new(2, 0.256), Recent::default());
         let view = view(&ledger, &recent, &[]);
         assert!(
-            view.lines(80)
+            view.lines(80, 40)
                 .iter()
                 .any(|line| line.starts_with("nodes known") && line.ends_with('-'))
         );

@@ -1,8 +1,9 @@
 //! From words to a condition that can be decided: columns are looked up, quantities scaled.
 //!
 //! The column decides how its literal is read. A number column takes a number with a unit of its
-//! family (`8GiB` for bytes, `2s` for milliseconds; none means the column's own unit), a text column
-//! takes text, and a user's metric takes a number where the literal reads as one and text otherwise.
+//! family (`8GiB` for bytes, `2s` for milliseconds; none means the column's own unit), a text
+//! column takes text, and a user's metric takes a number where the literal reads as one and text
+//! otherwise.
 
 use super::FilterError;
 use super::grammar::{Comparison, Expression, Operator, Word};

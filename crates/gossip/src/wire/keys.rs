@@ -1,6 +1,6 @@
 //! Keys: who may speak and listen, and how keys change without a pause.
 //!
-//! Bodies are sealed with XChaCha20-Poly1305 under a key that all nodes of the cluster share. The
+//! Bodies are sealed with XAES-256-GCM under a key that all nodes of the cluster share. The
 //! header gives the nonce (bytes 4 to 27) and is authenticated with the body. A *key ring* holds up
 //! to [`MAX_KEYS`] keys: the first seals, all open. To change keys, append the new one on every
 //! node, then move it to the front on every node, then drop the old one: at each moment every
@@ -9,16 +9,17 @@
 //! Without a key a ring is *open*: it seals under a key that anyone can derive from the cluster's
 //! name. That detects damage, and keeps nobody out; only loopback is fit for it.
 //!
-//! Source: draft-irtf-cfrg-xchacha-03; the cipher is the RustCrypto crate `chacha20poly1305`.
+//! Source: C2SP, XAES-256-GCM; the cipher is the RustCrypto crate `xaes-256-gcm`. Why this one:
+//! docs/decisions/0003-cipher.md.
 
 use core::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use chacha20poly1305::aead::AeadInPlace;
-use chacha20poly1305::{KeyInit, Tag, XChaCha20Poly1305, XNonce};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
+use xaes_256_gcm::aead::{AeadInOut, KeyInit};
+use xaes_256_gcm::{Nonce, Tag, Xaes256Gcm};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::header;
@@ -89,7 +90,7 @@ pub enum KeyError {
 /// The keys of a cluster; the first seals, all open.
 #[derive(Clone)]
 pub struct KeyRing {
-    keys: Vec<(u8, XChaCha20Poly1305)>,
+    keys: Vec<(u8, Xaes256Gcm)>,
     secret: bool,
 }
 
@@ -97,14 +98,14 @@ impl KeyRing {
     /// A ring without a secret, for loopback alone: whoever knows the cluster's name can speak.
     pub fn open(cluster: &str) -> Self {
         let public = Sha256::new().chain_update("tidings open cluster").chain_update(cluster);
-        let cipher = XChaCha20Poly1305::new(&public.finalize());
+        let cipher = Xaes256Gcm::new(&<[u8; KEY_BYTES]>::from(public.finalize()).into());
         Self { keys: vec![(0, cipher)], secret: false }
     }
 
     /// A ring from keys, the sealing one first; `None` if there is none or more than
     /// [`MAX_KEYS`].
     pub fn new(keys: &[Key]) -> Option<Self> {
-        let ciphers = keys.iter().map(|key| (key.id(), XChaCha20Poly1305::new(&key.0.into())));
+        let ciphers = keys.iter().map(|key| (key.id(), Xaes256Gcm::new(&key.0.into())));
         let within = (1..=MAX_KEYS).contains(&keys.len());
         within.then(|| Self { keys: ciphers.collect(), secret: true })
     }
@@ -167,10 +168,8 @@ impl KeyRing {
     pub fn seal(&self, datagram: &mut [u8]) {
         let (head, rest) = datagram.split_at_mut(header::BYTES);
         let (body, tag) = rest.split_at_mut(rest.len() - TAG_BYTES);
-        let sealed = self.keys[0].1.encrypt_in_place_detached(nonce(head), head, body);
-        tag.copy_from_slice(
-            &sealed.expect("a datagram is far below the cipher's limit of 256 GiB"),
-        );
+        let sealed = self.keys[0].1.encrypt_inout_detached(&nonce(head), head, body.into());
+        tag.copy_from_slice(&sealed.expect("a datagram is far below the cipher's limit of 64 GiB"));
     }
 
     /// Opens a datagram in place and returns its body.
@@ -180,11 +179,12 @@ impl KeyRing {
         };
         let (head, rest) = datagram.split_at_mut(header::BYTES);
         let (body, tag) = rest.split_at_mut(len);
-        let tag = Tag::from_slice(tag);
+        let Ok(tag) = Tag::try_from(&*tag) else { return Err(Unopened::Damaged) };
         let mut outcome = Unopened::WrongKey;
         for (_, cipher) in self.keys.iter().filter(|(id, _)| *id == head[15]) {
             // The tag is checked before the body is touched, so a failed try leaves it whole.
-            if cipher.decrypt_in_place_detached(nonce(head), head, body, tag).is_ok() {
+            let buffer = (&mut *body).into();
+            if cipher.decrypt_inout_detached(&nonce(head), head, buffer, &tag).is_ok() {
                 return Ok(body);
             }
             outcome = Unopened::Damaged;
@@ -209,8 +209,8 @@ pub(crate) enum Unopened {
 }
 
 /// Bytes 4 to 27 of the header.
-fn nonce(head: &[u8]) -> &XNonce {
-    XNonce::from_slice(&head[4..header::BYTES])
+fn nonce(head: &[u8]) -> Nonce {
+    Nonce::try_from(&head[4..header::BYTES]).expect("the slice has the nonce's 24 bytes")
 }
 
 #[cfg(test)]

@@ -1,0 +1,232 @@
+//! What the loop answers: the node's knowledge in the words of the control protocol.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use tidings_control::{
+    Ages, ErrorKind, ErrorReport, Leaving, NodeReport, Nodes, Published, Reply, Request, State,
+    Status,
+};
+use tidings_gossip::payload::NodeState;
+use tidings_gossip::wire::ENTRY_OVERHEAD_BYTES;
+use tidings_gossip::{EntryState, EntryView, Instant};
+
+use super::Driver;
+use crate::control::reply_line;
+use crate::metrics::{self, Count};
+use crate::process;
+use crate::question::Question;
+
+impl Driver {
+    /// Answers `question`. Whoever asked may have gone; that is no failure.
+    pub(super) fn answer(&mut self, question: Question) {
+        self.counters.questions += 1;
+        let now = self.clock.now();
+        match question {
+            Question::Control(request, back) => drop(back.send(self.control(request, now))),
+            Question::Nodes(back) => drop(back.send(self.nodes(now))),
+            Question::Status(back) => drop(back.send(self.status(now))),
+            Question::Metrics(back) => {
+                let text = metrics::exposition(&self.status(now), &self.counts());
+                drop(back.send(text));
+            }
+            Question::Health(back) => drop(back.send(self.vitals.health(now))),
+        }
+    }
+
+    fn control(&mut self, request: Request, now: Instant) -> String {
+        match request {
+            Request::Status => reply_line(&Reply::Result(self.status(now))),
+            Request::Ages => reply_line(&Reply::Result(self.ages(now))),
+            Request::Nodes => reply_line(&Reply::Result(self.nodes(now))),
+            Request::Node { name } => reply_line(&self.node_called(&name, now)),
+            Request::Publish { key, value, ttl_s } => {
+                reply_line(&self.publish_user(key, &value, ttl_s, now))
+            }
+            Request::Leave => {
+                self.ends = Some("a request to leave");
+                reply_line(&Reply::Result(Leaving { name: self.node.name().to_owned() }))
+            }
+        }
+    }
+
+    fn node_called(&self, name: &str, now: Instant) -> Reply<NodeReport> {
+        match self.node.entry(name, now) {
+            Some(view) => Reply::Result(report(&view)),
+            None => {
+                let members = self.node.ages(now).members;
+                let message = format!("no node {name:?} among the {members} members known here");
+                Reply::Error(ErrorReport::new(ErrorKind::NotFound, message))
+            }
+        }
+    }
+
+    fn publish_user(
+        &mut self,
+        key: String,
+        value: &str,
+        ttl_s: u64,
+        now: Instant,
+    ) -> Reply<Published> {
+        if let Err(refused) = self.user.publish(&key, value, ttl_s, now) {
+            return Reply::Error(ErrorReport::new(ErrorKind::BadValue, refused.to_string()));
+        }
+        self.publish(now);
+        Reply::Result(Published { key, ttl_s, user_metrics: self.user.len() })
+    }
+
+    fn nodes(&self, now: Instant) -> Nodes {
+        let mut nodes: Vec<NodeReport> = self.node.entries(now).map(|view| report(&view)).collect();
+        nodes.sort_by(|one, other| one.name.cmp(&other.name));
+        Nodes {
+            cluster: self.settings.cluster.clone(),
+            observer: self.node.name().to_owned(),
+            interval_ms: self.interval_ms(),
+            nodes,
+        }
+    }
+
+    fn ages(&self, now: Instant) -> Ages {
+        let ages = self.node.ages(now);
+        let counters = self.node.counters();
+        Ages {
+            name: self.node.name().to_owned(),
+            now_ms: now.as_micros() as f64 / 1e3,
+            members: ages.members as usize,
+            known: ages.known as usize,
+            age_avg_ms: ages.age_avg.as_secs_f64() * 1e3,
+            age_max_ms: ages.age_max.as_secs_f64() * 1e3,
+            rounds: counters.rounds,
+            datagrams_sent: counters.datagrams_sent,
+            bytes_sent: counters.bytes_sent,
+            cpu_seconds: process::cpu_seconds(),
+            rss_bytes: process::rss_bytes(),
+            uptime_s: self.clock.uptime().as_secs_f64(),
+            first_full_view_s: self.vitals.first_full_view_s(),
+        }
+    }
+
+    fn status(&self, now: Instant) -> Status {
+        let ages = self.ages(now);
+        let interval_ms = self.interval_ms();
+        let counters = self.counts();
+        Status {
+            cluster: self.settings.cluster.clone(),
+            name: ages.name,
+            address: self.standing.address.clone(),
+            http: self.standing.http.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            interval_ms,
+            window_entries: self.node.window_entries() as u32,
+            window: self.settings.window.to_string(),
+            strategy: self.settings.strategy.to_string(),
+            payload_bytes: self.settings.payload_bytes,
+            entry_bytes: ENTRY_OVERHEAD_BYTES as u32 + u32::from(self.settings.payload_bytes),
+            mode: self.standing.mode,
+            encrypted: self.standing.encrypted,
+            keys: self.standing.keys,
+            uptime_s: ages.uptime_s,
+            members: ages.members,
+            known: ages.known,
+            age_avg_ms: ages.age_avg_ms,
+            age_max_ms: ages.age_max_ms,
+            age_avg_units: ages.age_avg_ms / interval_ms,
+            age_max_units: ages.age_max_ms / interval_ms,
+            cpu_seconds: ages.cpu_seconds,
+            rss_bytes: ages.rss_bytes,
+            counters: counters
+                .into_iter()
+                .map(|(name, _, value)| (name.to_owned(), value))
+                .collect::<BTreeMap<_, _>>(),
+        }
+    }
+
+    fn interval_ms(&self) -> f64 {
+        self.settings.interval.as_secs_f64() * 1e3
+    }
+
+    /// Every counter: the core's, the socket's, the loop's.
+    fn counts(&self) -> Vec<Count> {
+        let (socket, own) = (self.socket.counters(), self.counters);
+        let mut counts: Vec<Count> = self.node.counters().iter().collect();
+        counts.extend([
+            ("socket_send_calls", "System calls to send.", socket.send_calls),
+            ("socket_send_blocked", "Times the send buffer was full.", socket.send_blocked),
+            (
+                "socket_send_too_large",
+                "Transmits refused as larger than the path's MTU: lower mtu.",
+                socket.send_too_large,
+            ),
+            (
+                "socket_send_refused",
+                "Transmits not made: beyond loopback without a key.",
+                socket.send_refused,
+            ),
+            ("socket_send_failed", "Transmits that failed otherwise.", socket.send_failed),
+            ("socket_receive_calls", "System calls to receive.", socket.receive_calls),
+            ("socket_receive_failed", "Receiving calls that failed.", socket.receive_failed),
+            ("wakeups", "Times the agent woke up.", own.wakeups),
+            ("questions", "Control and HTTP requests answered.", own.questions),
+            ("collections", "Times the machine was read.", own.collections),
+            ("reloads", "Times a changed configuration was applied.", own.reloads),
+            ("reloads_failed", "Times the new configuration was refused.", own.reloads_failed),
+            (
+                "incarnation_unsaved",
+                "Times the incarnation could not be written.",
+                own.incarnation_unsaved,
+            ),
+        ]);
+        counts
+    }
+}
+
+/// What is known of one node, in the words of the protocol.
+fn report(view: &EntryView<'_>) -> NodeReport {
+    let state = match view.state {
+        EntryState::Alive => State::Alive,
+        EntryState::Left => State::Left,
+        EntryState::Unheard => State::Unheard,
+    };
+    let address = SocketAddr::try_from(view.address);
+    let known = NodeReport {
+        name: view.name.to_owned(),
+        address: address.map_or(String::new(), |address| address.to_string()),
+        state,
+        age_ms: view.age.map(|age| age.as_secs_f64() * 1e3),
+        incarnation: view.incarnation,
+        sequence: view.sequence,
+        ..NodeReport::default()
+    };
+    match NodeState::decode(view.payload) {
+        Ok(readings) if state == State::Alive => with_readings(known, readings),
+        _ => known,
+    }
+}
+
+fn with_readings(known: NodeReport, readings: NodeState) -> NodeReport {
+    NodeReport {
+        cores: readings.cores.map(u32::from),
+        load1: readings.load1,
+        load5: readings.load5,
+        load15: readings.load15,
+        cpu_busy_percent: readings.cpu_busy_percent,
+        mem_total_bytes: readings.mem_total_bytes,
+        mem_available_bytes: readings.mem_available_bytes,
+        swap_total_bytes: readings.swap_total_bytes,
+        swap_used_bytes: readings.swap_used_bytes,
+        psi_cpu_percent: readings.psi_cpu_percent,
+        psi_memory_percent: readings.psi_memory_percent,
+        psi_io_percent: readings.psi_io_percent,
+        disk_read_bytes_s: readings.disk_read_bytes_s,
+        disk_write_bytes_s: readings.disk_write_bytes_s,
+        net_rx_bytes_s: readings.net_rx_bytes_s,
+        net_tx_bytes_s: readings.net_tx_bytes_s,
+        temperature_c: readings.temperature_c,
+        power_w: readings.power_w,
+        uptime_s: readings.uptime_s,
+        kernel: readings.kernel.map(|kernel| kernel.to_string()),
+        user: readings.user,
+        ..known
+    }
+}

@@ -1,0 +1,322 @@
+//! The loop that owns the node: it sleeps until a datagram, a timer, a question or a signal comes,
+//! lets the core say what follows, and sends it.
+//!
+//! No protocol logic lives here, only the core's contract: after every input, send what it wants to
+//! send, fetch its events, and sleep until it wants to be called again. Every turn of the loop does a
+//! bounded amount of work, so that a flood of datagrams delays the round timer by no more than that.
+
+mod answer;
+mod reload;
+mod vitals;
+
+use std::io;
+use std::pin::pin;
+use std::time::Duration;
+
+use tidings_control::Mode;
+use tidings_gossip::payload::{FIXED_BYTES, NodeState};
+use tidings_gossip::{Address, Event, Instant, Node};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::{Instant as Moment, MissedTickBehavior, interval_at, sleep_until, timeout};
+use tracing::{debug, error, info, warn};
+
+use crate::clock::Clock;
+use crate::collect::Collector;
+use crate::config::Settings;
+use crate::home::Home;
+use crate::incarnation;
+use crate::logging::Budget;
+use crate::question::Question;
+use crate::socket::DatagramSocket;
+use crate::user_metrics::UserMetrics;
+pub(crate) use reload::{Reloaded, Reloading};
+use vitals::Vitals;
+
+/// How long saying goodbye may take when the socket is congested.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// What a driver is made of.
+pub(crate) struct Parts {
+    pub(crate) node: Node,
+    pub(crate) clock: Clock,
+    pub(crate) socket: DatagramSocket,
+    pub(crate) collector: Collector,
+    pub(crate) settings: Settings,
+    pub(crate) standing: Standing,
+    pub(crate) home: Home,
+    pub(crate) reloading: Reloading,
+}
+
+/// What is true of this agent for its whole life, for its reports.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    pub(crate) address: String,
+    pub(crate) http: Option<String>,
+    pub(crate) mode: Mode,
+    pub(crate) encrypted: bool,
+    pub(crate) keys: usize,
+}
+
+/// Where everything but datagrams comes in.
+pub(crate) struct Inbox {
+    pub(crate) questions: mpsc::Receiver<Question>,
+    pub(crate) seeds: mpsc::Receiver<Vec<Address>>,
+    pub(crate) reloaded: mpsc::Receiver<Reloaded>,
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Inbox {
+    /// An inbox that takes the process's signals over.
+    pub(crate) fn open(
+        questions: mpsc::Receiver<Question>,
+        seeds: mpsc::Receiver<Vec<Address>>,
+        reloaded: mpsc::Receiver<Reloaded>,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            questions,
+            seeds,
+            reloaded,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+}
+
+/// Why the loop woke up.
+enum Wake {
+    Socket(io::Result<()>),
+    Round,
+    Collect,
+    Question(Question),
+    Seeds(Vec<Address>),
+    Reloaded(Reloaded),
+    HangUp,
+    End(&'static str),
+}
+
+/// The owner of the node.
+pub(crate) struct Driver {
+    node: Node,
+    clock: Clock,
+    socket: DatagramSocket,
+    collector: Collector,
+    settings: Settings,
+    standing: Standing,
+    home: Home,
+    reloading: Reloading,
+    state: NodeState,
+    payload: Vec<u8>,
+    user: UserMetrics,
+    seeds: Vec<Address>,
+    vitals: Vitals,
+    counters: LoopCounters,
+    event_lines: Budget,
+    error_lines: Budget,
+    ends: Option<&'static str>,
+}
+
+/// What the loop did beside the core and the socket.
+#[derive(Clone, Copy, Debug, Default)]
+struct LoopCounters {
+    wakeups: u64,
+    questions: u64,
+    collections: u64,
+    reloads: u64,
+    reloads_failed: u64,
+    incarnation_unsaved: u64,
+}
+
+impl Driver {
+    /// A driver that has not run yet.
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { node, clock, socket, collector, settings, standing, home, reloading } = parts;
+        let ten_seconds = Duration::from_secs(10);
+        Self {
+            payload: vec![0; usize::from(settings.payload_bytes)],
+            user: UserMetrics::new(settings.payload_bytes),
+            vitals: Vitals::new(settings.interval),
+            state: NodeState::default(),
+            seeds: Vec::new(),
+            counters: LoopCounters::default(),
+            event_lines: Budget::new(20, ten_seconds),
+            error_lines: Budget::new(2, ten_seconds),
+            ends: None,
+            node,
+            clock,
+            socket,
+            collector,
+            settings,
+            standing,
+            home,
+            reloading,
+        }
+    }
+
+    /// Runs until a signal or a request ends it, says goodbye to the cluster, and gives the runtime
+    /// directory back.
+    ///
+    /// # Errors
+    /// When the socket can no longer be waited for.
+    pub(crate) async fn run(mut self, mut inbox: Inbox) -> io::Result<()> {
+        self.collect();
+        let every = self.settings.collect_interval;
+        let mut collections = interval_at(Moment::now() + every, every);
+        collections.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut round = pin!(sleep_until(self.clock.moment(self.node.poll_timeout())));
+        while self.ends.is_none() {
+            let wake = tokio::select! {
+                ready = self.socket.ready() => Wake::Socket(ready),
+                () = &mut round => Wake::Round,
+                _ = collections.tick() => Wake::Collect,
+                Some(question) = inbox.questions.recv() => Wake::Question(question),
+                Some(seeds) = inbox.seeds.recv() => Wake::Seeds(seeds),
+                Some(reloaded) = inbox.reloaded.recv() => Wake::Reloaded(reloaded),
+                _ = inbox.hang_up.recv() => Wake::HangUp,
+                _ = inbox.terminate.recv() => Wake::End("SIGTERM"),
+                _ = inbox.interrupt.recv() => Wake::End("SIGINT"),
+            };
+            self.handle(wake)?;
+            self.advance();
+            round.as_mut().reset(self.clock.moment(self.node.poll_timeout()));
+        }
+        self.farewell().await;
+        Ok(())
+    }
+
+    fn handle(&mut self, wake: Wake) -> io::Result<()> {
+        self.counters.wakeups += 1;
+        match wake {
+            Wake::Socket(ready) => {
+                ready?;
+                self.receive();
+            }
+            Wake::Round => {} // advance() does it
+            Wake::Collect => self.collect(),
+            Wake::Question(question) => self.answer(question),
+            Wake::Seeds(found) => {
+                self.seeds.extend(found);
+                self.node.join(&self.seeds);
+            }
+            Wake::Reloaded(reloaded) => self.apply(reloaded),
+            Wake::HangUp => self.reload(),
+            Wake::End(cause) => self.ends = Some(cause),
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self) {
+        let (node, now) = (&mut self.node, self.clock.now());
+        self.socket.receive(|from, datagram| node.handle_datagram(now, from.into(), datagram));
+    }
+
+    /// What follows any input: the round if it is due, datagrams, events.
+    fn advance(&mut self) {
+        let now = self.clock.now();
+        let due = self.node.poll_timeout();
+        if now >= due {
+            if self.user.next_end().is_some_and(|end| end <= now) {
+                self.publish(now);
+            }
+            self.node.handle_timeout(now);
+            self.vitals.round(now, now.saturating_since(due));
+        }
+        self.send(now);
+        self.vitals.look(now, &self.node);
+        while let Some(event) = self.node.poll_event() {
+            self.tell(now, event);
+        }
+        if let Some(error) = self.socket.take_error() {
+            if let Some(withheld) = self.error_lines.allow(now) {
+                warn!(%error, withheld, "a datagram could not be sent or received");
+            }
+        }
+    }
+
+    fn send(&mut self, now: Instant) {
+        let node = &mut self.node;
+        self.socket.send(|buffer| node.poll_transmit(now, buffer));
+    }
+
+    /// Reads the machine and publishes what it found.
+    fn collect(&mut self) {
+        self.counters.collections += 1;
+        self.state = self.collector.collect(self.clock.uptime());
+        self.publish(self.clock.now());
+    }
+
+    /// Makes the last readings and the user metrics alive at `now` this node's payload.
+    fn publish(&mut self, now: Instant) {
+        self.state.user = self.user.alive(now);
+        if self.payload.len() < FIXED_BYTES {
+            return; // the cluster agreed on payloads without readings
+        }
+        if let Err(error) = self.state.encode(&mut self.payload) {
+            error!(%error, "the readings cannot be published"); // the table was checked to fit
+            return;
+        }
+        if let Err(error) = self.node.publish(&self.payload) {
+            error!(%error, "the readings cannot be published");
+        }
+    }
+
+    fn tell(&mut self, now: Instant, event: Event) {
+        match &event {
+            Event::Refuted(incarnation) => {
+                warn!(
+                    incarnation = incarnation.get(),
+                    "news of this node that it did not write was overtaken by a new incarnation"
+                );
+                self.keep_incarnation(incarnation.get());
+                return;
+            }
+            Event::IdCollision(name) => {
+                error!(name, "this node and another share an id: set id_salt on every node");
+                return;
+            }
+            _ => {}
+        }
+        let Some(withheld) = self.event_lines.allow(now) else { return };
+        if withheld > 0 {
+            info!(withheld, "as many events of other nodes were not logged");
+        }
+        match event {
+            Event::Joined(name) => info!(name, "node joined"),
+            Event::Restarted(name, incarnation) => {
+                info!(name, incarnation = incarnation.get(), "node restarted");
+            }
+            Event::Left(name) => info!(name, "node left"),
+            Event::Returned(name, incarnation) => {
+                info!(name, incarnation = incarnation.get(), "node returned");
+            }
+            Event::Forgotten(name) => info!(name, "node forgotten: no news of it for too long"),
+            other => debug!(?other, "event"),
+        }
+    }
+
+    fn keep_incarnation(&mut self, number: u32) {
+        if let Err(error) = incarnation::keep(self.home.path(), number) {
+            self.counters.incarnation_unsaved += 1;
+            warn!(%error, "the incarnation could not be written; the next start relies on the clock");
+        }
+    }
+
+    async fn farewell(&mut self) {
+        info!(cause = self.ends, "leaving");
+        self.node.leave(self.clock.now());
+        let sent = async {
+            loop {
+                self.send(self.clock.now());
+                if !self.socket.is_blocked() || self.socket.ready().await.is_err() {
+                    return;
+                }
+            }
+        };
+        if timeout(FAREWELL, sent).await.is_err() {
+            warn!("the network is congested: not everybody was told");
+        }
+    }
+}

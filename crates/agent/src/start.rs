@@ -1,0 +1,315 @@
+//! From a command line to a running agent, or to one clear message and an exit code.
+//!
+//! The order matters: what can be wrong on paper comes first, then the lock on the runtime
+//! directory, then ports, then names. Whatever fails, nothing of the cluster has been touched.
+
+use std::ffi::OsString;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::process::ExitCode;
+
+use tidings_control::Mode;
+use tidings_gossip::{Incarnation, Member, Node};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tracing::{error, info, warn};
+
+use crate::clock::Clock;
+use crate::collect::{Collector, Sources};
+use crate::config::{self, ConfigErrors, Invocation, Settings, Surroundings};
+use crate::control::{ControlError, ControlSocket};
+use crate::driver::{Driver, Inbox, Parts, Reloading, Standing};
+use crate::home::{Home, HomeError};
+use crate::logging::{self, LevelHandle};
+use crate::prepare::{Prepared, prepare};
+use crate::question::Asker;
+use crate::resolve::{self, Reach, ResolveError};
+use crate::socket::{BindError, DatagramSocket, KernelBuffers};
+use crate::{check, http, incarnation, notify, question};
+
+/// The exit codes of `docs/reference/exit-codes.md` that an agent has.
+const FAILED: u8 = 1;
+const MISCONFIGURED: u8 = 2;
+
+/// How long connections have to read their last reply.
+const LAST_REPLIES: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// An address of a documentation network (RFC 5737): a route to it is the default route.
+const ANYWHERE: &str = "192.0.2.1:9";
+
+/// Why an agent does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The configuration is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigErrors),
+    /// The runtime directory cannot be used.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// An address cannot be listened on.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The control socket cannot be made.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// A name of the roster has no usable address.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// The roster does not suit this node.
+    #[error("{0}")]
+    Core(#[from] tidings_gossip::ConfigError),
+    /// The machine has several addresses, or none.
+    #[error(
+        "cannot tell which of this machine's addresses the other nodes reach ({0}): name it with \
+         --advertise IP:PORT"
+    )]
+    NoAddress(io::Error),
+    /// The system refused something that an agent cannot do without.
+    #[error("the system refused {what}: {source}")]
+    System {
+        /// What it refused.
+        what: &'static str,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+/// Runs the agent with a command line, program name included, and returns its exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let invocation = match config::parse_arguments(arguments) {
+        Ok(invocation) => invocation,
+        Err(error) => {
+            let _ = error.print(); // nobody is left to tell
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(MISCONFIGURED));
+        }
+    };
+    let prepared = match read(&invocation) {
+        Ok(prepared) => prepared,
+        Err(errors) => return misconfigured(&errors),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(source) => {
+            return misconfigured(&StartError::System { what: "an event queue", source });
+        }
+    };
+    if invocation.check {
+        return match runtime.block_on(check::check(&prepared)) {
+            Ok(report) => {
+                print!("{report}");
+                ExitCode::SUCCESS
+            }
+            Err(error) => misconfigured(&error),
+        };
+    }
+    let level = logging::start(&prepared.settings.log, prepared.settings.log_format);
+    let code = match runtime.block_on(start(prepared, invocation, level)) {
+        Ok(running) => runtime.block_on(running.to_the_end()),
+        Err(error) => misconfigured(&error),
+    };
+    runtime.shutdown_background(); // a name service that hangs must not keep the process
+    code
+}
+
+fn misconfigured(error: &dyn std::fmt::Display) -> ExitCode {
+    for line in error.to_string().lines() {
+        eprintln!("tidings-agent: {line}");
+    }
+    ExitCode::from(MISCONFIGURED)
+}
+
+/// Reads the configuration and the files it names.
+fn read(invocation: &Invocation) -> Result<Prepared, ConfigErrors> {
+    let surroundings = Surroundings {
+        variable: &|name| std::env::var(name).ok(),
+        host_name: host_name(),
+        runtime_dir: tidings_control::runtime_dir(),
+    };
+    prepare(Settings::load(invocation, &surroundings)?)
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// An agent that listens.
+struct Running {
+    driver: Driver,
+    inbox: Inbox,
+    servers: JoinSet<()>,
+    closing: watch::Sender<bool>,
+}
+
+impl Running {
+    async fn to_the_end(mut self) -> ExitCode {
+        notify::ready();
+        let ended = self.driver.run(self.inbox).await;
+        notify::stopping();
+        let _ = self.closing.send(true); // the servers may have ended by themselves
+        let replied = async { while self.servers.join_next().await.is_some() {} };
+        if timeout(LAST_REPLIES, replied).await.is_err() {
+            warn!("a connection did not read its last reply");
+        }
+        match ended {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                error!(%error, "the agent ends: its socket broke");
+                ExitCode::from(FAILED)
+            }
+        }
+    }
+}
+
+async fn start(
+    prepared: Prepared,
+    invocation: Invocation,
+    level: LevelHandle,
+) -> Result<Running, StartError> {
+    let settings = prepared.settings.clone();
+    let clock = Clock::start();
+    let home = Home::enter(&settings.runtime_dir)?;
+    let socket = bind(&prepared)?;
+    let local = socket.local_address().map_err(system("the socket's address"))?;
+    let listener = match settings.http {
+        Some(address) => Some(http::bind(address).await?),
+        None => None,
+    };
+    let page = listener.as_ref().and_then(|listener| listener.local_addr().ok());
+    let control = ControlSocket::bind(home.path())?;
+    let reach = reach(&prepared);
+    let roster = resolve::roster(&prepared.roster, local.port(), reach).await?;
+    let address = own_address(&settings, &roster, local)?;
+    let me = Member { name: settings.name.clone(), address: address.into() };
+    let number = incarnation::begin(home.path())
+        .map_err(|source| HomeError::Unwritable { path: home.path().to_owned(), source })?;
+    let node = node(&prepared, me, &roster, number, clock)?;
+
+    let (asker, questions) = question::channel();
+    let (seed_sender, seeds) = mpsc::channel(4);
+    let (results, reloaded) = mpsc::channel(1);
+    let inbox = Inbox::open(questions, seeds, reloaded).map_err(system("signal handlers"))?;
+    let mut reloading = Reloading {
+        read: Box::new(move || read(&invocation)),
+        results,
+        seeds: seed_sender,
+        seed_search: None,
+        level,
+        reach,
+        port: local.port(),
+    };
+    reloading.search(settings.seeds.clone());
+    let (closing, closed) = watch::channel(false);
+    let servers = serve(control, listener, &asker, &closed);
+    let standing = standing(&prepared, address, page);
+    announce(&settings, &socket, &standing, number);
+    let collector = Collector::new(&Sources::default());
+    let parts = Parts { node, clock, socket, collector, settings, standing, home, reloading };
+    Ok(Running { driver: Driver::new(parts), inbox, servers, closing })
+}
+
+fn serve(
+    control: ControlSocket,
+    listener: Option<tokio::net::TcpListener>,
+    asker: &Asker,
+    closed: &watch::Receiver<bool>,
+) -> JoinSet<()> {
+    let mut servers = JoinSet::new();
+    servers.spawn(control.serve(asker.clone(), closed.clone()));
+    if let Some(listener) = listener {
+        servers.spawn(http::serve(listener, asker.clone(), closed.clone()));
+    }
+    servers
+}
+
+fn system(what: &'static str) -> impl Fn(io::Error) -> StartError {
+    move |source| StartError::System { what, source }
+}
+
+/// Binds the socket for datagrams.
+pub(crate) fn bind(prepared: &Prepared) -> Result<DatagramSocket, BindError> {
+    let settings = &prepared.settings;
+    let kernel = KernelBuffers {
+        receive_bytes: settings.receive_buffer_bytes,
+        send_bytes: settings.send_buffer_bytes,
+    };
+    let datagram_bytes = settings.core().datagram_bytes;
+    DatagramSocket::bind(settings.listen, !prepared.keys.is_secret(), datagram_bytes, kernel)
+}
+
+/// What addresses are of use to this agent.
+pub(crate) fn reach(prepared: &Prepared) -> Reach {
+    Reach { ipv6: prepared.settings.listen.is_ipv6(), loopback_only: !prepared.keys.is_secret() }
+}
+
+fn node(
+    prepared: &Prepared,
+    me: Member,
+    roster: &[Member],
+    number: u32,
+    clock: Clock,
+) -> Result<Node, StartError> {
+    let seed = getrandom::u64().map_err(|error| StartError::System {
+        what: "random numbers",
+        source: io::Error::other(error.to_string()),
+    })?;
+    let (core, keys) = (prepared.settings.core(), prepared.keys.clone());
+    Ok(Node::new(core, keys, me, roster, Incarnation::new(number), seed, clock.now())?)
+}
+
+/// The address to announce: as configured, as on the roster, or the one that listens.
+pub(crate) fn own_address(
+    settings: &Settings,
+    roster: &[Member],
+    local: SocketAddr,
+) -> Result<SocketAddr, StartError> {
+    if let Some(address) = settings.advertise {
+        let port = if address.port() == 0 { local.port() } else { address.port() };
+        return Ok(SocketAddr::new(address.ip(), port));
+    }
+    let on_roster = roster.iter().find(|member| member.name == settings.name);
+    if let Some(address) = on_roster.and_then(|me| SocketAddr::try_from(me.address).ok()) {
+        if address.port() != local.port() {
+            warn!(roster = %address, listening = %local, "the roster names another port than the \
+                one that listens: nobody may reach this node");
+        }
+        return Ok(address);
+    }
+    if !local.ip().is_unspecified() {
+        return Ok(local);
+    }
+    let routed = || {
+        let probe = UdpSocket::bind("0.0.0.0:0")?; // connecting sends nothing
+        probe.connect(ANYWHERE)?;
+        probe.local_addr()
+    };
+    let routed = routed().map_err(StartError::NoAddress)?;
+    Ok(SocketAddr::new(routed.ip(), local.port()))
+}
+
+fn standing(prepared: &Prepared, address: SocketAddr, page: Option<SocketAddr>) -> Standing {
+    let encrypted = prepared.keys.is_secret();
+    Standing {
+        address: address.to_string(),
+        http: page.map(|page| page.to_string()),
+        mode: if prepared.roster.is_empty() { Mode::Seeds } else { Mode::Roster },
+        encrypted,
+        keys: if encrypted { prepared.keys.len() } else { 0 },
+    }
+}
+
+fn announce(settings: &Settings, socket: &DatagramSocket, standing: &Standing, incarnation: u32) {
+    info!(
+        name = settings.name,
+        cluster = settings.cluster,
+        address = standing.address,
+        http = standing.http.as_deref().unwrap_or("off"),
+        runtime_dir = %settings.runtime_dir.display(),
+        encrypted = standing.encrypted,
+        incarnation,
+        datagrams_per_call = socket.segments(),
+        "listening"
+    );
+}

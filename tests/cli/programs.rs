@@ -1,0 +1,108 @@
+//! Where the programs are and what they run in.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Once;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tempfile::TempDir;
+
+/// After this a process counts as one that never ends.
+const HANG: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
+
+/// A program of this workspace, built in the profile that the test itself was built in.
+pub(crate) fn built(program: &str) -> PathBuf {
+    static BUILD: Once = Once::new();
+    let test = std::env::current_exe().expect("a running test has a path");
+    let profile = test.parent().and_then(Path::parent).expect("the test lies in PROFILE/deps");
+    BUILD.call_once(|| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--package", "tidings-cli", "--package", "tidings-agent"]);
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().expect("cargo starts").success(), "the programs do not build");
+    });
+    profile.join(program)
+}
+
+/// A temporary directory and the programs that run in it.
+pub(crate) struct Workplace {
+    home: TempDir,
+}
+
+impl Workplace {
+    pub(crate) fn new() -> Self {
+        Self { home: TempDir::with_prefix("cli-").expect("a temporary directory") }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// `tidings` with these arguments, its files and its default runtime directory in here.
+    pub(crate) fn tidings(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(&built("tidings"));
+        command.args(arguments);
+        command
+    }
+
+    /// A program that keeps its files in here.
+    pub(crate) fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.env("TMPDIR", self.path()).env("TIDINGS_RUNTIME_DIR", self.path().join("runtime"));
+        command
+    }
+
+    /// A directory with `tidings` and, as `tidings-agent`, this script; the path of `tidings`.
+    pub(crate) fn install(&self, script: &str) -> PathBuf {
+        let bin = self.path().join("bin");
+        fs::create_dir(&bin).expect("a directory");
+        let (tidings, agent) = (bin.join("tidings"), bin.join("tidings-agent"));
+        fs::copy(built("tidings"), &tidings).expect("a copy of the command");
+        fs::write(&agent, script).expect("the script");
+        fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).expect("the script is ours");
+        tidings
+    }
+
+    /// What lies in here.
+    pub(crate) fn contents(&self) -> Vec<OsString> {
+        let entries = fs::read_dir(self.path()).expect("the temporary directory");
+        entries.map(|entry| entry.expect("a readable entry").file_name()).collect()
+    }
+
+    pub(crate) fn assert_empty(&self) {
+        assert_eq!(self.contents(), Vec::<OsString>::new());
+    }
+
+    /// Processes whose command line names a file in here: the agents of a demo.
+    pub(crate) fn processes(&self) -> Vec<Pid> {
+        let here = self.path().to_str().expect("temporary directories have plain names");
+        let processes = fs::read_dir("/proc").expect("/proc is mounted");
+        let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        let named = numbers.filter(|number: &i32| {
+            let line = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains(here)
+        });
+        named.filter_map(Pid::from_raw).collect()
+    }
+}
+
+/// Waits for the end of processes that are not this one's children.
+pub(crate) fn wait_for_end(processes: &[Pid]) {
+    for process in processes {
+        // No such process: it has ended already.
+        let Ok(end) = pidfd_open(*process, PidfdFlags::empty()) else { continue };
+        let mut ends = [PollFd::new(&end, PollFlags::IN)];
+        let ended = poll(&mut ends, Some(&HANG)).expect("nothing interrupts a test");
+        assert_eq!(ended, 1, "process {process:?} goes on");
+    }
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
