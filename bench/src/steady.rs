@@ -7,7 +7,7 @@
 //! five are news: 80 % at 256, 1,024 and 4,096 nodes alike, counted in runs of real nodes.
 
 use tidings_gossip::merge::Merged;
-use tidings_gossip::vector::Vector;
+use tidings_gossip::vector::{Entry, Vector};
 use tidings_gossip::wire::window::{self, Format};
 use tidings_gossip::wire::{header, keys};
 use tidings_gossip::{Incarnation, Instant, NodeId, Stamp};
@@ -38,7 +38,9 @@ pub struct Steady {
     pub units: i64,
     nodes: u32,
     window: usize,
-    chance: u64,
+    origins: Origins,
+    payload: Vec<u8>,
+    chance: Chance,
 }
 
 impl Steady {
@@ -49,7 +51,9 @@ impl Steady {
         let bytes = usize::from(payload_bytes);
         let vector = Vector::new(nodes as usize, bytes, unit, own, Instant::EPOCH);
         let format = Format { schema: 1, payload_bytes };
-        let mut steady = Self { vector, format, units: 0, nodes, window, chance: 1 };
+        let (origins, payload) = (Origins::new(nodes - 1), vec![0xA5; bytes]);
+        let chance = Chance(1);
+        let mut steady = Self { vector, format, units: 0, nodes, window, origins, payload, chance };
         let mut received = Received::default();
         // Enough units for each entry to have been renewed ten times on average.
         for _ in 0..10 * nodes as usize / window {
@@ -68,40 +72,40 @@ impl Steady {
     }
 
     /// Makes `received` a window as another node would send it now, a given share of it news.
+    ///
+    /// Reuses its memory: an allocation here would empty the caches of what is measured after it.
     pub fn receive(&mut self, received: &mut Received, news_share: f64) {
         let n = f64::from(self.nodes);
         let w = self.window as f64;
         let cut = (w * (n - 1.0) / (n - w).max(1.0)).ln();
-        let own = (NodeId(u32::MAX), Stamp::default());
-        let bytes = usize::from(self.format.payload_bytes);
         let now = self.vector.own().birth;
-        let mut sender =
-            Vector::new(self.window + 1, bytes, UNIT_MICROS as u64, own, Instant::EPOCH);
-        sender.advance(now);
-        let payload = vec![0xA5; bytes];
-        while sender.len() <= self.window {
-            // Spread over all ids, as the hashes of names are.
-            let id = NodeId((1 + (self.random() * (n - 1.0)) as u32).wrapping_mul(0x9E37_79B1));
-            let age = (cut + self.random().ln()).max(0.0) * UNIT_MICROS as f64;
-            let news = self.random() <= news_share;
-            let sequence = if news { self.units as u32 + 1 } else { 0 };
-            let stamp = Stamp::new(Incarnation::new(1), sequence);
-            sender.merge(1, (id, stamp, now.before(age as u64)), &payload, |_| true);
-        }
-        let mut slots = Vec::new();
-        sender.newest(self.window + 1, &mut slots);
-        slots.retain(|&slot| sender.at(slot).id.0 != u32::MAX);
         received.lengths.clear();
-        let (mut rest, mut at) = (&slots[..], 0);
-        let oldest = Instant::from_micros(i64::MIN);
-        while !rest.is_empty() {
-            received.bytes.resize(received.bytes.len().max(at + BODY_BYTES), 0);
-            let body = &mut received.bytes[at..at + BODY_BYTES];
-            let (bytes, dealt_with) =
-                window::encode(body, self.format, &sender, rest, (now, oldest));
-            received.lengths.push(bytes);
-            at += bytes;
-            rest = &rest[dealt_with..];
+        let mut at = 0;
+        let mut left = self.window;
+        while left > 0 {
+            let count = left.min(self.format.entries_in(BODY_BYTES));
+            let length = window::PREAMBLE_BYTES + count * self.format.entry_bytes();
+            received.bytes.resize(received.bytes.len().max(at + length), 0);
+            let (preamble, entries) =
+                received.bytes[at..at + length].split_at_mut(window::PREAMBLE_BYTES);
+            preamble[..2].copy_from_slice(&[self.format.schema, 0]);
+            preamble[2..4].copy_from_slice(&self.format.payload_bytes.to_le_bytes());
+            preamble[4..].copy_from_slice(&(count as u16).to_le_bytes());
+            for bytes in entries.chunks_exact_mut(self.format.entry_bytes()) {
+                let age = (cut + self.chance.unit().ln()).max(0.0) * UNIT_MICROS as f64;
+                let news = self.chance.unit() <= news_share;
+                let sequence = if news { self.units as u32 + 1 } else { 0 };
+                let entry = Entry {
+                    id: self.origins.next(&mut self.chance, left, self.window),
+                    stamp: Stamp::new(Incarnation::new(1), sequence),
+                    birth: now.before(age as u64),
+                    payload: &self.payload,
+                };
+                window::write_entry(bytes, &entry, now);
+                left -= 1;
+            }
+            received.lengths.push(length);
+            at += length;
         }
     }
 
@@ -122,11 +126,35 @@ impl Steady {
         }
         news
     }
+}
 
-    /// A number in (0, 1], from SplitMix64.
-    fn random(&mut self) -> f64 {
-        self.chance = self.chance.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.chance;
+/// Origins in random order, none twice within a window.
+struct Origins(Vec<NodeId>);
+
+impl Origins {
+    /// `count` origins, spread over all ids as the hashes of names are.
+    fn new(count: u32) -> Self {
+        Self((1..=count).map(|n| NodeId(n.wrapping_mul(0x9E37_79B1))).collect())
+    }
+
+    /// The next of a window of which `left` are still to come, this one among them: a step of
+    /// Fisher and Yates, which deals from the front into the back.
+    fn next(&mut self, chance: &mut Chance, left: usize, window: usize) -> NodeId {
+        let end = self.0.len() - (window - left);
+        let at = ((1.0 - chance.unit()).max(0.0) * end as f64) as usize;
+        self.0.swap(at, end - 1);
+        self.0[end - 1]
+    }
+}
+
+/// SplitMix64.
+struct Chance(u64);
+
+impl Chance {
+    /// A number in (0, 1].
+    fn unit(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.0;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         ((bits ^ (bits >> 31)) >> 11) as f64 / (1u64 << 53) as f64 + f64::EPSILON

@@ -62,7 +62,7 @@ pub enum ConfigError {
         /// What is wrong with it.
         reason: String,
         /// The values the key takes.
-        allowed: &'static str,
+        allowed: String,
     },
     /// Values that are good each by itself, but not together.
     #[error("{0}")]
@@ -174,6 +174,7 @@ impl ConfigError {
         origin: &Origin,
         text: &str,
         reason: String,
+        allowed: &str,
     ) -> Self {
         let origin = match origin {
             Origin::Flag => format!("--{} {text}", setting.flag()),
@@ -181,7 +182,7 @@ impl ConfigError {
             Origin::File(place) => format!("{place}: {} = {text}", setting.key),
             Origin::Default => format!("the default of {}, {text}", setting.key),
         };
-        Self::BadValue { origin, reason, allowed: setting.allowed }
+        Self::BadValue { origin, reason, allowed: allowed.to_owned() }
     }
 }
 

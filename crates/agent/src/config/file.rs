@@ -70,10 +70,9 @@ fn texts(form: Form, value: &DeValue<'_>) -> Option<Vec<String>> {
             Some(vec![value.to_string()])
         }
         (Form::Switch, DeValue::Boolean(value)) => Some(vec![value.to_string()]),
-        (Form::List, DeValue::Array(items)) => items
-            .iter()
-            .flat_map(|item| texts(Form::Text, item.get_ref()).map(|one| one.into_iter().next()))
-            .collect(),
+        (Form::List, DeValue::Array(items)) => {
+            items.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
+        }
         _ => None,
     }
 }

@@ -139,7 +139,9 @@ impl Settings {
             written: Layer::new(),
         };
         let mut errors = reader.into_errors();
-        errors.extend(settings.conflicts());
+        if errors.is_empty() {
+            errors = settings.conflicts(&merged);
+        }
         if !errors.is_empty() {
             return Err(ConfigErrors(errors));
         }
@@ -148,7 +150,7 @@ impl Settings {
     }
 
     /// What contradicts itself although each value is in range.
-    fn conflicts(&self) -> Vec<ConfigError> {
+    fn conflicts(&self, layer: &Layer) -> Vec<ConfigError> {
         let mut conflicts = Vec::new();
         if self.roster.is_some() && !self.seeds.is_empty() {
             let text = "both a roster and seeds are given: a node learns of the others by one of \
@@ -156,7 +158,7 @@ impl Settings {
             conflicts.push(ConfigError::Conflict(text.to_owned()));
         }
         if let Err(error) = self.core().validate() {
-            conflicts.push(error.into());
+            conflicts.push(with_place(error, layer));
         }
         conflicts
     }
@@ -206,6 +208,22 @@ impl Settings {
         let fixed = SETTINGS.iter().filter(|setting| !setting.reloads).map(|setting| setting.key);
         fixed.filter(|key| texts(self, key) != texts(other, key)).collect()
     }
+}
+
+/// The core's error, at the place where the parameter was given.
+fn with_place(error: tidings_gossip::ConfigError, layer: &Layer) -> ConfigError {
+    let tidings_gossip::ConfigError::OutOfRange { parameter, range } = &error else {
+        return error.into();
+    };
+    let (key, range) = match *parameter {
+        "datagram_bytes" => ("mtu", format!("what leaves {range} bytes for a datagram")),
+        key => (key, range.clone()),
+    };
+    let place = setting::find(key).zip(layer.get(key));
+    let Some((setting, written)) = place else { return error.into() };
+    let text = written.texts.join(",");
+    let reason = "out of range beside the other settings".to_owned();
+    ConfigError::bad_value(setting, &written.origin, &text, reason, &range)
 }
 
 fn read_file(path: &Path) -> Result<Layer, ConfigErrors> {

@@ -130,6 +130,16 @@ fn messages_name_place_reason_and_what_is_allowed() {
              such as n1:9616",
         ),
         (
+            refused(&flags(&["--forget-after", "3s"])),
+            "--forget-after 3s: out of range beside the other settings; allowed is 64 intervals to \
+             365 days",
+        ),
+        (
+            refused(&flags(&["--mtu", "600", "--payload-bytes", "1024"])),
+            "--mtu 600: out of range beside the other settings; allowed is what leaves 1280 to \
+             65507 bytes for a datagram",
+        ),
+        (
             refused(&flags(&["--roster", "n[1-2]", "--seed", "n1:9616"])),
             "both a roster and seeds are given: a node learns of the others by one of the two; \
              drop `roster` or `seed`",
@@ -145,11 +155,14 @@ fn everything_that_is_wrong_is_reported_at_once() {
     let message = refused(&Given {
         flags: &["--window", "0%"],
         variables: &[("TIDINGS_LOG", "loud")],
-        file: Some("max_nodes = 1\nforget_after = \"3s\"\n"),
+        file: Some("max_nodes = 1\nname = \"-\"\n"),
     });
-    for part in
-        ["--window 0%", "TIDINGS_LOG=loud", "agent.toml:1:13: max_nodes = 1", "forget_after"]
-    {
+    for part in [
+        "--window 0%",
+        "TIDINGS_LOG=loud",
+        "agent.toml:1:13: max_nodes = 1",
+        "agent.toml:2:8: name = -",
+    ] {
         assert!(message.contains(part), "{part} is missing in:\n{message}");
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 
 use super::RosterSource;
 use super::error::ConfigError;
@@ -90,7 +90,8 @@ impl<'a> Reader<'a> {
 
     fn refuse(&mut self, key: &str, written: &Written, text: &str, reason: String) {
         let setting = setting::find(key).expect("only keys of the table are read");
-        self.errors.push(ConfigError::bad_value(setting, &written.origin, text, reason));
+        let allowed = setting.allowed;
+        self.errors.push(ConfigError::bad_value(setting, &written.origin, text, reason, allowed));
     }
 }
 
@@ -217,8 +218,9 @@ pub(crate) fn log_format(text: &str) -> Parsed<LogFormat> {
 }
 
 pub(crate) fn log_filter(text: &str) -> Parsed<String> {
+    let known = |part: &str| part.contains('=') || part.parse::<LevelFilter>().is_ok();
     match text.parse::<Targets>() {
-        Ok(_) if !text.is_empty() => Ok(text.to_owned()),
+        Ok(_) if text.split(',').all(|part| known(part.trim())) => Ok(text.to_owned()),
         _ => Err("no such level".to_owned()),
     }
 }

@@ -92,8 +92,11 @@ impl<'a> WireEntry<'a> {
 }
 
 /// Writes `entry` as of `now` into exactly its bytes.
+///
+/// # Panics
+/// If `bytes` is not as long as the entry: [`ENTRY_OVERHEAD_BYTES`] and its payload.
 #[inline]
-pub(crate) fn write_entry(bytes: &mut [u8], entry: &Entry<'_>, now: Instant) {
+pub fn write_entry(bytes: &mut [u8], entry: &Entry<'_>, now: Instant) {
     let (head, payload) = bytes.split_at_mut(ENTRY_OVERHEAD_BYTES);
     head[..4].copy_from_slice(&entry.id.0.to_le_bytes());
     head[4..10].copy_from_slice(&entry.stamp.to_wire());
