@@ -1,8 +1,8 @@
 //! The runtime directory: one agent's home, held by a lock for as long as the process lives.
 //!
-//! The lock (`flock` on `agent.lock`) is what makes "is another agent running here?" answerable: the
-//! kernel drops it with the process, however that ends, so a left-over socket can be removed without
-//! asking. Invariant: whoever holds a [`Home`] is the only agent in that directory.
+//! The lock (`flock` on `agent.lock`) is what makes "is another agent running here?" answerable:
+//! the kernel drops it with the process, however that ends, so a left-over socket can be removed
+//! without asking. Invariant: whoever holds a [`Home`] is the only agent in that directory.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};

@@ -1,9 +1,9 @@
 //! The pages for programs on this machine: `/metrics`, `/v1/nodes`, `/v1/status`, `/healthz`.
 //!
-//! There is no access control, so the listener is on loopback only, and a request whose `Host` names
-//! anything but an address or `localhost` is refused: a web page elsewhere must not read the cluster
-//! through a visitor's browser. Connections are bounded in number and in time, and closed after one
-//! answer, so that an idle client keeps nobody out.
+//! There is no access control, so the listener is on loopback only, and a request whose `Host`
+//! names anything but an address or `localhost` is refused: a web page elsewhere must not read the
+//! cluster through a visitor's browser. Connections are bounded in number and in time, and closed
+//! after one answer, so that an idle client keeps nobody out.
 
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;

@@ -2,9 +2,9 @@
 //! life outranks whatever is still under way from an earlier one.
 //!
 //! The number is the larger of two: the present time in units of 64 s since 2026, and one more than
-//! the number kept in the runtime directory. The clock makes it grow when the directory was lost (it
-//! usually lies in memory); the file makes it grow when the clock was set back or the node restarts
-//! within 64 s. It fits in 24 bits until 2060.
+//! the number kept in the runtime directory. The clock makes it grow when the directory was lost
+//! (it usually lies in memory); the file makes it grow when the clock was set back or the node
+//! restarts within 64 s. It fits in 24 bits until 2060.
 
 use std::fs;
 use std::io;
@@ -37,8 +37,8 @@ pub(crate) fn begin(runtime_dir: &Path) -> io::Result<u32> {
     Ok(number)
 }
 
-/// Writes down that `number` has been used. It is written beside and renamed, so that a crash leaves
-/// the old number or the new one.
+/// Writes down that `number` has been used. It is written beside and renamed, so that a crash
+/// leaves the old number or the new one.
 pub(crate) fn keep(runtime_dir: &Path, number: u32) -> io::Result<()> {
     let path = runtime_dir.join(FILE);
     let beside = path.with_extension("tmp");

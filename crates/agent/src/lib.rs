@@ -1,8 +1,8 @@
 //! The agent: one unprivileged process per node that drives the gossip core over UDP.
 //!
-//! No protocol logic lives here. The agent gives the core what it lacks, a clock, a socket, entropy,
-//! readings of the machine, and gives people what they need, a configuration, logs, a control
-//! socket, pages for programs.
+//! No protocol logic lives here. The agent gives the core what it lacks, a clock, a socket,
+//! entropy, readings of the machine, and gives people what they need, a configuration, logs, a
+//! control socket, pages for programs.
 //!
 //! | module | what it does |
 //! |---|---|

@@ -1,7 +1,8 @@
 //! The agent's condition as OpenMetrics text.
 //!
 //! The number of series does not depend on the size of the cluster: no label names a node, but for
-//! this node's own in `tidings_agent_info`. Times are in seconds, sizes in bytes, as the format asks.
+//! this node's own in `tidings_agent_info`. Times are in seconds, sizes in bytes, as the format
+//! asks.
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::ConstCounter;

@@ -1,8 +1,8 @@
 //! What the sides of the agent that talk to people ask the side that owns the node.
 //!
 //! The node has one owner, the driver's loop. Control connections and HTTP requests run beside it
-//! and ask through one bounded queue; each question carries the way back for its answer. A loop that
-//! does not answer in time is itself an answer: the agent is not well.
+//! and ask through one bounded queue; each question carries the way back for its answer. A loop
+//! that does not answer in time is itself an answer: the agent is not well.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! The one UDP socket: many datagrams a system call where the kernel can, nothing that is fatal.
 //!
-//! Sending goes through GSO (one call for up to 64 datagrams to one node), receiving through GRO and
-//! recvmmsg; the quinn-udp crate finds out what the kernel has. Buffers are made once. A full send
-//! buffer holds back one transmit until the socket is writable again; every other failure is counted
-//! and forgotten, as a lost datagram would be.
+//! Sending goes through GSO (one call for up to 64 datagrams to one node), receiving through GRO
+//! and recvmmsg; the quinn-udp crate finds out what the kernel has. Buffers are made once. A full
+//! send buffer holds back one transmit until the socket is writable again; every other failure is
+//! counted and forgotten, as a lost datagram would be.
 
 use std::array;
 use std::io::{self, IoSliceMut};

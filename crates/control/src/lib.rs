@@ -1,9 +1,10 @@
 //! The control protocol: how a local program asks a running agent what it knows.
 //!
 //! An agent listens on a Unix socket, `control.sock`, in its runtime directory. A client writes one
-//! JSON object per line and reads one JSON object per line back, in order; a connection may carry any
-//! number of requests. Both sides share the types of this crate, so the wire and the code cannot
-//! drift apart; `docs/reference/control.md` gives the same protocol for programs in other languages.
+//! JSON object per line and reads one JSON object per line back, in order; a connection may carry
+//! any number of requests. Both sides share the types of this crate, so the wire and the code
+//! cannot drift apart; `docs/reference/control.md` gives the same protocol for programs in other
+//! languages.
 //!
 //! * [`Request`]: what may be asked.
 //! * [`Status`], [`Ages`], [`Nodes`], [`NodeReport`], [`Published`], [`Leaving`]: what comes back.

@@ -102,8 +102,8 @@ pub struct Ages {
     pub rss_bytes: u64,
     /// Seconds since the agent started.
     pub uptime_s: f64,
-    /// Seconds from the agent's start until it first knew every member and there was more than one;
-    /// `None` as long as it has not.
+    /// Seconds from the agent's start until it first knew every member and there was more than
+    /// one; `None` as long as it has not.
     pub first_full_view_s: Option<f64>,
 }
 

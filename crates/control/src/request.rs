@@ -1,12 +1,12 @@
 //! What a client may ask: one JSON object a line, told apart by its field `op`.
 //!
-//! Unknown fields are refused rather than ignored: a misspelt `ttl` would otherwise silently publish
-//! a value for the default time.
+//! Unknown fields are refused rather than ignored: a misspelt `ttl` would otherwise silently
+//! publish a value for the default time.
 
 use serde::{Deserialize, Serialize};
 
-/// The longest request line an agent reads, in bytes, its newline included. A longer one is answered
-/// with [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge) and the connection is closed.
+/// The longest request line an agent reads, in bytes, its newline included. A longer one is
+/// answered with [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge) and the connection is closed.
 pub const REQUEST_BYTES_MAX: usize = 64 * 1024;
 
 /// How long a published value lives when the request does not say, in seconds.

@@ -3,13 +3,13 @@
 //! The window takes the newest entries, and every merge makes some entries newer, so the order by
 //! age changes all the time. Sorting would cost O(n log n) a unit; a heap O(log n) an entry. Here
 //! births (the instants at which entries were made, on the local clock) are binned into *days*
-//! of a power of two of microseconds, between 1/64 and 1/32 of the unit of time. A day holds its entries in
-//! no order, in small chunks of slot numbers; a bit per day says which days have any. Moving
-//! an entry to another day takes a constant number of steps, and reading the newest w visits the
-//! latest days, chunk by chunk, and orders nothing but the one day that the window cuts.
+//! of a power of two of microseconds, between 1/64 and 1/32 of the unit of time. A day holds its
+//! entries in no order, in small chunks of slot numbers; a bit per day says which days have any.
+//! Moving an entry to another day takes a constant number of steps, and reading the newest w visits
+//! the latest days, chunk by chunk, and orders nothing but the one day that the window cuts.
 //!
-//! The calendar spans [`DAYS`] days, between 64 and 128 units of time. Entries born earlier lie in one
-//! *attic*, latest day first as days slide into it; only there is the order by age approximate.
+//! The calendar spans [`DAYS`] days, between 64 and 128 units of time. Entries born earlier lie in
+//! one *attic*, latest day first as days slide into it; only there is the order by age approximate.
 //!
 //! Invariants: every slot is in at most one day; a chunk is never empty, so chunks never outnumber
 //! slots and the pool needs no more than one a slot; nothing is allocated after construction.
@@ -88,15 +88,15 @@ impl Calendar {
     pub(crate) fn insert(&mut self, slot: u32, birth: Instant) -> u32 {
         let list = self.list_of(birth);
         let head = self.first[list];
-        let chunk = match self.chunks.get(head as usize) {
-            Some(chunk) if (chunk.len as usize) < CHUNK_SLOTS => head,
-            _ => self.open_chunk(list),
-        };
-        let open = &mut self.chunks[chunk as usize];
-        let place = chunk * 16 + open.len;
-        open.slots[open.len as usize] = slot;
-        open.len += 1;
-        place
+        match self.chunks.get_mut(head as usize) {
+            Some(open) if (open.len as usize) < CHUNK_SLOTS => {
+                let place = head * 16 + open.len;
+                open.slots[open.len as usize] = slot;
+                open.len += 1;
+                place
+            }
+            _ => self.open_chunk(list, slot) * 16,
+        }
     }
 
     /// Takes out the slot at `place`, inserted with `birth`.
@@ -191,10 +191,12 @@ impl Calendar {
         if self.today - day < DAYS as i64 { index_of(day) } else { ATTIC }
     }
 
-    /// Puts a free chunk in front of `list` and returns it.
-    fn open_chunk(&mut self, list: usize) -> u32 {
+    /// Puts a free chunk that holds `slot` in front of `list` and returns it.
+    #[inline(never)]
+    fn open_chunk(&mut self, list: usize, slot: u32) -> u32 {
         let next = self.first[list];
-        let chunk = Chunk { len: 0, previous: NONE, next, slots: [0; CHUNK_SLOTS] };
+        let mut chunk = Chunk { len: 1, previous: NONE, next, slots: [0; CHUNK_SLOTS] };
+        chunk.slots[0] = slot;
         let at = if self.free == NONE {
             self.chunks.push(chunk);
             self.chunks.len() as u32 - 1
@@ -217,6 +219,7 @@ impl Calendar {
     }
 
     /// Unlinks the empty chunk `at`, whose last slot was born at `birth`, and frees it.
+    #[inline(never)]
     fn close_chunk(&mut self, at: u32, birth: Instant) {
         let Chunk { previous, next, .. } = self.chunks[at as usize];
         if next != NONE {

@@ -123,7 +123,8 @@ pub struct Config {
     /// A window larger than that is split, at entries. 256 and the payload at least, 65,507 at
     /// most.
     pub datagram_bytes: u16,
-    /// How old an entry may get before it is forgotten and refused: at least 64 units, default 1 h.
+    /// How old an entry may get before it is forgotten and refused: at least 64 units, default 1
+    /// h.
     pub forget_after: Duration,
     /// Whether a node asks others for members and entries it has never heard of, default yes.
     /// One datagram a unit while it gains by it, then ever fewer, down to one in 64 units.

@@ -1,8 +1,9 @@
 //! The agent's configuration: from four layers of text to one set of checked values.
 //!
-//! Precedence: flag, then environment, then file, then default. Everything that is wrong is reported
-//! at once, each with its place, what is allowed, and what to do. A [`Settings`] that exists is in
-//! range; what needs the machine (key file, roster, ports) is checked by [`crate::prepare`].
+//! Precedence: flag, then environment, then file, then default. Everything that is wrong is
+//! reported at once, each with its place, what is allowed, and what to do. A [`Settings`] that
+//! exists is in range; what needs the machine (key file, roster, ports) is checked by
+//! [`crate::prepare`].
 
 mod arguments;
 mod error;

@@ -68,8 +68,8 @@ pub(crate) fn find(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.key == key)
 }
 
-/// The key that somebody who wrote `key` most likely meant, if any is near: one of which the text is
-/// a beginning, or the one with the fewest slips.
+/// The key that somebody who wrote `key` most likely meant, if any is near: one of which the text
+/// is a beginning, or the one with the fewest slips.
 pub(crate) fn nearest(key: &str) -> Option<&'static str> {
     let wanted = key.to_ascii_lowercase().replace('-', "_");
     let mut keys = SETTINGS.iter().map(|setting| setting.key);

@@ -78,7 +78,8 @@ impl<'a> Reader<'a> {
         Some(base(&written.origin).join(text))
     }
 
-    /// A roster: a file if there is one of that name or the text contains a slash, else a host list.
+    /// A roster: a file if there is one of that name or the text contains a slash, else a host
+    /// list.
     pub(crate) fn path_or_text(&mut self, key: &str) -> Option<RosterSource> {
         let path = self.path(key)?;
         let text = self.layer.get(key)?.texts.first()?;

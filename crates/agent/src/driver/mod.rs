@@ -2,8 +2,9 @@
 //! lets the core say what follows, and sends it.
 //!
 //! No protocol logic lives here, only the core's contract: after every input, send what it wants to
-//! send, fetch its events, and sleep until it wants to be called again. Every turn of the loop does a
-//! bounded amount of work, so that a flood of datagrams delays the round timer by no more than that.
+//! send, fetch its events, and sleep until it wants to be called again. Every turn of the loop does
+//! a bounded amount of work, so that a flood of datagrams delays the round timer by no more than
+//! that.
 
 mod answer;
 mod reload;

@@ -6,7 +6,8 @@
 use super::hostlist::{Range, digits, number, push_number};
 
 /// Writes names as a hostlist: `n[0001-8192],login1`. Names keep their order, so that neighbours
-/// are folded only where [`parse`](super::parse) gives them back in that order. No names give an empty text.
+/// are folded only where [`parse`](super::parse) gives them back in that order. No names give an
+/// empty text.
 pub fn compress<S: AsRef<str>>(names: &[S]) -> String {
     let mut text = String::new();
     let mut runs = names.iter().map(AsRef::as_ref).peekable();

@@ -69,25 +69,31 @@ impl<'a> WireEntry<'a> {
     #[inline]
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let (head, payload) = bytes.split_first_chunk::<ENTRY_OVERHEAD_BYTES>()?;
-        Some(Self::of_parts(head, payload))
-    }
-
-    /// Reads an entry from a chunk of an entry's length, which is never less than its head's.
-    #[inline]
-    fn of_chunk(bytes: &'a [u8]) -> Self {
-        let (head, payload) = bytes.split_at(ENTRY_OVERHEAD_BYTES);
-        Self::of_parts(head.try_into().expect("it was split there"), payload)
-    }
-
-    #[inline]
-    fn of_parts(head: &[u8; ENTRY_OVERHEAD_BYTES], payload: &'a [u8]) -> Self {
         let [i0, i1, i2, i3, s0, s1, s2, s3, s4, s5, a0, a1] = *head;
-        Self {
+        Some(Self {
             id: NodeId(u32::from_le_bytes([i0, i1, i2, i3])),
             stamp: Stamp::from_wire([s0, s1, s2, s3, s4, s5]),
             age_micros: age::decode_micros(u16::from_le_bytes([a0, a1])),
             payload,
-        }
+        })
+    }
+}
+
+/// The entries of a body, in the order in which they lie there.
+#[derive(Clone, Debug)]
+pub struct WireEntries<'a> {
+    rest: &'a [u8],
+    entry_bytes: usize,
+}
+
+impl<'a> Iterator for WireEntries<'a> {
+    type Item = WireEntry<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<WireEntry<'a>> {
+        let (bytes, rest) = self.rest.split_at_checked(self.entry_bytes)?;
+        self.rest = rest;
+        WireEntry::read(bytes)
     }
 }
 
@@ -140,10 +146,7 @@ pub fn encode(
 ///
 /// # Errors
 /// If the body is not exactly as long as it says, or its payloads are not of `format`.
-pub fn decode(
-    body: &[u8],
-    format: Format,
-) -> Result<impl ExactSizeIterator<Item = WireEntry<'_>>, BodyError> {
+pub fn decode(body: &[u8], format: Format) -> Result<WireEntries<'_>, BodyError> {
     let (preamble, entries) =
         body.split_first_chunk::<PREAMBLE_BYTES>().ok_or(BodyError::Malformed)?;
     let [schema, _, payload_low, payload_high, count_low, count_high] = *preamble;
@@ -155,5 +158,5 @@ pub fn decode(
     if entries.len() != count * format.entry_bytes() {
         return Err(BodyError::Malformed);
     }
-    Ok(entries.chunks_exact(format.entry_bytes()).map(WireEntry::of_chunk))
+    Ok(WireEntries { rest: entries, entry_bytes: format.entry_bytes() })
 }

@@ -1,0 +1,232 @@
+//! Agents as real processes: real sockets, real signals, real files.
+//!
+//! Each test starts agents of its own on ports that the kernel picks, and speaks to them through
+//! the control socket, HTTP, signals and files, as users do. [`tidings_tests::agents`] is the
+//! harness.
+
+mod pages;
+mod refusals;
+
+use std::net::UdpSocket;
+
+use rustix::process::Signal;
+use tidings_control::{ClientError, ErrorKind, Mode, State};
+use tidings_tests::agents::Cluster;
+
+const KEYS: [&str; 2] = [
+    "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n",
+    "//79/Pv6+fj39vX08/Lx8O/u7ezr6uno5+bl5OPi4eA=\n",
+];
+
+#[test]
+fn two_agents_know_each_other_and_their_machine() {
+    let mut cluster = Cluster::new();
+    cluster.start("n1", &[]);
+    cluster.join("n2", "n1", &[]);
+    cluster.until_known(&["n1", "n2"], 2);
+    let nodes = cluster.until("n1 has readings of n2", |cluster| {
+        let nodes = cluster.agent("n1").client().nodes().expect("answered");
+        nodes.nodes.iter().all(|node| node.cores.is_some()).then_some(nodes)
+    });
+    let names: Vec<_> = nodes.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!((nodes.observer.as_str(), names), ("n1", vec!["n1", "n2"]));
+    let n2 = &nodes.nodes[1];
+    assert_eq!(n2.address, cluster.agent("n2").status().address);
+    assert!(n2.mem_total_bytes.is_some() && n2.load1.is_some() && n2.kernel.is_some(), "{n2:?}");
+    let status = cluster.agent("n2").status();
+    assert_eq!((status.mode, status.encrypted, status.keys), (Mode::Seeds, false, 0));
+    assert!(status.counters["entries_news"] > 0);
+}
+
+#[test]
+fn a_roster_needs_no_seeds() {
+    let mut cluster = Cluster::new();
+    let address = || {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+        socket.local_addr().expect("bound").to_string()
+    };
+    let addresses = [address(), address(), address()];
+    let lines: String =
+        addresses.iter().zip(1..).map(|(address, at)| format!("n{at}={address}\n")).collect();
+    let roster = cluster.write("roster", &lines);
+    for (name, address) in ["n1", "n2", "n3"].iter().zip(&addresses) {
+        cluster.start(name, &["--roster", &roster, "--listen", address]);
+    }
+    cluster.until_known(&["n1", "n2", "n3"], 3);
+    assert_eq!(cluster.agent("n1").status().mode, Mode::Roster);
+}
+
+#[test]
+fn strangers_are_counted_and_never_known() {
+    let mut cluster = Cluster::new();
+    let keys = [cluster.write("key", KEYS[0]), cluster.write("other-key", KEYS[1])];
+    cluster.start("n1", &["--keys", &keys[0]]);
+    cluster.join("wrong-key", "n1", &["--keys", &keys[1]]);
+    cluster.join("no-key", "n1", &[]);
+    cluster.join("wrong-cluster", "n1", &["--keys", &keys[0], "--cluster", "other"]);
+    cluster.until("n1 has dropped datagrams of all three", |cluster| {
+        let counters = cluster.agent("n1").status().counters;
+        (counters["dropped_key"] >= 2 && counters["dropped_cluster"] >= 1).then_some(())
+    });
+    for name in ["n1", "wrong-key", "no-key", "wrong-cluster"] {
+        assert_eq!(cluster.agent(name).status().members, 1, "{name} knows only itself");
+    }
+}
+
+#[test]
+fn rubbish_is_counted_and_harms_nobody() {
+    let mut cluster = Cluster::new();
+    cluster.start("n1", &["--http", "127.0.0.1:0"]);
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let to = cluster.agent("n1").status().address;
+    let mut rubbish = vec![0_u8; 2000];
+    for length in [0, 1, 27, 28, 43, 44, 100, 1452, 2000] {
+        rubbish.iter_mut().zip(0_usize..).for_each(|(byte, at)| *byte = (at * 37) as u8);
+        socket.send_to(&rubbish[..length], &to).expect("sent");
+        rubbish[..3].copy_from_slice(b"Tg\x01");
+        socket.send_to(&rubbish[..length], &to).expect("sent");
+    }
+    cluster.until("all of it was dropped", |cluster| {
+        let counters = cluster.agent("n1").status().counters;
+        let dropped: u64 =
+            counters.iter().filter(|(name, _)| name.starts_with("dropped_")).map(|(_, n)| n).sum();
+        (dropped >= 16).then_some(())
+    });
+    cluster.join("n2", "n1", &[]);
+    cluster.until_known(&["n1", "n2"], 2);
+}
+
+#[test]
+fn sigterm_leaves_cleanly() {
+    let mut cluster = Cluster::new();
+    cluster.start("n1", &[]);
+    cluster.join("n2", "n1", &[]);
+    cluster.until_known(&["n1", "n2"], 2);
+    let runtime_dir = cluster.agent("n2").runtime_dir().to_owned();
+    assert_eq!(cluster.stop("n2"), Some(0));
+    assert!(!runtime_dir.join("control.sock").exists());
+    let left = cluster.until("n1 knows that n2 has left", |cluster| {
+        cluster.agent("n1").node("n2").filter(|node| node.state == State::Left)
+    });
+    assert_eq!(left.cores, None, "who has left has no readings");
+    assert_eq!(cluster.agent("n1").status().members, 1);
+}
+
+#[test]
+fn a_request_to_leave_is_answered_before_the_end() {
+    let mut cluster = Cluster::new();
+    cluster.start("n1", &[]);
+    let leaving = cluster.agent("n1").client().leave().expect("answered");
+    assert_eq!(leaving.name, "n1");
+    assert_eq!(cluster.end("n1"), Some(0));
+}
+
+#[test]
+fn a_restart_is_a_later_life() {
+    let mut cluster = Cluster::new();
+    cluster.start("n1", &[]);
+    cluster.join("n2", "n1", &[]);
+    cluster.until_known(&["n1"], 2);
+    let first = cluster.agent("n1").node("n2").expect("known").incarnation;
+    assert_eq!(cluster.stop("n2"), Some(0));
+    cluster.join("n2", "n1", &[]);
+    cluster.until("n1 knows the later life", |cluster| {
+        let node = cluster.agent("n1").node("n2")?;
+        (node.state == State::Alive && node.incarnation > first).then_some(())
+    });
+}
+
+#[test]
+fn a_crash_leaves_nothing_in_the_way() {
+    let mut cluster = Cluster::new();
+    cluster.start("n1", &[]);
+    let runtime_dir = cluster.agent("n1").runtime_dir().to_owned();
+    cluster.agent("n1").signal(Signal::KILL);
+    assert_eq!(cluster.end("n1"), None, "killed by the signal");
+    assert!(runtime_dir.join("control.sock").exists(), "a killed agent cannot tidy up");
+    cluster.start("n1", &[]);
+    assert_eq!(cluster.agent("n1").status().name, "n1");
+}
+
+#[test]
+fn keys_rotate_without_losing_a_node() {
+    let mut cluster = Cluster::new();
+    let names = ["n1", "n2", "n3"];
+    let keys = cluster.write("keys", KEYS[0]);
+    cluster.start("n1", &["--keys", &keys]);
+    cluster.join("n2", "n1", &["--keys", &keys]);
+    cluster.join("n3", "n1", &["--keys", &keys]);
+    cluster.until_known(&names, 3);
+    let steps = [KEYS.concat(), [KEYS[1], KEYS[0]].concat(), KEYS[1].to_owned()];
+    for (step, text) in (1..).zip(&steps) {
+        cluster.write("keys", text);
+        for name in names {
+            let seen = cluster.agent(name).counter("rounds");
+            cluster.agent(name).signal(Signal::HUP);
+            cluster.until(&format!("{name} has applied step {step} and gossips"), |cluster| {
+                let counters = cluster.agent(name).status().counters;
+                (counters["reloads"] == step && counters["rounds"] > seen + 3).then_some(())
+            });
+        }
+    }
+    cluster.until("news under the new key alone", |cluster| {
+        let young = |name: &&str| cluster.agent(name).status().age_max_ms < 2000.0;
+        names.iter().all(young).then_some(())
+    });
+    cluster.until_known(&names, 3);
+    for name in names {
+        let agent = cluster.agent(name);
+        assert_eq!((agent.counter("dropped_key"), agent.counter("dropped_corrupt")), (0, 0));
+        assert!(agent.log().iter().all(|line| !line.contains("left")), "nobody was lost");
+    }
+}
+
+#[test]
+fn a_broken_configuration_changes_nothing_in_a_running_agent() {
+    let mut cluster = Cluster::new();
+    let config = cluster.write("agent.toml", "log = \"info\"\ncluster = \"c\"\n");
+    cluster.start("n1", &["--config", &config]);
+    cluster.write("agent.toml", "log = \"info\"\nclutser = \"c\"\n");
+    cluster.agent("n1").signal(Signal::HUP);
+    cluster.until("the refusal is counted", |cluster| {
+        (cluster.agent("n1").counter("reloads_failed") == 1).then_some(())
+    });
+    let complaint = |line: &String| line.contains("did you mean `cluster`?");
+    assert!(cluster.agent("n1").log().iter().any(complaint));
+    cluster.write("agent.toml", "log = \"warn\"\ncluster = \"other\"\n");
+    cluster.agent("n1").signal(Signal::HUP);
+    cluster.until("what can be applied is", |cluster| {
+        (cluster.agent("n1").counter("reloads") == 1).then_some(())
+    });
+    cluster.until("what cannot is said", |cluster| {
+        let kept = |line: &String| line.contains("only a restart") && line.contains("cluster");
+        cluster.agent("n1").log().iter().any(kept).then_some(())
+    });
+    assert_eq!(cluster.agent("n1").status().cluster, "c");
+}
+
+#[test]
+fn what_users_publish_is_seen_elsewhere_until_its_time_is_over() {
+    let mut cluster = Cluster::new();
+    cluster.start("n1", &[]);
+    cluster.join("n2", "n1", &[]);
+    cluster.until_known(&["n1", "n2"], 2);
+    let mut client = cluster.agent("n2").client();
+    client.publish("gpu", "3 idle", 3600).expect("it fits");
+    client.publish("job", "7", 1).expect("it fits");
+    let user = |cluster: &Cluster| Some(cluster.agent("n1").node("n2")?.user);
+    cluster.until("n1 sees it", |cluster| {
+        user(cluster)?.get("gpu").filter(|value| *value == "3 idle").map(drop)
+    });
+    cluster.until("the short-lived one has gone", |cluster| {
+        let user = user(cluster)?;
+        (user.contains_key("gpu") && !user.contains_key("job")).then_some(())
+    });
+    client.publish("gpu", "", 0).expect("withdrawing always works");
+    cluster.until("the withdrawn one has gone", |cluster| user(cluster)?.is_empty().then_some(()));
+    let Err(ClientError::Refused(report)) = client.publish("gpu", &"x".repeat(200), 60) else {
+        panic!("200 bytes cannot fit in a payload of 64");
+    };
+    assert_eq!(report.kind, ErrorKind::BadValue);
+    assert!(report.message.contains("payload_bytes"), "{}", report.message);
+}

@@ -1,0 +1,109 @@
+//! What an agent refuses at the start: exit code 2, and a message with the place and the remedy.
+
+use std::process::Output;
+
+use tidings_tests::agents::Cluster;
+
+fn refusal(output: &Output) -> String {
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    message
+}
+
+#[test]
+fn a_port_in_use_is_named_with_its_flag() {
+    let mut cluster = Cluster::new();
+    cluster.start("n1", &["--http", "127.0.0.1:0"]);
+    let status = cluster.agent("n1").status();
+    let http = status.http.expect("turned on");
+    for (flag, address) in [("--listen", &status.address), ("--http", &http)] {
+        let message = refusal(&cluster.refused("n2", &[flag, address]));
+        let expected = format!(
+            "tidings-agent: {address} is in use by another program: stop it, or choose another \
+             with {flag}\n"
+        );
+        assert_eq!(message, expected);
+    }
+}
+
+#[test]
+fn two_agents_never_share_a_runtime_directory() {
+    let mut cluster = Cluster::new();
+    cluster.start("n1", &[]);
+    let (pid, runtime_dir) = {
+        let agent = cluster.agent("n1");
+        (agent.status().pid, agent.runtime_dir().display().to_string())
+    };
+    let message = refusal(&cluster.refused("n2", &["--name", "n1", "--runtime-dir", &runtime_dir]));
+    let expected = format!("another agent (process {pid}) runs with the runtime directory");
+    assert!(message.contains(&expected) && message.contains("--runtime-dir"), "{message}");
+    assert_eq!(cluster.agent("n1").status().pid, pid, "the first is not disturbed");
+}
+
+#[test]
+fn an_unwritable_runtime_directory_is_named_with_the_remedy() {
+    let cluster = Cluster::new();
+    let message = refusal(&cluster.refused("n1", &["--runtime-dir", "/dev/null/tidings"]));
+    let expected = "tidings-agent: the runtime directory /dev/null/tidings cannot be written (";
+    assert!(message.starts_with(expected), "{message}");
+}
+
+#[test]
+fn beyond_loopback_only_with_a_key() {
+    let cluster = Cluster::new();
+    let message = refusal(&cluster.refused("n1", &["--listen", "0.0.0.0:0"]));
+    assert!(message.contains("tidings keys generate > FILE"), "{message}");
+    assert!(message.contains("--keys FILE"), "{message}");
+}
+
+#[test]
+fn a_roster_must_be_sound_and_name_this_node() {
+    let cluster = Cluster::new();
+    let message = refusal(&cluster.refused("n1", &["--roster", "n1=127.0.0.1:1,n1=127.0.0.1:2"]));
+    assert!(message.contains("n1"), "{message}");
+    let message = refusal(&cluster.refused("n1", &["--roster", "n2=127.0.0.1:1,n3=127.0.0.1:2"]));
+    assert!(message.contains("the roster does not name this node"), "{message}");
+}
+
+#[test]
+fn check_shows_every_setting_with_its_origin_and_leaves_nothing_behind() {
+    let cluster = Cluster::new();
+    let config = cluster.write("agent.toml", "window = 204\n");
+    let mut command = cluster.command("n1", &["--config", &config, "--check"]);
+    let output = command.env("TIDINGS_MTU", "9000").output().expect("the program starts");
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{report}");
+    let row = |key: &str| {
+        let row = report.lines().find(|line| line.split_whitespace().next() == Some(key));
+        let row = row.unwrap_or_else(|| panic!("no {key} in {report}"));
+        row.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(row("interval"), "20ms flag");
+    assert_eq!(row("mtu"), "9000 environment");
+    assert_eq!(row("window"), format!("204 {config}:1:10"));
+    assert_eq!(row("cluster"), "tidings default");
+    assert!(report.contains("the configuration is valid"), "{report}");
+    assert!(!cluster.path().join("n1").exists());
+}
+
+#[test]
+fn check_finds_what_a_start_would() {
+    let mut cluster = Cluster::new();
+    cluster.start("n1", &[]);
+    let taken = cluster.agent("n1").status().address;
+    for (flags, part) in [
+        (&["--check", "--interval", "20"][..], "--interval 20: a duration needs a unit"),
+        (&["--check", "--listen", &taken], "is in use by another program"),
+        (&["--check", "--runtime-dir", "/dev/null/x"], "cannot be written"),
+        (&["--check", "--keys", "/nowhere/keys"], "/nowhere/keys cannot be read"),
+        (&["--check", "--roster", "n2=127.0.0.1:1"], "the roster does not name this node"),
+        (&["--check", "--roster", "n2.invalid,n1=127.0.0.1:1"], "cannot be resolved: n2.invalid"),
+    ] {
+        let message = refusal(&cluster.refused("n2", flags));
+        assert!(message.contains(part), "{flags:?}: {message}");
+    }
+    let output = cluster.refused("n1", &["--check"]);
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "beside a running agent");
+    assert!(report.contains("runs with this runtime directory"), "{report}");
+}
