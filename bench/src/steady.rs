@@ -12,8 +12,11 @@ use tidings_gossip::wire::window::{self, Format};
 use tidings_gossip::wire::{header, keys};
 use tidings_gossip::{Incarnation, Instant, NodeId, Stamp};
 
-/// Bytes of a body in a datagram of 1,452 bytes.
-pub const BODY_BYTES: usize = 1452 - header::BYTES - keys::TAG_BYTES;
+/// What a datagram holds of entries and their preamble, by its bytes.
+pub const fn body_bytes(datagram_bytes: usize) -> usize {
+    datagram_bytes - header::BYTES - keys::TAG_BYTES
+}
+
 /// Of received entries, the share that is news in the steady state.
 pub const NEWS_SHARE: f64 = 0.8;
 /// The unit of time, in microseconds.
@@ -34,6 +37,8 @@ pub struct Steady {
     pub vector: Vector,
     /// What its payloads are.
     pub format: Format,
+    /// The most bytes of a datagram's body.
+    pub body_bytes: usize,
     /// Units of time that have passed.
     pub units: i64,
     nodes: u32,
@@ -44,8 +49,9 @@ pub struct Steady {
 }
 
 impl Steady {
-    /// A vector of `nodes` entries in the steady state of windows of `window`.
-    pub fn new(nodes: u32, window: usize, payload_bytes: u16) -> Self {
+    /// A vector of `nodes` entries in the steady state of windows of `window`, which come in
+    /// datagrams of up to `datagram_bytes`.
+    pub fn new(nodes: u32, window: usize, payload_bytes: u16, datagram_bytes: usize) -> Self {
         let own = (NodeId(0), Stamp::new(Incarnation::new(1), 0));
         let unit = UNIT_MICROS as u64;
         let bytes = usize::from(payload_bytes);
@@ -53,7 +59,9 @@ impl Steady {
         let format = Format { schema: 1, payload_bytes };
         let (origins, payload) = (Origins::new(nodes - 1), vec![0xA5; bytes]);
         let chance = Chance(1);
-        let mut steady = Self { vector, format, units: 0, nodes, window, origins, payload, chance };
+        let body_bytes = body_bytes(datagram_bytes);
+        let mut steady =
+            Self { vector, format, body_bytes, units: 0, nodes, window, origins, payload, chance };
         let mut received = Received::default();
         // Enough units for each entry to have been renewed ten times on average.
         for _ in 0..10 * nodes as usize / window {
@@ -83,7 +91,7 @@ impl Steady {
         let mut at = 0;
         let mut left = self.window;
         while left > 0 {
-            let count = left.min(self.format.entries_in(BODY_BYTES));
+            let count = left.min(self.format.entries_in(self.body_bytes));
             let length = window::PREAMBLE_BYTES + count * self.format.entry_bytes();
             received.bytes.resize(received.bytes.len().max(at + length), 0);
             let (preamble, entries) =
@@ -110,6 +118,9 @@ impl Steady {
     }
 
     /// Decodes and merges a window; returns how many entries were news.
+    ///
+    /// # Panics
+    /// If `received` is not what [`Steady::receive`] made.
     pub fn merge(&mut self, received: &Received) -> usize {
         let now = self.vector.own().birth;
         let (mut news, mut rest) = (0, &received.bytes[..]);
@@ -118,7 +129,9 @@ impl Steady {
             rest = behind;
             let datagram = (self.units as u32) << 12 | at as u32 | 1 << 31;
             let entries = window::decode(body, self.format).expect("it was encoded just now");
-            for entry in entries {
+            let mut ahead = entries.clone();
+            for (at, entry) in entries.enumerate() {
+                self.vector.look_ahead(at, &mut ahead);
                 let of = (entry.id, entry.stamp, now.before(entry.age_micros));
                 let merged = self.vector.merge(datagram, of, entry.payload, |_| true).0;
                 news += usize::from(matches!(merged, Merged::News(_) | Merged::First));
@@ -168,7 +181,7 @@ mod tests {
     /// The benchmark's ground is what it says: all entries news, the average age that of life.
     #[test]
     fn a_steady_vector_has_the_ages_of_life() {
-        let mut steady = Steady::new(1024, 204, 8);
+        let mut steady = Steady::new(1024, 204, 8, 1452);
         let mut received = Received::default();
         steady.pass();
         steady.receive(&mut received, 1.0);

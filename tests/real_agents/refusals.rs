@@ -91,12 +91,15 @@ fn check_finds_what_a_start_would() {
     let mut cluster = Cluster::new();
     cluster.start("n1", &[]);
     let taken = cluster.agent("n1").status().address;
+    let roster = cluster.write("roster", "n1=127.0.0.1:1\nn2=127.0.0.1:2\nn3=127.0.0.1:3\n");
     for (flags, part) in [
         (&["--check", "--interval", "20"][..], "--interval 20: a duration needs a unit"),
         (&["--check", "--listen", &taken], "is in use by another program"),
         (&["--check", "--runtime-dir", "/dev/null/x"], "cannot be written"),
         (&["--check", "--keys", "/nowhere/keys"], "/nowhere/keys cannot be read"),
-        (&["--check", "--roster", "n2=127.0.0.1:1"], "the roster does not name this node"),
+        (&["--check", "--roster", "n3=127.0.0.1:1"], "the roster does not name this node"),
+        (&["--check", "--roster", "n[1-9]=x", "--max-nodes", "4"], "one address for a name"),
+        (&["--check", "--roster", &roster, "--max-nodes", "2"], "3 nodes exceed max_nodes = 2"),
         (&["--check", "--roster", "n2.invalid,n1=127.0.0.1:1"], "cannot be resolved: n2.invalid"),
     ] {
         let message = refusal(&cluster.refused("n2", flags));

@@ -7,12 +7,14 @@ use std::fmt::Write;
 use std::path::Path;
 
 use rustix::fs::{Access, access};
+use tidings_gossip::Member;
 
+use crate::clock::Clock;
 use crate::home::{self, HomeError};
 use crate::http;
 use crate::prepare::Prepared;
 use crate::resolve;
-use crate::start::{StartError, bind, own_address, reach};
+use crate::start::{StartError, bind, node, own_address, port_mismatch, reach};
 
 /// Checks `prepared` against the machine, and describes the configuration in force.
 ///
@@ -36,14 +38,16 @@ pub(crate) async fn check(prepared: &Prepared) -> Result<String, StartError> {
     let members = resolve::roster(&prepared.roster, port, reach(prepared)).await?;
     let mut local = settings.listen;
     local.set_port(port);
-    let advertised = own_address(settings, &members, local)?;
-    if !members.is_empty() && !members.iter().any(|member| member.name == settings.name) {
-        return Err(tidings_gossip::ConfigError::NotInRoster(settings.name.clone()).into());
+    let address = own_address(settings, &members, local)?;
+    let me = Member { name: settings.name.clone(), address: address.into() };
+    drop(node(prepared, me, &members, 1, Clock::start())?);
+    if let Some(mismatch) = port_mismatch(address, local) {
+        let _ = writeln!(notes, "note: {mismatch}");
     }
     for seed in resolve::unresolvable(&settings.seeds, reach(prepared)).await {
         let _ = writeln!(notes, "note: the seed {seed}; a running agent tries again");
     }
-    let _ = writeln!(notes, "the configuration is valid; this node announces {advertised}");
+    let _ = writeln!(notes, "the configuration is valid; this node announces {address}");
     Ok(settings.table() + "\n" + &notes)
 }
 

@@ -40,7 +40,7 @@ pub enum HomeError {
     /// Another agent is at home there.
     #[error(
         "another agent{} runs with the runtime directory {}: stop it, or give this one a directory \
-         of its own with --runtime-dir", process(pid), path.display()
+         of its own with --runtime-dir", process(*pid), path.display()
     )]
     Taken {
         /// The directory.
@@ -50,7 +50,7 @@ pub enum HomeError {
     },
 }
 
-fn process(pid: &Option<u32>) -> String {
+fn process(pid: Option<u32>) -> String {
     pid.map_or(String::new(), |pid| format!(" (process {pid})"))
 }
 

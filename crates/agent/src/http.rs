@@ -201,7 +201,7 @@ mod tests {
                     Question::Nodes(back) => drop(back.send(Nodes::default())),
                     Question::Status(back) => drop(back.send(Status::default())),
                     Question::Health(back) => {
-                        drop(back.send(ails.map_or(Ok(()), |reason| Err(reason.to_owned()))))
+                        drop(back.send(ails.map_or(Ok(()), |reason| Err(reason.to_owned()))));
                     }
                     Question::Control(..) => panic!("HTTP never asks this"),
                 }

@@ -106,8 +106,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         };
     }
     let level = logging::start(&prepared.settings.log, prepared.settings.log_format);
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for (name, meant) in config::misspelt_variables(names) {
+        warn!(name, meant, "this variable is no setting and is ignored; a similar one is");
+    }
     let code = match runtime.block_on(start(prepared, invocation, level)) {
-        Ok(running) => runtime.block_on(running.to_the_end()),
+        Ok(running) => runtime.block_on(running.run()),
         Err(error) => misconfigured(&error),
     };
     runtime.shutdown_background(); // a name service that hangs must not keep the process
@@ -135,8 +139,10 @@ fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// An agent that listens.
+/// An agent that listens. It is at home until its servers have ended, and with them the socket that
+/// lies there.
 struct Running {
+    home: Home,
     driver: Driver,
     inbox: Inbox,
     servers: JoinSet<()>,
@@ -144,7 +150,7 @@ struct Running {
 }
 
 impl Running {
-    async fn to_the_end(mut self) -> ExitCode {
+    async fn run(mut self) -> ExitCode {
         notify::ready();
         let ended = self.driver.run(self.inbox).await;
         notify::stopping();
@@ -152,7 +158,9 @@ impl Running {
         let replied = async { while self.servers.join_next().await.is_some() {} };
         if timeout(LAST_REPLIES, replied).await.is_err() {
             warn!("a connection did not read its last reply");
+            self.servers.shutdown().await;
         }
+        drop(self.home);
         match ended {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
@@ -182,6 +190,9 @@ async fn start(
     let reach = reach(&prepared);
     let roster = resolve::roster(&prepared.roster, local.port(), reach).await?;
     let address = own_address(&settings, &roster, local)?;
+    if let Some(mismatch) = port_mismatch(address, local) {
+        warn!("{mismatch}");
+    }
     let me = Member { name: settings.name.clone(), address: address.into() };
     let number = incarnation::begin(home.path())
         .map_err(|source| HomeError::Unwritable { path: home.path().to_owned(), source })?;
@@ -206,8 +217,8 @@ async fn start(
     let standing = standing(&prepared, address, page);
     announce(&settings, &socket, &standing, number);
     let collector = Collector::new(&Sources::default());
-    let parts = Parts { node, clock, socket, collector, settings, standing, home, reloading };
-    Ok(Running { driver: Driver::new(parts), inbox, servers, closing })
+    let parts = Parts { node, clock, socket, collector, settings, standing, reloading };
+    Ok(Running { home, driver: Driver::new(parts), inbox, servers, closing })
 }
 
 fn serve(
@@ -244,7 +255,8 @@ pub(crate) fn reach(prepared: &Prepared) -> Reach {
     Reach { ipv6: prepared.settings.listen.is_ipv6(), loopback_only: !prepared.keys.is_secret() }
 }
 
-fn node(
+/// The node, as it is before its first round.
+pub(crate) fn node(
     prepared: &Prepared,
     me: Member,
     roster: &[Member],
@@ -271,10 +283,6 @@ pub(crate) fn own_address(
     }
     let on_roster = roster.iter().find(|member| member.name == settings.name);
     if let Some(address) = on_roster.and_then(|me| SocketAddr::try_from(me.address).ok()) {
-        if address.port() != local.port() {
-            warn!(roster = %address, listening = %local, "the roster names another port than the \
-                one that listens: nobody may reach this node");
-        }
         return Ok(address);
     }
     if !local.ip().is_unspecified() {
@@ -287,6 +295,17 @@ pub(crate) fn own_address(
     };
     let routed = routed().map_err(StartError::NoAddress)?;
     Ok(SocketAddr::new(routed.ip(), local.port()))
+}
+
+/// What is wrong when a node announces a port at which it does not listen itself.
+pub(crate) fn port_mismatch(address: SocketAddr, local: SocketAddr) -> Option<String> {
+    let differs = local.port() != 0 && address.port() != local.port();
+    differs.then(|| {
+        format!(
+            "this node announces {address} but listens on {local}: unless something forwards from \
+             one port to the other, nobody reaches it; set listen"
+        )
+    })
 }
 
 fn standing(prepared: &Prepared, address: SocketAddr, page: Option<SocketAddr>) -> Standing {

@@ -102,8 +102,10 @@ pub struct Ages {
     pub rss_bytes: u64,
     /// Seconds since the agent started.
     pub uptime_s: f64,
-    /// Seconds from the agent's start until it first knew every member and there was more than
-    /// one; `None` as long as it has not.
+    /// Seconds from the agent's start until it first knew every member of the largest membership
+    /// it has known in full; `None` as long as that is itself alone. Measured to 1/16 of a unit in
+    /// clusters of up to 512 nodes. A node that joins by seeds meets the others one after the
+    /// other, so the value grows until it has met all.
     pub first_full_view_s: Option<f64>,
 }
 

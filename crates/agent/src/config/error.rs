@@ -31,7 +31,7 @@ pub enum ConfigError {
         reason: String,
     },
     /// A key that does not exist.
-    #[error("{place}: unknown key `{key}`{}", suggestion(nearest))]
+    #[error("{place}: unknown key `{key}`{}", suggestion(*nearest))]
     UnknownKey {
         /// File, line and column of the key.
         place: Place,
@@ -186,7 +186,7 @@ impl ConfigError {
     }
 }
 
-fn suggestion(nearest: &Option<&'static str>) -> String {
+fn suggestion(nearest: Option<&'static str>) -> String {
     match nearest {
         Some(key) => format!(": did you mean `{key}`?"),
         None => ": `tidings-agent --help` lists the keys, as flags".to_owned(),

@@ -3,7 +3,7 @@
 //! Precedence: flag, then environment, then file, then default. Everything that is wrong is
 //! reported at once, each with its place, what is allowed, and what to do. A [`Settings`] that
 //! exists is in range; what needs the machine (key file, roster, ports) is checked by
-//! [`crate::prepare`].
+//! `prepare.rs`.
 
 mod arguments;
 mod error;
@@ -209,6 +209,18 @@ impl Settings {
         let fixed = SETTINGS.iter().filter(|setting| !setting.reloads).map(|setting| setting.key);
         fixed.filter(|key| texts(self, key) != texts(other, key)).collect()
     }
+}
+
+/// Environment variables that look like settings and are none, each with the likely one.
+pub(crate) fn misspelt_variables(
+    names: impl Iterator<Item = String>,
+) -> impl Iterator<Item = (String, String)> {
+    names.filter_map(|name| {
+        let key = name.strip_prefix("TIDINGS_")?.to_ascii_lowercase();
+        let known = setting::find(&key).is_some() || name == FILE_VARIABLE;
+        let meant = setting::find(setting::nearest(&key)?)?.variable();
+        (!known).then_some((name, meant))
+    })
 }
 
 /// The core's error, at the place where the parameter was given.

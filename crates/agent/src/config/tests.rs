@@ -174,3 +174,17 @@ fn what_only_a_restart_applies_is_told_apart() {
     let new = settings(&["--log", "debug", "--interval", "1s", "--seed", "a:1"][..]);
     assert_eq!(new.fixed_changes(&old), ["interval"]);
 }
+
+#[test]
+fn variables_that_are_nearly_settings_are_told() {
+    let names = ["TIDINGS_INTERVALL", "TIDINGS_MTU", "TIDINGS_CONFIG", "TIDINGS_BIN_DIR", "HOME"];
+    let found: Vec<_> = misspelt_variables(names.iter().map(ToString::to_string)).collect();
+    assert_eq!(found, [("TIDINGS_INTERVALL".to_owned(), "TIDINGS_INTERVAL".to_owned())]);
+}
+
+#[test]
+fn the_example_in_the_repository_is_valid() {
+    let file = Some(include_str!("../../../../examples/agent.toml"));
+    let settings = load(&Given { file, ..Given::default() }).expect("valid");
+    assert_eq!((settings.cluster.as_str(), settings.seeds.len()), ("physics", 2));
+}

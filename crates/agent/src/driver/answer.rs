@@ -51,14 +51,12 @@ impl Driver {
     }
 
     fn node_called(&self, name: &str, now: Instant) -> Reply<NodeReport> {
-        match self.node.entry(name, now) {
-            Some(view) => Reply::Result(report(&view)),
-            None => {
-                let members = self.node.ages(now).members;
-                let message = format!("no node {name:?} among the {members} members known here");
-                Reply::Error(ErrorReport::new(ErrorKind::NotFound, message))
-            }
+        if let Some(view) = self.node.entry(name, now) {
+            return Reply::Result(report(&view));
         }
+        let members = self.node.ages(now).members;
+        let message = format!("no node {name:?} among the {members} members known here");
+        Reply::Error(ErrorReport::new(ErrorKind::NotFound, message))
     }
 
     fn publish_user(

@@ -25,7 +25,6 @@ use tracing::{debug, error, info, warn};
 use crate::clock::Clock;
 use crate::collect::Collector;
 use crate::config::Settings;
-use crate::home::Home;
 use crate::incarnation;
 use crate::logging::Budget;
 use crate::question::Question;
@@ -45,7 +44,6 @@ pub(crate) struct Parts {
     pub(crate) collector: Collector,
     pub(crate) settings: Settings,
     pub(crate) standing: Standing,
-    pub(crate) home: Home,
     pub(crate) reloading: Reloading,
 }
 
@@ -63,7 +61,7 @@ pub(crate) struct Standing {
 pub(crate) struct Inbox {
     pub(crate) questions: mpsc::Receiver<Question>,
     pub(crate) seeds: mpsc::Receiver<Vec<Address>>,
-    pub(crate) reloaded: mpsc::Receiver<Reloaded>,
+    pub(crate) reloaded: mpsc::Receiver<Box<Reloaded>>,
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
@@ -74,7 +72,7 @@ impl Inbox {
     pub(crate) fn open(
         questions: mpsc::Receiver<Question>,
         seeds: mpsc::Receiver<Vec<Address>>,
-        reloaded: mpsc::Receiver<Reloaded>,
+        reloaded: mpsc::Receiver<Box<Reloaded>>,
     ) -> io::Result<Self> {
         Ok(Self {
             questions,
@@ -94,7 +92,7 @@ enum Wake {
     Collect,
     Question(Question),
     Seeds(Vec<Address>),
-    Reloaded(Reloaded),
+    Reloaded(Box<Reloaded>),
     HangUp,
     End(&'static str),
 }
@@ -107,7 +105,6 @@ pub(crate) struct Driver {
     collector: Collector,
     settings: Settings,
     standing: Standing,
-    home: Home,
     reloading: Reloading,
     state: NodeState,
     payload: Vec<u8>,
@@ -134,7 +131,7 @@ struct LoopCounters {
 impl Driver {
     /// A driver that has not run yet.
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { node, clock, socket, collector, settings, standing, home, reloading } = parts;
+        let Parts { node, clock, socket, collector, settings, standing, reloading } = parts;
         let ten_seconds = Duration::from_secs(10);
         Self {
             payload: vec![0; usize::from(settings.payload_bytes)],
@@ -152,13 +149,11 @@ impl Driver {
             collector,
             settings,
             standing,
-            home,
             reloading,
         }
     }
 
-    /// Runs until a signal or a request ends it, says goodbye to the cluster, and gives the runtime
-    /// directory back.
+    /// Runs until a signal or a request ends it, and says goodbye to the cluster.
     ///
     /// # Errors
     /// When the socket can no longer be waited for.
@@ -202,7 +197,7 @@ impl Driver {
                 self.seeds.extend(found);
                 self.node.join(&self.seeds);
             }
-            Wake::Reloaded(reloaded) => self.apply(reloaded),
+            Wake::Reloaded(reloaded) => self.apply(*reloaded),
             Wake::HangUp => self.reload(),
             Wake::End(cause) => self.ends = Some(cause),
         }
@@ -299,7 +294,7 @@ impl Driver {
     }
 
     fn keep_incarnation(&mut self, number: u32) {
-        if let Err(error) = incarnation::keep(self.home.path(), number) {
+        if let Err(error) = incarnation::keep(&self.settings.runtime_dir, number) {
             self.counters.incarnation_unsaved += 1;
             warn!(%error, "the incarnation could not be written; the next start relies on the clock");
         }

@@ -19,7 +19,7 @@ use crate::resolve::{self, Reach, ResolveError};
 /// How to read the configuration again, and where what was found is handed to the loop.
 pub(crate) struct Reloading {
     pub(crate) read: Box<dyn Fn() -> Result<Prepared, ConfigErrors> + Send>,
-    pub(crate) results: mpsc::Sender<Reloaded>,
+    pub(crate) results: mpsc::Sender<Box<Reloaded>>,
     pub(crate) seeds: mpsc::Sender<Vec<tidings_gossip::Address>>,
     pub(crate) seed_search: Option<JoinHandle<()>>,
     pub(crate) level: LevelHandle,
@@ -56,7 +56,8 @@ impl Driver {
         let (port, reach) = (self.reloading.port, self.reloading.reach);
         tokio::spawn(async move {
             let members = resolve::roster(&prepared.roster, port, reach).await;
-            let _ = results.send(Reloaded { prepared, members }).await; // else the loop has ended
+            let reloaded = Box::new(Reloaded { prepared, members });
+            let _ = results.send(reloaded).await; // an error says that the loop has ended
         });
     }
 

@@ -78,7 +78,9 @@ impl Node {
         if !self.membership.contains(sender) {
             self.catch_up.lacks(from);
         }
-        for entry in entries {
+        let mut ahead = entries.clone();
+        for (at, entry) in entries.enumerate() {
+            self.vector.look_ahead(at, &mut ahead);
             self.take(now, from, &entry);
         }
         Ok(())
