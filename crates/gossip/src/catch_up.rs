@@ -1,8 +1,8 @@
 //! Catching up: when to ask others for members and entries never heard of.
 //!
-//! A node asks once a unit while asking helps. An ask that brings nothing doubles the pause before
-//! the next, up to 64 units; anything new halts the doubling, and so does meeting an unknown
-//! origin, whose bearer is then asked. So a cluster that is up and complete asks next to nothing,
+//! A node asks up to four others a unit while asking helps. Asks that bring nothing double the pause
+//! before the next one, up to 64 units; anything new ends the pause, and so does meeting an
+//! unknown origin, whose bearer is then asked. So a cluster that is up and complete asks next to nothing,
 //! and one that starts, or heals, completes within a few units.
 
 use crate::address::Address;
@@ -12,6 +12,9 @@ use crate::entry::NodeId;
 const MAX_PAUSE: u32 = 64;
 /// The longest pause of a node that knows no other: its seeds may be late.
 const MAX_PAUSE_ALONE: u32 = 4;
+
+/// The most asks in one unit of time: an answer is one datagram, and may hold but one entry.
+pub(crate) const MAX_ASKS: usize = 4;
 
 /// When, whom and about which ids to ask next.
 #[derive(Clone, Debug)]
@@ -32,18 +35,19 @@ impl CatchUp {
         Self { enabled, wait: 0, pause: 1, first: NodeId(0), bearer: None }
     }
 
-    /// A unit has passed; whether it is time to ask. `alone`: no other member is known.
-    pub(crate) fn due(&mut self, alone: bool) -> bool {
+    /// A unit has passed; how many asks are due. `alone`: no other member is known.
+    pub(crate) fn due(&mut self, alone: bool) -> usize {
         if !self.enabled {
-            return false;
+            return 0;
         }
         self.wait = self.wait.saturating_sub(1);
         if self.wait > 0 {
-            return false;
+            return 0;
         }
+        let asks = if self.pause == 1 { MAX_ASKS } else { 1 };
         self.wait = self.pause;
         self.pause = (2 * self.pause).min(if alone { MAX_PAUSE_ALONE } else { MAX_PAUSE });
-        true
+        asks
     }
 
     /// Whom to ask before all others.
@@ -80,7 +84,7 @@ mod tests {
 
     /// Units at which it asks, among the first `units`.
     fn asks(catch_up: &mut CatchUp, units: u32, alone: bool) -> Vec<u32> {
-        (0..units).filter(|_| catch_up.due(alone)).collect()
+        (0..units).filter(|_| catch_up.due(alone) > 0).collect()
     }
 
     #[test]
@@ -101,5 +105,13 @@ mod tests {
         catch_up.gained();
         assert_eq!(asks(&mut catch_up, 4, false), [0, 1, 3]);
         assert_eq!(asks(&mut CatchUp::new(false), 100, true), []);
+    }
+
+    #[test]
+    fn several_are_asked_only_while_it_helps() {
+        let mut catch_up = CatchUp::new(true);
+        assert_eq!([0; 4].map(|_| catch_up.due(false)), [MAX_ASKS, 1, 0, 1]);
+        catch_up.gained();
+        assert_eq!(catch_up.due(false), MAX_ASKS);
     }
 }

@@ -338,19 +338,21 @@ impl Node {
         }
     }
 
-    /// Decides whether to ask somebody for what this node lacks, and whom.
+    /// Decides whether to ask others for what this node lacks, and whom.
     fn begin_ask(&mut self) {
         let alone = self.membership.targets() == 0;
         let complete = !self.with_cards && self.vector.len() >= self.membership.len();
-        if complete || !self.catch_up.due(alone) {
-            return;
+        let asks = if complete { 0 } else { self.catch_up.due(alone) };
+        self.outbox.asks.clear();
+        for _ in 0..asks {
+            let at = self.chance.below(self.membership.targets());
+            let member = self.membership.target(at).map(|record| record.address);
+            let seed = self.chance.pick(&self.seeds);
+            let try_seed = alone || self.chance.below(8) == 0;
+            let other = if try_seed { seed.or(member) } else { member };
+            let to = self.catch_up.take_bearer().or(other);
+            self.outbox.asks.extend(to.filter(|to| !self.outbox.asks.contains(to)));
         }
-        let at = self.chance.below(self.membership.targets());
-        let member = self.membership.target(at).map(|record| record.address);
-        let seed = self.chance.pick(&self.seeds);
-        let try_seed = alone || self.chance.below(8) == 0;
-        let other = if try_seed { seed.or(member) } else { member };
-        self.outbox.ask = self.catch_up.take_bearer().or(other);
     }
 
     /// Forgets members of which nothing was heard for too long, a few candidates a unit.

@@ -37,6 +37,17 @@ fn seeds_are_enough_to_find_everyone() {
     }
 }
 
+/// Payloads of 1 KiB leave room for one entry in an answer.
+#[test]
+fn large_payloads_do_not_keep_a_cluster_from_finding_everyone() {
+    let mut config = config(64);
+    config.payload_bytes = 1024;
+    config.datagram_bytes = 1452;
+    let mut cluster = Cluster::with_seed(&config, 64);
+    cluster.run(31);
+    assert_eq!(cluster.known_min(), 64);
+}
+
 #[test]
 fn a_complete_cluster_asks_next_to_nothing() {
     let mut cluster = Cluster::with_seed(&config(64), 64);

@@ -72,8 +72,8 @@ struct Offer {
 /// What is to be sent beside the window.
 #[derive(Clone, Default)]
 pub(super) struct Outbox {
-    /// Whom to ask.
-    pub(super) ask: Option<Address>,
+    /// Whom to ask, at most [`MAX_ASKS`](crate::catch_up::MAX_ASKS) at a time.
+    pub(super) asks: Vec<Address>,
     offers: VecDeque<Offer>,
     /// The member to be looked at next for forgetting.
     place: usize,
@@ -109,7 +109,7 @@ impl Node {
         if let Some(offer) = self.outbox.offers.pop_front() {
             return Some(self.write_answer(now, &offer, one));
         }
-        if let Some(to) = self.outbox.ask.take() {
+        if let Some(to) = self.outbox.asks.pop() {
             return Some(self.write_ask(now, to, one));
         }
         self.write_window(now, buffer)
