@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn the_default_is_valid_and_each_range_is_checked() {
-        let broken: [fn(&mut Config); 8] = [
+        let broken: [fn(&mut Config); 9] = [
             |c| c.cluster.clear(),
             |c| c.interval = Duration::from_micros(10),
             |c| c.window = Window::Percent(f64::NAN),
@@ -229,6 +229,7 @@ mod tests {
             |c| c.datagram_bytes = 100,
             |c| c.forget_after = Duration::from_secs(1),
             |c| c.capacity = Capacity::Bounded(1),
+            |c| (c.window, c.capacity) = (Window::Entries(9), Capacity::Bounded(8)),
         ];
         Config::default().validate().expect("the default is valid");
         for breakage in broken {

@@ -333,7 +333,9 @@ impl Node {
 
     /// Picks a window and `targets` members at random to send it to.
     fn begin_window(&mut self, targets: usize) {
-        let window = self.window_entries();
+        // A window of one entry has two while there are farewells, or they would never go on.
+        let least = if self.urgent.is_empty() { 1 } else { 2 };
+        let window = self.window_entries().max(least);
         let first = self.urgent.take(window / 2);
         self.counters.entries_unsent += self.pieces.begin(&self.vector, window, first);
         for _ in 0..targets {

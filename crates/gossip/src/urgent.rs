@@ -4,8 +4,8 @@
 //! farewell is its origin's last: among the newest entries it would soon be outrun. So a node that
 //! hears of one puts it in front of its next windows, for 2·log₂ n + 8 units. If every node passes
 //! a rumour on k times to random others, a share e^−k of them misses it: with 1,024 nodes, k = 28
-//! and less than one chance in 10⁹ that anybody does. A window keeps its size, and at least half
-//! of it remains for the newest.
+//! and less than one chance in 10⁹ that anybody does. A window keeps its size (but one of a single
+//! entry gets a second), and at least half of it remains for the newest.
 
 use std::collections::VecDeque;
 
@@ -29,6 +29,11 @@ impl Urgent {
             self.queue.pop_front();
         }
         self.queue.push_back((id, windows));
+    }
+
+    /// Whether nothing is urgent.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
     }
 
     /// Stops hurrying the entry about `id`.

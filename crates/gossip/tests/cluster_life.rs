@@ -423,3 +423,44 @@ fn time_does_not_go_back() {
     assert_eq!(view.payload, b"then\0\0\0\0");
     assert!(view.age.is_some_and(|age| age <= UNIT), "{view:?}");
 }
+
+/// Half of a window at most goes to farewells: while many leave, the others' news still flow.
+#[test]
+fn many_farewells_do_not_stop_the_news() {
+    let mut cluster = Cluster::with_roster(&config(64), 64);
+    cluster.run(60);
+    for leaves in 0..30 {
+        let now = cluster.now;
+        cluster.node(leaves).leave(now);
+        cluster.flush(leaves);
+        cluster.crash(leaves);
+    }
+    cluster.run(15);
+    let (average, _) = cluster.ages();
+    // 11.8; were windows given over to farewells it would be 16.6.
+    assert!(average < 14.0, "{average} units");
+    cluster.run(60);
+    assert!(cluster.up().all(|node| node.ages(cluster.now).members == 34));
+}
+
+/// By roster a node that left stays a member: once its farewell is forgotten it is sent to again,
+/// so that it hears of all when it is back.
+#[test]
+fn a_forgotten_farewell_leaves_the_member_of_a_roster() {
+    let mut config = config(8);
+    config.forget_after = UNIT * 80;
+    let mut cluster = Cluster::with_roster(&config, 8);
+    cluster.run(30);
+    let now = cluster.now;
+    cluster.node(4).leave(now);
+    cluster.flush(4);
+    cluster.crash(4);
+    cluster.run(60);
+    let members = |cluster: &Cluster| -> Vec<u32> {
+        cluster.up().map(|node| node.ages(cluster.now).members).collect()
+    };
+    assert_eq!(members(&cluster), [7; 7]);
+    cluster.run(40);
+    assert_eq!(members(&cluster), [8; 7]);
+    assert_eq!(state_of(&cluster, 0, 4), Some(EntryState::Unheard));
+}

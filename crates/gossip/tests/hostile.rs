@@ -8,7 +8,8 @@ use cluster::{Cluster, UNIT, address, config, member, name};
 use tidings_gossip::wire::header::{self, Header, Kind};
 use tidings_gossip::wire::keys::TAG_BYTES;
 use tidings_gossip::{
-    Config, Counters, Incarnation, Instant, Key, KeyRing, Member, Node, NodeId, Stamp,
+    Capacity, Config, Counters, Incarnation, Instant, Key, KeyRing, Member, Node, NodeId, Stamp,
+    Window,
 };
 
 const NOW: Instant = Instant::from_micros(10_000_000);
@@ -508,4 +509,42 @@ fn entries_add_up() {
         let known = c.entries_news + c.entries_stale + c.entries_duplicate_origin + c.refutations;
         assert_eq!(c.entries_received, known + refused, "{c:?}");
     }
+}
+
+/// Entries come and go in a bounded vector, old news and new in any order, with any age: what was
+/// once known of an origin is the least that is ever shown again.
+#[test]
+fn a_bounded_vector_does_not_go_back_either() {
+    let mut config = config(12);
+    (config.window, config.capacity) = (Window::Entries(2), Capacity::Bounded(4));
+    let roster: Vec<Member> = (0..12).map(member).collect();
+    let life = Incarnation::new(1);
+    let mut victim = Node::new(config, keys(1), member(0), &roster, life, 0, Instant::EPOCH)
+        .expect("the configuration is valid");
+    let pair = pair();
+    let mut chance = 1u32;
+    let mut below = |n: u32| {
+        chance = chance.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (chance >> 16) % n
+    };
+    let mut known = std::collections::BTreeMap::new();
+    for counter in 1..3000 {
+        let mut entry = || {
+            (
+                id(1 + below(11) as usize),
+                stamp(1, counter as u32 / 8 + below(60)),
+                below(15_000) as u16,
+            )
+        };
+        let entries = [entry(), entry(), entry()];
+        let mut datagram = pair.sealed(&body(&entries), |head| head.counter = counter);
+        let now = NOW + UNIT / 4 * counter as u32;
+        victim.handle_timeout(now);
+        victim.handle_datagram(now, address(1), &mut datagram);
+        for view in victim.entries(now).filter(|view| view.age.is_some()) {
+            let before = known.insert(view.id, view.sequence).unwrap_or_default();
+            assert!(view.sequence >= before, "{}: {before} before, now {view:?}", view.name);
+        }
+    }
+    assert!(victim.counters().entries_evicted > 20, "{:?}", victim.counters());
 }
