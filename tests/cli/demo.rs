@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::programs::{Workplace, text, wait_for_end};
 
 /// A demo that runs, with its output.
-struct Running {
+pub(crate) struct Running {
     child: Child,
     output: BufReader<ChildStdout>,
 }
@@ -19,7 +19,7 @@ struct Running {
 impl Running {
     /// Starts a demo of three agents and waits until it shows its first line of figures, when all
     /// of them have been started.
-    fn start(place: &Workplace) -> Self {
+    pub(crate) fn start(place: &Workplace) -> Self {
         let mut command = place.tidings(&["demo", "--nodes", "3", "--interval", "20ms"]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the demo starts");
@@ -44,12 +44,12 @@ impl Running {
         self.wait_for_line(|line| line.split_whitespace().nth(2) == Some("3"));
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("the demo runs");
     }
 
     /// The exit code and what was still printed.
-    fn end(mut self) -> (Option<i32>, String, String) {
+    pub(crate) fn end(mut self) -> (Option<i32>, String, String) {
         let (mut out, mut err) = (String::new(), String::new());
         self.output.read_to_string(&mut out).expect("the demo prints text");
         let mut stderr = self.child.stderr.take().expect("it is piped");
@@ -59,7 +59,7 @@ impl Running {
 }
 
 /// The first agent's runtime directory.
-fn seed(place: &Workplace) -> PathBuf {
+pub(crate) fn seed(place: &Workplace) -> PathBuf {
     let homes = fs::read_dir(place.path()).expect("the temporary directory");
     let mut homes = homes.map(|entry| entry.expect("readable").path());
     let is_home = |path: &PathBuf| path.to_string_lossy().contains("tidings-demo-");

@@ -5,6 +5,7 @@
 
 mod demo;
 mod programs;
+mod terminal;
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -108,11 +109,8 @@ fn agent_becomes_the_program_beside_it_with_every_argument() {
 #[test]
 fn a_missing_agent_program_is_named_with_the_remedy() {
     let place = Workplace::new();
-    let bin = place.path().join("bin");
-    fs::create_dir(&bin).expect("a directory");
-    let tidings = bin.join("tidings");
-    fs::copy(programs::built("tidings"), &tidings).expect("a copy of the command");
-    symlink("nowhere", bin.join("tidings-agent")).expect("a link that leads nowhere");
+    let tidings = place.install_alone();
+    symlink("nowhere", tidings.with_file_name("tidings-agent")).expect("a link that leads nowhere");
     for arguments in [&["agent"][..], &["demo"]] {
         let mut command = place.command(&tidings);
         let output = command.args(arguments).env("PATH", "").output().expect("tidings starts");

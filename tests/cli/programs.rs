@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Once;
@@ -60,12 +59,20 @@ impl Workplace {
 
     /// A directory with `tidings` and, as `tidings-agent`, this script; the path of `tidings`.
     pub(crate) fn install(&self, script: &str) -> PathBuf {
+        let tidings = self.install_alone();
+        let draft = self.path().join("draft");
+        fs::write(&draft, script).expect("the script");
+        put(&draft, &tidings.with_file_name("tidings-agent"));
+        fs::remove_file(&draft).expect("it was just written");
+        tidings
+    }
+
+    /// A directory with `tidings` and nothing else; the path of `tidings`.
+    pub(crate) fn install_alone(&self) -> PathBuf {
         let bin = self.path().join("bin");
         fs::create_dir(&bin).expect("a directory");
-        let (tidings, agent) = (bin.join("tidings"), bin.join("tidings-agent"));
-        fs::copy(built("tidings"), &tidings).expect("a copy of the command");
-        fs::write(&agent, script).expect("the script");
-        fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).expect("the script is ours");
+        let tidings = bin.join("tidings");
+        put(&built("tidings"), &tidings);
         tidings
     }
 
@@ -90,6 +97,14 @@ impl Workplace {
         });
         named.filter_map(Pid::from_raw).collect()
     }
+}
+
+/// Copies a program, by a process of its own: while this one writes a file, whatever another test
+/// starts inherits the descriptor for a moment, and a file that somebody writes cannot be executed
+/// ("Text file busy").
+fn put(source: &Path, program: &Path) {
+    let install = Command::new("install").args(["-m", "755"]).args([source, program]).status();
+    assert!(install.expect("coreutils are there").success(), "{}", program.display());
 }
 
 /// Waits for the end of processes that are not this one's children.

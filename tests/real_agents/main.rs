@@ -97,6 +97,12 @@ fn strangers_are_counted_and_never_known() {
         let counters = cluster.agent("n1").status().counters;
         (counters["dropped_key"] >= 2 && counters["dropped_cluster"] >= 1).then_some(())
     });
+    for name in ["wrong-key", "no-key", "wrong-cluster"] {
+        cluster.until(&format!("{name} says that it is alone, and why"), |cluster| {
+            let told = |line: &String| line.contains("no seed answers");
+            cluster.agent(name).log().iter().any(told).then_some(())
+        });
+    }
     for name in ["n1", "wrong-key", "no-key", "wrong-cluster"] {
         assert_eq!(cluster.agent(name).status().members, 1, "{name} knows only itself");
     }

@@ -49,6 +49,57 @@ fn an_unwritable_runtime_directory_is_named_with_the_remedy() {
 }
 
 #[test]
+fn a_directory_that_anybody_can_write_is_no_runtime_directory() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let cluster = Cluster::new();
+    let precious = cluster.write("precious", "precious");
+    let open = cluster.path().join("n1");
+    std::fs::create_dir(&open).expect("a fresh name");
+    std::fs::set_permissions(&open, PermissionsExt::from_mode(0o1777)).expect("an own directory");
+    symlink(&precious, open.join("agent.lock")).expect("writable");
+    for flags in [&[][..], &["--check"]] {
+        let message = refusal(&cluster.refused("n1", flags));
+        assert!(message.contains("can be written by everybody (mode 1777)"), "{message}");
+    }
+    assert_eq!(std::fs::read_to_string(&precious).expect("still there"), "precious");
+}
+
+#[test]
+fn what_an_agent_makes_is_not_for_others() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut cluster = Cluster::new();
+    cluster.start("n1", &[]);
+    let directory = cluster.agent("n1").runtime_dir().to_owned();
+    let files = std::fs::read_dir(&directory).expect("the runtime directory");
+    let mut modes: Vec<_> = files
+        .map(|file| file.expect("readable"))
+        .map(|file| (file.file_name(), file.metadata().expect("there").permissions().mode()))
+        .collect();
+    modes.push((
+        directory.clone().into(),
+        directory.metadata().expect("there").permissions().mode(),
+    ));
+    assert_eq!(modes.len(), 4, "{modes:?}");
+    assert!(modes.iter().all(|(_, mode)| mode % 0o10 == 0), "{modes:?}");
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_reason_to_panic() {
+    use std::os::fd::OwnedFd;
+    let cluster = Cluster::new();
+    let gone = || {
+        let (reader, writer) = std::os::unix::net::UnixStream::pair().expect("two sockets");
+        drop(reader);
+        OwnedFd::from(writer)
+    };
+    for (flags, code) in [(&["--check"][..], 0), (&["--check", "--interval", "5"], 2)] {
+        let mut agent = cluster.command("n1", flags);
+        let ended = agent.stdout(gone()).stderr(gone()).status().expect("the program starts");
+        assert_eq!(ended.code(), Some(code), "{flags:?}");
+    }
+}
+
+#[test]
 fn beyond_loopback_only_with_a_key() {
     let cluster = Cluster::new();
     let message = refusal(&cluster.refused("n1", &["--listen", "0.0.0.0:0"]));
@@ -70,7 +121,8 @@ fn check_shows_every_setting_with_its_origin_and_leaves_nothing_behind() {
     let cluster = Cluster::new();
     let config = cluster.write("agent.toml", "window = 204\n");
     let mut command = cluster.command("n1", &["--config", &config, "--check"]);
-    let output = command.env("TIDINGS_MTU", "9000").output().expect("the program starts");
+    command.env("TIDINGS_MTU", "9000").env("TIDINGS_INTERVALL", "1s");
+    let output = command.output().expect("the program starts");
     let report = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{report}");
     let row = |key: &str| {
@@ -82,6 +134,7 @@ fn check_shows_every_setting_with_its_origin_and_leaves_nothing_behind() {
     assert_eq!(row("mtu"), "9000 environment");
     assert_eq!(row("window"), format!("204 {config}:1:10"));
     assert_eq!(row("cluster"), "tidings default");
+    assert!(report.contains("TIDINGS_INTERVALL is no setting and is ignored"), "{report}");
     assert!(report.contains("the configuration is valid"), "{report}");
     assert!(!cluster.path().join("n1").exists());
 }
@@ -91,11 +144,13 @@ fn check_finds_what_a_start_would() {
     let mut cluster = Cluster::new();
     cluster.start("n1", &[]);
     let taken = cluster.agent("n1").status().address;
+    let long = cluster.path().join("x".repeat(100)).display().to_string();
     let roster = cluster.write("roster", "n1=127.0.0.1:1\nn2=127.0.0.1:2\nn3=127.0.0.1:3\n");
     for (flags, part) in [
         (&["--check", "--interval", "20"][..], "--interval 20: a duration needs a unit"),
         (&["--check", "--listen", &taken], "is in use by another program"),
         (&["--check", "--runtime-dir", "/dev/null/x"], "cannot be written"),
+        (&["--check", "--runtime-dir", &long], "with a shorter path if this one is long"),
         (&["--check", "--keys", "/nowhere/keys"], "/nowhere/keys cannot be read"),
         (&["--check", "--roster", "n3=127.0.0.1:1"], "the roster does not name this node"),
         (&["--check", "--roster", "n[1-9]=x", "--max-nodes", "4"], "one address for a name"),

@@ -29,7 +29,8 @@ pub(crate) async fn check(prepared: &Prepared) -> Result<String, StartError> {
     control::nameable(&settings.runtime_dir)?;
     let mut notes = String::new();
     for (name, meant) in config::misspelt_variables() {
-        let _ = writeln!(notes, "note: the variable {name} is no setting and is ignored; {meant} is");
+        let _ =
+            writeln!(notes, "note: the variable {name} is no setting and is ignored; {meant} is");
     }
     let port = match home::holder(&settings.runtime_dir) {
         Some(pid) => {

@@ -5,9 +5,9 @@
 //! without asking. Invariant: whoever holds a [`Home`] is the only agent in that directory.
 //!
 //! In a directory that others can write, somebody could lay a link in the way of the lock and have
-//! the agent overwrite what it leads to; `/tmp/tidings-<uid>` is a name that anybody may take first.
-//! So the directory, and a link to it, must belong to this user or to root, and others must not be
-//! able to write there.
+//! the agent overwrite what it leads to, and `/tmp/tidings-<uid>` is a name that anybody may take
+//! first. So the directory, and a link to it, must belong to this user or to root, and not
+//! everybody may write there.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};

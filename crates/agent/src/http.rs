@@ -32,8 +32,11 @@ use crate::socket::BindError;
 /// Connections served at a time; further ones wait in the kernel's queue.
 const CONNECTIONS_MOST: usize = 32;
 
-/// How long one connection may last.
-const LIFE: Duration = Duration::from_secs(30);
+/// How long a connection may take to send its request.
+const ASKING: Duration = Duration::from_secs(5);
+
+/// How long it may take from then on to read its answer.
+const READING: Duration = Duration::from_secs(30);
 
 /// Binds to `address`.
 pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, BindError> {
@@ -95,8 +98,8 @@ fn stalled() -> Response {
 
 /// Refuses foreign hosts and ends the connection after the answer.
 async fn guard(request: Request, next: Next) -> Response {
-    let host = request.headers().get(header::HOST).map(HeaderValue::as_bytes);
-    let mut response = if host.is_none_or(is_local) {
+    let mut hosts = request.headers().get_all(header::HOST).iter().map(HeaderValue::as_bytes);
+    let mut response = if hosts.all(is_local) {
         next.run(request).await
     } else {
         let reason = "this endpoint is asked by address or as localhost\n";
@@ -129,8 +132,8 @@ impl Listener for Bounded {
     async fn accept(&mut self) -> (Connection, SocketAddr) {
         let place = Arc::clone(&self.places).acquire_owned().await;
         let (stream, from) = Listener::accept(&mut self.listener).await;
-        let end = Box::pin(sleep_until(Moment::now() + LIFE));
-        (Connection { stream, end, _place: place.ok() }, from)
+        let end = Box::pin(sleep_until(Moment::now() + ASKING));
+        (Connection { stream, end, answering: false, _place: place.ok() }, from)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -142,6 +145,7 @@ impl Listener for Bounded {
 struct Connection {
     stream: TcpStream,
     end: Pin<Box<Sleep>>,
+    answering: bool,
     _place: Option<OwnedSemaphorePermit>,
 }
 
@@ -171,6 +175,9 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        if !std::mem::replace(&mut self.answering, true) {
+            self.end.as_mut().reset(Moment::now() + READING);
+        }
         self.alive(context)?.poll_write(context, bytes)
     }
 
@@ -189,6 +196,7 @@ mod tests {
     use crate::question;
     use axum::body::{Body, to_bytes};
     use tidings_control::{Nodes, Status};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tower::ServiceExt;
 
     /// A router whose questions are answered as an agent would that is ill in the way of `ails`.
@@ -266,6 +274,32 @@ mod tests {
         for host in ["", "a", "localhost.evil", "127.0.0.1.evil:80"] {
             assert!(!is_local(host.as_bytes()), "{host}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_second_host_does_not_hide_a_foreign_one() {
+        let request = Request::get("/v1/nodes").header(header::HOST, "localhost");
+        let request = request.header(header::HOST, "evil.example").body(Body::empty());
+        let response = router(question::channel().0).oneshot(request.expect("valid")).await;
+        assert_eq!(response.expect("infallible").status(), StatusCode::MISDIRECTED_REQUEST);
+    }
+
+    /// The clock runs on by itself whenever nothing else is to be done.
+    #[tokio::test(start_paused = true)]
+    async fn whoever_asks_nothing_is_soon_cut_off() {
+        let listener = bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        let (_open, closing) = watch::channel(false);
+        let server = tokio::spawn(serve(listener, question::channel().0, closing));
+        let began = Moment::now();
+        let mut silent = TcpStream::connect(address).await.expect("it listens");
+        silent.write_all(b"GET /healthz HTT").await.expect("it reads");
+        let mut answer = Vec::new();
+        let _ = silent.read_to_end(&mut answer).await; // an end or a reset, either will do
+        assert!(answer.is_empty(), "{answer:?}");
+        let waited = began.elapsed();
+        assert!((ASKING..READING).contains(&waited), "{waited:?}");
+        server.abort();
     }
 
     #[tokio::test]

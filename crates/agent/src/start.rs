@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, UdpSocket};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use tidings_control::Mode;
 use tidings_gossip::{Incarnation, Member, Node};
@@ -207,7 +208,8 @@ async fn start(
     let (results, reloaded) = mpsc::channel(1);
     let inbox = Inbox::open(questions, seeds, reloaded).map_err(system("signal handlers"))?;
     let mut reloading = Reloading {
-        read: Box::new(move || read(&invocation)),
+        read: Arc::new(move || read(&invocation)),
+        reading: None,
         results,
         seeds: seed_sender,
         seed_search: None,

@@ -37,6 +37,14 @@ pub fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Columns and lines of the terminal; those of the oldest one where it does not tell, as serial
+/// consoles do.
+pub fn terminal_size() -> (usize, usize) {
+    let (width, height) = crossterm::terminal::size().unwrap_or_default();
+    let told = |count: u16, usual: usize| if count == 0 { usual } else { usize::from(count) };
+    (told(width, 80), told(height, 24))
+}
+
 /// Prints `text`, which ends with its own newline, and flushes.
 ///
 /// # Errors

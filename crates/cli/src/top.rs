@@ -15,7 +15,7 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, pol
 use crossterm::style::{Attribute, SetAttribute};
 use crossterm::terminal::{
     BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
-    LeaveAlternateScreen, disable_raw_mode, enable_raw_mode, size,
+    LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use crossterm::{execute, queue};
 use rustix::event::{PollFd, PollFlags, Timespec, poll as wait};
@@ -199,14 +199,14 @@ fn sort_by_neighbour(selection: &mut Selection, by: isize) {
 
 /// Draws one frame; returns the scroll position, bounded by what there is.
 fn draw(nodes: &Nodes, selection: &Selection, scroll: usize) -> io::Result<usize> {
-    let (width, height) = size().unwrap_or((80, 24));
-    let room = usize::from(height).saturating_sub(FRAME_LINES);
+    let (width, height) = output::terminal_size();
+    let room = height.saturating_sub(FRAME_LINES);
     let table = selection.table(&nodes.nodes, true);
     let mut rows = table.lines();
     let headings = rows.next().unwrap_or("");
     let rows: Vec<&str> = rows.collect();
     let scroll = scroll.min(rows.len().saturating_sub(room));
-    let cut = |line: &str| -> String { line.chars().take(usize::from(width)).collect() };
+    let cut = |line: &str| -> String { line.chars().take(width).collect() };
     let mut frame = Vec::new();
     queue!(frame, BeginSynchronizedUpdate, MoveTo(0, 0), Clear(ClearType::All))?;
     write!(frame, "{}\r\n", cut(&title(nodes, selection)))?;

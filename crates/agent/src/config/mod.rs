@@ -217,9 +217,7 @@ pub(crate) fn misspelt_variables() -> impl Iterator<Item = (String, String)> {
     misspelt(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))
 }
 
-fn misspelt(
-    names: impl Iterator<Item = String>,
-) -> impl Iterator<Item = (String, String)> {
+fn misspelt(names: impl Iterator<Item = String>) -> impl Iterator<Item = (String, String)> {
     names.filter_map(|name| {
         let key = name.strip_prefix("TIDINGS_")?.to_ascii_lowercase();
         let known = setting::find(&key).is_some() || name == FILE_VARIABLE;

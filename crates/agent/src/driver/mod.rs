@@ -30,11 +30,14 @@ use crate::logging::Budget;
 use crate::question::Question;
 use crate::socket::DatagramSocket;
 use crate::user_metrics::UserMetrics;
-pub(crate) use reload::{Reloaded, Reloading};
+pub(crate) use reload::{Refusal, Reloaded, Reloading};
 use vitals::Vitals;
 
 /// How long saying goodbye may take when the socket is congested.
 const FAREWELL: Duration = Duration::from_millis(500);
+
+/// Units of time that seeds have to answer before the log says that none does.
+const SEEDS_ANSWER_UNITS: u32 = 40;
 
 /// What a driver is made of.
 pub(crate) struct Parts {
@@ -61,7 +64,7 @@ pub(crate) struct Standing {
 pub(crate) struct Inbox {
     pub(crate) questions: mpsc::Receiver<Question>,
     pub(crate) seeds: mpsc::Receiver<Vec<Address>>,
-    pub(crate) reloaded: mpsc::Receiver<Box<Reloaded>>,
+    pub(crate) reloaded: mpsc::Receiver<Result<Box<Reloaded>, Refusal>>,
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
@@ -72,7 +75,7 @@ impl Inbox {
     pub(crate) fn open(
         questions: mpsc::Receiver<Question>,
         seeds: mpsc::Receiver<Vec<Address>>,
-        reloaded: mpsc::Receiver<Box<Reloaded>>,
+        reloaded: mpsc::Receiver<Result<Box<Reloaded>, Refusal>>,
     ) -> io::Result<Self> {
         Ok(Self {
             questions,
@@ -92,7 +95,7 @@ enum Wake {
     Collect,
     Question(Question),
     Seeds(Vec<Address>),
-    Reloaded(Box<Reloaded>),
+    Reloaded(Result<Box<Reloaded>, Refusal>),
     HangUp,
     End(&'static str),
 }
@@ -110,6 +113,7 @@ pub(crate) struct Driver {
     payload: Vec<u8>,
     user: UserMetrics,
     seeds: Vec<Address>,
+    seeds_judged: bool,
     vitals: Vitals,
     counters: LoopCounters,
     event_lines: Budget,
@@ -139,6 +143,7 @@ impl Driver {
             vitals: Vitals::new(settings.interval),
             state: NodeState::default(),
             seeds: Vec::new(),
+            seeds_judged: false,
             counters: LoopCounters::default(),
             event_lines: Budget::new(20, ten_seconds),
             error_lines: Budget::new(2, ten_seconds),
@@ -197,7 +202,7 @@ impl Driver {
                 self.seeds.extend(found);
                 self.node.join(&self.seeds);
             }
-            Wake::Reloaded(reloaded) => self.apply(*reloaded),
+            Wake::Reloaded(reloaded) => self.apply(reloaded),
             Wake::HangUp => self.reload(),
             Wake::End(cause) => self.ends = Some(cause),
         }
@@ -242,6 +247,24 @@ impl Driver {
         self.counters.collections += 1;
         self.state = self.collector.collect(self.clock.uptime());
         self.publish(self.clock.now());
+        self.judge_seeds();
+    }
+
+    /// Says once if no seed has let this node in: who has another key or cluster is only counted by
+    /// the others, and sees nothing of it itself.
+    fn judge_seeds(&mut self) {
+        let patience = self.settings.interval * SEEDS_ANSWER_UNITS;
+        let asked = !self.seeds.is_empty() && self.clock.uptime() >= patience;
+        if !asked || std::mem::replace(&mut self.seeds_judged, true) {
+            return;
+        }
+        if self.node.ages(self.clock.now()).members == 1 {
+            warn!(
+                seeds = self.seeds.len(),
+                "no seed answers: is one of them up, and are its address, the cluster's name and \
+                 the keys the same there? The agent goes on asking"
+            );
+        }
     }
 
     /// Makes the last readings and the user metrics alive at `now` this node's payload.
@@ -264,7 +287,8 @@ impl Driver {
             Event::Refuted(incarnation) => {
                 warn!(
                     incarnation = incarnation.get(),
-                    "news of this node that it did not write was overtaken by a new incarnation"
+                    "news of this node that it did not write was overtaken by a new incarnation; if \
+                     this goes on, another agent bears this name: give each its own with --name"
                 );
                 self.keep_incarnation(incarnation.get());
                 return;

@@ -1,13 +1,16 @@
 //! SIGHUP: the configuration is read again, checked as at a start, and applied as far as a running
 //! node can.
 //!
-//! Invariant: a configuration that is wrong in any part changes nothing. Names are looked up beside
-//! the loop, which goes on gossiping meanwhile.
+//! Invariant: a configuration that is wrong in any part changes nothing. Files are read and names
+//! looked up beside the loop, which goes on gossiping meanwhile, however long a file server or name
+//! service takes. Of several SIGHUPs in a row only the last one's reading counts.
+
+use std::sync::Arc;
 
 use tidings_control::Mode;
 use tidings_gossip::Member;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tracing::{error, info, warn};
 
 use super::Driver;
@@ -18,8 +21,9 @@ use crate::resolve::{self, Reach, ResolveError};
 
 /// How to read the configuration again, and where what was found is handed to the loop.
 pub(crate) struct Reloading {
-    pub(crate) read: Box<dyn Fn() -> Result<Prepared, ConfigErrors> + Send>,
-    pub(crate) results: mpsc::Sender<Box<Reloaded>>,
+    pub(crate) read: Arc<Read>,
+    pub(crate) reading: Option<JoinHandle<()>>,
+    pub(crate) results: mpsc::Sender<Result<Box<Reloaded>, Refusal>>,
     pub(crate) seeds: mpsc::Sender<Vec<tidings_gossip::Address>>,
     pub(crate) seed_search: Option<JoinHandle<()>>,
     pub(crate) level: LevelHandle,
@@ -27,10 +31,30 @@ pub(crate) struct Reloading {
     pub(crate) port: u16,
 }
 
+/// Reads the configuration and the files it names.
+pub(crate) type Read = dyn Fn() -> Result<Prepared, ConfigErrors> + Send + Sync;
+
 /// A configuration read anew, its roster looked up.
 pub(crate) struct Reloaded {
     prepared: Prepared,
-    members: Result<Vec<Member>, ResolveError>,
+    members: Vec<Member>,
+}
+
+/// Why a configuration read anew is not applied.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error(transparent)]
+    Config(#[from] ConfigErrors),
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    #[error("it could not be read to its end: {0}")]
+    Broken(#[from] JoinError),
+}
+
+async fn read_anew(read: Arc<Read>, port: u16, reach: Reach) -> Result<Box<Reloaded>, Refusal> {
+    let prepared = spawn_blocking(move || read()).await??;
+    let members = resolve::roster(&prepared.roster, port, reach).await?;
+    Ok(Box::new(Reloaded { prepared, members }))
 }
 
 impl Reloading {
@@ -48,24 +72,20 @@ impl Reloading {
 impl Driver {
     /// Reads the configuration; what it says comes back to [`apply`](Self::apply).
     pub(super) fn reload(&mut self) {
-        let prepared = match (self.reloading.read)() {
-            Ok(prepared) => prepared,
-            Err(errors) => return self.refuse(&errors),
-        };
-        let results = self.reloading.results.clone();
-        let (port, reach) = (self.reloading.port, self.reloading.reach);
-        tokio::spawn(async move {
-            let members = resolve::roster(&prepared.roster, port, reach).await;
-            let reloaded = Box::new(Reloaded { prepared, members });
-            let _ = results.send(reloaded).await; // an error says that the loop has ended
+        let Reloading { read, results, port, reach, .. } = &self.reloading;
+        let (results, anew) = (results.clone(), read_anew(Arc::clone(read), *port, *reach));
+        let reading = tokio::spawn(async move {
+            let _ = results.send(anew.await).await; // an error says that the loop has ended
         });
+        if let Some(earlier) = self.reloading.reading.replace(reading) {
+            earlier.abort();
+        }
     }
 
     /// Applies what a running node can.
-    pub(super) fn apply(&mut self, reloaded: Reloaded) {
-        let Reloaded { prepared, members } = reloaded;
-        let members = match members {
-            Ok(members) => members,
+    pub(super) fn apply(&mut self, reloaded: Result<Box<Reloaded>, Refusal>) {
+        let Reloaded { prepared, members } = match reloaded {
+            Ok(reloaded) => *reloaded,
             Err(error) => return self.refuse(&error),
         };
         let roster = self.standing.mode == Mode::Roster;

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use crossterm::Command;
 use crossterm::cursor::MoveToPreviousLine;
-use crossterm::terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, size};
+use crossterm::terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
 
 use super::table::View;
+use crate::output;
 
 /// The form of what is shown.
 #[derive(Debug)]
@@ -64,8 +65,7 @@ impl Screen {
     pub fn draw(&mut self, view: &View<'_>) -> io::Result<()> {
         match self {
             Self::Live { stderr, drawn } => {
-                let (width, height) = size().unwrap_or((80, 24));
-                let (width, height) = (usize::from(width), usize::from(height));
+                let (width, height) = output::terminal_size();
                 let lines = fit(&view.lines(width, height.saturating_sub(1)), width, height);
                 let frame = frame(&lines, *drawn);
                 *drawn = lines.len() as u16;

@@ -1,0 +1,67 @@
+//! `tidings top` on a terminal: a pseudo-terminal whose other end this test reads and types at.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::{Child, Command};
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::demo::{Running, seed};
+use crate::programs::Workplace;
+
+/// What a program writes to give the whole screen back.
+const LEAVE: &str = "\u{1b}[?1049l";
+
+/// A program at a terminal.
+struct Sitting {
+    child: Child,
+    terminal: File,
+    shown: String,
+}
+
+impl Sitting {
+    /// Starts `command` with a terminal as its input and output.
+    fn start(command: &mut Command) -> Self {
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+        grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("its own end");
+        let name = ptsname(&terminal, Vec::new()).expect("its name");
+        let end = open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).expect("its other end");
+        let end = || File::from(end.try_clone().expect("a free descriptor"));
+        let child = command.stdin(end()).stdout(end()).spawn().expect("the program starts");
+        Self { child, terminal: terminal.into(), shown: String::new() }
+    }
+
+    /// Reads until `wanted` has been shown.
+    fn wait_for(&mut self, wanted: &str) {
+        let mut bytes = [0; 4096];
+        while !self.shown.contains(wanted) {
+            let read = self.terminal.read(&mut bytes).expect("the program writes");
+            self.shown.push_str(&String::from_utf8_lossy(&bytes[..read]));
+        }
+    }
+}
+
+#[test]
+fn top_reads_keys_and_signals_and_gives_the_terminal_back() {
+    let place = Workplace::new();
+    let demo = Running::start(&place);
+    let seed = seed(&place);
+    let end_by = |ask: &dyn Fn(&mut Sitting), every: &str| {
+        let mut command = place.tidings(&["top", "--every", every, "--runtime-dir"]);
+        let mut top = Sitting::start(command.arg(&seed));
+        top.wait_for("q ends");
+        ask(&mut top);
+        top.wait_for(LEAVE);
+        assert_eq!(top.child.wait().expect("a child").code(), Some(0), "{}", top.shown);
+    };
+    let press = |keys: &'static [u8]| {
+        move |top: &mut Sitting| top.terminal.write_all(keys).expect("the program reads")
+    };
+    end_by(&press(b"q"), "1h");
+    end_by(&press(b"\x03"), "100ms");
+    end_by(&|top| kill_process(Pid::from_child(&top.child), Signal::TERM).expect("it runs"), "1h");
+    demo.signal(Signal::INT);
+    demo.end();
+}
