@@ -10,7 +10,7 @@
 //! | [`fault`] | what befalls nodes and paths, and the plan drawn from it |
 //! | [`network`], [`latency`], [`clock`], [`event_queue`] | the virtual world |
 //! | `simulation`, `host` | the full mode: every node a `Node` |
-//! | `compact` | the compact mode: every node a row of births |
+//! | `compact`, `row` | the compact mode: every node a row of births |
 //! | [`sample`], [`report`], [`trace`], [`checker`] | what comes out, and what must hold |
 //! | [`chance`], [`span`] | random draws, spans of time |
 //!
@@ -22,6 +22,7 @@
 pub mod chance;
 pub mod checker;
 pub mod clock;
+mod compact;
 pub mod event_queue;
 pub mod fault;
 mod host;
@@ -29,6 +30,7 @@ pub mod latency;
 pub mod memory;
 pub mod network;
 pub mod report;
+mod row;
 pub mod sample;
 pub mod scenario;
 mod simulation;
@@ -64,7 +66,7 @@ pub fn run(
         Mode::Full => simulation::Simulation::of(scenario, &plan)
             .and_then(|simulation| simulation.run(scenario, progress))
             .map_err(refused)?,
-        Mode::Compact => return Err(ScenarioError::NotCompact { parameter: "mode" }),
+        Mode::Compact => compact::Compact::of(scenario, &plan).run(scenario, progress),
     };
     Ok(Report::of(scenario, outcome))
 }

@@ -66,7 +66,7 @@ pub struct Report {
     pub age_p99_units: Option<f64>,
     /// The greatest age of all.
     pub age_highest_units: Option<f64>,
-    /// Ordered pairs of nodes up at the last sample of which the first holds no entry of the second.
+    /// Ordered pairs of nodes up at the last sample, the first without an entry of the second.
     pub never_heard_pairs: u64,
     /// Units from the start to the first sample at which there was no such pair.
     pub first_full_view_units: Option<u32>,

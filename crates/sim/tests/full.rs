@@ -74,8 +74,8 @@ fn faults_show_in_what_they_do() {
     assert!(fates(&churn).nobody_there > 0);
     assert!(churn.nodes_up < 48 && churn.nodes_up > 30, "{}", churn.nodes_up);
     assert_eq!(pause.nodes_up, 40);
-    let lost = fates(&loss).lost as f64 / fates(&loss).sent as f64;
-    assert!((lost - 0.1).abs() < 0.02, "{lost}");
+    let share = fates(&loss).lost as f64 / fates(&loss).sent as f64;
+    assert!((share - 0.1).abs() < 0.02, "{share}");
     // While cut off, nodes age: 20 units without news from the other side, at the least.
     assert!(partition.age_highest_units > Some(20.0), "{:?}", partition.age_highest_units);
     assert!(fates(&loss).too_large == 0 && fates(&loss).duplicated > 0);
