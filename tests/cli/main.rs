@@ -5,6 +5,7 @@
 
 mod demo;
 mod programs;
+mod sim;
 
 use std::fs;
 use std::os::fd::OwnedFd;

@@ -12,6 +12,7 @@
 //! | `simulation`, `host` | the full mode: every node a `Node` |
 //! | `compact`, `row` | the compact mode: every node a row of births |
 //! | [`sample`], [`report`], [`trace`], [`checker`] | what comes out, and what must hold |
+//! | [`figure2`] | the points of the paper's figure, and what is expected there |
 //! | [`chance`], [`span`] | random draws, spans of time |
 //!
 //! Invariants: a run is a function of its scenario; ordered collections only; nothing is simulated
@@ -25,6 +26,7 @@ pub mod clock;
 mod compact;
 pub mod event_queue;
 pub mod fault;
+pub mod figure2;
 mod host;
 pub mod latency;
 pub mod memory;
