@@ -78,6 +78,12 @@ pub(crate) fn sum(row: &[i32]) -> RowSum {
     sum
 }
 
+/// How many births are not older than `threshold`.
+fn count_from(row: &[i32], threshold: i32) -> usize {
+    let later = |chunk: &[i32]| chunk.iter().map(|&birth| i32::from(birth >= threshold)).sum();
+    row.chunks(1024).map(later).map(|count: i32| count as usize).sum()
+}
+
 /// The bin of an age in ticks, for a selection.
 #[inline]
 fn bin_of(now: i32, birth: i32) -> usize {
@@ -92,15 +98,13 @@ impl Selector {
 
     /// The threshold of the newest `window` births of a row at the tick `now`.
     pub(crate) fn threshold(&mut self, row: &[i32], now: i32, window: usize) -> Threshold {
-        self.counts.fill(0);
-        let mut unknown = 0;
-        for &birth in row {
-            unknown += usize::from(birth == 0);
-            self.counts[bin_of(now, birth)] += 1;
-        }
-        let known = row.len() - unknown;
+        let known = count_from(row, 1);
         if known <= window {
             return Threshold { birth: 1, entries: known };
+        }
+        self.counts.fill(0);
+        for &birth in row {
+            self.counts[bin_of(now, birth)] += 1;
         }
         // What is unknown looks like the oldest of all: it lies in the last bin, behind the rest.
         let (mut bin, mut newer) = (0, 0);

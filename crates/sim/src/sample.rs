@@ -42,13 +42,14 @@ impl Default for Samples {
 }
 
 impl Samples {
-    /// Puts one age of a row into the histogram, by its bin: `BINS_PER_UNIT` bins a unit.
+    /// Puts one age of a row into the histogram, by its bin: `BINS_PER_UNIT` bins a unit. Quantiles
+    /// are those of the ages counted, which may be fewer than those added.
     #[inline]
     pub fn count(&mut self, bin: usize) {
         self.bins[bin.min(BINS - 1)] += 1;
     }
 
-    /// Adds the ages of one node at one moment, each of which was counted.
+    /// Adds the ages of one node at one moment.
     pub fn add(&mut self, row: Row) {
         if row.pairs == 0 {
             return;
@@ -77,7 +78,7 @@ impl Samples {
 
     /// The age that a share `quantile` of all ages does not exceed.
     pub fn quantile_units(&self, quantile: f64) -> Option<f64> {
-        let wanted = quantile * self.pairs as f64;
+        let wanted = quantile * self.bins.iter().sum::<u64>() as f64;
         let mut below = 0.0;
         for (bin, &count) in self.bins.iter().enumerate().filter(|(_, count)| **count > 0) {
             let count = count as f64;

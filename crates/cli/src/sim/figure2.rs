@@ -54,6 +54,8 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let stop = Stop::at_signals().map_err(SimulationError::Signals)?;
     say(&format!("seed {}", options.seed));
     let start = Instant::now();
+    // Before the run: the sources may change while it lasts.
+    let commit = said_by("git", &["describe", "--always", "--dirty", "--abbrev=40"]);
     let all = points(options.nodes_max);
     let measured = simulate(&all, options.seed, &stop).map_err(SimulationError::from)?;
     if measured.len() < all.len() {
@@ -62,7 +64,8 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     }
     let table = csv(&measured);
     let Some(folder) = &options.output else { return output::print(&table) };
-    let manifest = Manifest::of(options, start.elapsed().as_secs_f64(), &measured);
+    let wall_s = start.elapsed().as_secs_f64();
+    let manifest = Manifest::of(options, commit, wall_s, &measured);
     let manifest = serde_json::to_string_pretty(&manifest).map_err(io::Error::from)?;
     write(folder, "figure2.csv", &table)?;
     write(folder, "figure2.manifest.json", &(manifest + "\n"))?;
@@ -122,7 +125,7 @@ fn simulate_point(
 }
 
 impl Manifest {
-    fn of(options: &Options, wall_s: f64, measured: &[Measured]) -> Self {
+    fn of(options: &Options, commit: String, wall_s: f64, measured: &[Measured]) -> Self {
         let Options { nodes_max, seed, .. } = options;
         let folder = options.output.as_deref().unwrap_or(Path::new("."));
         let largest = measured.iter().filter_map(Measured::deviation_percent).map(f64::abs);
@@ -132,7 +135,7 @@ impl Manifest {
                 folder.display()
             ),
             seed: *seed,
-            commit: said_by("git", &["describe", "--always", "--dirty", "--abbrev=40"]),
+            commit,
             version: env!("CARGO_PKG_VERSION"),
             rustc: said_by("rustc", &["--version"]),
             machine: processor_name(),
