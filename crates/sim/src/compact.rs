@@ -8,8 +8,8 @@
 //!
 //! Where it differs from the full mode: ages are exact, while on the wire each hop rounds them up
 //! (by less than 0.05 % each); a message is lost as a whole, however many datagrams it would take;
-//! ties at the edge of a window all go; among more than 1,024 nodes quantiles count the ages of some
-//! nodes at each sample, of all in turn. A test holds both modes against each other.
+//! ties at the edge of a window all go; among more than 1,024 nodes quantiles count the ages of
+//! some nodes at each sample, of all in turn. A test holds both modes against each other.
 
 use core::cmp::Reverse;
 use core::ops::ControlFlow;

@@ -13,7 +13,7 @@ use crate::chance::{Purpose, stream_seed};
 use crate::clock::Clock;
 
 /// Datagrams that wait while a node stands still; more are lost, as in a socket's buffer.
-const BACKLOG_DATAGRAMS: usize = 256;
+pub(crate) const BACKLOG_DATAGRAMS: usize = 256;
 
 /// A datagram on its way.
 #[derive(Debug)]

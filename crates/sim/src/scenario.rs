@@ -266,6 +266,8 @@ impl Scenario {
         config.payload_bytes = self.cluster.payload_bytes;
         config.catch_up = self.cluster.catch_up;
         config.max_nodes = self.cluster.nodes.max(2);
+        // Nothing is forgotten within a run, however long its unit of time.
+        config.forget_after = config.forget_after.max(config.interval * MAX_UNITS);
         config.datagram_bytes = room as u16;
         config
     }
