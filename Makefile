@@ -21,9 +21,6 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-CARGO_DENY_VERSION := 0.20.2
-CARGO_DENY := .tools/bin/cargo-deny
-
 .PHONY: help demo build test lint fmt clippy doc deny bench figure2 fuzz install clean
 
 help: ## list the targets
@@ -35,7 +32,7 @@ demo: build ## start a cluster of real agents on this machine and watch the news
 
 build: ## build the release binaries
 	@.ci/require cargo cc
-	$(CARGO) build --release --locked --bins
+	@$(CARGO) build --release --locked --bins
 
 test: ## install what the tests need, then run them all
 	@.ci/require cargo cc python3
@@ -48,26 +45,22 @@ test: ## install what the tests need, then run them all
 lint: fmt clippy doc deny ## check format, lints, documentation and dependencies
 
 fmt:
-	@.ci/require cargo
+	@.ci/require cargo rustfmt
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 
 clippy:
-	@.ci/require cargo cc
+	@.ci/require cargo clippy cc
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@$(CARGO) metadata --manifest-path fuzz/Cargo.toml --locked --format-version=1 >/dev/null
 
 doc:
+	@.ci/require cargo cc
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
-deny: $(CARGO_DENY)
-	$(CARGO_DENY) --locked check --hide-inclusion-graph bans licenses sources
-	@.ci/advisories $(CARGO_DENY)
-
-$(CARGO_DENY): Makefile
+deny:
 	@.ci/require cargo cc
-	$(CARGO) install --locked --root .tools --version $(CARGO_DENY_VERSION) cargo-deny
-	@touch $@
+	@.ci/deny
 
 bench: ## measure the core: the cost of a round beside a memcpy of the same bytes
 	@.ci/require cargo cc

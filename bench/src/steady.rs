@@ -127,7 +127,7 @@ impl Steady {
         for (at, &length) in received.lengths.iter().enumerate() {
             let (body, behind) = rest.split_at(length);
             rest = behind;
-            let datagram = (self.units as u32) << 12 | at as u32 | 1 << 31;
+            let datagram = ((self.units as u32) << 12) | at as u32 | (1 << 31);
             let entries = window::decode(body, self.format).expect("it was encoded just now");
             let mut ahead = entries.clone();
             for (at, entry) in entries.enumerate() {

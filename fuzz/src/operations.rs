@@ -55,7 +55,7 @@ impl<'a> Input<'a> {
     }
 
     fn word(&mut self) -> u16 {
-        u16::from(self.byte()) | u16::from(self.byte()) << 8
+        u16::from(self.byte()) | (u16::from(self.byte()) << 8)
     }
 
     /// The next bytes, fewer at the end.

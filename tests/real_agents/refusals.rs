@@ -52,7 +52,7 @@ fn an_unwritable_runtime_directory_is_named_with_the_remedy() {
 fn beyond_loopback_only_with_a_key() {
     let cluster = Cluster::new();
     let message = refusal(&cluster.refused("n1", &["--listen", "0.0.0.0:0"]));
-    assert!(message.contains("tidings keys generate > FILE"), "{message}");
+    assert!(message.contains("tidings keys generate --output FILE"), "{message}");
     assert!(message.contains("--keys FILE"), "{message}");
 }
 

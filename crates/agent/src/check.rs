@@ -3,13 +3,16 @@
 //! The configuration and the files it names have been read when this is called. What remains needs
 //! the machine: the runtime directory, the ports, the names. Nothing is left behind.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::Path;
 
-use rustix::fs::{Access, access};
 use tidings_gossip::Member;
 
 use crate::clock::Clock;
+use crate::config;
+use crate::control;
 use crate::home::{self, HomeError};
 use crate::http;
 use crate::prepare::Prepared;
@@ -22,8 +25,12 @@ use crate::start::{StartError, bind, node, own_address, port_mismatch, reach};
 /// The first thing that would keep an agent from starting.
 pub(crate) async fn check(prepared: &Prepared) -> Result<String, StartError> {
     let settings = &prepared.settings;
-    writable(&settings.runtime_dir)?;
+    usable(&settings.runtime_dir)?;
+    control::nameable(&settings.runtime_dir)?;
     let mut notes = String::new();
+    for (name, meant) in config::misspelt_variables() {
+        let _ = writeln!(notes, "note: the variable {name} is no setting and is ignored; {meant} is");
+    }
     let port = match home::holder(&settings.runtime_dir) {
         Some(pid) => {
             let _ = writeln!(
@@ -62,12 +69,41 @@ async fn ports(prepared: &Prepared) -> Result<u16, StartError> {
     Ok(local.map_err(|source| StartError::System { what, source })?.port())
 }
 
-/// Whether the directory, or where it would be created, can be written.
-fn writable(directory: &Path) -> Result<(), HomeError> {
+/// Whether the directory, or where it would be created, can be written: by writing there, since a
+/// full disk or a file system such as /proc has the permissions and refuses all the same.
+fn usable(directory: &Path) -> Result<(), HomeError> {
     let existing = directory.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
     let refused = |source| HomeError::Unwritable { path: directory.to_owned(), source };
     if !existing.is_dir() {
         return Err(refused(std::io::ErrorKind::NotADirectory.into()));
     }
-    access(existing, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| refused(error.into()))
+    if existing == directory {
+        home::trust(directory)?;
+    }
+    let trial = existing.join(format!(".tidings-check-{}", std::process::id()));
+    let mut file = File::create_new(&trial).map_err(refused)?;
+    let written = file.write_all(b"trial\n");
+    fs::remove_file(&trial).and(written).map_err(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_written_is_left_as_it_was() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        usable(directory.path()).expect("an own directory");
+        usable(&directory.path().join("a/b")).expect("it would be created");
+        assert_eq!(fs::read_dir(directory.path()).expect("readable").count(), 0);
+    }
+
+    #[test]
+    fn what_only_looks_writable_is_refused() {
+        for place in ["/proc/tidings", "/dev/null/tidings", "/dev/null"] {
+            let refused = usable(Path::new(place)).expect_err(place).to_string();
+            let expected = format!("the runtime directory {place} cannot be written (");
+            assert!(refused.starts_with(&expected), "{refused}");
+        }
+    }
 }

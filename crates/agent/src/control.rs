@@ -50,6 +50,15 @@ pub struct ControlError {
     source: io::Error,
 }
 
+/// Whether a socket in `runtime_dir` can have a name: the system bounds its length.
+pub(crate) fn nameable(runtime_dir: &Path) -> Result<(), ControlError> {
+    let path = socket_path(runtime_dir);
+    match std::os::unix::net::SocketAddr::from_pathname(&path) {
+        Ok(_) => Ok(()),
+        Err(source) => Err(ControlError { path, source }),
+    }
+}
+
 impl ControlSocket {
     /// Makes the socket in `runtime_dir`.
     pub(crate) fn bind(runtime_dir: &Path) -> Result<Self, ControlError> {

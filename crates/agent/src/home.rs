@@ -3,18 +3,30 @@
 //! The lock (`flock` on `agent.lock`) is what makes "is another agent running here?" answerable:
 //! the kernel drops it with the process, however that ends, so a left-over socket can be removed
 //! without asking. Invariant: whoever holds a [`Home`] is the only agent in that directory.
+//!
+//! In a directory that others can write, somebody could lay a link in the way of the lock and have
+//! the agent overwrite what it leads to; `/tmp/tidings-<uid>` is a name that anybody may take first.
+//! So the directory, and a link to it, must belong to this user or to root, and others must not be
+//! able to write there.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::process::geteuid;
 
 const LOCK_FILE: &str = "agent.lock";
 
 /// Owner and group may pass; only the owner may write.
 const DIRECTORY_MODE: u32 = 0o750;
+
+/// The permission bit that lets others write.
+const OTHERS_WRITE: u32 = 0o002;
+
+/// The user root.
+const ROOT: u32 = 0;
 
 /// The runtime directory, locked.
 #[derive(Debug)]
@@ -36,6 +48,17 @@ pub enum HomeError {
         path: PathBuf,
         /// What the system said.
         source: io::Error,
+    },
+    /// Others have power over it.
+    #[error(
+        "the runtime directory {} {fault}, so others could put files in the agent's way: choose \
+         another with --runtime-dir, or make it this user's alone", path.display()
+    )]
+    Exposed {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        fault: String,
     },
     /// Another agent is at home there.
     #[error(
@@ -60,6 +83,7 @@ impl Home {
     pub(crate) fn enter(path: &Path) -> Result<Self, HomeError> {
         let unwritable = |source| HomeError::Unwritable { path: path.to_owned(), source };
         DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path).map_err(unwritable)?;
+        trust(path)?;
         let lock = lock(path)?;
         remove_socket(&tidings_control::socket_path(path)).map_err(unwritable)?;
         Ok(Self { path: path.to_owned(), _lock: lock })
@@ -71,9 +95,29 @@ impl Home {
     }
 }
 
+/// Refuses a directory, or a link to it, that another user than root could have laid there or can
+/// write in. The directory is there.
+pub(crate) fn trust(path: &Path) -> Result<(), HomeError> {
+    let unreadable = |source| HomeError::Unwritable { path: path.to_owned(), source };
+    let directory = fs::metadata(path).map_err(unreadable)?;
+    let named = fs::symlink_metadata(path).map_err(unreadable)?;
+    let fault = fault([named.uid(), directory.uid()], directory.mode(), geteuid().as_raw());
+    fault.map_or(Ok(()), |fault| Err(HomeError::Exposed { path: path.to_owned(), fault }))
+}
+
+/// What speaks against a directory of these `owners` (of its name, of itself) and this `mode`.
+fn fault(owners: [u32; 2], mode: u32, user: u32) -> Option<String> {
+    let foreign = owners.into_iter().find(|&owner| owner != user && owner != ROOT);
+    let belongs = foreign.map(|owner| format!("belongs to the user {owner}"));
+    let writable = || format!("can be written by everybody (mode {:04o})", mode & 0o7777);
+    belongs.or_else(|| (mode & OTHERS_WRITE != 0).then(writable))
+}
+
 fn lock(path: &Path) -> Result<File, HomeError> {
     let unwritable = |source| HomeError::Unwritable { path: path.to_owned(), source };
-    let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).to_owned();
+    let mut open = OpenOptions::new();
+    open.read(true).write(true).create(true).truncate(false);
+    open.custom_flags(OFlags::NOFOLLOW.bits() as i32);
     let mut file = open.open(path.join(LOCK_FILE)).map_err(unwritable)?;
     if let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
         if error != rustix::io::Errno::WOULDBLOCK {
@@ -141,6 +185,39 @@ mod tests {
         fs::write(&socket, "precious").expect("writable");
         drop(Home::enter(directory.path()).expect("free"));
         assert!(socket.exists());
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_lock_is_not_followed() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let (home, precious) = (directory.path().join("home"), directory.path().join("precious"));
+        fs::create_dir(&home).expect("a fresh directory is writable");
+        fs::write(&precious, "precious").expect("writable");
+        std::os::unix::fs::symlink(&precious, home.join(LOCK_FILE)).expect("writable");
+        assert!(matches!(Home::enter(&home), Err(HomeError::Unwritable { .. })));
+        assert_eq!(fs::read_to_string(&precious).expect("there"), "precious");
+    }
+
+    #[test]
+    fn a_directory_that_others_have_power_over_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let open = fs::Permissions::from_mode(0o1777);
+        fs::set_permissions(directory.path(), open).expect("an own directory");
+        let message = Home::enter(directory.path()).expect_err("open").to_string();
+        let expected = "can be written by everybody (mode 1777), so others could put files in the \
+                        agent's way: choose another with --runtime-dir";
+        assert!(message.contains(expected), "{message}");
+        assert_eq!(fs::read_dir(directory.path()).expect("readable").count(), 0);
+        for (owners, mode, fault) in [
+            ([7, 7], 0o40_700, None),
+            ([ROOT, 7], 0o40_750, None),
+            ([7, ROOT], 0o40_770, None),
+            ([8, 7], 0o40_700, Some("belongs to the user 8")),
+            ([7, 8], 0o40_700, Some("belongs to the user 8")),
+        ] {
+            assert_eq!(super::fault(owners, mode, 7).as_deref(), fault, "{owners:?}");
+        }
     }
 
     #[test]

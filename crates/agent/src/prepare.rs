@@ -141,8 +141,8 @@ mod tests {
         let flags = ["--listen", "0.0.0.0:9616", "--seed", "10.0.0.2:9616"];
         let message = prepared(&flags).expect_err("two addresses beyond");
         let remedy = "is not a loopback address, and without a key nothing may leave this machine: \
-                      generate a key with `tidings keys generate > FILE`, give the same file to \
-                      every node and name it with `--keys FILE`";
+                      generate a key with `tidings keys generate --output FILE`, give the same \
+                      file to every node and name it with `--keys FILE`";
         let expected =
             format!("the listening address 0.0.0.0:9616 {remedy}\nthe seed 10.0.0.2:9616 {remedy}");
         assert_eq!(message, expected);

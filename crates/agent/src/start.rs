@@ -4,7 +4,7 @@
 //! directory, then ports, then names. Whatever fails, nothing of the cluster has been touched.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write as _};
 use std::net::{SocketAddr, UdpSocket};
 use std::process::ExitCode;
 
@@ -31,6 +31,9 @@ use crate::{check, http, incarnation, notify, question};
 /// The exit codes of `docs/reference/exit-codes.md` that an agent has.
 const FAILED: u8 = 1;
 const MISCONFIGURED: u8 = 2;
+
+/// Permissions that no file of the agent has: writing for the group, anything for others.
+const UMASK: u32 = 0o027;
 
 /// How long connections have to read their last reply.
 const LAST_REPLIES: std::time::Duration = std::time::Duration::from_secs(1);
@@ -85,6 +88,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(MISCONFIGURED));
         }
     };
+    // Whatever the agent makes is for its user and, at most, its group to read.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(UMASK));
     let prepared = match read(&invocation) {
         Ok(prepared) => prepared,
         Err(errors) => return misconfigured(&errors),
@@ -99,15 +104,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if invocation.check {
         return match runtime.block_on(check::check(&prepared)) {
             Ok(report) => {
-                print!("{report}");
+                let _ = io::stdout().write_all(report.as_bytes()); // the verdict is the exit code
                 ExitCode::SUCCESS
             }
             Err(error) => misconfigured(&error),
         };
     }
     let level = logging::start(&prepared.settings.log, prepared.settings.log_format);
-    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    for (name, meant) in config::misspelt_variables(names) {
+    for (name, meant) in config::misspelt_variables() {
         warn!(name, meant, "this variable is no setting and is ignored; a similar one is");
     }
     let code = match runtime.block_on(start(prepared, invocation, level)) {
@@ -120,7 +124,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn misconfigured(error: &dyn std::fmt::Display) -> ExitCode {
     for line in error.to_string().lines() {
-        eprintln!("tidings-agent: {line}");
+        let _ = writeln!(io::stderr(), "tidings-agent: {line}"); // nobody else to tell
     }
     ExitCode::from(MISCONFIGURED)
 }

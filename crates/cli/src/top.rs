@@ -46,6 +46,9 @@ Examples:
 /// The longest time between two looks at whether a signal came.
 const SIGNAL_LOOK: Duration = Duration::from_millis(250);
 
+/// The shortest time between two questions: more often is no use to the eye.
+const EVERY_MIN: Duration = Duration::from_millis(100);
+
 /// Lines of the screen that are not rows: title, headings, keys.
 const FRAME_LINES: usize = 3;
 
@@ -55,10 +58,17 @@ const FRAME_LINES: usize = 3;
 pub struct Options {
     #[command(flatten)]
     selection: SelectionOptions,
-    /// How often to ask the agent
-    #[arg(long, value_name = "TIME", default_value = "1s")]
-    #[arg(value_parser = humantime::parse_duration)]
+    /// How often to ask the agent, at most every 100ms
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = every)]
     every: Duration,
+}
+
+fn every(text: &str) -> Result<Duration, String> {
+    let every = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if every < EVERY_MIN {
+        return Err("the shortest time between two questions is 100ms".to_owned());
+    }
+    Ok(every)
 }
 
 /// Shows the table until a key or a signal ends it.
@@ -80,10 +90,8 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
         loop {
             selection.select(&mut nodes);
             scroll = draw(&nodes, &selection, scroll)?;
+            // Keys are read even if the time is over: an answer may take longer than it.
             let left = options.every.saturating_sub(asked.elapsed());
-            if left.is_zero() {
-                break;
-            }
             for key in next_keys(left, &ended)? {
                 match Action::of(key) {
                     Action::End => return Ok(()),
@@ -96,6 +104,9 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
             }
             if ended.load(Ordering::Relaxed) {
                 return Ok(());
+            }
+            if left.is_zero() {
+                break;
             }
         }
         // A connection of its own each time: the agent closes idle ones, and it may be restarted.
@@ -274,6 +285,12 @@ mod tests {
             names.push(selection.order.column.name().to_owned());
         }
         assert_eq!(names, ["load1", "cores", "name", "cores"]);
+    }
+
+    #[test]
+    fn questions_come_ten_times_a_second_at_most() {
+        assert_eq!(every("100ms"), Ok(EVERY_MIN));
+        assert!(every("0s").is_err() && every("99ms").is_err() && every("1").is_err());
     }
 
     #[test]

@@ -361,7 +361,10 @@ mod tests {
         /// Within the span, the newest w are exactly those a sort finds, and so is the oldest.
         #[test]
         fn the_newest_are_those_a_sort_finds(
-            steps in prop::collection::vec((0usize..60, 0u64..20 * UNIT, 0u64..UNIT, any::<bool>()), 1..400),
+            steps in prop::collection::vec(
+                (0usize..60, 0u64..20 * UNIT, 0u64..UNIT, any::<bool>()),
+                1..400,
+            ),
             count in 1usize..70,
         ) {
             let mut pair = Pair::new(60);
@@ -380,7 +383,10 @@ mod tests {
         /// However far time jumps and however old births are: no slot is lost or doubled.
         #[test]
         fn no_slot_is_lost_or_doubled(
-            steps in prop::collection::vec((0usize..40, 0u64..400 * UNIT, 0u64..100 * UNIT, 0u8..4), 1..200),
+            steps in prop::collection::vec(
+                (0usize..40, 0u64..400 * UNIT, 0u64..100 * UNIT, 0u8..4),
+                1..200,
+            ),
         ) {
             let mut pair = Pair::new(40);
             for (slot, age, passed, what) in steps {

@@ -1,14 +1,16 @@
 //! Catching up: when to ask others for members and entries never heard of.
 //!
-//! A node asks up to four others a unit while asking helps. Asks that bring nothing double the pause
-//! before the next one, up to 64 units; anything new ends the pause, and so does meeting an
-//! unknown origin, whose bearer is then asked. So a cluster that is up and complete asks next to nothing,
-//! and one that starts, or heals, completes within a few units.
+//! An ask names as many ids as a datagram holds, so a cluster is asked about in *sweeps* over all
+//! ids, each of one ask or more. A node asks up to four others a unit while asking helps. A sweep
+//! that brings nothing doubles the pause to the next, up to 64 units, and is made of one ask a
+//! unit; anything new ends the pause, and so does meeting an unknown origin, whose bearer is then
+//! asked. So a cluster that is up and complete asks next to nothing, and one that starts, or
+//! heals, completes within a few units.
 
 use crate::address::Address;
 use crate::entry::NodeId;
 
-/// The longest pause between two asks, in units of time.
+/// The longest pause from one sweep to the next, in units of time.
 const MAX_PAUSE: u32 = 64;
 /// The longest pause of a node that knows no other: its seeds may be late.
 const MAX_PAUSE_ALONE: u32 = 4;
@@ -20,10 +22,12 @@ pub(crate) const MAX_ASKS: usize = 4;
 #[derive(Clone, Debug)]
 pub(crate) struct CatchUp {
     enabled: bool,
-    /// Units until the next ask.
+    /// Units until the next sweep.
     wait: u32,
-    /// Units to wait after it.
+    /// Units from its start to that of the one after it.
     pause: u32,
+    /// Whether a sweep has begun and not reached the largest id.
+    sweeping: bool,
     /// First id of the next ask's range.
     pub(crate) first: NodeId,
     /// Who is known to have what this node lacks.
@@ -32,7 +36,7 @@ pub(crate) struct CatchUp {
 
 impl CatchUp {
     pub(crate) fn new(enabled: bool) -> Self {
-        Self { enabled, wait: 0, pause: 1, first: NodeId(0), bearer: None }
+        Self { enabled, wait: 0, pause: 1, sweeping: false, first: NodeId(0), bearer: None }
     }
 
     /// A unit has passed; how many asks are due. `alone`: no other member is known.
@@ -41,13 +45,15 @@ impl CatchUp {
             return 0;
         }
         self.wait = self.wait.saturating_sub(1);
-        if self.wait > 0 {
-            return 0;
+        if !self.sweeping {
+            if self.wait > 0 {
+                return 0;
+            }
+            self.sweeping = true;
+            self.wait = self.pause;
+            self.pause = (2 * self.pause).min(if alone { MAX_PAUSE_ALONE } else { MAX_PAUSE });
         }
-        let asks = if self.pause == 1 { MAX_ASKS } else { 1 };
-        self.wait = self.pause;
-        self.pause = (2 * self.pause).min(if alone { MAX_PAUSE_ALONE } else { MAX_PAUSE });
-        asks
+        if self.pause <= 2 { MAX_ASKS } else { 1 }
     }
 
     /// Whom to ask before all others.
@@ -58,11 +64,8 @@ impl CatchUp {
     /// The last ask covered the ids up to `last`.
     pub(crate) fn asked_to(&mut self, last: NodeId) {
         self.first = NodeId(last.0.wrapping_add(1));
-        if self.first != NodeId(0) {
-            // The rest of the ids comes next unit: a cluster is asked about as a whole.
-            self.wait = 1;
-            self.pause = (self.pause / 2).max(1);
-        }
+        // What is asked beyond the end begins anew, but no sweep of its own.
+        self.sweeping &= self.first != NodeId(0);
     }
 
     /// Something new came of asking.
@@ -82,9 +85,18 @@ impl CatchUp {
 mod tests {
     use super::*;
 
+    const LARGEST: NodeId = NodeId(u32::MAX);
+
+    /// Asks due in a unit, each of which covers all ids.
+    fn due(catch_up: &mut CatchUp, alone: bool) -> usize {
+        let asks = catch_up.due(alone);
+        (0..asks).for_each(|_| catch_up.asked_to(LARGEST));
+        asks
+    }
+
     /// Units at which it asks, among the first `units`.
     fn asks(catch_up: &mut CatchUp, units: u32, alone: bool) -> Vec<u32> {
-        (0..units).filter(|_| catch_up.due(alone) > 0).collect()
+        (0..units).filter(|_| due(catch_up, alone) > 0).collect()
     }
 
     #[test]
@@ -110,8 +122,34 @@ mod tests {
     #[test]
     fn several_are_asked_only_while_it_helps() {
         let mut catch_up = CatchUp::new(true);
-        assert_eq!([0; 4].map(|_| catch_up.due(false)), [MAX_ASKS, 1, 0, 1]);
+        assert_eq!([0; 4].map(|_| due(&mut catch_up, false)), [MAX_ASKS, 1, 0, 1]);
         catch_up.gained();
-        assert_eq!(catch_up.due(false), MAX_ASKS);
+        assert_eq!(due(&mut catch_up, false), MAX_ASKS);
+    }
+
+    /// However many asks cover all ids, and wherever among the asks of a unit the last of them
+    /// comes.
+    #[test]
+    fn sweeps_of_many_asks_come_ever_more_rarely_too() {
+        for ranges in 2..12u32 {
+            let mut catch_up = CatchUp::new(true);
+            let width = u32::MAX / ranges;
+            let mut unit = || {
+                let asks = catch_up.due(false);
+                for _ in 0..asks {
+                    let first = catch_up.first.0;
+                    let rest = u32::MAX - first;
+                    catch_up.asked_to(NodeId(if rest < 2 * width {
+                        u32::MAX
+                    } else {
+                        first + width
+                    }));
+                }
+                asks
+            };
+            assert!((0..300).map(|_| unit()).sum::<usize>() > 0);
+            let asks: usize = (0..64).map(|_| unit()).sum();
+            assert!((1..=ranges as usize).contains(&asks), "{asks} asks for {ranges} ranges");
+        }
     }
 }

@@ -127,7 +127,8 @@ pub struct Config {
     /// h.
     pub forget_after: Duration,
     /// Whether a node asks others for members and entries it has never heard of, default yes.
-    /// One datagram a unit while it gains by it, then ever fewer, down to one in 64 units.
+    /// Up to four datagrams a unit while it gains by it, then ever fewer, down to those it takes
+    /// to name all members (some 300 each) in 64 units. With a roster a bounded vector never asks.
     pub catch_up: bool,
     /// Mixed into node ids, default 0. Only a roster whose names collide needs another.
     pub id_salt: u32,

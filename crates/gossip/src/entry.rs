@@ -97,6 +97,11 @@ impl Stamp {
         self.incarnation().next().map(|incarnation| Self::new(incarnation, 0))
     }
 
+    /// The least number above this stamp; above the last it is none that fits on the wire.
+    pub(crate) const fn above(self) -> Self {
+        Self(self.0 + 1)
+    }
+
     /// Little endian, 48 bits.
     #[inline]
     pub(crate) fn to_wire(self) -> [u8; Self::BYTES] {

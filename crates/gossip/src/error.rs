@@ -15,7 +15,7 @@ pub enum ConfigError {
         range: String,
     },
     /// A node name that cannot be one.
-    #[error("node name {0:?} must have 1 to 63 bytes")]
+    #[error("node name {0:?} must be 1 to 63 of the characters A-Z a-z 0-9 . _ -")]
     Name(String),
     /// The roster lacks the node itself.
     #[error("the roster does not name this node, {0:?}: add it, or set the node's name")]

@@ -91,7 +91,9 @@ mod tests {
     proptest! {
         /// Against a reference map, with ids that share their low bits so that probes collide.
         #[test]
-        fn agrees_with_an_ordered_map(ops in prop::collection::vec((any::<bool>(), 0u32..40), 1..300)) {
+        fn agrees_with_an_ordered_map(
+            ops in prop::collection::vec((any::<bool>(), 0u32..40), 1..300),
+        ) {
             let mut table = IdTable::with_capacity(40);
             let mut model = BTreeMap::new();
             for (step, (insert, n)) in ops.into_iter().enumerate() {

@@ -1,15 +1,18 @@
 //! Membership: which nodes there are, where they are, and which may be sent to.
 //!
-//! With a *roster* the members are given; joining by *seeds* they are learnt from cards, and
-//! forgotten when nothing was heard of them for `forget_after`. A member that has left stays known
-//! until then, but is not sent to. Per member there is a replay window too: the last 64 datagrams
-//! of its present life.
+//! With a *roster* the members are given; joining by *seeds* they are learnt from cards. When
+//! nothing was heard of a member for `forget_after`, its entry is forgotten, and by seeds the
+//! member too; only up to which stamp it was known stays, so that no recording brings it back as
+//! alive. A member that has left stays known until then, but is not sent to. Per member there is a
+//! replay window too: the last 64 datagrams of its present life.
 //!
 //! Invariants: `order` holds the id of each member once, ascending; `targets` holds each member
 //! that may be sent to once, never this node; memory for `max_nodes` tables is taken at the start.
 
+use std::collections::BTreeMap;
+
 use crate::address::Address;
-use crate::entry::{Incarnation, NodeId};
+use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::id_table::IdTable;
 use crate::time::Instant;
 use crate::wire::header::Header;
@@ -35,8 +38,10 @@ pub(crate) struct Record {
     /// The incarnation that said so.
     pub(crate) address_of: Incarnation,
     pub(crate) replay: Replay,
-    /// Birth of the newest entry that is no longer held, or when the member was added.
+    /// Birth of the newest entry that was evicted or found no room, or when the member was added.
     pub(crate) last_birth: Instant,
+    /// The least stamp that is taken where no entry is held: what was known does not go back.
+    pub(crate) floor: Stamp,
     target_at: u32,
 }
 
@@ -48,6 +53,8 @@ pub(crate) struct Membership {
     vacant: Vec<u32>,
     order: Vec<NodeId>,
     targets: Vec<u32>,
+    /// Of those forgotten, the least stamp above all that was known of them; at most `max_nodes`.
+    graves: BTreeMap<NodeId, Stamp>,
     max_nodes: usize,
 }
 
@@ -67,6 +74,7 @@ impl Membership {
             vacant: Vec::new(),
             order: Vec::new(),
             targets: Vec::new(),
+            graves: BTreeMap::new(),
             max_nodes,
         }
     }
@@ -79,6 +87,11 @@ impl Membership {
     /// Members that may be sent to.
     pub(crate) fn targets(&self) -> usize {
         self.targets.len()
+    }
+
+    /// Whether there is no room for another.
+    pub(crate) fn is_full(&self) -> bool {
+        self.order.len() >= self.max_nodes
     }
 
     #[inline]
@@ -130,7 +143,7 @@ impl Membership {
         if let Some(known) = self.get(id) {
             return if *known.name == *name { Ok(false) } else { Err(NotAdded::IdCollision) };
         }
-        if self.order.len() >= self.max_nodes {
+        if self.is_full() {
             return Err(NotAdded::NoRoom);
         }
         let record = Record {
@@ -140,6 +153,7 @@ impl Membership {
             address_of,
             replay: Replay::default(),
             last_birth: now,
+            floor: self.graves.remove(&id).unwrap_or_default(),
             target_at: NO_TARGET,
         };
         let place = self.vacant.pop().unwrap_or_else(|| {
@@ -163,6 +177,34 @@ impl Membership {
             self.order.remove(at);
         }
         self.records[place as usize].take().map(|record| record.name)
+    }
+
+    /// Notes that news of a member born at `birth` was heard, and is not held.
+    pub(crate) fn heard(&mut self, id: NodeId, birth: Instant) {
+        if let Some(record) = self.get_mut(id) {
+            record.last_birth = record.last_birth.max(birth);
+        }
+    }
+
+    /// Notes that the entry about a member was let go: older ones are not taken in its stead.
+    pub(crate) fn raise_floor(&mut self, id: NodeId, floor: Stamp) {
+        if let Some(record) = self.get_mut(id) {
+            record.floor = record.floor.max(floor);
+        }
+    }
+
+    /// Removes a member of which nothing below `floor` shall be believed if it comes again.
+    pub(crate) fn bury(&mut self, id: NodeId, floor: Stamp) {
+        self.remove(id);
+        if self.graves.len() == self.max_nodes {
+            self.graves.pop_first();
+        }
+        self.graves.insert(id, floor);
+    }
+
+    /// Whether a node was forgotten of which such a stamp, or a newer one, was known.
+    pub(crate) fn is_past(&self, id: NodeId, stamp: Stamp) -> bool {
+        self.graves.get(&id).is_some_and(|floor| stamp < *floor)
     }
 
     /// Says whether a member may be sent to.
@@ -210,6 +252,9 @@ pub(crate) enum Refused {
 impl Replay {
     /// Whether an authentic datagram with this header would be fresh.
     pub(crate) fn check(&self, header: &Header) -> Result<(), Refused> {
+        if header.counter == 0 {
+            return Err(Refused::Replayed);
+        }
         if self.highest == 0 || header.incarnation > self.incarnation {
             return Ok(());
         }
@@ -290,6 +335,34 @@ mod tests {
         let (ok, stale) = (Ok(()), Err(Refused::StaleLife));
         let again = Err(Refused::Replayed);
         assert_eq!(feed(&mut replay, &order), [ok, ok, stale, again, stale, ok]);
+    }
+
+    /// A node that overtakes news of itself raises its incarnation within one life.
+    #[test]
+    fn a_raised_incarnation_belongs_to_the_life_it_was_raised_in() {
+        let mut replay = Replay::default();
+        let order = [(1, 9, 5), (4, 9, 6), (1, 9, 4), (3, 8, 1), (4, 9, 6), (5, 8, 1)];
+        let (ok, stale) = (Ok(()), Err(Refused::StaleLife));
+        assert_eq!(feed(&mut replay, &order), [ok, ok, ok, stale, Err(Refused::Replayed), ok]);
+    }
+
+    #[test]
+    fn what_is_buried_is_remembered_in_bounded_number() {
+        let mut members = Membership::new(2);
+        let card = ("n", Address::from_bytes(&[0]).expect("one byte fits"));
+        let floor = Stamp::new(Incarnation::new(3), 7);
+        for id in 1..=3 {
+            let added = members.add(NodeId(id), card, Incarnation::default(), Instant::EPOCH);
+            assert_eq!(added, Ok(true));
+            members.bury(NodeId(id), floor);
+        }
+        let below = Stamp::new(Incarnation::new(3), 6);
+        let past = [1, 2, 3].map(|id| members.is_past(NodeId(id), below));
+        assert_eq!(past.iter().filter(|&&past| past).count(), 2);
+        assert!(members.is_past(NodeId(3), below) && !members.is_past(NodeId(3), floor));
+        assert_eq!(members.add(NodeId(3), card, Incarnation::default(), Instant::EPOCH), Ok(true));
+        assert_eq!(members.get(NodeId(3)).map(|record| record.floor), Some(floor));
+        assert_eq!(members.len(), 1);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub enum Merged {
 }
 
 /// An entry that made room for a newer one in a bounded vector.
-pub type Evicted = Option<(NodeId, Instant)>;
+pub type Evicted = Option<(NodeId, Stamp, Instant)>;
 
 /// Entries that are looked up together before they are merged.
 const BATCH: usize = 16;
@@ -55,7 +55,8 @@ impl Vector {
     /// Merges one received entry.
     ///
     /// `datagram` numbers the datagram it came in (not 0); `birth` is its arrival less its age;
-    /// `payload` has the cluster's length; `is_member` is asked only about origins not held.
+    /// `payload` has the cluster's length; `is_member` says whether an origin may be taken in, and
+    /// is asked only about those not held.
     #[inline]
     pub fn merge(
         &mut self,
@@ -102,8 +103,8 @@ impl Vector {
             if oldest.birth >= meta.birth {
                 return (Merged::TooOld, None);
             }
-            let (id, birth) = (oldest.id, oldest.birth);
-            evicted = Some((id, birth));
+            let id = oldest.id;
+            evicted = Some((id, oldest.stamp, oldest.birth));
             self.remove(id);
         }
         self.put(meta, payload);

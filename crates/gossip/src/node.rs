@@ -38,7 +38,7 @@ use crate::membership::{Member, Membership};
 use crate::time::{Instant, micros};
 use crate::urgent::Urgent;
 use crate::vector::Vector;
-use crate::wire::ask::MAX_NAME_BYTES;
+use crate::wire::ask::is_name;
 use crate::wire::header;
 use crate::wire::keys::KeyRing;
 use crate::wire::window::Format;
@@ -82,7 +82,8 @@ pub struct EntryView<'a> {
 }
 
 /// One node of a cluster, without its clock and its network. See the module's documentation.
-#[derive(Clone)]
+///
+/// It cannot be cloned: two copies would seal different datagrams with one nonce.
 pub struct Node {
     config: Config,
     format: Format,
@@ -151,7 +152,7 @@ impl Node {
             cluster: header::cluster_hash(&config.cluster),
             salt: chance.bits() & header::MAX_48,
             next_round: Instant::from_micros(now.as_micros() + chance.below(unit as usize) as i64),
-            pieces: Pieces::default(),
+            pieces: Pieces::new(capacity),
             urgent: Urgent::default(),
             payload: Vec::with_capacity(usize::from(config.payload_bytes)),
             id,
@@ -172,6 +173,10 @@ impl Node {
         };
         let alone = [me];
         node.admit(if with_cards { &alone } else { roster }, now)?;
+        if let Some(own) = node.membership.get_mut(id) {
+            // Its own card is of each life it may come to have.
+            own.address_of = Incarnation::MAX;
+        }
         Ok(node)
     }
 
@@ -198,8 +203,8 @@ impl Node {
         self.catch_up.gained();
     }
 
-    /// Says farewell: makes the node's last entry and sends it to a few members. Afterwards only
-    /// [`Node::poll_transmit`] does anything.
+    /// Says farewell: makes the node's last entry and sends it to a few members. No round comes
+    /// afterwards: call [`Node::poll_transmit`] until it returns `None`, then drop the node.
     pub fn leave(&mut self, now: Instant) {
         if self.left {
             return;
@@ -208,7 +213,8 @@ impl Node {
         self.left = true;
         let incarnation = self.vector.own().stamp.incarnation();
         self.vector.renew_own(Stamp::left(incarnation), &[]);
-        let farewells = self.membership.targets().max(1).ilog2() as usize + 2;
+        self.outbox.asks.clear();
+        let farewells = self.membership.len().ilog2() as usize + 2;
         self.begin_window(farewells);
     }
 
@@ -367,11 +373,13 @@ impl Node {
             if birth >= oldest || id == self.id || (!self.with_cards && entry.is_none()) {
                 continue;
             }
+            let floor = entry.map_or(record.floor, |entry| entry.stamp.above());
             let name = record.name.to_string();
             self.vector.remove(id);
             if self.with_cards {
-                self.membership.remove(id);
+                self.membership.bury(id, floor);
             } else {
+                self.membership.raise_floor(id, floor);
                 self.membership.set_target(id, true);
             }
             self.counters.members_forgotten += 1;
@@ -448,7 +456,7 @@ fn check_roster<'a>(
     if list.len() > config.max_nodes as usize {
         return Err(ConfigError::TooManyNodes { nodes: list.len(), max_nodes: config.max_nodes });
     }
-    if let Some(member) = list.iter().find(|m| !(1..=MAX_NAME_BYTES).contains(&m.name.len())) {
+    if let Some(member) = list.iter().find(|member| !is_name(&member.name)) {
         return Err(ConfigError::Name(member.name.clone()));
     }
     let roster = with_ids(list, config.id_salt);

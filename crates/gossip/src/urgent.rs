@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use crate::entry::NodeId;
 
 /// Farewells passed on at one time; with more, the oldest give way.
-const MAX_URGENT: usize = 64;
+pub(crate) const MAX_URGENT: usize = 64;
 
 /// Origins whose entries go first, with the number of windows they are still put into.
 #[derive(Clone, Default)]

@@ -273,6 +273,12 @@ fn rosters_are_checked_and_can_be_replaced() {
 
     let without = one.set_roster(&more[1..], Instant::EPOCH);
     assert_eq!(without, Err(ConfigError::NotInRoster(name(0))));
+    for unfit in ["", "a b", "n\u{fc}", "n/1", &"n".repeat(64)] {
+        let mut unfit_too = roster.clone();
+        unfit_too.push(Member { name: unfit.to_owned(), address: address(9) });
+        let refused = one.set_roster(&unfit_too, Instant::EPOCH);
+        assert_eq!(refused, Err(ConfigError::Name(unfit.to_owned())));
+    }
     let mut twice = roster.clone();
     twice.push(member(1));
     let twice = one.set_roster(&twice, Instant::EPOCH);
@@ -283,6 +289,67 @@ fn rosters_are_checked_and_can_be_replaced() {
     assert_eq!(one.ages(Instant::EPOCH).members, 2);
     let mut seeded = node(&config, 0, &[], 1, Instant::EPOCH);
     assert_eq!(seeded.set_roster(&roster, Instant::EPOCH), Err(ConfigError::NoRoster));
+}
+
+/// Out of the roster and in again: nothing of before is left, and the address is the new one.
+#[test]
+fn a_member_taken_off_the_roster_and_put_back_is_heard_anew() {
+    let config = config(8);
+    let mut cluster = Cluster::with_roster(&config, 8);
+    cluster.run(40);
+    let now = cluster.now;
+    let mut roster: Vec<Member> = (0..8).map(member).collect();
+    cluster.node(0).set_roster(&roster[..7], now).expect("node 0 is among them");
+    assert_eq!(state_of(&cluster, 0, 7), None);
+    let before = cluster.node(0).counters().dropped_unknown_sender;
+    cluster.run(60);
+    assert_eq!(state_of(&cluster, 0, 7), None);
+    assert!(cluster.node(0).counters().dropped_unknown_sender > before);
+    let now = cluster.now;
+    roster[0].address = address(99);
+    roster[6].address = address(98);
+    cluster.node(0).set_roster(&roster, now).expect("node 0 is among them");
+    assert_eq!(state_of(&cluster, 0, 7), Some(EntryState::Unheard));
+    let places = [0, 6, 7].map(|n| cluster.node(0).entry(&name(n), now).map(|view| view.address));
+    assert_eq!(places, [address(99), address(98), address(7)].map(Some));
+    cluster.run(40);
+    assert_eq!(state_of(&cluster, 0, 7), Some(EntryState::Alive));
+    let now = cluster.now;
+    assert_eq!(cluster.node(0).ages(now).members, 8);
+}
+
+/// The farewell replaces the window of which the first half is on its way.
+#[test]
+fn leaving_amid_a_round_sends_farewells_and_nothing_else() {
+    let mut config = config(16);
+    config.window = Window::Percent(100.0);
+    config.payload_bytes = 256;
+    config.datagram_bytes = 1452;
+    let mut cluster = Cluster::with_roster(&config, 16);
+    cluster.run(40);
+    let mut node = cluster.nodes[3].take().expect("it is up");
+    let now = node.poll_timeout();
+    node.handle_timeout(now);
+    let mut one = vec![0; 1452];
+    assert!(node.poll_transmit(now, &mut one).is_some(), "the first of several datagrams");
+    let unsent = node.counters().entries_unsent;
+    node.leave(now);
+    node.leave(now);
+    assert!(node.counters().entries_unsent > unsent);
+    let mut told = std::collections::BTreeMap::new();
+    while let Some(out) = node.poll_transmit(now, &mut one) {
+        *told.entry(out.to).or_insert(0) += 1;
+        let to = out.to.as_bytes().try_into().map(u32::from_le_bytes).expect("four bytes");
+        cluster.node(to as usize).handle_datagram(now, address(3), &mut one[..out.bytes]);
+    }
+    // Six farewells, each a window of 16 entries in four datagrams.
+    assert_eq!(told.values().sum::<i32>(), 6 * 4);
+    for to in told.into_keys() {
+        let to = to.as_bytes().try_into().map(u32::from_le_bytes).expect("four bytes");
+        assert_eq!(state_of(&cluster, to as usize, 3), Some(EntryState::Left));
+    }
+    node.handle_timeout(now + UNIT * 5);
+    assert_eq!(node.poll_transmit(now + UNIT * 5, &mut one), None, "it has left");
 }
 
 /// Among 200,000 names some ids collide; the error names a salt under which these two do not.
@@ -323,4 +390,36 @@ fn a_node_nobody_answers_goes_on_asking_its_seed() {
         }
     }
     assert!((9..=14).contains(&asks), "{asks} asks in 40 units");
+}
+
+/// A driver that does not fetch events loses the oldest, not memory.
+#[test]
+fn events_that_nobody_fetches_are_bounded() {
+    let mut cluster = Cluster::with_roster(&config(300), 300);
+    cluster.run(60);
+    let node = cluster.node(0);
+    let kept = events(node);
+    assert_eq!(kept.len(), 256);
+    assert_eq!(node.counters().dropped_events, 299 - 256);
+}
+
+/// What a driver says about the present never takes back what it said before.
+#[test]
+fn time_does_not_go_back() {
+    let mut cluster = Cluster::with_roster(&config(8), 8);
+    cluster.run(40);
+    let now = cluster.now;
+    let node = cluster.node(0);
+    let (next, ages) = (node.poll_timeout(), node.ages(now));
+    node.handle_timeout(Instant::EPOCH);
+    assert_eq!((node.poll_timeout(), node.ages(now)), (next, ages));
+    node.publish(b"then").expect("4 of 8 bytes");
+    node.handle_timeout(next);
+    let mut buffer = vec![0; 65_507];
+    let out = node.poll_transmit(Instant::EPOCH, &mut buffer).expect("a window");
+    let to = out.to.as_bytes().try_into().map(u32::from_le_bytes).expect("four bytes") as usize;
+    cluster.node(to).handle_datagram(Instant::EPOCH, address(0), &mut buffer[..out.bytes]);
+    let view = cluster.node(to).entry(&name(0), next).expect("a member");
+    assert_eq!(view.payload, b"then\0\0\0\0");
+    assert!(view.age.is_some_and(|age| age <= UNIT), "{view:?}");
 }

@@ -10,9 +10,12 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use cluster::{UNIT, address, member};
+use sha2::{Digest, Sha256};
 use tidings_gossip::{
-    Config, EntryState, Incarnation, Instant, Key, KeyRing, Member, Node, Transmit,
+    Config, EntryState, Incarnation, Instant, Key, KeyRing, Member, Node, Transmit, Window,
 };
+use xaes_256_gcm::aead::{AeadInOut, KeyInit};
+use xaes_256_gcm::{Nonce, Tag, Xaes256Gcm};
 
 fn keys() -> KeyRing {
     let key: [u8; 32] = std::array::from_fn(|n| n as u8);
@@ -20,8 +23,13 @@ fn keys() -> KeyRing {
 }
 
 fn make(n: usize, roster: &[Member], keys: KeyRing) -> Node {
+    with_window(Window::Percent(20.0), n, roster, keys)
+}
+
+fn with_window(window: Window, n: usize, roster: &[Member], keys: KeyRing) -> Node {
     let mut config = Config::default();
-    config.cluster = "golden".to_owned();
+    config.cluster = String::from("golden");
+    config.window = window;
     config.payload_bytes = 8;
     config.datagram_bytes = 300;
     config.max_nodes = 16;
@@ -43,6 +51,7 @@ fn sent(node: &mut Node, now: Instant) -> Vec<(Transmit, Vec<u8>)> {
 }
 
 /// Compares a datagram with the golden one of that name.
+#[expect(clippy::disallowed_methods, reason = "a test may read what the core may not")]
 fn check(name: &str, datagram: &[u8]) {
     let mut hex = String::new();
     for line in datagram.chunks(16) {
@@ -103,7 +112,8 @@ fn an_open_cluster_speaks_the_same_format() {
 #[test]
 fn a_window_with_other_entries_and_a_farewell_are_as_they_were() {
     let roster: Vec<Member> = (0..3).map(member).collect();
-    let mut nodes: Vec<Node> = (0..3).map(|n| make(n, &roster, keys())).collect();
+    let make = |n| with_window(Window::Entries(3), n, &roster, keys());
+    let mut nodes: Vec<Node> = (0..3).map(make).collect();
     let now = Instant::EPOCH + UNIT;
     for from in [0usize, 1] {
         nodes[from].handle_timeout(now);
@@ -112,7 +122,84 @@ fn a_window_with_other_entries_and_a_farewell_are_as_they_were() {
         }
     }
     let later = now + UNIT;
+    sent(&mut nodes[2], now); // the answers it owes, which are not looked at here
     nodes[2].leave(later);
     let farewells = sent(&mut nodes[2], later);
     check("farewell.hex", &farewells.first().expect("a farewell").1);
+}
+
+/// The bytes of a golden datagram.
+fn bytes_of(hex: &str) -> Vec<u8> {
+    let byte = |text| u8::from_str_radix(text, 16).expect("golden files are hexadecimal");
+    hex.split_whitespace().map(byte).collect()
+}
+
+fn sha256(text: &[u8]) -> [u8; 32] {
+    Sha256::digest(text).into()
+}
+
+/// Opens a golden datagram by nothing but the words of docs/protocol.md; checks its header.
+fn open(hex: &str, kind: u8, sender: &str) -> Vec<u8> {
+    let datagram = bytes_of(hex);
+    let key: [u8; 32] = std::array::from_fn(|n| n as u8);
+    let key_id = 1 + sha256(&[b"tidings key id", &key[..]].concat())[0] % 255;
+    let mut head = vec![0x54, 0x67, 1, kind];
+    head.extend_from_slice(&sha256(b"golden")[..4]);
+    head.extend_from_slice(&sha256(&[&[0; 4], sender.as_bytes()].concat())[..4]);
+    head.extend_from_slice(&[0x0C, 0x0B, 0x0A, key_id]);
+    assert_eq!(datagram[..16], head[..]);
+    let (head, sealed) = datagram.split_at(28);
+    let (body, tag) = sealed.split_at(sealed.len() - 16);
+    let mut body = body.to_vec();
+    let nonce = Nonce::try_from(&head[4..28]).expect("24 bytes");
+    let tag = Tag::try_from(tag).expect("16 bytes");
+    Xaes256Gcm::new(&key.into())
+        .decrypt_inout_detached(&nonce, head, body.as_mut_slice().into(), &tag)
+        .expect("the seal holds");
+    body
+}
+
+/// An entry as it lies in a body; its age is (2048 + mantissa) · 2^(exponent − 1) steps of 16 µs,
+/// or none at all.
+fn entry(name: &str, sequence: u32, [exponent, mantissa]: [u16; 2], payload: [u8; 8]) -> Vec<u8> {
+    let mut entry = sha256(&[&[0; 4], name.as_bytes()].concat())[..4].to_vec();
+    entry.extend_from_slice(&sequence.to_le_bytes()[..3]);
+    entry.extend_from_slice(&[0x0C, 0x0B, 0x0A]);
+    entry.extend_from_slice(&((exponent << 11) | mantissa).to_le_bytes());
+    entry.extend_from_slice(&payload);
+    entry
+}
+
+#[test]
+fn golden_datagrams_read_as_the_protocol_says() {
+    let window = open(include_str!("golden/window.hex"), 1, "n00002");
+    let preamble = [1, 0, 8, 0];
+    let mut expected = [&preamble[..], &[1, 0]].concat();
+    expected.extend(entry("n00002", 2, [0, 0], [2; 8]));
+    assert_eq!(window, expected);
+
+    let ask = open(include_str!("golden/ask.hex"), 2, "n00002");
+    let card = |n: u8| [&[6], format!("n0000{n}").as_bytes(), &[4, n, 0, 0, 0]].concat();
+    let mut expected = [&[1, 1, 8, 0][..], &card(2)].concat();
+    expected.extend(entry("n00002", 1, [0, 0], [2; 8]));
+    expected.extend([0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 1, 0]);
+    expected.extend_from_slice(&sha256(b"\0\0\0\0n00002")[..4]);
+    expected.resize(300 - 28 - 16, 0);
+    assert_eq!(ask, expected);
+
+    // Half a unit of 256 ms later: 8,000 steps, 4,000 · 2.
+    let answer = open(include_str!("golden/answer.hex"), 3, "n00001");
+    let mut expected = [&[1, 1, 8, 0, 1, 0][..], &card(1)].concat();
+    expected.extend(entry("n00001", 1, [2, 1952], [1; 8]));
+    assert_eq!(answer, expected);
+
+    let farewell = open(include_str!("golden/farewell.hex"), 1, "n00002");
+    let mut expected = [&preamble[..], &[3, 0]].concat();
+    expected.extend(entry("n00002", 0x00FF_FFFF, [0, 0], [0; 8]));
+    // A unit later: 16,000 steps, 4,000 · 4. These two are of one age, in no order.
+    let mut others = [0, 1].map(|n| entry(&format!("n0000{n}"), 1, [3, 1952], [n; 8]));
+    if farewell[26..30] != others[0][..4] {
+        others.reverse();
+    }
+    assert_eq!(farewell, [expected, others.concat()].concat());
 }

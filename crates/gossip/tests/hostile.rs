@@ -2,6 +2,8 @@
 
 mod cluster;
 
+use std::time::Duration;
+
 use cluster::{Cluster, UNIT, address, config, member, name};
 use tidings_gossip::wire::header::{self, Header, Kind};
 use tidings_gossip::wire::keys::TAG_BYTES;
@@ -79,7 +81,7 @@ impl Pair {
             cluster: header::cluster_hash("tidings"),
             sender: NodeId::of_name(&name(1), 0),
             incarnation: Incarnation::new(1),
-            key_id: datagram_of(&mut self.sender.clone())[15],
+            key_id: datagram_of(&mut make(&config(3), 1, keys(1), 1))[15],
             salt: 77,
             counter: 1,
         };
@@ -311,4 +313,199 @@ fn asks_are_answered_in_bounded_number_and_size() {
     }
     assert_eq!(answers, 16);
     assert_eq!(victim.counters().dropped_answers, 84);
+}
+
+/// An ask as node 1 would make it, naming nobody; with the card of node 1 or without.
+fn ask(own: Stamp, with_card: bool, range: [u32; 2], ids: &[u32]) -> Vec<u8> {
+    let mut ask = vec![u8::from(with_card), 1, 8, 0];
+    if with_card {
+        ask.push(name(1).len() as u8);
+        ask.extend_from_slice(name(1).as_bytes());
+        ask.push(4);
+        ask.extend_from_slice(address(1).as_bytes());
+    }
+    ask.extend_from_slice(&body(&[(id(1), own, 0)])[6..]);
+    ask.extend(range.iter().flat_map(|end| end.to_le_bytes()));
+    ask.extend_from_slice(&(ids.len() as u16).to_le_bytes());
+    ask.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
+    ask
+}
+
+/// Datagrams that the victim has to send.
+fn answers(victim: &mut Node, now: Instant) -> usize {
+    let mut buffer = vec![0; 65_507];
+    std::iter::from_fn(|| victim.poll_transmit(now, &mut buffer)).count()
+}
+
+/// Whoever recorded an ask of an earlier life can send it again: nothing is taken from it, and it
+/// is answered only while that helps a node that has restarted.
+#[test]
+fn replayed_asks_of_an_earlier_life() {
+    let mut pair = pair();
+    let past = pair.sealed(&ask(stamp(1, 9), false, [0, u32::MAX], &[]), |head| {
+        (head.kind, head.salt) = (Kind::Ask, 5);
+    });
+    let present = body(&[(id(1), stamp(2, 1), 0)]);
+    let present = pair.sealed(&present, |head| head.incarnation = Incarnation::new(2));
+    pair.feed(&present);
+    for _ in 0..3 {
+        pair.feed(&past);
+        assert_eq!(answers(&mut pair.victim, NOW), 1, "the later life is told of");
+    }
+    assert_eq!(pair.victim.counters().entries_received, 1, "nothing is taken from them");
+    // An hour later the member is forgotten, and is not brought back.
+    let later = NOW + Duration::from_secs(3601);
+    pair.victim.handle_timeout(later);
+    let held = |victim: &Node| victim.entry(&name(1), later).expect("a member").age;
+    assert_eq!(held(&pair.victim), None);
+    for datagram in [&past, &present] {
+        pair.victim.handle_datagram(later, address(1), &mut datagram.clone());
+        assert_eq!(held(&pair.victim), None);
+    }
+}
+
+/// An entry that was forgotten does not come back by one who remembers it as younger, or as older
+/// news; a later one does.
+#[test]
+fn what_was_forgotten_is_not_taken_again() {
+    let mut pair = pair();
+    let mut counter = 0;
+    let mut window = |pair: &Pair, sequence| {
+        counter += 1;
+        pair.sealed(&body(&[(id(2), stamp(1, sequence), 0)]), |head| head.counter = counter)
+    };
+    let first = window(&pair, 5);
+    pair.feed(&first);
+    let later = NOW + Duration::from_secs(3601);
+    pair.victim.handle_timeout(later);
+    assert_eq!(pair.victim.counters().members_forgotten, 1);
+    for (sequence, known) in [(5, false), (4, false), (6, true)] {
+        let mut datagram = window(&pair, sequence);
+        pair.victim.handle_datagram(later, address(1), &mut datagram);
+        let view = pair.victim.entry(&name(2), later).expect("a member");
+        assert_eq!(view.age.is_some(), known, "sequence {sequence}");
+    }
+    assert_eq!(pair.victim.counters().entries_stale, 2);
+}
+
+#[test]
+fn the_first_ask_of_a_newcomer_counts_once() {
+    let mut config = config(8);
+    config.datagram_bytes = 1452;
+    let life = Incarnation::new(1);
+    let mut victim = Node::new(config, keys(1), member(0), &[], life, 0, Instant::EPOCH)
+        .expect("the configuration is valid");
+    let ask = pair().sealed(&ask(stamp(1, 1), true, [0, u32::MAX], &[]), |head| {
+        head.kind = Kind::Ask;
+    });
+    for _ in 0..3 {
+        victim.handle_datagram(NOW, address(1), &mut ask.clone());
+    }
+    assert_eq!(answers(&mut victim, NOW), 1);
+    assert_eq!(victim.counters().dropped_replayed, 2);
+}
+
+/// Ranges upside down, ids in any order, twice or of nobody: an answer of no more than there is.
+#[test]
+fn asks_about_senseless_ranges() {
+    let mut pair = pair();
+    let unsorted = [u32::MAX, id(2), 0, id(2), id(0), 7];
+    let ranges = [[0, u32::MAX], [u32::MAX, 0], [5, 5], [u32::MAX, u32::MAX], [id(0), id(0)]];
+    for (at, range) in ranges.into_iter().enumerate() {
+        let ask = ask(stamp(1, at as u32 + 1), false, range, &unsorted);
+        let datagram =
+            pair.sealed(&ask, |head| (head.kind, head.counter) = (Kind::Ask, at as u64 + 1));
+        let (counters, _) = pair.feed(&datagram);
+        assert_eq!(counters.entries_news, at as u64 + 1);
+        assert_eq!(answers(&mut pair.victim, NOW), 1);
+    }
+}
+
+/// What is malformed anywhere is of no use anywhere.
+#[test]
+fn an_answer_with_one_bad_entry() {
+    let mut pair = pair();
+    let good = body(&[(id(2), stamp(1, 1), 0)]).split_off(6);
+    let mut answer = vec![0, 1, 8, 0, 2, 0];
+    answer.extend_from_slice(&good);
+    answer.extend_from_slice(&good[..good.len() - 1]);
+    let datagram = pair.sealed(&answer, |head| head.kind = Kind::Answer);
+    pair.is_dropped(&datagram, "dropped_malformed");
+    assert_eq!(pair.victim.counters().entries_received, 0);
+}
+
+#[test]
+fn a_counter_that_no_sender_begins_with() {
+    let mut pair = pair();
+    let body = body(&[(id(2), stamp(1, 1), 0)]);
+    let datagram = pair.sealed(&body, |head| head.counter = 0);
+    pair.is_dropped(&datagram, "dropped_replayed");
+}
+
+/// An answer that introduces node 1, as it was at an address, by an entry with that stamp.
+fn introduced(pair: &Pair, counter: u64, own: Stamp, age: u16, at: usize) -> Vec<u8> {
+    let mut answer = vec![1, 1, 8, 0, 1, 0, name(1).len() as u8];
+    answer.extend_from_slice(name(1).as_bytes());
+    answer.push(4);
+    answer.extend_from_slice(address(at).as_bytes());
+    answer.extend_from_slice(&body(&[(id(1), own, age)])[6..]);
+    pair.sealed(&answer, |head| {
+        (head.kind, head.counter, head.sender) = (Kind::Answer, counter, NodeId(id(2)));
+    })
+}
+
+/// Only a later life moves a member, and only one that lives becomes one.
+#[test]
+fn cards_that_lie_about_where_a_member_is() {
+    let life = Incarnation::new(1);
+    let mut victim = Node::new(config(8), keys(1), member(0), &[], life, 0, Instant::EPOCH)
+        .expect("the configuration is valid");
+    let pair = pair();
+    let mut counter = 0;
+    let mut place_after = |own, age, at| {
+        counter += 1;
+        victim.handle_datagram(NOW, address(2), &mut introduced(&pair, counter, own, age, at));
+        victim.entry(&name(1), NOW).map(|view| view.address)
+    };
+    let life = Incarnation::new(4);
+    assert_eq!(place_after(Stamp::left(life), 0, 1), None, "nobody joins by a farewell");
+    assert_eq!(place_after(stamp(4, 1), u16::MAX, 1), None, "nor by news too old");
+    assert_eq!(place_after(stamp(4, 1), 0, 1), Some(address(1)));
+    assert_eq!(place_after(stamp(4, 9), 0, 66), Some(address(1)), "the life is the same");
+    assert_eq!(place_after(stamp(3, 9), 0, 66), Some(address(1)), "it is over");
+    assert_eq!(place_after(stamp(5, 0), 0, 7), Some(address(7)));
+}
+
+#[test]
+fn news_of_oneself_after_the_farewell() {
+    let mut pair = pair();
+    pair.victim.leave(NOW);
+    let forged = pair.sealed(&body(&[(id(0), stamp(7, 3), 0)]), |_| {});
+    let (counters, _) = pair.feed(&forged);
+    assert_eq!((counters.refutations, pair.victim.incarnation().get()), (0, 1));
+}
+
+/// Impossible for others, it may still be what this node once said: it must overtake it.
+#[test]
+fn news_of_oneself_of_any_age_is_overtaken() {
+    let mut pair = pair();
+    let old = pair.sealed(&body(&[(id(0), stamp(7, 3), u16::MAX)]), |_| {});
+    assert_eq!(pair.feed(&old).0.refutations, 1);
+}
+
+/// Every received entry is counted under one name.
+#[test]
+fn entries_add_up() {
+    let mut cluster = Cluster::with_seed(&config(30), 30);
+    cluster.run(20);
+    let now = cluster.now;
+    cluster.node(3).leave(now);
+    cluster.flush(3);
+    cluster.run(40);
+    for node in cluster.up() {
+        let c = node.counters();
+        let refused = c.entries_impossible_age + c.entries_unknown_origin + c.entries_too_old;
+        let known = c.entries_news + c.entries_stale + c.entries_duplicate_origin + c.refutations;
+        assert_eq!(c.entries_received, known + refused, "{c:?}");
+    }
 }

@@ -98,8 +98,8 @@ pub enum ConfigError {
     /// An address beyond this machine, and no key.
     #[error(
         "{what} {address} is not a loopback address, and without a key nothing may leave this \
-         machine: generate a key with `tidings keys generate > FILE`, give the same file to every \
-         node and name it with `--keys FILE`"
+         machine: generate a key with `tidings keys generate --output FILE`, give the same file to \
+         every node and name it with `--keys FILE`"
     )]
     NotLoopback {
         /// Which address it is, such as "the listening address".

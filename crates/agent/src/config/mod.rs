@@ -211,8 +211,13 @@ impl Settings {
     }
 }
 
-/// Environment variables that look like settings and are none, each with the likely one.
-pub(crate) fn misspelt_variables(
+/// This process's environment variables that look like settings and are none, each with the likely
+/// one.
+pub(crate) fn misspelt_variables() -> impl Iterator<Item = (String, String)> {
+    misspelt(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))
+}
+
+fn misspelt(
     names: impl Iterator<Item = String>,
 ) -> impl Iterator<Item = (String, String)> {
     names.filter_map(|name| {

@@ -178,7 +178,7 @@ fn what_only_a_restart_applies_is_told_apart() {
 #[test]
 fn variables_that_are_nearly_settings_are_told() {
     let names = ["TIDINGS_INTERVALL", "TIDINGS_MTU", "TIDINGS_CONFIG", "TIDINGS_BIN_DIR", "HOME"];
-    let found: Vec<_> = misspelt_variables(names.iter().map(ToString::to_string)).collect();
+    let found: Vec<_> = misspelt(names.iter().map(ToString::to_string)).collect();
     assert_eq!(found, [("TIDINGS_INTERVALL".to_owned(), "TIDINGS_INTERVAL".to_owned())]);
 }
 

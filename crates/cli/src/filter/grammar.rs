@@ -139,7 +139,8 @@ fn bounded(text: &str) -> Result<(), FilterError> {
         }
         if depth > MAX_DEPTH {
             let message = format!("parentheses may be nested {MAX_DEPTH} deep");
-            return Err(FilterError::new(text, place..place + 1, message));
+            let end = place + 1;
+            return Err(FilterError::new(text, place..end, message));
         }
     }
     Ok(())

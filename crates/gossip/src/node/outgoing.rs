@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use super::{Node, Transmit};
 use crate::address::Address;
-use crate::config::Capacity;
 use crate::entry::NodeId;
 use crate::time::Instant;
-use crate::vector::{Entry, Vector};
+use crate::urgent::MAX_URGENT;
+use crate::vector::{Entry, OWN, Vector};
 use crate::wire::ask::{self, AnswerWriter, Card};
 use crate::wire::header::{self, Header, Kind};
 use crate::wire::keys::TAG_BYTES;
@@ -15,11 +15,10 @@ use crate::wire::window;
 
 /// Answers owed at one time; more askers are turned away and ask again.
 const MAX_ANSWERS: usize = 16;
-/// Members offered in one answer; no datagram holds more.
+/// Members offered in one answer, at most.
 pub(super) const MAX_OFFERS: usize = 512;
 
 /// A window on its way: the slots picked for it, and the members it still goes to.
-#[derive(Clone, Default)]
 pub(super) struct Pieces {
     slots: Vec<u32>,
     next: usize,
@@ -27,8 +26,14 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// Picks the entries about `first`, then the newest, `entries` in all; returns how many of the
-    /// last window were not sent.
+    /// None yet, and room for any window of a vector of `capacity` entries.
+    pub(super) fn new(capacity: usize) -> Self {
+        let slots = Vec::with_capacity(capacity + MAX_URGENT + 1);
+        Self { slots, next: 0, targets: VecDeque::new() }
+    }
+
+    /// Picks the own entry, those about `first`, then the newest, `entries` in all; returns how
+    /// many of the last window were not sent.
     pub(super) fn begin(
         &mut self,
         vector: &Vector,
@@ -39,20 +44,20 @@ impl Pieces {
         self.slots.clear();
         self.targets.clear();
         self.next = 0;
-        self.slots.extend(first.filter_map(|id| vector.slot(id)));
+        // The own entry is among the newest, but farewells before them must not push it out.
+        self.slots.push(OWN);
+        self.slots.extend(first.filter_map(|id| vector.slot(id)).filter(|&slot| slot != OWN));
         let urgent = self.slots.len();
         vector.newest(entries, &mut self.slots);
-        if urgent > 0 {
-            let (first, newest) = self.slots.split_at_mut(urgent);
-            let mut end = urgent;
-            for at in 0..newest.len() {
-                if !first.contains(&newest[at]) {
-                    newest.swap(end - urgent, at);
-                    end += 1;
-                }
+        let (first, newest) = self.slots.split_at_mut(urgent);
+        let mut end = urgent;
+        for at in 0..newest.len() {
+            if !first.contains(&newest[at]) {
+                newest.swap(end - urgent, at);
+                end += 1;
             }
-            self.slots.truncate(end.min(entries));
         }
+        self.slots.truncate(end.min(entries));
         unsent as u64
     }
 
@@ -62,15 +67,19 @@ impl Pieces {
     }
 }
 
-/// An answer owed: to whom, and the ids to offer.
-#[derive(Clone)]
-struct Offer {
-    to: Address,
-    ids: Vec<NodeId>,
+/// An answer owed.
+pub(super) struct Offer {
+    /// Where it goes.
+    pub(super) to: Address,
+    /// Who asked.
+    pub(super) asker: NodeId,
+    /// Whom to tell of. The asker is among them if it must learn of another life of itself, or of
+    /// another node with its id.
+    pub(super) ids: Vec<NodeId>,
 }
 
 /// What is to be sent beside the window.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct Outbox {
     /// Whom to ask, at most [`MAX_ASKS`](crate::catch_up::MAX_ASKS) at a time.
     pub(super) asks: Vec<Address>,
@@ -86,11 +95,11 @@ impl Outbox {
         self.place
     }
 
-    /// Owes `to` the entries of `ids`; `false` if too many answers are owed already.
-    pub(super) fn owe(&mut self, to: Address, ids: Vec<NodeId>) -> bool {
+    /// Owes an answer; `false` if too many are owed already.
+    pub(super) fn owe(&mut self, offer: Offer) -> bool {
         let room = self.offers.len() < MAX_ANSWERS;
         if room {
-            self.offers.push_back(Offer { to, ids });
+            self.offers.push_back(offer);
         }
         room
     }
@@ -155,10 +164,10 @@ impl Node {
         let (end, first) = (buffer.len() - TAG_BYTES, self.catch_up.first);
         let order = self.membership.order();
         let start = order.partition_point(|&id| id < first);
-        // A full vector lacks entries too; of a bounded one only the members can be complete.
-        let full = self.config.capacity == Capacity::Full;
-        let has = |id: &NodeId| !full || self.vector.get(*id).is_some();
-        let ids = order[start..].iter().copied().filter(has);
+        let has_left = |id| self.vector.get(id).is_some_and(|entry| entry.stamp.is_left());
+        // By seeds, others need not know who has left; unnamed, it is offered if it is back.
+        let named = |id: &NodeId| self.is_known(*id) && !(self.with_cards && has_left(*id));
+        let ids = order[start..].iter().copied().filter(named);
         let last = ask::write_ask(
             &mut buffer[header::BYTES..end],
             self.format,
@@ -178,7 +187,8 @@ impl Node {
         let body = &mut buffer[header::BYTES..end];
         let mut answer = AnswerWriter::new(body, self.format, self.with_cards);
         for &id in &offer.ids {
-            let Some((card, entry)) = self.offered(id) else { continue };
+            let known = if id == offer.asker { self.told(id) } else { self.offered(id) };
+            let Some((card, entry)) = known else { continue };
             if !answer.push(self.with_cards.then_some(card), &entry, now) {
                 break;
             }
@@ -188,11 +198,27 @@ impl Node {
         Transmit { to: offer.to, bytes, segment_bytes: bytes }
     }
 
-    /// What an answer says about a member; nothing about one that is unheard.
-    fn offered(&self, id: NodeId) -> Option<(Card<'_>, Entry<'_>)> {
+    /// What an answer says about a member; nothing about one that is unheard. With cards nothing
+    /// about one that has left, which nobody would take in, or whose card is of an earlier life:
+    /// the receiver would believe it to be of this one.
+    pub(super) fn offered(&self, id: NodeId) -> Option<(Card<'_>, Entry<'_>)> {
         let entry = self.vector.get(id)?;
+        let fit = !self.with_cards || (!entry.stamp.is_left() && self.is_known(id));
+        fit.then_some((self.card(id)?, entry))
+    }
+
+    /// What an asker is told of itself: the newest stamp that is known. The age is one at which
+    /// all but the origin refuse an entry, so its payload, and the card beside it, matter to nobody.
+    fn told(&self, id: NodeId) -> Option<(Card<'_>, Entry<'_>)> {
+        let held = self.vector.get(id).map(|entry| entry.stamp);
+        let stamp = self.membership.get(id)?.floor.max(held.unwrap_or_default());
+        let (birth, payload) = (Instant::from_micros(i64::MIN), self.vector.own().payload);
+        Some((self.card(id)?, Entry { id, stamp, birth, payload }))
+    }
+
+    fn card(&self, id: NodeId) -> Option<Card<'_>> {
         let record = self.membership.get(id)?;
-        Some((Card { name: &record.name, address: record.address }, entry))
+        Some(Card { name: &record.name, address: record.address })
     }
 
     /// Puts the header in front of a body of `written` bytes, seals both, and returns their size.
@@ -213,5 +239,40 @@ impl Node {
         self.counters.datagrams_sent += 1;
         self.counters.bytes_sent += bytes as u64;
         bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::{Incarnation, Stamp};
+
+    fn ids(vector: &Vector, pieces: &Pieces) -> Vec<u32> {
+        pieces.slots.iter().map(|&slot| vector.at(slot).id.0).collect()
+    }
+
+    /// All entries are born in one instant, so that none is newer than another.
+    #[test]
+    fn the_own_entry_and_the_urgent_ones_are_in_every_window_once() {
+        let stamp = Stamp::new(Incarnation::new(1), 1);
+        let now = Instant::EPOCH;
+        let mut vector = Vector::new(8, 0, 256_000, (NodeId(0), stamp), now);
+        for id in 1..6 {
+            vector.merge(id, (NodeId(id), stamp, now), &[], |_| true);
+        }
+        for entries in 2..=6 {
+            let mut pieces = Pieces::new(8);
+            let urgent = [NodeId(3), NodeId(0), NodeId(77)].into_iter();
+            pieces.begin(&vector, entries, urgent);
+            let mut sent = ids(&vector, &pieces);
+            assert_eq!(sent[..2], [0, 3]);
+            assert_eq!(sent.len(), entries);
+            sent.sort_unstable();
+            sent.dedup();
+            assert_eq!(sent.len(), entries, "no entry is in a window twice");
+        }
+        let mut pieces = Pieces::new(8);
+        pieces.begin(&vector, 1, core::iter::empty());
+        assert_eq!(ids(&vector, &pieces), [0]);
     }
 }

@@ -1,10 +1,11 @@
 //! What a node does with a datagram: authenticate, bound, merge; count what it refuses.
 
 use super::Node;
-use super::outgoing::MAX_OFFERS;
+use super::outgoing::{MAX_OFFERS, Offer};
 use crate::address::Address;
+use crate::config::Capacity;
 use crate::counters::Dropped;
-use crate::entry::{NodeId, Stamp};
+use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::event::Event;
 use crate::membership::{NotAdded, Refused};
 use crate::merge::Merged;
@@ -13,6 +14,13 @@ use crate::wire::ask::{Answer, Ask, Card};
 use crate::wire::header::{Header, HeaderError, Kind};
 use crate::wire::keys::Unopened;
 use crate::wire::window::{self, BodyError, WireEntry};
+
+/// From which life of its sender a datagram is.
+#[derive(Clone, Copy)]
+enum Life {
+    Present,
+    Past,
+}
 
 impl Node {
     /// Takes in a datagram that arrived from `from`; it is decrypted in place.
@@ -29,23 +37,25 @@ impl Node {
     }
 
     fn receive(&mut self, now: Instant, from: Address, bytes: &mut [u8]) -> Result<(), Dropped> {
-        let header = self.admissible(bytes)?;
+        let (header, life) = self.admissible(bytes)?;
         let body = self.keys.unseal(bytes)?;
-        // Only now is the header known to be true.
+        let outcome = match (header.kind, life) {
+            (_, Life::Past) => self.receive_past_ask((header.sender, from), body),
+            (Kind::Window, _) => self.receive_window(now, (&header, from), body),
+            (Kind::Ask, _) => self.receive_ask(now, (header.sender, from), body),
+            (Kind::Answer, _) => self.receive_answer(now, from, body),
+        };
+        // The header is known to be true, and its sender may have become a member just now.
         if let Some(sender) = self.membership.get_mut(header.sender) {
             if sender.replay.check(&header).is_ok() {
                 sender.replay.note(&header);
             }
         }
-        match header.kind {
-            Kind::Window => self.receive_window(now, (header.sender, from), body),
-            Kind::Ask => self.receive_ask(now, (header.sender, from), body),
-            Kind::Answer => self.receive_answer(now, from, body),
-        }
+        outcome
     }
 
     /// The header of a datagram that deserves to be opened.
-    fn admissible(&self, datagram: &[u8]) -> Result<Header, Dropped> {
+    fn admissible(&self, datagram: &[u8]) -> Result<(Header, Life), Dropped> {
         let header = Header::parse(datagram).map_err(|error| match error {
             HeaderError::Foreign => Dropped::Foreign,
             HeaderError::Version(_) | HeaderError::Kind(_) => Dropped::Version,
@@ -58,25 +68,26 @@ impl Node {
         }
         match self.membership.get(header.sender) {
             Some(sender) => match sender.replay.check(&header) {
-                // A node that restarts with an incarnation used before is told so by an answer.
-                Err(Refused::StaleLife) if header.kind == Kind::Ask => {}
-                fresh => fresh?,
+                Err(Refused::StaleLife) if header.kind == Kind::Ask => Ok((header, Life::Past)),
+                fresh => {
+                    fresh?;
+                    Ok((header, Life::Present))
+                }
             },
-            None if self.with_cards => {}
-            None => return Err(Dropped::UnknownSender),
+            None if self.with_cards => Ok((header, Life::Present)),
+            None => Err(Dropped::UnknownSender),
         }
-        Ok(header)
     }
 
     fn receive_window(
         &mut self,
         now: Instant,
-        (sender, from): (NodeId, Address),
+        (header, from): (&Header, Address),
         body: &[u8],
     ) -> Result<(), Dropped> {
         let entries = window::decode(body, self.format)?;
-        if !self.membership.contains(sender) {
-            self.catch_up.lacks(from);
+        if self.with_cards && !self.has_card(header.sender, header.incarnation) {
+            self.lacks(header.sender, from);
         }
         let mut ahead = entries.clone();
         for (at, entry) in entries.enumerate() {
@@ -96,15 +107,48 @@ impl Node {
         if ask.own.id != sender || ask.card.is_some() != self.with_cards {
             return Err(Dropped::Malformed);
         }
-        if let Some(card) = ask.card {
-            self.learn(now, &card, &ask.own)?;
+        let namesake = match ask.card {
+            Some(card) => !self.learn(now, &card, &ask.own, true)?,
+            None => false,
+        };
+        if !namesake {
+            self.take(now, from, &ask.own);
         }
-        self.take(now, from, &ask.own);
-        let offers = self.offers(sender, from, &ask);
-        if !self.outbox.owe(from, offers) {
+        let mut ids = self.offers(sender, from, &ask);
+        if namesake || self.knows_newer(&ask.own) {
+            ids.insert(0, sender);
+        }
+        self.owe(Offer { to: from, asker: sender, ids });
+        Ok(())
+    }
+
+    /// An ask from a life of a member before its present one: somebody sends again what he has
+    /// recorded, or the member has restarted with an incarnation used before. It must learn of
+    /// the other life, to overtake it; nothing else comes of such an ask.
+    fn receive_past_ask(
+        &mut self,
+        (sender, from): (NodeId, Address),
+        body: &[u8],
+    ) -> Result<(), Dropped> {
+        let ask = Ask::read(body, self.format)?;
+        if ask.own.id != sender || !self.knows_newer(&ask.own) {
+            return Err(Dropped::StaleSender);
+        }
+        self.owe(Offer { to: from, asker: sender, ids: vec![sender] });
+        Ok(())
+    }
+
+    /// Whether newer news of the asker is known than its own: it does not know of a life it had.
+    fn knows_newer(&self, own: &WireEntry<'_>) -> bool {
+        let held = self.vector.get(own.id).map(|held| held.stamp);
+        let floor = self.membership.get(own.id).map(|record| record.floor);
+        held.max(floor) > Some(own.stamp)
+    }
+
+    fn owe(&mut self, offer: Offer) {
+        if !self.outbox.owe(offer) {
             self.counters.dropped_answers += 1;
         }
-        Ok(())
     }
 
     /// Members in the range asked about that the asker did not name, from a random one on.
@@ -114,20 +158,21 @@ impl Node {
         let end = order.partition_point(|&id| id <= ask.last).max(start);
         let mut named = ask.ids().peekable();
         let mut offers = Vec::new();
-        let mut lacking = false;
+        let (mut unknown, mut outdated) = (false, false);
         for &id in &order[start..end] {
             while named.next_if(|&other| other < id).is_some() {
-                lacking = true;
+                unknown = true;
             }
-            let has = named.next_if_eq(&id).is_some();
-            lacking |= has && self.vector.get(id).is_none();
-            let entry = self.vector.get(id).filter(|entry| !entry.stamp.is_left());
-            if !has && id != sender && entry.is_some() {
+            if named.next_if_eq(&id).is_some() {
+                outdated |= !self.is_known(id);
+            } else if id != sender && self.offered(id).is_some() {
                 offers.push(id);
             }
         }
-        lacking |= named.next().is_some();
-        if lacking {
+        unknown |= named.next().is_some();
+        // With a bounded vector a node may name members of which it holds no entry to answer with.
+        let full = self.config.capacity == Capacity::Full;
+        if full && (outdated || (unknown && !self.membership.is_full())) {
             self.catch_up.lacks(from);
         }
         if !offers.is_empty() {
@@ -135,44 +180,50 @@ impl Node {
             offers.rotate_left(turn);
         }
         offers.truncate(MAX_OFFERS);
-        if self.vector.get(sender).is_some_and(|held| held.stamp > ask.own.stamp) {
-            // The asker does not know of this life of itself: it must, to overtake it.
-            offers.insert(0, sender);
-        }
         offers
     }
 
     fn receive_answer(&mut self, now: Instant, from: Address, body: &[u8]) -> Result<(), Dropped> {
-        for one in Answer::read(body, self.format)? {
-            let (card, entry) = one?;
-            if let Some(card) = card.filter(|_| self.with_cards) {
-                self.learn(now, &card, &entry)?;
+        let answer = Answer::read(body, self.format)?;
+        answer.clone().try_for_each(|one| one.map(drop))?;
+        for (card, entry) in answer.flatten() {
+            let namesake = match card.filter(|_| self.with_cards) {
+                Some(card) => !self.learn(now, &card, &entry, false)?,
+                None => false,
+            };
+            if !namesake {
+                self.take(now, from, &entry);
             }
-            self.take(now, from, &entry);
         }
         Ok(())
     }
 
     /// Learns a member, or where it is now, from its card and the entry that came with it.
+    ///
+    /// `asks`: it introduced itself, and can be told of a life that was forgotten. `false` if the
+    /// entry is about a node of another name whose id is the same.
     fn learn(
         &mut self,
         now: Instant,
         card: &Card<'_>,
         entry: &WireEntry<'_>,
-    ) -> Result<(), Dropped> {
+        asks: bool,
+    ) -> Result<bool, Dropped> {
         let id = NodeId::of_name(card.name, self.config.id_salt);
         if id != entry.id {
             return Err(Dropped::Malformed);
         }
         if id == self.id {
-            if *card.name != *self.name {
+            let mine = *card.name == *self.name;
+            if !mine {
                 self.counters.dropped_id_collision += 1;
                 self.emit(Event::IdCollision(card.name.to_owned()));
             }
-            return Ok(());
+            return Ok(mine);
         }
-        if entry.stamp.is_left() || self.is_too_old(entry) {
-            return Ok(());
+        let past = !asks && self.membership.is_past(id, entry.stamp);
+        if past || entry.stamp.is_left() || self.is_too_old(entry) {
+            return Ok(true);
         }
         let incarnation = entry.stamp.incarnation();
         let birth = now.before(entry.age_micros);
@@ -182,56 +233,99 @@ impl Node {
                 self.catch_up.gained();
             }
             Ok(false) => {
-                let Some(record) = self.membership.get_mut(id) else { return Ok(()) };
-                if incarnation > record.address_of {
-                    (record.address, record.address_of) = (card.address, incarnation);
+                if let Some(record) = self.membership.get_mut(id) {
+                    if incarnation > record.address_of {
+                        (record.address, record.address_of) = (card.address, incarnation);
+                    }
                 }
             }
             Err(NotAdded::NoRoom) => self.counters.dropped_no_room += 1,
-            Err(NotAdded::IdCollision) => self.counters.dropped_id_collision += 1,
+            Err(NotAdded::IdCollision) => {
+                self.counters.dropped_id_collision += 1;
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Merges one received entry and sees to what follows from it.
     fn take(&mut self, now: Instant, from: Address, entry: &WireEntry<'_>) {
         self.counters.entries_received += 1;
-        if self.is_too_old(entry) {
+        if self.is_too_old(entry) && entry.id != self.id {
             self.counters.entries_impossible_age += 1;
             return;
         }
         let WireEntry { id, stamp, age_micros, payload } = *entry;
         let membership = &self.membership;
+        let mut floored = false;
         let news = (id, stamp, now.before(age_micros));
-        let (merged, evicted) =
-            self.vector.merge(self.arrival, news, payload, |id| membership.contains(id));
-        if let Some((id, birth)) = evicted {
+        let takes = |id| {
+            let floor = membership.get(id).map(|record| record.floor);
+            floored = floor.is_some_and(|floor| stamp < floor);
+            floor.is_some() && !floored
+        };
+        let (merged, evicted) = self.vector.merge(self.arrival, news, payload, takes);
+        if let Some((id, stamp, birth)) = evicted {
             self.counters.entries_evicted += 1;
-            if let Some(record) = self.membership.get_mut(id) {
-                record.last_birth = birth;
-            }
+            self.membership.heard(id, birth);
+            self.membership.raise_floor(id, stamp);
         }
         match merged {
+            Merged::Unknown if floored => self.counters.entries_stale += 1,
             Merged::News(held) => {
                 self.counters.entries_news += 1;
                 if held.incarnation() != stamp.incarnation() || stamp.is_left() {
                     self.turned(id, held, stamp);
+                    self.see_to_card(id, stamp, from);
                 }
             }
             Merged::First => {
                 self.counters.entries_news += 1;
                 self.first_heard(id, stamp);
+                self.see_to_card(id, stamp, from);
             }
             Merged::Stale => self.counters.entries_stale += 1,
             Merged::Repeated => self.counters.entries_duplicate_origin += 1,
-            Merged::TooOld => self.counters.entries_too_old += 1,
+            Merged::TooOld => {
+                self.counters.entries_too_old += 1;
+                self.membership.heard(id, news.2);
+            }
             Merged::Own => self.refute(now, stamp),
             Merged::Unknown => {
                 self.counters.entries_unknown_origin += 1;
-                if self.with_cards && !stamp.is_left() {
-                    self.catch_up.lacks(from);
+                let gone = stamp.is_left() || self.membership.is_past(id, stamp);
+                if self.with_cards && !gone {
+                    self.lacks(id, from);
                 }
             }
+        }
+    }
+
+    /// Whether the card of a member is held, as it is in that incarnation.
+    fn has_card(&self, id: NodeId, incarnation: Incarnation) -> bool {
+        self.membership.get(id).is_some_and(|record| record.address_of >= incarnation)
+    }
+
+    /// Whether no answer could bring more about a member: its entry is held, where there is room
+    /// for one a node, and its card is as new.
+    pub(super) fn is_known(&self, id: NodeId) -> bool {
+        match self.vector.get(id) {
+            Some(entry) => !self.with_cards || self.has_card(id, entry.stamp.incarnation()),
+            None => self.config.capacity != Capacity::Full,
+        }
+    }
+
+    /// Notes that `bearer` knows a member this node does not know, or not its present card.
+    fn lacks(&mut self, id: NodeId, bearer: Address) {
+        if self.membership.contains(id) || !self.membership.is_full() {
+            self.catch_up.lacks(bearer);
+        }
+    }
+
+    /// A node that lives anew may be elsewhere: asks for its card.
+    fn see_to_card(&mut self, id: NodeId, stamp: Stamp, bearer: Address) {
+        if self.with_cards && !stamp.is_left() && !self.has_card(id, stamp.incarnation()) {
+            self.lacks(id, bearer);
         }
     }
 
@@ -242,12 +336,14 @@ impl Node {
 
     #[cold]
     fn first_heard(&mut self, id: NodeId, stamp: Stamp) {
-        self.catch_up.gained();
         self.note_farewell(id, stamp);
-        let bounded = self.vector.capacity() < self.config.max_nodes as usize;
+        if self.config.capacity != Capacity::Full {
+            // Entries come and go all the time: that is no event, and nothing was gained.
+            return;
+        }
+        self.catch_up.gained();
         let name = self.membership.get(id).map(|record| record.name.to_string());
-        // In a bounded vector members come and go all the time: that is no event.
-        if let Some(name) = name.filter(|_| !bounded && !stamp.is_left()) {
+        if let Some(name) = name.filter(|_| !stamp.is_left()) {
             self.emit(Event::Joined(name));
         }
     }
@@ -279,6 +375,7 @@ impl Node {
     /// node has not made yet stems from another life, and is overtaken by a new incarnation.
     fn refute(&mut self, now: Instant, stamp: Stamp) {
         if stamp <= self.vector.own().stamp || self.left {
+            self.counters.entries_stale += 1;
             return;
         }
         let Some(incarnation) = stamp.incarnation().next() else { return };

@@ -33,10 +33,16 @@ const WITH_CARDS: u8 = 1;
 /// The most bytes of a card.
 pub const MAX_CARD_BYTES: usize = 2 + MAX_NAME_BYTES + MAX_ADDRESS_BYTES;
 
+/// Whether `name` can be a node's: 1 to 63 bytes of `A–Z a–z 0–9 . _ -`.
+pub fn is_name(name: &str) -> bool {
+    (1..=MAX_NAME_BYTES).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+}
+
 /// A node's name and address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Card<'a> {
-    /// 1 to 63 bytes.
+    /// See [`is_name`].
     pub name: &'a str,
     /// Where its datagrams go.
     pub address: Address,
@@ -56,12 +62,11 @@ impl<'a> Card<'a> {
     }
 
     fn read(body: &mut Reader<'a>) -> Option<Self> {
-        let name_bytes = body.u8().filter(|&n| (1..=MAX_NAME_BYTES).contains(&usize::from(n)))?;
+        let name_bytes = body.u8()?;
         let name = core::str::from_utf8(body.bytes(usize::from(name_bytes))?).ok()?;
         let address_bytes = body.u8()?;
         let address = Address::from_bytes(body.bytes(usize::from(address_bytes))?)?;
-        let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
-        plain.then_some(Self { name, address })
+        is_name(name).then_some(Self { name, address })
     }
 }
 
@@ -187,6 +192,7 @@ impl<'a> AnswerWriter<'a> {
 }
 
 /// A received answer, entry by entry.
+#[derive(Clone)]
 pub struct Answer<'a> {
     body: Reader<'a>,
     format: Format,

@@ -259,6 +259,24 @@ mod tests {
         assert_eq!(rings[3].unseal(&mut sealed(&rings[0])), Err(Unopened::WrongKey));
     }
 
+    /// A key's id has 255 values: among a few hundred keys some share one.
+    #[test]
+    fn keys_that_share_an_id_are_both_tried() {
+        let many = (0..=255).map(|n| [n; KEY_BYTES]).map(Key::from_bytes);
+        let first = key(1);
+        let twin = many
+            .chain((0..=255).map(|n| {
+                Key::from_bytes([n, n, 1, 2].repeat(8).try_into().expect("eight times four bytes"))
+            }))
+            .find(|other| *other != first && other.id() == first.id());
+        let twin = twin.expect("512 fixed keys, one of which has this id");
+        let both = KeyRing::new(&[first.clone(), twin.clone()]).expect("two keys");
+        for one in [first, twin] {
+            let one = KeyRing::new(&[one]).expect("one key");
+            assert_eq!(both.unseal(&mut sealed(&one)), Ok(&[7u8; 10][..]));
+        }
+    }
+
     #[test]
     fn key_files_are_read_and_faults_named_by_line() {
         let line = key(3).to_line();

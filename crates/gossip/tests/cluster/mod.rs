@@ -105,6 +105,7 @@ impl Cluster {
     /// Puts a node in place `n`.
     pub fn start(&mut self, n: usize, node: Node) {
         self.timeouts.push(Reverse((node.poll_timeout(), n)));
+        self.nodes.resize_with(self.nodes.len().max(n + 1), || None);
         self.nodes[n] = Some(node);
     }
 
@@ -139,7 +140,9 @@ impl Cluster {
             let to = to.expect("addresses have four bytes") as usize;
             for datagram in buffer[..out.bytes].chunks_mut(out.segment_bytes) {
                 let arrives = (self.delivers)(from, to, datagram);
-                if let Some(node) = self.nodes[to].as_mut().filter(|_| arrives) {
+                if let Some(node) =
+                    self.nodes.get_mut(to).and_then(Option::as_mut).filter(|_| arrives)
+                {
                     node.handle_datagram(self.now, address(from), datagram);
                     senders.push(to);
                 }

@@ -1,0 +1,146 @@
+//! A cluster that is up and complete takes no memory: not for a round, not for a datagram.
+//!
+//! The allocator of this program counts what each thread asks it for. After a warm-up, in which
+//! queues and windows grow to their sizes, every call to a node is counted: rounds, windows, and in
+//! clusters by seeds the rare asks and their answers too.
+
+mod cluster;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use cluster::{UNIT, address, config, member, node};
+use tidings_gossip::{Capacity, Config, Instant, Member, Node, Window};
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The system's allocator, counting the blocks that each thread takes or resizes.
+struct Counting;
+
+fn count() {
+    // A thread that is ending has no count any more, and nothing to prove.
+    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+}
+
+// SAFETY: every call is passed on to `System` as it came, and `System` keeps to the contract; the
+// counter is a thread-local without destructor, which never allocates.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps to the contract of `alloc`, which is this one.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps to the contract of `alloc_zeroed`, which is this one.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the block is from `System`, to which every allocation is passed on.
+        unsafe { System.realloc(block, layout, new_size) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the block is from `System`, to which every allocation is passed on.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Nodes on one table, and what their calls have allocated.
+struct Table {
+    nodes: Vec<Node>,
+    now: Instant,
+    buffer: Vec<u8>,
+}
+
+impl Table {
+    fn new(config: &Config, count: usize, by_seeds: bool) -> Self {
+        let members: Vec<Member> = (0..count).map(member).collect();
+        let roster = if by_seeds { &[][..] } else { &members };
+        let make = |n| {
+            let mut node = node(config, n, roster, 1, Instant::EPOCH);
+            node.join(&[address(0)]);
+            node
+        };
+        let nodes = (0..count).map(make).collect();
+        Self { nodes, now: Instant::EPOCH, buffer: vec![0; 65_507] }
+    }
+
+    /// Lets units pass, a quarter at a time, and returns what the nodes' calls allocated.
+    fn run(&mut self, units: u32) -> u64 {
+        let before = ALLOCATIONS.get();
+        for _ in 0..4 * units {
+            self.now = self.now + UNIT / 4;
+            for n in 0..self.nodes.len() {
+                self.nodes[n].handle_timeout(self.now);
+                self.deliver_from(n);
+            }
+            // Asks wait for their answers until here.
+            (0..self.nodes.len()).for_each(|n| self.deliver_from(n));
+        }
+        ALLOCATIONS.get() - before
+    }
+
+    fn deliver_from(&mut self, from: usize) {
+        while let Some(out) = self.nodes[from].poll_transmit(self.now, &mut self.buffer) {
+            let to = out.to.as_bytes().try_into().map(u32::from_le_bytes).expect("four bytes");
+            for datagram in self.buffer[..out.bytes].chunks_mut(out.segment_bytes) {
+                self.nodes[to as usize].handle_datagram(self.now, address(from), datagram);
+            }
+        }
+    }
+
+    fn sent(&self, of: fn(&Node) -> u64) -> u64 {
+        self.nodes.iter().map(of).sum()
+    }
+}
+
+fn check(config: &Config, by_seeds: bool) {
+    let mut table = Table::new(config, 40, by_seeds);
+    let grown = table.run(400);
+    assert!(grown > 0, "the count counts");
+    for node in &mut table.nodes {
+        while node.poll_event().is_some() {}
+    }
+    let asks = table.sent(|node| node.counters().asks_sent);
+    let received = table.sent(|node| node.counters().entries_received);
+    assert_eq!(table.run(200), 0, "{config:?}");
+    assert!(table.sent(|node| node.counters().entries_received) > received);
+    if by_seeds {
+        assert!(table.sent(|node| node.counters().asks_sent) > asks, "asks are part of it");
+    }
+}
+
+#[test]
+fn a_full_vector_takes_no_memory() {
+    for by_seeds in [false, true] {
+        check(&config(64), by_seeds);
+    }
+}
+
+#[test]
+fn a_bounded_vector_takes_no_memory() {
+    let mut config = config(64);
+    config.window = Window::Entries(5);
+    config.capacity = Capacity::Bounded(10);
+    for by_seeds in [false, true] {
+        check(&config, by_seeds);
+    }
+}
+
+#[test]
+fn a_window_of_many_datagrams_takes_no_memory() {
+    let mut config = config(64);
+    config.window = Window::Percent(100.0);
+    config.payload_bytes = 500;
+    config.datagram_bytes = 1452;
+    check(&config, false);
+}
