@@ -73,8 +73,11 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     if estimate_mib <= scenario.memory_limit_mib {
         return Ok(());
     }
+    let compact = Scenario { mode: Mode::Compact, ..scenario.clone() };
+    let would_fit = estimate_bytes(&compact).div_ceil(1 << 20) <= scenario.memory_limit_mib;
     let (mode, remedy) = match scenario.mode {
-        Mode::Full => ("full", ", use the compact mode"),
+        Mode::Full if would_fit => ("full", ", use the compact mode"),
+        Mode::Full => ("full", ""),
         Mode::Compact => ("compact", ""),
     };
     Err(ScenarioError::Memory {
