@@ -21,11 +21,11 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench fuzz install clean
+.PHONY: help demo build test lint fmt clippy doc deny bench figure2 fuzz install clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: build ## start a cluster of real agents on this machine and watch the news spread
 	@$(TARGET_DIR)/release/tidings demo $(DEMO_ARGS)
@@ -65,6 +65,9 @@ deny:
 bench: ## measure the core: the cost of a round beside a memcpy of the same bytes
 	@.ci/require cargo cc
 	$(CARGO) bench --locked -p tidings-bench
+
+figure2: build ## simulate average age against window, 128 to 8,192 nodes, into docs/results
+	@$(TARGET_DIR)/release/tidings sim figure2 --output docs/results
 
 fuzz: ## run each fuzz target for FUZZ_SECONDS (60) with libFuzzer
 	@.ci/require cargo cc c++

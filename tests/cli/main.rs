@@ -5,6 +5,7 @@
 
 mod demo;
 mod programs;
+mod sim;
 mod terminal;
 
 use std::fs;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::{completions, demo, keys, nodes, publish, show, status, top};
+use crate::{completions, demo, keys, nodes, publish, show, sim, status, top};
 
 /// What every `--help` ends with; `docs/reference/exit-codes.md` says more.
 macro_rules! exit_codes {
@@ -70,6 +70,8 @@ pub enum Command {
     Status(status::Options),
     /// Add metrics of your own to this node's entry
     Publish(publish::Options),
+    /// Simulate a cluster of nodes, in virtual time
+    Sim(sim::Options),
     /// Make and change cluster key files
     Keys(keys::Options),
     /// Print completions for a shell

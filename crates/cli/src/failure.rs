@@ -13,6 +13,7 @@ use crate::columns::UnknownColumn;
 use crate::demo::DemoError;
 use crate::filter::FilterError;
 use crate::keys::KeyFileError;
+use crate::sim::SimulationError;
 
 /// Why a command fails.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +79,9 @@ pub enum Failure {
     /// The demo cannot be run or failed.
     #[error(transparent)]
     Demo(#[from] DemoError),
+    /// A simulation cannot be run, or was stopped.
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
     /// Standard output or the terminal cannot be written.
     #[error("writing the output failed: {0}")]
     Output(#[from] io::Error),
@@ -97,6 +101,7 @@ impl Failure {
             | Self::NoAgentProgram { .. } => 2,
             Self::KeyFile(error) => error.exit_code(),
             Self::Demo(error) => error.exit_code(),
+            Self::Simulation(error) => error.exit_code(),
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Agent(_) | Self::AgentProgram { .. } | Self::Output(_) => 1,
         }

@@ -6,6 +6,7 @@
 //!
 //! * [`nodes`], [`top`], [`show`], [`status`], [`publish`]: ask one agent.
 //! * [`demo`]: starts a whole cluster of agents on loopback and measures it.
+//! * [`sim`]: simulates a cluster and prints its figures.
 //! * [`agent`]: becomes the agent. [`keys`]: makes and changes key files.
 //! * [`filter`], [`columns`], [`units`], [`table`]: the language of conditions and the form of
 //!   tables.
@@ -24,6 +25,7 @@ pub mod nodes;
 pub mod output;
 pub mod publish;
 pub mod show;
+pub mod sim;
 pub mod status;
 pub mod table;
 pub mod top;
@@ -81,6 +83,7 @@ fn dispatch(line: CommandLine) -> Result<(), Failure> {
         Command::Show(options) => show::run(&agent, &options),
         Command::Status(options) => status::run(&agent, &options),
         Command::Publish(options) => publish::run(&agent, &options),
+        Command::Sim(options) => sim::run(&options),
         Command::Keys(options) => keys::run(&options),
         Command::Completions(options) => completions::run(&options),
     }

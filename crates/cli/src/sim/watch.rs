@@ -1,0 +1,79 @@
+//! Watching a run: progress on a terminal, and signals that stop it between two units of time.
+
+use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+
+/// The exit code after a second signal: the first one is being seen to no more.
+const EXIT_IMPATIENT: i32 = 1;
+/// How often the progress is written.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// Whether a signal came; shared by all runs of a command.
+#[derive(Clone, Debug)]
+pub(super) struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// From now on the first Ctrl-C, SIGTERM or SIGHUP is noted, and a second one ends the process.
+    pub(super) fn at_signals() -> io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            flag::register_conditional_shutdown(signal, EXIT_IMPATIENT, Arc::clone(&stop))?;
+            flag::register(signal, Arc::clone(&stop))?;
+        }
+        Ok(Self(stop))
+    }
+
+    /// Whether to stop.
+    pub(super) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Whether a run is to go on.
+    pub(super) fn verdict(&self) -> ControlFlow<()> {
+        if self.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Shows how far a run is, where a person sees it.
+#[derive(Debug)]
+pub(super) struct Watch<'a> {
+    stop: &'a Stop,
+    is_seen: bool,
+    written: Option<Instant>,
+}
+
+impl<'a> Watch<'a> {
+    /// Watches one run.
+    pub(super) fn of(stop: &'a Stop) -> Self {
+        Self { stop, is_seen: io::stderr().is_terminal(), written: None }
+    }
+
+    /// A step has been done; whether to go on.
+    pub(super) fn unit(&mut self, done: u32, all: u32) -> ControlFlow<()> {
+        if self.is_seen && self.written.is_none_or(|written| written.elapsed() >= EVERY) {
+            self.written = Some(Instant::now());
+            let filled = (30 * u64::from(done) / u64::from(all.max(1))) as usize;
+            let bar = "#".repeat(filled) + &".".repeat(30 - filled);
+            let _ = write!(io::stderr().lock(), "\r[{bar}] {done} of {all} ");
+        }
+        self.stop.verdict()
+    }
+
+    /// The run is over: takes the bar away.
+    pub(super) fn end(&mut self) {
+        if self.written.take().is_some() {
+            let _ = write!(io::stderr().lock(), "\r\x1b[K");
+        }
+    }
+}
+
+/// Writes lines to standard error; there is nobody to tell if that fails.
+pub(super) fn say(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", text.trim_end());
+}

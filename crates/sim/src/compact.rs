@@ -1,0 +1,251 @@
+//! The compact simulation: every node a row of births, under the same rules.
+//!
+//! Each unit of time, at its own phase, a node is born anew in its own row and gives its newest
+//! entries to one other node, which takes what is newer. That is all the algorithm is when messages
+//! arrive at once, so a row of one number an origin is enough, and a message costs two passes
+//! over a row instead of a datagram of entries. What rows cannot express is refused beforehand
+//! ([`Scenario::check`]).
+//!
+//! Where it differs from the full mode: ages are exact, while on the wire each hop rounds them up
+//! (by less than 0.05 % each); a message is lost as a whole, however many datagrams it would take;
+//! ties at the edge of a window all go; among more than 1,024 nodes quantiles count the ages of
+//! some nodes at each sample, of all in turn. A test holds both modes against each other.
+
+use core::cmp::Reverse;
+use core::ops::ControlFlow;
+use std::collections::BinaryHeap;
+
+use tidings_gossip::wire::OVERHEAD_BYTES;
+use tidings_gossip::wire::window::Format;
+
+use crate::chance::{Chance, Purpose};
+use crate::checker::convergence::ConvergenceChecker;
+use crate::fault::{Action, Plan};
+use crate::network::Network;
+use crate::report::{Outcome, Totals};
+use crate::row::{self, BIN_SHIFT, RowSum, Selector, UNIT_SHIFT};
+use crate::sample::{Row, Samples};
+use crate::scenario::Scenario;
+use crate::trace::Trace;
+
+/// Ticks in a unit of time.
+const UNIT: i64 = 1 << UNIT_SHIFT;
+/// Ages that go into the histogram of quantiles at each sample, about; of larger clusters the nodes
+/// take turns.
+const AGES_COUNTED: usize = 1 << 20;
+/// The tick at which a run starts: above 0, which stands for what is unknown.
+const START: i64 = UNIT;
+
+/// A run under way.
+pub(crate) struct Compact {
+    rows: Vec<Vec<i32>>,
+    chances: Vec<Chance>,
+    up: Vec<bool>,
+    lives: Vec<u32>,
+    seed: u64,
+    /// When each node's next round is, with its life: rounds of earlier lives are passed over.
+    rounds: BinaryHeap<Reverse<(i64, u32, u32)>>,
+    /// What happens when, in ticks; the next one is at `next_action`.
+    actions: Vec<(i64, Action)>,
+    next_action: usize,
+    network: Network,
+    window_entries: usize,
+    format: Format,
+    /// Entries in the largest datagram.
+    datagram_entries: usize,
+    selector: Selector,
+    totals: Totals,
+    trace: Trace,
+    convergence: ConvergenceChecker,
+}
+
+impl Compact {
+    /// All nodes up, at the start, knowing nobody.
+    pub(crate) fn of(scenario: &Scenario, plan: &Plan) -> Self {
+        let nodes = scenario.cluster.nodes as usize;
+        let config = scenario.config();
+        let format = Format { schema: config.payload_schema, payload_bytes: config.payload_bytes };
+        let entries = usize::from(config.datagram_bytes) - OVERHEAD_BYTES;
+        let unit_micros = i128::from(scenario.cluster.interval.as_micros());
+        let ticks =
+            |micros: i64| START + (i128::from(micros) * i128::from(UNIT) / unit_micros) as i64;
+        let mut compact = Self {
+            rows: vec![vec![0; nodes]; nodes],
+            chances: Vec::new(),
+            up: vec![false; nodes],
+            lives: vec![0; nodes],
+            seed: scenario.seed,
+            rounds: BinaryHeap::with_capacity(nodes),
+            actions: plan.actions.iter().map(|&(micros, act)| (ticks(micros), act)).collect(),
+            next_action: 0,
+            network: Network::of(scenario, &plan.partitions),
+            window_entries: scenario.window_entries(),
+            format,
+            datagram_entries: (entries / format.entry_bytes()).max(1),
+            selector: Selector::empty(),
+            totals: Totals::default(),
+            trace: Trace::default(),
+            convergence: ConvergenceChecker::default(),
+        };
+        for node in 0..nodes {
+            compact.chances.push(Chance::of(scenario.seed, Purpose::Node(node as u32, 1)));
+            compact.start(node, START);
+        }
+        compact
+    }
+
+    /// Runs to the last sample, or until `progress` breaks it off.
+    pub(crate) fn run(
+        mut self,
+        scenario: &Scenario,
+        progress: &mut dyn FnMut(u32, u32) -> ControlFlow<()>,
+    ) -> Outcome {
+        let mut samples = Samples::default();
+        let mut before = Totals::default();
+        let mut units_measured = 0;
+        for unit in 1..=scenario.all_units() {
+            if unit == scenario.warmup_units + 1 {
+                before = self.totals;
+            }
+            let now = START + i64::from(unit) * UNIT;
+            self.advance(now);
+            let measured = unit > scenario.warmup_units;
+            self.sample(unit, now, measured.then_some(&mut samples));
+            units_measured += u32::from(measured);
+            if progress(unit, scenario.all_units()).is_break() {
+                break;
+            }
+        }
+        let totals = if units_measured > 0 { self.totals.since(&before) } else { before };
+        Outcome {
+            samples,
+            units_measured,
+            totals,
+            nodes_up: self.up.iter().filter(|&&up| up).count() as u32,
+            never_heard_pairs: self.convergence.lacking_pairs(),
+            first_full_view_units: self.convergence.first_full_units(),
+            fates: None,
+            findings: None,
+            trace: self.trace,
+        }
+    }
+
+    /// Does everything that is due up to `end`.
+    fn advance(&mut self, end: i64) {
+        loop {
+            let round = self.rounds.peek().map_or(i64::MAX, |Reverse((at, ..))| *at);
+            let action = self.actions.get(self.next_action).map_or(i64::MAX, |(at, _)| *at);
+            if round.min(action) > end {
+                return;
+            }
+            if action <= round {
+                let (at, action) = self.actions[self.next_action];
+                self.next_action += 1;
+                self.act(at, action);
+            } else if let Some(Reverse((at, node, life))) = self.rounds.pop() {
+                if self.up[node as usize] && self.lives[node as usize] == life {
+                    self.rounds.push(Reverse((at + UNIT, node, life)));
+                    self.round(at, node as usize);
+                }
+            }
+        }
+    }
+
+    fn act(&mut self, now: i64, action: Action) {
+        match action {
+            Action::Crash(node) => self.up[node as usize] = false,
+            Action::Restart(node) if !self.up[node as usize] => {
+                self.rows[node as usize].fill(0);
+                let purpose = Purpose::Node(node, self.lives[node as usize] + 1);
+                self.chances[node as usize] = Chance::of(self.seed, purpose);
+                self.start(node as usize, now);
+            }
+            Action::Cut(partition) => self.network.set_partition(partition, true),
+            Action::Heal(partition) => self.network.set_partition(partition, false),
+            // A checked scenario has no pauses in this mode.
+            Action::Restart(_) | Action::Pause(_) | Action::Resume(_) => {}
+        }
+    }
+
+    fn start(&mut self, node: usize, now: i64) {
+        self.up[node] = true;
+        self.lives[node] += 1;
+        self.rows[node][node] = now as i32;
+        let phase = self.chances[node].below(UNIT as usize) as i64;
+        self.rounds.push(Reverse((now + phase, node as u32, self.lives[node])));
+    }
+
+    /// One node's work in one unit.
+    fn round(&mut self, now: i64, from: usize) {
+        let now = now as i32;
+        self.rows[from][from] = now;
+        let other = self.chances[from].below(self.rows.len() - 1);
+        let to = other + usize::from(other >= from);
+        let threshold = self.selector.threshold(&self.rows[from], now, self.window_entries);
+        self.sent(threshold.entries);
+        if self.network.is_cut(from, to) || self.network.is_lost() || !self.up[to] {
+            return;
+        }
+        let sender = core::mem::take(&mut self.rows[from]);
+        let news = row::merge(&mut self.rows[to], &sender, threshold.birth);
+        self.rows[from] = sender;
+        self.totals.entries_received += threshold.entries as u64;
+        self.totals.entries_news += news as u64;
+        self.trace.fold(now as u64);
+        self.trace.fold(((from as u64) << 32) | to as u64);
+        self.trace.fold(((threshold.birth as u64) << 32) | news as u64);
+    }
+
+    /// Counts a window as the wire would carry it.
+    fn sent(&mut self, entries: usize) {
+        let datagrams = entries.div_ceil(self.datagram_entries);
+        self.totals.messages += 1;
+        self.totals.datagrams += datagrams as u64;
+        self.totals.bytes +=
+            (entries * self.format.entry_bytes() + datagrams * OVERHEAD_BYTES) as u64;
+        self.totals.entries_sent += entries as u64;
+    }
+
+    /// Reads every row of a node that is up: the ages of the others that are up too.
+    fn sample(&mut self, unit: u32, now: i64, mut samples: Option<&mut Samples>) {
+        let others = self.up.iter().filter(|&&up| up).count().saturating_sub(1);
+        let all_up = others + 1 == self.up.len();
+        let mut lacking_pairs = 0;
+        let mut masked = vec![0; self.up.len()];
+        let turns = (self.up.len() * self.up.len()).div_ceil(AGES_COUNTED);
+        for holder in (0..self.up.len()).filter(|&holder| self.up[holder]) {
+            masked.copy_from_slice(&self.rows[holder]);
+            masked[holder] = 0;
+            if !all_up {
+                let down = self.up.iter().enumerate().filter(|(_, up)| !**up);
+                down.for_each(|(origin, _)| masked[origin] = 0);
+            }
+            let sum = row::sum(&masked);
+            lacking_pairs += (others - sum.known) as u64;
+            if let Some(samples) = samples.as_deref_mut() {
+                if (holder + unit as usize) % turns == 0 {
+                    count(&masked, now, samples);
+                }
+                samples.add(row_of(sum, now));
+            }
+        }
+        self.convergence.sampled(unit, lacking_pairs);
+    }
+}
+
+/// Puts the ages of a row into the histogram.
+fn count(row: &[i32], now: i64, samples: &mut Samples) {
+    for &birth in row.iter().filter(|&&birth| birth > 0) {
+        samples.count(((now as i32 - birth) >> BIN_SHIFT) as usize);
+    }
+}
+
+/// The ages of a row, summed up.
+fn row_of(sum: RowSum, now: i64) -> Row {
+    if sum.known == 0 {
+        return Row::default();
+    }
+    let ages = sum.known as i64 * now - sum.births;
+    let oldest = now - i64::from(sum.oldest);
+    Row::of(ages as f64 / UNIT as f64, sum.known as u64, oldest as f64 / UNIT as f64)
+}

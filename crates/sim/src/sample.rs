@@ -1,0 +1,146 @@
+//! Samples of ages: sums, oldest entries and quantiles, in memory that does not grow with the run.
+//!
+//! Once a unit of time every node's ages go in, one row a node. Quantiles come from a histogram
+//! with bins of 1/64 unit up to 2,048 units; within a bin ages are taken as spread evenly, so a
+//! quantile is exact to 1/64 unit. The mean and the largest are exact.
+
+/// Bins in a unit of time.
+pub const BINS_PER_UNIT: usize = 64;
+/// Bins in all; ages beyond the last lie in the last.
+const BINS: usize = 2_048 * BINS_PER_UNIT;
+
+/// Ages in units of time, over all samples.
+#[derive(Clone, Debug)]
+pub struct Samples {
+    bins: Vec<u64>,
+    total_units: f64,
+    pairs: u64,
+    oldest_total_units: f64,
+    rows: u64,
+    highest_units: f64,
+}
+
+/// The ages one node holds at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Row {
+    total_units: f64,
+    pairs: u64,
+    oldest_units: f64,
+}
+
+impl Default for Samples {
+    fn default() -> Self {
+        Self {
+            bins: vec![0; BINS],
+            total_units: 0.0,
+            pairs: 0,
+            oldest_total_units: 0.0,
+            rows: 0,
+            highest_units: 0.0,
+        }
+    }
+}
+
+impl Samples {
+    /// Puts one age of a row into the histogram, by its bin: `BINS_PER_UNIT` bins a unit. Quantiles
+    /// are those of the ages counted, which may be fewer than those added.
+    #[inline]
+    pub fn count(&mut self, bin: usize) {
+        self.bins[bin.min(BINS - 1)] += 1;
+    }
+
+    /// Adds the ages of one node at one moment.
+    pub fn add(&mut self, row: Row) {
+        if row.pairs == 0 {
+            return;
+        }
+        self.total_units += row.total_units;
+        self.pairs += row.pairs;
+        self.oldest_total_units += row.oldest_units;
+        self.highest_units = self.highest_units.max(row.oldest_units);
+        self.rows += 1;
+    }
+
+    /// Mean age over all pairs and samples.
+    pub fn average_units(&self) -> Option<f64> {
+        (self.pairs > 0).then(|| self.total_units / self.pairs as f64)
+    }
+
+    /// Age of a node's oldest entry: mean over nodes and samples.
+    pub fn oldest_units(&self) -> Option<f64> {
+        (self.rows > 0).then(|| self.oldest_total_units / self.rows as f64)
+    }
+
+    /// The greatest age of all.
+    pub fn highest_units(&self) -> Option<f64> {
+        (self.rows > 0).then_some(self.highest_units)
+    }
+
+    /// The age that a share `quantile` of all ages does not exceed.
+    pub fn quantile_units(&self, quantile: f64) -> Option<f64> {
+        let wanted = quantile * self.bins.iter().sum::<u64>() as f64;
+        let mut below = 0.0;
+        for (bin, &count) in self.bins.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let count = count as f64;
+            if below + count >= wanted {
+                let share = ((wanted - below) / count).clamp(0.0, 1.0);
+                let age = (bin as f64 + share) / BINS_PER_UNIT as f64;
+                return Some(age.min(self.highest_units));
+            }
+            below += count;
+        }
+        None
+    }
+}
+
+impl Row {
+    /// A row of ages with this sum and this oldest.
+    pub fn of(total_units: f64, pairs: u64, oldest_units: f64) -> Self {
+        Self { total_units, pairs, oldest_units }
+    }
+
+    /// Adds one age, and counts it in `samples`.
+    #[inline]
+    pub fn add(&mut self, age_units: f64, samples: &mut Samples) {
+        self.total_units += age_units;
+        self.pairs += 1;
+        self.oldest_units = self.oldest_units.max(age_units);
+        samples.count((age_units * BINS_PER_UNIT as f64) as usize);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_those_of_the_ages_put_in() {
+        let mut samples = Samples::default();
+        assert_eq!((samples.average_units(), samples.quantile_units(0.5)), (None, None));
+        for offset in [0.0, 100.0] {
+            let mut row = Row::default();
+            for age in 0..100 {
+                row.add(offset + f64::from(age), &mut samples);
+            }
+            samples.add(row);
+        }
+        samples.add(Row::default());
+        assert_eq!(samples.average_units(), Some(99.5));
+        assert_eq!(samples.oldest_units(), Some(149.0));
+        assert_eq!(samples.highest_units(), Some(199.0));
+        for (quantile, expected) in [(0.5, 99.0), (0.9, 179.0), (0.99, 197.0), (1.0, 199.0)] {
+            let age = samples.quantile_units(quantile).expect("there are ages");
+            assert!((age - expected).abs() <= 1.0 / 64.0, "{quantile}: {age}");
+        }
+    }
+
+    #[test]
+    fn ages_beyond_the_histogram_are_kept_in_mean_and_highest() {
+        let mut samples = Samples::default();
+        let mut row = Row::default();
+        row.add(1e6, &mut samples);
+        samples.add(row);
+        assert_eq!(samples.average_units(), Some(1e6));
+        assert!(samples.quantile_units(0.5).is_some_and(|age| age >= 2047.0));
+    }
+}

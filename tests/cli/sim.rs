@@ -1,0 +1,123 @@
+//! `tidings sim` as a user meets it: repeatable figures, refusals before the run, a clean stop.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::programs::{Workplace, text};
+
+/// What a run prints: the object and what was said before it.
+fn simulate(place: &Workplace, arguments: &[&str]) -> (Value, String) {
+    let mut command = place.tidings(&["sim", "run", "--json"]);
+    let output = command.args(arguments).output().expect("tidings starts");
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {said}");
+    (serde_json::from_slice(&output.stdout).expect("one JSON object"), said)
+}
+
+#[test]
+fn the_scriptable_form_gives_every_figure_and_the_same_ones_again() {
+    let place = Workplace::new();
+    let arguments = [
+        "--nodes",
+        "64",
+        "--window",
+        "20%",
+        "--units",
+        "30",
+        "--warmup",
+        "20",
+        "--strategy",
+        "uniform",
+        "--loss",
+        "0.1",
+        "--seed",
+        "7",
+        "--mode",
+    ];
+    for mode in ["full", "compact"] {
+        let arguments = [&arguments[..], &[mode]].concat();
+        let (report, said) = simulate(&place, &arguments);
+        for figure in [
+            "age_avg_units",
+            "age_max_units",
+            "age_p50_units",
+            "age_p90_units",
+            "age_p99_units",
+            "age_highest_units",
+            "never_heard_pairs",
+            "messages",
+            "entries_sent",
+            "bytes",
+            "news_share",
+            "wall_s",
+        ] {
+            assert!(report[figure].is_number(), "{mode}: {figure} in {report}");
+        }
+        assert_eq!(report["messages"], 64 * 30);
+        assert_eq!(report["parameters"]["network"]["loss"], 0.1);
+        assert!(said.starts_with("seed 7\nparameters {"), "{said}");
+        let (again, _) = simulate(&place, &arguments);
+        assert_eq!(report["trace_hash"], again["trace_hash"]);
+        assert_eq!(report["age_avg_units"], again["age_avg_units"]);
+    }
+}
+
+#[test]
+fn what_chance_decided_is_said_before_the_run() {
+    let place = Workplace::new();
+    let file = place.path().join("crash.toml");
+    let scenario = "units = 20\nwarmup_units = 5\n[cluster]\nnodes = 10\n[clocks]\noffset = \"1s\"
+        [[fault]]\nkind = \"crash\"\nat = 8\nnodes = \"3\"\n";
+    fs::write(&file, scenario).expect("the file is ours");
+    let (report, said) = simulate(&place, &["--scenario", file.to_str().expect("a plain name")]);
+    assert_eq!(said.matches("clock of node").count(), 10, "{said}");
+    assert_eq!(said.matches("crash of node").count(), 3, "{said}");
+    assert_eq!(report["nodes_up"], 7);
+    assert_eq!(report["checks"]["understated_ages"], 0);
+}
+
+#[test]
+fn the_impossible_is_refused_before_the_run() {
+    let place = Workplace::new();
+    let file = place.path().join("odd.toml");
+    fs::write(&file, "[network]\nlatencies = \"1ms\"\n").expect("the file is ours");
+    let file = file.to_str().expect("a plain name");
+    for (arguments, part) in [
+        (&["--loss", "1.5"][..], "tidings: loss is 1.5: it must be a probability, 0 to 1"),
+        (&["--nodes", "0"], "tidings: nodes is 0: it must be at least 2"),
+        (&["--nodes", "50", "--window", "51"], "tidings: window is 51: it must be at most 50"),
+        (&["--nodes", "500000"], "need about "),
+        (&["--mode", "compact", "--latency", "1ms"], "tidings: latency: the compact mode"),
+        (&["--scenario", file], "unknown field `latencies`"),
+        (&["--latency", "fast"], "invalid value 'fast'"),
+        (&["--strategy", "best"], "invalid value 'best'"),
+    ] {
+        let mut command = place.tidings(&["sim", "run"]);
+        let output = command.args(arguments).output().expect("tidings starts");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(part) && output.stdout.is_empty(), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_a_run_with_what_was_measured() {
+    let place = Workplace::new();
+    let mut command = place.tidings(&["sim", "run", "--json", "--nodes", "128", "--units", "7900"]);
+    command.args(["--warmup", "0"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("tidings starts");
+    let mut said = BufReader::new(child.stderr.take().expect("it is piped"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("it says its seed first, when signals are caught already");
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    said.read_to_string(&mut line).expect("it complains in text");
+    let output = child.wait_with_output().expect("it is a child");
+    assert_eq!(output.status.code(), Some(1), "{line}");
+    assert!(line.contains("tidings: stopped; "), "{line}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    assert_eq!(report["complete"], false);
+}
