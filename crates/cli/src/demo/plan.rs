@@ -103,7 +103,7 @@ impl Plan {
     pub fn title(&self) -> String {
         let unit_ms = self.interval.as_secs_f64() * 1e3;
         format!(
-            "{} agents on this machine, unit {unit_ms} ms, window {}, payload {} bytes, {}",
+            "{} agents, unit {unit_ms} ms, window {}, payload {} bytes, {}",
             self.nodes, self.window, self.payload_bytes, self.strategy
         )
     }
