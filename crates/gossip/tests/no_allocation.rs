@@ -1,4 +1,5 @@
-//! A cluster that is up and complete takes no memory: not for a round, not for a datagram.
+//! A cluster that is up and complete takes no memory: not for a round, not for a datagram, and not
+//! because a datagram says so.
 //!
 //! The allocator of this program counts what each thread asks it for. After a warm-up, in which
 //! queues and windows grow to their sizes, every call to a node is counted: rounds, windows, and in
@@ -10,7 +11,11 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use cluster::{UNIT, address, config, member, node};
-use tidings_gossip::{Capacity, Config, Instant, Member, Node, Window};
+use tidings_gossip::wire::header::{Header, Kind, cluster_hash};
+use tidings_gossip::wire::keys::TAG_BYTES;
+use tidings_gossip::{
+    Capacity, Config, Incarnation, Instant, KeyRing, Member, Node, NodeId, Window,
+};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -143,4 +148,43 @@ fn a_window_of_many_datagrams_takes_no_memory() {
     config.payload_bytes = 500;
     config.datagram_bytes = 1452;
     check(&config, false);
+}
+
+/// Bodies whose counts promise more than they hold, sealed with the cluster's key: no length field
+/// makes the decoder take memory, whatever it says and however little follows.
+#[test]
+fn a_count_that_lies_takes_no_memory() {
+    let config = config(3);
+    let roster: Vec<Member> = (0..3).map(member).collect();
+    let mut victim = node(&config, 0, &roster, 1, Instant::EPOCH);
+    let keys = KeyRing::open(&config.cluster);
+    let mut datagrams = Vec::new();
+    for kind in [Kind::Window, Kind::Ask, Kind::Answer] {
+        for body_bytes in 0..80 {
+            let header = Header {
+                kind,
+                cluster: cluster_hash(&config.cluster),
+                sender: NodeId::of_name(&member(1).name, 0),
+                incarnation: Incarnation::new(1),
+                key_id: 0,
+                salt: 1,
+                counter: datagrams.len() as u64 + 1,
+            };
+            let mut datagram = header.to_bytes().to_vec();
+            // The preamble of each kind, and then nothing but the largest numbers there are.
+            let preamble = if kind == Kind::Window { [1, 0, 8, 0] } else { [0, 1, 8, 0] };
+            datagram.extend(preamble.into_iter().chain([0xFF; 80]).take(body_bytes));
+            datagram.resize(datagram.len() + TAG_BYTES, 0);
+            keys.seal(&mut datagram);
+            datagrams.push(datagram);
+        }
+    }
+    let before = ALLOCATIONS.get();
+    for datagram in &mut datagrams {
+        victim.handle_datagram(Instant::EPOCH, address(1), datagram);
+    }
+    assert_eq!(ALLOCATIONS.get(), before);
+    let counters = victim.counters();
+    assert!(counters.dropped_malformed > 200, "{counters:?}");
+    assert_eq!(counters.entries_news, 0);
 }
