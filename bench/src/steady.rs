@@ -6,6 +6,8 @@
 //! comes to the order and the spread of ages that it has in life. Of the entries received, four in
 //! five are news: 80 % at 256, 1,024 and 4,096 nodes alike, counted in runs of real nodes.
 
+use rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::SplitMix64;
 use tidings_gossip::merge::Merged;
 use tidings_gossip::vector::{Entry, Vector};
 use tidings_gossip::wire::window::{self, Format};
@@ -58,7 +60,7 @@ impl Steady {
         let vector = Vector::new(nodes as usize, bytes, unit, own, Instant::EPOCH);
         let format = Format { schema: 1, payload_bytes };
         let (origins, payload) = (Origins::new(nodes - 1), vec![0xA5; bytes]);
-        let chance = Chance(1);
+        let chance = Chance(SplitMix64::seed_from_u64(1));
         let body_bytes = body_bytes(datagram_bytes);
         let mut steady =
             Self { vector, format, body_bytes, units: 0, nodes, window, origins, payload, chance };
@@ -160,17 +162,13 @@ impl Origins {
     }
 }
 
-/// SplitMix64.
-struct Chance(u64);
+/// What the windows are drawn from.
+struct Chance(SplitMix64);
 
 impl Chance {
     /// A number in (0, 1].
     fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((bits ^ (bits >> 31)) >> 11) as f64 / (1u64 << 53) as f64 + f64::EPSILON
+        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64 + f64::EPSILON
     }
 }
 

@@ -29,7 +29,6 @@ const CHUNK_SLOTS: usize = 13;
 const NONE: u32 = u32::MAX;
 
 /// A run of slots of one day.
-#[derive(Clone)]
 #[repr(C)]
 struct Chunk {
     len: u32,
@@ -39,7 +38,6 @@ struct Chunk {
 }
 
 /// Slots ordered by birth, to the day.
-#[derive(Clone)]
 pub(crate) struct Calendar {
     /// A day is 2^shift µs.
     shift: u32,

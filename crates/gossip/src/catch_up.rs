@@ -19,7 +19,7 @@ const MAX_PAUSE_ALONE: u32 = 4;
 pub(crate) const MAX_ASKS: usize = 4;
 
 /// When, whom and about which ids to ask next.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct CatchUp {
     enabled: bool,
     /// Units until the next sweep.

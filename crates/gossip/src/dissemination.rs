@@ -40,7 +40,6 @@ impl fmt::Display for Strategy {
 }
 
 /// A node's own source of chance: all its draws come from one seed, in the order of its inputs.
-#[derive(Clone)]
 pub(crate) struct Chance(Xoshiro256PlusPlus);
 
 impl Chance {

@@ -17,7 +17,6 @@ struct Cell {
 }
 
 /// Node ids and the place (an index below `u32::MAX`) each stands for.
-#[derive(Clone)]
 pub(crate) struct IdTable {
     cells: Vec<Cell>,
     mask: usize,

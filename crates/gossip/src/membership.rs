@@ -30,7 +30,6 @@ pub struct Member {
 }
 
 /// What is known of a member beside its entry.
-#[derive(Clone)]
 pub(crate) struct Record {
     pub(crate) id: NodeId,
     pub(crate) name: Box<str>,
@@ -46,7 +45,6 @@ pub(crate) struct Record {
 }
 
 /// The members of a cluster.
-#[derive(Clone)]
 pub(crate) struct Membership {
     table: IdTable,
     records: Vec<Option<Record>>,

@@ -15,7 +15,7 @@ use crate::entry::NodeId;
 pub(crate) const MAX_URGENT: usize = 64;
 
 /// Origins whose entries go first, with the number of windows they are still put into.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct Urgent {
     queue: VecDeque<(NodeId, u32)>,
 }

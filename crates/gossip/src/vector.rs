@@ -57,7 +57,6 @@ pub struct Entry<'a> {
 }
 
 /// One entry a node, newest first at hand.
-#[derive(Clone)]
 pub struct Vector {
     pub(crate) table: IdTable,
     pub(crate) meta: Vec<Meta>,

@@ -56,9 +56,7 @@ fn a_bounded_cluster_by_seeds_rests_too() {
 fn a_farewell_of_someone_unknown_makes_nobody_ask() {
     let mut cluster = Cluster::with_seed(&config(20), 12);
     cluster.run(100);
-    let now = cluster.now;
-    cluster.node(3).leave(now);
-    cluster.flush(3);
+    cluster.leave(3);
     cluster.crash(3);
     cluster.run(40);
     for late in 12..16 {
@@ -153,9 +151,7 @@ fn a_roster_node_that_restarts_learns_who_has_left() {
     let config = config(12);
     let mut cluster = Cluster::with_roster(&config, 12);
     cluster.run(40);
-    let now = cluster.now;
-    cluster.node(3).leave(now);
-    cluster.flush(3);
+    cluster.leave(3);
     cluster.crash(3);
     cluster.run(60);
     cluster.crash(7);

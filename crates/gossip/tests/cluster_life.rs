@@ -76,9 +76,7 @@ fn all_of_an_entry_arrives() {
 fn farewells_are_heard_and_targets_dropped() {
     let mut cluster = Cluster::with_roster(&config(16), 16);
     cluster.run(30);
-    let now = cluster.now;
-    cluster.node(4).leave(now);
-    cluster.flush(4);
+    cluster.leave(4);
     assert_eq!(cluster.node(4).poll_timeout(), Instant::from_micros(i64::MAX));
     cluster.crash(4);
     cluster.run(40);
@@ -142,9 +140,7 @@ fn a_farewell_of_the_same_incarnation_is_overtaken_too() {
     config.window = Window::Entries(4);
     let mut cluster = Cluster::with_seed(&config, 8);
     cluster.run(30);
-    let now = cluster.now;
-    cluster.node(2).leave(now);
-    cluster.flush(2);
+    cluster.leave(2);
     cluster.run(30);
     let now = cluster.now;
     let mut back = node(&config, 2, &[], 1, now);
@@ -430,9 +426,7 @@ fn many_farewells_do_not_stop_the_news() {
     let mut cluster = Cluster::with_roster(&config(64), 64);
     cluster.run(60);
     for leaves in 0..30 {
-        let now = cluster.now;
-        cluster.node(leaves).leave(now);
-        cluster.flush(leaves);
+        cluster.leave(leaves);
         cluster.crash(leaves);
     }
     cluster.run(15);
@@ -451,9 +445,7 @@ fn a_forgotten_farewell_leaves_the_member_of_a_roster() {
     config.forget_after = UNIT * 80;
     let mut cluster = Cluster::with_roster(&config, 8);
     cluster.run(30);
-    let now = cluster.now;
-    cluster.node(4).leave(now);
-    cluster.flush(4);
+    cluster.leave(4);
     cluster.crash(4);
     cluster.run(60);
     let members = |cluster: &Cluster| -> Vec<u32> {

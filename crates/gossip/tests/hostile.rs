@@ -499,9 +499,7 @@ fn news_of_oneself_of_any_age_is_overtaken() {
 fn entries_add_up() {
     let mut cluster = Cluster::with_seed(&config(30), 30);
     cluster.run(20);
-    let now = cluster.now;
-    cluster.node(3).leave(now);
-    cluster.flush(3);
+    cluster.leave(3);
     cluster.run(40);
     for node in cluster.up() {
         let c = node.counters();

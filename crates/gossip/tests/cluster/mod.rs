@@ -102,6 +102,13 @@ impl Cluster {
         self.nodes[n] = None;
     }
 
+    /// Lets node `n` say farewell; it is still there, and silent from now on.
+    pub fn leave(&mut self, n: usize) {
+        let now = self.now;
+        self.node(n).leave(now);
+        self.flush(n);
+    }
+
     /// Puts a node in place `n`.
     pub fn start(&mut self, n: usize, node: Node) {
         self.timeouts.push(Reverse((node.poll_timeout(), n)));
