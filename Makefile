@@ -62,7 +62,7 @@ deny:
 	@.ci/require cargo cc
 	@.ci/deny
 
-bench: ## measure the core: the cost of a round beside a memcpy of the same bytes
+bench: ## measure the core: rounds and aggregates beside a memcpy of the same bytes
 	@.ci/require cargo cc
 	$(CARGO) bench --locked -p tidings-bench
 

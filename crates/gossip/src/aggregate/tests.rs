@@ -394,7 +394,7 @@ fn the_largest_aggregate_keeps_to_the_bound() {
 /// Hardest of all for the size: readings uniform over all codes. In life they lie closer together;
 /// `cargo bench -p tidings-bench --bench aggregate` prints the size of a colony as in life.
 #[test]
-fn a_colony_of_1024_takes_at_most_320_bytes_whatever_it_reads() {
+fn readings_uniform_over_all_codes_take_at_most_320_bytes() {
     let mut generator = SplitMix64::seed_from_u64(2);
     let mut colony = Aggregate::default();
     for _ in 0..1024 {
