@@ -263,7 +263,7 @@ fn a_share_out_of_range_is_absent() {
     assert_eq!(counts(&bytes), [0, 0]);
 }
 
-/// Written out by hand from section 6 of docs/protocol.md.
+/// Written out by hand from section 7 of docs/protocol.md.
 #[test]
 fn golden_bytes() {
     let busy = |percent| {

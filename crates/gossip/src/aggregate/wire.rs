@@ -1,4 +1,4 @@
-//! The bytes of an aggregate, as section 6 of docs/protocol.md fixes them.
+//! The bytes of an aggregate, as section 7 of docs/protocol.md fixes them.
 //!
 //! Counts and sums are varints, codes two bytes, bins Rice codes. Nothing is written that follows
 //! from what is there: the shift and number of a sketch's bins follow from its ends, the parameter
