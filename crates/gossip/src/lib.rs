@@ -13,7 +13,7 @@
 //! | `membership`, [`roster`], [`address`] | who belongs, and where they are |
 //! | [`wire`], [`quantity`] | datagrams, keys, numbers in two bytes |
 //! | [`payload`] | what the agent's entries say |
-//! | [`aggregate`] | what a whole colony is like |
+//! | [`aggregate`], [`colony`] | what a whole colony is like, and how it is told to others |
 //! | [`config`], [`error`], [`event`], [`counters`] | what goes in and what is told |
 //!
 //! The protocol is fixed byte for byte in docs/protocol.md. Source of the algorithm: Levy, Barak,
@@ -27,6 +27,7 @@ pub mod age;
 pub mod aggregate;
 mod calendar;
 mod catch_up;
+pub mod colony;
 pub mod config;
 pub mod counters;
 pub mod dissemination;
@@ -48,6 +49,7 @@ pub mod wire;
 pub use address::Address;
 pub use age::Ages;
 pub use aggregate::Aggregate;
+pub use colony::{ColonyConfig, ColonyId};
 pub use config::{Capacity, Config, Window};
 pub use counters::Counters;
 pub use dissemination::Strategy;

@@ -20,6 +20,7 @@
 //! known of an origin never goes back. A unit costs O(window). Nothing that arrives makes a call
 //! fail or panic; what is refused is counted.
 
+mod colonies;
 mod outgoing;
 mod receive;
 
@@ -28,10 +29,11 @@ use std::collections::VecDeque;
 use crate::address::Address;
 use crate::age::Ages;
 use crate::catch_up::CatchUp;
+use crate::colony::{Colony, RECORD_BYTES};
 use crate::config::{Capacity, Config};
 use crate::counters::Counters;
 use crate::dissemination::Chance;
-use crate::dissemination::layout::Budget;
+use crate::dissemination::layout::{Budget, Freight};
 use crate::dissemination::scene::{Disseminate, Scene};
 use crate::entry::{EntryState, Incarnation, NodeId, Stamp};
 use crate::error::{ConfigError, PayloadTooLong};
@@ -108,6 +110,8 @@ pub struct Node {
     /// What the wall clock shows beyond the driver's, in microseconds, if it was told.
     wall_offset: Option<i64>,
     catch_up: CatchUp,
+    /// What there is beyond the vector; `None` in a cluster without colonies.
+    colony: Option<Colony>,
     urgent: Urgent,
     payload: Vec<u8>,
     next_round: Instant,
@@ -167,6 +171,7 @@ impl Node {
             wall_offset: None,
             pieces: Pieces::new(capacity),
             urgent: Urgent::default(),
+            colony: config.colony.as_ref().map(Colony::of),
             payload: Vec::with_capacity(usize::from(config.payload_bytes)),
             id,
             name: me.name.as_str().into(),
@@ -264,6 +269,7 @@ impl Node {
         let every = self.config.interval / self.strategy.looks(self.config.interval).max(1);
         if now < self.next_round {
             self.play(now, |strategy, scene| strategy.look(scene));
+            self.look_at_calls(now);
             self.next_look = later(self.next_look, every, now);
         } else {
             let unit = micros(self.config.interval);
@@ -363,6 +369,8 @@ impl Node {
             strategy.round(scene);
             strategy.look(scene);
         });
+        self.begin_calls(now);
+        self.look_at_calls(now);
     }
 
     /// Gives up what the last round has not sent yet, and picks the farewells for this one.
@@ -386,6 +394,10 @@ impl Node {
             datagram_entries: (room / entry_bytes).max(1),
             window_entries: self.window_entries(),
         };
+        let colonies = self.colony.as_ref().map(|colony| {
+            let (colonies, record_bytes) = (colony.outlook.len(), RECORD_BYTES);
+            (&colony.outlook, Freight { colonies, record_bytes, room_bytes: room })
+        });
         let mut scene = Scene {
             now,
             unit: self.config.interval,
@@ -397,6 +409,7 @@ impl Node {
             cluster: self.cluster,
             wall_offset: self.wall_offset,
             orders: &mut self.outbox.orders,
+            colonies,
         };
         act(&mut *self.strategy, &mut scene)
     }
