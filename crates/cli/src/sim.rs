@@ -5,6 +5,7 @@
 //! is run before it runs, shows the progress on a terminal, measures the time, and stops at Ctrl-C
 //! between two units of time. Independent runs of a figure share the processors.
 
+mod colonies;
 mod figure2;
 mod watch;
 
@@ -27,6 +28,7 @@ Examples:
   tidings sim run --nodes 128 --loss 0.1 --latency exponential:100us --seed 7 --json
   tidings sim run --scenario crates/sim/scenarios/churn.toml --json
   tidings sim figure2 --output docs/results
+  tidings sim colonies --nodes 1000000 --units 50 --seed 7 --json
 docs/reference/sim.md describes scenarios and the object that --json prints.",
     "\n\n",
     crate::arguments::exit_codes!()
@@ -48,6 +50,9 @@ enum Action {
     /// Redraw Figure 2 of the paper: average age against window, 128 to 8,192 nodes
     #[command(after_help = AFTER_HELP)]
     Figure2(figure2::Options),
+    /// Simulate up to a million nodes in colonies that know each other by aggregates
+    #[command(after_help = AFTER_HELP)]
+    Colonies(Box<colonies::Options>),
 }
 
 /// Options of `tidings sim run`: each overrules the scenario file.
@@ -129,6 +134,14 @@ pub enum SimulationError {
         /// Units asked for.
         units: u32,
     },
+    /// It was stopped before its end.
+    #[error("stopped; {measured} of {colonies} colonies were simulated")]
+    StoppedColonies {
+        /// Colonies simulated.
+        measured: u32,
+        /// Colonies there are.
+        colonies: u32,
+    },
     /// Signals cannot be caught.
     #[error("no handler for signals can be set ({0}): is this process restricted?")]
     Signals(io::Error),
@@ -139,7 +152,10 @@ impl SimulationError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Scenario(_) | Self::InFile { .. } => 2,
-            Self::File { .. } | Self::Stopped { .. } | Self::Signals(_) => 1,
+            Self::File { .. }
+            | Self::Stopped { .. }
+            | Self::StoppedColonies { .. }
+            | Self::Signals(_) => 1,
         }
     }
 }
@@ -160,6 +176,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     match &options.action {
         Action::Run(run) => run.run(),
         Action::Figure2(options) => figure2::run(options),
+        Action::Colonies(options) => colonies::run(options),
     }
 }
 

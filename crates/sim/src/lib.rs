@@ -12,6 +12,7 @@
 //! | `simulation`, `host` | the full mode: every node a `Node` |
 //! | `compact`, `row` | the compact mode: every node a row of births |
 //! | [`sample`], [`report`], [`trace`], [`checker`] | what comes out, and what must hold |
+//! | [`colonies`] | up to a million nodes in colonies, one colony at a time |
 //! | [`figure2`] | the points of the paper's figure, and what is expected there |
 //! | [`chance`], [`span`] | random draws, spans of time |
 //!
@@ -23,6 +24,7 @@
 pub mod chance;
 pub mod checker;
 pub mod clock;
+pub mod colonies;
 mod compact;
 pub mod event_queue;
 pub mod fault;

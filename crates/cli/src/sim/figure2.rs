@@ -72,7 +72,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-fn write(folder: &Path, name: &str, text: &str) -> Result<(), SimulationError> {
+pub(super) fn write(folder: &Path, name: &str, text: &str) -> Result<(), SimulationError> {
     let file = folder.join(name);
     let written = fs::create_dir_all(folder).and_then(|()| fs::write(&file, text));
     written.map_err(|source| SimulationError::File { file, source })
@@ -147,7 +147,7 @@ impl Manifest {
 }
 
 /// What a program prints, or `unknown`.
-fn said_by(program: &str, arguments: &[&str]) -> String {
+pub(super) fn said_by(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     let said = output.ok().filter(|output| output.status.success());
     let said = said.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
@@ -155,7 +155,7 @@ fn said_by(program: &str, arguments: &[&str]) -> String {
 }
 
 /// The name the kernel gives the processor, or `unknown`.
-fn processor_name() -> String {
+pub(super) fn processor_name() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     name.map_or("unknown".to_owned(), |(_, name)| name.to_owned())
