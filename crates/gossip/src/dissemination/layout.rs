@@ -98,6 +98,16 @@ pub struct Freight {
 }
 
 impl Freight {
+    /// The average age to expect of a record, in units, if nothing is lost; none if calls and
+    /// pushes leave less than half of the budget to pulls.
+    pub fn age_units(&self, layout: &Layout, budget: &Budget) -> Option<f64> {
+        let mates = layout.members as f64 / layout.rows as f64 - 1.0;
+        let carried = self.unit_bytes(layout.members, mates, budget);
+        let affordable = carried <= 0.5 * budget.unit_bytes() as f64;
+        // A record is pushed when it is called for, once a unit.
+        affordable.then_some(0.5 + layout.pull_units / 2.0)
+    }
+
     /// Bytes a unit that a node spends on calls, their answers, and pushes of what they bring to
     /// `mates` members, on average among so many.
     fn unit_bytes(&self, members: usize, mates: f64, budget: &Budget) -> f64 {

@@ -164,20 +164,21 @@ impl ColoniesScenario {
         usize::from(self.datagram_bytes()) - OVERHEAD_BYTES
     }
 
-    /// The size of colonies that makes entries and aggregates youngest: the smaller the colonies,
-    /// the more of them.
+    /// The size of colonies that makes aggregates youngest: the smaller colonies are, the more of
+    /// them there are, and the larger, the more entries go with each aggregate.
     pub fn best_colony_nodes(&self) -> u32 {
         let nodes = self.nodes as usize;
-        let age = |members: usize| {
+        let age = |&members: &usize| {
             let freight = self.freight(nodes.div_ceil(members) - 1, RECORD_BYTES);
-            Layout::of_colony(members, &self.budget(members), &freight).age_units()
+            let budget = self.budget(members);
+            let layout = Layout::of_colony(members, &budget, &freight);
+            freight.age_units(&layout, &budget).unwrap_or(f64::INFINITY)
         };
-        let sizes = core::iter::successors(Some(scenario::LEAST_COLONY_NODES), |&members| {
-            Some((members + 1).max(members * 21 / 20))
-        });
-        let sizes =
-            sizes.take_while(|&members| members <= (nodes / 2).min(scenario::MOST_COLONY_NODES));
-        let best = sizes.min_by(|&a, &b| age(a).total_cmp(&age(b)));
-        best.map_or(self.nodes / 2, |members| members as u32)
+        let most = (nodes / 2).min(scenario::MOST_COLONY_NODES);
+        let next = |&members: &usize| Some((members + 1).max(members * 21 / 20));
+        let sizes = core::iter::successors(Some(scenario::LEAST_COLONY_NODES), next);
+        let sizes = sizes.take_while(|&members| members <= most);
+        let best = sizes.min_by(|a, b| age(a).total_cmp(&age(b)));
+        best.unwrap_or(nodes / 2) as u32
     }
 }
