@@ -1,4 +1,4 @@
-//! Strategy `grid`: the own entry to the own row, and requests for all other rows in turn.
+//! Strategy `grid`: the own entry to the own row, and requests for all rows in turn.
 //!
 //! See `layout.rs` for why, `puller.rs` for when. Whatever becomes of the rows, every few units a
 //! datagram of the newest entries goes to a random member, as in `uniform`: news of a node that its
@@ -45,7 +45,7 @@ impl Grid {
         };
         let answer = scene.budget.window_bytes(members.div_ceil(layout.rows()));
         let costs = (scene.budget.pull_bytes(), answer);
-        self.puller.restart(layout.rows(), layout.row_of(own), first, costs);
+        self.puller.restart(layout.rows(), first, costs);
         (self.layout, self.made_for) = (Some(layout), asked_for);
         layout
     }
@@ -63,7 +63,7 @@ impl Grid {
         let relay = members[pick_relay(members.len(), is_fresh, |n| scene.chance.below(n))];
         let (Some(&first), Some(&last)) = (members.first(), members.last()) else { return };
         let Some(record) = membership.get(relay).filter(|_| membership.is_target(relay)) else {
-            // It has left. If all the row has, there is nothing to ask for.
+            // It has left, or is this node. If that is all the row, there is nothing to ask for.
             return;
         };
         let since = self.puller.last_answer(pull.row);

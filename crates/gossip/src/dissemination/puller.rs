@@ -45,7 +45,6 @@ struct Open {
 /// One node's pulls.
 #[derive(Clone, Debug, Default)]
 pub struct Puller {
-    own_row: usize,
     next_row: usize,
     /// When each row was last answered, in microseconds or other ticks.
     answered: Vec<Option<i64>>,
@@ -58,11 +57,10 @@ pub struct Puller {
 
 impl Puller {
     /// Begins anew with so many rows, at a row that should be random.
-    pub fn restart(&mut self, rows: usize, own_row: usize, first: usize, costs: (usize, usize)) {
+    pub fn restart(&mut self, rows: usize, first: usize, costs: (usize, usize)) {
         self.answered.clear();
         self.answered.resize(rows, None);
         self.open.clear();
-        self.own_row = own_row;
         self.next_row = first % rows.max(1);
         self.costs = (costs.0 as i64, costs.1 as i64);
         self.savings_bytes = 0;
@@ -97,11 +95,10 @@ impl Puller {
             return self.next_pull();
         }
         let rows = self.answered.len();
-        if rows < 2 || self.savings_bytes < 0 {
+        if rows == 0 || self.savings_bytes < 0 {
             return None;
         }
-        let row = if self.next_row == self.own_row { self.own_row + 1 } else { self.next_row };
-        let row = if row < rows { row } else { usize::from(self.own_row == 0) };
+        let row = self.next_row;
         self.next_row = (row + 1) % rows;
         if self.open.iter().any(|open| open.row == row) {
             // All rows are being asked already.
@@ -171,38 +168,34 @@ pub fn pick_relay(
 mod tests {
     use super::*;
 
-    fn puller(rows: usize, own_row: usize) -> Puller {
+    fn puller(rows: usize) -> Puller {
         let mut puller = Puller::default();
-        puller.restart(rows, own_row, own_row, (60, 940));
+        puller.restart(rows, rows / 2, (60, 940));
         puller
     }
 
     #[test]
     fn rows_are_pulled_in_turn_at_the_pace_of_the_earnings() {
-        for own_row in 0..5 {
-            let mut puller = puller(5, own_row);
-            let mut asked = [0; 5];
-            for look in 0..1_000 {
-                puller.earn(1_250, 5_000);
-                while let Some(pull) = puller.next_pull() {
-                    assert_ne!(pull.row, own_row);
-                    asked[pull.row] += 1;
-                    puller.asked(pull, pull.row as u32);
-                    puller.answered(pull.row as u32, 940, look).expect("it was asked");
-                }
-                puller.looked();
+        let mut puller = puller(4);
+        let mut asked = [0i32; 4];
+        for look in 0..1_000 {
+            puller.earn(1_250, 5_000);
+            while let Some(pull) = puller.next_pull() {
+                asked[pull.row] += 1;
+                puller.asked(pull, pull.row as u32);
+                puller.answered(pull.row as u32, 940, look).expect("it was asked");
             }
-            // 1,000 looks earn 1,250 bytes each, a twentieth less; a pull costs 1,000.
-            assert!(asked.iter().sum::<i32>().abs_diff(1_188) <= 1, "{asked:?}");
-            let others: Vec<i32> = asked.into_iter().filter(|&count| count > 0).collect();
-            assert!(others.len() == 4 && others.iter().all(|&count| count.abs_diff(297) <= 1));
+            puller.looked();
         }
+        // 1,000 looks earn 1,250 bytes each, a twentieth less; a pull costs 1,000.
+        assert!(asked.iter().sum::<i32>().abs_diff(1_188) <= 1, "{asked:?}");
+        assert!(asked.iter().all(|&count| count.abs_diff(297) <= 1), "{asked:?}");
     }
 
     #[test]
     fn what_is_not_answered_is_asked_for_again_and_then_left() {
         // So many rows that the first one's turn does not come again.
-        let mut puller = puller(9_000, 0);
+        let mut puller = puller(9_000);
         puller.earn(1_000, 100_000);
         let first = puller.next_pull().expect("there are savings");
         puller.asked(first, 7);
@@ -222,10 +215,10 @@ mod tests {
 
     #[test]
     fn nothing_is_asked_for_without_savings_or_rows() {
-        let mut poor = puller(4, 1);
+        let mut poor = puller(4);
         poor.spend(1);
         assert_eq!(poor.next_pull(), None);
-        let mut alone = puller(1, 0);
+        let mut alone = puller(0);
         alone.earn(10_000, 10_000);
         assert_eq!(alone.next_pull(), None);
     }

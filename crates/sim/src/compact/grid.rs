@@ -47,7 +47,7 @@ impl Grid {
         let rows = self.layout.rows();
         let first = chance.below(rows);
         self.nodes[node] = GridNode::default();
-        self.nodes[node].puller.restart(rows, self.layout.row_of(node), first, self.costs);
+        self.nodes[node].puller.restart(rows, first, self.costs);
     }
 }
 
@@ -111,9 +111,12 @@ impl Compact {
         let row = grid.layout.members_of(pull.row);
         let (start, fresh) = (row.start, now - grid.fresh);
         let births = &self.rows[node][row.clone()];
-        let is_fresh = |at: usize| i64::from(births[at]) > fresh;
+        let is_fresh = |at: usize| start + at != node && i64::from(births[at]) > fresh;
         let chance = &mut self.chances[node];
         let relay = start + pick_relay(row.len(), is_fresh, |n| chance.below(n));
+        if relay == node {
+            return;
+        }
         let puller = &mut grid.nodes[node].puller;
         puller.asked(pull, relay as u32);
         let since = puller.last_answer(pull.row).map_or(0, |at| at - MARGIN_UNITS * UNIT);
