@@ -222,6 +222,7 @@ impl Driver {
             if self.user.next_end().is_some_and(|end| end <= now) {
                 self.publish(now);
             }
+            self.node.set_clock(now, Clock::wall_micros());
             self.node.handle_timeout(now);
             self.vitals.round(now, now.saturating_since(due));
         }
