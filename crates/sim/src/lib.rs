@@ -12,6 +12,8 @@
 //! | `simulation`, `host` | the full mode: every node a `Node` |
 //! | `compact`, `row` | the compact mode: every node a row of births |
 //! | [`sample`], [`report`], [`trace`], [`checker`] | what comes out, and what must hold |
+//! | [`summary`] | the reports of independent runs, as means with their standard errors |
+//! | [`departed`] | the last entries of nodes that are down |
 //! | [`figure2`] | the points of the paper's figure, and what is expected there |
 //! | [`chance`], [`span`] | random draws, spans of time |
 //!
@@ -24,6 +26,7 @@ pub mod chance;
 pub mod checker;
 pub mod clock;
 mod compact;
+pub mod departed;
 pub mod event_queue;
 pub mod fault;
 pub mod figure2;
@@ -37,6 +40,7 @@ pub mod sample;
 pub mod scenario;
 mod simulation;
 pub mod span;
+pub mod summary;
 mod text;
 pub mod trace;
 
