@@ -141,6 +141,8 @@ fn a_place_that_cannot_be_written_is_found_before_the_run() {
         &["run", "--units", "7900", "--csv", "/proc/none/runs.csv"][..],
         &["run", "--units", "7900", "--runs", "9", "--csv", "/proc/none/runs.csv"],
         &["figure2", "--output", "/proc/none"],
+        &["ages", "--output", "/proc/none"],
+        &["failures", "--output", "/proc/none"],
     ] {
         let output = place.tidings(&[&["sim"], arguments].concat()).output();
         let output = output.expect("tidings starts");
@@ -148,6 +150,67 @@ fn a_place_that_cannot_be_written_is_found_before_the_run() {
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
         assert!(said.starts_with("tidings: /proc/none: "), "{arguments:?}: {said}");
     }
+}
+
+#[test]
+fn tables_are_those_of_their_seed_and_have_a_manifest() {
+    let place = Workplace::new();
+    for (name, arguments, lines) in [
+        ("ages", &["--nodes", "48,64"][..], 1 + 2 * 8),
+        ("failures", &["--nodes", "48", "--strategy", "uniform"], 1 + 7),
+    ] {
+        let folder = place.path().join(name);
+        let folder = folder.to_str().expect("a plain name");
+        let command = [&["sim", name, "--seed", "3"], arguments].concat();
+        let printed = place.tidings(&command).output().expect("tidings starts");
+        assert!(printed.status.success(), "{}", text(&printed.stderr));
+        let written = place.tidings(&[&command[..], &["--output", folder]].concat()).output();
+        let written = written.expect("tidings starts");
+        assert!(written.status.success() && written.stdout.is_empty());
+        let table = fs::read_to_string(format!("{folder}/{name}.csv")).expect("it was written");
+        assert_eq!(table, text(&printed.stdout), "{name}");
+        assert_eq!(table.lines().count(), lines, "{table}");
+        let manifest = fs::read_to_string(format!("{folder}/{name}.manifest.json"));
+        let manifest: Value = serde_json::from_str(&manifest.expect("written")).expect("JSON");
+        assert_eq!(manifest["seed"], 3);
+        let command = manifest["command"].as_str().expect("the command");
+        assert!(command.starts_with(&format!("tidings sim {name} --seed 3 --nodes ")), "{command}");
+    }
+}
+
+#[test]
+fn what_no_table_can_be_made_of_is_refused_before_the_run() {
+    let place = Workplace::new();
+    for (arguments, part) in [
+        (&["ages", "--strategy", "best"][..], "invalid value 'best'"),
+        (&["failures", "--strategy", "uniform,best"], "invalid value 'best'"),
+        (&["ages", "--nodes", "1024,0"], "tidings: nodes is 0: it must be at least 2"),
+        (&["failures", "--nodes", "1"], "tidings: nodes is 1: it must be at least 2"),
+        (&["failures", "--nodes", "500000"], "need about "),
+        (&["failures", "--nodes", ""], "invalid value ''"),
+    ] {
+        let output = place.tidings(&[&["sim"], arguments].concat()).output();
+        let output = output.expect("tidings starts");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(part) && output.stdout.is_empty(), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_a_table_and_leaves_nothing_half_done() {
+    let place = Workplace::new();
+    let folder = place.path().join("tables");
+    let arguments = ["sim", "failures", "--output", folder.to_str().expect("a plain name")];
+    let mut child = place.tidings(&arguments).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut said = BufReader::new(child.stderr.take().expect("it is piped"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("it says its seed first, when signals are caught already");
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    said.read_to_string(&mut line).expect("it complains in text");
+    assert_eq!(child.wait().expect("it is a child").code(), Some(1), "{line}");
+    assert!(line.contains("tidings: stopped; ") && line.contains(" of 112 runs"), "{line}");
+    assert_eq!(fs::read_dir(&folder).expect("it was made").count(), 0);
 }
 
 #[test]

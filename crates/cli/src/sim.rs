@@ -5,6 +5,8 @@
 //! is run before it runs, shows the progress on a terminal, measures the time, and stops at Ctrl-C
 //! between two units of time. Independent runs of a figure share the processors.
 
+mod ages;
+mod failures;
 mod figure2;
 mod manifest;
 mod parallel;
@@ -33,6 +35,7 @@ Examples:
   tidings sim run --scenario crates/sim/scenarios/churn.toml --json
   tidings sim run --nodes 1024 --mode compact --runs 8 --csv runs.csv --json
   tidings sim figure2 --output docs/results
+  tidings sim failures --nodes 1024 --strategy uniform
 docs/reference/sim.md describes scenarios and the object that --json prints.",
     "\n\n",
     crate::arguments::exit_codes!()
@@ -54,6 +57,12 @@ enum Action {
     /// Redraw Figure 2 of the paper: average age against window, 128 to 8,192 nodes
     #[command(after_help = AFTER_HELP)]
     Figure2(figure2::Options),
+    /// The slides' age table: ages in seconds by number of nodes and interval
+    #[command(after_help = AFTER_HELP)]
+    Ages(ages::Options),
+    /// Ages under loss and dead nodes, and the time until a dead node is noticed everywhere
+    #[command(after_help = AFTER_HELP)]
+    Failures(failures::Options),
 }
 
 /// Options of `tidings sim run`: each overrules the scenario file.
@@ -184,6 +193,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     match &options.action {
         Action::Run(run) => run.run(),
         Action::Figure2(options) => figure2::run(options),
+        Action::Ages(options) => ages::run(options),
+        Action::Failures(options) => failures::run(options),
     }
 }
 

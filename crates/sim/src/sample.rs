@@ -124,6 +124,11 @@ impl Distribution {
         None
     }
 
+    /// How many ages were counted.
+    pub fn counted(&self) -> u64 {
+        self.counted
+    }
+
     /// The share of all pairs and samples with an age at all.
     pub fn heard_share(&self) -> f64 {
         self.heard_share

@@ -79,6 +79,14 @@ pub(super) fn run_all(
     Ok(shown.reports)
 }
 
+/// Checks all scenarios, before anything else is done about them.
+///
+/// # Errors
+/// The first that cannot be run.
+pub(super) fn check_all(groups: &[Vec<Scenario>]) -> Result<(), SimulationError> {
+    Ok(groups.iter().flatten().try_for_each(Scenario::check)?)
+}
+
 /// Runs groups of scenarios, all of them side by side; gives the reports of each group.
 ///
 /// # Errors
