@@ -21,7 +21,7 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench figure2 fuzz install clean
+.PHONY: help demo build test lint fmt clippy doc deny bench busy figure2 fuzz install clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
@@ -64,7 +64,11 @@ deny:
 
 bench: ## measure the core: the cost of a round beside a memcpy of the same bytes
 	@.ci/require cargo cc
-	$(CARGO) bench --locked -p tidings-bench
+	$(CARGO) bench --locked -p tidings-bench --bench round
+
+busy: ## measure the busy share of a gossip process against interval and nodes
+	@.ci/require cargo cc
+	$(CARGO) bench --locked -p tidings-bench --bench busy -- --output $(abspath docs/results)
 
 figure2: build ## simulate average age against window, 128 to 8,192 nodes, into docs/results
 	@$(TARGET_DIR)/release/tidings sim figure2 --output docs/results

@@ -8,23 +8,22 @@
 mod ages;
 mod failures;
 mod figure2;
-mod manifest;
 mod parallel;
 mod watch;
 
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
+use tidings_manifest::{Table, TableError, command_line};
 use tidings_sim::summary::{self, Summary};
 use tidings_sim::{Latency, Mode, Plan, Report, Scenario, ScenarioError, Span, Strategy, Window};
 
 use crate::{Failure, output};
-use manifest::Table;
 use watch::{Stop, Watch};
 
 const AFTER_HELP: &str = concat!(
@@ -143,6 +142,9 @@ pub enum SimulationError {
         /// What the system said.
         source: io::Error,
     },
+    /// A table cannot be written.
+    #[error(transparent)]
+    Table(#[from] TableError),
     /// It was stopped before its end.
     #[error("stopped; {measured} of {units} units were measured")]
     Stopped {
@@ -170,6 +172,7 @@ impl SimulationError {
         match self {
             Self::Scenario(_) | Self::InFile { .. } => 2,
             Self::File { .. }
+            | Self::Table(_)
             | Self::Stopped { .. }
             | Self::Unfinished { .. }
             | Self::Signals(_) => 1,
@@ -202,7 +205,11 @@ impl Run {
     fn run(&self) -> Result<(), Failure> {
         let scenario = self.scenario()?;
         scenario.check().map_err(SimulationError::from)?;
-        let place = self.csv.as_deref().map(|file| Table::at(file, scenario.seed)).transpose()?;
+        let place = self
+            .csv
+            .as_deref()
+            .map(|file| Table::at(file, &command_line("tidings"), scenario.seed));
+        let place = place.transpose().map_err(SimulationError::from)?;
         let stop = Stop::at_signals().map_err(SimulationError::Signals)?;
         match self.runs {
             None | Some(1) => self.run_once(&scenario, place, &stop),
@@ -337,7 +344,18 @@ fn write_runs(place: Option<Table>, reports: &[Report], runs: u32) -> Result<(),
         ("complete".to_owned(), Value::from(complete)),
         ("parameters".to_owned(), parameters),
     ]);
-    place.write(&summary::csv(reports), &facts)
+    Ok(place.write(&summary::csv(reports), &facts)?)
+}
+
+/// Where a table of this name goes, if a folder was named: found out before the run.
+fn place_of(
+    folder: Option<&Path>,
+    name: &str,
+    seed: u64,
+) -> Result<Option<Table>, SimulationError> {
+    let command = command_line("tidings");
+    let place = folder.map(|folder| Table::in_folder(folder, name, &command, seed));
+    Ok(place.transpose()?)
 }
 
 /// Prints a table, or writes it with its manifest where a folder was named.
@@ -347,7 +365,7 @@ fn print_or_write(
     facts: &Map<String, Value>,
 ) -> Result<(), Failure> {
     match place {
-        Some(place) => Ok(place.write(table, facts)?),
+        Some(place) => Ok(place.write(table, facts).map_err(SimulationError::from)?),
         None => output::print(table),
     }
 }

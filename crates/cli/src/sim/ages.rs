@@ -8,9 +8,8 @@ use tidings_sim::ages::{Measured, SIZES, csv, runs_of, scenario};
 use tidings_sim::summary::seeded;
 use tidings_sim::{Scenario, Strategy};
 
-use super::manifest::Table;
 use super::watch::Stop;
-use super::{SimulationError, parallel, print_or_write};
+use super::{SimulationError, parallel, place_of, print_or_write};
 use crate::Failure;
 
 /// Options of `tidings sim ages`.
@@ -37,8 +36,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let of = |&nodes: &u32| seeded(&scenario(strategy, nodes, seed), runs_of(nodes));
     let groups: Vec<Vec<Scenario>> = options.nodes.iter().map(of).collect();
     parallel::check_all(&groups)?;
-    let folder = options.output.as_deref();
-    let place = folder.map(|folder| Table::in_folder(folder, "ages", seed)).transpose()?;
+    let place = place_of(options.output.as_deref(), "ages", options.seed)?;
     super::watch::say(&format!("seed {seed}"));
     let reports = parallel::run_groups(&groups, &stop)?;
     let measured = reports.iter().map(|reports| {

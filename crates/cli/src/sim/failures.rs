@@ -9,9 +9,8 @@ use tidings_sim::failures::{Case, Measured, cases, csv};
 use tidings_sim::summary::seeded;
 use tidings_sim::{Scenario, Strategy};
 
-use super::manifest::Table;
 use super::watch::Stop;
-use super::{SimulationError, parallel, print_or_write};
+use super::{SimulationError, parallel, place_of, print_or_write};
 use crate::Failure;
 
 /// Options of `tidings sim failures`.
@@ -39,9 +38,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let of = |case: &Case| seeded(&case.scenario(options.seed), runs_of(case.nodes));
     let scenarios: Vec<Vec<Scenario>> = groups.iter().flatten().map(of).collect();
     parallel::check_all(&scenarios)?;
-    let folder = options.output.as_deref();
-    let place = folder.map(|folder| Table::in_folder(folder, "failures", options.seed));
-    let place = place.transpose()?;
+    let place = place_of(options.output.as_deref(), "failures", options.seed)?;
     super::watch::say(&format!("seed {}", options.seed));
     let mut reports = parallel::run_groups(&scenarios, &stop)?.into_iter();
     let measured: Vec<Vec<Measured>> = groups

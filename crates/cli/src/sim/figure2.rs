@@ -7,9 +7,8 @@ use serde_json::{Map, Value};
 use tidings_sim::figure2::{Measured, Point, csv, points};
 use tidings_sim::{Report, Scenario};
 
-use super::manifest::Table;
 use super::watch::Stop;
-use super::{SimulationError, parallel, print_or_write};
+use super::{SimulationError, parallel, place_of, print_or_write};
 use crate::Failure;
 
 /// Options of `tidings sim figure2`.
@@ -29,9 +28,7 @@ pub(super) struct Options {
 /// Simulates all points and writes the table.
 pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let stop = Stop::at_signals().map_err(SimulationError::Signals)?;
-    let folder = options.output.as_deref();
-    let place =
-        folder.map(|folder| Table::in_folder(folder, "figure2", options.seed)).transpose()?;
+    let place = place_of(options.output.as_deref(), "figure2", options.seed)?;
     super::watch::say(&format!("seed {}", options.seed));
     let all = points(options.nodes_max);
     let measured = simulate(&all, options.seed, &stop)?;

@@ -3,6 +3,12 @@
 //! Both files are made under passing names before the run, so that a folder that cannot be written
 //! is found before hours are spent, and take their own names after it: there is never half a table,
 //! and an old one stays until the next is whole.
+//!
+//! A manifest is one JSON object: `command`, `seed`, `commit` (`-dirty` if the sources differed from
+//! it), `version`, `rustc`, `machine` (the processor's name), `processors`, `wall_s`, and facts of
+//! the table's own.
+
+#![forbid(unsafe_code)]
 
 use std::fs::{self, Permissions};
 use std::io::{self, Write as _};
@@ -16,12 +22,20 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tempfile::{Builder, NamedTempFile};
 
-use super::SimulationError;
+/// A file of a table cannot be written. What was there before is there still.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}", file.display())]
+pub struct TableError {
+    /// The file, or the folder it was to lie in.
+    pub file: PathBuf,
+    /// What the system said.
+    pub source: io::Error,
+}
 
 /// Where a table comes from.
 #[derive(Debug, Serialize)]
 struct Manifest<'a> {
-    command: String,
+    command: &'a str,
     seed: u64,
     commit: &'a str,
     version: &'static str,
@@ -35,7 +49,8 @@ struct Manifest<'a> {
 
 /// A table that is about to be made.
 #[derive(Debug)]
-pub(super) struct Table {
+pub struct Table {
+    command: String,
     file: PathBuf,
     manifest_file: PathBuf,
     lines: NamedTempFile,
@@ -46,25 +61,31 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Prepares `NAME.csv` and `NAME.manifest.json` in a folder, which is made if it is not there.
+    /// Prepares `NAME.csv` and `NAME.manifest.json` in a folder, which is made if it is not there;
+    /// `command` makes the table again.
     ///
     /// # Errors
-    /// [`SimulationError::File`] if they cannot be written there.
-    pub(super) fn in_folder(folder: &Path, name: &str, seed: u64) -> Result<Self, SimulationError> {
-        Self::at(&folder.join(format!("{name}.csv")), seed)
+    /// [`TableError`] if they cannot be written there.
+    pub fn in_folder(
+        folder: &Path,
+        name: &str,
+        command: &str,
+        seed: u64,
+    ) -> Result<Self, TableError> {
+        Self::at(&folder.join(format!("{name}.csv")), command, seed)
     }
 
     /// Prepares this file, and the manifest of the same name beside it.
     ///
     /// # Errors
-    /// [`SimulationError::File`] if they cannot be written there.
-    pub(super) fn at(file: &Path, seed: u64) -> Result<Self, SimulationError> {
+    /// [`TableError`] if they cannot be written there.
+    pub fn at(file: &Path, command: &str, seed: u64) -> Result<Self, TableError> {
         let manifest_file = file.with_extension("manifest.json");
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         let refused = |file: &Path| {
             let file = file.to_owned();
-            move |source| SimulationError::File { file, source }
+            move |source| TableError { file, source }
         };
         fs::create_dir_all(folder).map_err(refused(folder))?;
         for taken in [file, &manifest_file] {
@@ -77,6 +98,7 @@ impl Table {
             Builder::new().permissions(permissions).tempfile_in(folder).map_err(refused(folder))
         };
         Ok(Self {
+            command: command.to_owned(),
             lines: passing()?,
             manifest: passing()?,
             file: file.to_owned(),
@@ -91,14 +113,10 @@ impl Table {
     /// Writes the table and its manifest, with `facts` of the table's own.
     ///
     /// # Errors
-    /// [`SimulationError::File`].
-    pub(super) fn write(
-        self,
-        table: &str,
-        facts: &Map<String, Value>,
-    ) -> Result<(), SimulationError> {
+    /// [`TableError`].
+    pub fn write(self, table: &str, facts: &Map<String, Value>) -> Result<(), TableError> {
         let manifest = Manifest {
-            command: command_line(),
+            command: &self.command,
             seed: self.seed,
             commit: &self.commit,
             version: env!("CARGO_PKG_VERSION"),
@@ -112,7 +130,7 @@ impl Table {
         let manifest = manifest.map_err(io::Error::from);
         persist(self.lines, table, &self.file)
             .and_then(|()| persist(self.manifest, &manifest?, &self.manifest_file))
-            .map_err(|source| SimulationError::File { file: self.file, source })
+            .map_err(|source| TableError { file: self.file, source })
     }
 }
 
@@ -122,11 +140,11 @@ fn persist(mut passing: NamedTempFile, text: &str, file: &Path) -> io::Result<()
     Ok(())
 }
 
-/// The command as it was given, with the program by its name alone.
-fn command_line() -> String {
+/// The command line of this process, with `program` for its path.
+pub fn command_line(program: &str) -> String {
     let words = std::env::args_os().skip(1);
     let words = words.map(|word| quoted(&word.to_string_lossy()));
-    std::iter::once("tidings".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+    std::iter::once(program.to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// A word as a shell would read it.
@@ -161,14 +179,14 @@ mod tests {
     fn a_table_and_its_manifest_appear_together_and_leave_nothing_else() {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let inner = folder.path().join("results/of");
-        let table = Table::in_folder(&inner, "ages", 7).expect("the folder is ours");
+        let table = Table::in_folder(&inner, "ages", "make ages", 7).expect("the folder is ours");
         assert!(!inner.join("ages.csv").exists());
         let facts = Map::from_iter([("runs".to_owned(), Value::from(3))]);
         table.write("a,b\n1,2\n", &facts).expect("the folder is ours");
         let text = fs::read_to_string(inner.join("ages.manifest.json")).expect("it is there");
         let manifest: Value = serde_json::from_str(&text).expect("one JSON object");
         assert_eq!((&manifest["seed"], &manifest["runs"]), (&Value::from(7), &Value::from(3)));
-        assert!(manifest["command"].as_str().is_some_and(|text| text.starts_with("tidings")));
+        assert_eq!(manifest["command"], "make ages");
         assert_eq!(fs::read_dir(&inner).expect("it is there").count(), 2);
     }
 
@@ -177,11 +195,12 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let file = folder.path().join("ages.csv");
         fs::create_dir(&file).expect("the folder is ours");
-        let refused = Table::at(&file, 1).expect_err("a folder is in its place");
+        let refused = Table::at(&file, "make ages", 1).expect_err("a folder is in its place");
         assert!(refused.to_string().contains("ages.csv: "), "{refused}");
-        let refused = Table::in_folder(Path::new("/proc/none"), "ages", 1).expect_err("no folder");
+        let refused = Table::in_folder(Path::new("/proc/none"), "ages", "make ages", 1);
+        let refused = refused.expect_err("no folder can be made there");
         assert!(refused.to_string().contains("/proc/none: "), "{refused}");
-        assert_eq!(refused.exit_code(), 1);
+        assert!(command_line("tidings").starts_with("tidings"));
     }
 
     #[test]
