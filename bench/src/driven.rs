@@ -6,9 +6,9 @@
 //! virtual: a unit costs the same however long it is.
 //!
 //! Counted is the thread's CPU time of what the node does, apart from sockets: for the round,
-//! publishing, building, encoding and sealing; for the window, opening, decoding and merging. Making
-//! what arrives is not counted, but it drives the node's memory out of the caches, as an application
-//! beside it would.
+//! publishing, building, encoding and sealing; for the window, opening, decoding and merging.
+//! Making what arrives is not counted, but it drives the node's memory out of the caches, as an
+//! application beside it would.
 
 use std::hint::black_box;
 use std::time::Duration;

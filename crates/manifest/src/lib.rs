@@ -4,9 +4,9 @@
 //! is found before hours are spent, and take their own names after it: there is never half a table,
 //! and an old one stays until the next is whole.
 //!
-//! A manifest is one JSON object: `command`, `seed`, `commit` (`-dirty` if the sources differed from
-//! it), `version`, `rustc`, `machine` (the processor's name), `processors`, `wall_s`, and facts of
-//! the table's own.
+//! A manifest is one JSON object: `command`, `seed`, `commit` (`-dirty` if the sources differed
+//! from it), `version`, `rustc`, `machine` (the name of its processor), `processors`, `wall_s`, and
+//! facts of the table.
 
 #![forbid(unsafe_code)]
 

@@ -5,14 +5,14 @@
 //! nodes at one moment, and is watched for 100 units.
 //!
 //! **Noticed.** Nothing declares a node dead: its entry only grows old. A holder notices the end of
-//! a node when its entry's age exceeds a threshold that the entries of living nodes exceed, in the run
-//! without loss, with a probability below one in a million for each pair and sample. The last entries
-//! a dead node left behind go on spreading, so what counts is the birth of the newest one that a
-//! holder ever gets: from that birth plus the threshold on, it stays noticed. Times count from the
-//! crash. The mean over pairs lies below the threshold, since one entry reaches only about as large
-//! a share of the nodes as a window has of the entries; the rest keep an older one. Everywhere means
-//! at every node that is still up, so the freshest holder decides: it is late by the threshold, less
-//! the time from the dead node's last round that was heard to its end.
+//! a node when its entry's age exceeds a threshold that the entries of living nodes exceed, in the
+//! run without faults, with a probability below one in a million for each pair and sample. The last
+//! entries a dead node left behind go on spreading, so what counts is the birth of the newest one
+//! that a holder ever gets: from that birth plus the threshold on, it stays noticed. Times count
+//! from the crash. The mean over pairs lies below the threshold, since one entry reaches only about
+//! as large a share of the nodes as a window has of the entries; the rest keep an older one.
+//! Everywhere means at every node that is still up, so the freshest holder decides: it is late by
+//! the threshold, less the time from the dead node's last round that was heard to its end.
 
 use core::fmt::Write as _;
 

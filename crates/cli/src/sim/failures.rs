@@ -1,4 +1,4 @@
-//! `tidings sim failures`: ages under loss and dead nodes, and the time until a dead node is noticed.
+//! `tidings sim failures`: ages under loss and dead nodes, and when a dead node is noticed.
 
 use std::path::PathBuf;
 
