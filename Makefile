@@ -16,7 +16,7 @@ RESULTS := docs/results
 
 # The seconds each fuzz target runs, and the targets.
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= wire payload roster keyring
+FUZZ_TARGETS ?= wire payload aggregate roster keyring
 # Coverage for libFuzzer, on the stable toolchain: what cargo-fuzz passes too.
 FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-level=4 \
@@ -72,9 +72,9 @@ deny:
 	@.ci/require cargo cc
 	@.ci/deny
 
-bench: ## measure the core: the cost of a round beside a memcpy of the same bytes
+bench: ## measure the core: rounds and aggregates beside a memcpy of the same bytes
 	@.ci/require cargo cc
-	$(CARGO) bench --locked -p tidings-bench --bench round
+	$(CARGO) bench --locked -p tidings-bench --bench round --bench aggregate
 
 figures: figure2 ages failures busy ## redraw all tables and plots of docs/results: half an hour
 

@@ -19,6 +19,7 @@ use std::ops::Range;
 
 use tidings_bench::steady::{NEWS_SHARE, Received, Steady, body_bytes};
 use tidings_bench::{Comparison, compare, pair};
+use tidings_gossip::wire::window::Marks;
 use tidings_gossip::wire::{header, keys, window};
 use tidings_gossip::{Incarnation, Instant, Key, KeyRing, NodeId};
 
@@ -145,7 +146,7 @@ fn encode_all(steady: &Steady, slots: &[u32], sent: &mut [u8]) -> usize {
     while !rest.is_empty() {
         let body = &mut sent[at..at + steady.body_bytes];
         let (bytes, dealt_with) =
-            window::encode(body, steady.format, &steady.vector, rest, (now, oldest));
+            window::encode(body, (steady.format, Marks::NONE), &steady.vector, rest, (now, oldest));
         at += bytes;
         rest = &rest[dealt_with..];
     }

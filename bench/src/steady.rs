@@ -162,7 +162,7 @@ impl Steady {
             let (body, behind) = rest.split_at(length);
             rest = behind;
             let datagram = ((self.units as u32) << 12) | at as u32 | (1 << 31);
-            let entries = window::decode(body, self.format).expect("it was encoded just now");
+            let (_, entries) = window::decode(body, self.format).expect("it was encoded just now");
             let mut ahead = entries.clone();
             for (at, entry) in entries.enumerate() {
                 self.vector.look_ahead(at, &mut ahead);

@@ -3,9 +3,11 @@
 //! libFuzzer calls them from `fuzz_targets/`; `make test` calls them from `tests/fuzz` over seeded
 //! mutations of the inputs in `fuzz/seeds`. Each states in its doc what must hold for all inputs.
 
+mod aggregates;
 mod datagrams;
 mod operations;
 mod text;
 
+pub use aggregates::aggregate;
 pub use operations::{counters_after, wire};
 pub use text::{keyring, payload, roster};

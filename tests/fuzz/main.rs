@@ -30,6 +30,11 @@ fn payload() {
 }
 
 #[test]
+fn aggregate() {
+    fuzz("aggregate", targets::aggregate);
+}
+
+#[test]
 fn roster() {
     fuzz("roster", targets::roster);
 }

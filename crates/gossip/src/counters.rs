@@ -26,7 +26,7 @@ counters! {
     rounds,
     /// Units passed over because the node was not run in time.
     rounds_skipped,
-    /// Datagrams made, asks and answers among them.
+    /// Datagrams made, of all kinds.
     datagrams_sent,
     /// Bytes of these datagrams.
     bytes_sent,
@@ -38,6 +38,10 @@ counters! {
     asks_sent,
     /// Answers sent.
     answers_sent,
+    /// Pulls sent: requests for the entries of a row.
+    pulls_sent,
+    /// Pulls answered.
+    pulls_answered,
     /// Datagrams that arrived, dropped ones among them.
     datagrams_received,
     /// Bytes of these datagrams.
@@ -88,7 +92,7 @@ counters! {
     dropped_id_collision,
     /// Cards refused: max_nodes members are known already.
     dropped_no_room,
-    /// Answers not sent: too many asks at once.
+    /// Answers not sent: too many asks or pulls at once.
     dropped_answers,
     /// Events nobody fetched in time.
     dropped_events,

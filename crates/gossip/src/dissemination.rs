@@ -1,66 +1,96 @@
-//! Dissemination: to whom a unit's window goes.
+//! Dissemination: what a node sends when, and to whom.
 //!
-//! `uniform` is the algorithm of Figure 1 of Levy et al. (ROSS'14): one other member, each with the
-//! same probability, chosen anew every unit. Which entries go is the vector's matter (the newest),
-//! how they travel the wire's.
+//! | strategy | each unit of time |
+//! |---|---|
+//! | `uniform` | the newest entries, a window, to one random member (Figure 1 of Levy et al., ROSS'14) |
+//! | `spread` | as many bytes, one datagram each to several random members |
+//! | `push-pull` | half a window to one random member, which answers with half of its own |
+//! | `staggered` | a window to the member whose turn is next by a timetable ([`timetable`]) |
+//! | `grid` | the own entry to the own row, and requests for the rows of others ([`layout`]) |
+//!
+//! All send as many bytes on average as a window of the configured size takes. How entries travel
+//! is the wire's matter, who is a member that of the membership.
+
+pub(crate) mod chance;
+mod grid;
+pub mod layout;
+pub mod permutation;
+pub mod puller;
+pub mod pusher;
+pub mod scene;
+mod staggered;
+pub mod timetable;
+mod windows;
 
 use core::fmt;
 use core::str::FromStr;
 
-use rand_core::{RngCore, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
+pub(crate) use chance::Chance;
+use scene::Disseminate;
 
 use crate::error::ParseError;
 
-/// How a unit's window is given away.
+/// How a unit's bytes are given away.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// All of it to one other member, chosen uniformly at random.
+    /// A window to one other member, chosen uniformly at random.
     Uniform,
+    /// One datagram each to several members, chosen uniformly at random.
+    Spread,
+    /// Half a window to a random member, which answers with half of its own.
+    PushPull,
+    /// A window to the member whose turn is next; `Uniform` where clocks or members disagree.
+    Staggered,
+    /// The own entry to the members of one's row, and every other row asked for in turn.
+    Grid,
+}
+
+impl Strategy {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Uniform, Self::Spread, Self::PushPull, Self::Staggered, Self::Grid];
+
+    /// The strategy at work in one node.
+    pub(crate) fn begin(self) -> Box<dyn Disseminate> {
+        match self {
+            Self::Uniform => Box::new(windows::Uniform),
+            Self::Spread => Box::new(windows::Spread),
+            Self::PushPull => Box::new(windows::PushPull),
+            Self::Staggered => Box::new(staggered::Staggered::default()),
+            Self::Grid => Box::new(grid::Grid::default()),
+        }
+    }
+
+    /// Entries of the window a node sends in return, where this strategy wants one.
+    pub(crate) fn answer_entries(self, window_entries: usize) -> Option<usize> {
+        (self == Self::PushPull).then(|| windows::PushPull::half(window_entries))
+    }
+
+    /// Its name in configurations and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Uniform => "uniform",
+            Self::Spread => "spread",
+            Self::PushPull => "push-pull",
+            Self::Staggered => "staggered",
+            Self::Grid => "grid",
+        }
+    }
 }
 
 impl FromStr for Strategy {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        match text {
-            "uniform" => Ok(Self::Uniform),
-            _ => Err(ParseError::Strategy(text.to_owned())),
-        }
+        let known = Self::ALL.into_iter().find(|strategy| strategy.name() == text);
+        known.ok_or_else(|| ParseError::Strategy(text.to_owned()))
     }
 }
 
 impl fmt::Display for Strategy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Uniform => "uniform",
-        })
-    }
-}
-
-/// A node's own source of chance: all its draws come from one seed, in the order of its inputs.
-pub(crate) struct Chance(Xoshiro256PlusPlus);
-
-impl Chance {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
-    }
-
-    /// 64 random bits.
-    pub(crate) fn bits(&mut self) -> u64 {
-        self.0.next_u64()
-    }
-
-    /// A number below `n`, each with the same probability (to 2⁻³² for n below 2³²); 0 if n is 0.
-    pub(crate) fn below(&mut self, n: usize) -> usize {
-        ((u128::from(self.bits()) * n as u128) >> 64) as usize
-    }
-
-    /// One of `things`, each with the same probability.
-    pub(crate) fn pick<T: Copy>(&mut self, things: &[T]) -> Option<T> {
-        let at = self.below(things.len());
-        things.get(at).copied()
+        f.write_str(self.name())
     }
 }
 
@@ -68,28 +98,11 @@ impl Chance {
 mod tests {
     use super::*;
 
-    /// Null value: 10,000 draws for each of 100 numbers. A count is binomial with standard
-    /// deviation 99.5; six of them make a false alarm rarer than 1 in 10⁶ runs. The seed is fixed.
-    #[test]
-    fn draws_are_uniform() {
-        let mut chance = Chance::new(1);
-        let mut counts = [0i32; 100];
-        for _ in 0..1_000_000 {
-            counts[chance.below(100)] += 1;
-        }
-        for count in counts {
-            assert!((count - 10_000).abs() < 600, "{counts:?}");
-        }
-    }
-
-    #[test]
-    fn nothing_is_picked_from_nothing() {
-        assert_eq!(Chance::new(1).pick::<u32>(&[]), None);
-    }
-
     #[test]
     fn strategies_read_and_print_alike() {
-        assert_eq!("uniform".parse::<Strategy>().map(|s| s.to_string()), Ok("uniform".to_owned()));
+        for strategy in Strategy::ALL {
+            assert_eq!(strategy.to_string().parse(), Ok(strategy));
+        }
         assert!("Uniform ".parse::<Strategy>().is_err());
     }
 }

@@ -59,7 +59,7 @@ pub enum ParseError {
     #[error("{0:?} is no capacity: write \"full\" or a number of entries")]
     Capacity(String),
     /// Not a strategy.
-    #[error("{0:?} is no strategy: there is \"uniform\"")]
+    #[error("{0:?} is no strategy: there are uniform, spread, push-pull, staggered and grid")]
     Strategy(String),
 }
 

@@ -13,6 +13,7 @@
 //! | `membership`, [`roster`], [`address`] | who belongs, and where they are |
 //! | [`wire`], [`quantity`] | datagrams, keys, numbers in two bytes |
 //! | [`payload`] | what the agent's entries say |
+//! | [`aggregate`] | what a whole colony is like |
 //! | [`config`], [`error`], [`event`], [`counters`] | what goes in and what is told |
 //!
 //! The protocol is fixed byte for byte in docs/protocol.md. Source of the algorithm: Levy, Barak,
@@ -23,6 +24,7 @@
 
 pub mod address;
 pub mod age;
+pub mod aggregate;
 mod calendar;
 mod catch_up;
 pub mod config;
@@ -45,6 +47,7 @@ pub mod wire;
 
 pub use address::Address;
 pub use age::Ages;
+pub use aggregate::Aggregate;
 pub use config::{Capacity, Config, Window};
 pub use counters::Counters;
 pub use dissemination::Strategy;

@@ -115,6 +115,12 @@ impl Membership {
         self.records[*self.targets.get(nth)? as usize].as_ref()
     }
 
+    /// Whether a member may be sent to.
+    #[inline]
+    pub(crate) fn is_target(&self, id: NodeId) -> bool {
+        self.get(id).is_some_and(|record| record.target_at != NO_TARGET)
+    }
+
     /// All members that may be sent to.
     pub(crate) fn iter_targets(&self) -> impl Iterator<Item = &Record> {
         self.targets.iter().filter_map(|&at| self.records[at as usize].as_ref())

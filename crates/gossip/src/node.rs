@@ -11,10 +11,10 @@
 //!
 //! Every call that names the present takes it from one monotonic clock of the driver.
 //!
-//! Each unit of time, at its own phase of the unit, a node (Figure 1 of Levy et al., ROSS'14)
-//! makes its own entry anew with age 0, lets all others age, and sends the newest entries of its
-//! vector, a window, to one other node. What it receives it stamps with the arrival and takes
-//! wherever it is newer. Beside that it only catches up (`catch_up.rs`) and says farewell.
+//! Each unit of time, at its own phase of the unit, a node makes its own entry anew with age 0,
+//! lets all others age, and has its strategy order what is sent to whom (`dissemination.rs`). What
+//! it receives it stamps with the arrival and takes wherever it is newer. Beside that it only
+//! catches up (`catch_up.rs`) and says farewell.
 //!
 //! Invariants: outputs are a function of configuration, seed and the sequence of inputs. What is
 //! known of an origin never goes back. A unit costs O(window). Nothing that arrives makes a call
@@ -30,7 +30,9 @@ use crate::age::Ages;
 use crate::catch_up::CatchUp;
 use crate::config::{Capacity, Config};
 use crate::counters::Counters;
-use crate::dissemination::{Chance, Strategy};
+use crate::dissemination::Chance;
+use crate::dissemination::layout::Budget;
+use crate::dissemination::scene::{Disseminate, Scene};
 use crate::entry::{EntryState, Incarnation, NodeId, Stamp};
 use crate::error::{ConfigError, PayloadTooLong};
 use crate::event::Event;
@@ -38,6 +40,7 @@ use crate::membership::{Member, Membership};
 use crate::time::{Instant, micros};
 use crate::urgent::Urgent;
 use crate::vector::Vector;
+use crate::wire::OVERHEAD_BYTES;
 use crate::wire::ask::is_name;
 use crate::wire::header;
 use crate::wire::keys::KeyRing;
@@ -48,6 +51,8 @@ use outgoing::{Outbox, Pieces};
 const MAX_EVENTS: usize = 256;
 /// Members looked at for forgetting in each unit of time.
 const FORGET_CHECKS: usize = 32;
+/// An instant that no clock reaches.
+const NEVER: Instant = Instant::from_micros(i64::MAX);
 
 /// Datagrams to send: `buffer[..bytes]`, in pieces of `segment_bytes`, the last maybe shorter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,10 +104,15 @@ pub struct Node {
     membership: Membership,
     seeds: Vec<Address>,
     chance: Chance,
+    strategy: Box<dyn Disseminate>,
+    /// What the wall clock shows beyond the driver's, in microseconds, if it was told.
+    wall_offset: Option<i64>,
     catch_up: CatchUp,
     urgent: Urgent,
     payload: Vec<u8>,
     next_round: Instant,
+    /// When the strategy looks again before the next round; far ahead if it does not.
+    next_look: Instant,
     left: bool,
     /// Numbers the datagrams that arrived, modulo 2³² and without 0.
     arrival: u32,
@@ -152,6 +162,9 @@ impl Node {
             cluster: header::cluster_hash(&config.cluster),
             salt: chance.bits() & header::MAX_48,
             next_round: Instant::from_micros(now.as_micros() + chance.below(unit as usize) as i64),
+            next_look: NEVER,
+            strategy: config.strategy.begin(),
+            wall_offset: None,
             pieces: Pieces::new(capacity),
             urgent: Urgent::default(),
             payload: Vec::with_capacity(usize::from(config.payload_bytes)),
@@ -214,8 +227,15 @@ impl Node {
         let incarnation = self.vector.own().stamp.incarnation();
         self.vector.renew_own(Stamp::left(incarnation), &[]);
         self.outbox.asks.clear();
-        let farewells = self.membership.len().ilog2() as usize + 2;
-        self.begin_window(farewells);
+        self.begin_sending();
+        self.play(now, |strategy, scene| strategy.farewell(scene));
+    }
+
+    /// Says what the wall clock shows, in microseconds since 1970 or any other time that all nodes
+    /// of the cluster share. Strategy `staggered` needs it, and to be told again when the clock was
+    /// set; it may be wrong, which costs freshness and nothing else.
+    pub fn set_clock(&mut self, now: Instant, wall_micros: i64) {
+        self.wall_offset = Some(wall_micros.saturating_sub(now.as_micros()));
     }
 
     /// Replaces the keys. Datagrams already made stay as they are.
@@ -238,19 +258,31 @@ impl Node {
     /// Does what is due at `now`: the rounds of the units that have begun.
     pub fn handle_timeout(&mut self, now: Instant) {
         let now = self.vector.advance(now);
-        if self.left || now < self.next_round {
+        if self.left || now < self.poll_timeout() {
             return;
         }
-        let unit = micros(self.config.interval);
-        let behind = (now.as_micros() - self.next_round.as_micros()) / unit;
-        self.next_round = Instant::from_micros(self.next_round.as_micros() + (behind + 1) * unit);
-        self.counters.rounds_skipped += behind as u64;
-        self.round(now);
+        let every = self.config.interval / self.strategy.looks(self.config.interval).max(1);
+        if now < self.next_round {
+            self.play(now, |strategy, scene| strategy.look(scene));
+            self.next_look = later(self.next_look, every, now);
+        } else {
+            let unit = micros(self.config.interval);
+            let behind = (now.as_micros() - self.next_round.as_micros()) / unit;
+            let start = self.next_round.as_micros() + behind * unit;
+            self.counters.rounds_skipped += behind as u64;
+            self.round(now);
+            let next = self.play(now, |strategy, scene| strategy.next_round(scene));
+            self.next_round = next.unwrap_or(Instant::from_micros(start + unit));
+            self.next_look = later(Instant::from_micros(start), every, now);
+        }
+        if self.next_look >= self.next_round {
+            self.next_look = NEVER;
+        }
     }
 
     /// When [`Node::handle_timeout`] wants to be called; far ahead after [`Node::leave`].
     pub fn poll_timeout(&self) -> Instant {
-        if self.left { Instant::from_micros(i64::MAX) } else { self.next_round }
+        if self.left { NEVER } else { self.next_round.min(self.next_look) }
     }
 
     /// The next event not yet fetched.
@@ -326,24 +358,47 @@ impl Node {
         self.vector.renew_own(own.next().unwrap_or(own), &self.payload);
         self.forget(now);
         self.begin_ask();
-        match self.config.strategy {
-            Strategy::Uniform => self.begin_window(1),
-        }
+        self.begin_sending();
+        self.play(now, |strategy, scene| {
+            strategy.round(scene);
+            strategy.look(scene);
+        });
     }
 
-    /// Picks a window and `targets` members at random to send it to.
-    fn begin_window(&mut self, targets: usize) {
-        // A window of one entry has two while there are farewells, or they would never go on.
-        let least = if self.urgent.is_empty() { 1 } else { 2 };
-        let window = self.window_entries().max(least);
-        let first = self.urgent.take(window / 2);
-        self.counters.entries_unsent += self.pieces.begin(&self.vector, window, first);
-        for _ in 0..targets {
-            let at = self.chance.below(self.membership.targets());
-            if let Some(record) = self.membership.target(at) {
-                self.pieces.send_to(record.address);
-            }
-        }
+    /// Gives up what the last round has not sent yet, and picks the farewells for this one.
+    fn begin_sending(&mut self) {
+        self.counters.entries_unsent += self.outbox.give_up(&mut self.pieces);
+        let first = self.urgent.take(self.strategy.urgent_entries(self.window_entries()));
+        self.pieces.set_first(first, &self.vector);
+    }
+
+    /// Lets the strategy act on what there is now.
+    fn play<R>(
+        &mut self,
+        now: Instant,
+        act: impl FnOnce(&mut dyn Disseminate, &mut Scene<'_>) -> R,
+    ) -> R {
+        let entry_bytes = self.format.entry_bytes();
+        let room = usize::from(self.config.datagram_bytes) - OVERHEAD_BYTES;
+        let budget = Budget {
+            entry_bytes,
+            frame_bytes: OVERHEAD_BYTES,
+            datagram_entries: (room / entry_bytes).max(1),
+            window_entries: self.window_entries(),
+        };
+        let mut scene = Scene {
+            now,
+            unit: self.config.interval,
+            id: self.id,
+            membership: &self.membership,
+            vector: &self.vector,
+            chance: &mut self.chance,
+            budget,
+            cluster: self.cluster,
+            wall_offset: self.wall_offset,
+            orders: &mut self.outbox.orders,
+        };
+        act(&mut *self.strategy, &mut scene)
     }
 
     /// Decides whether to ask others for what this node lacks, and whom.
@@ -448,6 +503,13 @@ impl Node {
             payload: entry.map_or(&[], |entry| entry.payload),
         })
     }
+}
+
+/// The first of the instants `from + k · every` after `now`.
+fn later(from: Instant, every: core::time::Duration, now: Instant) -> Instant {
+    let every = micros(every).max(1);
+    let passed = (now.as_micros() - from.as_micros()).max(0) / every;
+    Instant::from_micros(from.as_micros() + (passed + 1) * every)
 }
 
 /// The members with their ids, ascending, if they fit and are distinct.

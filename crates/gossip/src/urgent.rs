@@ -31,11 +31,6 @@ impl Urgent {
         self.queue.push_back((id, windows));
     }
 
-    /// Whether nothing is urgent.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
-    }
-
     /// Stops hurrying the entry about `id`.
     pub(crate) fn remove(&mut self, id: NodeId) {
         self.queue.retain(|(other, _)| *other != id);

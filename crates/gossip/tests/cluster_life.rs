@@ -338,8 +338,8 @@ fn leaving_amid_a_round_sends_farewells_and_nothing_else() {
         let to = out.to.as_bytes().try_into().map(u32::from_le_bytes).expect("four bytes");
         cluster.node(to as usize).handle_datagram(now, address(3), &mut one[..out.bytes]);
     }
-    // Six farewells, each a window of 16 entries in four datagrams.
-    assert_eq!(told.values().sum::<i32>(), 6 * 4);
+    // Six farewells, each with a window of one datagram.
+    assert_eq!(told.values().sum::<i32>(), 6);
     for to in told.into_keys() {
         let to = to.as_bytes().try_into().map(u32::from_le_bytes).expect("four bytes");
         assert_eq!(state_of(&cluster, to as usize, 3), Some(EntryState::Left));
@@ -433,7 +433,8 @@ fn many_farewells_do_not_stop_the_news() {
     let (average, _) = cluster.ages();
     // 11.8; were windows given over to farewells it would be 16.6.
     assert!(average < 14.0, "{average} units");
-    cluster.run(60);
+    // Each is passed on a dozen times by each node: 34 × 30 pairs miss one with e^-12.
+    cluster.run(120);
     assert!(cluster.up().all(|node| node.ages(cluster.now).members == 34));
 }
 

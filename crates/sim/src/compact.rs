@@ -1,22 +1,25 @@
 //! The compact simulation: every node a row of births, under the same rules.
 //!
-//! Each unit of time, at its own phase, a node is born anew in its own row and gives its newest
-//! entries to one other node, which takes what is newer. That is all the algorithm is when messages
-//! arrive at once, so a row of one number an origin is enough, and a message costs two passes
-//! over a row instead of a datagram of entries. What rows cannot express is refused beforehand
-//! ([`Scenario::check`]).
+//! Each unit of time a node is born anew in its own row and gives its newest entries to others,
+//! which take what is newer. That is all the algorithm is when messages arrive at once, so a row
+//! of one number an origin is enough, and a message costs two passes over a row instead of a
+//! datagram of entries. The strategies are played by the core's own timetable, layout and puller
+//! (`play.rs`). What rows cannot express is refused beforehand ([`Scenario::check`]).
 //!
 //! Where it differs from the full mode: ages are exact, while on the wire each hop rounds them up
 //! (by less than 0.05 % each); a message is lost as a whole, however many datagrams it would take;
 //! ties at the edge of a window all go; among more than 1,024 nodes quantiles count the ages of
 //! some nodes at each sample, of all in turn. A test holds both modes against each other.
 
+mod grid;
+mod play;
+mod windows;
+
 use core::cmp::Reverse;
 use core::ops::ControlFlow;
 use std::collections::BinaryHeap;
 
-use tidings_gossip::wire::OVERHEAD_BYTES;
-use tidings_gossip::wire::window::Format;
+use tidings_gossip::dissemination::layout::Budget;
 
 use crate::chance::{Chance, Purpose};
 use crate::checker::convergence::ConvergenceChecker;
@@ -28,6 +31,7 @@ use crate::row::{self, BIN_SHIFT, RowSum, Selector, UNIT_SHIFT};
 use crate::sample::{Row, Samples};
 use crate::scenario::Scenario;
 use crate::trace::Trace;
+use play::Play;
 
 /// Ticks in a unit of time.
 const UNIT: i64 = 1 << UNIT_SHIFT;
@@ -44,16 +48,14 @@ pub(crate) struct Compact {
     up: Vec<bool>,
     lives: Vec<u32>,
     seed: u64,
-    /// When each node's next round is, with its life: rounds of earlier lives are passed over.
-    rounds: BinaryHeap<Reverse<(i64, u32, u32)>>,
+    /// When each node wakes next, with its life: those of earlier lives are passed over.
+    wakes: BinaryHeap<Reverse<(i64, u32, u32)>>,
     /// What happens when, in ticks; the next one is at `next_action`.
     actions: Vec<(i64, Action)>,
     next_action: usize,
     network: Network,
-    window_entries: usize,
-    format: Format,
-    /// Entries in the largest datagram.
-    datagram_entries: usize,
+    budget: Budget,
+    play: Play,
     selector: Selector,
     totals: Totals,
     trace: Trace,
@@ -64,9 +66,7 @@ impl Compact {
     /// All nodes up, at the start, knowing nobody.
     pub(crate) fn of(scenario: &Scenario, plan: &Plan) -> Self {
         let nodes = scenario.cluster.nodes as usize;
-        let config = scenario.config();
-        let format = Format { schema: config.payload_schema, payload_bytes: config.payload_bytes };
-        let entries = usize::from(config.datagram_bytes) - OVERHEAD_BYTES;
+        let budget = scenario.budget();
         let unit_micros = i128::from(scenario.cluster.interval.as_micros());
         let ticks =
             |micros: i64| START + (i128::from(micros) * i128::from(UNIT) / unit_micros) as i64;
@@ -76,13 +76,12 @@ impl Compact {
             up: vec![false; nodes],
             lives: vec![0; nodes],
             seed: scenario.seed,
-            rounds: BinaryHeap::with_capacity(nodes),
+            wakes: BinaryHeap::with_capacity(nodes),
             actions: plan.actions.iter().map(|&(micros, act)| (ticks(micros), act)).collect(),
             next_action: 0,
             network: Network::of(scenario, &plan.partitions),
-            window_entries: scenario.window_entries(),
-            format,
-            datagram_entries: (entries / format.entry_bytes()).max(1),
+            play: Play::of(scenario, &budget, plan),
+            budget,
             selector: Selector::empty(),
             totals: Totals::default(),
             trace: Trace::default(),
@@ -150,19 +149,19 @@ impl Compact {
     /// Does everything that is due up to `end`.
     fn advance(&mut self, end: i64) {
         loop {
-            let round = self.rounds.peek().map_or(i64::MAX, |Reverse((at, ..))| *at);
+            let wake = self.wakes.peek().map_or(i64::MAX, |Reverse((at, ..))| *at);
             let action = self.actions.get(self.next_action).map_or(i64::MAX, |(at, _)| *at);
-            if round.min(action) > end {
+            if wake.min(action) > end {
                 return;
             }
-            if action <= round {
+            if action <= wake {
                 let (at, action) = self.actions[self.next_action];
                 self.next_action += 1;
                 self.act(at, action);
-            } else if let Some(Reverse((at, node, life))) = self.rounds.pop() {
+            } else if let Some(Reverse((at, node, life))) = self.wakes.pop() {
                 if self.up[node as usize] && self.lives[node as usize] == life {
-                    self.rounds.push(Reverse((at + UNIT, node, life)));
-                    self.round(at, node as usize);
+                    let next = self.wake(at, node as usize);
+                    self.wakes.push(Reverse((next, node, life)));
                 }
             }
         }
@@ -189,38 +188,37 @@ impl Compact {
         self.lives[node] += 1;
         self.rows[node][node] = now as i32;
         let phase = self.chances[node].below(UNIT as usize) as i64;
-        self.rounds.push(Reverse((now + phase, node as u32, self.lives[node])));
+        let first = now + phase;
+        self.play.started(node, first, &mut self.chances[node]);
+        self.wakes.push(Reverse((first, node as u32, self.lives[node])));
     }
 
-    /// One node's work in one unit.
-    fn round(&mut self, now: i64, from: usize) {
-        let now = now as i32;
-        self.rows[from][from] = now;
-        let other = self.chances[from].below(self.rows.len() - 1);
-        let to = other + usize::from(other >= from);
-        let threshold = self.selector.threshold(&self.rows[from], now, self.window_entries);
-        self.sent(threshold.entries);
-        if self.network.is_cut(from, to) || self.network.is_lost() || !self.up[to] {
-            return;
-        }
-        let sender = core::mem::take(&mut self.rows[from]);
-        let news = row::merge(&mut self.rows[to], &sender, threshold.birth);
-        self.rows[from] = sender;
-        self.totals.entries_received += threshold.entries as u64;
+    /// Another node, each with the same probability.
+    fn other(&mut self, node: usize) -> usize {
+        let other = self.chances[node].below(self.rows.len() - 1);
+        other + usize::from(other >= node)
+    }
+
+    /// Whether what is sent now arrives.
+    fn arrives(&mut self, from: usize, to: usize) -> bool {
+        !self.network.is_cut(from, to) && !self.network.is_lost() && self.up[to]
+    }
+
+    /// Counts a message of so many entries as the wire would carry it.
+    fn sent(&mut self, entries: usize) {
+        self.totals.messages += 1;
+        self.totals.datagrams += entries.div_ceil(self.budget.datagram_entries) as u64;
+        self.totals.bytes += self.budget.window_bytes(entries) as u64;
+        self.totals.entries_sent += entries as u64;
+    }
+
+    /// Counts what a message brought, and puts it into the trace.
+    fn received(&mut self, now: i64, (from, to): (usize, usize), entries: usize, news: usize) {
+        self.totals.entries_received += entries as u64;
         self.totals.entries_news += news as u64;
         self.trace.fold(now as u64);
         self.trace.fold(((from as u64) << 32) | to as u64);
-        self.trace.fold(((threshold.birth as u64) << 32) | news as u64);
-    }
-
-    /// Counts a window as the wire would carry it.
-    fn sent(&mut self, entries: usize) {
-        let datagrams = entries.div_ceil(self.datagram_entries);
-        self.totals.messages += 1;
-        self.totals.datagrams += datagrams as u64;
-        self.totals.bytes +=
-            (entries * self.format.entry_bytes() + datagrams * OVERHEAD_BYTES) as u64;
-        self.totals.entries_sent += entries as u64;
+        self.trace.fold(((entries as u64) << 32) | news as u64);
     }
 
     /// Reads every row of a node that is up: the ages of the others that are up too.

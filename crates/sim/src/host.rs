@@ -64,7 +64,10 @@ impl Settings {
         let seed = stream_seed(self.seed, Purpose::Node(n as u32, life));
         let (me, now) = (self.roster[n].clone(), clock.read(micros));
         let life = Incarnation::new(life);
-        Node::new(self.config.clone(), keys, me, &self.roster, life, seed, now)
+        let mut node = Node::new(self.config.clone(), keys, me, &self.roster, life, seed, now)?;
+        // All wall clocks would show the same if the nodes' clocks were right.
+        node.set_clock(now, now.as_micros());
+        Ok(node)
     }
 }
 

@@ -10,6 +10,8 @@ use core::fmt::Display;
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tidings_gossip::dissemination::layout::Budget;
+use tidings_gossip::wire::{ENTRY_OVERHEAD_BYTES, OVERHEAD_BYTES};
 use tidings_gossip::{Config, Strategy, Window};
 
 use crate::fault::Fault;
@@ -256,6 +258,19 @@ impl Scenario {
         self.cluster.window.entries(self.cluster.nodes as usize)
     }
 
+    /// What a node may send in a unit, and what things cost on the wire.
+    pub fn budget(&self) -> Budget {
+        let config = self.config();
+        let entry_bytes = ENTRY_OVERHEAD_BYTES + usize::from(config.payload_bytes);
+        let room = usize::from(config.datagram_bytes) - OVERHEAD_BYTES;
+        Budget {
+            entry_bytes,
+            frame_bytes: OVERHEAD_BYTES,
+            datagram_entries: (room / entry_bytes).max(1),
+            window_entries: self.window_entries(),
+        }
+    }
+
     /// The configuration of every node.
     pub fn config(&self) -> Config {
         let mut config = Config::default();
@@ -316,7 +331,6 @@ impl Scenario {
             ("clocks.drift_ppm", self.clocks.drift_ppm > 0.0),
             ("catch_up", self.cluster.catch_up),
             ("fault.kind = \"pause\"", pauses),
-            ("strategy", self.cluster.strategy != Strategy::Uniform),
         ];
         match foreign.into_iter().find(|(_, wanted)| *wanted) {
             Some((parameter, _)) => Err(ScenarioError::NotCompact { parameter }),

@@ -1,9 +1,11 @@
-//! What a node has to send: the pieces of its present window, an ask, answers.
+//! What a node has to send: what its strategy ordered, an ask, answers.
 
 use std::collections::VecDeque;
 
 use super::{Node, Transmit};
 use crate::address::Address;
+use crate::dissemination::layout::MAX_ROW;
+use crate::dissemination::scene::{Ids, Order, What};
 use crate::entry::NodeId;
 use crate::time::Instant;
 use crate::urgent::MAX_URGENT;
@@ -11,43 +13,73 @@ use crate::vector::{Entry, OWN, Vector};
 use crate::wire::ask::{self, AnswerWriter, Card};
 use crate::wire::header::{self, Header, Kind};
 use crate::wire::keys::TAG_BYTES;
+use crate::wire::pull::{self, Pull};
 use crate::wire::window;
 
 /// Answers owed at one time; more askers are turned away and ask again.
 const MAX_ANSWERS: usize = 16;
 /// Members offered in one answer, at most.
 pub(super) const MAX_OFFERS: usize = 512;
+/// Windows owed in answer to pulls and half windows at one time; more are not answered.
+const MAX_REPLIES: usize = 64;
+/// Entries in the answer to a pull, at most.
+const MAX_ROW_ENTRIES: usize = 2 * MAX_ROW;
 
-/// A window on its way: the slots picked for it, and the members it still goes to.
+/// A window on its way: the slots picked for it, and how far it was sent.
 pub(super) struct Pieces {
     slots: Vec<u32>,
     next: usize,
-    targets: VecDeque<Address>,
+    /// To whom it goes, and as what.
+    order: Option<Order>,
+    /// What the slots were picked for: entries, and the number of the last arrival then.
+    picked: Option<(usize, u32)>,
+    /// Farewells that go first in each window of this round, by slots.
+    first: Vec<u32>,
 }
 
 impl Pieces {
     /// None yet, and room for any window of a vector of `capacity` entries.
     pub(super) fn new(capacity: usize) -> Self {
         let slots = Vec::with_capacity(capacity + MAX_URGENT + 1);
-        Self { slots, next: 0, targets: VecDeque::new() }
+        let first = Vec::with_capacity(MAX_URGENT);
+        Self { slots, next: 0, order: None, picked: None, first }
     }
 
-    /// Picks the own entry, those about `first`, then the newest, `entries` in all; returns how
-    /// many of the last window were not sent.
-    pub(super) fn begin(
-        &mut self,
-        vector: &Vector,
-        entries: usize,
-        first: impl Iterator<Item = NodeId>,
-    ) -> u64 {
-        let unsent = if self.targets.is_empty() { 0 } else { self.slots.len() - self.next };
+    /// Sets which entries go first in all windows from now on.
+    pub(super) fn set_first(&mut self, ids: impl Iterator<Item = NodeId>, vector: &Vector) {
+        self.first.clear();
+        self.first.extend(ids.filter_map(|id| vector.slot(id)).filter(|&slot| slot != OWN));
+        self.picked = None;
+    }
+
+    /// Takes up an order, and picks the slots for it unless they are those of the last one.
+    fn begin(&mut self, order: Order, vector: &Vector, members: &[NodeId], arrival: u32) {
+        (self.order, self.next) = (Some(order), 0);
+        match order.what {
+            What::Newest(entries) => {
+                if self.picked != Some((entries, arrival)) {
+                    self.pick_newest(vector, entries);
+                    self.picked = Some((entries, arrival));
+                }
+            }
+            What::Row(ids, since) => {
+                self.picked = None;
+                self.pick_row(vector, members, ids, since);
+            }
+            // The outbox writes these itself.
+            What::Pull(..) => self.slots.clear(),
+        }
+    }
+
+    /// Picks the own entry, those that go first, then the newest, `entries` in all or as many as it
+    /// takes for the first.
+    fn pick_newest(&mut self, vector: &Vector, entries: usize) {
         self.slots.clear();
-        self.targets.clear();
-        self.next = 0;
         // The own entry is among the newest, but farewells before them must not push it out.
         self.slots.push(OWN);
-        self.slots.extend(first.filter_map(|id| vector.slot(id)).filter(|&slot| slot != OWN));
+        self.slots.extend_from_slice(&self.first);
         let urgent = self.slots.len();
+        let entries = entries.max(urgent);
         vector.newest(entries, &mut self.slots);
         let (first, newest) = self.slots.split_at_mut(urgent);
         let mut end = urgent;
@@ -58,12 +90,26 @@ impl Pieces {
             }
         }
         self.slots.truncate(end.min(entries));
-        unsent as u64
     }
 
-    /// Adds a member to send all of it to.
-    pub(super) fn send_to(&mut self, to: Address) {
-        self.targets.push_back(to);
+    /// Picks the own entry and those of a range of ids that were born after `since`, or have left:
+    /// nobody makes a farewell anew.
+    fn pick_row(&mut self, vector: &Vector, members: &[NodeId], ids: Ids, since: Instant) {
+        self.slots.clear();
+        self.slots.push(OWN);
+        let start = members.partition_point(|&id| id < ids.first);
+        let row = members[start..].iter().take_while(|id| **id <= ids.last);
+        let slots = row.filter_map(|&id| vector.slot(id)).filter(|&slot| slot != OWN);
+        let wanted = slots.filter(|&slot| {
+            let entry = vector.at(slot);
+            entry.birth > since || entry.stamp.is_left()
+        });
+        self.slots.extend(wanted.take(MAX_ROW_ENTRIES));
+    }
+
+    /// Entries of the present window that were not sent.
+    fn unsent(&self) -> usize {
+        if self.order.is_some() { self.slots.len() - self.next } else { 0 }
     }
 }
 
@@ -83,6 +129,9 @@ pub(super) struct Offer {
 pub(super) struct Outbox {
     /// Whom to ask, at most [`MAX_ASKS`](crate::catch_up::MAX_ASKS) at a time.
     pub(super) asks: Vec<Address>,
+    /// What the strategy ordered.
+    pub(super) orders: VecDeque<Order>,
+    replies: VecDeque<Order>,
     offers: VecDeque<Offer>,
     /// The member to be looked at next for forgetting.
     place: usize,
@@ -93,6 +142,25 @@ impl Outbox {
     pub(super) fn next_place(&mut self, places: usize) -> usize {
         self.place = if self.place + 1 < places { self.place + 1 } else { 0 };
         self.place
+    }
+
+    /// Drops what was ordered and is not sent; returns how many entries that were.
+    pub(super) fn give_up(&mut self, pieces: &mut Pieces) -> u64 {
+        let entries =
+            |order: &Order| if let What::Newest(entries) = order.what { entries } else { 0 };
+        let ordered = self.orders.drain(..).map(|order| entries(&order)).sum::<usize>();
+        let unsent = pieces.unsent();
+        pieces.order = None;
+        (ordered + unsent) as u64
+    }
+
+    /// Owes a window; `false` if too many are owed already.
+    pub(super) fn owe_window(&mut self, order: Order) -> bool {
+        let room = self.replies.len() < MAX_REPLIES;
+        if room {
+            self.replies.push_back(order);
+        }
+        room
     }
 
     /// Owes an answer; `false` if too many are owed already.
@@ -121,42 +189,75 @@ impl Node {
         if let Some(to) = self.outbox.asks.pop() {
             return Some(self.write_ask(now, to, one));
         }
-        self.write_window(now, buffer)
-    }
-
-    /// Writes as many pieces of the present window as fit.
-    fn write_window(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
-        let oldest = now - self.config.forget_after;
-        let room = usize::from(self.config.datagram_bytes);
         loop {
-            let to = *self.pieces.targets.front()?;
-            let (mut bytes, mut segment_bytes) = (0, 0);
-            while let Some(datagram) = buffer.get_mut(bytes..bytes + room) {
-                let slots = &self.pieces.slots[self.pieces.next..];
-                let body = &mut datagram[header::BYTES..room - TAG_BYTES];
-                let (written, dealt_with) =
-                    window::encode(body, self.format, &self.vector, slots, (now, oldest));
-                self.pieces.next += dealt_with;
-                if written == 0 {
-                    break;
+            let order = match self.pieces.order {
+                Some(order) => order,
+                None => self.begin_order()?,
+            };
+            let written = match order.what {
+                What::Pull(ids, age_micros) => {
+                    self.pieces.order = None;
+                    Some(self.write_pull(order.to, ids, age_micros, buffer))
                 }
-                let entries = (written - window::PREAMBLE_BYTES) / self.format.entry_bytes();
-                self.counters.entries_sent += entries as u64;
-                let sealed = self.seal(Kind::Window, datagram, written);
-                bytes += sealed;
-                segment_bytes = segment_bytes.max(sealed);
-                if sealed < segment_bytes {
-                    break;
-                }
-            }
-            if self.pieces.next >= self.pieces.slots.len() {
-                self.pieces.targets.pop_front();
-                self.pieces.next = 0;
-            }
-            if bytes > 0 {
-                return Some(Transmit { to, bytes, segment_bytes });
+                What::Newest(_) | What::Row(..) => self.write_window(now, order, buffer),
+            };
+            if written.is_some() {
+                return written;
             }
         }
+    }
+
+    /// Takes up the next order: what is owed to others comes first.
+    fn begin_order(&mut self) -> Option<Order> {
+        let reply = self.outbox.replies.pop_front();
+        let order = reply.or_else(|| self.outbox.orders.pop_front())?;
+        self.pieces.begin(order, &self.vector, self.membership.order(), self.arrival);
+        Some(order)
+    }
+
+    /// Writes as many pieces of the present window as fit; `None` if nothing of it is left to send.
+    fn write_window(&mut self, now: Instant, order: Order, buffer: &mut [u8]) -> Option<Transmit> {
+        let oldest = now - self.config.forget_after;
+        let room = usize::from(self.config.datagram_bytes);
+        let format = (self.format, order.marks);
+        let (mut bytes, mut segment_bytes) = (0, 0);
+        while let Some(datagram) = buffer.get_mut(bytes..bytes + room) {
+            let slots = &self.pieces.slots[self.pieces.next..];
+            let body = &mut datagram[header::BYTES..room - TAG_BYTES];
+            let (written, dealt_with) =
+                window::encode(body, format, &self.vector, slots, (now, oldest));
+            self.pieces.next += dealt_with;
+            if written == 0 {
+                break;
+            }
+            let entries = (written - window::PREAMBLE_BYTES) / self.format.entry_bytes();
+            self.counters.entries_sent += entries as u64;
+            let sealed = self.seal(Kind::Window, datagram, written);
+            bytes += sealed;
+            segment_bytes = segment_bytes.max(sealed);
+            if sealed < segment_bytes {
+                break;
+            }
+        }
+        if self.pieces.next >= self.pieces.slots.len() {
+            self.pieces.order = None;
+        }
+        (bytes > 0).then_some(Transmit { to: order.to, bytes, segment_bytes })
+    }
+
+    /// Writes a request for a range of ids.
+    fn write_pull(
+        &mut self,
+        to: Address,
+        ids: Ids,
+        age_micros: Option<u64>,
+        buffer: &mut [u8],
+    ) -> Transmit {
+        self.counters.pulls_sent += 1;
+        let pull = Pull { first: ids.first, last: ids.last, age_micros };
+        pull.write(&mut buffer[header::BYTES..], self.format);
+        let bytes = self.seal(Kind::Pull, buffer, pull::BYTES);
+        Transmit { to, bytes, segment_bytes: bytes }
     }
 
     fn write_ask(&mut self, now: Instant, to: Address, buffer: &mut [u8]) -> Transmit {
@@ -246,33 +347,53 @@ impl Node {
 mod tests {
     use super::*;
     use crate::entry::{Incarnation, Stamp};
+    use crate::wire::window::Marks;
 
-    fn ids(vector: &Vector, pieces: &Pieces) -> Vec<u32> {
+    fn vector() -> Vector {
+        let stamp = Stamp::new(Incarnation::new(1), 1);
+        let now = Instant::from_micros(1_000);
+        let mut vector = Vector::new(8, 0, 256_000, (NodeId(0), stamp), now);
+        for id in 1..6 {
+            let stamp = if id == 4 { Stamp::left(Incarnation::new(1)) } else { stamp };
+            let birth = Instant::from_micros(i64::from(id));
+            vector.merge(id, (NodeId(id), stamp, birth), &[], |_| true);
+        }
+        vector
+    }
+
+    fn picked(pieces: &mut Pieces, vector: &Vector, what: What) -> Vec<u32> {
+        let members: Vec<NodeId> = (0..8).map(NodeId).collect();
+        let to = Address::from_bytes(&[1]).expect("one byte is an address");
+        pieces.begin(Order { to, what, marks: Marks::NONE }, vector, &members, 1);
         pieces.slots.iter().map(|&slot| vector.at(slot).id.0).collect()
     }
 
-    /// All entries are born in one instant, so that none is newer than another.
     #[test]
     fn the_own_entry_and_the_urgent_ones_are_in_every_window_once() {
-        let stamp = Stamp::new(Incarnation::new(1), 1);
-        let now = Instant::EPOCH;
-        let mut vector = Vector::new(8, 0, 256_000, (NodeId(0), stamp), now);
-        for id in 1..6 {
-            vector.merge(id, (NodeId(id), stamp, now), &[], |_| true);
-        }
-        for entries in 2..=6 {
+        let vector = vector();
+        for entries in 1..=6 {
             let mut pieces = Pieces::new(8);
-            let urgent = [NodeId(3), NodeId(0), NodeId(77)].into_iter();
-            pieces.begin(&vector, entries, urgent);
-            let mut sent = ids(&vector, &pieces);
+            pieces.set_first([NodeId(3), NodeId(0), NodeId(77)].into_iter(), &vector);
+            let mut sent = picked(&mut pieces, &vector, What::Newest(entries));
             assert_eq!(sent[..2], [0, 3]);
-            assert_eq!(sent.len(), entries);
+            assert_eq!(sent.len(), entries.max(2));
             sent.sort_unstable();
             sent.dedup();
-            assert_eq!(sent.len(), entries, "no entry is in a window twice");
+            assert_eq!(sent.len(), entries.max(2), "no entry is in a window twice");
         }
         let mut pieces = Pieces::new(8);
-        pieces.begin(&vector, 1, core::iter::empty());
-        assert_eq!(ids(&vector, &pieces), [0]);
+        assert_eq!(picked(&mut pieces, &vector, What::Newest(1)), [0]);
+    }
+
+    #[test]
+    fn a_row_has_what_is_new_in_its_range_and_who_has_left() {
+        let vector = vector();
+        let mut pieces = Pieces::new(8);
+        let ids = Ids { first: NodeId(1), last: NodeId(4) };
+        let mut row =
+            |since| picked(&mut pieces, &vector, What::Row(ids, Instant::from_micros(since)));
+        assert_eq!(row(0), [0, 1, 2, 3, 4]);
+        assert_eq!(row(2), [0, 3, 4]);
+        assert_eq!(row(99), [0, 4]);
     }
 }

@@ -5,15 +5,17 @@ use super::outgoing::{MAX_OFFERS, Offer};
 use crate::address::Address;
 use crate::config::Capacity;
 use crate::counters::Dropped;
+use crate::dissemination::scene::{Ids, Order, What};
 use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::event::Event;
 use crate::membership::{NotAdded, Refused};
 use crate::merge::Merged;
 use crate::time::{Instant, micros};
 use crate::wire::ask::{Answer, Ask, Card};
-use crate::wire::header::{Header, HeaderError, Kind};
-use crate::wire::keys::Unopened;
-use crate::wire::window::{self, BodyError, WireEntry};
+use crate::wire::header::{self, Header, HeaderError, Kind};
+use crate::wire::keys::{TAG_BYTES, Unopened};
+use crate::wire::pull::Pull;
+use crate::wire::window::{self, BodyError, Marks, WireEntry};
 
 /// From which life of its sender a datagram is.
 #[derive(Clone, Copy)]
@@ -42,6 +44,7 @@ impl Node {
         let outcome = match (header.kind, life) {
             (_, Life::Past) => self.receive_past_ask((header.sender, from), body),
             (Kind::Window, _) => self.receive_window(now, (&header, from), body),
+            (Kind::Pull, _) => self.receive_pull(now, (header.sender, from), body),
             (Kind::Ask, _) => self.receive_ask(now, (header.sender, from), body),
             (Kind::Answer, _) => self.receive_answer(now, from, body),
         };
@@ -85,7 +88,7 @@ impl Node {
         (header, from): (&Header, Address),
         body: &[u8],
     ) -> Result<(), Dropped> {
-        let entries = window::decode(body, self.format)?;
+        let (marks, entries) = window::decode(body, self.format)?;
         if self.with_cards && !self.has_card(header.sender, header.incarnation) {
             self.lacks(header.sender, from);
         }
@@ -94,6 +97,41 @@ impl Node {
             self.vector.look_ahead(at, &mut ahead);
             self.take(now, from, &entry);
         }
+        let bytes = body.len() + header::BYTES + TAG_BYTES;
+        self.play(now, |strategy, scene| strategy.received(scene, header.sender, marks, bytes));
+        if marks.has(Marks::WANTS_ANSWER) {
+            let entries = self.config.strategy.answer_entries(self.window_entries());
+            if let Some(entries) = entries {
+                self.owe_window(header.sender, What::Newest(entries));
+            }
+        }
+        Ok(())
+    }
+
+    /// Owes a member a window in answer. It goes where the member is known to be, not where the
+    /// request came from: nobody can have it sent to a third.
+    fn owe_window(&mut self, to: NodeId, what: What) {
+        let Some(record) = self.membership.get(to) else { return };
+        let order = Order { to: record.address, what, marks: Marks::ANSWER };
+        if !self.outbox.owe_window(order) {
+            self.counters.dropped_answers += 1;
+        }
+    }
+
+    fn receive_pull(
+        &mut self,
+        now: Instant,
+        (sender, from): (NodeId, Address),
+        body: &[u8],
+    ) -> Result<(), Dropped> {
+        let Pull { first, last, age_micros } = Pull::read(body, self.format)?;
+        if !self.membership.contains(sender) {
+            self.lacks(sender, from);
+            return Ok(());
+        }
+        let since = age_micros.map_or(Instant::from_micros(i64::MIN), |age| now.before(age));
+        self.counters.pulls_answered += 1;
+        self.owe_window(sender, What::Row(Ids { first, last }, since));
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 0–1 | magic `54 67` |
 //! | 2 | version of the format |
-//! | 3 | kind: 1 window, 2 ask, 3 answer |
+//! | 3 | kind: 1 window, 2 ask, 3 answer, 4 pull |
 //! | 4–7 | cluster: first bytes of SHA-256 of its name |
 //! | 8–11 | node id of the sender |
 //! | 12–14 | incarnation of the sender |
@@ -37,6 +37,8 @@ pub enum Kind {
     Ask = 2,
     /// The answer to one.
     Answer = 3,
+    /// A request for a window of given ids.
+    Pull = 4,
 }
 
 /// A parsed header.
@@ -107,6 +109,7 @@ impl Header {
             1 => Kind::Window,
             2 => Kind::Ask,
             3 => Kind::Answer,
+            4 => Kind::Pull,
             other => return Err(HeaderError::Kind(other)),
         };
         let number = |from: usize, count: usize| {

@@ -1,8 +1,8 @@
 //! The wire: datagrams, byte for byte as docs/protocol.md fixes them.
 //!
-//! A datagram is a [`header`] of 28 bytes, a sealed body and a tag of 16 bytes. Bodies are of three
-//! kinds: a piece of a *window* ([`window`]), which is all that flows once a cluster is up, and an
-//! *ask* and its *answer* ([`ask`]), by which a node that lacks members or entries catches up.
+//! A datagram is a [`header`] of 28 bytes, a sealed body and a tag of 16 bytes. Bodies are of four
+//! kinds: a piece of a *window* ([`window`]), a *pull* ([`pull`]) that asks for one, and an *ask*
+//! and its *answer* ([`ask`]), by which a node that lacks members or entries catches up.
 //! All numbers are little endian.
 //!
 //! Everything read is bounded by the bytes at hand before it is believed: a count is checked
@@ -12,6 +12,7 @@
 pub mod ask;
 pub mod header;
 pub mod keys;
+pub mod pull;
 pub mod window;
 
 /// Bytes of a datagram that are neither entries nor asks: header, body preamble and tag.

@@ -3,7 +3,7 @@
 //! | bytes | field |
 //! |---|---|
 //! | 0 | schema of the payloads |
-//! | 1 | 0, reserved |
+//! | 1 | marks: see [`Marks`] |
 //! | 2–3 | bytes of a payload |
 //! | 4–5 | entries that follow |
 //! | then, each entry | origin 4, stamp 6, age 2 (a [`quantity`](crate::quantity) code of 16 µs), payload |
@@ -110,20 +110,50 @@ pub fn write_entry(bytes: &mut [u8], entry: &Entry<'_>, now: Instant) {
     payload.copy_from_slice(entry.payload);
 }
 
+/// What a window says of itself, as bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Marks(u8);
+
+impl Marks {
+    /// Nothing in particular.
+    pub const NONE: Self = Self(0);
+    /// Sent by the sender's timetable.
+    pub const BY_TIMETABLE: Self = Self(1);
+    /// The sender wants a window in return.
+    pub const WANTS_ANSWER: Self = Self(2);
+    /// This is what the receiver asked for.
+    pub const ANSWER: Self = Self(4);
+
+    /// The marks in a byte; unknown ones are ignored.
+    pub fn from_byte(byte: u8) -> Self {
+        Self(byte & 7)
+    }
+
+    /// The byte that has these marks.
+    pub fn to_byte(self) -> u8 {
+        self.0
+    }
+
+    /// Whether all of `others` are among them.
+    pub fn has(self, others: Self) -> bool {
+        self.0 & others.0 == others.0
+    }
+}
+
 /// Writes the body of one datagram: as many of the entries in `slots` as fit into `buffer`.
 ///
 /// Slots that were emptied meanwhile, and entries that are older than `oldest`, are passed over.
 /// Returns the bytes written (0 if no entry was) and the number of slots dealt with.
 pub fn encode(
     buffer: &mut [u8],
-    format: Format,
+    (format, marks): (Format, Marks),
     vector: &Vector,
     slots: &[u32],
     (now, oldest): (Instant, Instant),
 ) -> (usize, usize) {
     let fit = format.entries_in(buffer.len());
     let mut body = Writer::new(buffer);
-    body.put(&[format.schema, 0]);
+    body.put(&[format.schema, marks.to_byte()]);
     body.put(&format.payload_bytes.to_le_bytes());
     body.put(&[0, 0]);
     let (mut count, mut dealt_with) = (0, 0);
@@ -142,14 +172,14 @@ pub fn encode(
     (if count == 0 { 0 } else { body.len() }, dealt_with)
 }
 
-/// The entries of a received body.
+/// The marks and the entries of a received body.
 ///
 /// # Errors
 /// If the body is not exactly as long as it says, or its payloads are not of `format`.
-pub fn decode(body: &[u8], format: Format) -> Result<WireEntries<'_>, BodyError> {
+pub fn decode(body: &[u8], format: Format) -> Result<(Marks, WireEntries<'_>), BodyError> {
     let (preamble, entries) =
         body.split_first_chunk::<PREAMBLE_BYTES>().ok_or(BodyError::Malformed)?;
-    let [schema, _, payload_low, payload_high, count_low, count_high] = *preamble;
+    let [schema, marks, payload_low, payload_high, count_low, count_high] = *preamble;
     let payload_bytes = u16::from_le_bytes([payload_low, payload_high]);
     if (Format { schema, payload_bytes }) != format {
         return Err(BodyError::Schema);
@@ -158,5 +188,6 @@ pub fn decode(body: &[u8], format: Format) -> Result<WireEntries<'_>, BodyError>
     if entries.len() != count * format.entry_bytes() {
         return Err(BodyError::Malformed);
     }
-    Ok(WireEntries { rest: entries, entry_bytes: format.entry_bytes() })
+    let entries = WireEntries { rest: entries, entry_bytes: format.entry_bytes() };
+    Ok((Marks::from_byte(marks), entries))
 }

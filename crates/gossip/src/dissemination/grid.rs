@@ -1,0 +1,141 @@
+//! Strategy `grid`: the own entry to the own row, and requests for all other rows in turn.
+//!
+//! See `layout.rs` for why, `puller.rs` for when. Whatever becomes of the rows, every few units a
+//! datagram of the newest entries goes to a random member, as in `uniform`: news of a node that its
+//! row cannot hear still spreads.
+
+use core::time::Duration;
+
+use super::layout::{Layout, STRAY_UNITS, looks_in};
+use super::puller::{MARGIN_UNITS, Pull, Puller, pick_relay};
+use super::pusher::Pusher;
+use super::scene::{Disseminate, Ids, Order, Scene, What};
+use super::windows::Uniform;
+use crate::entry::NodeId;
+use crate::wire::window::Marks;
+
+/// Farewells in a push, at most: there are many pushes in a round.
+const URGENT_ENTRIES: usize = 4;
+
+/// One node's part in the grid.
+#[derive(Default)]
+pub(super) struct Grid {
+    layout: Option<Layout>,
+    /// The members, the own place among them and the window that the layout is for.
+    made_for: (usize, usize, usize),
+    puller: Puller,
+    pusher: Pusher,
+    rounds: u32,
+}
+
+impl Grid {
+    /// The layout of the members as they are now.
+    fn layout(&mut self, scene: &mut Scene<'_>) -> Layout {
+        let members = scene.membership.len();
+        let own = scene.own_index();
+        let asked_for = (members, own, scene.budget.window_entries);
+        if let Some(layout) = self.layout.filter(|_| self.made_for == asked_for) {
+            return layout;
+        }
+        let layout = Layout::of(members, &scene.budget);
+        // Who joins or leaves shifts the rows a little: go on about where the turn was.
+        let first = match self.layout {
+            Some(before) => self.puller.next_row() * layout.rows() / before.rows(),
+            None => scene.chance.below(layout.rows()),
+        };
+        let answer = scene.budget.window_bytes(members.div_ceil(layout.rows()));
+        let costs = (scene.budget.pull_bytes(), answer);
+        self.puller.restart(layout.rows(), layout.row_of(own), first, costs);
+        (self.layout, self.made_for) = (Some(layout), asked_for);
+        layout
+    }
+
+    /// Asks a member of a row for what came to be there since its last answer.
+    fn pull(&mut self, scene: &mut Scene<'_>, layout: &Layout, pull: Pull) {
+        let members = &scene.membership.order()[layout.members_of(pull.row)];
+        let unit = scene.unit_micros();
+        let fresh = scene.now.before((layout.fresh_units() * unit as f64) as u64);
+        let (membership, vector) = (scene.membership, scene.vector);
+        let is_fresh = |at: usize| {
+            let id = members[at];
+            membership.is_target(id) && vector.get(id).is_some_and(|entry| entry.birth > fresh)
+        };
+        let relay = members[pick_relay(members.len(), is_fresh, |n| scene.chance.below(n))];
+        let (Some(&first), Some(&last)) = (members.first(), members.last()) else { return };
+        let Some(record) = membership.get(relay).filter(|_| membership.is_target(relay)) else {
+            // It has left. If all the row has, there is nothing to ask for.
+            return;
+        };
+        let since = self.puller.last_answer(pull.row);
+        let age = since.map(|at| (scene.now.as_micros() - at + MARGIN_UNITS * unit).max(0) as u64);
+        self.puller.asked(pull, relay.0);
+        let what = What::Pull(Ids { first, last }, age);
+        scene.orders.push_back(Order { to: record.address, what, marks: Marks::NONE });
+    }
+}
+
+/// Orders the own entry for these members, by their places; how many it goes to.
+fn push(scene: &mut Scene<'_>, mates: impl Iterator<Item = usize>) -> usize {
+    let before = scene.orders.len();
+    for mate in mates {
+        let id = scene.membership.order()[mate];
+        let record = scene.membership.get(id).filter(|_| scene.membership.is_target(id));
+        if let Some(to) = record.map(|record| record.address) {
+            scene.send(to, 1, Marks::NONE);
+        }
+    }
+    scene.orders.len() - before
+}
+
+impl Disseminate for Grid {
+    fn round(&mut self, scene: &mut Scene<'_>) {
+        let layout = self.layout(scene);
+        let mates = self.pusher.round(&layout, scene.own_index());
+        let pushes = push(scene, mates);
+        self.puller.spend(pushes * scene.budget.window_bytes(1));
+        // Nodes differ in the round in which they stray.
+        if self.rounds % STRAY_UNITS == scene.id.0 % STRAY_UNITS {
+            let entries = scene.budget.datagram_entries.min(scene.budget.window_entries);
+            scene.send_to_any(entries, Marks::NONE);
+            self.puller.spend(scene.budget.window_bytes(entries));
+        }
+        self.rounds = self.rounds.wrapping_add(1);
+    }
+
+    fn looks(&self, unit: Duration) -> u32 {
+        looks_in(crate::time::micros(unit))
+    }
+
+    fn look(&mut self, scene: &mut Scene<'_>) {
+        let layout = self.layout(scene);
+        let unit_bytes = scene.budget.unit_bytes();
+        self.puller.earn(unit_bytes / looks_in(scene.unit_micros()) as usize, unit_bytes);
+        while let Some(pull) = self.puller.next_pull() {
+            self.pull(scene, &layout, pull);
+        }
+        self.puller.looked();
+    }
+
+    /// Others hear of it when they ask for the row, so the whole row must know.
+    fn farewell(&mut self, scene: &mut Scene<'_>) {
+        let layout = self.layout(scene);
+        let own = scene.own_index();
+        let row = layout.members_of(layout.row_of(own));
+        push(scene, row.filter(|mate| *mate != own));
+        Uniform.farewell(scene);
+    }
+
+    fn urgent_entries(&self, window_entries: usize) -> usize {
+        Uniform.urgent_entries(window_entries).min(URGENT_ENTRIES)
+    }
+
+    fn received(&mut self, scene: &mut Scene<'_>, sender: NodeId, marks: Marks, bytes: usize) {
+        if marks.has(Marks::ANSWER) {
+            let now = scene.now.as_micros();
+            if self.puller.answered(sender.0, bytes, now).is_none() {
+                // A further datagram of an answer, or one that came late.
+                self.puller.spend(bytes);
+            }
+        }
+    }
+}

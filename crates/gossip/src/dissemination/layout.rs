@@ -1,0 +1,202 @@
+//! The layout of strategy `grid`: how members are divided into rows, and what that costs and gives.
+//!
+//! Members stand in the order of their ids and are cut into *rows* of about equal length. A node
+//! *pushes* its own entry to each member of its row once in `push_units`, and *pulls* every other
+//! row once in `pull_units`, from any member of it: one small request, answered by the entries of
+//! that row. So every entry takes two steps to everyone, nothing is sent that the receiver has, and
+//! waits are regular instead of random: the entry of a node in another row is on average half of
+//! `push_units` old when it is pulled, and half of `pull_units` later it is pulled again.
+//!
+//! Short rows make pushes cheap, long ones requests and headers. With the bytes of a push phase
+//! C₁ and of a pull phase C₂, a budget B and waits R₁/2 + R₂/2 the best division of the budget is
+//! Rᵢ ∝ √Cᵢ, and the wait (√C₁ + √C₂)²/2B; [`Layout::of`] tries every length of a row.
+//!
+//! Two steps by way of a row that every node can ask are the rendezvous of a grid quorum: Sontag
+//! et al., "Scaling all-pairs overlay routing", CoNEXT 2009.
+
+use core::ops::Range;
+
+use crate::wire::{pull, window};
+
+/// Members of a row, at most: what one answer may hold.
+pub const MAX_ROW: usize = 32;
+/// Members of a row, at least, where there are so many: each can stand in for another.
+const MIN_ROW: usize = 4;
+/// The share of the bytes kept for asking again after a loss.
+const RESERVE: f64 = 0.05;
+/// Every how many units one window goes to a random member, whatever the rows.
+pub const STRAY_UNITS: u32 = 8;
+/// How often a unit a node looks which rows to pull, if the unit is not very short.
+const LOOKS: u32 = 4;
+/// The shortest time between two looks: an answer should come in less.
+const LOOK_MICROS: i64 = 10_000;
+
+/// How often a unit of so many microseconds a node looks which rows to pull.
+pub fn looks_in(unit_micros: i64) -> u32 {
+    if unit_micros >= LOOK_MICROS * i64::from(LOOKS) { LOOKS } else { 1 }
+}
+
+/// What a node may send in a unit of time, and what things cost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Budget {
+    /// Bytes of an entry.
+    pub entry_bytes: usize,
+    /// Bytes of a datagram beside its entries.
+    pub frame_bytes: usize,
+    /// Entries in the largest datagram.
+    pub datagram_entries: usize,
+    /// Entries a window has.
+    pub window_entries: usize,
+}
+
+impl Budget {
+    /// Bytes of a window of so many entries.
+    pub fn window_bytes(&self, entries: usize) -> usize {
+        let datagrams = entries.div_ceil(self.datagram_entries.max(1));
+        entries * self.entry_bytes + datagrams * self.frame_bytes
+    }
+
+    /// Bytes a unit: those of one window.
+    pub fn unit_bytes(&self) -> usize {
+        self.window_bytes(self.window_entries)
+    }
+
+    /// Bytes of a request for a row.
+    pub fn pull_bytes(&self) -> usize {
+        // A frame has a window's preamble; a request does not.
+        self.frame_bytes + pull::BYTES - window::PREAMBLE_BYTES
+    }
+}
+
+/// How a cluster is divided, and how often a node pushes and pulls.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Layout {
+    members: usize,
+    rows: usize,
+    /// Units from one push of the own entry to a row's member to the next.
+    pub push_units: f64,
+    /// Units from one pull of a row to the next, if nothing is lost.
+    pub pull_units: f64,
+}
+
+impl Layout {
+    /// The layout that makes entries youngest on average.
+    pub fn of(members: usize, budget: &Budget) -> Self {
+        let members = members.max(2);
+        let longest = members.min(MAX_ROW);
+        let shortest = MIN_ROW.min(members);
+        let layouts = (shortest..=longest).map(|row| Self::with_row(members, row, budget));
+        layouts.min_by(|a, b| a.age_units().total_cmp(&b.age_units())).unwrap_or_else(|| {
+            // Not reached: the range holds its first value.
+            Self::with_row(members, members, budget)
+        })
+    }
+
+    /// The layout whose rows have about `row` members.
+    fn with_row(members: usize, row: usize, budget: &Budget) -> Self {
+        let rows = members.div_ceil(row);
+        let length = members as f64 / rows as f64;
+        let stray = budget.window_bytes(budget.datagram_entries.min(budget.window_entries));
+        let all = (1.0 - RESERVE) * budget.unit_bytes() as f64;
+        let income = (all - stray as f64 / f64::from(STRAY_UNITS)).max(0.25 * all);
+        let push = (length - 1.0) * budget.window_bytes(1) as f64;
+        let answer = budget.window_bytes(length.ceil() as usize) as f64 * length / length.ceil();
+        let pull = (rows - 1) as f64 * (budget.pull_bytes() as f64 + answer);
+        let roots = push.sqrt() + pull.sqrt();
+        // An entry is made once a unit: pushing it more often brings nothing.
+        let push_units = (push.sqrt() * roots / income).max(1.0);
+        let rest = income - push / push_units;
+        let pull_units = if rows == 1 { 0.0 } else { pull / rest.max(1.0) };
+        Self { members, rows, push_units, pull_units: pull_units.max(1.0 / f64::from(LOOKS)) }
+    }
+
+    /// The average age to expect, in units, if nothing is lost.
+    pub fn age_units(&self) -> f64 {
+        let mates = (self.members / self.rows).saturating_sub(1) as f64;
+        let near = mates / (self.members - 1) as f64;
+        self.push_units / 2.0 + (1.0 - near) * self.pull_units / 2.0
+    }
+
+    /// The age up to which an entry counts as fresh: its origin is believed to live.
+    pub fn fresh_units(&self) -> f64 {
+        2.0 * (self.push_units + self.pull_units) + 4.0
+    }
+
+    /// Members of the cluster.
+    pub fn members(&self) -> usize {
+        self.members
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The row of the member that is `index`-th in the order of ids.
+    pub fn row_of(&self, index: usize) -> usize {
+        ((index + 1) * self.rows - 1) / self.members
+    }
+
+    /// The members of a row.
+    pub fn members_of(&self, row: usize) -> Range<usize> {
+        let start = |row: usize| row * self.members / self.rows;
+        start(row)..start(row + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn budget(window_entries: usize, payload: usize) -> Budget {
+        let (entry_bytes, frame_bytes) = (12 + payload, 50);
+        let datagram_entries = ((1400 - frame_bytes) / entry_bytes).max(1);
+        Budget { entry_bytes, frame_bytes, datagram_entries, window_entries }
+    }
+
+    proptest! {
+        #[test]
+        fn every_member_is_in_one_row(members in 2usize..5000, window in 1usize..1000) {
+            let layout = Layout::of(members, &budget(window, 64));
+            let mut next = 0;
+            for row in 0..layout.rows() {
+                let range = layout.members_of(row);
+                prop_assert_eq!(range.start, next);
+                prop_assert!(!range.is_empty() && range.len() <= MAX_ROW);
+                for index in range.clone() {
+                    prop_assert_eq!(layout.row_of(index), row);
+                }
+                next = range.end;
+            }
+            prop_assert_eq!(next, members);
+        }
+
+        /// Pushes and pulls at the layout's pace cost no more than the budget, if that is enough
+        /// to ask for a row now and then.
+        #[test]
+        fn the_budget_is_kept(members in 8usize..5000, percent in 5usize..=100, payload in 0usize..300) {
+            let budget = budget((members * percent / 100).max(1), payload);
+            let layout = Layout::of(members, &budget);
+            let row = members as f64 / layout.rows() as f64;
+            let push = (row - 1.0) * budget.window_bytes(1) as f64 / layout.push_units;
+            let answer = budget.window_bytes(row.ceil() as usize) * (layout.rows() - 1);
+            let asks = (budget.pull_bytes() * (layout.rows() - 1)) as f64;
+            let pull = (answer as f64 * row / row.ceil() + asks) / layout.pull_units;
+            prop_assert!(push + pull <= 1.01 * budget.unit_bytes() as f64, "{layout:?}");
+        }
+    }
+
+    /// By hand: 16 members a row push 15 × 126 bytes a unit; 63 rows are pulled at 60 + 1,266 bytes
+    /// from what remains of 16,054 less a twentieth and the strays.
+    #[test]
+    fn a_layout_is_what_it_was_by_hand() {
+        let layout = Layout::with_row(1024, 16, &budget(204, 64));
+        assert_eq!(layout.rows(), 64);
+        assert!((layout.push_units - 1.0).abs() < 0.01, "{layout:?}");
+        let income = 0.95 * 16_104.0 - (17.0 * 76.0 + 50.0) / 8.0;
+        let pull = 63.0 * (60.0 + 1_266.0) / (income - 15.0 * 126.0);
+        assert!((layout.pull_units - pull).abs() < 0.01, "{layout:?} {pull}");
+        assert!(Layout::of(1024, &budget(204, 64)).age_units() < 3.9);
+    }
+}

@@ -1,0 +1,232 @@
+//! Which rows to pull, and when: one after the other, at the pace the bytes allow.
+//!
+//! The node earns bytes with time and spends them on requests and on the answers it expects, so
+//! that the whole cluster, in which all earn and spend alike, sends no more than its budget.
+//! A request that is not answered by the next look is made again to another member of the row: out
+//! of the part of the earnings kept for that, then out of the rest. Of an answer that did not come
+//! half is paid, since it is as likely that the request was lost, and the answer never sent.
+//!
+//! Nobody needs to agree on any of it: each receiver sees to its own regularity.
+
+/// An answer holds what may have come to be since the last one, and this much more: what was born
+/// earlier may have reached the members of the row late.
+pub const MARGIN_UNITS: i64 = 4;
+/// Members looked at for one whose entry is fresh, at most.
+const DRAWS: usize = 8;
+/// One in so many requests goes to a member that seems silent: it may not be.
+const TRUST: usize = 8;
+
+/// Requests made again after the first, at most.
+const MAX_REPEATS: u8 = 3;
+/// Earnings that can be saved up, in units of time.
+const SAVINGS_UNITS: i64 = 2;
+/// The part of the earnings kept for repeats: one in so many.
+const REPEATS_PART: i64 = 20;
+
+/// A request to be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pull {
+    /// Which row.
+    pub row: usize,
+    /// How often it was asked for before without an answer.
+    pub repeats: u8,
+}
+
+/// A request that was sent and is not answered.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    row: usize,
+    relay: u32,
+    repeats: u8,
+    /// Whether it was there already when the node looked last.
+    late: bool,
+}
+
+/// One node's pulls.
+#[derive(Clone, Debug, Default)]
+pub struct Puller {
+    own_row: usize,
+    next_row: usize,
+    /// When each row was last answered, in microseconds or other ticks.
+    answered: Vec<Option<i64>>,
+    open: Vec<Open>,
+    savings_bytes: i64,
+    repeats_bytes: i64,
+    /// Bytes of a request, and of a row's answer as last seen.
+    costs: (i64, i64),
+}
+
+impl Puller {
+    /// Begins anew with so many rows, at a row that should be random.
+    pub fn restart(&mut self, rows: usize, own_row: usize, first: usize, costs: (usize, usize)) {
+        self.answered.clear();
+        self.answered.resize(rows, None);
+        self.open.clear();
+        self.own_row = own_row;
+        self.next_row = first % rows.max(1);
+        self.costs = (costs.0 as i64, costs.1 as i64);
+        self.savings_bytes = 0;
+        self.repeats_bytes = 0;
+    }
+
+    /// Earns `bytes` of the `unit_bytes` of a unit.
+    pub fn earn(&mut self, bytes: usize, unit_bytes: usize) {
+        let (bytes, unit) = (bytes as i64, unit_bytes as i64);
+        let kept = bytes / REPEATS_PART;
+        let most = SAVINGS_UNITS * unit;
+        self.repeats_bytes = (self.repeats_bytes + kept).min(unit / 2);
+        self.savings_bytes = (self.savings_bytes + bytes - kept).min(most);
+    }
+
+    /// Spends bytes on something else.
+    pub fn spend(&mut self, bytes: usize) {
+        self.savings_bytes -= bytes as i64;
+    }
+
+    /// The next request to send at this look; `None` once there is none. Each is followed by
+    /// [`Puller::asked`], or given up.
+    pub fn next_pull(&mut self) -> Option<Pull> {
+        if let Some(at) = self.open.iter().position(|open| open.late) {
+            let open = self.open.swap_remove(at);
+            let refund = self.costs.1 / 2;
+            self.savings_bytes += refund;
+            let cost = self.costs.0 + self.costs.1;
+            if open.repeats < MAX_REPEATS && self.repeats_bytes + self.savings_bytes >= cost {
+                return Some(Pull { row: open.row, repeats: open.repeats + 1 });
+            }
+            return self.next_pull();
+        }
+        let rows = self.answered.len();
+        if rows < 2 || self.savings_bytes < 0 {
+            return None;
+        }
+        let row = if self.next_row == self.own_row { self.own_row + 1 } else { self.next_row };
+        let row = if row < rows { row } else { usize::from(self.own_row == 0) };
+        self.next_row = (row + 1) % rows;
+        if self.open.iter().any(|open| open.row == row) {
+            // All rows are being asked already.
+            return None;
+        }
+        Some(Pull { row, repeats: 0 })
+    }
+
+    /// A request was sent to `relay`.
+    pub fn asked(&mut self, pull: Pull, relay: u32) {
+        let cost = self.costs.0 + self.costs.1;
+        if pull.repeats > 0 && self.repeats_bytes >= cost {
+            self.repeats_bytes -= cost;
+        } else {
+            self.savings_bytes -= cost;
+        }
+        self.open.push(Open { row: pull.row, relay, repeats: pull.repeats, late: false });
+    }
+
+    /// Ends a look: what is open now is late at the next one.
+    pub fn looked(&mut self) {
+        for open in &mut self.open {
+            open.late = true;
+        }
+    }
+
+    /// An answer of `bytes` came from `relay`; returns its row if it was asked.
+    pub fn answered(&mut self, relay: u32, bytes: usize, now: i64) -> Option<usize> {
+        let at = self.open.iter().position(|open| open.relay == relay)?;
+        let Open { row, .. } = self.open.swap_remove(at);
+        self.savings_bytes += self.costs.1 - bytes as i64;
+        // Rows differ by one member at most, but members fall silent: follow what comes.
+        self.costs.1 += (bytes as i64 - self.costs.1) / 8;
+        self.answered[row] = Some(now);
+        Some(row)
+    }
+
+    /// The row whose turn is next.
+    pub fn next_row(&self) -> usize {
+        self.next_row
+    }
+
+    /// When a row was last answered.
+    pub fn last_answer(&self, row: usize) -> Option<i64> {
+        self.answered.get(row).copied().flatten()
+    }
+}
+
+/// Picks whom to ask for a row, by its place in it: a random member whose entry is fresh, or
+/// sometimes another. `below(n)` draws a number below n.
+pub fn pick_relay(
+    members: usize,
+    is_fresh: impl Fn(usize) -> bool,
+    mut below: impl FnMut(usize) -> usize,
+) -> usize {
+    let mut drawn = below(members);
+    for _ in 1..DRAWS {
+        if is_fresh(drawn) || below(TRUST) == 0 {
+            break;
+        }
+        drawn = below(members);
+    }
+    drawn
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn puller(rows: usize, own_row: usize) -> Puller {
+        let mut puller = Puller::default();
+        puller.restart(rows, own_row, own_row, (60, 940));
+        puller
+    }
+
+    #[test]
+    fn rows_are_pulled_in_turn_at_the_pace_of_the_earnings() {
+        for own_row in 0..5 {
+            let mut puller = puller(5, own_row);
+            let mut asked = [0; 5];
+            for look in 0..1_000 {
+                puller.earn(1_250, 5_000);
+                while let Some(pull) = puller.next_pull() {
+                    assert_ne!(pull.row, own_row);
+                    asked[pull.row] += 1;
+                    puller.asked(pull, pull.row as u32);
+                    puller.answered(pull.row as u32, 940, look).expect("it was asked");
+                }
+                puller.looked();
+            }
+            // 1,000 looks earn 1,250 bytes each, a twentieth less; a pull costs 1,000.
+            assert!(asked.iter().sum::<i32>().abs_diff(1_188) <= 1, "{asked:?}");
+            let others: Vec<i32> = asked.into_iter().filter(|&count| count > 0).collect();
+            assert!(others.len() == 4 && others.iter().all(|&count| count.abs_diff(297) <= 1));
+        }
+    }
+
+    #[test]
+    fn what_is_not_answered_is_asked_for_again_and_then_left() {
+        // So many rows that the first one's turn does not come again.
+        let mut puller = puller(9_000, 0);
+        puller.earn(1_000, 100_000);
+        let first = puller.next_pull().expect("there are savings");
+        puller.asked(first, 7);
+        let mut repeats = 0;
+        for _ in 0..10 {
+            puller.looked();
+            puller.earn(20_000, 100_000);
+            while let Some(pull) = puller.next_pull() {
+                let again = pull.row == first.row && pull.repeats > 0;
+                repeats += u32::from(again);
+                puller.asked(pull, if again { 7 } else { 100 + pull.row as u32 });
+            }
+        }
+        assert_eq!(repeats, u32::from(MAX_REPEATS));
+        assert_eq!(puller.answered(8, 10, 0), None);
+    }
+
+    #[test]
+    fn nothing_is_asked_for_without_savings_or_rows() {
+        let mut poor = puller(4, 1);
+        poor.spend(1);
+        assert_eq!(poor.next_pull(), None);
+        let mut alone = puller(1, 0);
+        alone.earn(10_000, 10_000);
+        assert_eq!(alone.next_pull(), None);
+    }
+}

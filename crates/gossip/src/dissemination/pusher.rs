@@ -1,0 +1,58 @@
+//! To which members of its row a node pushes its own entry in a round.
+//!
+//! Each of them gets it once in `push_units`: all in every round if that is 1, else some in turn.
+
+use super::layout::Layout;
+
+/// One node's pushes.
+#[derive(Clone, Debug, Default)]
+pub struct Pusher {
+    /// Pushes due, whole ones and a part.
+    due: f64,
+    /// Steps from the own place to the member served next.
+    step: usize,
+}
+
+impl Pusher {
+    /// The members to push to in this round, by their places in the order of ids, for the member
+    /// in place `own`.
+    pub fn round(&mut self, layout: &Layout, own: usize) -> impl Iterator<Item = usize> + use<> {
+        let row = layout.members_of(layout.row_of(own));
+        let mates = row.len() - 1;
+        self.due += mates as f64 / layout.push_units;
+        let count = (self.due as usize).min(mates);
+        self.due -= self.due.floor();
+        let first = self.step;
+        self.step = (self.step + count) % mates.max(1);
+        (first..first + count)
+            .map(move |step| row.start + (own - row.start + 1 + step % mates) % row.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dissemination::layout::Budget;
+
+    #[test]
+    fn every_member_of_the_row_is_served_at_the_pace_of_the_layout() {
+        for (members, window_entries) in [(100, 100), (100, 3), (7, 1), (2, 1)] {
+            let budget =
+                Budget { entry_bytes: 76, frame_bytes: 50, datagram_entries: 17, window_entries };
+            let layout = Layout::of(members, &budget);
+            for own in [0, members / 2, members - 1] {
+                let mut served = vec![0u32; members];
+                let mut pusher = Pusher::default();
+                for _ in 0..1000 {
+                    pusher.round(&layout, own).for_each(|mate| served[mate] += 1);
+                }
+                let row = layout.members_of(layout.row_of(own));
+                for (member, &count) in served.iter().enumerate() {
+                    let mate = row.contains(&member) && member != own;
+                    let expected = if mate { 1000.0 / layout.push_units } else { 0.0 };
+                    assert!((f64::from(count) - expected).abs() < 2.0, "{layout:?} {served:?}");
+                }
+            }
+        }
+    }
+}

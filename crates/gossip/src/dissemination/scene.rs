@@ -1,0 +1,120 @@
+//! What a strategy sees and may do: the one interface between strategies and the node.
+//!
+//! A strategy never touches datagrams. It is shown the members, the ages and the time, and places
+//! *orders*: a window to this member, a request for those ids to that one. The node turns orders
+//! into datagrams when its driver can send, so that what they say is as new as can be.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use super::chance::Chance;
+use super::layout::Budget;
+use crate::address::Address;
+use crate::entry::NodeId;
+use crate::membership::Membership;
+use crate::time::Instant;
+use crate::vector::Vector;
+use crate::wire::window::Marks;
+
+/// How a unit's bytes are given away: implemented once for each [`Strategy`](super::Strategy).
+pub(crate) trait Disseminate: Send + Sync {
+    /// The own entry was just made anew: orders what belongs to this round.
+    fn round(&mut self, scene: &mut Scene<'_>);
+
+    /// How often a unit [`Disseminate::look`] is called, the first time right after the round.
+    fn looks(&self, _unit: Duration) -> u32 {
+        1
+    }
+
+    /// Orders what is due between rounds.
+    fn look(&mut self, _scene: &mut Scene<'_>) {}
+
+    /// The node leaves, and has made its farewell: orders what tells others.
+    fn farewell(&mut self, scene: &mut Scene<'_>) {
+        let entries = scene.budget.window_entries.min(scene.budget.datagram_entries);
+        for _ in 0..scene.membership.len().ilog2() + 2 {
+            scene.send_to_any(entries, Marks::NONE);
+        }
+    }
+
+    /// The most farewells that go along in each window of a round, of so many entries.
+    fn urgent_entries(&self, window_entries: usize) -> usize {
+        // A window of one entry has two while there are farewells, or they would never go on.
+        window_entries.max(2) / 2
+    }
+
+    /// When the next round is, if not a unit after the last.
+    fn next_round(&mut self, _scene: &mut Scene<'_>) -> Option<Instant> {
+        None
+    }
+
+    /// A window of `bytes` came from a member, with these marks.
+    fn received(&mut self, _scene: &mut Scene<'_>, _sender: NodeId, _marks: Marks, _bytes: usize) {}
+}
+
+/// What a node shows its strategy.
+pub(crate) struct Scene<'a> {
+    pub(crate) now: Instant,
+    pub(crate) unit: Duration,
+    pub(crate) id: NodeId,
+    pub(crate) membership: &'a Membership,
+    pub(crate) vector: &'a Vector,
+    pub(crate) chance: &'a mut Chance,
+    pub(crate) budget: Budget,
+    /// A number of the cluster: others have another.
+    pub(crate) cluster: u32,
+    /// What the wall clock shows beyond the local one, in microseconds, if there is one.
+    pub(crate) wall_offset: Option<i64>,
+    pub(crate) orders: &'a mut VecDeque<Order>,
+}
+
+/// What is to be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Order {
+    pub(crate) to: Address,
+    pub(crate) what: What,
+    pub(crate) marks: Marks,
+}
+
+/// The content of a datagram, or of some.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum What {
+    /// So many of the newest entries, the own one among them.
+    Newest(usize),
+    /// The entries of a range of ids that were born after an instant.
+    Row(Ids, Instant),
+    /// A request for a range of ids: entries younger than an age in microseconds, or all.
+    Pull(Ids, Option<u64>),
+}
+
+/// A range of ids, both ends included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Ids {
+    pub(crate) first: NodeId,
+    pub(crate) last: NodeId,
+}
+
+impl Scene<'_> {
+    /// Orders a window of the newest entries.
+    pub(crate) fn send(&mut self, to: Address, entries: usize, marks: Marks) {
+        self.orders.push_back(Order { to, what: What::Newest(entries), marks });
+    }
+
+    /// Orders a window to a random member, if there is one.
+    pub(crate) fn send_to_any(&mut self, entries: usize, marks: Marks) {
+        let at = self.chance.below(self.membership.targets());
+        if let Some(record) = self.membership.target(at) {
+            self.send(record.address, entries, marks);
+        }
+    }
+
+    /// The own place in the order of ids.
+    pub(crate) fn own_index(&self) -> usize {
+        self.membership.order().partition_point(|&id| id < self.id)
+    }
+
+    /// The unit of time in microseconds.
+    pub(crate) fn unit_micros(&self) -> i64 {
+        crate::time::micros(self.unit)
+    }
+}

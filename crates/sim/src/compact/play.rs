@@ -1,0 +1,102 @@
+//! How the strategies are played in the compact mode: when a node wakes, and what it does then.
+
+use tidings_gossip::Strategy;
+use tidings_gossip::dissemination::layout::Budget;
+use tidings_gossip::dissemination::timetable::{Agreement, Timetable};
+
+use super::grid::Grid;
+use super::{Compact, UNIT};
+use crate::chance::Chance;
+use crate::fault::Plan;
+use crate::scenario::Scenario;
+
+/// A strategy with what it keeps of every node.
+pub(super) enum Play {
+    Uniform,
+    Spread { targets: usize },
+    PushPull,
+    Staggered(Staggered),
+    Grid(Grid),
+}
+
+/// What strategy `staggered` keeps.
+pub(super) struct Staggered {
+    pub(super) table: Timetable,
+    /// What each node's clock shows beyond the true time, in ticks.
+    pub(super) offsets: Vec<i64>,
+    pub(super) agreements: Vec<Agreement>,
+    /// Each node's next round in the timetable, if the next one is by it.
+    pub(super) rounds: Vec<Option<i64>>,
+}
+
+impl Play {
+    pub(super) fn of(scenario: &Scenario, budget: &Budget, plan: &Plan) -> Self {
+        let nodes = scenario.cluster.nodes as usize;
+        let interval = scenario.cluster.interval.as_micros() as i64;
+        match scenario.cluster.strategy {
+            Strategy::Spread => {
+                Self::Spread { targets: budget.window_entries.div_ceil(budget.datagram_entries) }
+            }
+            Strategy::PushPull => Self::PushPull,
+            Strategy::Staggered => {
+                let ticks = |micros: i64| micros * UNIT / interval;
+                Self::Staggered(Staggered {
+                    table: Timetable::of(nodes, UNIT, scenario.seed),
+                    offsets: plan.clocks.iter().map(|c| ticks(c.offset_micros)).collect(),
+                    agreements: vec![Agreement::default(); nodes],
+                    rounds: vec![None; nodes],
+                })
+            }
+            Strategy::Grid => Self::Grid(Grid::of(nodes, interval, budget)),
+            // Strategies the core may get beside these are refused by the scenario's checks.
+            _ => Self::Uniform,
+        }
+    }
+
+    /// A node starts; its first round is at the tick `first`.
+    pub(super) fn started(&mut self, node: usize, _first: i64, chance: &mut Chance) {
+        match self {
+            Self::Staggered(staggered) => {
+                staggered.agreements[node] = Agreement::default();
+                staggered.rounds[node] = None;
+            }
+            Self::Grid(grid) => grid.started(node, chance),
+            _ => {}
+        }
+    }
+}
+
+impl Compact {
+    /// What a node does when it wakes; returns when it wakes next.
+    pub(super) fn wake(&mut self, now: i64, node: usize) -> i64 {
+        match &self.play {
+            Play::Uniform => {
+                self.renew(now, node);
+                let to = self.other(node);
+                self.push(now, node, &[to], self.budget.window_entries);
+                now + UNIT
+            }
+            &Play::Spread { targets } => {
+                self.renew(now, node);
+                let to: Vec<usize> = (0..targets).map(|_| self.other(node)).collect();
+                self.push(now, node, &to, self.budget.window_entries.div_ceil(targets));
+                now + UNIT
+            }
+            Play::PushPull => {
+                self.renew(now, node);
+                let (to, half) = (self.other(node), self.budget.window_entries.div_ceil(2));
+                if self.push(now, node, &[to], half) {
+                    self.push(now, to, &[node], half);
+                }
+                now + UNIT
+            }
+            Play::Staggered(_) => self.staggered_round(now, node),
+            Play::Grid(_) => self.grid_look(now, node),
+        }
+    }
+
+    /// The node's own entry is made anew.
+    pub(super) fn renew(&mut self, now: i64, node: usize) {
+        self.rows[node][node] = now as i32;
+    }
+}
