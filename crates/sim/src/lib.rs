@@ -12,7 +12,9 @@
 //! | `simulation`, `host` | the full mode: every node a `Node` |
 //! | `compact`, `row` | the compact mode: every node a row of births |
 //! | [`sample`], [`report`], [`trace`], [`checker`] | what comes out, and what must hold |
-//! | [`figure2`] | the points of the paper's figure, and what is expected there |
+//! | [`summary`] | the reports of independent runs, as means with their standard errors |
+//! | [`departed`] | the last entries of nodes that are down |
+//! | [`figure2`], [`ages`], [`failures`] | what the paper's figure, the slides' table and their question of faults run, and the tables of it |
 //! | [`chance`], [`span`] | random draws, spans of time |
 //!
 //! Invariants: a run is a function of its scenario; ordered collections only; nothing is simulated
@@ -20,11 +22,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ages;
 pub mod chance;
 pub mod checker;
 pub mod clock;
 mod compact;
+pub mod departed;
 pub mod event_queue;
+pub mod failures;
 pub mod fault;
 pub mod figure2;
 mod host;
@@ -37,6 +42,7 @@ pub mod sample;
 pub mod scenario;
 mod simulation;
 pub mod span;
+pub mod summary;
 mod text;
 pub mod trace;
 
