@@ -9,6 +9,7 @@ mod ages;
 mod failures;
 mod figure2;
 mod parallel;
+mod strategies;
 mod watch;
 
 use std::fmt::Write as _;
@@ -34,7 +35,8 @@ Examples:
   tidings sim run --scenario crates/sim/scenarios/churn.toml --json
   tidings sim run --nodes 1024 --mode compact --runs 8 --csv runs.csv --json
   tidings sim figure2 --output docs/results
-  tidings sim failures --nodes 1024 --strategy uniform
+  tidings sim failures --nodes 1024 --strategy uniform,grid
+  tidings sim strategies --nodes-max 1024
 docs/reference/sim.md describes scenarios and the object that --json prints.",
     "\n\n",
     crate::arguments::exit_codes!()
@@ -62,6 +64,9 @@ enum Action {
     /// Ages under loss and dead nodes, and the time until a dead node is noticed everywhere
     #[command(after_help = AFTER_HELP)]
     Failures(failures::Options),
+    /// All strategies beside each other: nodes, windows, loss, dead nodes, wrong clocks
+    #[command(after_help = AFTER_HELP)]
+    Strategies(strategies::Options),
 }
 
 /// Options of `tidings sim run`: each overrules the scenario file.
@@ -198,6 +203,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         Action::Figure2(options) => figure2::run(options),
         Action::Ages(options) => ages::run(options),
         Action::Failures(options) => failures::run(options),
+        Action::Strategies(options) => strategies::run(options),
     }
 }
 

@@ -14,7 +14,7 @@
 //! | [`sample`], [`report`], [`trace`], [`checker`] | what comes out, and what must hold |
 //! | [`summary`] | the reports of independent runs, as means with their standard errors |
 //! | [`departed`] | the last entries of nodes that are down |
-//! | [`figure2`], [`ages`], [`failures`] | what the paper's figure, the slides' table and their question of faults run, and the tables of it |
+//! | [`figure2`], [`ages`], [`failures`], [`strategies`] | what the paper's figure, the slides' table and their question of faults run, and the tables of it |
 //! | [`chance`], [`span`] | random draws, spans of time |
 //!
 //! Invariants: a run is a function of its scenario; ordered collections only; nothing is simulated
@@ -42,6 +42,7 @@ pub mod sample;
 pub mod scenario;
 mod simulation;
 pub mod span;
+pub mod strategies;
 pub mod summary;
 mod text;
 pub mod trace;
