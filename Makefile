@@ -24,7 +24,7 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench figures figure2 ages failures busy plots python ruff fuzz install clean
+.PHONY: help demo build test lint fmt clippy doc deny bench figures figure2 ages failures strategies busy plots python ruff fuzz install clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
@@ -76,7 +76,7 @@ bench: ## measure the core: rounds and aggregates beside a memcpy of the same by
 	@.ci/require cargo cc
 	$(CARGO) bench --locked -p tidings-bench --bench round --bench aggregate
 
-figures: figure2 ages failures busy ## redraw all tables and plots of docs/results: half an hour
+figures: figure2 ages failures strategies busy ## redraw all tables and plots of docs/results: half an hour
 
 # What is drawn of a table: its plot, and its part of the page.
 define draw
@@ -96,6 +96,10 @@ failures: build python ## simulate loss and dead nodes, and the time until they 
 	$(TARGET_DIR)/release/tidings sim failures --nodes 1024,8192 --output $(RESULTS)
 	$(call draw,failures)
 
+strategies: build python ## simulate all strategies beside each other, at equal bytes
+	$(TARGET_DIR)/release/tidings sim strategies --output $(RESULTS)
+	$(call draw,strategies)
+
 busy: python ## measure the busy share of a gossip process against interval and nodes
 	@.ci/require cargo cc
 	$(CARGO) bench --locked -p tidings-bench --bench busy -- --output $(abspath $(RESULTS))
@@ -105,6 +109,7 @@ plots: python ## draw the plots and tables of docs/results from the CSV files th
 	$(call draw,figure2)
 	$(call draw,ages)
 	$(call draw,failures)
+	$(call draw,strategies)
 	$(call draw,busy)
 
 python: $(PYTHON_DIR)/.ready

@@ -35,4 +35,17 @@ unit_lower_quartile_us,unit_upper_quartile_us,interval_ms,busy_share,possible
 8192,20,1024,1452,400,3100.0,3300.0,6400.0,6390.0,6410.0,1,6.400000,no
 8192,20,1024,1452,400,3100.0,3300.0,6400.0,6390.0,6410.0,256,0.025000,yes
 """
-ALL = {"figure2": FIGURE2, "ages": AGES, "failures": FAILURES, "busy": BUSY}
+STRATEGIES = """\
+strategy,nodes,window_percent,loss,dead_percent,clock_error_ms,runs,age_avg_units,age_p50_units,\
+age_p99_units,age_max_units,age_highest_units,news_share,bytes_per_unit,messages_per_unit,\
+datagrams_per_unit,never_heard_pairs
+uniform,1024,20,0,0,0,4,9.810,8.200,28.40,39.80,85.1,0.800,16104,1.00,12.00,0
+grid,1024,20,0,0,0,4,3.580,3.570,6.92,7.16,7.5,0.998,15300,36.30,36.30,0
+uniform,1024,20,0.1,0,0,4,10.970,9.100,31.90,44.90,93.6,0.794,16104,1.00,12.00,0
+grid,1024,20,0.1,0,0,4,3.880,3.800,7.82,9.47,21.7,0.998,16031,38.80,38.80,0
+uniform,1024,20,0,0,3600000,4,9.810,8.200,28.40,39.80,85.1,0.800,16104,1.00,12.00,0
+grid,1024,20,0,0,3600000,4,3.580,3.570,6.92,7.16,7.5,0.998,15300,36.30,36.30,0
+uniform,128,20,0,0,0,16,7.800,6.400,26.60,28.60,71.9,0.809,2000,1.00,2.00,0
+grid,128,20,0,0,0,16,4.650,4.600,9.53,9.67,12.3,0.979,1900,7.40,7.40,0
+"""
+ALL = {"figure2": FIGURE2, "ages": AGES, "failures": FAILURES, "busy": BUSY, "strategies": STRATEGIES}
