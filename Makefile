@@ -24,11 +24,11 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench figures figure2 ages failures busy plots python ruff fuzz install clean
+.PHONY: help demo build test lint fmt clippy doc deny bench figures figure2 ages failures busy strategies plots python ruff fuzz install clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: build ## start a cluster of real agents on this machine and watch the news spread
 	@$(TARGET_DIR)/release/tidings demo $(DEMO_ARGS)
@@ -95,6 +95,10 @@ ages: build python ## simulate ages in seconds for the intervals of the paper
 failures: build python ## simulate loss and dead nodes, and the time until they are noticed
 	$(TARGET_DIR)/release/tidings sim failures --nodes 1024,8192 --output $(RESULTS)
 	$(call draw,failures)
+
+strategies: build python ## simulate all strategies beside each other, at equal bytes
+	$(TARGET_DIR)/release/tidings sim strategies --output $(RESULTS)
+	$(call draw,strategies)
 
 busy: python ## measure the busy share of a gossip process against interval and nodes
 	@.ci/require cargo cc
