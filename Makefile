@@ -24,11 +24,11 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench figures figure2 ages failures strategies busy plots python ruff fuzz install clean
+.PHONY: help demo build test lint fmt clippy doc deny bench figures figure2 ages failures busy strategies plots python ruff fuzz install clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: build ## start a cluster of real agents on this machine and watch the news spread
 	@$(TARGET_DIR)/release/tidings demo $(DEMO_ARGS)
@@ -76,7 +76,7 @@ bench: ## measure the core: rounds and aggregates beside a memcpy of the same by
 	@.ci/require cargo cc
 	$(CARGO) bench --locked -p tidings-bench --bench round --bench aggregate
 
-figures: figure2 ages failures strategies busy ## redraw all tables and plots of docs/results: half an hour
+figures: figure2 ages failures busy strategies ## redraw all tables and plots of docs/results: half an hour
 
 # What is drawn of a table: its plot, and its part of the page.
 define draw
@@ -109,8 +109,8 @@ plots: python ## draw the plots and tables of docs/results from the CSV files th
 	$(call draw,figure2)
 	$(call draw,ages)
 	$(call draw,failures)
-	$(call draw,strategies)
 	$(call draw,busy)
+	$(call draw,strategies)
 
 python: $(PYTHON_DIR)/.ready
 

@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from tidings.csv_table import Row, Table, TableError
-from tidings.plots.strategies import COLUMNS as STRATEGIES
-from tidings.plots.strategies import along, clock_error
 
 END = "<!-- end -->"
 
@@ -153,49 +151,40 @@ def _share(row: Row) -> str:
 
 
 def strategies(table: Table) -> dict[str, str]:
-    """Return, for each axis, the ages of all strategies side by side."""
+    """Return a line for each case, with average, 99 % and oldest of each strategy."""
     names = [strategy for (strategy,) in table.distinct("strategy")]
-    axes: tuple[tuple[str, str, str, Callable[[Row], str]], ...] = (
-        ("strategies-nodes", "nodes", "nodes", _number("nodes")),
-        ("strategies-window", "window_percent", "window", _number("window_percent", " %")),
-        ("strategies-loss", "loss", "lost", lambda row: f"{100 * row.number('loss'):g} %"),
-        ("strategies-dead", "dead_percent", "dead", _number("dead_percent", " %")),
-        ("strategies-clocks", "clock_error_ms", "clock error, ms", clock_error),
-    )
-    pages = {}
-    for page, axis, name, label in axes:
-        cases = along(table, axis)
-        lines = []
-        for step in dict.fromkeys(label(row) for row in cases):
-            rows = [row for row in cases if label(row) == step]
-            lines.append([step, *(_ages(row) for row in rows), _traffic(rows)])
-        pages[page] = markdown([name, *names, "bytes, datagrams a unit"], lines)
-    return pages
-
-
-def _number(column: str, unit: str = "") -> Callable[[Row], str]:
-    return lambda row: f"{row.number(column):g}{unit}"
+    case = ("nodes", "window_percent", "loss", "dead_percent", "clock_error_ms")
+    lines = []
+    for cells in table.distinct(*case):
+        nodes, window, loss, dead, clock = cells
+        rows = table.where(**dict(zip(case, cells, strict=True)))
+        found = {row.text("strategy"): row for row in rows}
+        hour = float(clock) >= 3_600_000
+        lines.append(
+            [
+                nodes,
+                f"{window} %",
+                f"{100 * float(loss):g} %",
+                f"{dead} %",
+                "any" if hour else f"{clock} ms",
+                *(_ages(found[name]) if name in found else "-" for name in names),
+            ]
+        )
+    heading = ["nodes", "window", "lost", "dead", "clocks", *names]
+    return {"strategies": markdown(heading, lines)}
 
 
 def _ages(row: Row) -> str:
-    """Return average, 99 % and oldest."""
-    ages = [row.number(f"age_{figure}_units") for figure in ("avg", "p99", "max")]
-    return f"**{ages[0]:.2f}** {ages[1]:.1f} {ages[2]:.1f}"
-
-
-def _traffic(rows: Sequence[Row]) -> str:
-    """Return what each strategy sent, in the order of the columns."""
-    sent = [f"{row.number('bytes_per_unit'):.0f}" for row in rows]
-    datagrams = [f"{row.number('datagrams_per_unit'):.0f}" for row in rows]
-    return f"{' '.join(sent)}; {' '.join(datagrams)}"
+    columns = (("age_avg_units", 2), ("age_p99_units", 1), ("age_max_units", 1))
+    return " / ".join(_rounded(row.number(column), digits) for column, digits in columns)
 
 
 KINDS: dict[str, tuple[tuple[str, ...], Callable[[Table], dict[str, str]]]] = {
     "figure2": (("nodes", "window_percent", "age_avg_units", "deviation_percent"), figure2),
     "ages": (("nodes", "interval_ms", "age_avg_s", "age_avg_said_s"), ages),
     "failures": (("strategy", "loss_percent", "crashed_percent", "older_share"), failures),
-    "strategies": ((*STRATEGIES, "bytes_per_unit", "datagrams_per_unit"), strategies),
     "busy": (("nodes", "entry_bytes", "datagram_bytes", "busy_share", "possible"), busy),
+    "strategies": (("strategy", "nodes", "loss", "dead_percent", "clock_error_ms"), strategies),
 }
 
 

@@ -1,8 +1,6 @@
-"""All strategies beside each other, at equal bytes."""
+"""The strategies beside each other at equal bytes: ages as one thing at a time is changed."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -10,18 +8,7 @@ from matplotlib.figure import Figure
 from tidings.csv_table import Row, Table
 from tidings.plots import style
 
-COLUMNS = (
-    "strategy",
-    "nodes",
-    "window_percent",
-    "loss",
-    "dead_percent",
-    "clock_error_ms",
-    "age_avg_units",
-    "age_p99_units",
-    "age_max_units",
-)
-COLOURS = (style.GREY, style.ORANGE, style.VERMILION, style.GREEN, style.BLUE)
+# The point from which one thing at a time is changed, as `tidings sim strategies` has it.
 BASE = {
     "nodes": 1024.0,
     "window_percent": 20.0,
@@ -29,85 +16,68 @@ BASE = {
     "dead_percent": 0.0,
     "clock_error_ms": 0.0,
 }
-UNSYNCHRONISED_MS = 60_000.0
-
-
-def along(table: Table, axis: str) -> Table:
-    """Return the cases in which nothing but ``axis`` differs from the base."""
-    rest = {name: value for name, value in BASE.items() if name != axis}
-    rows = (
-        row for row in table if all(row.number(name) == value for name, value in rest.items())
-    )
-    return Table(tuple(sorted(rows, key=lambda row: row.number(axis))))
-
-
-def clock_error(row: Row) -> str:
-    """Return how far clocks are off, in words."""
-    error = row.number("clock_error_ms")
-    return "not set" if error > UNSYNCHRONISED_MS else f"{error:g}"
+COLUMNS = ("strategy", *BASE, "age_avg_units", "age_p99_units")
+NAMES = {
+    "nodes": "nodes",
+    "window_percent": "window, % of the nodes",
+    "loss": "messages lost, %",
+    "dead_percent": "nodes that died, %",
+    "clock_error_ms": "error of the clocks, ms",
+}
+UNSYNCHRONISED_MS = 3_600_000.0
+COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.VERMILION, style.GREY, "black")
 
 
 def figure(table: Table) -> Figure:
-    """Draw the averages against each axis, and the tail against the number of nodes."""
-    drawn = style.blank(7.6, 8.4)
-    panels = drawn.subplots(3, 2)
-    axes: tuple[tuple[Axes, str, str, str, str, Callable[[Row], str]], ...] = (
-        (panels[0][0], "nodes", "age_avg_units", "Average", "nodes", _plain("nodes")),
-        (panels[0][1], "nodes", "age_p99_units", "99 % of all ages", "nodes", _plain("nodes")),
-        (
-            panels[1][0],
-            "window_percent",
-            "age_avg_units",
-            "Average by window, 1,024 nodes",
-            "window, % of the nodes",
-            _plain("window_percent"),
-        ),
-        (
-            panels[1][1],
-            "loss",
-            "age_avg_units",
-            "Average by loss",
-            "messages lost, %",
-            lambda row: f"{100 * row.number('loss'):g}",
-        ),
-        (
-            panels[2][0],
-            "dead_percent",
-            "age_avg_units",
-            "Average by dead nodes",
-            "nodes that died, %",
-            _plain("dead_percent"),
-        ),
-        (
-            panels[2][1],
-            "clock_error_ms",
-            "age_avg_units",
-            "Average by clocks",
-            "largest error of a clock, ms",
-            clock_error,
-        ),
-    )
-    for panel, axis, figure_column, title, name, label in axes:
-        _draw(panel, along(table, axis), figure_column, label)
-        panel.set_title(title)
-        panel.set_xlabel(name)
-        panel.set_ylabel("age, units of time")
-    handles, labels = panels[0][0].get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside lower center", ncols=5)
+    """Draw a panel for each thing that is changed, and the names in the sixth place."""
+    drawn = style.blank(8.6, 5.6)
+    panels = drawn.subplots(2, 3, sharey=True)
+    places = panels.flatten().tolist()
+    strategies = [strategy for (strategy,) in table.distinct("strategy")]
+    for axes, varied in zip(places, BASE, strict=False):
+        _draw(axes, table, varied, strategies)
+    for row in panels:
+        row[0].set_ylabel("age, units of time")
+    _explain(places[-1], strategies)
     return drawn
 
 
-def _plain(column: str) -> Callable[[Row], str]:
-    return lambda row: f"{row.number(column):g}"
+def _draw(axes: Axes, table: Table, varied: str, strategies: list[str]) -> None:
+    rows = [row for row in table if _differs_in(row, varied)]
+    steps = sorted({row.number(varied) for row in rows})
+    style.log_ticks(axes, y=[2, 5, 10, 20, 50, 100])
+    for at, strategy in enumerate(strategies):
+        own = {row.number(varied): row for row in rows if row.text("strategy") == strategy}
+        x = [place for place, step in enumerate(steps) if step in own]
+        shape = {"color": COLOURS[at % len(COLOURS)], "marker": style.MARKERS[at]}
+        for column, dashes in (("age_p99_units", ":"), ("age_avg_units", "-")):
+            y = [own[step].number(column) for step in steps if step in own]
+            axes.plot(x, y, linestyle=dashes, color=shape["color"], marker=shape["marker"])
+    axes.set_xticks(range(len(steps)), [_step(varied, step) for step in steps])
+    axes.set_xlim(-0.3, len(steps) - 0.7)
+    axes.set_xlabel(NAMES[varied])
 
 
-def _draw(axes: Axes, table: Table, column: str, label: Callable[[Row], str]) -> None:
-    steps = list(dict.fromkeys(label(row) for row in table))
-    for at, (strategy,) in enumerate(table.distinct("strategy")):
-        rows = table.where(strategy=strategy)
-        places = [steps.index(label(row)) for row in rows]
-        colour = COLOURS[at % len(COLOURS)]
-        marker = style.MARKERS[at % len(style.MARKERS)]
-        axes.plot(places, rows.numbers(column), color=colour, marker=marker, label=strategy)
-    axes.set_xticks(range(len(steps)), steps)
-    axes.set_ylim(0, 1.06 * axes.dataLim.ymax)
+def _differs_in(row: Row, varied: str) -> bool:
+    """Whether nothing but one column differs from the base."""
+    return all(row.number(column) == BASE[column] for column in BASE if column != varied)
+
+
+def _step(column: str, value: float) -> str:
+    if column == "loss":
+        value *= 100
+    if column == "clock_error_ms" and value >= UNSYNCHRONISED_MS:
+        return "any"
+    return f"{value:g}"
+
+
+def _explain(axes: Axes, strategies: list[str]) -> None:
+    """Put the names where no panel is: colours and markers are strategies, dashes figures."""
+    axes.set_axis_off()
+    handles = []
+    for at, strategy in enumerate(strategies):
+        colour, marker = COLOURS[at % len(COLOURS)], style.MARKERS[at]
+        handles += axes.plot([], [], color=colour, marker=marker, label=strategy)
+    handles += axes.plot([], [], color="black", label="average")
+    handles += axes.plot([], [], color="black", linestyle=":", label="99 % of all ages")
+    axes.legend(handles=handles, loc="center")

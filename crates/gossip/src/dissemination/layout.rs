@@ -27,7 +27,7 @@ pub const MAX_ROW: usize = 32;
 /// Members of a row, at least, where there are so many: each can stand in for another.
 const MIN_ROW: usize = 4;
 /// The share of the bytes kept for asking again after a loss.
-const RESERVE: f64 = 0.05;
+const RESERVE: f64 = 0.07;
 /// Every how many units one window goes to a random member, whatever the rows.
 pub const STRAY_UNITS: u32 = 8;
 /// When after its round a node looks which rows to pull, in sixteenths of the unit: late enough

@@ -4,7 +4,7 @@
 //! that the whole cluster, in which all earn and spend alike, sends no more than its budget.
 //! A request that is not answered by the next look is made again to another member of the row: out
 //! of the part of the earnings kept for that, then out of the rest. Of an answer that did not come
-//! half is paid, since it is as likely that the request was lost, and the answer never sent.
+//! half is paid, since it is about as likely that the request was lost, and the answer never sent.
 //!
 //! Nobody needs to agree on any of it: each receiver sees to its own regularity.
 
@@ -21,7 +21,7 @@ const MAX_REPEATS: u8 = 3;
 /// Earnings that can be saved up, in units of time.
 const SAVINGS_UNITS: i64 = 2;
 /// The part of the earnings kept for repeats: one in so many.
-const REPEATS_PART: i64 = 20;
+const REPEATS_PART: i64 = 14;
 
 /// A request to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,7 +90,7 @@ impl Puller {
         let may_repeat = self.repeats_bytes.max(self.savings_bytes) >= 0;
         if let Some(at) = self.open.iter().position(|open| open.late).filter(|_| may_repeat) {
             let open = self.open.swap_remove(at);
-            self.repeats_bytes += self.costs.1 / 2;
+            self.repeats_bytes += self.refund();
             return Some(Pull { row: open.row, repeats: open.repeats + 1 });
         }
         if !self.has_turn() {
@@ -111,7 +111,13 @@ impl Puller {
         let before = self.open.len();
         self.open.retain(|open| !open.late || open.repeats < MAX_REPEATS);
         let given_up = (before - self.open.len()) as i64;
-        self.repeats_bytes += given_up * self.costs.1 / 2;
+        self.repeats_bytes += given_up * self.refund();
+    }
+
+    /// What of an answer that did not come was not sent: a little less than half, since it can be
+    /// lost only where the request was not.
+    fn refund(&self) -> i64 {
+        self.costs.1 * 15 / 32
     }
 
     /// Whether another row can have its turn now.
