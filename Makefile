@@ -10,6 +10,7 @@ PREFIX ?= /usr/local
 TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
 BINARIES := tidings tidings-agent
 DEMO_ARGS ?=
+PEERS_ARGS ?=
 
 # The seconds each fuzz target runs, and the targets.
 FUZZ_SECONDS ?= 60
@@ -21,7 +22,7 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench figure2 fuzz install clean
+.PHONY: help demo build test lint fmt clippy doc deny bench peers figure2 fuzz install clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
@@ -48,6 +49,7 @@ fmt:
 	@.ci/require cargo rustfmt
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
+	$(CARGO) fmt --manifest-path bench/peers/Cargo.toml --check
 
 clippy:
 	@.ci/require cargo clippy cc
@@ -65,6 +67,13 @@ deny:
 bench: ## measure the core: the cost of a round beside a memcpy of the same bytes
 	@.ci/require cargo cc
 	$(CARGO) bench --locked -p tidings-bench
+
+peers: ## compare with chitchat, memberlist and foca on one work, into docs/results (20 minutes)
+	@.ci/require cargo cc go
+	$(CARGO) build --manifest-path bench/peers/Cargo.toml --locked --release \
+		--target-dir $(TARGET_DIR)/peers
+	go build -C bench/peers/memberlist -o $(TARGET_DIR)/peers/release/memberlist .
+	$(TARGET_DIR)/peers/release/campaign --output docs/results $(PEERS_ARGS)
 
 figure2: build ## simulate average age against window, 128 to 8,192 nodes, into docs/results
 	@$(TARGET_DIR)/release/tidings sim figure2 --output docs/results

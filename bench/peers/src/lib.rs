@@ -1,9 +1,9 @@
 //! One work for every peer, and what is measured while it is done.
 //!
-//! N nodes in one process on loopback. Each makes a state of 64 bytes that nothing can compress anew
-//! every interval, and each is to know the states of all others as fresh as it can. A state carries
-//! the moment of its birth on the one clock of the process, so ages are exact, whatever a peer
-//! says of them.
+//! N nodes in one process on loopback. Each makes a state of 64 bytes that nothing can compress
+//! anew every interval, and each is to know the states of all others as fresh as it can. A state
+//! carries the moment of its birth on the one clock of the process, so ages are exact, whatever a
+//! peer says of them.
 //!
 //! | module | what it is |
 //! |---|---|

@@ -109,3 +109,61 @@ impl Endpoint {
         self.socket.send(|buffer| node.poll_transmit(now, buffer));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::socket::KernelBuffers;
+    use std::net::SocketAddr;
+    use tidings_gossip::{Config, Incarnation, KeyRing, Member};
+
+    const KERNEL: KernelBuffers = KernelBuffers { receive_bytes: 65_536, send_bytes: 65_536 };
+
+    /// Two nodes on sockets of their own, which know of each other.
+    fn pair() -> [Endpoint; 2] {
+        let clock = Clock::start();
+        let mut config = Config::default();
+        config.interval = Duration::from_millis(1);
+        let sockets = [0, 1].map(|_| {
+            let address = SocketAddr::from(([127, 0, 0, 1], 0));
+            DatagramSocket::bind(address, true, config.datagram_bytes, KERNEL).expect("a free port")
+        });
+        let addresses = [0, 1].map(|at: usize| sockets[at].local_address().expect("bound"));
+        let member = |at: usize| Member { name: format!("n{at}"), address: addresses[at].into() };
+        let roster = [member(0), member(1)];
+        let mut number = 0;
+        sockets.map(|socket| {
+            let (me, keys) = (member(number), KeyRing::open(&config.cluster));
+            number += 1;
+            let (life, seed) = (Incarnation::new(1), number as u64);
+            let node = Node::new(config.clone(), keys, me, &roster, life, seed, clock.now());
+            Endpoint::new(node.expect("a valid roster"), clock, socket)
+        })
+    }
+
+    /// Each wait for one of the two drops the wait for the other, as loops do.
+    #[tokio::test]
+    async fn two_endpoints_hear_what_was_published_before_a_round() {
+        let mut endpoints = pair();
+        let (names, texts) = (["n0", "n1"], ["from n0", "from n1"]);
+        let mut heard = [false, false];
+        while heard != [true, true] {
+            let [one, two] = &mut endpoints;
+            let (at, ready) = tokio::select! {
+                ready = one.ready() => (0, ready),
+                ready = two.ready() => (1, ready),
+            };
+            ready.expect("a working socket");
+            let (endpoint, other) = (&mut endpoints[at], 1 - at);
+            endpoint.receive();
+            let due = endpoint.is_due();
+            if due {
+                endpoint.node_mut().publish(texts[at].as_bytes()).expect("a short text");
+            }
+            assert!(endpoint.advance().is_some() || !due, "what is due is done");
+            let entry = endpoint.node().entry(names[other], endpoint.now());
+            let payload = entry.expect("on the roster").payload;
+            heard[at] |= payload.starts_with(texts[other].as_bytes());
+        }
+    }
+}

@@ -348,6 +348,28 @@ mod tests {
         assert_eq!(lengths, expected);
     }
 
+    /// A call that comes back with fewer datagrams than it had room for is the last one, and what
+    /// arrives after it still wakes.
+    #[tokio::test]
+    async fn no_call_is_made_to_find_that_nothing_is_left() {
+        let (mut sender, mut receiver) = (loopback(), loopback());
+        let to = receiver.local_address().expect("bound");
+        for (datagrams, calls) in [(1, 1), (BATCH, 2), (BATCH + 1, 2), (1, 1), (3, 1)] {
+            let mut left = datagrams;
+            let fill = |_: &mut [u8]| {
+                left = left.checked_sub(1)?;
+                Some(transmit(to, 100, 100))
+            };
+            send(&mut sender, fill).await;
+            let before = receiver.counters().receive_calls;
+            receiver.ready().await.expect("a working socket");
+            let mut taken = 0;
+            receiver.receive(|_, _| taken += 1);
+            assert_eq!(taken, datagrams);
+            assert_eq!(receiver.counters().receive_calls - before, calls);
+        }
+    }
+
     #[tokio::test]
     async fn failures_are_counted_and_nothing_more() {
         let mut socket = loopback();

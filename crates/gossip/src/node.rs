@@ -299,7 +299,7 @@ impl Node {
         (view.name == name).then_some(view)
     }
 
-    /// Members that have not left, this node among them: what [`Node::ages`] says, without its walk.
+    /// Members that have not left, this node among them; [`Node::ages`] says it after a walk.
     pub fn members(&self) -> u32 {
         self.membership.targets() as u32 + 1
     }

@@ -21,6 +21,7 @@ const GO_MOD: &str = include_str!("../../memberlist/go.mod");
 
 /// Runs all peers and writes the table.
 #[derive(Parser)]
+#[command(args_override_self = true)]
 struct Invocation {
     /// Where the table is written.
     #[arg(long, default_value = "docs/results")]
@@ -32,7 +33,7 @@ struct Invocation {
     #[arg(long, default_value_t = 3)]
     runs: u64,
     /// Peers to run.
-    #[arg(long, value_delimiter = ',', value_enum, default_values_t = Peer::value_variants().to_vec())]
+    #[arg(long, value_delimiter = ',', value_enum, default_values_t = ALL)]
     peers: Vec<Peer>,
     /// Strategies and windows of tidings.
     #[arg(
@@ -43,7 +44,7 @@ struct Invocation {
     )]
     tidings: Vec<String>,
     /// How long a run warms up.
-    #[arg(long, default_value = "8s")]
+    #[arg(long, default_value = "7s")]
     warmup: String,
     /// How long a run is measured.
     #[arg(long, default_value = "9s")]
@@ -57,6 +58,8 @@ enum Peer {
     Foca,
     Tidings,
 }
+
+const ALL: [Peer; 4] = [Peer::Chitchat, Peer::Memberlist, Peer::Foca, Peer::Tidings];
 
 fn main() -> anyhow::Result<()> {
     let (invocation, began) = (Invocation::parse(), Instant::now());
@@ -86,7 +89,7 @@ fn main() -> anyhow::Result<()> {
     }
     fs::create_dir_all(&invocation.output)?;
     fs::write(invocation.output.join("peers.csv"), table(&rows))?;
-    let manifest = manifest(&invocation, commit, &loads, began.elapsed().as_secs_f64());
+    let manifest = manifest(&invocation, &commit, &loads, began.elapsed().as_secs_f64());
     let text = serde_json::to_string_pretty(&manifest)? + "\n";
     fs::write(invocation.output.join("peers.manifest.json"), text)?;
     Ok(())
@@ -184,7 +187,7 @@ fn table(rows: &[Row]) -> String {
 
 fn manifest(
     invocation: &Invocation,
-    commit: String,
+    commit: &str,
     loads: &[f64],
     wall_s: f64,
 ) -> serde_json::Value {

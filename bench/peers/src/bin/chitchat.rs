@@ -87,7 +87,7 @@ async fn main() -> anyhow::Result<()> {
     let (epoch, sent, before_kib) =
         (Epoch::start(), Arc::new(Sent::default()), cost::resident_kib());
     let nodes = start(&work, protocol, epoch, &sent).await?;
-    let pictures: Vec<Arc<Mutex<Chitchat>>> = nodes.iter().map(|node| node.chitchat()).collect();
+    let pictures: Vec<Arc<Mutex<Chitchat>>> = nodes.iter().map(ChitchatHandle::chitchat).collect();
     let ids: Vec<ChitchatId> = nodes.iter().map(|node| node.chitchat_id().clone()).collect();
     let tally = Arc::new(Mutex::new(Tally::new(work.unit_us())));
     let look =
