@@ -13,6 +13,7 @@ DEMO_ARGS ?=
 PYTHON_DIR := $(TARGET_DIR)/python
 PYTHON := PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=python $(PYTHON_DIR)/bin/python
 RESULTS := docs/results
+PEERS_ARGS ?=
 
 # The seconds each fuzz target runs, and the targets.
 FUZZ_SECONDS ?= 60
@@ -24,7 +25,7 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench figures figure2 ages failures busy strategies plots python ruff fuzz install clean
+.PHONY: help demo build test lint fmt clippy doc deny bench peers figures figure2 ages failures busy strategies plots python ruff fuzz install clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
@@ -53,6 +54,7 @@ fmt:
 	@.ci/require cargo rustfmt
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
+	$(CARGO) fmt --manifest-path bench/peers/Cargo.toml --check
 
 clippy:
 	@.ci/require cargo clippy cc
@@ -75,6 +77,13 @@ deny:
 bench: ## measure the core: rounds and aggregates beside a memcpy of the same bytes
 	@.ci/require cargo cc
 	$(CARGO) bench --locked -p tidings-bench --bench round --bench aggregate
+
+peers: ## compare with chitchat, memberlist and foca on one work, into docs/results (20 minutes)
+	@.ci/require cargo cc go
+	$(CARGO) build --manifest-path bench/peers/Cargo.toml --locked --release \
+		--target-dir $(TARGET_DIR)/peers
+	go build -C bench/peers/memberlist -o $(TARGET_DIR)/peers/release/memberlist .
+	$(TARGET_DIR)/peers/release/campaign --output docs/results $(PEERS_ARGS)
 
 figures: figure2 ages failures busy strategies ## redraw all tables and plots of docs/results: half an hour
 

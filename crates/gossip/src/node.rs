@@ -341,6 +341,11 @@ impl Node {
         (view.name == name).then_some(view)
     }
 
+    /// Members that have not left, this node among them; [`Node::ages`] says it after a walk.
+    pub fn members(&self) -> u32 {
+        self.membership.targets() as u32 + 1
+    }
+
     /// How complete and how fresh the vector is.
     pub fn ages(&self, now: Instant) -> Ages {
         let (mut known, mut total, mut age_max) = (0u32, 0u128, core::time::Duration::ZERO);
@@ -353,7 +358,7 @@ impl Node {
         }
         let mean = total / u128::from(known.max(1));
         Ages {
-            members: self.membership.targets() as u32 + 1,
+            members: self.members(),
             known: known + 1,
             age_avg: core::time::Duration::from_micros(mean as u64),
             age_max,
