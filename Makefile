@@ -10,6 +10,10 @@ PREFIX ?= /usr/local
 TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
 BINARIES := tidings tidings-agent
 DEMO_ARGS ?=
+PYTHON_DIR := $(TARGET_DIR)/python
+PYTHON := PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=python $(PYTHON_DIR)/bin/python
+RESULTS := docs/results
+PEERS_ARGS ?=
 
 # The seconds each fuzz target runs, and the targets.
 FUZZ_SECONDS ?= 60
@@ -21,11 +25,11 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench figure2 fuzz install clean
+.PHONY: help demo build test lint fmt clippy doc deny bench peers figures figure2 ages failures busy strategies plots python ruff fuzz install clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: build ## start a cluster of real agents on this machine and watch the news spread
 	@$(TARGET_DIR)/release/tidings demo $(DEMO_ARGS)
@@ -34,20 +38,23 @@ build: ## build the release binaries
 	@.ci/require cargo cc
 	@$(CARGO) build --release --locked --bins
 
-test: ## install what the tests need, then run them all
+test: python ## install what the tests need, then run them all
 	@.ci/require cargo cc python3
 	$(CARGO) build --workspace --locked --bins
 	@mkdir -p $(TARGET_DIR)
 	TIDINGS_BIN_DIR=$(TARGET_DIR)/debug $(CARGO) test --workspace --locked --no-fail-fast \
 		2>&1 | tee $(TARGET_DIR)/test.log && status=0 || status=$$?; \
+	$(PYTHON) -m pytest -q -c python/pyproject.toml --rootdir python python \
+		2>&1 | tee -a $(TARGET_DIR)/test.log || status=$$?; \
 	.ci/summary $(TARGET_DIR)/test.log $$status
 
-lint: fmt clippy doc deny ## check format, lints, documentation and dependencies
+lint: fmt clippy doc deny ruff ## check format, lints, documentation and dependencies
 
 fmt:
 	@.ci/require cargo rustfmt
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
+	$(CARGO) fmt --manifest-path bench/peers/Cargo.toml --check
 
 clippy:
 	@.ci/require cargo clippy cc
@@ -58,16 +65,71 @@ doc:
 	@.ci/require cargo cc
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
+ruff: python
+	cd python && $(PYTHON_DIR)/bin/python -m ruff check --no-cache --quiet
+	cd python && $(PYTHON_DIR)/bin/python -m ruff format --no-cache --check --quiet
+	cd python && $(PYTHON_DIR)/bin/python -m mypy --cache-dir $(PYTHON_DIR)/mypy tidings tests
+
 deny:
 	@.ci/require cargo cc
 	@.ci/deny
 
 bench: ## measure the core: rounds and aggregates beside a memcpy of the same bytes
 	@.ci/require cargo cc
-	$(CARGO) bench --locked -p tidings-bench
+	$(CARGO) bench --locked -p tidings-bench --bench round --bench aggregate
 
-figure2: build ## simulate average age against window, 128 to 8,192 nodes, into docs/results
-	@$(TARGET_DIR)/release/tidings sim figure2 --output docs/results
+peers: ## compare with chitchat, memberlist and foca on one work, into docs/results (20 minutes)
+	@.ci/require cargo cc go
+	$(CARGO) build --manifest-path bench/peers/Cargo.toml --locked --release \
+		--target-dir $(TARGET_DIR)/peers
+	go build -C bench/peers/memberlist -o $(TARGET_DIR)/peers/release/memberlist .
+	$(TARGET_DIR)/peers/release/campaign --output docs/results $(PEERS_ARGS)
+
+figures: figure2 ages failures busy strategies ## redraw all tables and plots of docs/results: half an hour
+
+# What is drawn of a table: its plot, and its part of the page.
+define draw
+	$(PYTHON) -m tidings.plots $(1) $(RESULTS)/$(1).csv --output $(RESULTS)/$(1).svg
+	$(PYTHON) -m tidings.tables $(1) $(RESULTS)/$(1).csv --into $(RESULTS)/$(1).md
+endef
+
+figure2: build python ## simulate average age against window, 128 to 8,192 nodes
+	$(TARGET_DIR)/release/tidings sim figure2 --output $(RESULTS)
+	$(call draw,figure2)
+
+ages: build python ## simulate ages in seconds for the intervals of the paper
+	$(TARGET_DIR)/release/tidings sim ages --output $(RESULTS)
+	$(call draw,ages)
+
+failures: build python ## simulate loss and dead nodes, and the time until they are noticed
+	$(TARGET_DIR)/release/tidings sim failures --nodes 1024,8192 --output $(RESULTS)
+	$(call draw,failures)
+
+strategies: build python ## simulate all strategies beside each other, at equal bytes
+	$(TARGET_DIR)/release/tidings sim strategies --output $(RESULTS)
+	$(call draw,strategies)
+
+busy: python ## measure the busy share of a gossip process against interval and nodes
+	@.ci/require cargo cc
+	$(CARGO) bench --locked -p tidings-bench --bench busy -- --output $(abspath $(RESULTS))
+	$(call draw,busy)
+
+plots: python ## draw the plots and tables of docs/results from the CSV files that are there
+	$(call draw,figure2)
+	$(call draw,ages)
+	$(call draw,failures)
+	$(call draw,busy)
+	$(call draw,strategies)
+
+python: $(PYTHON_DIR)/.ready
+
+# The Python package's own environment, with exactly the versions that are pinned.
+$(PYTHON_DIR)/.ready: python/requirements.txt
+	@.ci/require venv
+	python3 -m venv --clear $(PYTHON_DIR)
+	$(PYTHON_DIR)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+		--only-binary :all: --requirement python/requirements.txt
+	@touch $@
 
 fuzz: ## run each fuzz target for FUZZ_SECONDS (60) with libFuzzer
 	@.ci/require cargo cc c++

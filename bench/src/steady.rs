@@ -33,6 +33,75 @@ pub struct Received {
     pub lengths: Vec<usize>,
 }
 
+/// The windows that arrive at a node from others, one after the other.
+pub struct Arrivals {
+    /// What the payloads are.
+    pub format: Format,
+    /// The most bytes of a datagram's body.
+    pub body_bytes: usize,
+    window: usize,
+    origins: Origins,
+    payload: Vec<u8>,
+    chance: Chance,
+}
+
+impl Arrivals {
+    /// Windows of `window` entries of these origins, in datagrams of up to `datagram_bytes`.
+    pub fn of(
+        origins: Vec<NodeId>,
+        window: usize,
+        payload_bytes: u16,
+        datagram_bytes: usize,
+    ) -> Self {
+        Self {
+            format: Format { schema: 1, payload_bytes },
+            body_bytes: body_bytes(datagram_bytes),
+            window,
+            origins: Origins(origins),
+            payload: vec![0xA5; usize::from(payload_bytes)],
+            chance: Chance(SplitMix64::seed_from_u64(1)),
+        }
+    }
+
+    /// Makes `received` a window as another node would send it now, in this unit of time, a given
+    /// share of it news.
+    ///
+    /// Reuses its memory: an allocation here would empty the caches of what is measured after it.
+    pub fn fill(&mut self, received: &mut Received, now: Instant, unit: i64, news_share: f64) {
+        let n = self.origins.0.len() as f64 + 1.0;
+        let w = self.window as f64;
+        let cut = (w * (n - 1.0) / (n - w).max(1.0)).ln();
+        received.lengths.clear();
+        let mut at = 0;
+        let mut left = self.window;
+        while left > 0 {
+            let count = left.min(self.format.entries_in(self.body_bytes));
+            let length = window::PREAMBLE_BYTES + count * self.format.entry_bytes();
+            received.bytes.resize(received.bytes.len().max(at + length), 0);
+            let (preamble, entries) =
+                received.bytes[at..at + length].split_at_mut(window::PREAMBLE_BYTES);
+            preamble[..2].copy_from_slice(&[self.format.schema, 0]);
+            preamble[2..4].copy_from_slice(&self.format.payload_bytes.to_le_bytes());
+            preamble[4..].copy_from_slice(&(count as u16).to_le_bytes());
+            for bytes in entries.chunks_exact_mut(self.format.entry_bytes()) {
+                let age = (cut + self.chance.unit().ln()).max(0.0) * UNIT_MICROS as f64;
+                let news = self.chance.unit() <= news_share;
+                let sequence = if news { unit as u32 + 1 } else { 0 };
+                let entry = Entry {
+                    id: self.origins.next(&mut self.chance, left, self.window),
+                    stamp: Stamp::new(Incarnation::new(1), sequence),
+                    birth: now.before(age as u64),
+                    payload: &self.payload,
+                };
+                window::write_entry(bytes, &entry, now);
+                left -= 1;
+            }
+            received.lengths.push(length);
+            at += length;
+        }
+    }
+}
+
 /// A stream of received windows and the vector they are merged into.
 pub struct Steady {
     /// The vector.
@@ -43,11 +112,7 @@ pub struct Steady {
     pub body_bytes: usize,
     /// Units of time that have passed.
     pub units: i64,
-    nodes: u32,
-    window: usize,
-    origins: Origins,
-    payload: Vec<u8>,
-    chance: Chance,
+    arrivals: Arrivals,
 }
 
 impl Steady {
@@ -58,12 +123,11 @@ impl Steady {
         let unit = UNIT_MICROS as u64;
         let bytes = usize::from(payload_bytes);
         let vector = Vector::new(nodes as usize, bytes, unit, own, Instant::EPOCH);
-        let format = Format { schema: 1, payload_bytes };
-        let (origins, payload) = (Origins::new(nodes - 1), vec![0xA5; bytes]);
-        let chance = Chance(SplitMix64::seed_from_u64(1));
-        let body_bytes = body_bytes(datagram_bytes);
-        let mut steady =
-            Self { vector, format, body_bytes, units: 0, nodes, window, origins, payload, chance };
+        // Spread over all ids as the hashes of names are.
+        let origins = (1..nodes).map(|n| NodeId(n.wrapping_mul(0x9E37_79B1))).collect();
+        let arrivals = Arrivals::of(origins, window, payload_bytes, datagram_bytes);
+        let (format, body_bytes) = (arrivals.format, arrivals.body_bytes);
+        let mut steady = Self { vector, format, body_bytes, units: 0, arrivals };
         let mut received = Received::default();
         // Enough units for each entry to have been renewed ten times on average.
         for _ in 0..10 * nodes as usize / window {
@@ -81,42 +145,10 @@ impl Steady {
         self.vector.renew_own(Stamp::new(Incarnation::new(1), self.units as u32), &[]);
     }
 
-    /// Makes `received` a window as another node would send it now, a given share of it news.
-    ///
-    /// Reuses its memory: an allocation here would empty the caches of what is measured after it.
+    /// Makes `received` a window as another node would send it now: see [`Arrivals::fill`].
     pub fn receive(&mut self, received: &mut Received, news_share: f64) {
-        let n = f64::from(self.nodes);
-        let w = self.window as f64;
-        let cut = (w * (n - 1.0) / (n - w).max(1.0)).ln();
         let now = self.vector.own().birth;
-        received.lengths.clear();
-        let mut at = 0;
-        let mut left = self.window;
-        while left > 0 {
-            let count = left.min(self.format.entries_in(self.body_bytes));
-            let length = window::PREAMBLE_BYTES + count * self.format.entry_bytes();
-            received.bytes.resize(received.bytes.len().max(at + length), 0);
-            let (preamble, entries) =
-                received.bytes[at..at + length].split_at_mut(window::PREAMBLE_BYTES);
-            preamble[..2].copy_from_slice(&[self.format.schema, 0]);
-            preamble[2..4].copy_from_slice(&self.format.payload_bytes.to_le_bytes());
-            preamble[4..].copy_from_slice(&(count as u16).to_le_bytes());
-            for bytes in entries.chunks_exact_mut(self.format.entry_bytes()) {
-                let age = (cut + self.chance.unit().ln()).max(0.0) * UNIT_MICROS as f64;
-                let news = self.chance.unit() <= news_share;
-                let sequence = if news { self.units as u32 + 1 } else { 0 };
-                let entry = Entry {
-                    id: self.origins.next(&mut self.chance, left, self.window),
-                    stamp: Stamp::new(Incarnation::new(1), sequence),
-                    birth: now.before(age as u64),
-                    payload: &self.payload,
-                };
-                window::write_entry(bytes, &entry, now);
-                left -= 1;
-            }
-            received.lengths.push(length);
-            at += length;
-        }
+        self.arrivals.fill(received, now, self.units, news_share);
     }
 
     /// Decodes and merges a window; returns how many entries were news.
@@ -147,11 +179,6 @@ impl Steady {
 struct Origins(Vec<NodeId>);
 
 impl Origins {
-    /// `count` origins, spread over all ids as the hashes of names are.
-    fn new(count: u32) -> Self {
-        Self((1..=count).map(|n| NodeId(n.wrapping_mul(0x9E37_79B1))).collect())
-    }
-
     /// The next of a window of which `left` are still to come, this one among them: a step of
     /// Fisher and Yates, which deals from the front into the back.
     fn next(&mut self, chance: &mut Chance, left: usize, window: usize) -> NodeId {

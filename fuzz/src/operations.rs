@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tidings_gossip::{
-    Address, Capacity, Config, Counters, EntryState, Incarnation, Instant, Member, Node, Window,
+    Address, Capacity, Config, Counters, EntryState, Incarnation, Instant, Member, Node, Strategy,
+    Window,
 };
 
 use super::datagrams::{CLUSTER, Claim, Entry, answer, id_of, keys, sealed, window};
@@ -190,7 +191,7 @@ impl World {
     fn claim(&mut self, input: &mut Input<'_>) -> Claim {
         self.sealed += 1;
         Claim {
-            kind: input.byte() % 5,
+            kind: input.byte() % 6,
             sender: id(input.byte()),
             incarnation: u32::from(input.byte()),
             salt: input.byte() % 3,
@@ -256,12 +257,16 @@ impl Tally {
 }
 
 /// Bit 0 of `mode`: joined by seeds instead of a roster. Bit 1: a window of one entry. Bit 2: room
-/// for four entries.
+/// for four entries. The higher ones choose the strategy.
 fn node_of(index: usize, mode: u8, now: Instant) -> Node {
     let mut config = Config::default();
     config.cluster = String::from(CLUSTER);
     config.window = if mode & 2 == 0 { Window::Percent(50.0) } else { Window::Entries(1) };
     config.capacity = if mode & 4 == 0 { Capacity::Full } else { Capacity::Bounded(4) };
+    config.strategy = match Strategy::ALL[usize::from(mode >> 3) % Strategy::ALL.len()] {
+        Strategy::Grid if config.capacity != Capacity::Full => Strategy::Uniform,
+        strategy => strategy,
+    };
     config.payload_bytes = PAYLOAD_BYTES;
     config.datagram_bytes = DATAGRAM_BYTES;
     config.max_nodes = MAX_NODES;

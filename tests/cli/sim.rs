@@ -93,6 +93,8 @@ fn the_impossible_is_refused_before_the_run() {
         (&["--nodes", "500000"], "need about "),
         (&["--mode", "compact", "--latency", "1ms"], "tidings: latency: the compact mode"),
         (&["--scenario", file], "unknown field `latencies`"),
+        (&["--runs", "0"], "invalid value '0'"),
+        (&["--runs", "3", "--loss", "2"], "tidings: loss is 2: it must be a probability"),
         (&["--latency", "fast"], "invalid value 'fast'"),
         (&["--strategy", "best"], "invalid value 'best'"),
     ] {
@@ -102,6 +104,130 @@ fn the_impossible_is_refused_before_the_run() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
         assert!(said.contains(part) && output.stdout.is_empty(), "{arguments:?}: {said}");
     }
+}
+
+#[test]
+fn several_runs_give_their_means_and_a_line_each() {
+    let place = Workplace::new();
+    let file = place.path().join("tables/runs.csv");
+    let file = file.to_str().expect("a plain name");
+    let size = ["--nodes", "32", "--units", "10", "--warmup", "10", "--seed", "5"];
+    let alone = |seed| simulate(&place, &[&size[..6], &["--seed", seed]].concat()).0;
+    let (one, other) = (alone("5"), alone("6"));
+    let (both, said) = simulate(&place, &[&size[..], &["--runs", "2", "--csv", file]].concat());
+    assert!(said.starts_with("seeds 5 to 6\nparameters {"), "{said}");
+    let age = |report: &Value| report["age_avg_units"].as_f64().expect("a number");
+    assert!((age(&both) - f64::midpoint(age(&one), age(&other))).abs() < 1e-12);
+    // The standard error of two draws is half of what lies between them.
+    let error = both["standard_errors"]["age_avg_units"].as_f64().expect("a number");
+    assert!((error - (age(&one) - age(&other)).abs() / 2.0).abs() < 1e-12, "{error}");
+    assert_eq!(both["trace_hashes"][1], other["trace_hash"]);
+    assert_eq!((&both["runs"], &both["complete"]), (&Value::from(2), &Value::from(true)));
+    assert_eq!(both["parameters"]["seed"], 5);
+    let lines = fs::read_to_string(file).expect("it was written");
+    assert_eq!(lines.lines().count(), 3, "{lines}");
+    let manifest = fs::read_to_string(file.replace(".csv", ".manifest.json"));
+    let manifest: Value = serde_json::from_str(&manifest.expect("it was written")).expect("JSON");
+    assert_eq!((&manifest["seed"], &manifest["runs"]), (&Value::from(5), &Value::from(2)));
+    assert!(manifest["commit"].is_string() && manifest["machine"].is_string(), "{manifest}");
+    let (again, _) = simulate(&place, &[&size[..], &["--runs", "1"]].concat());
+    assert_eq!(again["trace_hash"], one["trace_hash"], "one run is printed as it always was");
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_found_before_the_run() {
+    let place = Workplace::new();
+    for arguments in [
+        &["run", "--units", "7900", "--csv", "/proc/none/runs.csv"][..],
+        &["run", "--units", "7900", "--runs", "9", "--csv", "/proc/none/runs.csv"],
+        &["figure2", "--output", "/proc/none"],
+        &["ages", "--output", "/proc/none"],
+        &["failures", "--output", "/proc/none"],
+    ] {
+        let output = place.tidings(&[&["sim"], arguments].concat()).output();
+        let output = output.expect("tidings starts");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
+        assert!(said.starts_with("tidings: /proc/none: "), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn tables_are_those_of_their_seed_and_have_a_manifest() {
+    let place = Workplace::new();
+    for (name, arguments, lines) in [
+        ("ages", &["--nodes", "48,64"][..], 1 + 2 * 8),
+        ("failures", &["--nodes", "48", "--strategy", "uniform"], 1 + 7),
+    ] {
+        let folder = place.path().join(name);
+        let folder = folder.to_str().expect("a plain name");
+        let command = [&["sim", name, "--seed", "3"], arguments].concat();
+        let printed = place.tidings(&command).output().expect("tidings starts");
+        assert!(printed.status.success(), "{}", text(&printed.stderr));
+        let written = place.tidings(&[&command[..], &["--output", folder]].concat()).output();
+        let written = written.expect("tidings starts");
+        assert!(written.status.success() && written.stdout.is_empty());
+        let table = fs::read_to_string(format!("{folder}/{name}.csv")).expect("it was written");
+        assert_eq!(table, text(&printed.stdout), "{name}");
+        assert_eq!(table.lines().count(), lines, "{table}");
+        let manifest = fs::read_to_string(format!("{folder}/{name}.manifest.json"));
+        let manifest: Value = serde_json::from_str(&manifest.expect("written")).expect("JSON");
+        assert_eq!(manifest["seed"], 3);
+        let command = manifest["command"].as_str().expect("the command");
+        assert!(command.starts_with(&format!("tidings sim {name} --seed 3 --nodes ")), "{command}");
+    }
+}
+
+#[test]
+fn what_no_table_can_be_made_of_is_refused_before_the_run() {
+    let place = Workplace::new();
+    for (arguments, part) in [
+        (&["ages", "--strategy", "best"][..], "invalid value 'best'"),
+        (&["failures", "--strategy", "uniform,best"], "invalid value 'best'"),
+        (&["ages", "--nodes", "1024,0"], "tidings: nodes is 0: it must be at least 2"),
+        (&["failures", "--nodes", "1"], "tidings: nodes is 1: it must be at least 2"),
+        (&["failures", "--nodes", "500000"], "need about "),
+        (&["failures", "--nodes", ""], "invalid value ''"),
+    ] {
+        let output = place.tidings(&[&["sim"], arguments].concat()).output();
+        let output = output.expect("tidings starts");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(part) && output.stdout.is_empty(), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_a_table_and_leaves_nothing_half_done() {
+    let place = Workplace::new();
+    let folder = place.path().join("tables");
+    let arguments = ["sim", "failures", "--output", folder.to_str().expect("a plain name")];
+    let mut child = place.tidings(&arguments).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut said = BufReader::new(child.stderr.take().expect("it is piped"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("it says its seed first, when signals are caught already");
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    said.read_to_string(&mut line).expect("it complains in text");
+    assert_eq!(child.wait().expect("it is a child").code(), Some(1), "{line}");
+    assert!(line.contains("tidings: stopped; ") && line.contains(" of 112 runs"), "{line}");
+    assert_eq!(fs::read_dir(&folder).expect("it was made").count(), 0);
+}
+
+#[test]
+fn ctrl_c_ends_several_runs_with_those_that_are_done() {
+    let place = Workplace::new();
+    let arguments = ["sim", "run", "--nodes", "128", "--units", "7900", "--runs", "200"];
+    let mut command = place.tidings(&arguments);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("tidings starts");
+    let mut said = BufReader::new(child.stderr.take().expect("it is piped"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("it says its seeds first, when signals are caught already");
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    said.read_to_string(&mut line).expect("it complains in text");
+    let output = child.wait_with_output().expect("it is a child");
+    assert_eq!(output.status.code(), Some(1), "{line}");
+    assert!(line.contains("tidings: stopped; ") && line.contains(" of 200 runs"), "{line}");
 }
 
 #[test]

@@ -1,28 +1,38 @@
 //! The one place where the machine's clock becomes the core's time.
 //!
 //! The core counts microseconds from the moment the agent starts, on the monotonic clock, so that
-//! neither a leap second nor somebody setting the date moves an age.
+//! neither a leap second nor somebody setting the date moves an age. Beside it the core is told what
+//! the wall clock shows, by which strategy `staggered` finds the common rounds.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tidings_gossip::Instant;
 use tokio::time::Instant as Moment;
 
 /// Turns the monotonic clock into the core's time and back. Copies agree with each other.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub struct Clock {
     epoch: Moment,
 }
 
 impl Clock {
     /// A clock whose time 0 is now.
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         Self { epoch: Moment::now() }
     }
 
     /// The core's time now.
-    pub(crate) fn now(self) -> Instant {
+    pub fn now(self) -> Instant {
         Instant::from_micros(self.epoch.elapsed().as_micros() as i64)
+    }
+
+    /// What the wall clock shows: microseconds since 1970, negative before.
+    pub(crate) fn wall_micros() -> i64 {
+        let since = |past: Duration| i64::try_from(past.as_micros()).unwrap_or(i64::MAX);
+        match SystemTime::now().duration_since(UNIX_EPOCH) {
+            Ok(past) => since(past),
+            Err(ahead) => -since(ahead.duration()),
+        }
     }
 
     /// How long the clock has run.

@@ -5,17 +5,24 @@
 //! is run before it runs, shows the progress on a terminal, measures the time, and stops at Ctrl-C
 //! between two units of time. Independent runs of a figure share the processors.
 
+mod ages;
 mod colonies;
+mod failures;
 mod figure2;
+mod parallel;
+mod strategies;
 mod watch;
 
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, Subcommand};
+use serde_json::{Map, Value};
+use tidings_manifest::{Table, TableError, command_line};
+use tidings_sim::summary::{self, Summary};
 use tidings_sim::{Latency, Mode, Plan, Report, Scenario, ScenarioError, Span, Strategy, Window};
 
 use crate::{Failure, output};
@@ -27,8 +34,11 @@ Examples:
   tidings sim run --nodes 1024 --mode compact
   tidings sim run --nodes 128 --loss 0.1 --latency exponential:100us --seed 7 --json
   tidings sim run --scenario crates/sim/scenarios/churn.toml --json
+  tidings sim run --nodes 1024 --mode compact --runs 8 --csv runs.csv --json
   tidings sim figure2 --output docs/results
   tidings sim colonies --nodes 1000000 --units 50 --seed 7 --json
+  tidings sim failures --nodes 1024 --strategy uniform,grid
+  tidings sim strategies --nodes-max 1024
 docs/reference/sim.md describes scenarios and the object that --json prints.",
     "\n\n",
     crate::arguments::exit_codes!()
@@ -53,6 +63,15 @@ enum Action {
     /// Simulate up to a million nodes in colonies that know each other by aggregates
     #[command(after_help = AFTER_HELP)]
     Colonies(Box<colonies::Options>),
+    /// The slides' age table: ages in seconds by number of nodes and interval
+    #[command(after_help = AFTER_HELP)]
+    Ages(ages::Options),
+    /// Ages under loss and dead nodes, and the time until a dead node is noticed everywhere
+    #[command(after_help = AFTER_HELP)]
+    Failures(failures::Options),
+    /// All strategies beside each other: nodes, windows, loss, dead nodes, wrong clocks
+    #[command(after_help = AFTER_HELP)]
+    Strategies(strategies::Options),
 }
 
 /// Options of `tidings sim run`: each overrules the scenario file.
@@ -98,6 +117,13 @@ struct Run {
     /// The random seed all chance comes from [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Independent runs with this seed and those that follow it, on all processors; prints the
+    /// means and their standard errors [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    runs: Option<u32>,
+    /// Write one line a run into this file, and a manifest beside it
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
     /// Print the figures as one JSON object
     #[arg(long)]
     json: bool,
@@ -126,6 +152,9 @@ pub enum SimulationError {
         /// What the system said.
         source: io::Error,
     },
+    /// A table cannot be written.
+    #[error(transparent)]
+    Table(#[from] TableError),
     /// It was stopped before its end.
     #[error("stopped; {measured} of {units} units were measured")]
     Stopped {
@@ -142,6 +171,14 @@ pub enum SimulationError {
         /// Colonies there are.
         colonies: u32,
     },
+    /// It was stopped before all of its runs were done.
+    #[error("stopped; {done} of {all} runs were done")]
+    Unfinished {
+        /// Runs done.
+        done: u32,
+        /// Runs asked for.
+        all: u32,
+    },
     /// Signals cannot be caught.
     #[error("no handler for signals can be set ({0}): is this process restricted?")]
     Signals(io::Error),
@@ -153,8 +190,10 @@ impl SimulationError {
         match self {
             Self::Scenario(_) | Self::InFile { .. } => 2,
             Self::File { .. }
+            | Self::Table(_)
             | Self::Stopped { .. }
             | Self::StoppedColonies { .. }
+            | Self::Unfinished { .. }
             | Self::Signals(_) => 1,
         }
     }
@@ -177,6 +216,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         Action::Run(run) => run.run(),
         Action::Figure2(options) => figure2::run(options),
         Action::Colonies(options) => colonies::run(options),
+        Action::Ages(options) => ages::run(options),
+        Action::Failures(options) => failures::run(options),
+        Action::Strategies(options) => strategies::run(options),
     }
 }
 
@@ -184,11 +226,28 @@ impl Run {
     fn run(&self) -> Result<(), Failure> {
         let scenario = self.scenario()?;
         scenario.check().map_err(SimulationError::from)?;
+        let place = self
+            .csv
+            .as_deref()
+            .map(|file| Table::at(file, &command_line("tidings"), scenario.seed));
+        let place = place.transpose().map_err(SimulationError::from)?;
         let stop = Stop::at_signals().map_err(SimulationError::Signals)?;
-        announce(&scenario);
-        let mut watch = Watch::of(&stop);
+        match self.runs {
+            None | Some(1) => self.run_once(&scenario, place, &stop),
+            Some(runs) => self.run_often(&summary::seeded(&scenario, runs), place, &stop),
+        }
+    }
+
+    fn run_once(
+        &self,
+        scenario: &Scenario,
+        place: Option<Table>,
+        stop: &Stop,
+    ) -> Result<(), Failure> {
+        announce(scenario);
+        let mut watch = Watch::of(stop);
         let start = Instant::now();
-        let report = tidings_sim::run(&scenario, &mut |unit, all| watch.unit(unit, all));
+        let report = tidings_sim::run(scenario, &mut |unit, all| watch.unit(unit, all));
         watch.end();
         let mut report = report.map_err(SimulationError::from)?;
         report.wall_s = Some(start.elapsed().as_secs_f64());
@@ -197,11 +256,38 @@ impl Run {
         } else {
             output::print(&table(&report))?;
         }
+        write_runs(place, std::slice::from_ref(&report), 1)?;
         if report.complete {
             return Ok(());
         }
         let (measured, units) = (report.units_measured, scenario.units);
         Err(SimulationError::Stopped { measured, units }.into())
+    }
+
+    /// Independent runs: what is whole is summed up, even if they were stopped.
+    fn run_often(
+        &self,
+        scenarios: &[Scenario],
+        place: Option<Table>,
+        stop: &Stop,
+    ) -> Result<(), Failure> {
+        announce_runs(scenarios);
+        let reports = parallel::run_all(scenarios, stop).map_err(SimulationError::from)?;
+        let reports: Vec<Report> = reports.into_iter().flatten().collect();
+        let (done, all) = (reports.len() as u32, scenarios.len() as u32);
+        if done > 0 {
+            let summary = Summary::of(&reports, all);
+            if self.json {
+                output::print_json(&summary)?;
+            } else {
+                output::print(&summary_table(&summary))?;
+            }
+            write_runs(place, &reports, all)?;
+        }
+        if done < all {
+            return Err(SimulationError::Unfinished { done, all }.into());
+        }
+        Ok(())
     }
 
     /// The scenario of the file, or the default one, overruled by the options.
@@ -248,6 +334,76 @@ fn announce(scenario: &Scenario) {
         "seed {}\nparameters {parameters}\nmemory about {mib} MiB\n{plan}",
         scenario.seed
     ));
+}
+
+/// Says which runs are about to begin, and for each what was drawn.
+fn announce_runs(scenarios: &[Scenario]) {
+    let Some((first, last)) = scenarios.first().zip(scenarios.last()) else { return };
+    let mib = tidings_sim::memory::estimate_bytes(first).div_ceil(1 << 20);
+    let parameters = serde_json::to_string(first).unwrap_or_default();
+    let at_a_time = parallel::at_a_time(scenarios);
+    watch::say(&format!(
+        "seeds {} to {}\nparameters {parameters}\nmemory about {mib} MiB a run, {at_a_time} at a \
+         time",
+        first.seed, last.seed
+    ));
+    for scenario in scenarios {
+        let plan = Plan::draw(scenario).to_string();
+        if !plan.is_empty() {
+            watch::say(&format!("seed {}\n{plan}", scenario.seed));
+        }
+    }
+}
+
+/// Writes a line a run into the file that was asked for, if one was.
+fn write_runs(place: Option<Table>, reports: &[Report], runs: u32) -> Result<(), SimulationError> {
+    let Some((place, first)) = place.zip(reports.first()) else { return Ok(()) };
+    let complete = reports.len() == runs as usize && reports.iter().all(|report| report.complete);
+    let parameters = serde_json::to_value(&first.parameters).unwrap_or_default();
+    let facts = Map::from_iter([
+        ("runs".to_owned(), Value::from(reports.len())),
+        ("complete".to_owned(), Value::from(complete)),
+        ("parameters".to_owned(), parameters),
+    ]);
+    Ok(place.write(&summary::csv(reports), &facts)?)
+}
+
+/// Where a table of this name goes, if a folder was named: found out before the run.
+fn place_of(
+    folder: Option<&Path>,
+    name: &str,
+    seed: u64,
+) -> Result<Option<Table>, SimulationError> {
+    let command = command_line("tidings");
+    let place = folder.map(|folder| Table::in_folder(folder, name, &command, seed));
+    Ok(place.transpose()?)
+}
+
+/// Prints a table, or writes it with its manifest where a folder was named.
+fn print_or_write(
+    place: Option<Table>,
+    table: &str,
+    facts: &Map<String, Value>,
+) -> Result<(), Failure> {
+    match place {
+        Some(place) => Ok(place.write(table, facts).map_err(SimulationError::from)?),
+        None => output::print(table),
+    }
+}
+
+/// The runs for people: a line a figure, its mean and the standard error of that.
+fn summary_table(summary: &Summary) -> String {
+    let mut text = format!("{:<24}{:>16}  standard error\n", "mean of runs", summary.runs);
+    for (name, mean) in summary.means.iter() {
+        let Some(mean) = mean else { continue };
+        let error = summary.standard_errors.get(name);
+        let error = error.map_or("-".to_owned(), |error| format!("{error:.3}"));
+        let _ = writeln!(text, "{name:<24}{mean:>16.3}  {error:>14}");
+    }
+    if let Some(violation) = &summary.first_violation {
+        let _ = writeln!(text, "first violation: {violation}");
+    }
+    text
 }
 
 /// The report for people: a line a figure.

@@ -109,10 +109,10 @@ pub struct Config {
     /// The unit of time: 1 ms to 1 h, default 256 ms. Ages and costs are proportional to it and
     /// to its inverse.
     pub interval: Duration,
-    /// Entries sent each unit, default 20 %. A node sends and receives
-    /// `window × (12 + payload_bytes)` bytes a unit.
+    /// Entries sent each unit, default 20 %. A node sends and receives on average
+    /// `window × (12 + payload_bytes)` bytes a unit, and 50 for each datagram that takes.
     pub window: Window,
-    /// How a unit's window is given away, default `uniform`.
+    /// How a unit's bytes are given away, default `grid`, which needs a full vector.
     pub strategy: Strategy,
     /// Length of every payload: 0 to 1,024 bytes, default 64.
     pub payload_bytes: u16,
@@ -148,7 +148,7 @@ impl Default for Config {
             cluster: "tidings".to_owned(),
             interval: Duration::from_millis(256),
             window: Window::Percent(20.0),
-            strategy: Strategy::Uniform,
+            strategy: Strategy::Grid,
             payload_bytes: 64,
             payload_schema: 1,
             capacity: Capacity::Full,
@@ -197,6 +197,8 @@ impl Config {
             };
             let text = format!("full, or {least} (the window) to {MAX_NODES}");
             range("capacity", (least..=MAX_NODES).contains(&capacity), text)?;
+            let others = "uniform, spread, push-pull or staggered where capacity is not full";
+            range("strategy", self.strategy != Strategy::Grid, others.to_owned())?;
         }
         self.colony.as_ref().map_or(Ok(()), |colony| self.validate_colony(colony))
     }
@@ -247,7 +249,7 @@ mod tests {
 
     #[test]
     fn the_default_is_valid_and_each_range_is_checked() {
-        let broken: [fn(&mut Config); 9] = [
+        let broken: [fn(&mut Config); 10] = [
             |c| c.cluster.clear(),
             |c| c.interval = Duration::from_micros(10),
             |c| c.window = Window::Percent(f64::NAN),
@@ -257,6 +259,7 @@ mod tests {
             |c| c.forget_after = Duration::from_secs(1),
             |c| c.capacity = Capacity::Bounded(1),
             |c| (c.window, c.capacity) = (Window::Entries(9), Capacity::Bounded(8)),
+            |c| (c.strategy, c.capacity) = (Strategy::Grid, Capacity::Bounded(900)),
         ];
         Config::default().validate().expect("the default is valid");
         for breakage in broken {

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 use cluster::{UNIT, address, member};
 use sha2::{Digest, Sha256};
 use tidings_gossip::{
-    Config, EntryState, Incarnation, Instant, Key, KeyRing, Member, Node, Transmit, Window,
+    Config, EntryState, Incarnation, Instant, Key, KeyRing, Member, Node, Strategy, Transmit,
+    Window,
 };
 use xaes_256_gcm::aead::{AeadInOut, KeyInit};
 use xaes_256_gcm::{Nonce, Tag, Xaes256Gcm};
@@ -29,6 +30,7 @@ fn make(n: usize, roster: &[Member], keys: KeyRing) -> Node {
 fn with_window(window: Window, n: usize, roster: &[Member], keys: KeyRing) -> Node {
     let mut config = Config::default();
     config.cluster = String::from("golden");
+    config.strategy = Strategy::Uniform;
     config.window = window;
     config.payload_bytes = 8;
     config.datagram_bytes = 300;

@@ -14,7 +14,7 @@ use cluster::{UNIT, address, config, member, node};
 use tidings_gossip::wire::header::{Header, Kind, cluster_hash};
 use tidings_gossip::wire::keys::TAG_BYTES;
 use tidings_gossip::{
-    Capacity, Config, Incarnation, Instant, KeyRing, Member, Node, NodeId, Window,
+    Capacity, Config, Incarnation, Instant, KeyRing, Member, Node, NodeId, Strategy, Window,
 };
 
 thread_local! {
@@ -132,6 +132,16 @@ fn a_full_vector_takes_no_memory() {
 }
 
 #[test]
+fn no_strategy_takes_memory() {
+    for strategy in Strategy::ALL {
+        let mut config = config(64);
+        config.strategy = strategy;
+        config.datagram_bytes = 300;
+        check(&config, false);
+    }
+}
+
+#[test]
 fn a_bounded_vector_takes_no_memory() {
     let mut config = config(64);
     config.window = Window::Entries(5);
@@ -159,7 +169,7 @@ fn a_count_that_lies_takes_no_memory() {
     let mut victim = node(&config, 0, &roster, 1, Instant::EPOCH);
     let keys = KeyRing::open(&config.cluster);
     let mut datagrams = Vec::new();
-    for kind in [Kind::Window, Kind::Ask, Kind::Answer] {
+    for kind in [Kind::Window, Kind::Ask, Kind::Answer, Kind::Pull] {
         for body_bytes in 0..80 {
             let header = Header {
                 kind,

@@ -23,11 +23,12 @@ use tidings_gossip::dissemination::layout::Budget;
 
 use crate::chance::{Chance, Purpose};
 use crate::checker::convergence::ConvergenceChecker;
+use crate::departed::Departed;
 use crate::fault::{Action, Plan};
 use crate::network::Network;
 use crate::report::{Outcome, Totals};
 use crate::row::{self, BIN_SHIFT, RowSum, Selector, UNIT_SHIFT};
-use crate::sample::{Row, Samples};
+use crate::sample::{self, Row, Samples};
 use crate::scenario::Scenario;
 use crate::trace::Trace;
 use play::Play;
@@ -102,14 +103,18 @@ impl Compact {
         let mut samples = Samples::default();
         let mut before = Totals::default();
         let mut units_measured = 0;
+        let mut last = 0;
         for unit in 1..=scenario.all_units() {
             if unit == scenario.warmup_units + 1 {
                 before = self.totals;
             }
-            let now = START + i64::from(unit) * UNIT;
+            last = unit;
+            let now = START + sample::time(unit, UNIT);
             self.advance(now);
             let measured = unit > scenario.warmup_units;
             self.sample(unit, now, measured.then_some(&mut samples));
+            // Whole units are counted, wherever in them the samples lie.
+            self.advance(START + i64::from(unit) * UNIT);
             units_measured += u32::from(measured);
             if progress(unit, scenario.all_units()).is_break() {
                 break;
@@ -125,8 +130,22 @@ impl Compact {
             first_full_view_units: self.convergence.first_full_units(),
             fates: None,
             findings: None,
+            departed: self.departed(last),
             trace: self.trace,
         }
+    }
+
+    /// What the nodes that are up hold of those that are down, at the end of a unit.
+    fn departed(&self, unit: u32) -> Vec<Departed> {
+        let now = START + i64::from(unit) * UNIT;
+        let (holders, gone): (Vec<usize>, Vec<usize>) =
+            (0..self.up.len()).partition(|&node| self.up[node]);
+        let of = |origin: usize| {
+            let births = holders.iter().map(|&holder| i64::from(self.rows[holder][origin]));
+            let ages = births.filter(|&birth| birth > 0).map(|birth| (now - birth) as f64);
+            Departed::of(origin as u32, ages.map(|ticks| ticks / UNIT as f64))
+        };
+        gone.into_iter().map(of).collect()
     }
 
     /// Does everything that is due up to `end`.
@@ -225,6 +244,7 @@ impl Compact {
                     count(&masked, now, samples);
                 }
                 samples.add(row_of(sum, now));
+                samples.lack((others - sum.known) as u64);
             }
         }
         self.convergence.sampled(unit, lacking_pairs);

@@ -13,7 +13,9 @@
 //! | `compact`, `row` | the compact mode: every node a row of births |
 //! | [`sample`], [`report`], [`trace`], [`checker`] | what comes out, and what must hold |
 //! | [`colonies`] | up to a million nodes in colonies, one colony at a time |
-//! | [`figure2`] | the points of the paper's figure, and what is expected there |
+//! | [`summary`] | the reports of independent runs, as means with their standard errors |
+//! | [`departed`] | the last entries of nodes that are down |
+//! | [`figure2`], [`ages`], [`failures`], [`strategies`] | what the paper's figure, the slides' table and their question of faults run, and the tables of it |
 //! | [`chance`], [`span`] | random draws, spans of time |
 //!
 //! Invariants: a run is a function of its scenario; ordered collections only; nothing is simulated
@@ -21,12 +23,15 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ages;
 pub mod chance;
 pub mod checker;
 pub mod clock;
 pub mod colonies;
 mod compact;
+pub mod departed;
 pub mod event_queue;
+pub mod failures;
 pub mod fault;
 pub mod figure2;
 mod host;
@@ -39,6 +44,8 @@ pub mod sample;
 pub mod scenario;
 mod simulation;
 pub mod span;
+pub mod strategies;
+pub mod summary;
 mod text;
 pub mod trace;
 

@@ -7,8 +7,9 @@
 use serde::Serialize;
 
 use crate::checker::Findings;
+use crate::departed::Departed;
 use crate::network::Fates;
-use crate::sample::Samples;
+use crate::sample::{Distribution, Samples};
 use crate::scenario::Scenario;
 use crate::trace::Trace;
 
@@ -48,6 +49,7 @@ pub(crate) struct Outcome {
     pub(crate) first_full_view_units: Option<u32>,
     pub(crate) fates: Option<Fates>,
     pub(crate) findings: Option<Findings>,
+    pub(crate) departed: Vec<Departed>,
     pub(crate) trace: Trace,
 }
 
@@ -98,6 +100,12 @@ pub struct Report {
     pub checks: Option<Findings>,
     /// The scenario, with every default filled in.
     pub parameters: Scenario,
+    /// How the ages are spread; no part of the object that is printed.
+    #[serde(skip)]
+    pub ages: Distribution,
+    /// The nodes that are down at the last sample, as the others hold them; not printed either.
+    #[serde(skip)]
+    pub departed: Vec<Departed>,
 }
 
 impl Report {
@@ -105,12 +113,13 @@ impl Report {
     pub(crate) fn of(scenario: &Scenario, outcome: Outcome) -> Self {
         let Outcome { samples, totals, .. } = outcome;
         let arrived = totals.entries_received;
+        let ages = samples.distribution();
         Self {
             age_avg_units: samples.average_units(),
             age_max_units: samples.oldest_units(),
-            age_p50_units: samples.quantile_units(0.5),
-            age_p90_units: samples.quantile_units(0.9),
-            age_p99_units: samples.quantile_units(0.99),
+            age_p50_units: ages.quantile_units(0.5),
+            age_p90_units: ages.quantile_units(0.9),
+            age_p99_units: ages.quantile_units(0.99),
             age_highest_units: samples.highest_units(),
             never_heard_pairs: outcome.never_heard_pairs,
             first_full_view_units: outcome.first_full_view_units,
@@ -128,6 +137,8 @@ impl Report {
             network: outcome.fates,
             checks: outcome.findings,
             parameters: scenario.clone(),
+            ages,
+            departed: outcome.departed,
         }
     }
 }

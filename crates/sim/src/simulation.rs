@@ -11,16 +11,18 @@ use core::ops::ControlFlow;
 
 use tidings_gossip::{ConfigError, Counters};
 
+use crate::chance::lateness;
 use crate::checker::age::AgeChecker;
 use crate::checker::convergence::ConvergenceChecker;
 use crate::checker::knowledge::KnowledgeChecker;
 use crate::checker::{Claim, Findings};
+use crate::departed::Departed;
 use crate::event_queue::EventQueue;
 use crate::fault::{Action, Plan};
 use crate::host::{Flight, Host, Settings, birth_micros, number};
 use crate::network::Network;
 use crate::report::{Outcome, Totals};
-use crate::sample::{Row, Samples};
+use crate::sample::{self, Row, Samples};
 use crate::scenario::Scenario;
 use crate::trace::Trace;
 
@@ -100,9 +102,11 @@ impl Simulation {
             if unit == scenario.warmup_units + 1 {
                 before = self.totals();
             }
-            self.advance(i64::from(unit) * self.unit_micros)?;
+            self.advance(sample::time(unit, self.unit_micros))?;
             let measured = unit > scenario.warmup_units;
             self.sample(unit, measured.then_some(&mut samples));
+            // Whole units are counted, wherever in them the samples lie.
+            self.advance(i64::from(unit) * self.unit_micros)?;
             units_measured += u32::from(measured);
             if progress(unit, scenario.all_units()).is_break() {
                 break;
@@ -117,9 +121,27 @@ impl Simulation {
             never_heard_pairs: self.convergence.lacking_pairs(),
             first_full_view_units: self.convergence.first_full_units(),
             fates: Some(self.network.fates),
+            departed: self.departed(),
             findings: Some(self.findings),
             trace: self.trace,
         })
+    }
+
+    /// What the nodes that are up hold of those that are down, now.
+    fn departed(&self) -> Vec<Departed> {
+        let mut ages = vec![Vec::new(); self.hosts.len()];
+        for host in self.hosts.iter().filter(|host| host.is_up()) {
+            let node = host.node.iter();
+            for entry in node.flat_map(|node| node.entries(host.clock.read(self.now))) {
+                let age = entry.age.map(|age| age.as_micros() as f64 / self.unit_micros as f64);
+                ages[number(entry.address)].extend(age);
+            }
+        }
+        let of = |(origin, ages): (usize, Vec<f64>)| {
+            let gone = self.hosts[origin].node.is_none();
+            gone.then(|| Departed::of(origin as u32, ages.into_iter()))
+        };
+        ages.into_iter().enumerate().filter_map(of).collect()
     }
 
     /// Does everything that is due up to `end`.
@@ -223,10 +245,12 @@ impl Simulation {
                 }
             }
         }
-        let host = &mut self.hosts[node];
-        let Some(timeout) = host.timeout_micros().map(|micros| micros.max(self.now)) else {
+        let (host, unit) = (&mut self.hosts[node], self.unit_micros);
+        let due = host.timeout_micros();
+        let Some(timeout) = due.map(|due| due.saturating_add(lateness(node, due, unit))) else {
             return;
         };
+        let timeout = timeout.max(self.now);
         if host.wake_micros != Some(timeout) {
             host.wake_micros = Some(timeout);
             self.queue.push(timeout, Event::Wake { node, life: host.life });
@@ -240,14 +264,14 @@ impl Simulation {
         let mut lacking_pairs = 0;
         for (holder, host) in self.hosts.iter().enumerate() {
             let Some(node) = host.node.as_ref().filter(|_| up[holder]) else { continue };
-            let mut row = Row::default();
+            let (mut row, mut lacking) = (Row::default(), 0);
             for entry in node.entries(host.clock.read(self.now)) {
                 let origin = number(entry.address);
                 if origin == holder {
                     continue;
                 }
                 let Some(age) = entry.age else {
-                    lacking_pairs += u64::from(up[origin]);
+                    lacking += u64::from(up[origin]);
                     continue;
                 };
                 let claim = Claim {
@@ -264,7 +288,9 @@ impl Simulation {
             }
             if let Some(samples) = samples.as_deref_mut() {
                 samples.add(row);
+                samples.lack(lacking);
             }
+            lacking_pairs += lacking;
         }
         self.convergence.sampled(unit, lacking_pairs);
     }

@@ -196,9 +196,9 @@ pub(crate) static SETTINGS: [Setting; 24] = [
         key: "strategy",
         placeholder: "STRATEGY",
         form: Form::Text,
-        default: Some("uniform"),
-        allowed: "uniform",
-        about: "How a node picks whom to send to",
+        default: Some("grid"),
+        allowed: "uniform, spread, push-pull, staggered or grid",
+        about: "How a node gives away the bytes of a window",
         reloads: false,
     },
     Setting {

@@ -6,7 +6,6 @@
 //! other, and their table is written.
 
 use std::fmt::Write as _;
-use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -15,16 +14,15 @@ use std::thread;
 use std::time::Instant;
 
 use clap::Args;
-use serde::Serialize;
+use serde_json::Map;
 use tidings_sim::colonies::World;
 use tidings_sim::colonies::report::ColoniesReport;
 use tidings_sim::colonies::scenario::ColoniesScenario;
 use tidings_sim::colonies::tally::Outcome;
 use tidings_sim::{Mode, ScenarioError, Span, Window};
 
-use super::figure2::{processor_name, said_by, write};
 use super::watch::{Stop, Watch, say};
-use super::{SimulationError, mode, set};
+use super::{SimulationError, mode, place_of, print_or_write, set};
 use crate::{Failure, output};
 
 /// Outages that are printed before a run, at most.
@@ -83,19 +81,6 @@ pub(super) struct Options {
     /// colonies.manifest.json into this folder
     #[arg(long, value_name = "DIR", conflicts_with_all = ["nodes", "churn", "loss"])]
     output: Option<PathBuf>,
-}
-
-/// Where a table comes from.
-#[derive(Debug, Serialize)]
-struct Manifest {
-    command: String,
-    seed: u64,
-    commit: String,
-    version: &'static str,
-    rustc: String,
-    machine: String,
-    processors: usize,
-    wall_s: f64,
 }
 
 /// Runs one case, or all of the table.
@@ -240,9 +225,7 @@ fn lines(report: &ColoniesReport) -> String {
 
 /// Runs all cases and writes the table with its manifest.
 fn table_of(options: &Options, folder: &Path, stop: &Stop) -> Result<(), Failure> {
-    let start = Instant::now();
-    // Before the run: the sources may change while it lasts.
-    let commit = said_by("git", &["describe", "--always", "--dirty", "--abbrev=40"]);
+    let place = place_of(Some(folder), "colonies", options.scenario().seed)?;
     let mut table = String::from(CSV_HEAD);
     for nodes in [10_000, 100_000, 1_000_000] {
         for (churn, loss) in [(0.0, 0.0), (1.0, 0.0), (0.0, 0.1)] {
@@ -254,21 +237,7 @@ fn table_of(options: &Options, folder: &Path, stop: &Stop) -> Result<(), Failure
             table.push_str(&csv_row(&report));
         }
     }
-    let seed = options.scenario().seed;
-    let manifest = Manifest {
-        command: format!("tidings sim colonies --seed {seed} --output {}", folder.display()),
-        seed,
-        commit,
-        version: env!("CARGO_PKG_VERSION"),
-        rustc: said_by("rustc", &["--version"]),
-        machine: processor_name(),
-        processors: processors(),
-        wall_s: start.elapsed().as_secs_f64(),
-    };
-    let manifest = serde_json::to_string_pretty(&manifest).map_err(io::Error::from)?;
-    write(folder, "colonies.csv", &table)?;
-    write(folder, "colonies.manifest.json", &(manifest + "\n"))?;
-    Ok(())
+    print_or_write(place, &table, &Map::new())
 }
 
 const CSV_HEAD: &str = "nodes,churn_percent_per_minute,loss,colonies,colony_nodes,\

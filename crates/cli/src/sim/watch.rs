@@ -54,15 +54,19 @@ impl<'a> Watch<'a> {
         Self { stop, is_seen: io::stderr().is_terminal(), written: None }
     }
 
-    /// A step has been done; whether to go on.
+    /// A unit has been done; whether to go on.
     pub(super) fn unit(&mut self, done: u32, all: u32) -> ControlFlow<()> {
+        self.share(f64::from(done) / f64::from(all.max(1)), done, all, "units");
+        self.stop.verdict()
+    }
+
+    /// Shows that this share of the work is done, and how many of all `things`.
+    pub(super) fn share(&mut self, share: f64, done: u32, all: u32, things: &str) {
         if self.is_seen && self.written.is_none_or(|written| written.elapsed() >= EVERY) {
             self.written = Some(Instant::now());
-            let filled = (30 * u64::from(done) / u64::from(all.max(1))) as usize;
-            let bar = "#".repeat(filled) + &".".repeat(30 - filled);
-            let _ = write!(io::stderr().lock(), "\r[{bar}] {done} of {all} ");
+            let line = bar(share, done, all, things);
+            let _ = write!(io::stderr().lock(), "\r{line}");
         }
-        self.stop.verdict()
     }
 
     /// The run is over: takes the bar away.
@@ -73,7 +77,29 @@ impl<'a> Watch<'a> {
     }
 }
 
+fn bar(share: f64, done: u32, all: u32, things: &str) -> String {
+    let filled = ((30.0 * share) as usize).min(30);
+    let bar = "#".repeat(filled) + &".".repeat(30 - filled);
+    format!("[{bar}] {done} of {all} {things} ")
+}
+
 /// Writes lines to standard error; there is nobody to tell if that fails.
 pub(super) fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", text.trim_end());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_is_as_long_at_its_start_as_at_its_end() {
+        assert_eq!(
+            bar(0.5, 1, 4, "runs"),
+            format!("[{}{}] 1 of 4 runs ", "#".repeat(15), ".".repeat(15))
+        );
+        for share in [0.0, 1.0, 1.1, f64::NAN] {
+            assert_eq!(bar(share, 3, 4, "runs").len(), 45, "{share}");
+        }
+    }
 }

@@ -71,6 +71,11 @@ impl Caller {
         None
     }
 
+    /// Whether any call is open.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// Ends a look: what is open now is late at the next one.
     pub(crate) fn looked(&mut self) {
         self.open.iter_mut().for_each(|open| open.late = true);

@@ -106,7 +106,7 @@ impl Visit {
             }
             next => Progress::Ended { at: now, complete: next.is_none() },
         };
-        self.has_ended()
+        !self.is_under_way()
     }
 
     /// A look: a request that was late goes out again; `true` if the visit ends without answers.
@@ -123,8 +123,9 @@ impl Visit {
         matches!(self.progress, Progress::Ended { at, complete: false } if at == now)
     }
 
-    fn has_ended(&self) -> bool {
-        matches!(self.progress, Progress::Ended { .. })
+    /// Whether it goes on.
+    pub(crate) fn is_under_way(&self) -> bool {
+        !matches!(self.progress, Progress::Ended { .. })
     }
 
     /// Whether it ended before an instant.
@@ -157,7 +158,7 @@ impl<'a> VisitView<'a> {
 
     /// Whether it goes on.
     pub fn is_under_way(&self) -> bool {
-        !self.visit.has_ended()
+        self.visit.is_under_way()
     }
 
     /// Whether it ended with all that the members asked could tell.

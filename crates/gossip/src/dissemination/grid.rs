@@ -1,4 +1,4 @@
-//! Strategy `grid`: the own entry to the own row, and requests for all other rows in turn.
+//! Strategy `grid`: the own entry to the own row, and requests for all rows in turn.
 //!
 //! See `layout.rs` for why, `puller.rs` for when. Whatever becomes of the rows, every few units a
 //! datagram of the newest entries goes to a random member, as in `uniform`: news of a node that its
@@ -6,13 +6,14 @@
 
 use core::time::Duration;
 
-use super::layout::{Layout, STRAY_UNITS, looks_in};
+use super::layout::{Layout, PULLS_AT_ONCE, STRAY_UNITS, looks_in, next_round_micros};
 use super::puller::{MARGIN_UNITS, Pull, Puller, pick_relay};
 use super::pusher::Pusher;
 use super::scene::{Disseminate, Ids, Order, Scene, What};
 use super::windows::Uniform;
 use crate::colony::representation::Representation;
 use crate::entry::NodeId;
+use crate::time::Instant;
 use crate::wire::pull::COLONIES_BYTES;
 use crate::wire::window::Marks;
 
@@ -59,7 +60,7 @@ impl Grid {
             }
             None => (scene.budget.pull_bytes(), scene.budget.window_bytes(entries)),
         };
-        self.puller.restart(layout.rows(), layout.row_of(own), first, costs);
+        self.puller.restart(layout.rows(), first, costs);
         (self.layout, self.made_for) = (Some(layout), asked_for);
         layout
     }
@@ -77,7 +78,7 @@ impl Grid {
         let relay = members[pick_relay(members.len(), is_fresh, |n| scene.chance.below(n))];
         let (Some(&first), Some(&last)) = (members.first(), members.last()) else { return };
         let Some(record) = membership.get(relay).filter(|_| membership.is_target(relay)) else {
-            // It has left. If all the row has, there is nothing to ask for.
+            // It has left, or is this node. If that is all the row, there is nothing to ask for.
             return;
         };
         let since = self.puller.last_answer(pull.row);
@@ -108,6 +109,7 @@ fn push(scene: &mut Scene<'_>, mates: impl Iterator<Item = usize>) -> usize {
 impl Disseminate for Grid {
     fn round(&mut self, scene: &mut Scene<'_>) {
         let layout = self.layout(scene);
+        self.puller.earn(scene.budget.unit_bytes());
         let mates = self.pusher.round(&layout, scene.own_index());
         let pushes = push(scene, mates);
         self.puller.spend(pushes * scene.budget.window_bytes(1));
@@ -120,18 +122,28 @@ impl Disseminate for Grid {
         self.rounds = self.rounds.wrapping_add(1);
     }
 
-    fn looks(&self, unit: Duration) -> u32 {
+    fn looks(&self, unit: Duration) -> &'static [u8] {
         looks_in(crate::time::micros(unit))
+    }
+
+    fn wants_look(&self) -> bool {
+        self.puller.wants_look()
     }
 
     fn look(&mut self, scene: &mut Scene<'_>) {
         let layout = self.layout(scene);
-        let unit_bytes = scene.budget.unit_bytes();
-        self.puller.earn(unit_bytes / looks_in(scene.unit_micros()) as usize, unit_bytes);
-        while let Some(pull) = self.puller.next_pull() {
+        for _ in 0..PULLS_AT_ONCE {
+            let Some(pull) = self.puller.next_pull() else { break };
             self.pull(scene, &layout, pull);
         }
         self.puller.looked();
+    }
+
+    fn next_round(&mut self, scene: &mut Scene<'_>) -> Option<Instant> {
+        let offset = scene.wall_offset?;
+        let wall = scene.now.as_micros().saturating_add(offset);
+        let next = next_round_micros(wall, scene.unit_micros());
+        Some(Instant::from_micros(next.saturating_sub(offset)))
     }
 
     /// Others hear of it when they ask for the row, so the whole row must know.

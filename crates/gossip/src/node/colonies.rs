@@ -126,6 +126,14 @@ impl Node {
         }
     }
 
+    /// Whether an answer of another colony is awaited.
+    pub(super) fn awaits_colonies(&self) -> bool {
+        let colony = self.colony.as_ref();
+        colony.is_some_and(|colony| {
+            colony.caller.is_open() || colony.visit.as_ref().is_some_and(Visit::is_under_way)
+        })
+    }
+
     /// Repeats the calls and the visit that were not answered.
     pub(super) fn look_at_calls(&mut self, now: Instant) {
         let Some(colony) = self.colony.as_mut() else { return };

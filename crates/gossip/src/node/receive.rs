@@ -124,15 +124,15 @@ impl Node {
     }
 
     /// Owes a member a window in answer. It goes where the member is known to be, not where the
-    /// request came from: nobody can have it sent to a third.
-    fn owe_window(&mut self, to: NodeId, what: What) {
-        let Some(record) = self.membership.get(to) else { return };
+    /// request came from: nobody can have it sent to a third. Returns whether it was owed.
+    fn owe_window(&mut self, to: NodeId, what: What) -> bool {
+        let Some(record) = self.membership.get(to) else { return false };
         let with_records = matches!(what, What::Row(Ids { colonies: Some(_), .. }, _));
         let more = if with_records { Marks::RECORDS } else { Marks::NONE };
         let order = Order { to: record.address, what, marks: Marks::ANSWER.and(more) };
-        if !self.outbox.owe_window(order) {
-            self.counters.dropped_answers += 1;
-        }
+        let owed = self.outbox.owe_window(order);
+        self.counters.dropped_answers += u64::from(!owed);
+        owed
     }
 
     fn receive_pull(
@@ -150,8 +150,8 @@ impl Node {
             return Ok(());
         }
         let since = age_micros.map_or(Instant::from_micros(i64::MIN), |age| now.before(age));
-        self.counters.pulls_answered += 1;
-        self.owe_window(sender, What::Row(Ids { first, last, colonies }, since));
+        let answered = self.owe_window(sender, What::Row(Ids { first, last, colonies }, since));
+        self.counters.pulls_answered += u64::from(answered);
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use tidings_gossip::{Address, Config, Incarnation, Instant, KeyRing, Member, Node};
+use tidings_gossip::{Address, Config, Incarnation, Instant, KeyRing, Member, Node, Strategy};
 
 /// The unit of time of all these clusters.
 pub const UNIT: Duration = Duration::from_millis(256);
@@ -48,6 +48,7 @@ pub fn member(n: usize) -> Member {
 pub fn config(nodes: usize) -> Config {
     let mut config = Config::default();
     config.interval = UNIT;
+    config.strategy = Strategy::Uniform;
     config.payload_bytes = 8;
     config.datagram_bytes = 65_507;
     config.max_nodes = nodes.max(2) as u32;

@@ -13,7 +13,9 @@ use core::ops::{ControlFlow, Range};
 use std::collections::BinaryHeap;
 
 use tidings_gossip::colony::representation::{LATE_UNITS, Representation, silent_units};
-use tidings_gossip::dissemination::layout::{Budget, Freight, Layout, STRAY_UNITS, looks_in};
+use tidings_gossip::dissemination::layout::{
+    Budget, Freight, Layout, PULLS_AT_ONCE, STRAY_UNITS, looks_in, next_round_micros,
+};
 use tidings_gossip::dissemination::puller::{MARGIN_UNITS, Pull, Puller, pick_relay};
 use tidings_gossip::dissemination::pusher::Pusher;
 use tidings_gossip::wire::OVERHEAD_BYTES;
@@ -25,8 +27,9 @@ use tidings_gossip::wire::window::PREAMBLE_BYTES;
 use super::tally::{Ages, Outcome, Traffic};
 use super::uptime::Outage;
 use super::{START, UNIT, World};
-use crate::chance::{Chance, Purpose};
+use crate::chance::{Chance, Purpose, lateness};
 use crate::row::{self, Selector};
+use crate::sample;
 use crate::trace::Trace;
 
 /// Bytes of a contact: an IPv4 address with a port, and its length.
@@ -51,7 +54,9 @@ const NOBODY: u32 = u32::MAX;
 struct Member {
     puller: Puller,
     pusher: Pusher,
-    looks: u32,
+    rounds: u32,
+    round_start: i64,
+    next_round: i64,
     life: u32,
     up: bool,
     /// Calls that were not answered, by the place of the colony, with their repeats.
@@ -63,6 +68,7 @@ struct Member {
 pub(super) struct CompactColony<'a> {
     world: &'a World,
     colony: usize,
+    first_node: usize,
     members: usize,
     others: usize,
     /// Births of entries, a row a member.
@@ -78,7 +84,8 @@ pub(super) struct CompactColony<'a> {
     budget: Budget,
     /// What rides along in truth.
     freight: Freight,
-    looks: u32,
+    /// When in a unit members look, in sixteenths.
+    looks: &'static [u8],
     fresh: i64,
     silent: i64,
     chance: Chance,
@@ -111,6 +118,7 @@ impl<'a> CompactColony<'a> {
         let mut run = Self {
             world,
             colony,
+            first_node: nodes.start,
             members,
             others,
             entries: vec![0; members * members],
@@ -153,11 +161,13 @@ impl<'a> CompactColony<'a> {
                 self.traffic = Traffic::default();
                 self.nodes.iter_mut().for_each(|node| node.bytes = 0);
             }
-            let now = START + i64::from(unit) * UNIT;
+            let now = START + sample::time(unit, UNIT);
             self.advance(now);
             if unit > scenario.warmup_units {
                 self.sample(unit, now, &mut outcome);
             }
+            // Whole units are counted, wherever in them the samples lie.
+            self.advance(START + i64::from(unit) * UNIT);
             if go_on().is_break() {
                 return None;
             }
@@ -190,8 +200,7 @@ impl<'a> CompactColony<'a> {
             } else if let Some(Reverse((at, member, life))) = self.wakes.pop() {
                 let node = &self.nodes[member as usize];
                 if node.up && node.life == life {
-                    self.look(at, member as usize);
-                    let next = at + UNIT / i64::from(self.looks);
+                    let next = self.wake(at, member as usize);
                     self.wakes.push(Reverse((next, member, life)));
                 }
             }
@@ -214,8 +223,9 @@ impl<'a> CompactColony<'a> {
         let node = &mut self.nodes[member];
         let (life, bytes) = (node.life + 1, node.bytes);
         *node = Member { life, up: true, bytes, ..Member::default() };
-        node.puller.restart(rows, row, first_row, costs);
+        node.puller.restart(rows, first_row, costs);
         let first = now + self.chance.below(UNIT as usize) as i64;
+        self.nodes[member].next_round = first;
         self.wakes.push(Reverse((first, member as u32, life)));
     }
 
@@ -255,30 +265,49 @@ impl<'a> CompactColony<'a> {
         self.trace.fold(((from as u64) << 40) | ((to as u64) << 16) | news as u64);
     }
 
-    /// One look of a member; every so many are a round.
-    fn look(&mut self, now: i64, member: usize) {
+    /// What a member does when it wakes: its round, or a look in between; when it wakes next.
+    fn wake(&mut self, now: i64, member: usize) -> i64 {
         let unit_bytes = self.budget.unit_bytes();
         let node = &mut self.nodes[member];
-        let looks = node.looks;
-        node.looks += 1;
-        let is_round = looks % self.looks == 0;
-        if is_round {
-            self.round(now, member, looks / self.looks);
-        }
-        let puller = &mut self.nodes[member].puller;
-        puller.earn(unit_bytes / self.looks as usize, unit_bytes);
-        while let Some(pull) = self.nodes[member].puller.next_pull() {
-            self.pull(now, member, pull);
-        }
-        self.nodes[member].puller.looked();
-        if is_round {
+        if now >= node.next_round {
+            node.round_start = if node.rounds == 0 { now } else { node.next_round };
+            node.next_round = next_round_micros(now, UNIT);
+            node.puller.earn(unit_bytes);
+            let round = node.rounds;
+            node.rounds += 1;
+            self.round(now, member, round);
             self.begin_calls(now, member);
         } else {
-            let open = core::mem::take(&mut self.nodes[member].open);
-            for (place, repeats) in open {
-                if repeats < MAX_REPEATS {
-                    self.call(now, member, place, repeats + 1);
-                }
+            self.look(now, member);
+        }
+        let node = &self.nodes[member];
+        let mut looks =
+            self.looks.iter().map(|&part| node.round_start + UNIT * i64::from(part) / 16);
+        let next = looks.find(|&at| at > now).filter(|&at| at < node.next_round);
+        let wanted = node.puller.wants_look() || !node.open.is_empty();
+        let due = next.filter(|_| wanted).unwrap_or(node.next_round);
+        due + lateness(self.first_node + member, due, UNIT)
+    }
+
+    /// Pulls, and repeats what was not answered.
+    fn look(&mut self, now: i64, member: usize) {
+        let mut answers = Vec::new();
+        for _ in 0..PULLS_AT_ONCE {
+            let Some(pull) = self.nodes[member].puller.next_pull() else { break };
+            answers.extend(self.pull(now, member, pull));
+        }
+        let puller = &mut self.nodes[member].puller;
+        puller.looked();
+        // A member has sent all its requests before the first answer comes; of an answer of several
+        // datagrams the first answers, the rest is spent.
+        for (relay, first, rest) in answers {
+            puller.answered(relay, first, now);
+            puller.spend(rest);
+        }
+        let open = core::mem::take(&mut self.nodes[member].open);
+        for (place, repeats) in open {
+            if repeats < MAX_REPEATS {
+                self.call(now, member, place, repeats + 1);
             }
         }
     }
@@ -332,14 +361,18 @@ impl<'a> CompactColony<'a> {
         member * self.members..(member + 1) * self.members
     }
 
-    /// Asks a member of a row, and takes what it answers.
-    fn pull(&mut self, now: i64, member: usize, pull: Pull) {
+    /// Asks a member of a row, and takes what it answers: who it was, the bytes of the first
+    /// datagram, and those of the rest.
+    fn pull(&mut self, now: i64, member: usize, pull: Pull) -> Option<(u32, usize, usize)> {
         let mates = self.layout.members_of(pull.row);
         let births = &self.entries[self.row_of(member)][mates.clone()];
         let fresh = now - self.fresh;
         let chance = &mut self.chance;
-        let is_fresh = |at: usize| i64::from(births[at]) > fresh;
+        let is_fresh = |at: usize| mates.start + at != member && i64::from(births[at]) > fresh;
         let relay = mates.start + pick_relay(mates.len(), is_fresh, |n| chance.below(n));
+        if relay == member {
+            return None;
+        }
         let puller = &mut self.nodes[member].puller;
         puller.asked(pull, relay as u32);
         let since = puller.last_answer(pull.row).map_or(0, |at| at - MARGIN_UNITS * UNIT);
@@ -349,7 +382,7 @@ impl<'a> CompactColony<'a> {
         let more = if none { 0 } else { COLONIES_BYTES };
         self.sent(member, 1, self.budget.pull_bytes() + more);
         if self.is_lost() || !self.nodes[relay].up {
-            return;
+            return None;
         }
         let at = |row: usize, width: usize, range: &Range<usize>| {
             row * width + range.start..row * width + range.end
@@ -361,18 +394,15 @@ impl<'a> CompactColony<'a> {
         let (datagrams, bytes) = self.budget.packed(entries, records, &self.freight);
         self.sent(relay, datagrams, bytes);
         if self.is_lost() {
-            return;
+            return None;
         }
         let (from, to) = (at(relay, self.members, &mates), at(member, self.members, &mates));
         let mut news = take(&mut self.entries, from, to, since);
         let (from, to) = (at(relay, self.others, &colonies), at(member, self.others, &colonies));
         news += take(&mut self.aggregates, from, to, since);
         self.received(now, relay, member, news);
-        // The datagrams of an answer are about equal; the first one answers, the rest is spent.
         let first = if datagrams > 1 { self.first_bytes(entries, records) } else { bytes };
-        let puller = &mut self.nodes[member].puller;
-        puller.answered(relay as u32, first, now);
-        puller.spend(bytes - first);
+        Some((relay as u32, first, bytes - first))
     }
 
     /// Bytes of the first datagram of an answer that takes several.

@@ -15,8 +15,9 @@ use tidings_gossip::{
 
 use super::tally::{Outcome, Traffic};
 use super::{START, UNIT, World, state};
-use crate::chance::{Chance, Purpose, stream_seed};
+use crate::chance::{Chance, Purpose, lateness, stream_seed};
 use crate::row;
+use crate::sample;
 use crate::trace::Trace;
 
 /// A run under way.
@@ -77,10 +78,13 @@ impl<'a> FullColonies<'a> {
                 self.buried.fill(Traffic::default());
                 self.before = (0..self.nodes.len()).map(|node| self.counted(node)).collect();
             }
-            self.advance(START + i64::from(unit) * UNIT)?;
+            let now = START + sample::time(unit, UNIT);
+            self.advance(now)?;
             if unit > scenario.warmup_units {
-                self.sample(self.instant(START + i64::from(unit) * UNIT), &mut outcome);
+                self.sample(self.instant(now), &mut outcome);
             }
+            // Whole units are counted, wherever in them the samples lie.
+            self.advance(START + i64::from(unit) * UNIT)?;
             if go_on().is_break() {
                 return Ok(None);
             }
@@ -125,9 +129,18 @@ impl<'a> FullColonies<'a> {
                 continue;
             };
             node.handle_timeout(due);
-            self.timeouts.push(Reverse((node.poll_timeout(), n, life)));
+            self.sleep(n);
             self.flush(n, due);
         }
+    }
+
+    /// Notes when a node is woken next: a little late.
+    fn sleep(&mut self, n: usize) {
+        let Some(node) = self.nodes[n].as_ref() else { return };
+        let unit = self.world.scenario.interval.as_micros() as i64;
+        let due = node.poll_timeout().as_micros();
+        let due = Instant::from_micros(due.saturating_add(lateness(n, due, unit)));
+        self.timeouts.push(Reverse((due, n, self.lives[n])));
     }
 
     /// Delivers all that a node has to send, and what that makes others send.
@@ -174,8 +187,10 @@ impl<'a> FullColonies<'a> {
         state::draw(&mut chance, &mut payload);
         let published = node.publish(&payload);
         debug_assert!(published.is_ok(), "it is as long as payloads are");
-        self.timeouts.push(Reverse((node.poll_timeout(), n, self.lives[n])));
+        // All wall clocks show the same.
+        node.set_clock(now, now.as_micros());
         self.nodes[n] = Some(node);
+        self.sleep(n);
         Ok(())
     }
 

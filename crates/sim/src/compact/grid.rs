@@ -2,13 +2,15 @@
 
 use core::ops::Range;
 
-use tidings_gossip::dissemination::layout::{Budget, Layout, STRAY_UNITS, looks_in};
+use tidings_gossip::dissemination::layout::{
+    Budget, Layout, PULLS_AT_ONCE, STRAY_UNITS, looks_in, next_round_micros,
+};
 use tidings_gossip::dissemination::puller::{MARGIN_UNITS, Pull, Puller, pick_relay};
 use tidings_gossip::dissemination::pusher::Pusher;
 
 use super::play::Play;
 use super::{Compact, UNIT};
-use crate::chance::Chance;
+use crate::chance::{Chance, lateness};
 
 /// What strategy `grid` keeps.
 pub(super) struct Grid {
@@ -17,8 +19,10 @@ pub(super) struct Grid {
     costs: (usize, usize),
     /// The age in ticks up to which an entry counts as fresh.
     fresh: i64,
-    /// Looks in a unit.
-    looks: u32,
+    /// When in a unit nodes look, in sixteenths.
+    looks: &'static [u8],
+    /// What each node's clock shows beyond the true time, in ticks.
+    offsets: Vec<i64>,
 }
 
 /// What it keeps of one node.
@@ -26,51 +30,68 @@ pub(super) struct Grid {
 struct GridNode {
     puller: Puller,
     pusher: Pusher,
-    looks: u32,
+    rounds: u32,
+    round_start: i64,
+    next_round: i64,
 }
 
 impl Grid {
-    pub(super) fn of(nodes: usize, unit_micros: i64, budget: &Budget) -> Self {
+    pub(super) fn of(unit_micros: i64, budget: &Budget, offsets: Vec<i64>) -> Self {
+        let nodes = offsets.len();
         let layout = Layout::of(nodes, budget);
         let costs = (budget.pull_bytes(), budget.window_bytes(nodes.div_ceil(layout.rows())));
         let fresh = (layout.fresh_units() * UNIT as f64) as i64;
-        Self {
-            layout,
-            nodes: vec![GridNode::default(); nodes],
-            costs,
-            fresh,
-            looks: looks_in(unit_micros),
-        }
+        let looks = looks_in(unit_micros);
+        Self { layout, nodes: vec![GridNode::default(); nodes], costs, fresh, looks, offsets }
     }
 
     pub(super) fn started(&mut self, node: usize, chance: &mut Chance) {
         let rows = self.layout.rows();
         let first = chance.below(rows);
         self.nodes[node] = GridNode::default();
-        self.nodes[node].puller.restart(rows, self.layout.row_of(node), first, self.costs);
+        self.nodes[node].puller.restart(rows, first, self.costs);
     }
 }
 
 impl Compact {
-    /// One look of a node: every so many are a round.
-    pub(super) fn grid_look(&mut self, now: i64, node: usize) -> i64 {
+    /// What a node does when it wakes: its round, or a look in between; when it wakes next.
+    pub(super) fn grid_wake(&mut self, now: i64, node: usize) -> i64 {
         let Play::Grid(grid) = &mut self.play else { return now + UNIT };
-        let in_unit = grid.looks;
-        let own = &mut grid.nodes[node];
-        let looks = own.looks;
-        own.looks += 1;
-        let unit_bytes = self.budget.unit_bytes();
-        own.puller.earn(unit_bytes / in_unit as usize, unit_bytes);
-        if looks % in_unit == 0 {
-            self.grid_round(now, node, looks / in_unit);
+        let (own, offset) = (&mut grid.nodes[node], grid.offsets[node]);
+        if now >= own.next_round {
+            own.round_start = if own.rounds == 0 { now } else { own.next_round };
+            own.next_round = next_round_micros(now + offset, UNIT) - offset;
+            own.puller.earn(self.budget.unit_bytes());
+            let round = own.rounds;
+            own.rounds += 1;
+            self.grid_round(now, node, round);
+        } else {
+            let mut answers = Vec::new();
+            for _ in 0..PULLS_AT_ONCE {
+                let Some(pull) = self.next_pull(node) else { break };
+                answers.extend(self.pull(now, node, pull));
+            }
+            if let Play::Grid(grid) = &mut self.play {
+                let puller = &mut grid.nodes[node].puller;
+                puller.looked();
+                // A node has sent all its requests before the first answer comes.
+                for (relay, bytes) in answers {
+                    puller.answered(relay, bytes, now);
+                }
+            }
         }
-        while let Some(pull) = self.next_pull(node) {
-            self.pull(now, node, pull);
-        }
-        if let Play::Grid(grid) = &mut self.play {
-            grid.nodes[node].puller.looked();
-        }
-        now + UNIT / i64::from(in_unit)
+        self.next_look(now, node)
+    }
+
+    /// When a node looks next in this round, or has its next one.
+    fn next_look(&self, now: i64, node: usize) -> i64 {
+        let Play::Grid(grid) = &self.play else { return now + UNIT };
+        let own = &grid.nodes[node];
+        let mut looks =
+            grid.looks.iter().map(|&part| own.round_start + UNIT * i64::from(part) / 16);
+        let next = looks.find(|&at| at > now).filter(|&at| at < own.next_round);
+        let due = next.filter(|_| own.puller.wants_look()).unwrap_or(own.next_round);
+        due + lateness(node, due, UNIT)
     }
 
     fn next_pull(&mut self, node: usize) -> Option<Pull> {
@@ -105,15 +126,18 @@ impl Compact {
         }
     }
 
-    /// Asks a member of a row, and takes what it answers.
-    fn pull(&mut self, now: i64, node: usize, pull: Pull) {
-        let Play::Grid(grid) = &mut self.play else { return };
+    /// Asks a member of a row, and takes what it answers: who it was, and the bytes of it.
+    fn pull(&mut self, now: i64, node: usize, pull: Pull) -> Option<(u32, usize)> {
+        let Play::Grid(grid) = &mut self.play else { return None };
         let row = grid.layout.members_of(pull.row);
         let (start, fresh) = (row.start, now - grid.fresh);
         let births = &self.rows[node][row.clone()];
-        let is_fresh = |at: usize| i64::from(births[at]) > fresh;
+        let is_fresh = |at: usize| start + at != node && i64::from(births[at]) > fresh;
         let chance = &mut self.chances[node];
         let relay = start + pick_relay(row.len(), is_fresh, |n| chance.below(n));
+        if relay == node {
+            return None;
+        }
         let puller = &mut grid.nodes[node].puller;
         puller.asked(pull, relay as u32);
         let since = puller.last_answer(pull.row).map_or(0, |at| at - MARGIN_UNITS * UNIT);
@@ -121,19 +145,17 @@ impl Compact {
         self.totals.datagrams += 1;
         self.totals.bytes += self.budget.pull_bytes() as u64;
         if !self.arrives(node, relay) {
-            return;
+            return None;
         }
         let since = since.max(0) as i32;
         let entries = self.rows[relay][row.clone()].iter().filter(|&&birth| birth > since).count();
         self.sent(entries);
-        if self.arrives(relay, node) {
-            let news = self.merge_row(relay, node, row, since);
-            self.received(now, (relay, node), entries, news);
-            let bytes = self.budget.window_bytes(entries);
-            if let Play::Grid(grid) = &mut self.play {
-                grid.nodes[node].puller.answered(relay as u32, bytes, now);
-            }
+        if !self.arrives(relay, node) {
+            return None;
         }
+        let news = self.merge_row(relay, node, row, since);
+        self.received(now, (relay, node), entries, news);
+        Some((relay as u32, self.budget.window_bytes(entries)))
     }
 
     /// Takes the births of a row after `since` from one node to another; how many were news.

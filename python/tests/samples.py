@@ -1,0 +1,53 @@
+"""Small tables of each kind, as the commands write them."""
+
+from __future__ import annotations
+
+FIGURE2 = """\
+nodes,window_percent,runs,age_avg_units,age_avg_expected_units,deviation_percent,age_max_units,\
+age_max_expected_units,age_p99_units
+128,10,16,12.643,12.60,0.34,56.60,,50.80
+128,20,16,7.792,7.80,-0.10,28.60,28.7,26.60
+1024,10,8,14.194,14.20,-0.04,73.10,,50.30
+1024,20,8,9.810,,,39.80,,28.40
+"""
+AGES = """\
+strategy,nodes,window_percent,runs,interval_ms,age_avg_units,age_avg_error_units,age_avg_s,\
+age_p99_s,age_max_s,age_avg_said_s
+uniform,1024,20,16,64,9.801,0.0037,0.62727,1.81362,2.54676,
+uniform,1024,20,16,256,9.801,0.0037,2.50917,7.25447,10.18703,2-3
+uniform,8192,20,2,64,11.869,,0.75962,1.94493,3.27478,
+uniform,8192,20,2,256,11.869,,3.03846,7.77972,13.09913,2-3
+"""
+FAILURES = """\
+strategy,nodes,runs,loss_percent,crashed_percent,age_avg_units,age_avg_error_units,age_p99_units,\
+age_max_units,heard_share,fresh_share,full_view_units,threshold_units,older_share,\
+noticed_avg_units,noticed_everywhere_avg_units,noticed_everywhere_max_units
+uniform,128,64,0,0,7.800,0.0048,26.60,28.65,1.000000,0.9641,55.3,70.59,9.996e-7,,,
+uniform,128,64,30,0,11.409,0.0117,39.24,42.56,0.999949,0.8756,83.3,70.59,1.375e-4,,,
+uniform,128,64,0,1,7.823,0.0049,26.64,28.65,1.000000,0.9639,55.3,70.59,1.074e-6,65.61,70.10,70.58
+uniform,128,64,0,50,10.724,0.0197,31.88,29.69,0.999999,0.9179,55.2,70.59,7.014e-6,65.49,69.74,70.59
+"""
+BUSY = """\
+nodes,window_percent,entry_bytes,datagram_bytes,units,send_us,receive_us,unit_us,\
+unit_lower_quartile_us,unit_upper_quartile_us,interval_ms,busy_share,possible
+1024,20,1024,1452,400,386.4,414.8,794.2,782.7,794.2,1,0.794200,yes
+1024,20,1024,1452,400,386.4,414.8,794.2,782.7,794.2,256,0.003102,yes
+8192,20,1024,1452,400,3100.0,3300.0,6400.0,6390.0,6410.0,1,6.400000,no
+8192,20,1024,1452,400,3100.0,3300.0,6400.0,6390.0,6410.0,256,0.025000,yes
+"""
+STRATEGIES = """\
+strategy,nodes,window_percent,loss,dead_percent,clock_error_ms,runs,age_avg_units,age_p50_units,\
+age_p99_units,age_max_units,age_highest_units,news_share,bytes_per_unit,messages_per_unit,\
+datagrams_per_unit,never_heard_pairs
+uniform,1024,20,0,0,0,4,9.801,8.5,28.34,39.79,80.0,0.800,16000,1.00,12.00,0
+grid,1024,20,0,0,0,4,4.056,4.0,8.18,8.31,9.0,0.990,16000,12.00,12.00,0
+uniform,1024,20,0.1,0,0,4,10.965,9.0,31.85,44.92,90.0,0.800,16000,1.00,12.00,0
+uniform,1024,20,0,0,3600000,4,9.801,8.5,28.34,39.79,80.0,0.800,16000,1.00,12.00,0
+"""
+ALL = {
+    "figure2": FIGURE2,
+    "ages": AGES,
+    "failures": FAILURES,
+    "busy": BUSY,
+    "strategies": STRATEGIES,
+}

@@ -1,0 +1,92 @@
+"""The tables of the pages: written into their places, everything else untouched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.samples import ALL
+from tidings.csv_table import Table, TableError
+from tidings.tables import KINDS, insert, main, markdown
+
+FOLDER = Path(__file__).parents[2] / "docs" / "results"
+RESULTS = {"figure2", "ages", "failures", "busy"} | {file.stem for file in FOLDER.glob("*.csv")}
+
+
+def tables_of(kind: str, folder: Path) -> dict[str, str]:
+    """Make the tables of a sample."""
+    file = folder / f"{kind}.csv"
+    file.write_text(ALL[kind], encoding="utf-8")
+    columns, tables = KINDS[kind]
+    return tables(Table.read(file, columns))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "line"),
+    [
+        ("figure2", "figure2", "| 1024 | 14.19 | 9.81 |"),
+        ("figure2", "figure2-beside", "| 128 | 20 % | 7.79 | 7.8 | -0.10 % | 28.6 | 28.7 | 26.6 |"),
+        ("ages", "ages", "| 256 ms | 1024 | 2.51 s | 2 to 3 s | 7.3 s | 10.2 s |"),
+        ("ages", "ages-averages", "| 8192 | 760 | 3,038 |"),
+        (
+            "failures",
+            "failures-loss",
+            "| uniform | 128 | 30 % | 11.41 | 39.2 | 42.6 | 99.995 % | 87.6 % | 1.4e-04 |",
+        ),
+        (
+            "failures",
+            "failures-crash",
+            "| uniform | 128 | 50 % | 10.72 | 31.9 | 29.7 | 100.000 % | 91.8 % | 70.6 | 65.5 "
+            "| 69.7 | 70.6 |",
+        ),
+        (
+            "strategies",
+            "strategies",
+            "| 1024 | 20 % | 0 % | 0 % | 0 ms | 9.80 / 28.3 / 39.8 | 4.06 / 8.2 / 8.3 |",
+        ),
+        (
+            "strategies",
+            "strategies",
+            "| 1024 | 20 % | 10 % | 0 % | 0 ms | 10.96 / 31.9 / 44.9 | - |",
+        ),
+        ("busy", "busy", "| 1024 | 1452 | 8192 | 3100 | 3300 | **640 %** | 2.5 % |"),
+    ],
+)
+def test_each_table_has_its_lines(kind: str, name: str, line: str, tmp_path: Path) -> None:
+    """One line of each, rounded by hand from the sample."""
+    assert line in tables_of(kind, tmp_path)[name].splitlines()
+
+
+@pytest.mark.parametrize("kind", sorted(RESULTS))
+def test_the_pages_of_the_repository_have_a_place_for_each_table(kind: str, tmp_path: Path) -> None:
+    """What `make figures` writes into exists, and holds the table of the CSV beside it."""
+    columns, tables = KINDS[kind]
+    page = (FOLDER / f"{kind}.md").read_text(encoding="utf-8")
+    assert insert(page, tables(Table.read(FOLDER / f"{kind}.csv", columns))) == page
+
+
+def test_only_the_table_s_own_place_changes() -> None:
+    """The page around it stays, and a second time changes nothing."""
+    page = (
+        "# Ages\n\n<!-- table: a -->\nold\n<!-- end -->\nText.\n<!-- table: b -->\n<!-- end -->\n"
+    )
+    table = markdown(["x"], [["1"], ["2"]])
+    changed = insert(page, {"a": table})
+    assert changed == page.replace("old", f"\n{table}")
+    assert insert(changed, {"a": table}) == changed
+    with pytest.raises(TableError, match="<!-- table: c -->"):
+        insert(page, {"c": table})
+
+
+def test_exit_codes_are_those_of_the_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """2 for a page without a place, which is left alone; 1 for one that is not there."""
+    table, page = tmp_path / "ages.csv", tmp_path / "ages.md"
+    table.write_text(ALL["ages"], encoding="utf-8")
+    page.write_text("# Ages\n", encoding="utf-8")
+    assert main(["ages", str(table), "--into", str(page)]) == 2
+    assert page.read_text(encoding="utf-8") == "# Ages\n"
+    assert main(["ages", str(table), "--into", str(tmp_path / "none.md")]) == 1
+    assert "none.md: " in capsys.readouterr().err
