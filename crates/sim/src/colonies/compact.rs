@@ -28,7 +28,7 @@ use super::tally::{Ages, Outcome, Traffic};
 use super::uptime::Outage;
 use super::{START, UNIT, World};
 use crate::chance::{Chance, Purpose, lateness};
-use crate::row::{self, Selector};
+use crate::row;
 use crate::sample;
 use crate::trace::Trace;
 
@@ -94,7 +94,7 @@ pub(super) struct CompactColony<'a> {
     /// Crashes and starts: tick, member, whether it starts.
     actions: Vec<(i64, usize, bool)>,
     next_action: usize,
-    selector: Selector,
+    scratch: Vec<i32>,
     traffic: Traffic,
     trace: Trace,
 }
@@ -138,7 +138,7 @@ impl<'a> CompactColony<'a> {
             outages,
             actions,
             next_action: 0,
-            selector: Selector::empty(),
+            scratch: Vec::new(),
             traffic: Traffic::default(),
             trace: Trace::default(),
         };
@@ -344,16 +344,10 @@ impl<'a> CompactColony<'a> {
             return;
         }
         let newest = self.row_of(member);
-        let threshold = self.selector.threshold(&self.entries[newest.clone()], now as i32, entries);
-        let mut news = 0;
-        for origin in 0..self.members {
-            let birth = self.entries[newest.start + origin];
-            let held = &mut self.entries[to * self.members + origin];
-            if birth >= threshold.birth && birth > *held {
-                *held = birth;
-                news += 1;
-            }
-        }
+        let births = &self.entries[newest.clone()];
+        let threshold = newest_from(births, now as i32, entries, &mut self.scratch);
+        let into = to * self.members..(to + 1) * self.members;
+        let news = take(&mut self.entries, newest, into, threshold - 1);
         self.received(now, member, to, news);
     }
 
@@ -498,9 +492,11 @@ impl<'a> CompactColony<'a> {
         let turns = (self.members * self.members.max(self.others)).div_ceil(AGES_COUNTED);
         let mut masked = vec![0; self.members];
         for holder in (0..self.members).filter(|&holder| self.nodes[holder].up) {
-            masked.copy_from_slice(&self.entries[holder * self.members..][..self.members]);
+            masked.copy_from_slice(&self.entries[self.row_of(holder)]);
             masked[holder] = 0;
-            down.iter().for_each(|&origin| masked[origin] = 0);
+            for &origin in &down {
+                masked[origin] = 0;
+            }
             let aggregates = &self.aggregates[holder * self.others..][..self.others];
             let counted = (holder + unit as usize) % turns == 0;
             let known = add(&mut outcome.entries, &masked, now, counted);
@@ -520,6 +516,21 @@ fn add(ages: &mut Ages, births: &[i32], now: i64, counted: bool) -> usize {
         ages.count(births, now);
     }
     sum.known
+}
+
+/// The birth from which on a row's newest `window` births lie; 1 if there are no more than that.
+fn newest_from(births: &[i32], now: i32, window: usize, scratch: &mut Vec<i32>) -> i32 {
+    let mut span = UNIT as i32 / 8;
+    while row::count_from(births, (now - span).max(1)) < window {
+        if span >= now {
+            return 1;
+        }
+        span = span.saturating_mul(2);
+    }
+    let from = (now - span).max(1);
+    scratch.clear();
+    scratch.extend(births.iter().filter(|&&birth| birth >= from));
+    *scratch.select_nth_unstable_by(window - 1, |a, b| b.cmp(a)).1
 }
 
 /// Takes births after `since` from one range to another of the same length; how many were news.
@@ -545,5 +556,34 @@ fn meet(contacts: &mut [u32; CONTACTS], latest: &[u32]) {
             contacts[count] = contact;
             count += 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_births_are_those_a_sort_finds() {
+        let mut chance = Chance::of(3, Purpose::Network);
+        let now = 40 * UNIT as i32;
+        for _ in 0..500 {
+            let births: Vec<i32> =
+                (0..1 + chance.below(90)).map(|_| chance.below(now as usize) as i32).collect();
+            let window = 1 + chance.below(20);
+            let mut known: Vec<i32> = births.iter().copied().filter(|&birth| birth > 0).collect();
+            known.sort_unstable_by(|a, b| b.cmp(a));
+            let expected = known.get(window - 1).copied().unwrap_or(1);
+            assert_eq!(newest_from(&births, now, window, &mut Vec::new()), expected);
+        }
+    }
+
+    #[test]
+    fn the_latest_contacts_go_first_each_once() {
+        let mut contacts = [4, 5, NOBODY, NOBODY];
+        meet(&mut contacts, &[7, NOBODY, 4]);
+        assert_eq!(contacts, [7, 4, 5, NOBODY]);
+        meet(&mut contacts, &[1, 2, 3]);
+        assert_eq!(contacts, [1, 2, 3, 7]);
     }
 }
