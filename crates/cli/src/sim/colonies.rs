@@ -234,7 +234,9 @@ fn table_of(options: &Options, folder: &Path, stop: &Stop) -> Result<(), Failure
             (scenario.churn_percent_per_minute, scenario.loss) = (churn, loss);
             let report = simulate(&scenario, stop)?;
             finished(&report)?;
-            table.push_str(&csv_row(&report));
+            let row = csv_row(&report);
+            say(&row);
+            table.push_str(&row);
         }
     }
     print_or_write(place, &table, &Map::new())
