@@ -230,6 +230,19 @@ fn a_visit_to_the_dead_ends() {
     assert_eq!(cluster.node(0).outlook(now).count(), 1, "what was known stays, and ages");
 }
 
+/// A colony may be as small as one node, and know only one other.
+#[test]
+fn colonies_of_one_node_know_each_other() {
+    let mut cluster = Cluster::of((0..2).map(|n| start(n, 1, 2, 1, Instant::EPOCH)).collect());
+    for n in 0..2 {
+        let other = ColonyId::of_name(&colony_name(1 - n));
+        assert!(cluster.node(n).introduce(other, &[address(1 - n)]));
+    }
+    cluster.run(8);
+    let oldest = oldest_record(&cluster, 1).expect("no record is lacking");
+    assert!(oldest < 1.1, "an aggregate is {oldest} units old");
+}
+
 /// The budget is that of a window: calls, pushes and answers are paid out of it.
 #[test]
 fn a_node_sends_no_more_than_its_window() {

@@ -108,7 +108,8 @@ impl Node {
         let mates = layout.members_of(row);
         let silent = now.before((silent_units(layout.push_units) * unit as f64) as u64);
         let is_fresh = |at: usize| {
-            let id = order[mates.start + at];
+            // A layout has two members at least, a colony may have one.
+            let Some(&id) = order.get(mates.start + at) else { return false };
             let entry = self.vector.get(id);
             id == self.id
                 || (self.membership.is_target(id) && entry.is_some_and(|e| e.birth > silent))
@@ -353,8 +354,8 @@ impl Node {
         let Some(layout) = self.strategy.layout() else { return };
         let order = self.membership.order();
         let row = layout.members_of(layout.row_of(order.partition_point(|&id| id < self.id)));
-        // Members may have come since the layout was made.
-        let row = order.get(row).unwrap_or_default();
+        // Members may have come or gone since the layout was made.
+        let row = &order[row.start.min(order.len())..row.end.min(order.len())];
         let mut pushes = 0;
         for &id in row.iter().filter(|&&id| id != self.id) {
             let record = self.membership.get(id).filter(|_| self.membership.is_target(id));
