@@ -170,24 +170,24 @@ fn find_first(kind: u8, node: &mut Node, now: Instant) -> Option<Vec<u8>> {
 fn what_colonies_say_to_each_other_is_as_it_was() {
     let (east, west) = (ColonyId::of_name("east"), ColonyId::of_name("west"));
     let mut caller = colonist(1, "east", &[1, 2]);
-    let mut called = colonist(3, "west", &[3]);
+    let mut answerer = colonist(3, "west", &[3]);
     assert!(caller.introduce(west, &[address(3)]));
     let now = Instant::EPOCH + UNIT;
     caller.handle_timeout(now);
-    called.handle_timeout(now);
+    answerer.handle_timeout(now);
     let call = first_of(5, &mut caller, now);
     check("call.hex", &call);
-    called.handle_datagram(now, address(1), &mut call.clone());
-    let reply = first_of(6, &mut called, now);
+    answerer.handle_datagram(now, address(1), &mut call.clone());
+    let reply = first_of(6, &mut answerer, now);
     check("reply.hex", &reply);
-    assert!(called.outlook(now).any(|view| view.id == east), "who calls is known");
+    assert!(answerer.outlook(now).any(|view| view.id == east), "who calls is known");
     caller.handle_datagram(now, address(3), &mut reply.clone());
     check("record.hex", &first_of(1, &mut caller, now));
     assert!(caller.visit(west));
     let visit = first_of(7, &mut caller, now);
     check("visit.hex", &visit);
-    called.handle_datagram(now, address(1), &mut visit.clone());
-    let slice = first_of(8, &mut called, now);
+    answerer.handle_datagram(now, address(1), &mut visit.clone());
+    let slice = first_of(8, &mut answerer, now);
     check("slice.hex", &slice);
     caller.handle_datagram(now, address(3), &mut slice.clone());
     let seen = caller.visited(now).expect("a visit");
@@ -245,7 +245,9 @@ fn golden_datagrams_of_colonies_read_as_the_protocol_says() {
     });
     ids.sort_unstable();
     let mut expected = vec![1, 0, 8, 0];
-    ids.iter().for_each(|id| expected.extend(id.to_le_bytes()));
+    for id in ids {
+        expected.extend(id.to_le_bytes());
+    }
     expected.extend([0xFF, 0xFF, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF]);
     assert_eq!(pull, expected);
 }

@@ -49,13 +49,13 @@ fn sent(kind: Kind, node: &mut Node, now: Instant) -> Vec<Vec<u8>> {
 
 /// A caller of "here" that knows "there", its open call, and the reply to it.
 fn conversation() -> (Node, Node, Vec<u8>, Vec<u8>) {
-    let (mut caller, mut called) = (make(0, Some("here")), make(2, Some("there")));
+    let (mut caller, mut answerer) = (make(0, Some("here")), make(2, Some("there")));
     assert!(caller.introduce(id("there"), &[address(2)]));
     caller.handle_timeout(START);
     let call = sent(Kind::Call, &mut caller, START).pop().expect("a call");
-    called.handle_datagram(START, address(0), &mut call.clone());
-    let reply = sent(Kind::Reply, &mut called, START).pop().expect("a reply");
-    (caller, called, call, reply)
+    answerer.handle_datagram(START, address(0), &mut call.clone());
+    let reply = sent(Kind::Reply, &mut answerer, START).pop().expect("a reply");
+    (caller, answerer, call, reply)
 }
 
 fn feed(node: &mut Node, from: usize, datagram: &[u8]) -> Counters {
@@ -92,7 +92,7 @@ fn request(colony: &str, word: [u8; 4], bytes: usize) -> Vec<u8> {
 fn a_reply_is_taken_once_and_only_if_it_was_asked_for() {
     let (mut caller, _, _, reply) = conversation();
     let mut stranger = make(0, Some("here"));
-    assert_eq!(feed(&mut stranger, 2, &reply).dropped_colony, 1, "it never called");
+    assert_eq!(feed(&mut stranger, 2, &reply).dropped_colony, 1, "it never answerer");
     assert_eq!(stranger.outlook(START).count(), 0);
     let counters = feed(&mut caller, 2, &reply);
     assert_eq!((counters.records_news, counters.dropped_colony), (1, 0));
@@ -102,32 +102,32 @@ fn a_reply_is_taken_once_and_only_if_it_was_asked_for() {
 
 #[test]
 fn calls_for_others_and_from_oneself_are_not_answered() {
-    let (_, mut called, _, _) = conversation();
+    let (_, mut answerer, _, _) = conversation();
     let there = id("there").0.to_le_bytes();
     for (colony, word) in [("elsewhere", [1; 4]), ("there", there)] {
-        let before = called.counters().dropped_colony;
+        let before = answerer.counters().dropped_colony;
         let call = sealed(Kind::Call, NodeId(5), 1, &request(colony, word, 700));
-        assert_eq!(feed(&mut called, 5, &call).dropped_colony, before + 1);
+        assert_eq!(feed(&mut answerer, 5, &call).dropped_colony, before + 1);
     }
     let visit = sealed(Kind::Visit, NodeId(5), 1, &request("elsewhere", [0; 4], 1000));
-    feed(&mut called, 5, &visit);
-    assert_eq!(called.counters().dropped_colony, 3);
-    assert!(sent(Kind::Reply, &mut called, START).is_empty());
+    feed(&mut answerer, 5, &visit);
+    assert_eq!(answerer.counters().dropped_colony, 3);
+    assert!(sent(Kind::Reply, &mut answerer, START).is_empty());
 }
 
 #[test]
 fn nothing_is_answered_with_more_than_was_asked_with() {
-    let (_, mut called, _, _) = conversation();
+    let (_, mut answerer, _, _) = conversation();
     for (kind, answer) in [(Kind::Call, Kind::Reply), (Kind::Visit, Kind::Slice)] {
         for bytes in [0, 15, 16, 20, 40, 60, 100, 700, 1300] {
             let body = &request("there", [0; 4], 1300)[..bytes];
-            let before = *called.counters();
-            let after = feed(&mut called, 5, &sealed(kind, NodeId(5), 1, body));
+            let before = *answerer.counters();
+            let after = feed(&mut answerer, 5, &sealed(kind, NodeId(5), 1, body));
             assert_eq!(after.dropped_malformed - before.dropped_malformed, u64::from(bytes < 16));
-            let answers = sent(answer, &mut called, START);
+            let answers = sent(answer, &mut answerer, START);
             let asked = header::BYTES + bytes + TAG_BYTES;
             assert!(answers.iter().all(|answer| answer.len() <= asked), "{kind:?} of {bytes}");
-            let dropped = called.counters().dropped_answers - before.dropped_answers;
+            let dropped = answerer.counters().dropped_answers - before.dropped_answers;
             assert_eq!(answers.len() as u64 + dropped, u64::from(bytes >= 16));
         }
     }

@@ -9,8 +9,8 @@
 //! | then, each entry | origin 4, stamp 6, age 2 (steps of 16 µs, a quantity code), payload |
 //!
 //! The body ends with the last entry; if it is marked so, [records](super::record) of colonies
-//! follow. Each datagram is complete in itself: a window too large for one is split between entries,
-//! and the loss of a piece loses only what is in it.
+//! follow. Each datagram is complete in itself: a window too large for one is split between
+//! entries, and the loss of a piece loses only what is in it.
 
 use super::{ENTRY_OVERHEAD_BYTES, Writer};
 use crate::age;

@@ -569,7 +569,7 @@ mod tests {
         let now = 40 * UNIT as i32;
         for _ in 0..500 {
             let births: Vec<i32> =
-                (0..1 + chance.below(90)).map(|_| chance.below(now as usize) as i32).collect();
+                (0..=chance.below(90)).map(|_| chance.below(now as usize) as i32).collect();
             let window = 1 + chance.below(20);
             let mut known: Vec<i32> = births.iter().copied().filter(|&birth| birth > 0).collect();
             known.sort_unstable_by(|a, b| b.cmp(a));

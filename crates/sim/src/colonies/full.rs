@@ -233,10 +233,10 @@ impl<'a> FullColonies<'a> {
     }
 
     fn sample(&self, now: Instant, outcome: &mut Outcome) {
-        let tick = START
-            + (now.as_micros() as i128 * i128::from(UNIT)
-                / i128::from(self.world.scenario.interval.as_micros())) as i64;
-        let unit = self.world.scenario.interval.as_micros() as f64;
+        let micros = i128::from(now.as_micros()) * i128::from(UNIT);
+        let unit = self.world.scenario.interval.as_micros();
+        let tick = START + (micros / i128::from(unit)) as i64;
+        let unit = unit as f64;
         let birth = |age: Duration| {
             let ticks = age.as_micros() as f64 / unit * UNIT as f64;
             (tick - ticks as i64).max(1) as i32
@@ -285,8 +285,9 @@ fn member(n: usize) -> Member {
 
 /// The address of node number `n`: six bytes.
 fn address(n: usize) -> Address {
-    let [a, b, c, d] = (n as u32).to_le_bytes();
-    Address::from_bytes(&[a, b, c, d, 0, 0]).expect("six bytes are an address")
+    let mut bytes = [0; 6];
+    bytes[..4].copy_from_slice(&(n as u32).to_le_bytes());
+    Address::from_bytes(&bytes).expect("six bytes are an address")
 }
 
 /// The number behind an address.

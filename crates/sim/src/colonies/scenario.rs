@@ -178,7 +178,8 @@ mod tests {
 
     #[test]
     fn impossible_values_are_refused_by_name() {
-        let broken: [(fn(&mut ColoniesScenario), &str); 9] = [
+        type Breakage = fn(&mut ColoniesScenario);
+        let broken: [(Breakage, &str); 9] = [
             (|s| s.nodes = 0, "nodes is 0"),
             (|s| s.colony_nodes = 7, "colony-nodes is 7"),
             (|s| s.colony_nodes = 5_001, "colony-nodes is 5001: it must be 8 to 5000"),
