@@ -247,3 +247,44 @@ fn ctrl_c_ends_a_run_with_what_was_measured() {
     let report: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
     assert_eq!(report["complete"], false);
 }
+
+#[test]
+fn colonies_give_every_figure_and_refuse_what_is_impossible() {
+    let place = Workplace::new();
+    let arguments = ["--nodes", "300", "--units", "5", "--warmup", "10", "--churn", "50"];
+    let run = |more: &[&str]| {
+        let mut command = place.tidings(&["sim", "colonies", "--json", "--seed", "7"]);
+        command.args(more).output().expect("tidings starts")
+    };
+    for mode in ["compact", "full"] {
+        let output = run(&[&arguments[..], &["--mode", mode]].concat());
+        let said = text(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        assert!(said.starts_with("seed 7\nparameters {"), "{said}");
+        let report: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+        for figure in [
+            "age_avg_units",
+            "aggregate_age_avg_units",
+            "aggregate_age_p99_units",
+            "node_unit_bytes",
+            "node_memory_bytes",
+            "wall_s",
+        ] {
+            assert!(report[figure].is_number(), "{mode}: {figure} in {report}");
+        }
+        assert_eq!(report["complete"], true);
+        let crashes = report["crashes"].as_u64().expect("a number");
+        assert_eq!(said.matches(" is down from ").count() as u64, crashes, "{said}");
+    }
+    for (wrong, part) in [
+        (["--nodes", "0"], "nodes is 0"),
+        (["--loss", "1.5"], "loss is 1.5"),
+        (["--colony-nodes", "3"], "colony-nodes is 3"),
+        (["--memory-limit", "1"], "memory_limit_mib is 1"),
+    ] {
+        let output = run(&wrong);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(part) && output.stdout.is_empty(), "{said}");
+    }
+}

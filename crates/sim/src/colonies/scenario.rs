@@ -54,7 +54,9 @@ pub struct ColoniesScenario {
     pub down_units: f64,
     /// A run that needs more than this is refused, in MiB.
     pub memory_limit_mib: u64,
-    /// How many colonies are simulated at a time, for the estimate of memory.
+    /// How many colonies are simulated at a time, for the estimate of memory: no figure depends on
+    /// it.
+    #[serde(skip_serializing)]
     pub threads: u32,
 }
 
