@@ -31,8 +31,6 @@ const LOSSES: [f64; 4] = [0.0, 0.01, 0.1, 0.3];
 const CRASHES_PERCENT: [f64; 3] = [1.0, 10.0, 50.0];
 /// Units after which a crash comes, and the measuring begins.
 const WARMUP_UNITS: u32 = 60;
-/// The largest IP packet: an Ethernet's, with room to spare.
-const MTU_BYTES: u32 = 1_428;
 /// Units that are watched.
 const UNITS: u32 = 100;
 /// A pair of living nodes exceeds the threshold with at most this probability at a sample.
@@ -92,7 +90,6 @@ impl Case {
         scenario.cluster.strategy = self.strategy;
         scenario.network.mtu_bytes = MTU_BYTES;
         scenario.network.loss = self.loss;
-        scenario.network.mtu_bytes = MTU_BYTES;
         if self.crashed_percent > 0.0 {
             let nodes = Window::Percent(self.crashed_percent);
             let at = f64::from(WARMUP_UNITS);
