@@ -27,7 +27,7 @@ const RESERVE: f64 = 0.05;
 /// Every how many units one window goes to a random member, whatever the rows.
 pub const STRAY_UNITS: u32 = 8;
 /// How often a unit a node looks which rows to pull, if the unit is not very short.
-const LOOKS: u32 = 4;
+pub(crate) const LOOKS: u32 = 4;
 /// The shortest time between two looks: an answer should come in less.
 const LOOK_MICROS: i64 = 10_000;
 
