@@ -13,6 +13,7 @@ DEMO_ARGS ?=
 PYTHON_DIR := $(TARGET_DIR)/python
 PYTHON := PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=python $(PYTHON_DIR)/bin/python
 RESULTS := docs/results
+PEERS_ARGS ?=
 
 # The seconds each fuzz target runs, and the targets.
 FUZZ_SECONDS ?= 60
@@ -24,11 +25,11 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench figures figure2 ages failures busy plots python ruff fuzz install clean
+.PHONY: help demo build test lint fmt clippy doc deny bench peers figures figure2 ages failures busy strategies plots python ruff fuzz install clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: build ## start a cluster of real agents on this machine and watch the news spread
 	@$(TARGET_DIR)/release/tidings demo $(DEMO_ARGS)
@@ -53,6 +54,7 @@ fmt:
 	@.ci/require cargo rustfmt
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
+	$(CARGO) fmt --manifest-path bench/peers/Cargo.toml --check
 
 clippy:
 	@.ci/require cargo clippy cc
@@ -76,7 +78,14 @@ bench: ## measure the core: rounds and aggregates beside a memcpy of the same by
 	@.ci/require cargo cc
 	$(CARGO) bench --locked -p tidings-bench --bench round --bench aggregate
 
-figures: figure2 ages failures busy ## redraw all tables and plots of docs/results: half an hour
+peers: ## compare with chitchat, memberlist and foca on one work, into docs/results (20 minutes)
+	@.ci/require cargo cc go
+	$(CARGO) build --manifest-path bench/peers/Cargo.toml --locked --release \
+		--target-dir $(TARGET_DIR)/peers
+	go build -C bench/peers/memberlist -o $(TARGET_DIR)/peers/release/memberlist .
+	$(TARGET_DIR)/peers/release/campaign --output docs/results $(PEERS_ARGS)
+
+figures: figure2 ages failures busy strategies ## redraw all tables and plots of docs/results: half an hour
 
 # What is drawn of a table: its plot, and its part of the page.
 define draw
@@ -96,6 +105,10 @@ failures: build python ## simulate loss and dead nodes, and the time until they 
 	$(TARGET_DIR)/release/tidings sim failures --nodes 1024,8192 --output $(RESULTS)
 	$(call draw,failures)
 
+strategies: build python ## simulate all strategies beside each other, at equal bytes
+	$(TARGET_DIR)/release/tidings sim strategies --output $(RESULTS)
+	$(call draw,strategies)
+
 busy: python ## measure the busy share of a gossip process against interval and nodes
 	@.ci/require cargo cc
 	$(CARGO) bench --locked -p tidings-bench --bench busy -- --output $(abspath $(RESULTS))
@@ -106,6 +119,7 @@ plots: python ## draw the plots and tables of docs/results from the CSV files th
 	$(call draw,ages)
 	$(call draw,failures)
 	$(call draw,busy)
+	$(call draw,strategies)
 
 python: $(PYTHON_DIR)/.ready
 

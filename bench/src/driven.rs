@@ -17,7 +17,7 @@ use rustix::time::{ClockId, clock_gettime};
 use tidings_gossip::wire::header::{self, Header, Kind};
 use tidings_gossip::wire::{keys, window};
 use tidings_gossip::{
-    Address, Config, Incarnation, Instant, Key, KeyRing, Member, Node, NodeId, Window,
+    Address, Config, Incarnation, Instant, Key, KeyRing, Member, Node, NodeId, Strategy, Window,
 };
 
 use crate::steady::{Arrivals, NEWS_SHARE, Received, UNIT_MICROS};
@@ -74,6 +74,7 @@ impl Driven {
     pub fn new(setting: Setting) -> Self {
         let Setting { nodes, payload_bytes, datagram_bytes } = setting;
         let mut config = Config::default();
+        config.strategy = Strategy::Uniform; // the paper's
         config.window = Window::Percent(f64::from(WINDOW_PERCENT));
         (config.payload_bytes, config.datagram_bytes) = (payload_bytes, datagram_bytes);
         config.max_nodes = nodes;

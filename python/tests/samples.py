@@ -35,4 +35,19 @@ unit_lower_quartile_us,unit_upper_quartile_us,interval_ms,busy_share,possible
 8192,20,1024,1452,400,3100.0,3300.0,6400.0,6390.0,6410.0,1,6.400000,no
 8192,20,1024,1452,400,3100.0,3300.0,6400.0,6390.0,6410.0,256,0.025000,yes
 """
-ALL = {"figure2": FIGURE2, "ages": AGES, "failures": FAILURES, "busy": BUSY}
+STRATEGIES = """\
+strategy,nodes,window_percent,loss,dead_percent,clock_error_ms,runs,age_avg_units,age_p50_units,\
+age_p99_units,age_max_units,age_highest_units,news_share,bytes_per_unit,messages_per_unit,\
+datagrams_per_unit,never_heard_pairs
+uniform,1024,20,0,0,0,4,9.801,8.5,28.34,39.79,80.0,0.800,16000,1.00,12.00,0
+grid,1024,20,0,0,0,4,4.056,4.0,8.18,8.31,9.0,0.990,16000,12.00,12.00,0
+uniform,1024,20,0.1,0,0,4,10.965,9.0,31.85,44.92,90.0,0.800,16000,1.00,12.00,0
+uniform,1024,20,0,0,3600000,4,9.801,8.5,28.34,39.79,80.0,0.800,16000,1.00,12.00,0
+"""
+ALL = {
+    "figure2": FIGURE2,
+    "ages": AGES,
+    "failures": FAILURES,
+    "busy": BUSY,
+    "strategies": STRATEGIES,
+}

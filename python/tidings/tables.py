@@ -150,11 +150,41 @@ def _share(row: Row) -> str:
     return text if row.text("possible") == "yes" else f"**{text}**"
 
 
+def strategies(table: Table) -> dict[str, str]:
+    """Return a line for each case, with average, 99 % and oldest of each strategy."""
+    names = [strategy for (strategy,) in table.distinct("strategy")]
+    case = ("nodes", "window_percent", "loss", "dead_percent", "clock_error_ms")
+    lines = []
+    for cells in table.distinct(*case):
+        nodes, window, loss, dead, clock = cells
+        rows = table.where(**dict(zip(case, cells, strict=True)))
+        found = {row.text("strategy"): row for row in rows}
+        hour = float(clock) >= 3_600_000
+        lines.append(
+            [
+                nodes,
+                f"{window} %",
+                f"{100 * float(loss):g} %",
+                f"{dead} %",
+                "any" if hour else f"{clock} ms",
+                *(_ages(found[name]) if name in found else "-" for name in names),
+            ]
+        )
+    heading = ["nodes", "window", "lost", "dead", "clocks", *names]
+    return {"strategies": markdown(heading, lines)}
+
+
+def _ages(row: Row) -> str:
+    columns = (("age_avg_units", 2), ("age_p99_units", 1), ("age_max_units", 1))
+    return " / ".join(_rounded(row.number(column), digits) for column, digits in columns)
+
+
 KINDS: dict[str, tuple[tuple[str, ...], Callable[[Table], dict[str, str]]]] = {
     "figure2": (("nodes", "window_percent", "age_avg_units", "deviation_percent"), figure2),
     "ages": (("nodes", "interval_ms", "age_avg_s", "age_avg_said_s"), ages),
     "failures": (("strategy", "loss_percent", "crashed_percent", "older_share"), failures),
     "busy": (("nodes", "entry_bytes", "datagram_bytes", "busy_share", "possible"), busy),
+    "strategies": (("strategy", "nodes", "loss", "dead_percent", "clock_error_ms"), strategies),
 }
 
 

@@ -11,18 +11,18 @@ use tokio::time::Instant as Moment;
 
 /// Turns the monotonic clock into the core's time and back. Copies agree with each other.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub struct Clock {
     epoch: Moment,
 }
 
 impl Clock {
     /// A clock whose time 0 is now.
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         Self { epoch: Moment::now() }
     }
 
     /// The core's time now.
-    pub(crate) fn now(self) -> Instant {
+    pub fn now(self) -> Instant {
         Instant::from_micros(self.epoch.elapsed().as_micros() as i64)
     }
 

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `start`, `check` | from the command line to a running agent, or to a clear message |
 //! | [`config`], `prepare`, `resolve` | settings, the files they name, host names |
-//! | `driver` | the loop that owns the node |
+//! | `driver`, [`Endpoint`] | the loop that owns the node, and its part that gossips |
 //! | `socket`, `clock`, `incarnation`, `home` | UDP, time, restarts, the runtime directory |
 //! | [`collect`], `user_metrics` | what this node says of itself |
 //! | `question`, `control`, `http`, `metrics` | what it answers to programs on the machine |
@@ -22,6 +22,7 @@ pub mod collect;
 pub mod config;
 mod control;
 mod driver;
+mod endpoint;
 mod home;
 mod http;
 mod incarnation;
@@ -36,4 +37,7 @@ mod socket;
 mod start;
 mod user_metrics;
 
+pub use clock::Clock;
+pub use endpoint::Endpoint;
+pub use socket::{BindError, DatagramSocket, KernelBuffers};
 pub use start::{StartError, run};

@@ -6,8 +6,10 @@
 //! counted and forgotten, as a lost datagram would be.
 
 use std::array;
+use std::future::poll_fn;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
+use std::task::{Context, Poll};
 
 use quinn_udp::{RecvMeta, UdpSocketState};
 use tidings_gossip::Transmit;
@@ -84,7 +86,7 @@ pub(crate) struct SocketCounters {
 
 /// The socket with its buffers.
 #[derive(Debug)]
-pub(crate) struct DatagramSocket {
+pub struct DatagramSocket {
     socket: UdpSocket,
     state: UdpSocketState,
     ipv6: bool,
@@ -98,14 +100,20 @@ pub(crate) struct DatagramSocket {
 
 /// Sizes asked of the kernel; it may grant less.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct KernelBuffers {
-    pub(crate) receive_bytes: usize,
-    pub(crate) send_bytes: usize,
+pub struct KernelBuffers {
+    /// For datagrams that have arrived and wait to be read.
+    pub receive_bytes: usize,
+    /// For datagrams on their way out.
+    pub send_bytes: usize,
 }
 
 impl DatagramSocket {
-    /// Binds to `address`. With `loopback_only` nothing is sent to any other address.
-    pub(crate) fn bind(
+    /// Binds to `address`. With `loopback_only` nothing is sent to any other address. No datagram
+    /// sent may be larger than `datagram_bytes`. Wants a tokio runtime around it.
+    ///
+    /// # Errors
+    /// When the address is in use or not this machine's, or the system refuses.
+    pub fn bind(
         address: SocketAddr,
         loopback_only: bool,
         datagram_bytes: u16,
@@ -137,7 +145,10 @@ impl DatagramSocket {
     }
 
     /// Where the socket listens, with the port that port 0 became.
-    pub(crate) fn local_address(&self) -> io::Result<SocketAddr> {
+    ///
+    /// # Errors
+    /// When the system refuses to tell.
+    pub fn local_address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
@@ -158,11 +169,18 @@ impl DatagramSocket {
 
     /// Waits until there is something to receive or, if a transmit is held back, room to send it.
     pub(crate) async fn ready(&self) -> io::Result<()> {
-        let mut interest = Interest::READABLE;
+        poll_fn(|context| self.poll_ready(context)).await
+    }
+
+    /// Whether there is something to receive or, if a transmit is held back, room to send it. The
+    /// last task that asked is woken when there is.
+    pub(crate) fn poll_ready(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.blocked.is_some() {
-            interest |= Interest::WRITABLE;
+            if let Poll::Ready(room) = self.socket.poll_send_ready(context) {
+                return Poll::Ready(room);
+            }
         }
-        self.socket.ready(interest).await.map(drop)
+        self.socket.poll_recv_ready(context)
     }
 
     /// Whether a transmit is held back.
@@ -176,7 +194,6 @@ impl DatagramSocket {
         while taken < RECEIVE_MOST {
             let mut metas = [RecvMeta::default(); BATCH];
             match self.receive_batch(&mut metas) {
-                Ok(0) => return,
                 Ok(filled) => {
                     let buffers = self.receive_buffer.chunks_exact_mut(BUFFER_BYTES);
                     for (meta, buffer) in metas[..filled].iter().zip(buffers) {
@@ -185,6 +202,9 @@ impl DatagramSocket {
                             each(from, datagram);
                             taken += 1;
                         }
+                    }
+                    if filled < BATCH {
+                        return;
                     }
                 }
                 Err(error) => {
@@ -197,17 +217,26 @@ impl DatagramSocket {
     }
 
     /// One receiving call; 0 when there is nothing.
+    ///
+    /// A call that fills fewer buffers than it was given has emptied the kernel's queue, so it ends
+    /// the socket's readiness, and no second call has to find out that nothing is left.
     fn receive_batch(&mut self, metas: &mut [RecvMeta; BATCH]) -> io::Result<usize> {
         let mut buffers = self.receive_buffer.chunks_exact_mut(BUFFER_BYTES);
         let mut slices: [IoSliceMut<'_>; BATCH] =
             array::from_fn(|_| IoSliceMut::new(buffers.next().unwrap_or_default()));
         self.counters.receive_calls += 1;
-        let received = self.socket.try_io(Interest::READABLE, || {
-            self.state.recv((&self.socket).into(), &mut slices, metas)
+        let mut received = Ok(0);
+        let asked = self.socket.try_io(Interest::READABLE, || {
+            received = self.state.recv((&self.socket).into(), &mut slices, metas);
+            match &received {
+                Ok(BATCH) => Ok(()),
+                Ok(_) => Err(io::ErrorKind::WouldBlock.into()),
+                Err(error) => Err(error.kind().into()),
+            }
         });
-        match received {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
-            other => other,
+        match asked {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(received.unwrap_or(0)),
+            _ => received,
         }
     }
 
@@ -317,6 +346,28 @@ mod tests {
         let mut expected: Vec<_> = (0..segments).map(|at| (at as u8, 100)).collect();
         expected.last_mut().expect("at least one").1 = 60;
         assert_eq!(lengths, expected);
+    }
+
+    /// A call that comes back with fewer datagrams than it had room for is the last one, and what
+    /// arrives after it still wakes.
+    #[tokio::test]
+    async fn no_call_is_made_to_find_that_nothing_is_left() {
+        let (mut sender, mut receiver) = (loopback(), loopback());
+        let to = receiver.local_address().expect("bound");
+        for (datagrams, calls) in [(1, 1), (BATCH, 2), (BATCH + 1, 2), (1, 1), (3, 1)] {
+            let mut left = datagrams;
+            let fill = |_: &mut [u8]| {
+                left = left.checked_sub(1)?;
+                Some(transmit(to, 100, 100))
+            };
+            send(&mut sender, fill).await;
+            let before = receiver.counters().receive_calls;
+            receiver.ready().await.expect("a working socket");
+            let mut taken = 0;
+            receiver.receive(|_, _| taken += 1);
+            assert_eq!(taken, datagrams);
+            assert_eq!(receiver.counters().receive_calls - before, calls);
+        }
     }
 
     #[tokio::test]

@@ -21,6 +21,7 @@ use crate::collect::{Collector, Sources};
 use crate::config::{self, ConfigErrors, Invocation, Settings, Surroundings};
 use crate::control::{ControlError, ControlSocket};
 use crate::driver::{Driver, Inbox, Parts, Reloading, Standing};
+use crate::endpoint::Endpoint;
 use crate::home::{Home, HomeError};
 use crate::logging::{self, LevelHandle};
 use crate::prepare::{Prepared, prepare};
@@ -223,7 +224,8 @@ async fn start(
     let standing = standing(&prepared, address, page);
     announce(&settings, &socket, &standing, number);
     let collector = Collector::new(&Sources::default());
-    let parts = Parts { node, clock, socket, collector, settings, standing, reloading };
+    let endpoint = Endpoint::new(node, clock, socket);
+    let parts = Parts { endpoint, clock, collector, settings, standing, reloading };
     Ok(Running { home, driver: Driver::new(parts), inbox, servers, closing })
 }
 

@@ -16,6 +16,7 @@
 //! datagram lost by chance alone.
 
 mod curve;
+mod gaps;
 mod grid;
 mod windows;
 

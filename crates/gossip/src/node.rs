@@ -111,6 +111,8 @@ pub struct Node {
     urgent: Urgent,
     payload: Vec<u8>,
     next_round: Instant,
+    /// When the present round was due.
+    round_start: Instant,
     /// When the strategy looks again before the next round; far ahead if it does not.
     next_look: Instant,
     left: bool,
@@ -162,6 +164,7 @@ impl Node {
             cluster: header::cluster_hash(&config.cluster),
             salt: chance.bits() & header::MAX_48,
             next_round: Instant::from_micros(now.as_micros() + chance.below(unit as usize) as i64),
+            round_start: now,
             next_look: NEVER,
             strategy: config.strategy.begin(),
             wall_offset: None,
@@ -261,23 +264,30 @@ impl Node {
         if self.left || now < self.poll_timeout() {
             return;
         }
-        let every = self.config.interval / self.strategy.looks(self.config.interval).max(1);
         if now < self.next_round {
             self.play(now, |strategy, scene| strategy.look(scene));
-            self.next_look = later(self.next_look, every, now);
         } else {
             let unit = micros(self.config.interval);
             let behind = (now.as_micros() - self.next_round.as_micros()) / unit;
-            let start = self.next_round.as_micros() + behind * unit;
+            self.round_start = Instant::from_micros(self.next_round.as_micros() + behind * unit);
             self.counters.rounds_skipped += behind as u64;
             self.round(now);
             let next = self.play(now, |strategy, scene| strategy.next_round(scene));
-            self.next_round = next.unwrap_or(Instant::from_micros(start + unit));
-            self.next_look = later(Instant::from_micros(start), every, now);
+            self.next_round = next.unwrap_or(self.round_start + self.config.interval);
         }
-        if self.next_look >= self.next_round {
-            self.next_look = NEVER;
+        self.next_look = self.look_after(now);
+    }
+
+    /// When the strategy looks next in this round.
+    fn look_after(&self, now: Instant) -> Instant {
+        if !self.strategy.wants_look() {
+            return NEVER;
         }
+        let parts = self.strategy.looks(self.config.interval).iter();
+        let mut times =
+            parts.map(|&part| self.round_start + self.config.interval * part.into() / 16);
+        let next = times.find(|&at| at > now);
+        next.filter(|&at| at < self.next_round).unwrap_or(NEVER)
     }
 
     /// When [`Node::handle_timeout`] wants to be called; far ahead after [`Node::leave`].
@@ -331,6 +341,11 @@ impl Node {
         (view.name == name).then_some(view)
     }
 
+    /// Members that have not left, this node among them; [`Node::ages`] says it after a walk.
+    pub fn members(&self) -> u32 {
+        self.membership.targets() as u32 + 1
+    }
+
     /// How complete and how fresh the vector is.
     pub fn ages(&self, now: Instant) -> Ages {
         let (mut known, mut total, mut age_max) = (0u32, 0u128, core::time::Duration::ZERO);
@@ -343,7 +358,7 @@ impl Node {
         }
         let mean = total / u128::from(known.max(1));
         Ages {
-            members: self.membership.targets() as u32 + 1,
+            members: self.members(),
             known: known + 1,
             age_avg: core::time::Duration::from_micros(mean as u64),
             age_max,
@@ -359,10 +374,7 @@ impl Node {
         self.forget(now);
         self.begin_ask();
         self.begin_sending();
-        self.play(now, |strategy, scene| {
-            strategy.round(scene);
-            strategy.look(scene);
-        });
+        self.play(now, |strategy, scene| strategy.round(scene));
     }
 
     /// Gives up what the last round has not sent yet, and picks the farewells for this one.
@@ -503,13 +515,6 @@ impl Node {
             payload: entry.map_or(&[], |entry| entry.payload),
         })
     }
-}
-
-/// The first of the instants `from + k · every` after `now`.
-fn later(from: Instant, every: core::time::Duration, now: Instant) -> Instant {
-    let every = micros(every).max(1);
-    let passed = (now.as_micros() - from.as_micros()).max(0) / every;
-    Instant::from_micros(from.as_micros() + (passed + 1) * every)
 }
 
 /// The members with their ids, ascending, if they fit and are distinct.

@@ -11,6 +11,7 @@ use tidings_gossip::{Strategy, Window};
 
 use crate::report::Report;
 use crate::scenario::{Mode, Scenario};
+use crate::strategies::MTU_BYTES;
 use crate::summary::mean_and_error;
 
 /// The paper's intervals, in milliseconds.
@@ -49,6 +50,7 @@ pub fn scenario(strategy: Strategy, nodes: u32, seed: u64) -> Scenario {
     let mut scenario = Scenario { mode: Mode::Compact, seed, ..Scenario::default() };
     scenario.cluster.nodes = nodes;
     scenario.cluster.strategy = strategy;
+    scenario.network.mtu_bytes = MTU_BYTES;
     scenario.cluster.window = Window::Percent(f64::from(WINDOW_PERCENT));
     scenario
 }

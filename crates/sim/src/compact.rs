@@ -28,7 +28,7 @@ use crate::fault::{Action, Plan};
 use crate::network::Network;
 use crate::report::{Outcome, Totals};
 use crate::row::{self, BIN_SHIFT, RowSum, Selector, UNIT_SHIFT};
-use crate::sample::{Row, Samples};
+use crate::sample::{self, Row, Samples};
 use crate::scenario::Scenario;
 use crate::trace::Trace;
 use play::Play;
@@ -109,7 +109,7 @@ impl Compact {
                 before = self.totals;
             }
             last = unit;
-            let now = START + i64::from(unit) * UNIT;
+            let now = START + sample::time(unit, UNIT);
             self.advance(now);
             let measured = unit > scenario.warmup_units;
             self.sample(unit, now, measured.then_some(&mut samples));

@@ -22,6 +22,7 @@ use crate::fault::Fault;
 use crate::report::Report;
 use crate::sample::Distribution;
 use crate::scenario::{Mode, Scenario};
+use crate::strategies::MTU_BYTES;
 use crate::summary::mean_and_error;
 
 /// Shares of messages lost.
@@ -87,6 +88,7 @@ impl Case {
         (scenario.units, scenario.warmup_units) = (UNITS, WARMUP_UNITS);
         scenario.cluster.nodes = self.nodes;
         scenario.cluster.strategy = self.strategy;
+        scenario.network.mtu_bytes = MTU_BYTES;
         scenario.network.loss = self.loss;
         if self.crashed_percent > 0.0 {
             let nodes = Window::Percent(self.crashed_percent);

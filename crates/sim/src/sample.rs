@@ -5,6 +5,17 @@
 //! quantile is exact to 1/64 unit. The mean and the largest are exact. What the histogram says is
 //! kept as a [`Distribution`], whose far tail tells when a silence is no chance any more.
 
+/// When the sample of a unit is taken, after so many units of this length from the start (from 1):
+/// once in each, at parts of it that fill it evenly as units pass.
+///
+/// Nodes may act at a part of the unit that is common to all, just after which ages are lower than
+/// just before. The parts are multiples of the golden ratio, modulo 1 (Weyl, 1916; Knuth, TAOCP 3,
+/// 6.4): however many there are, they leave no gap.
+pub fn time(unit: u32, length: i64) -> i64 {
+    let part = unit.wrapping_mul(0x9E37_79B9);
+    (i64::from(unit) - 1) * length + ((i128::from(part) * i128::from(length)) >> 32) as i64
+}
+
 /// Bins in a unit of time.
 pub const BINS_PER_UNIT: usize = 64;
 /// Bins in all; ages beyond the last lie in the last.

@@ -21,7 +21,7 @@ use crate::fault::{Action, Plan};
 use crate::host::{Flight, Host, Settings, birth_micros, number};
 use crate::network::Network;
 use crate::report::{Outcome, Totals};
-use crate::sample::{Row, Samples};
+use crate::sample::{self, Row, Samples};
 use crate::scenario::Scenario;
 use crate::trace::Trace;
 
@@ -101,7 +101,7 @@ impl Simulation {
             if unit == scenario.warmup_units + 1 {
                 before = self.totals();
             }
-            self.advance(i64::from(unit) * self.unit_micros)?;
+            self.advance(sample::time(unit, self.unit_micros))?;
             let measured = unit > scenario.warmup_units;
             self.sample(unit, measured.then_some(&mut samples));
             units_measured += u32::from(measured);

@@ -17,7 +17,7 @@ use crate::scenario::{Mode, Scenario};
 use crate::span::Span;
 
 /// The largest IP packet.
-const MTU_BYTES: u32 = 1_428;
+pub(crate) const MTU_BYTES: u32 = 1_428;
 /// Units before the first sample; a third more than the oldest entry of `uniform` lives.
 const WARMUP_UNITS: u32 = 80;
 /// Units measured.

@@ -14,7 +14,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from tidings.csv_table import Table
-from tidings.plots import ages, busy, failures, figure2, style
+from tidings.plots import ages, busy, failures, figure2, strategies, style
 
 __all__ = ["KINDS", "Kind", "draw"]
 
@@ -32,6 +32,7 @@ KINDS = {
     "ages": Kind(ages.COLUMNS, ages.figure),
     "failures": Kind(failures.COLUMNS, failures.figure),
     "busy": Kind(busy.COLUMNS, busy.figure),
+    "strategies": Kind(strategies.COLUMNS, strategies.figure),
 }
 
 

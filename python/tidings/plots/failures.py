@@ -24,6 +24,8 @@ COLUMNS = (
     "noticed_everywhere_avg_units",
     "noticed_everywhere_max_units",
 )
+# More lines than these many clusters have would hide each other: the oldest entries are left out.
+CLUSTERS_WITH_OLDEST = 2
 AGES = (("age_max_units", "^", ":"), ("age_p99_units", "s", "--"), ("age_avg_units", "o", "-"))
 NOTICED = (("noticed_everywhere_max_units", "s", "--"), ("noticed_avg_units", "o", "-"))
 
@@ -36,10 +38,12 @@ def figure(table: Table) -> Figure:
     lost = Table(tuple(row for row in table if row.number("crashed_percent") == 0))
     dead = Table(tuple(row for row in table if row.number("loss_percent") == 0))
     gone = Table(tuple(row for row in dead if row.number("crashed_percent") > 0))
+    crowded = len(table.distinct("strategy", "nodes")) > CLUSTERS_WITH_OLDEST
+    ages = AGES[1:] if crowded else AGES
     for axes, rows, x, lines, y in (
-        (panels[0][0], lost, loss, AGES, "age, units of time"),
+        (panels[0][0], lost, loss, ages, "age, units of time"),
         (panels[0][1], lost, loss, (("fresh_share", "o", "-"),), "share of all pairs"),
-        (panels[1][0], dead, crash, AGES, "age, units of time"),
+        (panels[1][0], dead, crash, ages, "age, units of time"),
         (panels[1][1], gone, crash, NOTICED, "time after the crash, units"),
     ):
         _draw(axes, rows, x, lines)
@@ -47,7 +51,7 @@ def figure(table: Table) -> Figure:
         axes.set_ylim(0, 1.06 * axes.dataLim.ymax)
     panels[0][0].set_title("Ages under loss")
     panels[0][1].set_title("Pairs younger than 20 units")
-    panels[0][1].set_ylim(0, 1)
+    panels[0][1].set_ylim(0, 1.03)
     panels[1][0].set_title("Ages among the living, for 100 units")
     panels[1][1].set_title("Until a dead node is noticed")
     _explain(drawn, panels[0][0], table)
@@ -85,5 +89,7 @@ def _explain(drawn: Figure, axes: Axes, table: Table) -> None:
         ("99 % of all ages; longest time everywhere", "s", "--"),
         ("oldest entry of a node", "^", ":"),
     ):
+        if marker == "^" and len(series) > CLUSTERS_WITH_OLDEST:
+            continue
         handles += axes.plot([], [], marker=marker, linestyle=dashes, color="black", label=name)
     drawn.legend(handles=handles, loc="outside lower center", ncols=2)

@@ -45,16 +45,16 @@ impl Driver {
             }
             Request::Leave => {
                 self.ends = Some("a request to leave");
-                reply_line(&Reply::Result(Leaving { name: self.node.name().to_owned() }))
+                reply_line(&Reply::Result(Leaving { name: self.endpoint.node.name().to_owned() }))
             }
         }
     }
 
     fn node_called(&self, name: &str, now: Instant) -> Reply<NodeReport> {
-        if let Some(view) = self.node.entry(name, now) {
+        if let Some(view) = self.endpoint.node.entry(name, now) {
             return Reply::Result(report(&view));
         }
-        let members = self.node.ages(now).members;
+        let members = self.endpoint.node.ages(now).members;
         let message = format!("no node {name:?} among the {members} members known here");
         Reply::Error(ErrorReport::new(ErrorKind::NotFound, message))
     }
@@ -74,21 +74,22 @@ impl Driver {
     }
 
     fn nodes(&self, now: Instant) -> Nodes {
-        let mut nodes: Vec<NodeReport> = self.node.entries(now).map(|view| report(&view)).collect();
+        let mut nodes: Vec<NodeReport> =
+            self.endpoint.node.entries(now).map(|view| report(&view)).collect();
         nodes.sort_by(|one, other| one.name.cmp(&other.name));
         Nodes {
             cluster: self.settings.cluster.clone(),
-            observer: self.node.name().to_owned(),
+            observer: self.endpoint.node.name().to_owned(),
             interval_ms: self.interval_ms(),
             nodes,
         }
     }
 
     fn ages(&self, now: Instant) -> Ages {
-        let ages = self.node.ages(now);
-        let counters = self.node.counters();
+        let ages = self.endpoint.node.ages(now);
+        let counters = self.endpoint.node.counters();
         Ages {
-            name: self.node.name().to_owned(),
+            name: self.endpoint.node.name().to_owned(),
             now_ms: now.as_micros() as f64 / 1e3,
             members: ages.members as usize,
             known: ages.known as usize,
@@ -116,7 +117,7 @@ impl Driver {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             interval_ms,
-            window_entries: self.node.window_entries() as u32,
+            window_entries: self.endpoint.node.window_entries() as u32,
             window: self.settings.window.to_string(),
             strategy: self.settings.strategy.to_string(),
             payload_bytes: self.settings.payload_bytes,
@@ -146,8 +147,8 @@ impl Driver {
 
     /// Every counter: the core's, the socket's, the loop's.
     fn counts(&self) -> Vec<Count> {
-        let (socket, own) = (self.socket.counters(), self.counters);
-        let mut counts: Vec<Count> = self.node.counters().iter().collect();
+        let (socket, own) = (self.endpoint.socket.counters(), self.counters);
+        let mut counts: Vec<Count> = self.endpoint.node.counters().iter().collect();
         counts.extend([
             ("socket_send_calls", "System calls to send.", socket.send_calls),
             ("socket_send_blocked", "Times the send buffer was full.", socket.send_blocked),

@@ -11,24 +11,23 @@ mod reload;
 mod vitals;
 
 use std::io;
-use std::pin::pin;
 use std::time::Duration;
 
 use tidings_control::Mode;
 use tidings_gossip::payload::{FIXED_BYTES, NodeState};
-use tidings_gossip::{Address, Event, Instant, Node};
+use tidings_gossip::{Address, Event, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
-use tokio::time::{Instant as Moment, MissedTickBehavior, interval_at, sleep_until, timeout};
+use tokio::time::{Instant as Moment, MissedTickBehavior, interval_at, timeout};
 use tracing::{debug, error, info, warn};
 
 use crate::clock::Clock;
 use crate::collect::Collector;
 use crate::config::Settings;
+use crate::endpoint::Endpoint;
 use crate::incarnation;
 use crate::logging::Budget;
 use crate::question::Question;
-use crate::socket::DatagramSocket;
 use crate::user_metrics::UserMetrics;
 pub(crate) use reload::{Refusal, Reloaded, Reloading};
 use vitals::Vitals;
@@ -41,9 +40,8 @@ const SEEDS_ANSWER_UNITS: u32 = 40;
 
 /// What a driver is made of.
 pub(crate) struct Parts {
-    pub(crate) node: Node,
+    pub(crate) endpoint: Endpoint,
     pub(crate) clock: Clock,
-    pub(crate) socket: DatagramSocket,
     pub(crate) collector: Collector,
     pub(crate) settings: Settings,
     pub(crate) standing: Standing,
@@ -90,8 +88,7 @@ impl Inbox {
 
 /// Why the loop woke up.
 enum Wake {
-    Socket(io::Result<()>),
-    Round,
+    Gossip(io::Result<()>),
     Collect,
     Question(Question),
     Seeds(Vec<Address>),
@@ -102,9 +99,8 @@ enum Wake {
 
 /// The owner of the node.
 pub(crate) struct Driver {
-    node: Node,
+    endpoint: Endpoint,
     clock: Clock,
-    socket: DatagramSocket,
     collector: Collector,
     settings: Settings,
     standing: Standing,
@@ -135,7 +131,7 @@ struct LoopCounters {
 impl Driver {
     /// A driver that has not run yet.
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { node, clock, socket, collector, settings, standing, reloading } = parts;
+        let Parts { endpoint, clock, collector, settings, standing, reloading } = parts;
         let ten_seconds = Duration::from_secs(10);
         Self {
             payload: vec![0; usize::from(settings.payload_bytes)],
@@ -148,9 +144,8 @@ impl Driver {
             event_lines: Budget::new(20, ten_seconds),
             error_lines: Budget::new(2, ten_seconds),
             ends: None,
-            node,
+            endpoint,
             clock,
-            socket,
             collector,
             settings,
             standing,
@@ -167,11 +162,9 @@ impl Driver {
         let every = self.settings.collect_interval;
         let mut collections = interval_at(Moment::now() + every, every);
         collections.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut round = pin!(sleep_until(self.clock.moment(self.node.poll_timeout())));
         while self.ends.is_none() {
             let wake = tokio::select! {
-                ready = self.socket.ready() => Wake::Socket(ready),
-                () = &mut round => Wake::Round,
+                ready = self.endpoint.ready() => Wake::Gossip(ready),
                 _ = collections.tick() => Wake::Collect,
                 Some(question) = inbox.questions.recv() => Wake::Question(question),
                 Some(seeds) = inbox.seeds.recv() => Wake::Seeds(seeds),
@@ -182,7 +175,6 @@ impl Driver {
             };
             self.handle(wake)?;
             self.advance();
-            round.as_mut().reset(self.clock.moment(self.node.poll_timeout()));
         }
         self.farewell().await;
         Ok(())
@@ -191,16 +183,15 @@ impl Driver {
     fn handle(&mut self, wake: Wake) -> io::Result<()> {
         self.counters.wakeups += 1;
         match wake {
-            Wake::Socket(ready) => {
+            Wake::Gossip(ready) => {
                 ready?;
-                self.receive();
+                self.endpoint.receive();
             }
-            Wake::Round => {} // advance() does it
             Wake::Collect => self.collect(),
             Wake::Question(question) => self.answer(question),
             Wake::Seeds(found) => {
                 self.seeds.extend(found);
-                self.node.join(&self.seeds);
+                self.endpoint.node.join(&self.seeds);
             }
             Wake::Reloaded(reloaded) => self.apply(reloaded),
             Wake::HangUp => self.reload(),
@@ -209,38 +200,24 @@ impl Driver {
         Ok(())
     }
 
-    fn receive(&mut self) {
-        let (node, now) = (&mut self.node, self.clock.now());
-        self.socket.receive(|from, datagram| node.handle_datagram(now, from.into(), datagram));
-    }
-
     /// What follows any input: the round if it is due, datagrams, events.
     fn advance(&mut self) {
         let now = self.clock.now();
-        let due = self.node.poll_timeout();
-        if now >= due {
-            if self.user.next_end().is_some_and(|end| end <= now) {
-                self.publish(now);
-            }
-            self.node.set_clock(now, Clock::wall_micros());
-            self.node.handle_timeout(now);
-            self.vitals.round(now, now.saturating_since(due));
+        if self.endpoint.is_due() && self.user.next_end().is_some_and(|end| end <= now) {
+            self.publish(now);
         }
-        self.send(now);
-        self.vitals.look(now, &self.node);
-        while let Some(event) = self.node.poll_event() {
+        if let Some(lateness) = self.endpoint.advance() {
+            self.vitals.round(now, lateness);
+        }
+        self.vitals.look(now, &self.endpoint.node);
+        while let Some(event) = self.endpoint.node.poll_event() {
             self.tell(now, event);
         }
-        if let Some(error) = self.socket.take_error() {
+        if let Some(error) = self.endpoint.socket.take_error() {
             if let Some(withheld) = self.error_lines.allow(now) {
                 warn!(%error, withheld, "a datagram could not be sent or received");
             }
         }
-    }
-
-    fn send(&mut self, now: Instant) {
-        let node = &mut self.node;
-        self.socket.send(|buffer| node.poll_transmit(now, buffer));
     }
 
     /// Reads the machine and publishes what it found.
@@ -259,7 +236,7 @@ impl Driver {
         if !asked || std::mem::replace(&mut self.seeds_judged, true) {
             return;
         }
-        if self.node.ages(self.clock.now()).members == 1 {
+        if self.endpoint.node.ages(self.clock.now()).members == 1 {
             warn!(
                 seeds = self.seeds.len(),
                 "no seed answers: is one of them up, and are its address, the cluster's name and \
@@ -278,7 +255,7 @@ impl Driver {
             error!(%error, "the readings cannot be published"); // the table was checked to fit
             return;
         }
-        if let Err(error) = self.node.publish(&self.payload) {
+        if let Err(error) = self.endpoint.node.publish(&self.payload) {
             error!(%error, "the readings cannot be published");
         }
     }
@@ -327,11 +304,12 @@ impl Driver {
 
     async fn farewell(&mut self) {
         info!(cause = self.ends, "leaving");
-        self.node.leave(self.clock.now());
+        self.endpoint.node.leave(self.clock.now());
         let sent = async {
             loop {
-                self.send(self.clock.now());
-                if !self.socket.is_blocked() || self.socket.ready().await.is_err() {
+                self.endpoint.send(self.clock.now());
+                if !self.endpoint.socket.is_blocked() || self.endpoint.socket.ready().await.is_err()
+                {
                     return;
                 }
             }

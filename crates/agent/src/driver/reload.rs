@@ -90,7 +90,7 @@ impl Driver {
         };
         let roster = self.standing.mode == Mode::Roster;
         if roster && !members.is_empty() {
-            if let Err(error) = self.node.set_roster(&members, self.clock.now()) {
+            if let Err(error) = self.endpoint.node.set_roster(&members, self.clock.now()) {
                 return self.refuse(&error);
             }
         }
@@ -117,7 +117,7 @@ impl Driver {
         if self.standing.encrypted {
             self.standing.keys = prepared.keys.len();
         }
-        self.node.set_keys(prepared.keys.clone());
+        self.endpoint.node.set_keys(prepared.keys.clone());
     }
 
     fn refuse(&mut self, error: &dyn std::fmt::Display) {

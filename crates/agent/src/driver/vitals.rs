@@ -1,7 +1,8 @@
 //! Is the agent well, and when did it first see everybody?
 //!
 //! Both follow from what passes through the loop anyway; looking costs a walk over the members, so
-//! it is done a few times a unit and, in a large cluster, less often.
+//! it is done a few times a unit, in a large cluster less often, and not at all while there are no
+//! more members than have been seen in full.
 
 use std::time::Duration;
 
@@ -45,7 +46,7 @@ impl Vitals {
 
     /// Looks whether all members are known, if it is time to.
     pub(super) fn look(&mut self, now: Instant, node: &Node) {
-        if now < self.next_look {
+        if now < self.next_look || node.members() <= self.largest_view() {
             return;
         }
         let ages = node.ages(now);
@@ -56,10 +57,14 @@ impl Vitals {
 
     /// A full view counts when it is of more members than any before.
     fn note(&mut self, now: Instant, members: u32, known: u32) {
-        let largest = self.full_view.map_or(1, |(members, _)| members);
-        if known >= members && members > largest {
+        if known >= members && members > self.largest_view() {
             self.full_view = Some((members, now));
         }
+    }
+
+    /// Members of the largest view seen in full; a node alone sees itself.
+    fn largest_view(&self) -> u32 {
+        self.full_view.map_or(1, |(members, _)| members)
     }
 
     /// Seconds from the start to the first full view of the largest membership seen in full.

@@ -6,12 +6,13 @@
 
 use core::time::Duration;
 
-use super::layout::{Layout, STRAY_UNITS, looks_in};
+use super::layout::{Layout, PULLS_AT_ONCE, STRAY_UNITS, looks_in, next_round_micros};
 use super::puller::{MARGIN_UNITS, Pull, Puller, pick_relay};
 use super::pusher::Pusher;
 use super::scene::{Disseminate, Ids, Order, Scene, What};
 use super::windows::Uniform;
 use crate::entry::NodeId;
+use crate::time::Instant;
 use crate::wire::window::Marks;
 
 /// Farewells in a push, at most: there are many pushes in a round.
@@ -90,6 +91,7 @@ fn push(scene: &mut Scene<'_>, mates: impl Iterator<Item = usize>) -> usize {
 impl Disseminate for Grid {
     fn round(&mut self, scene: &mut Scene<'_>) {
         let layout = self.layout(scene);
+        self.puller.earn(scene.budget.unit_bytes());
         let mates = self.pusher.round(&layout, scene.own_index());
         let pushes = push(scene, mates);
         self.puller.spend(pushes * scene.budget.window_bytes(1));
@@ -102,18 +104,28 @@ impl Disseminate for Grid {
         self.rounds = self.rounds.wrapping_add(1);
     }
 
-    fn looks(&self, unit: Duration) -> u32 {
+    fn looks(&self, unit: Duration) -> &'static [u8] {
         looks_in(crate::time::micros(unit))
+    }
+
+    fn wants_look(&self) -> bool {
+        self.puller.wants_look()
     }
 
     fn look(&mut self, scene: &mut Scene<'_>) {
         let layout = self.layout(scene);
-        let unit_bytes = scene.budget.unit_bytes();
-        self.puller.earn(unit_bytes / looks_in(scene.unit_micros()) as usize, unit_bytes);
-        while let Some(pull) = self.puller.next_pull() {
+        for _ in 0..PULLS_AT_ONCE {
+            let Some(pull) = self.puller.next_pull() else { break };
             self.pull(scene, &layout, pull);
         }
         self.puller.looked();
+    }
+
+    fn next_round(&mut self, scene: &mut Scene<'_>) -> Option<Instant> {
+        let offset = scene.wall_offset?;
+        let wall = scene.now.as_micros().saturating_add(offset);
+        let next = next_round_micros(wall, scene.unit_micros());
+        Some(Instant::from_micros(next.saturating_sub(offset)))
     }
 
     /// Others hear of it when they ask for the row, so the whole row must know.

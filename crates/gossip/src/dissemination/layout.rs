@@ -4,8 +4,12 @@
 //! *pushes* its own entry to each member of its row once in `push_units`, and *pulls* every row once
 //! in `pull_units`, from any member of it: one small request, answered by the entries of that row.
 //! (The own row too: there may be a member whose pushes do not come through.) So every entry takes two steps to everyone, nothing is sent that the receiver has, and
-//! waits are regular instead of random: the entry of a node in another row is on average half of
-//! `push_units` old when it is pulled, and half of `pull_units` later it is pulled again.
+//! waits are regular instead of random.
+//!
+//! Where nodes have wall clocks, rounds begin at whole units of them and pulls a little later: then
+//! what is pulled was pushed just before, and all nodes wake at the same few moments, which costs an
+//! application less than waking at any time. Nothing depends on it: if clocks disagree, the entries
+//! of a row are on average half of `push_units` old when they are pulled.
 //!
 //! Short rows make pushes cheap, long ones requests and headers. With the bytes of a push phase
 //! C₁ and of a pull phase C₂, a budget B and waits R₁/2 + R₂/2 the best division of the budget is
@@ -23,17 +27,31 @@ pub const MAX_ROW: usize = 32;
 /// Members of a row, at least, where there are so many: each can stand in for another.
 const MIN_ROW: usize = 4;
 /// The share of the bytes kept for asking again after a loss.
-const RESERVE: f64 = 0.05;
+const RESERVE: f64 = 0.07;
 /// Every how many units one window goes to a random member, whatever the rows.
 pub const STRAY_UNITS: u32 = 8;
-/// How often a unit a node looks which rows to pull, if the unit is not very short.
-pub(crate) const LOOKS: u32 = 4;
+/// When after its round a node looks which rows to pull, in sixteenths of the unit: late enough
+/// for the pushes of a round that is common to all, whose clocks differ a little, and then for
+/// repeats.
+const LOOKS: [u8; 4] = [2, 6, 10, 14];
+/// Pulls at one look, at most: their answers come at about one time.
+pub const PULLS_AT_ONCE: usize = 48;
 /// The shortest time between two looks: an answer should come in less.
 const LOOK_MICROS: i64 = 10_000;
 
-/// How often a unit of so many microseconds a node looks which rows to pull.
-pub fn looks_in(unit_micros: i64) -> u32 {
-    if unit_micros >= LOOK_MICROS * i64::from(LOOKS) { LOOKS } else { 1 }
+/// When after its round a node looks which rows to pull, in sixteenths of a unit of so many
+/// microseconds.
+pub fn looks_in(unit_micros: i64) -> &'static [u8] {
+    let looks = LOOKS.len() as i64;
+    if unit_micros >= LOOK_MICROS * looks { &LOOKS } else { &LOOKS[..1] }
+}
+
+/// The next round of a node whose wall clock shows `wall_micros`: whole units of it, which are
+/// common to all nodes whose clocks agree. At least half a unit lies between two rounds.
+pub fn next_round_micros(wall_micros: i64, unit_micros: i64) -> i64 {
+    let unit = unit_micros.max(1);
+    let last = wall_micros.saturating_add(unit / 2).div_euclid(unit);
+    last.saturating_add(1).saturating_mul(unit)
 }
 
 /// What a node may send in a unit of time, and what things cost.
@@ -110,15 +128,19 @@ impl Layout {
         };
         let push_units = push_units.max(1.0);
         let rest = income - push / push_units;
-        let pull_units = pull / rest.max(1.0);
-        Self { members, rows, push_units, pull_units: pull_units.max(1.0 / f64::from(LOOKS)) }
+        // Nor does pulling a row more often.
+        let pull_units = (pull / rest.max(1.0)).max(1.0);
+        Self { members, rows, push_units, pull_units }
     }
 
-    /// The average age to expect, in units, if nothing is lost.
+    /// The average age to expect, in units, if nothing is lost and all clocks agree. Where they do
+    /// not, it is up to half a unit more.
     pub fn age_units(&self) -> f64 {
         let mates = (self.members / self.rows).saturating_sub(1) as f64;
         let near = mates / (self.members - 1) as f64;
-        self.push_units / 2.0 + (1.0 - near) * self.pull_units / 2.0
+        let first_look = f64::from(LOOKS[0]) / 16.0;
+        let far = (self.push_units - 1.0) / 2.0 + first_look + self.pull_units / 2.0;
+        near * self.push_units / 2.0 + (1.0 - near) * far
     }
 
     /// The age up to which an entry counts as fresh: its origin is believed to live.

@@ -4,7 +4,7 @@
 //! that the whole cluster, in which all earn and spend alike, sends no more than its budget.
 //! A request that is not answered by the next look is made again to another member of the row: out
 //! of the part of the earnings kept for that, then out of the rest. Of an answer that did not come
-//! half is paid, since it is as likely that the request was lost, and the answer never sent.
+//! half is paid, since it is about as likely that the request was lost, and the answer never sent.
 //!
 //! Nobody needs to agree on any of it: each receiver sees to its own regularity.
 
@@ -21,7 +21,7 @@ const MAX_REPEATS: u8 = 3;
 /// Earnings that can be saved up, in units of time.
 const SAVINGS_UNITS: i64 = 2;
 /// The part of the earnings kept for repeats: one in so many.
-const REPEATS_PART: i64 = 20;
+const REPEATS_PART: i64 = 14;
 
 /// A request to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +49,8 @@ pub struct Puller {
     /// When each row was last answered, in microseconds or other ticks.
     answered: Vec<Option<i64>>,
     open: Vec<Open>,
+    /// Rows whose turn came since the last earnings.
+    turns: usize,
     savings_bytes: i64,
     repeats_bytes: i64,
     /// Bytes of a request, and of a row's answer as last seen.
@@ -67,13 +69,13 @@ impl Puller {
         self.repeats_bytes = 0;
     }
 
-    /// Earns `bytes` of the `unit_bytes` of a unit.
-    pub fn earn(&mut self, bytes: usize, unit_bytes: usize) {
-        let (bytes, unit) = (bytes as i64, unit_bytes as i64);
-        let kept = bytes / REPEATS_PART;
-        let most = SAVINGS_UNITS * unit;
+    /// Earns the bytes of a unit, in which each row has one turn at most.
+    pub fn earn(&mut self, unit_bytes: usize) {
+        let unit = unit_bytes as i64;
+        let kept = unit / REPEATS_PART;
         self.repeats_bytes = (self.repeats_bytes + kept).min(unit / 2);
-        self.savings_bytes = (self.savings_bytes + bytes - kept).min(most);
+        self.savings_bytes = (self.savings_bytes + unit - kept).min(SAVINGS_UNITS * unit);
+        self.turns = 0;
     }
 
     /// Spends bytes on something else.
@@ -84,33 +86,54 @@ impl Puller {
     /// The next request to send at this look; `None` once there is none. Each is followed by
     /// [`Puller::asked`], or given up.
     pub fn next_pull(&mut self) -> Option<Pull> {
-        if let Some(at) = self.open.iter().position(|open| open.late) {
+        self.give_up_late();
+        let may_repeat = self.repeats_bytes.max(self.savings_bytes) >= 0;
+        if let Some(at) = self.open.iter().position(|open| open.late).filter(|_| may_repeat) {
             let open = self.open.swap_remove(at);
-            let refund = self.costs.1 / 2;
-            self.savings_bytes += refund;
-            let cost = self.costs.0 + self.costs.1;
-            if open.repeats < MAX_REPEATS && self.repeats_bytes + self.savings_bytes >= cost {
-                return Some(Pull { row: open.row, repeats: open.repeats + 1 });
-            }
-            return self.next_pull();
+            self.repeats_bytes += self.refund();
+            return Some(Pull { row: open.row, repeats: open.repeats + 1 });
         }
-        let rows = self.answered.len();
-        if rows == 0 || self.savings_bytes < 0 {
+        if !self.has_turn() {
             return None;
         }
         let row = self.next_row;
-        self.next_row = (row + 1) % rows;
+        self.next_row = (row + 1) % self.answered.len();
+        self.turns += 1;
         if self.open.iter().any(|open| open.row == row) {
-            // All rows are being asked already.
-            return None;
+            // It was asked in the last unit and is being asked again.
+            return self.next_pull();
         }
         Some(Pull { row, repeats: 0 })
+    }
+
+    /// Gives up what was asked for often enough.
+    fn give_up_late(&mut self) {
+        let before = self.open.len();
+        self.open.retain(|open| !open.late || open.repeats < MAX_REPEATS);
+        let given_up = (before - self.open.len()) as i64;
+        self.repeats_bytes += given_up * self.refund();
+    }
+
+    /// What of an answer that did not come was not sent: a little less than half, since it can be
+    /// lost only where the request was not.
+    fn refund(&self) -> i64 {
+        self.costs.1 * 15 / 32
+    }
+
+    /// Whether another row can have its turn now.
+    fn has_turn(&self) -> bool {
+        self.turns < self.answered.len() && self.savings_bytes >= 0
+    }
+
+    /// Whether there is anything to do at a look.
+    pub fn wants_look(&self) -> bool {
+        !self.open.is_empty() || self.has_turn()
     }
 
     /// A request was sent to `relay`.
     pub fn asked(&mut self, pull: Pull, relay: u32) {
         let cost = self.costs.0 + self.costs.1;
-        if pull.repeats > 0 && self.repeats_bytes >= cost {
+        if pull.repeats > 0 && self.repeats_bytes >= 0 {
             self.repeats_bytes -= cost;
         } else {
             self.savings_bytes -= cost;
@@ -179,7 +202,7 @@ mod tests {
         let mut puller = puller(4);
         let mut asked = [0i32; 4];
         for look in 0..1_000 {
-            puller.earn(1_250, 5_000);
+            puller.earn(1_250);
             while let Some(pull) = puller.next_pull() {
                 asked[pull.row] += 1;
                 puller.asked(pull, pull.row as u32);
@@ -187,7 +210,7 @@ mod tests {
             }
             puller.looked();
         }
-        // 1,000 looks earn 1,250 bytes each, a twentieth less; a pull costs 1,000.
+        // 1,000 units earn 1,250 bytes each, a twentieth less; a pull costs 1,000.
         assert!(asked.iter().sum::<i32>().abs_diff(1_188) <= 1, "{asked:?}");
         assert!(asked.iter().all(|&count| count.abs_diff(297) <= 1), "{asked:?}");
     }
@@ -196,13 +219,13 @@ mod tests {
     fn what_is_not_answered_is_asked_for_again_and_then_left() {
         // So many rows that the first one's turn does not come again.
         let mut puller = puller(9_000);
-        puller.earn(1_000, 100_000);
+        puller.earn(1_000);
         let first = puller.next_pull().expect("there are savings");
         puller.asked(first, 7);
         let mut repeats = 0;
         for _ in 0..10 {
             puller.looked();
-            puller.earn(20_000, 100_000);
+            puller.earn(20_000);
             while let Some(pull) = puller.next_pull() {
                 let again = pull.row == first.row && pull.repeats > 0;
                 repeats += u32::from(again);
@@ -219,7 +242,7 @@ mod tests {
         poor.spend(1);
         assert_eq!(poor.next_pull(), None);
         let mut alone = puller(0);
-        alone.earn(10_000, 10_000);
+        alone.earn(10_000);
         assert_eq!(alone.next_pull(), None);
     }
 }

@@ -21,9 +21,14 @@ pub(crate) trait Disseminate: Send + Sync {
     /// The own entry was just made anew: orders what belongs to this round.
     fn round(&mut self, scene: &mut Scene<'_>);
 
-    /// How often a unit [`Disseminate::look`] is called, the first time right after the round.
-    fn looks(&self, _unit: Duration) -> u32 {
-        1
+    /// When after the round [`Disseminate::look`] may be called, in sixteenths of the unit.
+    fn looks(&self, _unit: Duration) -> &'static [u8] {
+        &[]
+    }
+
+    /// Whether anything is to be done at the next look of this round.
+    fn wants_look(&self) -> bool {
+        false
     }
 
     /// Orders what is due between rounds.

@@ -1,26 +1,31 @@
 //! Ages under strategy `grid`: two regular waits, one for a push and one for a pull.
 //!
 //! A relay holds an entry since it was pushed to it, and a reader what the relay held since it
-//! pulled it. So an age is the sum of two waits, each anywhere between two events; in the own row
-//! it is that or the wait for a push, whichever is shorter. When pushes and
-//! pulls come is decided by the strategy's own `pusher.rs` and `puller.rs`: the model plays them
-//! for one node, with answers that come at once or are lost by chance, and counts the *gaps*. A
-//! wait that is looked at at a random moment reaches an age as often as gaps are longer than it.
+//! pulled it. So an age is the sum of two waits; in the own row it is that or the wait for a push,
+//! whichever is shorter. Clocks agree: rounds, and with them pushes, are common to all, and a pull
+//! comes at one of the looks of a unit. Where they do not, ages are up to half a unit more.
+//!
+//! When pushes and pulls come is decided by the strategy's own `pusher.rs` and `puller.rs`: the
+//! model plays them for one node, with answers that come at once or are lost by chance, and counts
+//! the gaps (`gaps.rs`).
 //!
 //! Strays, windows to random members, cut the longest waits a little. Of a pull that fails all of a
 //! row stays old, so the oldest entry is looked for among rows, not among entries.
 
 use super::curve::Curve;
+use super::gaps::{BINS, Bins, Gaps, Strays, held, within};
 use super::{Forecast, Shape};
 use crate::dissemination::Chance;
-use crate::dissemination::layout::{Budget, LOOKS, Layout, STRAY_UNITS};
+use crate::dissemination::layout::{Budget, Layout, PULLS_AT_ONCE, STRAY_UNITS, looks_in};
 use crate::dissemination::puller::{MARGIN_UNITS, Puller};
 use crate::dissemination::pusher::Pusher;
 
-/// Bins of a wait's distribution, about.
-const BINS: usize = 120;
-/// Pulls of a row whose answers may still count.
-const EARLIER: u32 = 8;
+/// Phases of the unit in which the oldest entries are looked for.
+const PHASES: usize = 8;
+/// Parts of a unit in which looks are counted.
+const PARTS: u32 = 16;
+/// A node is drawn as relay of its own row so many times less often than another.
+const OWN_DRAWN: usize = 8;
 /// Bins of the distribution of ages.
 const AGE_BINS: usize = 8 * BINS;
 /// Pulls that are played, at least, and turns of each row.
@@ -34,30 +39,6 @@ const ROUNDS: u32 = 100;
 /// What lets chance begin: any number, since only its statistics matter.
 const SEED: u64 = 1;
 
-/// Times between two of the same events, counted.
-#[derive(Clone, Debug)]
-struct Gaps {
-    /// How many gaps there are of each length, in steps.
-    counts: Vec<u64>,
-    step_units: f64,
-}
-
-/// Windows to random members, as they reach one node.
-#[derive(Clone, Copy, Debug)]
-struct Strays {
-    /// How many in a unit.
-    rate: f64,
-    /// Their entries, the newest ones, as a share of all.
-    share: f64,
-    /// The last age asked for, the share that is older, and the exponent of what strays brought.
-    units: f64,
-    older: f64,
-    exponent: f64,
-}
-
-/// A wait's distribution: units and weights of bins of equal length.
-type Bins = Vec<(f64, f64)>;
-
 /// What makes up the ages of a grid.
 #[derive(Clone, Debug)]
 pub(super) struct Waits {
@@ -67,105 +48,22 @@ pub(super) struct Waits {
     pushed_at_once: f64,
     /// Since a push to the reader itself.
     push: Bins,
-    /// The age of what a relay answers with, where it counts.
-    held: Bins,
-    /// Since the pull.
-    pull: Bins,
+    /// Pulls, by the look at which they come.
+    pulls: Vec<Pulled>,
     strays: Strays,
 }
 
-impl Gaps {
-    fn new(step_units: f64) -> Self {
-        Self { counts: Vec::new(), step_units }
-    }
-
-    fn note(&mut self, steps: u32) {
-        let steps = steps as usize;
-        if self.counts.len() <= steps {
-            self.counts.resize(steps + 1, 0);
-        }
-        self.counts[steps] += 1;
-    }
-
-    fn mean_units(&self) -> f64 {
-        let gaps: u64 = self.counts.iter().sum();
-        let steps: u64 = (0..).zip(&self.counts).map(|(steps, count)| steps * count).sum();
-        steps as f64 / gaps.max(1) as f64 * self.step_units
-    }
-
-    /// The wait at a random moment.
-    fn wait(&self) -> Bins {
-        // Bins are parts of a step or, where gaps are very long, several steps.
-        let parts = (BINS / self.counts.len().max(1)).max(1);
-        let steps = self.counts.len().div_ceil(BINS).max(1);
-        let bin = self.step_units * steps as f64 / parts as f64;
-        let mut longer: u64 = self.counts.iter().sum();
-        let mut bins = Bins::new();
-        for counts in self.counts.chunks(steps) {
-            let mut weight = 0;
-            for count in counts {
-                // Of gaps of so many steps none reaches beyond them.
-                longer -= count;
-                weight += longer;
-            }
-            for _ in 0..parts {
-                bins.push(((bins.len() as f64 + 0.5) * bin, weight as f64));
-            }
-        }
-        let total: f64 = bins.iter().map(|bin| bin.1).sum();
-        bins.retain(|bin| bin.1 > 0.0);
-        for bin in &mut bins {
-            bin.1 /= total;
-        }
-        bins
-    }
-}
-
-impl Strays {
-    /// How much less is older than `units`, if strays bring what is younger; ages are asked for in
-    /// ascending order.
-    fn thin(&mut self, units: f64, older: f64) -> f64 {
-        // Of ages up to this one so much was found in a stray.
-        let younger = (1.0 - self.older).min(self.share);
-        self.exponent += (units - self.units) * younger * self.rate;
-        self.units = units;
-        self.older = older * (-self.exponent).exp();
-        self.older
-    }
-
-    /// The wait for an event that a stray may precede.
-    fn wait(mut self, bins: &Bins) -> Bins {
-        let (mut before, mut rest) = (1.0, 1.0);
-        let thinned = bins.iter().map(|&(units, weight)| {
-            rest -= weight;
-            let after = self.thin(units, f64::max(rest, 0.0));
-            let share = before - after;
-            before = after;
-            (units, share)
-        });
-        thinned.collect()
-    }
-}
-
-/// What a relay holds of the ages `push` gives, for a reader that pulled from another relay each
-/// `period` before: the youngest of all that counts.
-fn held(push: &Bins, period: f64) -> Bins {
-    let older = |units: f64| 1.0 - within(push, units);
-    let mut before = 1.0;
-    let mut bins = Bins::new();
-    for &(units, _) in push {
-        let earlier = (0..EARLIER).map(|pull| units - f64::from(pull) * period);
-        let after = earlier.take_while(|units| *units >= 0.0).map(older).product();
-        bins.push((units, before - after));
-        before = after;
-    }
-    bins.retain(|bin| bin.1 > 0.0);
-    bins
-}
-
-/// The share of waits within `units`.
-fn within(bins: &Bins, units: f64) -> f64 {
-    bins.iter().filter(|bin| bin.0 <= units).map(|bin| bin.1).sum()
+/// What a pull at one of the looks brings.
+#[derive(Clone, Debug)]
+struct Pulled {
+    /// The share of time in which what it brought is the newest.
+    share: f64,
+    /// The age of the origin's own entry then.
+    own_units: f64,
+    /// The ages of what a relay answers with, where they count.
+    held: Bins,
+    /// Since the pull.
+    since: Bins,
 }
 
 impl Waits {
@@ -182,10 +80,12 @@ impl Waits {
     /// The distribution of ages.
     pub(super) fn ages(&self) -> Curve {
         let mut pulled = Histogram::to(self.longest());
-        // The origin's own entry is made anew each unit.
-        for (relay, part) in [(&self.held, 1.0 - self.by_origin()), (&even(1.0), self.by_origin())]
-        {
-            pulled.add_sums(relay, &self.pull, part);
+        for pull in &self.pulls {
+            // The origin's own entry is made anew each unit.
+            let own = vec![(pull.own_units, 1.0)];
+            for (relay, part) in [(&pull.held, 1.0 - self.by_origin()), (&own, self.by_origin())] {
+                pulled.add_sums(relay, &pull.since, pull.share * part);
+            }
         }
         let mut pushed = Histogram::to(self.longest());
         self.push.iter().for_each(|bin| pushed.add(bin.0, bin.1));
@@ -203,31 +103,50 @@ impl Waits {
         if self.rows < 1.5 {
             return self.ages().oldest_of(self.members - 1.0);
         }
+        let phases = (0..PHASES).map(|phase| self.oldest_at(phase));
+        let all =
+            phases.fold((0.0, 0.0), |sum, (share, oldest)| (sum.0 + share, sum.1 + share * oldest));
+        all.1 / all.0
+    }
+
+    /// The share of waits that end in a phase of the unit, which is common to all rows, and the
+    /// mean age of a node's oldest entry then.
+    fn oldest_at(&self, phase: usize) -> (f64, f64) {
         let length = self.members / self.rows;
-        let (mut before, mut within) = (0.0, 0.0);
-        let mut oldest = Bins::new();
-        for &(units, weight) in &self.held {
-            within = f64::min(within + weight, 1.0);
-            let all = f64::powf(within, length);
-            oldest.push((units, all - before));
-            before = all;
-        }
         let mut ages = Histogram::to(self.longest());
-        ages.add_sums(&oldest, &self.pull, 1.0);
+        let mut all = 0.0;
+        for pull in &self.pulls {
+            let is_then = |units: f64| {
+                let part = (pull.own_units + units).fract();
+                (part * PHASES as f64) as usize == phase
+            };
+            let since: Bins = pull.since.iter().copied().filter(|bin| is_then(bin.0)).collect();
+            let (mut before, mut within) = (0.0, 0.0);
+            let oldest = pull.held.iter().map(|&(units, weight)| {
+                within = f64::min(within + weight, 1.0);
+                let share = f64::powf(within, length) - before;
+                before += share;
+                (units, share)
+            });
+            ages.add_sums(&oldest.collect(), &since, pull.share);
+            all += pull.share * since.iter().map(|bin| bin.1).sum::<f64>();
+        }
+        if all <= 0.0 {
+            return (0.0, 0.0);
+        }
+        for share in &mut ages.shares {
+            *share /= all;
+        }
         let (curve, mut strays) = (ages.curve(), self.strays);
-        curve.with(&curve, |age, older, _| strays.thin(age, older)).oldest_of(self.rows - 1.0)
+        let curve = curve.with(&curve, |age, older, _| strays.thin(age, older));
+        (all, curve.oldest_of(self.rows - 1.0))
     }
 
     fn longest(&self) -> f64 {
         let longest = |bins: &Bins| bins.last().map_or(0.0, |last| last.0);
-        longest(&self.push).max(1.0) + longest(&self.pull)
+        let pulled = self.pulls.iter().map(|pull| longest(&pull.held) + longest(&pull.since));
+        pulled.fold(longest(&self.push), f64::max) + 1.0
     }
-}
-
-/// A wait that is evenly spread over so many units.
-fn even(units: f64) -> Bins {
-    let bin = units / BINS as f64;
-    (0..BINS).map(|at| ((at as f64 + 0.5) * bin, 1.0 / BINS as f64)).collect()
 }
 
 /// Shares of ages in bins of equal length.
@@ -271,27 +190,22 @@ impl Histogram {
 pub(super) fn forecast(members: usize, budget: &Budget, loss: f64) -> Forecast {
     let layout = Layout::of(members, budget);
     let stray_entries = budget.datagram_entries.min(budget.window_entries).max(1);
-    let strays = Strays {
-        rate: (1.0 - loss) / f64::from(STRAY_UNITS),
-        share: stray_entries as f64 / members as f64,
-        units: 0.0,
-        older: 1.0,
-        exponent: 0.0,
-    };
-    let push = pushes(&layout, loss).wait();
+    let strays =
+        Strays::of((1.0 - loss) / f64::from(STRAY_UNITS), stray_entries as f64 / members as f64);
+    let gaps = pushes(&layout, loss);
+    let push = gaps.wait();
     let mut play = Play::of(&layout, budget, loss, &push);
     play.run();
-    let pull = play.gaps.wait();
     let a_unit = |count: u64| count as f64 / f64::from(play.units.max(1));
     let (bytes, datagrams, entries) =
         (a_unit(play.bytes), a_unit(play.datagrams), a_unit(play.entries));
+    let pulls = play.pulls(&gaps.steps_since(), strays);
     let waits = Waits {
         members: members as f64,
         rows: layout.rows() as f64,
         pushed_at_once: 1.0 / layout.push_units,
-        held: strays.wait(&held(&push, play.gaps.mean_units())),
         push,
-        pull,
+        pulls,
         strays,
     };
     Forecast {
@@ -343,9 +257,11 @@ struct Play<'a> {
     puller: Puller,
     pusher: Pusher,
     chance: Chance,
-    /// The look of each row's last answer.
-    last: Vec<Option<u32>>,
-    gaps: Gaps,
+    /// When each row was last answered, in parts of a unit, and at which look.
+    last: Vec<Option<(u32, usize)>>,
+    /// By the look at which they begin.
+    gaps: Vec<Gaps>,
+    looks: &'static [u8],
     units: u32,
     bytes: u64,
     datagrams: u64,
@@ -356,6 +272,7 @@ impl<'a> Play<'a> {
     fn of(layout: &'a Layout, budget: &'a Budget, loss: f64, push: &'a Bins) -> Self {
         let rows = layout.rows();
         let answer = budget.window_bytes(layout.members().div_ceil(rows));
+        let looks = looks_in(i64::MAX);
         let mut puller = Puller::default();
         puller.restart(rows, 0, (budget.pull_bytes(), answer));
         Self {
@@ -367,7 +284,8 @@ impl<'a> Play<'a> {
             pusher: Pusher::default(),
             chance: Chance::new(SEED),
             last: vec![None; rows],
-            gaps: Gaps::new(1.0 / f64::from(LOOKS)),
+            gaps: vec![Gaps::new(1.0 / f64::from(PARTS)); looks.len()],
+            looks,
             units: 0,
             bytes: 0,
             datagrams: 0,
@@ -379,45 +297,78 @@ impl<'a> Play<'a> {
     fn run(&mut self) {
         let rows = self.layout.rows();
         let wanted = repeated(PULLS.max(TURNS * rows), self.loss) as u64;
-        let mut warm = false;
-        let (mut unit, mut gaps) = (0, 0);
-        while self.units < 64 || gaps < wanted {
-            for look in 0..LOOKS {
-                self.look(unit * LOOKS + look);
+        let (mut unit, mut warm) = (0, false);
+        while unit < MAX_UNITS && (self.units < 64 || self.gaps() < wanted) {
+            self.puller.earn(self.budget.unit_bytes());
+            self.round(unit);
+            for look in 0..self.looks.len() {
+                self.look(unit, look);
             }
             unit += 1;
             self.units += 1;
-            gaps = self.gaps.counts.iter().sum();
-            if !warm && gaps > rows as u64 {
+            if !warm && self.gaps() > rows as u64 {
                 (warm, self.units, self.bytes, self.datagrams, self.entries) = (true, 0, 0, 0, 0);
-                self.gaps.counts.clear();
-            }
-            if unit >= MAX_UNITS {
-                break;
+                self.gaps.iter_mut().for_each(|gaps| gaps.counts.clear());
             }
         }
-        if self.gaps.counts.is_empty() {
-            self.gaps.note(unit * LOOKS);
+        if self.gaps() == 0 {
+            self.gaps[0].note(unit * PARTS);
         }
     }
 
-    fn look(&mut self, look: u32) {
-        let unit_bytes = self.budget.unit_bytes();
-        self.puller.earn(unit_bytes / LOOKS as usize, unit_bytes);
-        if look % LOOKS == 0 {
-            self.round(look / LOOKS);
-        }
-        while let Some(pull) = self.puller.next_pull() {
+    /// Gaps counted.
+    fn gaps(&self) -> u64 {
+        self.gaps.iter().map(Gaps::count).sum()
+    }
+
+    /// What pulls bring, if a relay had its last push so many rounds ago.
+    fn pulls(&self, rounds: &Bins, strays: Strays) -> Vec<Pulled> {
+        let all: f64 = self.gaps.iter().map(Gaps::units).sum();
+        let period = all / self.gaps() as f64;
+        let rounds = self.mended(rounds, period);
+        let gaps = self.looks.iter().zip(&self.gaps).filter(|(_, gaps)| gaps.count() > 0);
+        let pulled = gaps.map(|(&part, gaps)| {
+            let own_units = f64::from(part) / f64::from(PARTS);
+            let ages = rounds.iter().map(|&(age, share)| (age + own_units, share)).collect();
+            Pulled {
+                share: gaps.units() / all,
+                own_units,
+                held: strays.wait(&held(&ages, period)),
+                since: gaps.wait(),
+            }
+        });
+        pulled.collect()
+    }
+
+    /// How many rounds ago a relay had its last push or pulled it from its own row, which all
+    /// members do at about the time of other pulls.
+    fn mended(&self, rounds: &Bins, period: f64) -> Bins {
+        let found = (1.0 - self.loss).powi(3) / self.layout.push_units.powi(2) / period.max(1.0);
+        let (mut older, mut before, mut mended) = (1.0, 1.0, 1.0 - found / 2.0);
+        let bins = rounds.iter().map(|&(age, share)| {
+            older -= share;
+            let after = f64::max(older, 0.0) * mended;
+            mended *= 1.0 - found;
+            let share = before - after;
+            before = after;
+            (age, share)
+        });
+        bins.collect()
+    }
+
+    fn look(&mut self, unit: u32, look: usize) {
+        for _ in 0..PULLS_AT_ONCE {
+            let Some(pull) = self.puller.next_pull() else { break };
             let relay = pull.row as u32;
             // Nobody asks itself for its own row.
             let mates = self.layout.members_of(0).len();
-            if pull.row == 0 && self.chance.below(mates) == 0 {
+            if pull.row == 0 && self.chance.below(mates * OWN_DRAWN) == 0 {
                 continue;
             }
             self.puller.asked(pull, relay);
             self.send(self.budget.pull_bytes(), 1, 0);
             if !lost(&mut self.chance, self.loss) {
-                self.answer(look, pull.row);
+                self.answer(unit, look, pull.row);
             }
         }
         self.puller.looked();
@@ -436,9 +387,10 @@ impl<'a> Play<'a> {
     }
 
     /// A request arrived.
-    fn answer(&mut self, look: u32, row: usize) {
+    fn answer(&mut self, unit: u32, look: usize, row: usize) {
         let length = self.layout.members_of(row).len();
-        let since = self.last[row].map(|last| f64::from(look - last) / f64::from(LOOKS));
+        let now = unit * PARTS + u32::from(self.looks[look]);
+        let since = self.last[row].map(|(last, _)| f64::from(now - last) / f64::from(PARTS));
         let share = since.map_or(1.0, |units| within(self.push, units + MARGIN_UNITS as f64));
         let entries = ((length as f64 * share).round() as usize).max(1);
         let bytes = self.budget.window_bytes(entries);
@@ -446,11 +398,11 @@ impl<'a> Play<'a> {
         if lost(&mut self.chance, self.loss) {
             return;
         }
-        self.puller.answered(row as u32, bytes, i64::from(look));
-        let before = self.last[row].replace(look);
+        self.puller.answered(row as u32, bytes, i64::from(now));
+        let before = self.last[row].replace((now, look));
         // The own row's gaps are others, now and then: this node may be drawn.
-        if let Some(before) = before.filter(|_| row > 0 || self.last.len() == 1) {
-            self.gaps.note(look - before);
+        if let Some((then, at)) = before.filter(|_| row > 0 || self.last.len() == 1) {
+            self.gaps[at].note(now - then);
         }
     }
 

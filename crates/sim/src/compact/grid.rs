@@ -2,13 +2,18 @@
 
 use core::ops::Range;
 
-use tidings_gossip::dissemination::layout::{Budget, Layout, STRAY_UNITS, looks_in};
+use tidings_gossip::dissemination::layout::{
+    Budget, Layout, PULLS_AT_ONCE, STRAY_UNITS, looks_in, next_round_micros,
+};
 use tidings_gossip::dissemination::puller::{MARGIN_UNITS, Pull, Puller, pick_relay};
 use tidings_gossip::dissemination::pusher::Pusher;
 
 use super::play::Play;
 use super::{Compact, UNIT};
-use crate::chance::Chance;
+use crate::chance::{Chance, mix};
+
+/// How late a timer goes off, at most, in ticks: a millisecond of 256.
+const JITTER: u64 = 1 << 10;
 
 /// What strategy `grid` keeps.
 pub(super) struct Grid {
@@ -17,8 +22,10 @@ pub(super) struct Grid {
     costs: (usize, usize),
     /// The age in ticks up to which an entry counts as fresh.
     fresh: i64,
-    /// Looks in a unit.
-    looks: u32,
+    /// When in a unit nodes look, in sixteenths.
+    looks: &'static [u8],
+    /// What each node's clock shows beyond the true time, in ticks.
+    offsets: Vec<i64>,
 }
 
 /// What it keeps of one node.
@@ -26,21 +33,22 @@ pub(super) struct Grid {
 struct GridNode {
     puller: Puller,
     pusher: Pusher,
-    looks: u32,
+    rounds: u32,
+    round_start: i64,
+    next_round: i64,
 }
 
 impl Grid {
-    pub(super) fn of(nodes: usize, unit_micros: i64, budget: &Budget) -> Self {
+    pub(super) fn of(unit_micros: i64, budget: &Budget, offsets: Vec<i64>) -> Self {
+        let nodes = offsets.len();
         let layout = Layout::of(nodes, budget);
         let costs = (budget.pull_bytes(), budget.window_bytes(nodes.div_ceil(layout.rows())));
         let fresh = (layout.fresh_units() * UNIT as f64) as i64;
-        Self {
-            layout,
-            nodes: vec![GridNode::default(); nodes],
-            costs,
-            fresh,
-            looks: looks_in(unit_micros),
-        }
+        let looks = looks_in(unit_micros);
+        // No two timers go off at the very same moment; equal births would make windows larger.
+        let jitter = |node: usize| (mix(node as u64) % JITTER) as i64;
+        let offsets = offsets.into_iter().enumerate().map(|(node, at)| at - jitter(node)).collect();
+        Self { layout, nodes: vec![GridNode::default(); nodes], costs, fresh, looks, offsets }
     }
 
     pub(super) fn started(&mut self, node: usize, chance: &mut Chance) {
@@ -52,25 +60,37 @@ impl Grid {
 }
 
 impl Compact {
-    /// One look of a node: every so many are a round.
-    pub(super) fn grid_look(&mut self, now: i64, node: usize) -> i64 {
+    /// What a node does when it wakes: its round, or a look in between; when it wakes next.
+    pub(super) fn grid_wake(&mut self, now: i64, node: usize) -> i64 {
         let Play::Grid(grid) = &mut self.play else { return now + UNIT };
-        let in_unit = grid.looks;
-        let own = &mut grid.nodes[node];
-        let looks = own.looks;
-        own.looks += 1;
-        let unit_bytes = self.budget.unit_bytes();
-        own.puller.earn(unit_bytes / in_unit as usize, unit_bytes);
-        if looks % in_unit == 0 {
-            self.grid_round(now, node, looks / in_unit);
+        let (own, offset) = (&mut grid.nodes[node], grid.offsets[node]);
+        if now >= own.next_round {
+            own.round_start = now;
+            own.next_round = next_round_micros(now + offset, UNIT) - offset;
+            own.puller.earn(self.budget.unit_bytes());
+            let round = own.rounds;
+            own.rounds += 1;
+            self.grid_round(now, node, round);
+        } else {
+            for _ in 0..PULLS_AT_ONCE {
+                let Some(pull) = self.next_pull(node) else { break };
+                self.pull(now, node, pull);
+            }
+            if let Play::Grid(grid) = &mut self.play {
+                grid.nodes[node].puller.looked();
+            }
         }
-        while let Some(pull) = self.next_pull(node) {
-            self.pull(now, node, pull);
-        }
-        if let Play::Grid(grid) = &mut self.play {
-            grid.nodes[node].puller.looked();
-        }
-        now + UNIT / i64::from(in_unit)
+        self.next_look(now, node)
+    }
+
+    /// When a node looks next in this round, or has its next one.
+    fn next_look(&self, now: i64, node: usize) -> i64 {
+        let Play::Grid(grid) = &self.play else { return now + UNIT };
+        let own = &grid.nodes[node];
+        let mut looks =
+            grid.looks.iter().map(|&part| own.round_start + UNIT * i64::from(part) / 16);
+        let next = looks.find(|&at| at > now).filter(|&at| at < own.next_round);
+        next.filter(|_| own.puller.wants_look()).unwrap_or(own.next_round)
     }
 
     fn next_pull(&mut self, node: usize) -> Option<Pull> {

@@ -33,21 +33,21 @@ impl Play {
     pub(super) fn of(scenario: &Scenario, budget: &Budget, plan: &Plan) -> Self {
         let nodes = scenario.cluster.nodes as usize;
         let interval = scenario.cluster.interval.as_micros() as i64;
+        let ticks =
+            |micros: i64| (i128::from(micros) * i128::from(UNIT) / i128::from(interval)) as i64;
+        let offsets = plan.clocks.iter().map(|clock| ticks(clock.offset_micros)).collect();
         match scenario.cluster.strategy {
             Strategy::Spread => {
                 Self::Spread { targets: budget.window_entries.div_ceil(budget.datagram_entries) }
             }
             Strategy::PushPull => Self::PushPull,
-            Strategy::Staggered => {
-                let ticks = |micros: i64| micros * UNIT / interval;
-                Self::Staggered(Staggered {
-                    table: Timetable::of(nodes, UNIT, scenario.seed),
-                    offsets: plan.clocks.iter().map(|c| ticks(c.offset_micros)).collect(),
-                    agreements: vec![Agreement::default(); nodes],
-                    rounds: vec![None; nodes],
-                })
-            }
-            Strategy::Grid => Self::Grid(Grid::of(nodes, interval, budget)),
+            Strategy::Staggered => Self::Staggered(Staggered {
+                table: Timetable::of(nodes, UNIT, scenario.seed),
+                offsets,
+                agreements: vec![Agreement::default(); nodes],
+                rounds: vec![None; nodes],
+            }),
+            Strategy::Grid => Self::Grid(Grid::of(interval, budget, offsets)),
             // Strategies the core may get beside these are refused by the scenario's checks.
             _ => Self::Uniform,
         }
@@ -91,7 +91,7 @@ impl Compact {
                 now + UNIT
             }
             Play::Staggered(_) => self.staggered_round(now, node),
-            Play::Grid(_) => self.grid_look(now, node),
+            Play::Grid(_) => self.grid_wake(now, node),
         }
     }
 

@@ -1,0 +1,170 @@
+//! A node on its socket: the part of the agent's loop that gossips, for any loop that has a node.
+//!
+//! A loop waits until an endpoint is [`ready`](Endpoint::ready), lets it [`receive`], says what its
+//! node publishes if a round [is due](Endpoint::is_due), and lets it [`advance`]. Invariants: each
+//! turn does a bounded amount of work; between two turns the thread sleeps; the timer is armed anew
+//! only when the node wants to be called at another time than before.
+//!
+//! [`receive`]: Endpoint::receive
+//! [`advance`]: Endpoint::advance
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use tidings_gossip::{Instant, Node};
+use tokio::time::{Sleep, sleep_until};
+
+use crate::clock::Clock;
+use crate::socket::DatagramSocket;
+
+/// A node with the clock and the socket that it lacks.
+pub struct Endpoint {
+    pub(crate) node: Node,
+    pub(crate) socket: DatagramSocket,
+    clock: Clock,
+    timer: Pin<Box<Sleep>>,
+    /// What the timer is set to, in the core's time.
+    armed: Instant,
+    /// Whether the socket had something since it was last read.
+    arrived: bool,
+}
+
+impl Endpoint {
+    /// Puts `node`, whose time is that of `clock`, on `socket`. Wants a tokio runtime around it.
+    pub fn new(node: Node, clock: Clock, socket: DatagramSocket) -> Self {
+        let armed = node.poll_timeout();
+        let timer = Box::pin(sleep_until(clock.moment(armed)));
+        Self { node, socket, clock, timer, armed, arrived: false }
+    }
+
+    /// The node, to ask.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// The node, to command; [`advance`](Self::advance) sends what follows.
+    pub fn node_mut(&mut self) -> &mut Node {
+        &mut self.node
+    }
+
+    /// The present, in the core's time.
+    pub fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// Waits until a datagram has arrived, the node wants to be called, or there is room for a
+    /// transmit that was held back. It may be dropped and called anew at any time.
+    ///
+    /// # Errors
+    /// When the socket can no longer be waited for.
+    pub async fn ready(&mut self) -> io::Result<()> {
+        let due = self.node.poll_timeout();
+        if due != self.armed {
+            self.timer.as_mut().reset(self.clock.moment(due));
+            self.armed = due;
+        }
+        poll_fn(|context| {
+            if let Poll::Ready(ready) = self.socket.poll_ready(context) {
+                self.arrived = true;
+                return Poll::Ready(ready);
+            }
+            self.timer.as_mut().poll(context).map(Ok)
+        })
+        .await
+    }
+
+    /// Hands the node the datagrams that have arrived, up to a bound.
+    pub fn receive(&mut self) {
+        if !std::mem::take(&mut self.arrived) {
+            return;
+        }
+        let (node, now) = (&mut self.node, self.clock.now());
+        self.socket.receive(|from, datagram| node.handle_datagram(now, from.into(), datagram));
+    }
+
+    /// Whether the node wants to be called: what it is to say in a round of now must be published
+    /// before [`advance`](Self::advance).
+    pub fn is_due(&self) -> bool {
+        self.clock.now() >= self.node.poll_timeout()
+    }
+
+    /// Lets the node do what is due, sends what it wants to send, and returns by how much it was
+    /// called too late, if it was due.
+    pub fn advance(&mut self) -> Option<Duration> {
+        let (now, due) = (self.clock.now(), self.node.poll_timeout());
+        let lateness = (now >= due).then(|| now.saturating_since(due));
+        if lateness.is_some() {
+            self.node.set_clock(now, Clock::wall_micros());
+            self.node.handle_timeout(now);
+        }
+        self.send(now);
+        lateness
+    }
+
+    /// Sends what the node wants to send, as far as the kernel takes it.
+    pub(crate) fn send(&mut self, now: Instant) {
+        let node = &mut self.node;
+        self.socket.send(|buffer| node.poll_transmit(now, buffer));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::socket::KernelBuffers;
+    use std::net::SocketAddr;
+    use tidings_gossip::{Config, Incarnation, KeyRing, Member};
+
+    const KERNEL: KernelBuffers = KernelBuffers { receive_bytes: 65_536, send_bytes: 65_536 };
+
+    /// Two nodes on sockets of their own, which know of each other.
+    fn pair() -> [Endpoint; 2] {
+        let clock = Clock::start();
+        let mut config = Config::default();
+        config.interval = Duration::from_millis(1);
+        let sockets = [0, 1].map(|_| {
+            let address = SocketAddr::from(([127, 0, 0, 1], 0));
+            DatagramSocket::bind(address, true, config.datagram_bytes, KERNEL).expect("a free port")
+        });
+        let addresses = [0, 1].map(|at: usize| sockets[at].local_address().expect("bound"));
+        let member = |at: usize| Member { name: format!("n{at}"), address: addresses[at].into() };
+        let roster = [member(0), member(1)];
+        let mut number = 0;
+        sockets.map(|socket| {
+            let (me, keys) = (member(number), KeyRing::open(&config.cluster));
+            number += 1;
+            let (life, seed) = (Incarnation::new(1), number as u64);
+            let node = Node::new(config.clone(), keys, me, &roster, life, seed, clock.now());
+            Endpoint::new(node.expect("a valid roster"), clock, socket)
+        })
+    }
+
+    /// Each wait for one of the two drops the wait for the other, as loops do.
+    #[tokio::test]
+    async fn two_endpoints_hear_what_was_published_before_a_round() {
+        let mut endpoints = pair();
+        let (names, texts) = (["n0", "n1"], ["from n0", "from n1"]);
+        let mut heard = [false, false];
+        while heard != [true, true] {
+            let [one, two] = &mut endpoints;
+            let (at, ready) = tokio::select! {
+                ready = one.ready() => (0, ready),
+                ready = two.ready() => (1, ready),
+            };
+            ready.expect("a working socket");
+            let (endpoint, other) = (&mut endpoints[at], 1 - at);
+            endpoint.receive();
+            let due = endpoint.is_due();
+            if due {
+                endpoint.node_mut().publish(texts[at].as_bytes()).expect("a short text");
+            }
+            assert!(endpoint.advance().is_some() || !due, "what is due is done");
+            let entry = endpoint.node().entry(names[other], endpoint.now());
+            let payload = entry.expect("on the roster").payload;
+            heard[at] |= payload.starts_with(texts[other].as_bytes());
+        }
+    }
+}
