@@ -280,9 +280,6 @@ impl Node {
 
     /// When the strategy looks next in this round.
     fn look_after(&self, now: Instant) -> Instant {
-        if !self.strategy.wants_look() {
-            return NEVER;
-        }
         let parts = self.strategy.looks(self.config.interval).iter();
         let mut times =
             parts.map(|&part| self.round_start + self.config.interval * part.into() / 16);
@@ -292,7 +289,12 @@ impl Node {
 
     /// When [`Node::handle_timeout`] wants to be called; far ahead after [`Node::leave`].
     pub fn poll_timeout(&self) -> Instant {
-        if self.left { NEVER } else { self.next_round.min(self.next_look) }
+        match self.left {
+            true => NEVER,
+            // What was asked for may be here by now.
+            false if !self.strategy.wants_look() => self.next_round,
+            false => self.next_round.min(self.next_look),
+        }
     }
 
     /// The next event not yet fetched.

@@ -113,6 +113,8 @@ impl Compact {
             self.advance(now);
             let measured = unit > scenario.warmup_units;
             self.sample(unit, now, measured.then_some(&mut samples));
+            // Whole units are counted, wherever in them the samples lie.
+            self.advance(START + i64::from(unit) * UNIT);
             units_measured += u32::from(measured);
             if progress(unit, scenario.all_units()).is_break() {
                 break;

@@ -275,6 +275,8 @@ impl Scenario {
     pub fn config(&self) -> Config {
         let mut config = Config::default();
         let room = self.network.mtu_bytes.saturating_sub(IP_UDP_BYTES).min(65_507);
+        // Another cluster has another timetable: runs of different seeds shall be independent.
+        config.cluster = format!("simulated-{}", self.seed);
         config.interval = Duration::from(self.cluster.interval);
         config.window = self.cluster.window;
         config.strategy = self.cluster.strategy;

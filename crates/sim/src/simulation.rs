@@ -11,6 +11,7 @@ use core::ops::ControlFlow;
 
 use tidings_gossip::{ConfigError, Counters};
 
+use crate::chance::lateness;
 use crate::checker::age::AgeChecker;
 use crate::checker::convergence::ConvergenceChecker;
 use crate::checker::knowledge::KnowledgeChecker;
@@ -104,6 +105,8 @@ impl Simulation {
             self.advance(sample::time(unit, self.unit_micros))?;
             let measured = unit > scenario.warmup_units;
             self.sample(unit, measured.then_some(&mut samples));
+            // Whole units are counted, wherever in them the samples lie.
+            self.advance(i64::from(unit) * self.unit_micros)?;
             units_measured += u32::from(measured);
             if progress(unit, scenario.all_units()).is_break() {
                 break;
@@ -242,10 +245,12 @@ impl Simulation {
                 }
             }
         }
-        let host = &mut self.hosts[node];
-        let Some(timeout) = host.timeout_micros().map(|micros| micros.max(self.now)) else {
+        let (host, unit) = (&mut self.hosts[node], self.unit_micros);
+        let due = host.timeout_micros();
+        let Some(timeout) = due.map(|due| due.saturating_add(lateness(node, due, unit))) else {
             return;
         };
+        let timeout = timeout.max(self.now);
         if host.wake_micros != Some(timeout) {
             host.wake_micros = Some(timeout);
             self.queue.push(timeout, Event::Wake { node, life: host.life });

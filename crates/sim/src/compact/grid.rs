@@ -10,10 +10,7 @@ use tidings_gossip::dissemination::pusher::Pusher;
 
 use super::play::Play;
 use super::{Compact, UNIT};
-use crate::chance::{Chance, mix};
-
-/// How late a timer goes off, at most, in ticks: a millisecond of 256.
-const JITTER: u64 = 1 << 10;
+use crate::chance::{Chance, lateness};
 
 /// What strategy `grid` keeps.
 pub(super) struct Grid {
@@ -45,9 +42,6 @@ impl Grid {
         let costs = (budget.pull_bytes(), budget.window_bytes(nodes.div_ceil(layout.rows())));
         let fresh = (layout.fresh_units() * UNIT as f64) as i64;
         let looks = looks_in(unit_micros);
-        // No two timers go off at the very same moment; equal births would make windows larger.
-        let jitter = |node: usize| (mix(node as u64) % JITTER) as i64;
-        let offsets = offsets.into_iter().enumerate().map(|(node, at)| at - jitter(node)).collect();
         Self { layout, nodes: vec![GridNode::default(); nodes], costs, fresh, looks, offsets }
     }
 
@@ -65,19 +59,25 @@ impl Compact {
         let Play::Grid(grid) = &mut self.play else { return now + UNIT };
         let (own, offset) = (&mut grid.nodes[node], grid.offsets[node]);
         if now >= own.next_round {
-            own.round_start = now;
+            own.round_start = if own.rounds == 0 { now } else { own.next_round };
             own.next_round = next_round_micros(now + offset, UNIT) - offset;
             own.puller.earn(self.budget.unit_bytes());
             let round = own.rounds;
             own.rounds += 1;
             self.grid_round(now, node, round);
         } else {
+            let mut answers = Vec::new();
             for _ in 0..PULLS_AT_ONCE {
                 let Some(pull) = self.next_pull(node) else { break };
-                self.pull(now, node, pull);
+                answers.extend(self.pull(now, node, pull));
             }
             if let Play::Grid(grid) = &mut self.play {
-                grid.nodes[node].puller.looked();
+                let puller = &mut grid.nodes[node].puller;
+                puller.looked();
+                // A node has sent all its requests before the first answer comes.
+                for (relay, bytes) in answers {
+                    puller.answered(relay, bytes, now);
+                }
             }
         }
         self.next_look(now, node)
@@ -90,7 +90,8 @@ impl Compact {
         let mut looks =
             grid.looks.iter().map(|&part| own.round_start + UNIT * i64::from(part) / 16);
         let next = looks.find(|&at| at > now).filter(|&at| at < own.next_round);
-        next.filter(|_| own.puller.wants_look()).unwrap_or(own.next_round)
+        let due = next.filter(|_| own.puller.wants_look()).unwrap_or(own.next_round);
+        due + lateness(node, due, UNIT)
     }
 
     fn next_pull(&mut self, node: usize) -> Option<Pull> {
@@ -125,9 +126,9 @@ impl Compact {
         }
     }
 
-    /// Asks a member of a row, and takes what it answers.
-    fn pull(&mut self, now: i64, node: usize, pull: Pull) {
-        let Play::Grid(grid) = &mut self.play else { return };
+    /// Asks a member of a row, and takes what it answers: who it was, and the bytes of it.
+    fn pull(&mut self, now: i64, node: usize, pull: Pull) -> Option<(u32, usize)> {
+        let Play::Grid(grid) = &mut self.play else { return None };
         let row = grid.layout.members_of(pull.row);
         let (start, fresh) = (row.start, now - grid.fresh);
         let births = &self.rows[node][row.clone()];
@@ -135,7 +136,7 @@ impl Compact {
         let chance = &mut self.chances[node];
         let relay = start + pick_relay(row.len(), is_fresh, |n| chance.below(n));
         if relay == node {
-            return;
+            return None;
         }
         let puller = &mut grid.nodes[node].puller;
         puller.asked(pull, relay as u32);
@@ -144,19 +145,17 @@ impl Compact {
         self.totals.datagrams += 1;
         self.totals.bytes += self.budget.pull_bytes() as u64;
         if !self.arrives(node, relay) {
-            return;
+            return None;
         }
         let since = since.max(0) as i32;
         let entries = self.rows[relay][row.clone()].iter().filter(|&&birth| birth > since).count();
         self.sent(entries);
-        if self.arrives(relay, node) {
-            let news = self.merge_row(relay, node, row, since);
-            self.received(now, (relay, node), entries, news);
-            let bytes = self.budget.window_bytes(entries);
-            if let Play::Grid(grid) = &mut self.play {
-                grid.nodes[node].puller.answered(relay as u32, bytes, now);
-            }
+        if !self.arrives(relay, node) {
+            return None;
         }
+        let news = self.merge_row(relay, node, row, since);
+        self.received(now, (relay, node), entries, news);
+        Some((relay as u32, self.budget.window_bytes(entries)))
     }
 
     /// Takes the births of a row after `since` from one node to another; how many were news.

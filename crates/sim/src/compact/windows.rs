@@ -2,6 +2,7 @@
 
 use super::play::Play;
 use super::{Compact, UNIT};
+use crate::chance::lateness;
 use crate::row;
 
 impl Compact {
@@ -59,6 +60,6 @@ impl Compact {
         let agreement = staggered.agreements[node];
         let departure = agreement.next_departure(&staggered.table, now + offset, node);
         staggered.rounds[node] = departure.map(|(round, _)| round);
-        departure.map_or(now + UNIT, |(_, at)| at - offset)
+        departure.map_or(now + UNIT, |(_, at)| at - offset + lateness(node, at, UNIT))
     }
 }
