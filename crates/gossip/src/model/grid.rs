@@ -325,9 +325,10 @@ impl<'a> Play<'a> {
     fn pulls(&self, rounds: &Bins, strays: Strays) -> Vec<Pulled> {
         let all: f64 = self.gaps.iter().map(Gaps::units).sum();
         let period = all / self.gaps() as f64;
-        let rounds = self.mended(rounds, period);
-        let gaps = self.looks.iter().zip(&self.gaps).filter(|(_, gaps)| gaps.count() > 0);
-        let pulled = gaps.map(|(&part, gaps)| {
+        let gaps = self.looks.iter().zip(&self.gaps).enumerate();
+        let gaps = gaps.filter(|(_, (_, gaps))| gaps.count() > 0);
+        let pulled = gaps.map(|(look, (&part, gaps))| {
+            let rounds = self.mended(rounds, period, look);
             let own_units = f64::from(part) / f64::from(PARTS);
             let ages = rounds.iter().map(|&(age, share)| (age + own_units, share)).collect();
             Pulled {
@@ -342,9 +343,11 @@ impl<'a> Play<'a> {
 
     /// How many rounds ago a relay had its last push or pulled it from its own row, which all
     /// members do at about the time of other pulls.
-    fn mended(&self, rounds: &Bins, period: f64) -> Bins {
+    fn mended(&self, rounds: &Bins, period: f64, look: usize) -> Bins {
         let found = (1.0 - self.loss).powi(3) / self.layout.push_units.powi(2) / period.max(1.0);
-        let (mut older, mut before, mut mended) = (1.0, 1.0, 1.0 - found / 2.0);
+        // At the first look as many do so before as after.
+        let now = if look == 0 { found / 2.0 } else { found };
+        let (mut older, mut before, mut mended) = (1.0, 1.0, 1.0 - now);
         let bins = rounds.iter().map(|&(age, share)| {
             older -= share;
             let after = f64::max(older, 0.0) * mended;
@@ -357,6 +360,8 @@ impl<'a> Play<'a> {
     }
 
     fn look(&mut self, unit: u32, look: usize) {
+        // A node has sent all its requests before the first answer comes.
+        let mut asked = Vec::new();
         for _ in 0..PULLS_AT_ONCE {
             let Some(pull) = self.puller.next_pull() else { break };
             let relay = pull.row as u32;
@@ -367,11 +372,14 @@ impl<'a> Play<'a> {
             }
             self.puller.asked(pull, relay);
             self.send(self.budget.pull_bytes(), 1, 0);
-            if !lost(&mut self.chance, self.loss) {
-                self.answer(unit, look, pull.row);
-            }
+            asked.push(pull.row);
         }
         self.puller.looked();
+        for row in asked {
+            if !lost(&mut self.chance, self.loss) {
+                self.answer(unit, look, row);
+            }
+        }
     }
 
     fn round(&mut self, round: u32) {
