@@ -50,7 +50,7 @@ pub mod wire;
 pub use address::Address;
 pub use age::Ages;
 pub use aggregate::Aggregate;
-pub use config::{Capacity, Config, Window};
+pub use config::{AgeTarget, Capacity, Config, Window};
 pub use counters::Counters;
 pub use dissemination::Strategy;
 pub use entry::{EntryState, Incarnation, NodeId, Stamp};
