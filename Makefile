@@ -25,7 +25,7 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench peers figures figure2 ages failures busy strategies plots python ruff fuzz install clean
+.PHONY: help demo build test lint fmt clippy doc deny bench peers figures figure2 ages failures model busy strategies plots python ruff fuzz install clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
@@ -108,6 +108,9 @@ failures: build python ## simulate loss and dead nodes, and the time until they 
 strategies: build python ## simulate all strategies beside each other, at equal bytes
 	$(TARGET_DIR)/release/tidings sim strategies --output $(RESULTS)
 	$(call draw,strategies)
+
+model: build ## simulate what the model of tidings plan foretells, 64 to 8,192 nodes
+	$(TARGET_DIR)/release/tidings sim model --output $(RESULTS)
 
 busy: python ## measure the busy share of a gossip process against interval and nodes
 	@.ci/require cargo cc

@@ -14,6 +14,7 @@
 //! | [`wire`], [`quantity`] | datagrams, keys, numbers in two bytes |
 //! | [`payload`] | what the agent's entries say |
 //! | [`aggregate`] | what a whole colony is like |
+//! | [`model`] | how fresh a cluster will be, at what cost, without simulating it |
 //! | [`config`], [`error`], [`event`], [`counters`] | what goes in and what is told |
 //!
 //! The protocol is fixed byte for byte in docs/protocol.md. Source of the algorithm: Levy, Barak,
@@ -36,6 +37,7 @@ pub mod event;
 mod id_table;
 mod membership;
 pub mod merge;
+pub mod model;
 pub mod node;
 pub mod payload;
 pub mod quantity;
@@ -48,7 +50,7 @@ pub mod wire;
 pub use address::Address;
 pub use age::Ages;
 pub use aggregate::Aggregate;
-pub use config::{Capacity, Config, Window};
+pub use config::{AgeTarget, Capacity, Config, Window};
 pub use counters::Counters;
 pub use dissemination::Strategy;
 pub use entry::{EntryState, Incarnation, NodeId, Stamp};
