@@ -25,7 +25,7 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench peers figures figure2 ages failures model busy strategies plots python ruff fuzz install clean
+.PHONY: help demo build test lint fmt clippy doc deny bench peers figures figure2 colonies ages failures model busy strategies plots python ruff fuzz install clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
@@ -133,6 +133,9 @@ $(PYTHON_DIR)/.ready: python/requirements.txt
 	$(PYTHON_DIR)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
 		--only-binary :all: --requirement python/requirements.txt
 	@touch $@
+
+colonies: build ## simulate 10^4, 10^5 and 10^6 nodes in colonies, into docs/results
+	@$(TARGET_DIR)/release/tidings sim colonies --seed 7 --output docs/results
 
 fuzz: ## run each fuzz target for FUZZ_SECONDS (60) with libFuzzer
 	@.ci/require cargo cc c++

@@ -12,18 +12,24 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tidings_gossip::{
-    Address, Capacity, Config, Counters, EntryState, Incarnation, Instant, Member, Node, Strategy,
-    Window,
+    Address, Capacity, ColonyConfig, ColonyId, Config, Counters, EntryState, Incarnation, Instant,
+    Member, Node, Strategy, Window,
 };
 
 use super::datagrams::{CLUSTER, Claim, Entry, answer, id_of, keys, pull, sealed, window};
 
 const PAYLOAD_BYTES: u16 = 8;
 const DATAGRAM_BYTES: u16 = 600;
+/// The same where the node is in a colony.
+const COLONY_DATAGRAM_BYTES: u16 = 1100;
+/// Bit of the mode: the node and its peer are in two colonies, with vectors in full.
+const COLONIES: u8 = 0x80;
 const NAMES: [&str; 8] = ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7"];
 const OWN_PAYLOAD: [u8; PAYLOAD_BYTES as usize] = *b"own news";
 /// The node's room is less than what a spoken-for cluster could name.
 const MAX_NODES: u32 = 12;
+/// Its room for other colonies.
+const MAX_COLONIES: usize = 3;
 /// Bit of an operation after which nobody fetches what the node has to send and to tell.
 const UNATTENDED: u8 = 0x80;
 /// Two names with one node id.
@@ -80,6 +86,8 @@ struct World {
     kept: Vec<u8>,
     /// Whether the vector is smaller than the cluster may be.
     bounded: bool,
+    /// Whether the node knows other colonies.
+    colonies: bool,
 }
 
 impl World {
@@ -91,7 +99,14 @@ impl World {
         node.join(&[address_of(1)]);
         peer.join(&[address_of(0)]);
         let bounded = mode & 4 != 0;
-        Self { node, peer, now, sealed: 0, stamps: BTreeMap::new(), kept: Vec::new(), bounded }
+        let colonies = mode & COLONIES != 0;
+        if colonies {
+            node.introduce(ColonyId::of_name("c1"), &[address_of(1)]);
+            peer.introduce(ColonyId::of_name("c0"), &[address_of(0)]);
+            node.visit(ColonyId::of_name("c1"));
+        }
+        let (stamps, kept) = (BTreeMap::new(), Vec::new());
+        Self { node, peer, now, sealed: 0, stamps, kept, bounded: bounded && !colonies, colonies }
     }
 
     fn step(&mut self, input: &mut Input<'_>) {
@@ -103,7 +118,10 @@ impl World {
             3 => {
                 let claim = self.claim(input);
                 let bytes = usize::from(input.word() % u16::from(u8::MAX));
-                self.receive(sealed(claim, input.bytes(bytes)));
+                // Between colonies there are four kinds more, one of them none.
+                let foreign = self.colonies && claim.kind == 0;
+                let kind = if foreign { 5 + input.byte() % 5 } else { claim.kind };
+                self.receive(sealed(Claim { kind, ..claim }, input.bytes(bytes)));
             }
             4 => self.receive_window(input),
             5 => self.receive_members(input),
@@ -234,6 +252,10 @@ impl World {
             assert!(self.bounded || stamp >= held, "{}: {held:?} lowered to {stamp:?}", entry.name);
             self.stamps.insert(entry.name.to_owned(), stamp);
         }
+        let others = self.node.outlook(self.now).count();
+        assert!(others <= MAX_COLONIES, "{others} colonies with room for {MAX_COLONIES}");
+        let seen = self.node.visited(self.now).map_or(0, |visit| visit.entries().len());
+        assert!(seen <= MAX_NODES as usize, "a visit brought {seen} entries");
         assert!(members <= MAX_NODES, "{members} nodes with room for {MAX_NODES}");
     }
 }
@@ -259,13 +281,14 @@ impl Tally {
             counters.dropped_own_id,
             counters.dropped_malformed,
             counters.dropped_schema,
+            counters.dropped_colony,
         ];
         Self { received: counters.datagrams_received, dropped: of_datagrams.iter().sum() }
     }
 }
 
 /// Bit 0 of `mode`: joined by seeds instead of a roster. Bit 1: a window of one entry. Bit 2: room
-/// for four entries. The higher ones choose the strategy.
+/// for four entries. Bit 7: in a colony of its own. The others choose the strategy.
 fn node_of(index: usize, mode: u8, now: Instant) -> Node {
     let mut config = Config::default();
     config.cluster = String::from(CLUSTER);
@@ -279,6 +302,13 @@ fn node_of(index: usize, mode: u8, now: Instant) -> Node {
     config.datagram_bytes = DATAGRAM_BYTES;
     config.max_nodes = MAX_NODES;
     config.forget_after = Duration::from_secs(100);
+    if mode & COLONIES != 0 {
+        config.strategy = Strategy::Grid;
+        config.capacity = Capacity::Full;
+        config.datagram_bytes = COLONY_DATAGRAM_BYTES;
+        let (name, max_colonies) = (format!("c{index}"), MAX_COLONIES as u32);
+        config.colony = Some(ColonyConfig { name, max_colonies });
+    }
     let member =
         |index: usize| Member { name: NAMES[index].to_owned(), address: address_of(index) };
     let roster: Vec<Member> =
@@ -310,9 +340,10 @@ fn entry(input: &mut Input<'_>) -> Entry {
 /// All that a node has to send now, as single datagrams.
 fn transmits(node: &mut Node, now: Instant) -> Vec<Vec<u8>> {
     let mut datagrams = Vec::new();
-    let mut buffer = [0; 4 * DATAGRAM_BYTES as usize];
+    let limit = usize::from(node.config().datagram_bytes);
+    let mut buffer = [0; 4 * COLONY_DATAGRAM_BYTES as usize];
     while let Some(transmit) = node.poll_transmit(now, &mut buffer) {
-        assert!(transmit.segment_bytes <= usize::from(DATAGRAM_BYTES), "a datagram is too large");
+        assert!(transmit.segment_bytes <= limit, "a datagram is too large");
         assert!(transmit.bytes <= buffer.len() && transmit.bytes > 0);
         let segments = buffer[..transmit.bytes].chunks(transmit.segment_bytes);
         datagrams.extend(segments.map(<[u8]>::to_vec));

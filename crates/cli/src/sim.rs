@@ -6,6 +6,7 @@
 //! between two units of time. Independent runs of a figure share the processors.
 
 mod ages;
+mod colonies;
 mod failures;
 mod figure2;
 mod model;
@@ -36,6 +37,7 @@ Examples:
   tidings sim run --scenario crates/sim/scenarios/churn.toml --json
   tidings sim run --nodes 1024 --mode compact --runs 8 --csv runs.csv --json
   tidings sim figure2 --output docs/results
+  tidings sim colonies --nodes 1000000 --units 50 --seed 7 --json
   tidings sim failures --nodes 1024 --strategy uniform,grid
   tidings sim strategies --nodes-max 1024
 docs/reference/sim.md describes scenarios and the object that --json prints.",
@@ -59,6 +61,9 @@ enum Action {
     /// Redraw Figure 2 of the paper: average age against window, 128 to 8,192 nodes
     #[command(after_help = AFTER_HELP)]
     Figure2(figure2::Options),
+    /// Simulate up to a million nodes in colonies that know each other by aggregates
+    #[command(after_help = AFTER_HELP)]
+    Colonies(Box<colonies::Options>),
     /// The slides' age table: ages in seconds by number of nodes and interval
     #[command(after_help = AFTER_HELP)]
     Ages(ages::Options),
@@ -162,6 +167,14 @@ pub enum SimulationError {
         /// Units asked for.
         units: u32,
     },
+    /// It was stopped before its end.
+    #[error("stopped; {measured} of {colonies} colonies were simulated")]
+    StoppedColonies {
+        /// Colonies simulated.
+        measured: u32,
+        /// Colonies there are.
+        colonies: u32,
+    },
     /// It was stopped before all of its runs were done.
     #[error("stopped; {done} of {all} runs were done")]
     Unfinished {
@@ -183,6 +196,7 @@ impl SimulationError {
             Self::File { .. }
             | Self::Table(_)
             | Self::Stopped { .. }
+            | Self::StoppedColonies { .. }
             | Self::Unfinished { .. }
             | Self::Signals(_) => 1,
         }
@@ -205,6 +219,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     match &options.action {
         Action::Run(run) => run.run(),
         Action::Figure2(options) => figure2::run(options),
+        Action::Colonies(options) => colonies::run(options),
         Action::Ages(options) => ages::run(options),
         Action::Failures(options) => failures::run(options),
         Action::Strategies(options) => strategies::run(options),

@@ -4,6 +4,7 @@ use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
 
+use crate::colony::{ColonyConfig, MAX_COLONIES};
 use crate::dissemination::Strategy;
 use crate::error::{ConfigError, ParseError};
 use crate::wire;
@@ -12,6 +13,9 @@ use crate::wire;
 pub const MAX_PAYLOAD_BYTES: u16 = 1024;
 /// The largest number of nodes a node can be told to have room for.
 pub const MAX_NODES: u32 = 1 << 20;
+
+/// The least size of datagrams in a colony: a reply must fit into one.
+const LEAST_COLONY_DATAGRAM_BYTES: u16 = 1024;
 
 /// How many of its newest entries a node sends each unit of time.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -145,6 +149,10 @@ pub struct Config {
     pub catch_up: bool,
     /// Mixed into node ids, default 0. Only a roster whose names collide needs another.
     pub id_salt: u32,
+    /// The colony this node is a member of, if the cluster has colonies; default none. It needs
+    /// strategy `grid`, a full vector and `datagram_bytes` of 1,024 at least. Nodes of one cluster
+    /// differ in the colony's name; members of one colony share it.
+    pub colony: Option<ColonyConfig>,
 }
 
 impl Default for Config {
@@ -163,6 +171,7 @@ impl Default for Config {
             forget_after: Duration::from_secs(3600),
             catch_up: true,
             id_salt: 0,
+            colony: None,
         }
     }
 }
@@ -206,7 +215,25 @@ impl Config {
             let others = "uniform, spread, push-pull or staggered where capacity is not full";
             range("strategy", self.strategy != Strategy::Grid, others.to_owned())?;
         }
-        Ok(())
+        self.colony.as_ref().map_or(Ok(()), |colony| self.validate_colony(colony))
+    }
+
+    fn validate_colony(&self, colony: &ColonyConfig) -> Result<(), ConfigError> {
+        let range = |parameter, ok: bool, range: String| {
+            if ok { Ok(()) } else { Err(ConfigError::OutOfRange { parameter, range }) }
+        };
+        let name = (1..=255).contains(&colony.name.len());
+        range("colony.name", name, "1 to 255 bytes".into())?;
+        let colonies = (1..=MAX_COLONIES).contains(&colony.max_colonies);
+        range("colony.max_colonies", colonies, format!("1 to {MAX_COLONIES}"))?;
+        let grid = self.strategy == Strategy::Grid && self.capacity == Capacity::Full;
+        range("strategy", grid, "grid, with a full vector, in a colony".into())?;
+        let least = LEAST_COLONY_DATAGRAM_BYTES;
+        range(
+            "datagram_bytes",
+            self.datagram_bytes >= least,
+            format!("{least} to 65507 in a colony"),
+        )
     }
 
     fn validate_age_target(&self) -> Result<(), ConfigError> {

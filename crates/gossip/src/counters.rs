@@ -42,6 +42,20 @@ counters! {
     pulls_sent,
     /// Pulls answered.
     pulls_answered,
+    /// Calls of other colonies sent.
+    calls_sent,
+    /// Calls of other colonies answered.
+    calls_answered,
+    /// Slices given to visitors from other colonies.
+    slices_sent,
+    /// Records of colonies sent to members of the own one.
+    records_sent,
+    /// Records of colonies that arrived.
+    records_received,
+    /// Records taken: their aggregates were later than the held ones.
+    records_news,
+    /// Records refused: no aggregate, the own colony, or max_colonies are known already.
+    records_refused,
     /// Datagrams that arrived, dropped ones among them.
     datagrams_received,
     /// Bytes of these datagrams.
@@ -88,6 +102,8 @@ counters! {
     dropped_malformed,
     /// Datagrams dropped: payloads of another schema or length.
     dropped_schema,
+    /// Datagrams dropped: meant for another colony, or an answer to no open request of another.
+    dropped_colony,
     /// Cards refused: another name has the same node id.
     dropped_id_collision,
     /// Cards refused: max_nodes members are known already.
@@ -112,6 +128,7 @@ pub(crate) enum Dropped {
     OwnId,
     Malformed,
     Schema,
+    Colony,
 }
 
 impl Counters {
@@ -129,6 +146,7 @@ impl Counters {
             Dropped::OwnId => &mut self.dropped_own_id,
             Dropped::Malformed => &mut self.dropped_malformed,
             Dropped::Schema => &mut self.dropped_schema,
+            Dropped::Colony => &mut self.dropped_colony,
         } += 1;
     }
 }

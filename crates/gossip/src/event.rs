@@ -1,5 +1,6 @@
 //! Events: what a node notices about others, for logs and subscribers.
 
+use crate::colony::ColonyId;
 use crate::entry::Incarnation;
 
 /// Something worth telling. Names are those of the nodes concerned.
@@ -20,4 +21,6 @@ pub enum Event {
     Refuted(Incarnation),
     /// This node and another, whose name this is, have the same node id.
     IdCollision(String),
+    /// A visit to a colony has ended; whether with all that was to be seen there.
+    Visited(ColonyId, bool),
 }

@@ -13,7 +13,7 @@
 //! | `membership`, [`roster`], [`address`] | who belongs, and where they are |
 //! | [`wire`], [`quantity`] | datagrams, keys, numbers in two bytes |
 //! | [`payload`] | what the agent's entries say |
-//! | [`aggregate`] | what a whole colony is like |
+//! | [`aggregate`], [`colony`] | what a whole colony is like, and how it is told to others |
 //! | [`model`] | how fresh a cluster will be, at what cost, without simulating it |
 //! | [`config`], [`error`], [`event`], [`counters`] | what goes in and what is told |
 //!
@@ -28,6 +28,7 @@ pub mod age;
 pub mod aggregate;
 mod calendar;
 mod catch_up;
+pub mod colony;
 pub mod config;
 pub mod counters;
 pub mod dissemination;
@@ -50,6 +51,7 @@ pub mod wire;
 pub use address::Address;
 pub use age::Ages;
 pub use aggregate::Aggregate;
+pub use colony::{ColonyConfig, ColonyId};
 pub use config::{AgeTarget, Capacity, Config, Window};
 pub use counters::Counters;
 pub use dissemination::Strategy;

@@ -20,6 +20,7 @@
 //! known of an origin never goes back. A unit costs O(window). Nothing that arrives makes a call
 //! fail or panic; what is refused is counted.
 
+mod colonies;
 mod outgoing;
 mod receive;
 
@@ -28,10 +29,11 @@ use std::collections::VecDeque;
 use crate::address::Address;
 use crate::age::Ages;
 use crate::catch_up::CatchUp;
+use crate::colony::{Colony, RECORD_BYTES};
 use crate::config::{Capacity, Config};
 use crate::counters::Counters;
 use crate::dissemination::Chance;
-use crate::dissemination::layout::Budget;
+use crate::dissemination::layout::{Budget, Freight};
 use crate::dissemination::scene::{Disseminate, Scene};
 use crate::entry::{EntryState, Incarnation, NodeId, Stamp};
 use crate::error::{ConfigError, PayloadTooLong};
@@ -109,6 +111,8 @@ pub struct Node {
     /// What the wall clock shows beyond the driver's, in microseconds, if it was told.
     wall_offset: Option<i64>,
     catch_up: CatchUp,
+    /// What there is beyond the vector; `None` in a cluster without colonies.
+    colony: Option<Colony>,
     urgent: Urgent,
     payload: Vec<u8>,
     next_round: Instant,
@@ -174,6 +178,7 @@ impl Node {
             wall_offset: None,
             pieces: Pieces::new(capacity),
             urgent: Urgent::default(),
+            colony: config.colony.as_ref().map(Colony::of),
             payload: Vec::with_capacity(usize::from(config.payload_bytes)),
             id,
             name: me.name.as_str().into(),
@@ -270,6 +275,7 @@ impl Node {
         }
         if now < self.next_round {
             self.play(now, |strategy, scene| strategy.look(scene));
+            self.look_at_calls(now);
         } else {
             let unit = micros(self.config.interval);
             let behind = (now.as_micros() - self.next_round.as_micros()) / unit;
@@ -296,7 +302,7 @@ impl Node {
         match self.left {
             true => NEVER,
             // What was asked for may be here by now.
-            false if !self.strategy.wants_look() => self.next_round,
+            false if !self.strategy.wants_look() && !self.awaits_colonies() => self.next_round,
             false => self.next_round.min(self.next_look),
         }
     }
@@ -412,6 +418,8 @@ impl Node {
         self.begin_ask();
         self.begin_sending();
         self.play(now, |strategy, scene| strategy.round(scene));
+        self.begin_calls(now);
+        self.look_at_calls(now);
     }
 
     /// Gives up what the last round has not sent yet, and picks the farewells for this one.
@@ -428,6 +436,11 @@ impl Node {
         act: impl FnOnce(&mut dyn Disseminate, &mut Scene<'_>) -> R,
     ) -> R {
         let budget = self.budget();
+        let colonies = self.colony.as_ref().map(|colony| {
+            let room_bytes = usize::from(self.config.datagram_bytes) - OVERHEAD_BYTES;
+            let (colonies, record_bytes) = (colony.outlook.len(), RECORD_BYTES);
+            (&colony.outlook, Freight { colonies, record_bytes, room_bytes })
+        });
         let mut scene = Scene {
             now,
             unit: self.config.interval,
@@ -439,6 +452,7 @@ impl Node {
             cluster: self.cluster,
             wall_offset: self.wall_offset,
             orders: &mut self.outbox.orders,
+            colonies,
         };
         act(&mut *self.strategy, &mut scene)
     }

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use cluster::{UNIT, address, member};
 use sha2::{Digest, Sha256};
 use tidings_gossip::{
-    Config, EntryState, Incarnation, Instant, Key, KeyRing, Member, Node, Strategy, Transmit,
-    Window,
+    ColonyConfig, ColonyId, Config, EntryState, Incarnation, Instant, Key, KeyRing, Member, Node,
+    Strategy, Transmit, Window,
 };
 use xaes_256_gcm::aead::{AeadInOut, KeyInit};
 use xaes_256_gcm::{Nonce, Tag, Xaes256Gcm};
@@ -128,6 +128,126 @@ fn a_window_with_other_entries_and_a_farewell_are_as_they_were() {
     nodes[2].leave(later);
     let farewells = sent(&mut nodes[2], later);
     check("farewell.hex", &farewells.first().expect("a farewell").1);
+}
+
+/// Node `n`, of the colony called `colony`, whose members these are.
+fn colonist(n: usize, colony: &str, members: &[usize]) -> Node {
+    let mut config = Config::default();
+    config.cluster = String::from("golden");
+    config.strategy = Strategy::Grid;
+    config.payload_bytes = 8;
+    config.datagram_bytes = 1024;
+    config.window = Window::Percent(100.0);
+    config.max_nodes = 16;
+    config.catch_up = false;
+    config.colony = Some(ColonyConfig { name: colony.to_owned(), max_colonies: 4 });
+    let (life, roster) = (Incarnation::new(0x0A_0B0C), members.iter().map(|&n| member(n)));
+    let roster: Vec<Member> = roster.collect();
+    let mut node = Node::new(config, keys(), member(n), &roster, life, n as u64, Instant::EPOCH)
+        .expect("the configuration is valid");
+    node.publish(&[n as u8; 8]).expect("8 bytes fit");
+    node
+}
+
+/// The first datagram of a kind among those that a node has to send.
+fn first_of(kind: u8, node: &mut Node, now: Instant) -> Vec<u8> {
+    find_first(kind, node, now).unwrap_or_else(|| panic!("no datagram of kind {kind}"))
+}
+
+/// The same, if there is one.
+fn find_first(kind: u8, node: &mut Node, now: Instant) -> Option<Vec<u8>> {
+    let mut buffer = vec![0; 1024];
+    while let Some(out) = node.poll_transmit(now, &mut buffer) {
+        if buffer[3] == kind {
+            return Some(buffer[..out.bytes].to_vec());
+        }
+    }
+    None
+}
+
+/// East, with the nodes 1 and 2, calls and visits west, which is node 3 alone.
+#[test]
+fn what_colonies_say_to_each_other_is_as_it_was() {
+    let (east, west) = (ColonyId::of_name("east"), ColonyId::of_name("west"));
+    let mut caller = colonist(1, "east", &[1, 2]);
+    let mut called = colonist(3, "west", &[3]);
+    assert!(caller.introduce(west, &[address(3)]));
+    let now = Instant::EPOCH + UNIT;
+    caller.handle_timeout(now);
+    called.handle_timeout(now);
+    let call = first_of(5, &mut caller, now);
+    check("call.hex", &call);
+    called.handle_datagram(now, address(1), &mut call.clone());
+    let reply = first_of(6, &mut called, now);
+    check("reply.hex", &reply);
+    assert!(called.outlook(now).any(|view| view.id == east), "who calls is known");
+    caller.handle_datagram(now, address(3), &mut reply.clone());
+    check("record.hex", &first_of(1, &mut caller, now));
+    assert!(caller.visit(west));
+    let visit = first_of(7, &mut caller, now);
+    check("visit.hex", &visit);
+    called.handle_datagram(now, address(1), &mut visit.clone());
+    let slice = first_of(8, &mut called, now);
+    check("slice.hex", &slice);
+    caller.handle_datagram(now, address(3), &mut slice.clone());
+    let seen = caller.visited(now).expect("a visit");
+    assert!(seen.is_complete() && seen.entries().map(|entry| entry.name).eq(["n00003"]));
+    // One that has nobody to call can pull at once.
+    let mut other = colonist(1, "east", &[1, 2]);
+    let pull = (8..40).find_map(|step| {
+        let look = Instant::EPOCH + UNIT * step / 8;
+        other.handle_timeout(look);
+        find_first(4, &mut other, look)
+    });
+    check("pull-colonies.hex", &pull.expect("in five units the other member is asked"));
+}
+
+/// Reads them by nothing but the words of docs/protocol.md.
+#[test]
+fn golden_datagrams_of_colonies_read_as_the_protocol_says() {
+    let (east, west) = (sha256(b"east"), sha256(b"west"));
+    let call = open(include_str!("golden/call.hex"), 5, "n00001");
+    let token = &call[..8];
+    // The caller knows no aggregate: as long as the largest reply, 8 and 9, 4 · 19, 493 bytes.
+    let mut expected = [token, &west[..4], &east[..4]].concat();
+    expected.resize(8 + 9 + 4 * 19 + 493, 0);
+    assert_eq!(call, expected);
+
+    // One fresh node: schema 1; 1, 0, 0, 0 nodes; its age 0 as largest and as sum; 7 readings that
+    // one node lacks.
+    let aggregate = [&[1, 1, 0, 0, 0, 0, 0, 0][..], &[1; 7]].concat();
+    let bytes = [aggregate.len() as u8, 0];
+    let reply = open(include_str!("golden/reply.hex"), 6, "n00003");
+    let record = |contacts: &[u8]| [&west[..4], &[0, 0], &bytes, contacts, &aggregate].concat();
+    assert_eq!(reply, [token, &record(&[0])].concat());
+
+    // A window without entries: schema, marks, payload bytes, count; then the record, with the
+    // address that answered.
+    let window = open(include_str!("golden/record.hex"), 1, "n00001");
+    assert_eq!(window, [&[1, 8, 8, 0, 0, 0][..], &record(&[1, 4, 3, 0, 0, 0])].concat());
+
+    let visit = open(include_str!("golden/visit.hex"), 7, "n00001");
+    let mut expected = [&visit[..8], &west[..4], &[0; 4]].concat();
+    expected.resize(1024 - 28 - 16, 0);
+    assert_eq!(visit, expected);
+
+    let slice = open(include_str!("golden/slice.hex"), 8, "n00003");
+    let card = [&[6][..], b"n00003", &[4, 3, 0, 0, 0]].concat();
+    let mut expected = [&visit[..8], &[0; 4], &[0xFF; 4], &[1, 1, 8, 0, 1, 0], &card].concat();
+    expected.extend(entry("n00003", 1, [0, 0], [3; 8]));
+    assert_eq!(slice, expected);
+
+    // One row, so all ids of members (first and last) and all of colonies; nothing known yet.
+    let pull = open(include_str!("golden/pull-colonies.hex"), 4, "n00001");
+    let mut ids = [1, 2].map(|n| {
+        let id = sha256(format!("\0\0\0\0n0000{n}").as_bytes());
+        u32::from_le_bytes([id[0], id[1], id[2], id[3]])
+    });
+    ids.sort_unstable();
+    let mut expected = vec![1, 0, 8, 0];
+    ids.iter().for_each(|id| expected.extend(id.to_le_bytes()));
+    expected.extend([0xFF, 0xFF, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF]);
+    assert_eq!(pull, expected);
 }
 
 /// The bytes of a golden datagram.

@@ -12,6 +12,7 @@
 //! | `simulation`, `host` | the full mode: every node a `Node` |
 //! | `compact`, `row` | the compact mode: every node a row of births |
 //! | [`sample`], [`report`], [`trace`], [`checker`] | what comes out, and what must hold |
+//! | [`colonies`] | up to a million nodes in colonies, one colony at a time |
 //! | [`summary`] | the reports of independent runs, as means with their standard errors |
 //! | [`departed`] | the last entries of nodes that are down |
 //! | [`figure2`], [`ages`], [`failures`], [`strategies`] | what the paper's figure, the slides' table and their question of faults run, and the tables of it |
@@ -27,6 +28,7 @@ pub mod ages;
 pub mod chance;
 pub mod checker;
 pub mod clock;
+pub mod colonies;
 mod compact;
 pub mod departed;
 pub mod event_queue;

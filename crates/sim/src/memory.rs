@@ -10,11 +10,11 @@ use crate::host::BACKLOG_DATAGRAMS;
 use crate::scenario::{Mode, Scenario, ScenarioError};
 
 /// Bytes a full node holds of each member beside the payload.
-const FULL_PAIR_BYTES: u64 = 330;
+pub(crate) const FULL_PAIR_BYTES: u64 = 330;
 /// Bytes a compact node holds of each member: its birth.
 const COMPACT_PAIR_BYTES: u64 = 4;
 /// Bytes of a full node beside its members, of its events and datagrams.
-const FULL_NODE_BYTES: u64 = 40 << 10;
+pub(crate) const FULL_NODE_BYTES: u64 = 40 << 10;
 /// Bytes of the program and its histograms.
 const BASE_BYTES: u64 = 16 << 20;
 

@@ -97,7 +97,7 @@ pub(crate) fn sum(row: &[i32]) -> RowSum {
 }
 
 /// How many births are not older than `threshold`.
-fn count_from(row: &[i32], threshold: i32) -> usize {
+pub(crate) fn count_from(row: &[i32], threshold: i32) -> usize {
     let later = |chunk: &[i32]| chunk.iter().map(|&birth| i32::from(birth >= threshold)).sum();
     row.chunks(1024).map(later).map(|count: i32| count as usize).sum()
 }

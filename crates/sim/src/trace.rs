@@ -24,6 +24,11 @@ impl Trace {
         self.fold(u64::from_le_bytes(tail));
     }
 
+    /// The hash so far.
+    pub(crate) fn value(self) -> u64 {
+        self.0
+    }
+
     /// Folds in one number.
     #[inline]
     pub fn fold(&mut self, number: u64) {

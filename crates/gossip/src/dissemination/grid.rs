@@ -11,8 +11,10 @@ use super::puller::{MARGIN_UNITS, Pull, Puller, pick_relay};
 use super::pusher::Pusher;
 use super::scene::{Disseminate, Ids, Order, Scene, What};
 use super::windows::Uniform;
+use crate::colony::representation::Representation;
 use crate::entry::NodeId;
 use crate::time::Instant;
+use crate::wire::pull::COLONIES_BYTES;
 use crate::wire::window::Marks;
 
 /// Farewells in a push, at most: there are many pushes in a round.
@@ -22,8 +24,9 @@ const URGENT_ENTRIES: usize = 4;
 #[derive(Default)]
 pub(super) struct Grid {
     layout: Option<Layout>,
-    /// The members, the own place among them and the window that the layout is for.
-    made_for: (usize, usize, usize),
+    /// The members, the own place among them, the window and the other colonies that the layout is
+    /// for.
+    made_for: (usize, usize, usize, usize),
     puller: Puller,
     pusher: Pusher,
     rounds: u32,
@@ -37,18 +40,29 @@ impl Grid {
             return None;
         }
         let own = scene.own_index();
-        let asked_for = (members, own, scene.budget.window_entries);
+        let colonies = scene.colonies.map_or(0, |(_, freight)| freight.colonies);
+        let asked_for = (members, own, scene.budget.window_entries, colonies);
         if self.layout.is_some() && self.made_for == asked_for {
             return self.layout;
         }
-        let layout = Layout::of(members, &scene.budget);
+        let layout = match &scene.colonies {
+            Some((_, freight)) => Layout::of_colony(members, &scene.budget, freight),
+            None => Layout::of(members, &scene.budget),
+        };
         // Who joins or leaves shifts the rows a little: go on about where the turn was.
         let first = match self.layout {
             Some(before) => self.puller.next_row() * layout.rows() / before.rows(),
             None => scene.chance.below(layout.rows()),
         };
-        let answer = scene.budget.window_bytes(members.div_ceil(layout.rows()));
-        let costs = (scene.budget.pull_bytes(), answer);
+        let entries = members.div_ceil(layout.rows());
+        let costs = match &scene.colonies {
+            Some((_, freight)) => {
+                let records = freight.colonies.div_ceil(layout.rows());
+                let answer = scene.budget.packed(entries, records, freight).1;
+                (scene.budget.pull_bytes() + COLONIES_BYTES, answer)
+            }
+            None => (scene.budget.pull_bytes(), scene.budget.window_bytes(entries)),
+        };
         self.puller.restart(layout.rows(), first, costs);
         (self.layout, self.made_for) = (Some(layout), asked_for);
         self.layout
@@ -56,7 +70,9 @@ impl Grid {
 
     /// Asks a member of a row for what came to be there since its last answer.
     fn pull(&mut self, scene: &mut Scene<'_>, layout: &Layout, pull: Pull) {
-        let members = &scene.membership.order()[layout.members_of(pull.row)];
+        // A layout has two members at least; a node that is alone has nobody to ask.
+        let order = scene.membership.order();
+        let Some(members) = order.get(layout.members_of(pull.row)) else { return };
         let unit = scene.unit_micros();
         let fresh = scene.now.before((layout.fresh_units() * unit as f64) as u64);
         let (membership, vector) = (scene.membership, scene.vector);
@@ -73,7 +89,11 @@ impl Grid {
         let since = self.puller.last_answer(pull.row);
         let age = since.map(|at| (scene.now.as_micros() - at + MARGIN_UNITS * unit).max(0) as u64);
         self.puller.asked(pull, relay.0);
-        let what = What::Pull(Ids { first, last }, age);
+        let colonies = scene.colonies.and_then(|(outlook, _)| {
+            let representation = Representation::of(outlook.len(), layout.rows());
+            representation.ids_of(pull.row, |at| outlook.records()[at].id)
+        });
+        let what = What::Pull(Ids { first, last, colonies }, age);
         scene.orders.push_back(Order { to: record.address, what, marks: Marks::NONE });
     }
 }
@@ -82,7 +102,7 @@ impl Grid {
 fn push(scene: &mut Scene<'_>, mates: impl Iterator<Item = usize>) -> usize {
     let before = scene.orders.len();
     for mate in mates {
-        let id = scene.membership.order()[mate];
+        let Some(&id) = scene.membership.order().get(mate) else { continue };
         let record = scene.membership.get(id).filter(|_| scene.membership.is_target(id));
         if let Some(to) = record.map(|record| record.address) {
             scene.send(to, 1, Marks::NONE);
@@ -142,6 +162,14 @@ impl Disseminate for Grid {
 
     fn urgent_entries(&self, window_entries: usize) -> usize {
         Uniform.urgent_entries(window_entries).min(URGENT_ENTRIES)
+    }
+
+    fn layout(&self) -> Option<Layout> {
+        self.layout
+    }
+
+    fn spend(&mut self, bytes: usize) {
+        self.puller.spend(bytes);
     }
 
     fn received(&mut self, scene: &mut Scene<'_>, sender: NodeId, marks: Marks, bytes: usize) {

@@ -80,10 +80,58 @@ impl Budget {
         self.window_bytes(self.window_entries)
     }
 
+    /// Entries and records in one answer: the datagrams and the bytes that takes. Entries go
+    /// first, records fill up behind the last.
+    pub fn packed(&self, entries: usize, records: usize, freight: &Freight) -> (usize, usize) {
+        let (mut entries_left, mut records_left, mut datagrams) = (entries, records, 0);
+        while entries_left + records_left > 0 {
+            let some = entries_left.min(self.datagram_entries.max(1));
+            let room = freight.room_bytes.saturating_sub(some * self.entry_bytes);
+            entries_left -= some;
+            if entries_left == 0 {
+                let fit = room / freight.record_bytes.max(1);
+                records_left -= records_left.min(fit.max(usize::from(some == 0)));
+            }
+            datagrams += 1;
+        }
+        let bytes = entries * self.entry_bytes + records * freight.record_bytes;
+        (datagrams, bytes + datagrams * self.frame_bytes)
+    }
+
     /// Bytes of a request for a row.
     pub fn pull_bytes(&self) -> usize {
         // A frame has a window's preamble; a request does not.
         self.frame_bytes + pull::BYTES - window::PREAMBLE_BYTES
+    }
+}
+
+/// What rides along in the rows of a colony: the records of other colonies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Freight {
+    /// Other colonies.
+    pub colonies: usize,
+    /// Bytes of a record.
+    pub record_bytes: usize,
+    /// Bytes of entries and records that one datagram holds.
+    pub room_bytes: usize,
+}
+
+impl Freight {
+    /// The average age to expect of a record, in units, if nothing is lost; none if calls and
+    /// pushes leave less than half of the budget to pulls.
+    pub fn age_units(&self, layout: &Layout, budget: &Budget) -> Option<f64> {
+        let mates = layout.members as f64 / layout.rows as f64 - 1.0;
+        let carried = self.unit_bytes(layout.members, mates, budget);
+        let affordable = carried <= 0.5 * budget.unit_bytes() as f64;
+        // A record is pushed when it is called for, once a unit.
+        affordable.then_some(0.5 + layout.pull_units / 2.0)
+    }
+
+    /// Bytes a unit that a node spends on calls, their answers, and pushes of what they bring to
+    /// `mates` members, on average among so many.
+    fn unit_bytes(&self, members: usize, mates: f64, budget: &Budget) -> f64 {
+        let record = (self.record_bytes + budget.frame_bytes) as f64;
+        self.colonies as f64 / members as f64 * (2.0 + mates) * record
     }
 }
 
@@ -101,26 +149,38 @@ pub struct Layout {
 impl Layout {
     /// The layout that makes entries youngest on average.
     pub fn of(members: usize, budget: &Budget) -> Self {
+        Self::shortest_age(members, budget, None)
+    }
+
+    /// The layout of a colony, whose rows carry the records of others along.
+    pub fn of_colony(members: usize, budget: &Budget, freight: &Freight) -> Self {
+        Self::shortest_age(members, budget, Some(freight))
+    }
+
+    fn shortest_age(members: usize, budget: &Budget, freight: Option<&Freight>) -> Self {
         let members = members.max(2);
         let longest = members.min(MAX_ROW);
         let shortest = MIN_ROW.min(members);
-        let layouts = (shortest..=longest).map(|row| Self::with_row(members, row, budget));
+        let layouts = (shortest..=longest).map(|row| Self::with_row(members, row, budget, freight));
         layouts.min_by(|a, b| a.age_units().total_cmp(&b.age_units())).unwrap_or_else(|| {
             // Not reached: the range holds its first value.
-            Self::with_row(members, members, budget)
+            Self::with_row(members, members, budget, freight)
         })
     }
 
     /// The layout whose rows have about `row` members.
-    fn with_row(members: usize, row: usize, budget: &Budget) -> Self {
+    fn with_row(members: usize, row: usize, budget: &Budget, freight: Option<&Freight>) -> Self {
         let rows = members.div_ceil(row);
         let length = members as f64 / rows as f64;
         let stray = budget.window_bytes(budget.datagram_entries.min(budget.window_entries));
         let all = (1.0 - RESERVE) * budget.unit_bytes() as f64;
-        let income = (all - stray as f64 / f64::from(STRAY_UNITS)).max(0.25 * all);
+        let carried =
+            freight.map_or(0.0, |freight| freight.unit_bytes(members, length - 1.0, budget));
+        let income = (all - stray as f64 / f64::from(STRAY_UNITS) - carried).max(0.25 * all);
         let push = (length - 1.0) * budget.window_bytes(1) as f64;
         let answer = budget.window_bytes(length.ceil() as usize) as f64 * length / length.ceil();
-        let pull = rows as f64 * (budget.pull_bytes() as f64 + answer);
+        let records = freight.map_or(0.0, |freight| records_bytes(length, rows, budget, freight));
+        let pull = rows as f64 * (budget.pull_bytes() as f64 + answer + records);
         let roots = push.sqrt() + pull.sqrt();
         // An entry is made once a unit: pushing it more often brings nothing.
         let push_units = match rows {
@@ -171,6 +231,18 @@ impl Layout {
     }
 }
 
+/// Bytes that records add to the answer for one of `rows` rows of `length` members, and to the
+/// request for it.
+fn records_bytes(length: f64, rows: usize, budget: &Budget, freight: &Freight) -> f64 {
+    let records = freight.colonies as f64 / rows as f64;
+    let whole = |entries: f64, records: f64| {
+        budget.packed(entries.ceil() as usize, records.ceil() as usize, freight).0 as f64
+    };
+    let frames = whole(length, records) - whole(length, 0.0);
+    let all = records * freight.record_bytes as f64 + frames * budget.frame_bytes as f64;
+    all + pull::COLONIES_BYTES as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,7 +275,9 @@ mod tests {
         /// to ask for a row now and then.
         #[test]
         fn the_budget_is_kept(
-            members in 8usize..5000, percent in 5usize..=100, payload in 0usize..300,
+            members in 8usize..5000,
+            percent in 5usize..=100,
+            payload in 0usize..300,
         ) {
             let budget = budget((members * percent / 100).max(1), payload);
             let layout = Layout::of(members, &budget);
@@ -220,7 +294,7 @@ mod tests {
     /// from what remains of 16,104 less the reserve and the strays.
     #[test]
     fn a_layout_is_what_it_was_by_hand() {
-        let layout = Layout::with_row(1024, 16, &budget(204, 64));
+        let layout = Layout::with_row(1024, 16, &budget(204, 64), None);
         assert_eq!(layout.rows(), 64);
         assert!((layout.push_units - 1.0).abs() < 0.01, "{layout:?}");
         let income = 0.93 * 16_104.0 - (17.0 * 76.0 + 50.0) / 8.0;

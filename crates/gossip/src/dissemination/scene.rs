@@ -8,8 +8,10 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::chance::Chance;
-use super::layout::Budget;
+use super::layout::{Budget, Freight, Layout};
 use crate::address::Address;
+use crate::colony::outlook::Outlook;
+use crate::colony::{ColonyId, ColonyIds};
 use crate::entry::NodeId;
 use crate::membership::Membership;
 use crate::time::Instant;
@@ -53,6 +55,14 @@ pub(crate) trait Disseminate: Send + Sync {
         None
     }
 
+    /// How members are divided into rows, if they are.
+    fn layout(&self) -> Option<Layout> {
+        None
+    }
+
+    /// Bytes of the budget were spent on other colonies.
+    fn spend(&mut self, _bytes: usize) {}
+
     /// A window of `bytes` came from a member, with these marks.
     fn received(&mut self, _scene: &mut Scene<'_>, _sender: NodeId, _marks: Marks, _bytes: usize) {}
 }
@@ -71,6 +81,8 @@ pub(crate) struct Scene<'a> {
     /// What the wall clock shows beyond the local one, in microseconds, if there is one.
     pub(crate) wall_offset: Option<i64>,
     pub(crate) orders: &'a mut VecDeque<Order>,
+    /// Other colonies, and what their records cost; `None` if the cluster has no colonies.
+    pub(crate) colonies: Option<(&'a Outlook, Freight)>,
 }
 
 /// What is to be sent.
@@ -90,13 +102,17 @@ pub(crate) enum What {
     Row(Ids, Instant),
     /// A request for a range of ids: entries younger than an age in microseconds, or all.
     Pull(Ids, Option<u64>),
+    /// The record of a colony.
+    Record(ColonyId),
 }
 
-/// A range of ids, both ends included.
+/// A range of ids, both ends included, and of colonies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ids {
     pub(crate) first: NodeId,
     pub(crate) last: NodeId,
+    /// The colonies whose records go along.
+    pub(crate) colonies: Option<ColonyIds>,
 }
 
 impl Scene<'_> {

@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 
+use super::colonies::REPLY_CONTACTS;
 use super::{Node, Transmit};
 use crate::address::Address;
+use crate::colony::ColonyIds;
 use crate::dissemination::layout::MAX_ROW;
 use crate::dissemination::scene::{Ids, Order, What};
 use crate::entry::NodeId;
@@ -13,7 +15,7 @@ use crate::vector::{Entry, OWN, Vector};
 use crate::wire::ask::{self, AnswerWriter, Card};
 use crate::wire::header::{self, Header, Kind};
 use crate::wire::keys::TAG_BYTES;
-use crate::wire::pull::{self, Pull};
+use crate::wire::pull::Pull;
 use crate::wire::window;
 
 /// Answers owed at one time; more askers are turned away and ask again.
@@ -25,12 +27,25 @@ const MAX_REPLIES: usize = 64;
 /// Entries in the answer to a pull, at most.
 const MAX_ROW_ENTRIES: usize = 2 * MAX_ROW;
 
+/// Records that are still to go behind the entries of a window.
+#[derive(Clone, Copy)]
+pub(super) struct RecordsLeft {
+    /// Of which colonies.
+    pub(super) ids: ColonyIds,
+    /// Those whose aggregates were born after this.
+    pub(super) since: Instant,
+    /// With so many addresses each.
+    pub(super) contacts: usize,
+}
+
 /// A window on its way: the slots picked for it, and how far it was sent.
 pub(super) struct Pieces {
     slots: Vec<u32>,
     next: usize,
     /// To whom it goes, and as what.
     order: Option<Order>,
+    /// What goes behind its entries.
+    records: Option<RecordsLeft>,
     /// What the slots were picked for: entries, and the number of the last arrival then.
     picked: Option<(usize, u32)>,
     /// Farewells that go first in each window of this round, by slots.
@@ -42,7 +57,7 @@ impl Pieces {
     pub(super) fn new(capacity: usize) -> Self {
         let slots = Vec::with_capacity(capacity + MAX_URGENT + 1);
         let first = Vec::with_capacity(MAX_URGENT);
-        Self { slots, next: 0, order: None, picked: None, first }
+        Self { slots, next: 0, order: None, records: None, picked: None, first }
     }
 
     /// Sets which entries go first in all windows from now on.
@@ -54,7 +69,7 @@ impl Pieces {
 
     /// Takes up an order, and picks the slots for it unless they are those of the last one.
     fn begin(&mut self, order: Order, vector: &Vector, members: &[NodeId], arrival: u32) {
-        (self.order, self.next) = (Some(order), 0);
+        (self.order, self.next, self.records) = (Some(order), 0, None);
         match order.what {
             What::Newest(entries) => {
                 if self.picked != Some((entries, arrival)) {
@@ -65,6 +80,14 @@ impl Pieces {
             What::Row(ids, since) => {
                 self.picked = None;
                 self.pick_row(vector, members, ids, since);
+                self.records = ids.colonies.map(|ids| RecordsLeft { ids, since, contacts: 1 });
+            }
+            What::Record(colony) => {
+                self.picked = None;
+                self.slots.clear();
+                let ids = ColonyIds { first: colony, last: colony };
+                let since = Instant::from_micros(i64::MIN);
+                self.records = Some(RecordsLeft { ids, since, contacts: REPLY_CONTACTS });
             }
             // The outbox writes these itself.
             What::Pull(..) => self.slots.clear(),
@@ -189,6 +212,9 @@ impl Node {
         if let Some(to) = self.outbox.asks.pop() {
             return Some(self.write_ask(now, to, one));
         }
+        if let Some(out) = self.transmit_foreign(now, one) {
+            return Some(out);
+        }
         loop {
             let order = match self.pieces.order {
                 Some(order) => order,
@@ -199,7 +225,9 @@ impl Node {
                     self.pieces.order = None;
                     Some(self.write_pull(order.to, ids, age_micros, buffer))
                 }
-                What::Newest(_) | What::Row(..) => self.write_window(now, order, buffer),
+                What::Newest(_) | What::Row(..) | What::Record(_) => {
+                    self.write_window(now, order, buffer)
+                }
             };
             if written.is_some() {
                 return written;
@@ -227,22 +255,45 @@ impl Node {
             let (written, dealt_with) =
                 window::encode(body, format, &self.vector, slots, (now, oldest));
             self.pieces.next += dealt_with;
+            let entries =
+                written.saturating_sub(window::PREAMBLE_BYTES) / self.format.entry_bytes();
+            self.counters.entries_sent += entries as u64;
+            let written = self.add_records(now, datagram, written);
             if written == 0 {
                 break;
             }
-            let entries = (written - window::PREAMBLE_BYTES) / self.format.entry_bytes();
-            self.counters.entries_sent += entries as u64;
             let sealed = self.seal(Kind::Window, datagram, written);
             bytes += sealed;
             segment_bytes = segment_bytes.max(sealed);
-            if sealed < segment_bytes {
+            // With records, datagrams differ in size, and a later one may be the larger.
+            if sealed < segment_bytes || order.marks.has(window::Marks::RECORDS) {
                 break;
             }
         }
-        if self.pieces.next >= self.pieces.slots.len() {
+        if self.pieces.next >= self.pieces.slots.len() && self.pieces.records.is_none() {
             self.pieces.order = None;
         }
         (bytes > 0).then_some(Transmit { to: order.to, bytes, segment_bytes })
+    }
+
+    /// Lets records follow the entries of a window, of which `written` bytes lie in the body, if
+    /// those were the last; returns the bytes of the body, 0 if there is nothing in it.
+    fn add_records(&mut self, now: Instant, datagram: &mut [u8], written: usize) -> usize {
+        if self.pieces.records.is_none() || self.pieces.next < self.pieces.slots.len() {
+            return written;
+        }
+        let start = written.max(window::PREAMBLE_BYTES);
+        let end = datagram.len() - TAG_BYTES;
+        let mut left = self.pieces.records;
+        let body = &mut datagram[header::BYTES + start..end];
+        let (bytes, count) = self.write_records(now, &mut left, body);
+        if count == 0 && written == 0 {
+            // A datagram of its own did not hold the next one: none ever will.
+            left = None;
+        }
+        self.pieces.records = left;
+        self.counters.records_sent += count;
+        if count == 0 { written } else { start + bytes }
     }
 
     /// Writes a request for a range of ids.
@@ -254,9 +305,10 @@ impl Node {
         buffer: &mut [u8],
     ) -> Transmit {
         self.counters.pulls_sent += 1;
-        let pull = Pull { first: ids.first, last: ids.last, age_micros };
-        pull.write(&mut buffer[header::BYTES..], self.format);
-        let bytes = self.seal(Kind::Pull, buffer, pull::BYTES);
+        let Ids { first, last, colonies } = ids;
+        let pull = Pull { first, last, age_micros, colonies };
+        let written = pull.write(&mut buffer[header::BYTES..], self.format);
+        let bytes = self.seal(Kind::Pull, buffer, written);
         Transmit { to, bytes, segment_bytes: bytes }
     }
 
@@ -323,7 +375,7 @@ impl Node {
     }
 
     /// Puts the header in front of a body of `written` bytes, seals both, and returns their size.
-    fn seal(&mut self, kind: Kind, datagram: &mut [u8], written: usize) -> usize {
+    pub(super) fn seal(&mut self, kind: Kind, datagram: &mut [u8], written: usize) -> usize {
         self.sealed += 1;
         let header = Header {
             kind,
@@ -389,7 +441,7 @@ mod tests {
     fn a_row_has_what_is_new_in_its_range_and_who_has_left() {
         let vector = vector();
         let mut pieces = Pieces::new(8);
-        let ids = Ids { first: NodeId(1), last: NodeId(4) };
+        let ids = Ids { first: NodeId(1), last: NodeId(4), colonies: None };
         let mut row =
             |since| picked(&mut pieces, &vector, What::Row(ids, Instant::from_micros(since)));
         assert_eq!(row(0), [0, 1, 2, 3, 4]);

@@ -15,6 +15,7 @@ use crate::wire::ask::{Answer, Ask, Card};
 use crate::wire::header::{self, Header, HeaderError, Kind};
 use crate::wire::keys::{TAG_BYTES, Unopened};
 use crate::wire::pull::Pull;
+use crate::wire::record::Records;
 use crate::wire::window::{self, BodyError, Marks, WireEntry};
 
 /// From which life of its sender a datagram is.
@@ -41,12 +42,17 @@ impl Node {
     fn receive(&mut self, now: Instant, from: Address, bytes: &mut [u8]) -> Result<(), Dropped> {
         let (header, life) = self.admissible(bytes)?;
         let body = self.keys.unseal(bytes)?;
+        if header.kind.is_foreign() {
+            // No member has sent it, whatever id its sender has: no replay window is concerned.
+            return self.receive_foreign(now, (header.kind, from), body);
+        }
         let outcome = match (header.kind, life) {
             (_, Life::Past) => self.receive_past_ask((header.sender, from), body),
             (Kind::Window, _) => self.receive_window(now, (&header, from), body),
             (Kind::Pull, _) => self.receive_pull(now, (header.sender, from), body),
             (Kind::Ask, _) => self.receive_ask(now, (header.sender, from), body),
-            (Kind::Answer, _) => self.receive_answer(now, from, body),
+            // Foreign kinds have been seen to.
+            _ => self.receive_answer(now, from, body),
         };
         // The header is known to be true, and its sender may have become a member just now.
         if let Some(sender) = self.membership.get_mut(header.sender) {
@@ -69,6 +75,10 @@ impl Node {
         if header.sender == self.id {
             return Err(Dropped::OwnId);
         }
+        if header.kind.is_foreign() {
+            let known = self.colony.is_some();
+            return if known { Ok((header, Life::Present)) } else { Err(Dropped::Version) };
+        }
         match self.membership.get(header.sender) {
             Some(sender) => match sender.replay.check(&header) {
                 Err(Refused::StaleLife) if header.kind == Kind::Ask => Ok((header, Life::Past)),
@@ -88,7 +98,11 @@ impl Node {
         (header, from): (&Header, Address),
         body: &[u8],
     ) -> Result<(), Dropped> {
-        let (marks, entries) = window::decode(body, self.format)?;
+        let (marks, entries, records) = window::decode_with_records(body, self.format)?;
+        Records::of(records).try_for_each(|record| record.map(drop))?;
+        if self.colony.is_none() && !records.is_empty() {
+            return Err(Dropped::Malformed);
+        }
         if self.with_cards && !self.has_card(header.sender, header.incarnation) {
             self.lacks(header.sender, from);
         }
@@ -97,6 +111,7 @@ impl Node {
             self.vector.look_ahead(at, &mut ahead);
             self.take(now, from, &entry);
         }
+        self.take_records(now, records);
         let bytes = body.len() + header::BYTES + TAG_BYTES;
         self.play(now, |strategy, scene| strategy.received(scene, header.sender, marks, bytes));
         if marks.has(Marks::WANTS_ANSWER) {
@@ -112,7 +127,9 @@ impl Node {
     /// request came from: nobody can have it sent to a third. Returns whether it was owed.
     fn owe_window(&mut self, to: NodeId, what: What) -> bool {
         let Some(record) = self.membership.get(to) else { return false };
-        let order = Order { to: record.address, what, marks: Marks::ANSWER };
+        let with_records = matches!(what, What::Row(Ids { colonies: Some(_), .. }, _));
+        let more = if with_records { Marks::RECORDS } else { Marks::NONE };
+        let order = Order { to: record.address, what, marks: Marks::ANSWER.and(more) };
         let owed = self.outbox.owe_window(order);
         self.counters.dropped_answers += u64::from(!owed);
         owed
@@ -124,13 +141,16 @@ impl Node {
         (sender, from): (NodeId, Address),
         body: &[u8],
     ) -> Result<(), Dropped> {
-        let Pull { first, last, age_micros } = Pull::read(body, self.format)?;
+        let Pull { first, last, age_micros, colonies } = Pull::read(body, self.format)?;
+        if colonies.is_some() && self.colony.is_none() {
+            return Err(Dropped::Malformed);
+        }
         if !self.membership.contains(sender) {
             self.lacks(sender, from);
             return Ok(());
         }
         let since = age_micros.map_or(Instant::from_micros(i64::MIN), |age| now.before(age));
-        let answered = self.owe_window(sender, What::Row(Ids { first, last }, since));
+        let answered = self.owe_window(sender, What::Row(Ids { first, last, colonies }, since));
         self.counters.pulls_answered += u64::from(answered);
         Ok(())
     }

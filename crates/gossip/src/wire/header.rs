@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 0–1 | magic `54 67` |
 //! | 2 | version of the format |
-//! | 3 | kind: 1 window, 2 ask, 3 answer, 4 pull |
+//! | 3 | kind: 1 window, 2 ask, 3 answer, 4 pull; between colonies 5 call, 6 reply, 7 visit, 8 slice |
 //! | 4–7 | cluster: first bytes of SHA-256 of its name |
 //! | 8–11 | node id of the sender |
 //! | 12–14 | incarnation of the sender |
@@ -39,6 +39,21 @@ pub enum Kind {
     Answer = 3,
     /// A request for a window of given ids.
     Pull = 4,
+    /// A question what another colony is like.
+    Call = 5,
+    /// The answer to one: that colony's aggregate.
+    Reply = 6,
+    /// A question for entries of another colony's vector.
+    Visit = 7,
+    /// The answer to one.
+    Slice = 8,
+}
+
+impl Kind {
+    /// Whether it passes between colonies.
+    pub fn is_foreign(self) -> bool {
+        matches!(self, Self::Call | Self::Reply | Self::Visit | Self::Slice)
+    }
 }
 
 /// A parsed header.
@@ -110,6 +125,10 @@ impl Header {
             2 => Kind::Ask,
             3 => Kind::Answer,
             4 => Kind::Pull,
+            5 => Kind::Call,
+            6 => Kind::Reply,
+            7 => Kind::Visit,
+            8 => Kind::Slice,
             other => return Err(HeaderError::Kind(other)),
         };
         let number = |from: usize, count: usize| {

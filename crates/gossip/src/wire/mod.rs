@@ -1,8 +1,10 @@
 //! The wire: datagrams, byte for byte as docs/protocol.md fixes them.
 //!
-//! A datagram is a [`header`] of 28 bytes, a sealed body and a tag of 16 bytes. Bodies are of four
-//! kinds: a piece of a *window* ([`window`]), a *pull* ([`pull`]) that asks for one, and an *ask*
-//! and its *answer* ([`ask`]), by which a node that lacks members or entries catches up.
+//! A datagram is a [`header`] of 28 bytes, a sealed body and a tag of 16 bytes. Within a cluster or
+//! a colony bodies are of four kinds: a piece of a *window* ([`window`]), a *pull* ([`pull`]) that
+//! asks for one, and an *ask* and its *answer* ([`ask`]), by which a node that lacks members or
+//! entries catches up. Between colonies there are *calls* and *visits* and what answers them
+//! ([`call`]); [`record`]s of colonies ride in windows.
 //! All numbers are little endian.
 //!
 //! Everything read is bounded by the bytes at hand before it is believed: a count is checked
@@ -10,9 +12,11 @@
 //! it hands out views of the received bytes.
 
 pub mod ask;
+pub mod call;
 pub mod header;
 pub mod keys;
 pub mod pull;
+pub mod record;
 pub mod window;
 
 /// Bytes of a datagram that are neither entries nor asks: header, body preamble and tag.
@@ -28,7 +32,7 @@ pub const fn least_datagram_bytes(payload_bytes: u16) -> usize {
 }
 
 /// Reads a body front to back; every read is checked against what is left.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {

@@ -1,4 +1,4 @@
-//! A pull's body: 16 bytes that ask a member for a range of ids.
+//! A pull's body: 16 bytes that ask a member for a range of ids; 24 where there are colonies.
 //!
 //! | bytes | field |
 //! |---|---|
@@ -9,17 +9,22 @@
 //! | 8–11 | last id of the range |
 //! | 12–13 | age below which entries are wanted, as in an entry; `FF FF`: all |
 //! | 14–15 | 0, reserved |
+//! | 16–19 | with colonies: first colony of which the record is wanted |
+//! | 20–23 | with colonies: last such colony |
 //!
-//! It is answered by a window marked as an answer.
+//! It is answered by a window marked as an answer. The age bounds records as it does entries.
 
 use super::window::{BodyError, Format};
 use super::{Reader, Writer};
 use crate::age;
+use crate::colony::{ColonyId, ColonyIds};
 use crate::entry::NodeId;
 use crate::time::Instant;
 
-/// Bytes of the body.
+/// Bytes of the body, without colonies.
 pub const BYTES: usize = 16;
+/// Bytes more if it asks for records of colonies.
+pub const COLONIES_BYTES: usize = 8;
 /// The code that stands for any age.
 const ANY_AGE: u16 = u16::MAX;
 
@@ -32,14 +37,17 @@ pub struct Pull {
     pub last: NodeId,
     /// Entries younger than this, in microseconds, are wanted; all if `None`.
     pub age_micros: Option<u64>,
+    /// The colonies of which records are wanted too.
+    pub colonies: Option<ColonyIds>,
 }
 
 impl Pull {
-    /// Writes the body into the first [`BYTES`] of `buffer`. The age is rounded up.
+    /// Writes the body to the start of `buffer`; returns its bytes: [`BYTES`], and with colonies
+    /// [`COLONIES_BYTES`] more. The age is rounded up.
     ///
     /// # Panics
     /// If the buffer is shorter than that.
-    pub fn write(&self, buffer: &mut [u8], format: Format) {
+    pub fn write(&self, buffer: &mut [u8], format: Format) -> usize {
         let code = self.age_micros.map_or(ANY_AGE, |micros| {
             let now = Instant::from_micros(i64::MAX);
             age::encode(now, now.before(micros)).min(ANY_AGE - 1)
@@ -51,6 +59,11 @@ impl Pull {
         body.put(&self.last.0.to_le_bytes());
         body.put(&code.to_le_bytes());
         body.put(&[0, 0]);
+        if let Some(colonies) = self.colonies {
+            body.put(&colonies.first.0.to_le_bytes());
+            body.put(&colonies.last.0.to_le_bytes());
+        }
+        body.len()
     }
 
     /// Reads a received body.
@@ -58,21 +71,25 @@ impl Pull {
     /// # Errors
     /// If it is not of this length, or its payloads are not of `format`.
     pub fn read(body: &[u8], format: Format) -> Result<Self, BodyError> {
-        if body.len() != BYTES {
+        if body.len() != BYTES && body.len() != BYTES + COLONIES_BYTES {
             return Err(BodyError::Malformed);
         }
         let mut body = Reader(body);
         let mut next = || {
             let [schema, _] = body.array()?;
             let read = Format { schema, payload_bytes: body.u16()? };
-            Some((read, NodeId(body.u32()?), NodeId(body.u32()?), body.u16()?))
+            let wanted = (NodeId(body.u32()?), NodeId(body.u32()?), body.u16()?);
+            let _reserved = body.u16()?;
+            Some((read, wanted))
         };
-        let (read, first, last, code) = next().ok_or(BodyError::Malformed)?;
+        let (read, (first, last, code)) = next().ok_or(BodyError::Malformed)?;
         if read != format {
             return Err(BodyError::Schema);
         }
         let age_micros = (code != ANY_AGE).then(|| age::decode_micros(code));
-        Ok(Self { first, last, age_micros })
+        let mut pair = || Some((ColonyId(body.u32()?), ColonyId(body.u32()?)));
+        let colonies = pair().map(|(first, last)| ColonyIds { first, last });
+        Ok(Self { first, last, age_micros, colonies })
     }
 }
 
@@ -88,12 +105,17 @@ mod tests {
         #[test]
         fn pulls_survive_the_round_trip(
             first in any::<u32>(), last in any::<u32>(), micros in prop::option::of(0u64..1 << 40),
+            colonies in prop::option::of((any::<u32>(), any::<u32>())),
         ) {
-            let pull = Pull { first: NodeId(first), last: NodeId(last), age_micros: micros };
-            let mut body = [0; BYTES];
-            pull.write(&mut body, FORMAT);
-            let read = Pull::read(&body, FORMAT).expect("it was written just now");
+            let colonies =
+                colonies.map(|(a, b)| ColonyIds { first: ColonyId(a), last: ColonyId(b) });
+            let (first, last) = (NodeId(first), NodeId(last));
+            let pull = Pull { first, last, age_micros: micros, colonies };
+            let mut body = [0; BYTES + COLONIES_BYTES];
+            let written = pull.write(&mut body, FORMAT);
+            let read = Pull::read(&body[..written], FORMAT).expect("it was written just now");
             prop_assert_eq!((read.first, read.last), (pull.first, pull.last));
+            prop_assert_eq!(read.colonies, pull.colonies);
             prop_assert_eq!(read.age_micros.is_some(), micros.is_some());
             if let (Some(read), Some(micros)) = (read.age_micros, micros) {
                 prop_assert!(read >= micros && read <= micros + micros / 2000 + 16);
@@ -104,7 +126,7 @@ mod tests {
     #[test]
     fn other_lengths_and_formats_are_refused() {
         let mut body = [0; BYTES + 1];
-        let all = Pull { first: NodeId(0), last: NodeId(9), age_micros: None };
+        let all = Pull { first: NodeId(0), last: NodeId(9), age_micros: None, colonies: None };
         all.write(&mut body, FORMAT);
         assert_eq!(Pull::read(&body, FORMAT), Err(BodyError::Malformed));
         assert_eq!(Pull::read(&body[..BYTES - 1], FORMAT), Err(BodyError::Malformed));

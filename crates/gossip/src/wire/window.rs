@@ -6,10 +6,11 @@
 //! | 1 | marks: see [`Marks`] |
 //! | 2–3 | bytes of a payload |
 //! | 4–5 | entries that follow |
-//! | then, each entry | origin 4, stamp 6, age 2 (a [`quantity`](crate::quantity) code of 16 µs), payload |
+//! | then, each entry | origin 4, stamp 6, age 2 (steps of 16 µs, a quantity code), payload |
 //!
-//! The body ends with the last entry. Each datagram is complete in itself: a window too large for
-//! one is split between entries, and the loss of a piece loses only what is in it.
+//! The body ends with the last entry; if it is marked so, [records](super::record) of colonies
+//! follow. Each datagram is complete in itself: a window too large for one is split between entries,
+//! and the loss of a piece loses only what is in it.
 
 use super::{ENTRY_OVERHEAD_BYTES, Writer};
 use crate::age;
@@ -123,15 +124,23 @@ impl Marks {
     pub const WANTS_ANSWER: Self = Self(2);
     /// This is what the receiver asked for.
     pub const ANSWER: Self = Self(4);
+    /// Records of colonies follow the entries.
+    pub const RECORDS: Self = Self(8);
 
     /// The marks in a byte; unknown ones are ignored.
     pub fn from_byte(byte: u8) -> Self {
-        Self(byte & 7)
+        Self(byte & 15)
     }
 
     /// The byte that has these marks.
     pub fn to_byte(self) -> u8 {
         self.0
+    }
+
+    /// These and `others`.
+    #[must_use]
+    pub fn and(self, others: Self) -> Self {
+        Self(self.0 | others.0)
     }
 
     /// Whether all of `others` are among them.
@@ -177,6 +186,21 @@ pub fn encode(
 /// # Errors
 /// If the body is not exactly as long as it says, or its payloads are not of `format`.
 pub fn decode(body: &[u8], format: Format) -> Result<(Marks, WireEntries<'_>), BodyError> {
+    match decode_with_records(body, format)? {
+        (marks, entries, []) => Ok((marks, entries)),
+        _ => Err(BodyError::Malformed),
+    }
+}
+
+/// The marks and the entries of a received body, and the records behind them as bytes.
+///
+/// # Errors
+/// If the entries are not there, or something else than records follows them, or the payloads are
+/// not of `format`.
+pub fn decode_with_records(
+    body: &[u8],
+    format: Format,
+) -> Result<(Marks, WireEntries<'_>, &[u8]), BodyError> {
     let (preamble, entries) =
         body.split_first_chunk::<PREAMBLE_BYTES>().ok_or(BodyError::Malformed)?;
     let [schema, marks, payload_low, payload_high, count_low, count_high] = *preamble;
@@ -185,9 +209,11 @@ pub fn decode(body: &[u8], format: Format) -> Result<(Marks, WireEntries<'_>), B
         return Err(BodyError::Schema);
     }
     let count = usize::from(u16::from_le_bytes([count_low, count_high]));
-    if entries.len() != count * format.entry_bytes() {
+    let marks = Marks::from_byte(marks);
+    let (entries, records) =
+        entries.split_at_checked(count * format.entry_bytes()).ok_or(BodyError::Malformed)?;
+    if !marks.has(Marks::RECORDS) && !records.is_empty() {
         return Err(BodyError::Malformed);
     }
-    let entries = WireEntries { rest: entries, entry_bytes: format.entry_bytes() };
-    Ok((Marks::from_byte(marks), entries))
+    Ok((marks, WireEntries { rest: entries, entry_bytes: format.entry_bytes() }, records))
 }

@@ -1,0 +1,124 @@
+//! Colonies: how a node sees a machine that is too large for one vector.
+//!
+//! A *colony* is a cluster within the cluster: its nodes keep full vectors of each other. Of every
+//! other colony a node keeps one record, its aggregate and a few addresses there; all of them are
+//! its *outlook*. Records travel as entries do: two members of a row *represent* each foreign
+//! colony, *call* a member there each unit, and push what it answers to their row; whoever pulls
+//! the row gets its records along with its entries.
+//!
+//! Representing needs no state. Any member can answer for its colony, from its own vector, and who
+//! represents which colony is a function of the members, the colonies known and who is fresh
+//! ([`representation`]). If a representative dies, the next one finds itself in its place.
+//!
+//! What an aggregate does not tell, a *visit* does: the vector of a foreign colony, asked for slice
+//! by slice, kept apart from the own one and dropped soon after (`visit.rs`).
+//!
+//! Invariants: memory is bounded by `max_colonies`, and taken at the start; only what was asked for
+//! is taken from another colony; foreign entries never enter the vector. The idea of colonies:
+//! Barak, Drezner, Levy, Lieber, Shiloh, "Resilient gossip algorithms for collecting online
+//! management information in exascale clusters", CC:PE 27, 2015. Why this form:
+//! docs/decisions/0008-colonies.md.
+
+pub(crate) mod caller;
+pub mod outlook;
+pub mod representation;
+pub mod visit;
+
+use core::fmt;
+use std::collections::VecDeque;
+
+use crate::address::Address;
+use crate::entry::NodeId;
+use crate::wire::header::cluster_hash;
+use caller::Caller;
+use outlook::Outlook;
+use visit::Visit;
+
+/// The most colonies a node can be told to have room for.
+pub const MAX_COLONIES: u32 = 1 << 16;
+/// Bytes by which a record counts where a layout is planned: an aggregate of some 1,500 nodes, and
+/// what goes with it. Members must count alike, whatever they hold.
+pub const RECORD_BYTES: usize = 248;
+/// The age in units from which an entry counts as stale in its colony's aggregate.
+pub const STALE_UNITS: u32 = 64;
+/// Answers to other colonies owed at a time, of each kind; more are not given.
+const MAX_OWED: usize = 16;
+
+/// A colony's number: the first four bytes, little endian, of SHA-256 of its name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ColonyId(pub u32);
+
+impl ColonyId {
+    /// The number of the colony called `name`.
+    pub fn of_name(name: &str) -> Self {
+        Self(cluster_hash(name))
+    }
+}
+
+impl fmt::Display for ColonyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", self.0)
+    }
+}
+
+/// Which colony a node belongs to, and how many others it has room for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ColonyConfig {
+    /// The colony's name: 1 to 255 bytes. Names of one cluster must differ in their [`ColonyId`].
+    pub name: String,
+    /// The most other colonies: 1 to 65,536, each 0.6 kB, taken at the start.
+    pub max_colonies: u32,
+}
+
+/// A range of colonies by their ids, both ends included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ColonyIds {
+    /// The first.
+    pub first: ColonyId,
+    /// The last.
+    pub last: ColonyId,
+}
+
+/// An answer owed to a node of another colony.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owed {
+    pub(crate) to: Address,
+    pub(crate) token: u64,
+    /// Where a slice begins; of no meaning in a reply.
+    pub(crate) first: NodeId,
+    /// Bytes of the body that asked: an answer must not be larger.
+    pub(crate) room: usize,
+}
+
+/// What a node keeps as a member of a colony among others.
+pub(crate) struct Colony {
+    pub(crate) id: ColonyId,
+    pub(crate) outlook: Outlook,
+    pub(crate) caller: Caller,
+    pub(crate) visit: Option<Visit>,
+    pub(crate) replies: VecDeque<Owed>,
+    pub(crate) slices: VecDeque<Owed>,
+}
+
+impl Colony {
+    pub(crate) fn of(config: &ColonyConfig) -> Self {
+        let id = ColonyId::of_name(&config.name);
+        Self {
+            id,
+            outlook: Outlook::new(id, config.max_colonies as usize),
+            caller: Caller::default(),
+            visit: None,
+            replies: VecDeque::with_capacity(MAX_OWED),
+            slices: VecDeque::with_capacity(MAX_OWED),
+        }
+    }
+
+    /// Owes an answer; `false` if too many are owed already.
+    pub(crate) fn owe(queue: &mut VecDeque<Owed>, owed: Owed) -> bool {
+        let room = queue.len() < MAX_OWED;
+        if room {
+            queue.push_back(owed);
+        }
+        room
+    }
+}

@@ -1,0 +1,266 @@
+//! The outlook: one record of every other colony, in the order of their ids.
+//!
+//! Memory for all records is taken at construction. A record is replaced by one whose aggregate was
+//! born later, by the local clock, and by nothing else; addresses that came with it go before those
+//! that were known.
+
+use core::time::Duration;
+
+use super::{ColonyId, ColonyIds};
+use crate::address::Address;
+use crate::aggregate::{Aggregate, MAX_BYTES};
+use crate::time::Instant;
+use crate::wire::record::WireRecord;
+
+/// Addresses kept of a colony, at most.
+pub const MAX_CONTACTS: usize = 4;
+
+/// What is known of one other colony.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) id: ColonyId,
+    /// When its aggregate was made, on the local clock; `None` while there is none.
+    pub(crate) birth: Option<Instant>,
+    contacts: [Option<Address>; MAX_CONTACTS],
+    aggregate_bytes: usize,
+    aggregate: [u8; MAX_BYTES],
+}
+
+/// Bytes of memory that each colony takes.
+pub const RECORD_MEMORY_BYTES: usize = core::mem::size_of::<Record>();
+
+impl Record {
+    fn new(id: ColonyId) -> Self {
+        let contacts = [None; MAX_CONTACTS];
+        Self { id, birth: None, contacts, aggregate_bytes: 0, aggregate: [0; MAX_BYTES] }
+    }
+
+    /// The aggregate as it travels; empty while there is none.
+    pub(crate) fn aggregate(&self) -> &[u8] {
+        &self.aggregate[..self.aggregate_bytes]
+    }
+
+    /// Addresses of its members, the latest first.
+    pub(crate) fn contacts(&self) -> impl Iterator<Item = Address> + Clone + '_ {
+        self.contacts.iter().copied().flatten()
+    }
+
+    /// One of its addresses, as `below` draws a number below their number.
+    pub(crate) fn contact(&self, below: impl FnOnce(usize) -> usize) -> Option<Address> {
+        self.contacts().nth(below(self.contacts().count()))
+    }
+
+    /// Puts these addresses before those that are known.
+    fn meet(&mut self, latest: impl Iterator<Item = Address>) {
+        let known = self.contacts;
+        self.contacts = [None; MAX_CONTACTS];
+        let mut count = 0;
+        for contact in latest.chain(known.into_iter().flatten()) {
+            if count < MAX_CONTACTS && !self.contacts.contains(&Some(contact)) {
+                self.contacts[count] = Some(contact);
+                count += 1;
+            }
+        }
+    }
+}
+
+/// What became of a record that arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Taken {
+    /// It is later than what was held.
+    News,
+    /// It is not.
+    Stale,
+    /// It is about the own colony, its aggregate is none, or there is no room.
+    Refused,
+}
+
+/// The records of all other colonies. See the module's documentation.
+pub(crate) struct Outlook {
+    own: ColonyId,
+    records: Vec<Record>,
+    capacity: usize,
+}
+
+impl Outlook {
+    /// No colonies yet, and room for `capacity`.
+    pub(crate) fn new(own: ColonyId, capacity: usize) -> Self {
+        Self { own, records: Vec::with_capacity(capacity), capacity }
+    }
+
+    /// Colonies known.
+    pub(crate) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// All records, ascending by id.
+    pub(crate) fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    pub(crate) fn get(&self, id: ColonyId) -> Option<&Record> {
+        self.at(id).ok().map(|at| &self.records[at])
+    }
+
+    /// The records of a range of colonies.
+    pub(crate) fn range(&self, ids: ColonyIds) -> &[Record] {
+        let start = self.records.partition_point(|record| record.id < ids.first);
+        let end = self.records.partition_point(|record| record.id <= ids.last);
+        &self.records[start..end.max(start)]
+    }
+
+    /// Learns that there are members of a colony at these addresses; `false` if there is no room
+    /// for another colony.
+    pub(crate) fn introduce(
+        &mut self,
+        id: ColonyId,
+        contacts: impl Iterator<Item = Address>,
+    ) -> bool {
+        let Some(record) = self.get_or_add(id) else { return false };
+        record.meet(contacts);
+        true
+    }
+
+    /// Takes a record whose aggregate was born at `birth`, if that is later than the one held.
+    pub(crate) fn take(&mut self, news: &WireRecord<'_>, birth: Instant) -> Taken {
+        if news.aggregate.is_empty() || Aggregate::decode(news.aggregate).is_err() {
+            return Taken::Refused;
+        }
+        let Some(record) = self.get_or_add(news.colony) else { return Taken::Refused };
+        if record.birth.is_some_and(|held| held >= birth) {
+            return Taken::Stale;
+        }
+        record.birth = Some(birth);
+        record.aggregate_bytes = news.aggregate.len();
+        record.aggregate[..news.aggregate.len()].copy_from_slice(news.aggregate);
+        record.meet(news.contacts());
+        Taken::News
+    }
+
+    fn get_or_add(&mut self, id: ColonyId) -> Option<&mut Record> {
+        let at = match self.at(id) {
+            Ok(at) => at,
+            Err(_) if id == self.own || self.records.len() >= self.capacity => return None,
+            Err(at) => {
+                self.records.insert(at, Record::new(id));
+                at
+            }
+        };
+        self.records.get_mut(at)
+    }
+
+    fn at(&self, id: ColonyId) -> Result<usize, usize> {
+        self.records.binary_search_by_key(&id, |record| record.id)
+    }
+}
+
+/// What a node knows of another colony.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ColonyView<'a> {
+    /// The colony.
+    pub id: ColonyId,
+    /// How long ago its aggregate was made; `None` while none has arrived.
+    pub age: Option<Duration>,
+    aggregate: &'a [u8],
+}
+
+impl<'a> ColonyView<'a> {
+    pub(crate) fn of(record: &'a Record, now: Instant) -> Self {
+        let age = record.birth.map(|birth| now.saturating_since(birth));
+        Self { id: record.id, age, aggregate: record.aggregate() }
+    }
+
+    /// Its aggregate; `None` while none has arrived.
+    pub fn aggregate(&self) -> Option<Aggregate> {
+        // What is held was readable when it arrived.
+        Aggregate::decode(self.aggregate).ok()
+    }
+
+    /// The bytes of it, as they travel.
+    pub fn aggregate_bytes(&self) -> &'a [u8] {
+        self.aggregate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aggregate::Contribution;
+    use crate::wire::record::write_record;
+    use proptest::prelude::*;
+
+    fn address(n: u8) -> Address {
+        Address::from_bytes(&[n]).expect("one byte is an address")
+    }
+
+    /// Takes a record about colony `id` with `nodes` nodes, born at `birth`.
+    fn take(outlook: &mut Outlook, id: u32, nodes: usize, birth: i64) -> Taken {
+        let unheard = vec![Contribution::Unheard; nodes];
+        let aggregate = Aggregate::of(unheard, Duration::from_secs(1));
+        let (mut body, mut buffer) = ([0; MAX_BYTES], [0; 600]);
+        let bytes = aggregate.encode(&mut body).expect("few nodes fit");
+        let contact = [address(nodes as u8)];
+        let head = (ColonyId(id), 0);
+        let written = write_record(&mut buffer, head, contact.into_iter(), &body[..bytes]);
+        let mut records = crate::wire::record::Records::of(&buffer[..written]);
+        let record = records.next().expect("one record").expect("well formed");
+        outlook.take(&record, Instant::from_micros(birth))
+    }
+
+    proptest! {
+        /// Whatever arrives in whatever order, the latest of each colony is held, once, in order.
+        #[test]
+        fn the_latest_of_each_colony_is_held(
+            news in prop::collection::vec((1u32..12, 1usize..50, 0i64..1000), 0..80),
+        ) {
+            let mut outlook = Outlook::new(ColonyId(3), 8);
+            let mut latest = std::collections::BTreeMap::new();
+            for (id, nodes, birth) in news {
+                let held: Option<&(i64, usize)> = latest.get(&id);
+                let expected = match held {
+                    _ if id == 3 => Taken::Refused,
+                    None if latest.len() == 8 => Taken::Refused,
+                    Some(&(held, _)) if held >= birth => Taken::Stale,
+                    _ => Taken::News,
+                };
+                prop_assert_eq!(take(&mut outlook, id, nodes, birth), expected);
+                if expected == Taken::News {
+                    latest.insert(id, (birth, nodes));
+                }
+            }
+            prop_assert!(outlook.records().is_sorted_by_key(|record| record.id));
+            prop_assert_eq!(outlook.len(), latest.len());
+            for (id, (birth, nodes)) in latest {
+                let record = outlook.get(ColonyId(id)).expect("it was taken");
+                prop_assert_eq!(record.birth, Some(Instant::from_micros(birth)));
+                let view = ColonyView::of(record, Instant::from_micros(birth + 5));
+                prop_assert_eq!(view.age, Some(Duration::from_micros(5)));
+                let aggregate = view.aggregate().expect("readable");
+                prop_assert_eq!(aggregate.unheard(), nodes as u32);
+            }
+        }
+    }
+
+    #[test]
+    fn the_latest_contacts_go_first_and_their_number_is_bounded() {
+        let mut outlook = Outlook::new(ColonyId(1), 2);
+        assert!(outlook.introduce(ColonyId(2), (0..9).map(address)));
+        assert_eq!(take(&mut outlook, 2, 3, 5), Taken::News);
+        let record = outlook.get(ColonyId(2)).expect("introduced");
+        let contacts: Vec<Address> = record.contacts().collect();
+        assert_eq!(contacts, [3, 0, 1, 2].map(address));
+        assert!(outlook.introduce(ColonyId(7), std::iter::empty()));
+        assert!(!outlook.introduce(ColonyId(9), std::iter::empty()), "there is room for two");
+        assert!(!outlook.introduce(ColonyId(1), std::iter::empty()), "the own colony is none");
+    }
+
+    #[test]
+    fn memory_is_taken_at_the_start() {
+        let mut outlook = Outlook::new(ColonyId(0), 50);
+        let room = outlook.records.capacity();
+        let mut known = (1..100).map(|id| outlook.introduce(ColonyId(id), std::iter::empty()));
+        assert_eq!(known.position(|known| !known), Some(50));
+        assert_eq!((outlook.len(), outlook.records.capacity()), (50, room));
+        const { assert!(RECORD_MEMORY_BYTES <= 640, "the documentation says 0.6 kB") };
+    }
+}

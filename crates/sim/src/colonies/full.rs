@@ -1,0 +1,296 @@
+//! All colonies with real nodes: the core's own, with datagrams that arrive when they are sent.
+//!
+//! It exists to show that the compact mode is right, so it knows what that knows: loss and outages.
+//! An address is a node's number in six bytes, as long as an IPv4 address with a port.
+
+use core::cmp::Reverse;
+use core::ops::ControlFlow;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use tidings_gossip::{
+    Address, ColonyConfig, ColonyId, Config, ConfigError, Incarnation, Instant, KeyRing, Member,
+    Node, Strategy,
+};
+
+use super::tally::{Outcome, Traffic};
+use super::{START, UNIT, World, state};
+use crate::chance::{Chance, Purpose, lateness, stream_seed};
+use crate::row;
+use crate::sample;
+use crate::trace::Trace;
+
+/// A run under way.
+pub(super) struct FullColonies<'a> {
+    world: &'a World,
+    nodes: Vec<Option<Node>>,
+    lives: Vec<u32>,
+    /// What each node has sent in the measured units, in its earlier lives.
+    buried: Vec<Traffic>,
+    /// What its counters said when the measured units began.
+    before: Vec<Traffic>,
+    timeouts: BinaryHeap<Reverse<(Instant, usize, u32)>>,
+    actions: Vec<(i64, usize, bool)>,
+    chance: Chance,
+    buffer: Vec<u8>,
+    trace: Trace,
+}
+
+impl<'a> FullColonies<'a> {
+    /// All nodes up, at the time 0.
+    pub(super) fn of(world: &'a World) -> Result<Self, ConfigError> {
+        let nodes = world.scenario.nodes as usize;
+        let both = |o: &super::uptime::Outage| {
+            [(o.down, o.node as usize, false), (o.up, o.node as usize, true)]
+        };
+        let mut actions: Vec<_> = world.uptime.outages().iter().flat_map(both).collect();
+        actions.sort_unstable();
+        actions.reverse();
+        let mut run = Self {
+            world,
+            nodes: Vec::new(),
+            lives: vec![0; nodes],
+            buried: vec![Traffic::default(); nodes],
+            before: vec![Traffic::default(); nodes],
+            timeouts: BinaryHeap::new(),
+            actions,
+            chance: Chance::of(world.scenario.seed, Purpose::Network),
+            buffer: vec![0; 1 << 16],
+            trace: Trace::default(),
+        };
+        run.nodes.resize_with(nodes, || None);
+        for node in 0..nodes {
+            run.start(node, Instant::EPOCH)?;
+        }
+        Ok(run)
+    }
+
+    /// Runs to the last sample; `None` if it was broken off.
+    pub(super) fn run(
+        mut self,
+        go_on: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<Option<Outcome>, ConfigError> {
+        let scenario = &self.world.scenario;
+        let colonies = self.world.colonies() as u32;
+        let mut outcome = Outcome { colonies, ..Outcome::default() };
+        for unit in 1..=scenario.all_units() {
+            if unit == scenario.warmup_units + 1 {
+                self.buried.fill(Traffic::default());
+                self.before = (0..self.nodes.len()).map(|node| self.counted(node)).collect();
+            }
+            let now = START + sample::time(unit, UNIT);
+            self.advance(now)?;
+            if unit > scenario.warmup_units {
+                self.sample(self.instant(now), &mut outcome);
+            }
+            // Whole units are counted, wherever in them the samples lie.
+            self.advance(START + i64::from(unit) * UNIT)?;
+            if go_on().is_break() {
+                return Ok(None);
+            }
+        }
+        for node in 0..self.nodes.len() {
+            let sent = self.sent(node);
+            outcome.traffic.datagrams += sent.datagrams;
+            outcome.traffic.bytes += sent.bytes;
+            outcome.traffic.calls += sent.calls;
+            outcome.traffic.bytes_most = outcome.traffic.bytes_most.max(sent.bytes);
+        }
+        outcome.trace = self.trace.value();
+        Ok(Some(outcome))
+    }
+
+    /// The instant of a tick, on all clocks.
+    fn instant(&self, tick: i64) -> Instant {
+        let unit = i128::from(self.world.scenario.interval.as_micros());
+        Instant::from_micros((i128::from(tick - START) * unit / i128::from(UNIT)) as i64)
+    }
+
+    fn advance(&mut self, end: i64) -> Result<(), ConfigError> {
+        while let Some(&(at, node, starts)) = self.actions.last().filter(|(at, ..)| *at <= end) {
+            self.actions.pop();
+            self.wake_until(self.instant(at));
+            if starts {
+                self.start(node, self.instant(at))?;
+            } else {
+                self.buried[node] = self.sent(node);
+                self.before[node] = Traffic::default();
+                self.nodes[node] = None;
+            }
+        }
+        self.wake_until(self.instant(end));
+        Ok(())
+    }
+
+    fn wake_until(&mut self, end: Instant) {
+        while let Some(&Reverse((due, n, life))) = self.timeouts.peek().filter(|r| r.0.0 <= end) {
+            self.timeouts.pop();
+            let Some(node) = self.nodes[n].as_mut().filter(|_| self.lives[n] == life) else {
+                continue;
+            };
+            node.handle_timeout(due);
+            self.sleep(n);
+            self.flush(n, due);
+        }
+    }
+
+    /// Notes when a node is woken next: a little late.
+    fn sleep(&mut self, n: usize) {
+        let Some(node) = self.nodes[n].as_ref() else { return };
+        let unit = self.world.scenario.interval.as_micros() as i64;
+        let due = node.poll_timeout().as_micros();
+        let due = Instant::from_micros(due.saturating_add(lateness(n, due, unit)));
+        self.timeouts.push(Reverse((due, n, self.lives[n])));
+    }
+
+    /// Delivers all that a node has to send, and what that makes others send.
+    fn flush(&mut self, node: usize, now: Instant) {
+        let mut senders = vec![node];
+        let mut buffer = core::mem::take(&mut self.buffer);
+        while let Some(from) = senders.pop() {
+            let Some(node) = self.nodes[from].as_mut() else { continue };
+            while node.poll_event().is_some() {}
+            let Some(out) = node.poll_transmit(now, &mut buffer) else { continue };
+            senders.push(from);
+            let to = number(out.to);
+            for datagram in buffer[..out.bytes].chunks_mut(out.segment_bytes) {
+                let lost = self.chance.happens(self.world.scenario.loss);
+                let Some(node) = self.nodes.get_mut(to).and_then(Option::as_mut) else { continue };
+                if !lost {
+                    self.trace.delivered(now.as_micros(), from, to, datagram);
+                    node.handle_datagram(now, address(from), datagram);
+                    senders.push(to);
+                }
+            }
+        }
+        self.buffer = buffer;
+    }
+
+    fn start(&mut self, n: usize, now: Instant) -> Result<(), ConfigError> {
+        self.lives[n] += 1;
+        let (life, scenario) = (self.lives[n], &self.world.scenario);
+        let colonies = self.world.colonies();
+        let own = (0..colonies).find(|&colony| self.world.nodes_of(colony).contains(&n));
+        let own = own.unwrap_or_default();
+        let roster: Vec<Member> = self.world.nodes_of(own).map(member).collect();
+        let config = self.config(own, roster.len());
+        let keys = KeyRing::open(&config.cluster);
+        let seed = stream_seed(scenario.seed, Purpose::Node(n as u32, life));
+        let life = Incarnation::new(life);
+        let mut node = Node::new(config, keys, member(n), &roster, life, seed, now)?;
+        for other in (0..colonies).filter(|&other| other != own) {
+            let first = self.world.nodes_of(other).start;
+            node.introduce(colony_id(other), &[address(first), address(first + 1)]);
+        }
+        let mut payload = vec![0; usize::from(scenario.payload_bytes)];
+        let mut chance = Chance::of(scenario.seed, Purpose::Node(n as u32, u32::MAX));
+        state::draw(&mut chance, &mut payload);
+        let published = node.publish(&payload);
+        debug_assert!(published.is_ok(), "it is as long as payloads are");
+        // All wall clocks show the same.
+        node.set_clock(now, now.as_micros());
+        self.nodes[n] = Some(node);
+        self.sleep(n);
+        Ok(())
+    }
+
+    fn config(&self, colony: usize, members: usize) -> Config {
+        let scenario = &self.world.scenario;
+        let mut config = Config::default();
+        config.interval = Duration::from(scenario.interval);
+        config.window = scenario.window;
+        config.strategy = Strategy::Grid;
+        config.payload_bytes = scenario.payload_bytes;
+        config.catch_up = false;
+        config.max_nodes = members as u32;
+        config.datagram_bytes = scenario.datagram_bytes();
+        config.forget_after = config.forget_after.max(config.interval * 8_000);
+        let max_colonies = self.world.colonies() as u32;
+        config.colony = Some(ColonyConfig { name: colony_name(colony), max_colonies });
+        config
+    }
+
+    /// What a node's counters say in its present life.
+    fn counted(&self, node: usize) -> Traffic {
+        let counters = self.nodes[node].as_ref().map(|node| *node.counters()).unwrap_or_default();
+        Traffic {
+            datagrams: counters.datagrams_sent,
+            bytes: counters.bytes_sent,
+            calls: counters.calls_sent,
+            ..Traffic::default()
+        }
+    }
+
+    /// What a node has sent in the measured units so far.
+    fn sent(&self, node: usize) -> Traffic {
+        let (now, before, buried) = (self.counted(node), self.before[node], self.buried[node]);
+        Traffic {
+            datagrams: buried.datagrams + now.datagrams - before.datagrams,
+            bytes: buried.bytes + now.bytes - before.bytes,
+            calls: buried.calls + now.calls - before.calls,
+            ..Traffic::default()
+        }
+    }
+
+    fn sample(&self, now: Instant, outcome: &mut Outcome) {
+        let tick = START
+            + (now.as_micros() as i128 * i128::from(UNIT)
+                / i128::from(self.world.scenario.interval.as_micros())) as i64;
+        let unit = self.world.scenario.interval.as_micros() as f64;
+        let birth = |age: Duration| {
+            let ticks = age.as_micros() as f64 / unit * UNIT as f64;
+            (tick - ticks as i64).max(1) as i32
+        };
+        outcome.lacking_entries = 0;
+        outcome.lacking_aggregates = 0;
+        for (holder, node) in self.nodes.iter().enumerate() {
+            let Some(node) = node else { continue };
+            outcome.node_units += 1;
+            let mut births = Vec::new();
+            for entry in node.entries(now) {
+                let origin = number(entry.address);
+                if origin != holder && self.nodes[origin].is_some() {
+                    births.push(entry.age.map_or(0, birth));
+                }
+            }
+            outcome.entries.add(row::sum(&births), tick);
+            outcome.entries.count(&births, tick);
+            outcome.lacking_entries += births.iter().filter(|&&birth| birth == 0).count() as u64;
+            births.clear();
+            for view in node.outlook(now) {
+                births.push(view.age.map_or(0, birth));
+                if view.age.is_some() {
+                    outcome.aggregate_bytes.0 += view.aggregate_bytes().len() as u64;
+                    outcome.aggregate_bytes.1 += 1;
+                }
+            }
+            outcome.aggregates.add(row::sum(&births), tick);
+            outcome.aggregates.count(&births, tick);
+            outcome.lacking_aggregates += births.iter().filter(|&&birth| birth == 0).count() as u64;
+        }
+    }
+}
+
+fn colony_name(colony: usize) -> String {
+    format!("colony{colony}")
+}
+
+fn colony_id(colony: usize) -> ColonyId {
+    ColonyId::of_name(&colony_name(colony))
+}
+
+fn member(n: usize) -> Member {
+    Member { name: format!("n{n:07}"), address: address(n) }
+}
+
+/// The address of node number `n`: six bytes.
+fn address(n: usize) -> Address {
+    let [a, b, c, d] = (n as u32).to_le_bytes();
+    Address::from_bytes(&[a, b, c, d, 0, 0]).expect("six bytes are an address")
+}
+
+/// The number behind an address.
+fn number(address: Address) -> usize {
+    let bytes = address.as_bytes().first_chunk().expect("every address has six bytes");
+    u32::from_le_bytes(*bytes) as usize
+}

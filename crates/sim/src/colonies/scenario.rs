@@ -1,0 +1,209 @@
+//! What a run of colonies depends on, checked before anything is simulated.
+
+use serde::Serialize;
+use tidings_gossip::Window;
+
+use super::compact::CompactColony;
+use crate::scenario::{Mode, ScenarioError, require};
+use crate::span::Span;
+use crate::text;
+
+/// The smallest colony: less than a row is none.
+pub(super) const LEAST_COLONY_NODES: usize = 8;
+/// The largest: an aggregate is of no more.
+pub(super) const MOST_COLONY_NODES: usize = 8_192;
+/// The most nodes in all.
+const MAX_NODES: u32 = 10_000_000;
+/// The longest run, warm-up included, in units.
+const MAX_UNITS: u32 = 4_000;
+/// Bytes of the IPv4 and UDP headers of each datagram.
+const IP_UDP_BYTES: u16 = 28;
+/// Bytes that a node of the full mode takes beside its pairs and records, with its queue.
+const MIB: u64 = 1 << 20;
+
+/// A run of colonies.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ColoniesScenario {
+    /// Full: real nodes; compact: rows of births.
+    pub mode: Mode,
+    /// The random seed all chance comes from.
+    pub seed: u64,
+    /// Nodes in all.
+    pub nodes: u32,
+    /// Nodes of a colony, about; 0: the best.
+    pub colony_nodes: u32,
+    /// Units of time that are measured.
+    pub units: u32,
+    /// Units of time before the first sample.
+    pub warmup_units: u32,
+    /// The unit of time.
+    #[serde(with = "text")]
+    pub interval: Span,
+    /// What a node may send a unit: the bytes of this window, of its colony's entries.
+    #[serde(with = "text")]
+    pub window: Window,
+    /// Bytes of payload in an entry.
+    pub payload_bytes: u16,
+    /// Largest IP packet that passes.
+    pub mtu_bytes: u16,
+    /// Probability that a datagram is lost.
+    pub loss: f64,
+    /// Per cent of the nodes that crash in a minute, and start anew, empty.
+    pub churn_percent_per_minute: f64,
+    /// Units until a node that crashed starts anew.
+    pub down_units: f64,
+    /// A run that needs more than this is refused, in MiB.
+    pub memory_limit_mib: u64,
+    /// How many colonies are simulated at a time, for the estimate of memory.
+    pub threads: u32,
+}
+
+impl Default for ColoniesScenario {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Compact,
+            seed: 1,
+            nodes: 10_000,
+            colony_nodes: 0,
+            units: 50,
+            warmup_units: 60,
+            interval: Span::from_micros(256_000),
+            window: Window::Entries(204),
+            payload_bytes: 64,
+            mtu_bytes: 1_428,
+            loss: 0.0,
+            churn_percent_per_minute: 0.0,
+            down_units: 64.0,
+            memory_limit_mib: 8_192,
+            threads: 1,
+        }
+    }
+}
+
+impl ColoniesScenario {
+    /// Bytes of a datagram, at most.
+    pub fn datagram_bytes(&self) -> u16 {
+        self.mtu_bytes.saturating_sub(IP_UDP_BYTES)
+    }
+
+    /// Units of time from the start to the last sample.
+    pub fn all_units(&self) -> u32 {
+        self.warmup_units.saturating_add(self.units)
+    }
+
+    /// How many colonies there are, once their size is known: two at least.
+    pub fn colonies(&self) -> usize {
+        (self.nodes as usize / (self.colony_nodes as usize).max(1)).max(2)
+    }
+
+    /// Crashes in a unit of time, in all colonies together.
+    pub(super) fn crashes_per_unit(&self) -> f64 {
+        let minutes = self.interval.as_micros() as f64 / 60e6;
+        f64::from(self.nodes) * self.churn_percent_per_minute / 100.0 * minutes
+    }
+
+    /// Checks every value and the memory the run would need.
+    ///
+    /// # Errors
+    /// The first thing that stands in the way; see [`ScenarioError`].
+    pub fn check(&self) -> Result<(), ScenarioError> {
+        let least = 2 * LEAST_COLONY_NODES as u32;
+        let range = format!("{least} to {MAX_NODES}");
+        require((least..=MAX_NODES).contains(&self.nodes), "nodes", self.nodes, range)?;
+        let most = (self.nodes / 2).min(MOST_COLONY_NODES as u32);
+        let colony = self.colony_nodes;
+        let ok = colony == 0 || (LEAST_COLONY_NODES as u32..=most).contains(&colony);
+        require(ok, "colony-nodes", colony, format!("{LEAST_COLONY_NODES} to {most}"))?;
+        require(self.units >= 1, "units", self.units, "at least 1")?;
+        let (all, range) = (self.all_units(), format!("at most {MAX_UNITS}"));
+        require(all <= MAX_UNITS, "warmup + units", all, range)?;
+        let interval = self.interval.as_micros();
+        let ok = (1_000..=3_600_000_000).contains(&interval);
+        require(ok, "interval", self.interval, "1ms to 1h")?;
+        require((0.0..=1.0).contains(&self.loss), "loss", self.loss, "a probability, 0 to 1")?;
+        let churn = self.churn_percent_per_minute;
+        require((0.0..=1_000.0).contains(&churn), "churn", churn, "0 to 1000 % a minute")?;
+        let down = self.down_units;
+        require(down > 0.0 && down <= 1e4, "down-units", down, "above 0 and up to 10000 units")?;
+        let payload = self.payload_bytes;
+        require((44..=512).contains(&payload), "payload-bytes", payload, "44 to 512")?;
+        let mtu = self.mtu_bytes;
+        require((1_052..=65_535).contains(&mtu), "mtu", mtu, "1052 to 65535")?;
+        self.check_memory()
+    }
+
+    /// Bytes that the run needs, about.
+    pub fn memory_bytes(&self) -> u64 {
+        let mut sized = self.clone();
+        if sized.colony_nodes == 0 {
+            sized.colony_nodes = sized.best_colony_nodes();
+        }
+        let (nodes, colonies) = (u64::from(self.nodes), sized.colonies() as u64);
+        let members = nodes.div_ceil(colonies);
+        let crashes = self.crashes_per_unit() * f64::from(self.all_units());
+        let plan = crashes as u64 * 24;
+        let run = match self.mode {
+            Mode::Compact => {
+                let rows = members.div_ceil(4);
+                let colony = CompactColony::memory_bytes(members, colonies, rows);
+                u64::from(self.threads.max(1)) * colony
+            }
+            Mode::Full => {
+                let pair = crate::memory::FULL_PAIR_BYTES + u64::from(self.payload_bytes);
+                let outlook = tidings_gossip::colony::outlook::RECORD_MEMORY_BYTES as u64;
+                let node = members * pair + colonies * outlook + crate::memory::FULL_NODE_BYTES;
+                nodes.saturating_mul(node)
+            }
+        };
+        run.saturating_add(plan).saturating_add(16 * MIB)
+    }
+
+    fn check_memory(&self) -> Result<(), ScenarioError> {
+        let estimate_mib = self.memory_bytes().div_ceil(MIB);
+        let limit_mib = self.memory_limit_mib;
+        if estimate_mib <= limit_mib {
+            return Ok(());
+        }
+        let (mode, remedy) = match self.mode {
+            Mode::Full => ("full", ", use the compact mode"),
+            Mode::Compact => ("compact", " in a colony"),
+        };
+        Err(ScenarioError::Memory { nodes: self.nodes, mode, estimate_mib, limit_mib, remedy })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_values_are_refused_by_name() {
+        let broken: [(fn(&mut ColoniesScenario), &str); 9] = [
+            (|s| s.nodes = 0, "nodes is 0"),
+            (|s| s.colony_nodes = 7, "colony-nodes is 7"),
+            (|s| s.colony_nodes = 5_001, "colony-nodes is 5001: it must be 8 to 5000"),
+            (|s| s.units = 0, "units is 0"),
+            (|s| s.loss = 1.5, "loss is 1.5"),
+            (|s| s.churn_percent_per_minute = -1.0, "churn is -1"),
+            (|s| s.payload_bytes = 9, "payload-bytes is 9"),
+            (|s| s.mtu_bytes = 500, "mtu is 500"),
+            (|s| (s.mode, s.nodes) = (Mode::Full, 1_000_000), "use the compact mode"),
+        ];
+        ColoniesScenario::default().check().expect("the default is possible");
+        for (breakage, part) in broken {
+            let mut scenario = ColoniesScenario::default();
+            breakage(&mut scenario);
+            let message = scenario.check().expect_err("impossible").to_string();
+            assert!(message.contains(part), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_would_not_fit_is_refused_with_the_estimate() {
+        let mut scenario = ColoniesScenario { nodes: 1_000_000, ..ColoniesScenario::default() };
+        scenario.check().expect("one colony at a time fits");
+        scenario.memory_limit_mib = 20;
+        let message = scenario.check().expect_err("too large").to_string();
+        assert!(message.contains("memory_limit_mib is 20"), "{message}");
+    }
+}
