@@ -25,7 +25,7 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench peers figures figure2 colonies ages failures busy strategies plots python ruff fuzz install clean
+.PHONY: help demo build test lint fmt clippy doc deny bench peers figures figure2 colonies ages failures model busy strategies plots python ruff fuzz install clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
@@ -102,12 +102,15 @@ ages: build python ## simulate ages in seconds for the intervals of the paper
 	$(call draw,ages)
 
 failures: build python ## simulate loss and dead nodes, and the time until they are noticed
-	$(TARGET_DIR)/release/tidings sim failures --nodes 1024,8192 --output $(RESULTS)
+	$(TARGET_DIR)/release/tidings sim failures --nodes 1024 --strategy uniform,staggered,grid --output $(RESULTS)
 	$(call draw,failures)
 
 strategies: build python ## simulate all strategies beside each other, at equal bytes
 	$(TARGET_DIR)/release/tidings sim strategies --output $(RESULTS)
 	$(call draw,strategies)
+
+model: build ## simulate what the model of tidings plan foretells, 64 to 8,192 nodes
+	$(TARGET_DIR)/release/tidings sim model --output $(RESULTS)
 
 busy: python ## measure the busy share of a gossip process against interval and nodes
 	@.ci/require cargo cc

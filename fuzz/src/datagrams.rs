@@ -78,6 +78,16 @@ pub(crate) fn window(entries: &[Entry], payload_bytes: u16) -> Vec<u8> {
     body
 }
 
+/// The body of a pull of the ids from `first` to `last`, whatever their age.
+pub(crate) fn pull([first, last]: [u32; 2], payload_bytes: u16) -> Vec<u8> {
+    let mut body = vec![1, 0];
+    body.extend(payload_bytes.to_le_bytes());
+    body.extend(first.to_le_bytes());
+    body.extend(last.to_le_bytes());
+    body.extend([0xFF, 0xFF, 0, 0]);
+    body
+}
+
 /// The body of an answer that introduces these members, all at one address.
 pub(crate) fn answer(members: &[(String, Entry)], payload_bytes: u16) -> Vec<u8> {
     let mut body = vec![1, 1];

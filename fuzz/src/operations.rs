@@ -16,7 +16,7 @@ use tidings_gossip::{
     Member, Node, Strategy, Window,
 };
 
-use super::datagrams::{CLUSTER, Claim, Entry, answer, id_of, keys, sealed, window};
+use super::datagrams::{CLUSTER, Claim, Entry, answer, id_of, keys, pull, sealed, window};
 
 const PAYLOAD_BYTES: u16 = 8;
 const DATAGRAM_BYTES: u16 = 600;
@@ -126,6 +126,7 @@ impl World {
             4 => self.receive_window(input),
             5 => self.receive_members(input),
             6 => self.damage(input.byte(), input.byte()),
+            _ if choice & 8 != 0 => self.receive_pull(input),
             _ => self.receive(self.kept.clone()),
         }
         if choice & UNATTENDED == 0 {
@@ -168,6 +169,13 @@ impl World {
         let claim = Claim { kind: 1, ..self.claim(input) };
         let entries: Vec<Entry> = (0..input.byte() % 8).map(|_| entry(input)).collect();
         self.receive(sealed(claim, &window(&entries, PAYLOAD_BYTES)));
+    }
+
+    /// A pull of any range of ids, well formed.
+    fn receive_pull(&mut self, input: &mut Input<'_>) {
+        let claim = Claim { kind: 4, ..self.claim(input) };
+        let (first, last) = (u32::from(input.byte()), u32::MAX - u32::from(input.byte()));
+        self.receive(sealed(claim, &pull([first << 24, last], PAYLOAD_BYTES)));
     }
 
     /// An answer that introduces members: well formed, with names of the input's choice.

@@ -1,8 +1,8 @@
 //! The one place where the machine's clock becomes the core's time.
 //!
 //! The core counts microseconds from the moment the agent starts, on the monotonic clock, so that
-//! neither a leap second nor somebody setting the date moves an age. Beside it the core is told what
-//! the wall clock shows, by which strategy `staggered` finds the common rounds.
+//! neither a leap second nor somebody setting the date moves an age. Beside it the core is told
+//! what the wall clock shows: strategies `grid` and `staggered` go by common rounds.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

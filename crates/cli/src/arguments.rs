@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::{completions, demo, keys, nodes, publish, show, sim, status, top};
+use crate::{completions, demo, keys, nodes, plan, publish, show, sim, status, top};
 
 /// What every `--help` ends with; `docs/reference/exit-codes.md` says more.
 macro_rules! exit_codes {
@@ -72,6 +72,8 @@ pub enum Command {
     Publish(publish::Options),
     /// Simulate a cluster of nodes, in virtual time
     Sim(sim::Options),
+    /// Which interval, window and strategy keep an age, and what they cost
+    Plan(plan::Options),
     /// Make and change cluster key files
     Keys(keys::Options),
     /// Print completions for a shell

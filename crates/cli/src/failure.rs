@@ -13,6 +13,7 @@ use crate::columns::UnknownColumn;
 use crate::demo::DemoError;
 use crate::filter::FilterError;
 use crate::keys::KeyFileError;
+use crate::plan::PlanError;
 use crate::sim::SimulationError;
 
 /// Why a command fails.
@@ -82,6 +83,9 @@ pub enum Failure {
     /// A simulation cannot be run, or was stopped.
     #[error(transparent)]
     Simulation(#[from] SimulationError),
+    /// No plan keeps the age, or none within the budget.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     /// Standard output or the terminal cannot be written.
     #[error("writing the output failed: {0}")]
     Output(#[from] io::Error),
@@ -102,6 +106,7 @@ impl Failure {
             Self::KeyFile(error) => error.exit_code(),
             Self::Demo(error) => error.exit_code(),
             Self::Simulation(error) => error.exit_code(),
+            Self::Plan(error) => error.exit_code(),
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Agent(_) | Self::AgentProgram { .. } | Self::Output(_) => 1,
         }

@@ -6,7 +6,7 @@
 //!
 //! * [`nodes`], [`top`], [`show`], [`status`], [`publish`]: ask one agent.
 //! * [`demo`]: starts a whole cluster of agents on loopback and measures it.
-//! * [`sim`]: simulates a cluster and prints its figures.
+//! * [`sim`]: simulates a cluster and prints its figures. [`plan`]: foretells them.
 //! * [`agent`]: becomes the agent. [`keys`]: makes and changes key files.
 //! * [`filter`], [`columns`], [`units`], [`table`]: the language of conditions and the form of
 //!   tables.
@@ -23,6 +23,7 @@ pub mod filter;
 pub mod keys;
 pub mod nodes;
 pub mod output;
+pub mod plan;
 pub mod publish;
 pub mod show;
 pub mod sim;
@@ -84,6 +85,7 @@ fn dispatch(line: CommandLine) -> Result<(), Failure> {
         Command::Status(options) => status::run(&agent, &options),
         Command::Publish(options) => publish::run(&agent, &options),
         Command::Sim(options) => sim::run(&options),
+        Command::Plan(options) => plan::run(&options),
         Command::Keys(options) => keys::run(&options),
         Command::Completions(options) => completions::run(&options),
     }

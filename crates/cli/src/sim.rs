@@ -9,6 +9,7 @@ mod ages;
 mod colonies;
 mod failures;
 mod figure2;
+mod model;
 mod parallel;
 mod strategies;
 mod watch;
@@ -72,6 +73,9 @@ enum Action {
     /// All strategies beside each other: nodes, windows, loss, dead nodes, wrong clocks
     #[command(after_help = AFTER_HELP)]
     Strategies(strategies::Options),
+    /// The model behind `tidings plan` beside simulations: 64 to 8,192 nodes
+    #[command(after_help = AFTER_HELP)]
+    Model(model::Options),
 }
 
 /// Options of `tidings sim run`: each overrules the scenario file.
@@ -219,6 +223,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         Action::Ages(options) => ages::run(options),
         Action::Failures(options) => failures::run(options),
         Action::Strategies(options) => strategies::run(options),
+        Action::Model(options) => model::run(options),
     }
 }
 

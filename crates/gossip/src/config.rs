@@ -66,6 +66,15 @@ impl fmt::Display for Window {
     }
 }
 
+/// An age that a node keeps by choosing its window (see `model`).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct AgeTarget {
+    /// The age.
+    pub age: Duration,
+    /// The share of entries that shall be no older, above 0 and below 1; `None`: the average.
+    pub quantile: Option<f64>,
+}
+
 /// How many entries the vector holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Capacity {
@@ -112,6 +121,10 @@ pub struct Config {
     /// Entries sent each unit, default 20 %. A node sends and receives on average
     /// `window × (12 + payload_bytes)` bytes a unit, and 50 for each datagram that takes.
     pub window: Window,
+    /// An age to keep instead of a window, default none: the window is then the smallest that the
+    /// model says will do, or everything if none will, and follows the number of members. Only for
+    /// the strategies that have a model: `uniform`, `spread` and `grid`.
+    pub age_target: Option<AgeTarget>,
     /// How a unit's bytes are given away, default `grid`, which needs a full vector.
     pub strategy: Strategy,
     /// Length of every payload: 0 to 1,024 bytes, default 64.
@@ -148,6 +161,7 @@ impl Default for Config {
             cluster: "tidings".to_owned(),
             interval: Duration::from_millis(256),
             window: Window::Percent(20.0),
+            age_target: None,
             strategy: Strategy::Grid,
             payload_bytes: 64,
             payload_schema: 1,
@@ -181,6 +195,7 @@ impl Config {
             Window::Percent(percent) => percent > 0.0 && percent <= 100.0,
         };
         range("window", window, "at least 1 entry, or above 0% and up to 100%".into())?;
+        self.validate_age_target()?;
         let payload = self.payload_bytes <= MAX_PAYLOAD_BYTES;
         range("payload_bytes", payload, format!("0 to {MAX_PAYLOAD_BYTES}"))?;
         let nodes = (2..=MAX_NODES).contains(&self.max_nodes);
@@ -220,6 +235,23 @@ impl Config {
             format!("{least} to 65507 in a colony"),
         )
     }
+
+    fn validate_age_target(&self) -> Result<(), ConfigError> {
+        let Some(AgeTarget { age, quantile }) = self.age_target else { return Ok(()) };
+        let refuse = |parameter, range: &str| {
+            Err(ConfigError::OutOfRange { parameter, range: range.to_owned() })
+        };
+        if age < self.interval / 2 {
+            return refuse("age_target", "half an interval and more");
+        }
+        if quantile.is_some_and(|share| !(share > 0.0 && share < 1.0)) {
+            return refuse("age_target_quantile", "a share above 0 and below 1");
+        }
+        if matches!(self.strategy, Strategy::PushPull | Strategy::Staggered) {
+            return refuse("strategy", "uniform, spread or grid where age_target is given");
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -249,6 +281,10 @@ mod tests {
 
     #[test]
     fn the_default_is_valid_and_each_range_is_checked() {
+        let target =
+            |age_ms| Some(AgeTarget { age: Duration::from_millis(age_ms), quantile: None });
+        assert!(Config { age_target: target(900), ..Config::default() }.validate().is_ok());
+        assert!(Config { age_target: target(100), ..Config::default() }.validate().is_err());
         let broken: [fn(&mut Config); 10] = [
             |c| c.cluster.clear(),
             |c| c.interval = Duration::from_micros(10),

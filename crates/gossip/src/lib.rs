@@ -14,6 +14,7 @@
 //! | [`wire`], [`quantity`] | datagrams, keys, numbers in two bytes |
 //! | [`payload`] | what the agent's entries say |
 //! | [`aggregate`], [`colony`] | what a whole colony is like, and how it is told to others |
+//! | [`model`] | how fresh a cluster will be, at what cost, without simulating it |
 //! | [`config`], [`error`], [`event`], [`counters`] | what goes in and what is told |
 //!
 //! The protocol is fixed byte for byte in docs/protocol.md. Source of the algorithm: Levy, Barak,
@@ -37,6 +38,7 @@ pub mod event;
 mod id_table;
 mod membership;
 pub mod merge;
+pub mod model;
 pub mod node;
 pub mod payload;
 pub mod quantity;
@@ -50,7 +52,7 @@ pub use address::Address;
 pub use age::Ages;
 pub use aggregate::Aggregate;
 pub use colony::{ColonyConfig, ColonyId};
-pub use config::{Capacity, Config, Window};
+pub use config::{AgeTarget, Capacity, Config, Window};
 pub use counters::Counters;
 pub use dissemination::Strategy;
 pub use entry::{EntryState, Incarnation, NodeId, Stamp};

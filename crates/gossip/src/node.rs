@@ -39,6 +39,7 @@ use crate::entry::{EntryState, Incarnation, NodeId, Stamp};
 use crate::error::{ConfigError, PayloadTooLong};
 use crate::event::Event;
 use crate::membership::{Member, Membership};
+use crate::model::{Goal, least_window};
 use crate::time::{Instant, micros};
 use crate::urgent::Urgent;
 use crate::vector::Vector;
@@ -115,6 +116,8 @@ pub struct Node {
     urgent: Urgent,
     payload: Vec<u8>,
     next_round: Instant,
+    /// The members a window was last chosen for, and that window, if an age is to be kept.
+    chosen: Option<(usize, usize)>,
     /// When the present round was due.
     round_start: Instant,
     /// When the strategy looks again before the next round; far ahead if it does not.
@@ -169,6 +172,7 @@ impl Node {
             salt: chance.bits() & header::MAX_48,
             next_round: Instant::from_micros(now.as_micros() + chance.below(unit as usize) as i64),
             round_start: now,
+            chosen: None,
             next_look: NEVER,
             strategy: config.strategy.begin(),
             wall_offset: None,
@@ -330,7 +334,37 @@ impl Node {
 
     /// Entries in its present windows.
     pub fn window_entries(&self) -> usize {
-        self.config.window.entries(self.membership.targets() + 1)
+        let members = self.membership.targets() + 1;
+        let chosen = self.chosen.map(|(_, entries)| entries.clamp(1, members));
+        chosen.unwrap_or_else(|| self.config.window.entries(members))
+    }
+
+    /// Chooses the window anew for the age to be kept, if there is one and members came or went.
+    fn choose_window(&mut self) {
+        let Some(target) = self.config.age_target else { return };
+        let members = self.membership.targets() + 1;
+        if self.chosen.is_some_and(|(before, _)| before == members) {
+            return;
+        }
+        let goal = Goal {
+            age_units: target.age.as_secs_f64() / self.config.interval.as_secs_f64(),
+            quantile: target.quantile,
+        };
+        let found = least_window(self.config.strategy, members, &self.budget(), 0.0, goal);
+        // Where nothing will do, everything is nearest to it.
+        self.chosen = Some((members, found.ok().flatten().unwrap_or(members)));
+    }
+
+    /// What may be sent in a unit, and what things cost.
+    fn budget(&self) -> Budget {
+        let entry_bytes = self.format.entry_bytes();
+        let room = usize::from(self.config.datagram_bytes) - OVERHEAD_BYTES;
+        Budget {
+            entry_bytes,
+            frame_bytes: OVERHEAD_BYTES,
+            datagram_entries: (room / entry_bytes).max(1),
+            window_entries: self.window_entries(),
+        }
     }
 
     /// What it has done and refused.
@@ -380,6 +414,7 @@ impl Node {
         // After 2⁴⁸ units the last stamp is repeated: it cannot be exceeded.
         self.vector.renew_own(own.next().unwrap_or(own), &self.payload);
         self.forget(now);
+        self.choose_window();
         self.begin_ask();
         self.begin_sending();
         self.play(now, |strategy, scene| strategy.round(scene));
@@ -400,17 +435,11 @@ impl Node {
         now: Instant,
         act: impl FnOnce(&mut dyn Disseminate, &mut Scene<'_>) -> R,
     ) -> R {
-        let entry_bytes = self.format.entry_bytes();
-        let room = usize::from(self.config.datagram_bytes) - OVERHEAD_BYTES;
-        let budget = Budget {
-            entry_bytes,
-            frame_bytes: OVERHEAD_BYTES,
-            datagram_entries: (room / entry_bytes).max(1),
-            window_entries: self.window_entries(),
-        };
+        let budget = self.budget();
         let colonies = self.colony.as_ref().map(|colony| {
+            let room_bytes = usize::from(self.config.datagram_bytes) - OVERHEAD_BYTES;
             let (colonies, record_bytes) = (colony.outlook.len(), RECORD_BYTES);
-            (&colony.outlook, Freight { colonies, record_bytes, room_bytes: room })
+            (&colony.outlook, Freight { colonies, record_bytes, room_bytes })
         });
         let mut scene = Scene {
             now,

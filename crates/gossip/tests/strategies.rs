@@ -40,8 +40,9 @@ fn a_cluster_grows_from_one_seed_and_keeps_its_news_fresh() {
         cluster.run(60);
         assert_eq!(cluster.known_min(), 40, "{strategy}");
         let (average, oldest) = cluster.ages();
-        // Uniform random windows give 6.6 and 23 at this size.
-        assert!(average < 7.5 && oldest < 30.0, "{strategy}: {average} and {oldest} units");
+        // Uniform random windows give 6.6 and 23 at this size; a unit that is just over, and windows
+        // of a few hundred bytes, of which the frames of many datagrams take a third, more.
+        assert!(average < 8.5 && oldest < 30.0, "{strategy}: {average} and {oldest} units");
     }
 }
 
@@ -213,4 +214,22 @@ fn pulls_are_answered_with_the_row_at_the_members_address() {
     let known = asker.counters().entries_news;
     asker.handle_datagram(now, address(relay), &mut buffer[..out.bytes]);
     assert!(asker.counters().entries_news > known);
+}
+
+/// A roster of one, and a node whose seeds never answer.
+#[test]
+fn a_node_alone_goes_on_with_every_strategy() {
+    for strategy in Strategy::ALL {
+        for mut cluster in [
+            Cluster::with_roster(&with(strategy, 2), 1),
+            Cluster::of(vec![node(&with(strategy, 8), 3, &[], 1, Instant::EPOCH)]),
+        ] {
+            set_clocks(&mut cluster);
+            cluster.run(20);
+            let now = cluster.now;
+            let node = cluster.nodes[0].as_mut().expect("it is up");
+            assert!(node.counters().rounds >= 19, "{strategy}");
+            node.leave(now);
+        }
+    }
 }

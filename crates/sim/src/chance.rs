@@ -88,8 +88,8 @@ pub fn stream_seed(seed: u64, purpose: Purpose) -> u64 {
     mix(seed ^ mix(tag))
 }
 
-/// How late a node's timer for the time `due` goes off: below 1/256 of the unit, a millisecond of 256.
-/// Without it, nodes that go by common times would act at the very same moment, which none does.
+/// How late a node's timer for the time `due` goes off: below 1/256 of the unit, a millisecond of
+/// 256. Without it, nodes that go by common times would act at the very same moment.
 pub(crate) fn lateness(node: usize, due: i64, unit: i64) -> i64 {
     (mix(mix(node as u64) ^ due as u64) % (unit as u64 / 256).max(1)) as i64
 }

@@ -61,6 +61,24 @@ pub(crate) fn merge(receiver: &mut [i32], sender: &[i32], threshold: i32) -> usi
     news
 }
 
+/// The origins of all births from `threshold` on.
+pub(crate) fn origins_from(row: &[i32], threshold: i32) -> Vec<u32> {
+    let from = row.iter().enumerate().filter(|(_, birth)| **birth >= threshold);
+    from.map(|(origin, _)| origin as u32).collect()
+}
+
+/// Takes from `sender` the births of these origins that are later than the receiver's; returns how
+/// many were.
+pub(crate) fn merge_origins(receiver: &mut [i32], sender: &[i32], origins: &[u32]) -> usize {
+    let mut news = 0;
+    for &origin in origins {
+        let (held, sent) = (&mut receiver[origin as usize], sender[origin as usize]);
+        news += usize::from(sent > *held);
+        *held = sent.max(*held);
+    }
+    news
+}
+
 /// Sums up a row.
 pub(crate) fn sum(row: &[i32]) -> RowSum {
     let mut sum = RowSum { oldest: i32::MAX, ..RowSum::default() };

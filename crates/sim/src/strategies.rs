@@ -2,8 +2,8 @@
 //!
 //! All run with the same window, which is the bytes they may send; what they did send is in the
 //! table. Datagrams are those of an Ethernet whose IP packets hold 1,428 bytes, 1,400 of them UDP
-//! payload. From one point, 1,024 nodes with windows of 20 % and nothing amiss, one thing is changed
-//! at a time: the number of nodes, the window, the loss, the dead nodes, the clocks.
+//! payload. From one point, 1,024 nodes with windows of 20 % and nothing amiss, one thing at a time
+//! is changed: the number of nodes, the window, the loss, the dead nodes, the clocks.
 //!
 //! Dead nodes died half a warm-up before the measuring; ages are those among the living.
 

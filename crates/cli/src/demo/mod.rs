@@ -86,7 +86,8 @@ pub struct Options {
     /// Bytes of payload in an entry
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     pub payload_bytes: u16,
-    /// How an agent picks whom to send to
+    /// How an agent gives away the bytes of a window: uniform is the paper's algorithm, grid what
+    /// agents do by default
     #[arg(long, value_name = "NAME", default_value = "uniform")]
     pub strategy: Strategy,
     /// Keep the agents' directories and logs

@@ -33,14 +33,17 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// The layout of the members as they are now.
-    fn layout(&mut self, scene: &mut Scene<'_>) -> Layout {
+    /// The layout of the members as they are now; `None` for a node alone.
+    fn layout(&mut self, scene: &mut Scene<'_>) -> Option<Layout> {
         let members = scene.membership.len();
+        if members < 2 {
+            return None;
+        }
         let own = scene.own_index();
         let colonies = scene.colonies.map_or(0, |(_, freight)| freight.colonies);
         let asked_for = (members, own, scene.budget.window_entries, colonies);
-        if let Some(layout) = self.layout.filter(|_| self.made_for == asked_for) {
-            return layout;
+        if self.layout.is_some() && self.made_for == asked_for {
+            return self.layout;
         }
         let layout = match &scene.colonies {
             Some((_, freight)) => Layout::of_colony(members, &scene.budget, freight),
@@ -62,7 +65,7 @@ impl Grid {
         };
         self.puller.restart(layout.rows(), first, costs);
         (self.layout, self.made_for) = (Some(layout), asked_for);
-        layout
+        self.layout
     }
 
     /// Asks a member of a row for what came to be there since its last answer.
@@ -110,7 +113,7 @@ fn push(scene: &mut Scene<'_>, mates: impl Iterator<Item = usize>) -> usize {
 
 impl Disseminate for Grid {
     fn round(&mut self, scene: &mut Scene<'_>) {
-        let layout = self.layout(scene);
+        let Some(layout) = self.layout(scene) else { return };
         self.puller.earn(scene.budget.unit_bytes());
         let mates = self.pusher.round(&layout, scene.own_index());
         let pushes = push(scene, mates);
@@ -133,7 +136,7 @@ impl Disseminate for Grid {
     }
 
     fn look(&mut self, scene: &mut Scene<'_>) {
-        let layout = self.layout(scene);
+        let Some(layout) = self.layout(scene) else { return };
         for _ in 0..PULLS_AT_ONCE {
             let Some(pull) = self.puller.next_pull() else { break };
             self.pull(scene, &layout, pull);
@@ -150,7 +153,7 @@ impl Disseminate for Grid {
 
     /// Others hear of it when they ask for the row, so the whole row must know.
     fn farewell(&mut self, scene: &mut Scene<'_>) {
-        let layout = self.layout(scene);
+        let Some(layout) = self.layout(scene) else { return };
         let own = scene.own_index();
         let row = layout.members_of(layout.row_of(own));
         push(scene, row.filter(|mate| *mate != own));

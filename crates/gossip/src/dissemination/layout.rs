@@ -1,15 +1,16 @@
 //! The layout of strategy `grid`: how members are divided into rows, and what that costs and gives.
 //!
 //! Members stand in the order of their ids and are cut into *rows* of about equal length. A node
-//! *pushes* its own entry to each member of its row once in `push_units`, and *pulls* every row once
-//! in `pull_units`, from any member of it: one small request, answered by the entries of that row.
-//! (The own row too: there may be a member whose pushes do not come through.) So every entry takes two steps to everyone, nothing is sent that the receiver has, and
-//! waits are regular instead of random.
+//! *pushes* its own entry to each member of its row once in `push_units`, and *pulls* every row
+//! once in `pull_units`, from any member of it: one small request, answered by the entries of that
+//! row. (The own row too: there may be a member whose pushes do not come through.) So every entry
+//! takes two steps to everyone, nothing is sent that the receiver has, and waits are regular
+//! instead of random.
 //!
 //! Where nodes have wall clocks, rounds begin at whole units of them and pulls a little later: then
-//! what is pulled was pushed just before, and all nodes wake at the same few moments, which costs an
-//! application less than waking at any time. Nothing depends on it: if clocks disagree, the entries
-//! of a row are on average half of `push_units` old when they are pulled.
+//! what is pulled was pushed just before, and all nodes wake at the same few moments, which costs
+//! an application less than waking at any time. Nothing depends on it: if clocks disagree, the
+//! entries of a row are on average half of `push_units` old when they are pulled.
 //!
 //! Short rows make pushes cheap, long ones requests and headers. With the bytes of a push phase
 //! C₁ and of a pull phase C₂, a budget B and waits R₁/2 + R₂/2 the best division of the budget is

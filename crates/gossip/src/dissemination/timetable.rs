@@ -152,7 +152,9 @@ mod tests {
         /// From one departure to the next of all nodes each is sent to once, but where a node
         /// would send to itself.
         #[test]
-        fn targets_are_a_permutation(n in 2usize..300, round in 0i64..1_000_000, key in any::<u64>()) {
+        fn targets_are_a_permutation(
+            n in 2usize..300, round in 0i64..1_000_000, key in any::<u64>(),
+        ) {
             let table = Timetable::of(n, UNIT, key);
             let mut hits = vec![0u32; n];
             for place in 0..n {
@@ -169,7 +171,8 @@ mod tests {
 
         #[test]
         fn what_is_sent_by_the_timetable_fits_and_little_else(
-            n in 32usize..300, round in 1i64..1_000_000, index in 0usize..32, late in 0i64..UNIT / 8,
+            n in 32usize..300, round in 1i64..1_000_000,
+            index in 0usize..32, late in 0i64..UNIT / 8,
         ) {
             let table = Timetable::of(n, UNIT, 5);
             let (target, at) = (table.target(round, index), table.departure_micros(round, index));

@@ -5,6 +5,9 @@ use super::{Compact, UNIT};
 use crate::chance::lateness;
 use crate::row;
 
+/// A window of less than one in so many entries of a row is small.
+const FEW: usize = 16;
+
 impl Compact {
     /// Sends the `entries` newest of a node to each of `targets`; whether the last one got them.
     pub(super) fn push(
@@ -15,6 +18,9 @@ impl Compact {
         entries: usize,
     ) -> bool {
         let threshold = self.selector.threshold(&self.rows[from], now as i32, entries);
+        // A small window to several: its origins are looked up once, not in a pass for each.
+        let few = targets.len() > 1 && threshold.entries * FEW < self.rows[from].len();
+        let origins = few.then(|| row::origins_from(&self.rows[from], threshold.birth));
         let mut arrived = false;
         for &to in targets {
             self.sent(threshold.entries);
@@ -23,7 +29,10 @@ impl Compact {
                 continue;
             }
             let sender = core::mem::take(&mut self.rows[from]);
-            let news = row::merge(&mut self.rows[to], &sender, threshold.birth);
+            let news = match &origins {
+                Some(origins) => row::merge_origins(&mut self.rows[to], &sender, origins),
+                None => row::merge(&mut self.rows[to], &sender, threshold.birth),
+            };
             self.rows[from] = sender;
             self.received(now, (from, to), threshold.entries, news);
         }

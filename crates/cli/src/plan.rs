@@ -1,0 +1,217 @@
+//! `tidings plan`: which interval, window and strategy keep an age, and what they cost.
+//!
+//! The answer comes from the model of the core (`tidings_gossip::model`), inverted: for each
+//! interval and strategy the smallest window that reaches the goal, and of those the cheapest, in
+//! bytes a second and then in datagrams. Nothing is simulated, no agent is asked.
+
+mod choice;
+mod report;
+
+use clap::Args;
+use tidings_gossip::Strategy;
+
+use crate::units::Unit;
+use crate::{Failure, output};
+use choice::{Asked, Costed, Goal};
+
+const AFTER_HELP: &str = concat!(
+    "\
+Examples:
+  tidings plan --nodes 1024 --entry 64 --age 1s
+  tidings plan --nodes 4096 --entry 64 --age 3s --quantile 0.99
+  tidings plan --nodes 1024 --entry 256 --age 500ms --budget 100kB/s --json
+docs/reference/plan.md describes the object that --json prints.",
+    "\n\n",
+    crate::arguments::exit_codes!()
+);
+
+/// Options of `tidings plan`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Options {
+    /// How many nodes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_048_576))]
+    nodes: u32,
+    /// Bytes of payload in an entry, as the agent's payload_bytes; 12 more go with it
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(0..=1024))]
+    entry: u16,
+    /// The age that entries shall have on average, such as 3s
+    #[arg(long, value_name = "TIME", value_parser = milliseconds)]
+    age: f64,
+    /// Not the average, but this share of all entries shall be no older, such as 0.99
+    #[arg(long, value_name = "SHARE", value_parser = quantile)]
+    quantile: Option<f64>,
+    /// The most that a node may send, such as 1MB/s
+    #[arg(long, value_name = "BYTES/S", value_parser = bytes_a_second)]
+    budget: Option<f64>,
+    /// Probability that a datagram is lost
+    #[arg(long, value_name = "P", default_value_t = 0.0, value_parser = loss)]
+    loss: f64,
+    /// Only this strategy: uniform, spread or grid [default: the cheapest of them]
+    #[arg(long, value_name = "NAME")]
+    strategy: Option<Strategy>,
+    /// The smallest MTU on the paths, as the agent's
+    #[arg(long, value_name = "BYTES", default_value_t = 1500)]
+    #[arg(value_parser = clap::value_parser!(u16).range(576..))]
+    mtu: u16,
+    /// Print the plan as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// The strategy cannot be planned with.
+    #[error(transparent)]
+    NoModel(#[from] tidings_gossip::model::NoModel),
+    /// An entry does not fit into a datagram.
+    #[error("entries of {entry_bytes} bytes do not fit into packets of {mtu}: raise --mtu")]
+    Mtu {
+        /// Bytes of an entry.
+        entry_bytes: usize,
+        /// The MTU.
+        mtu: u16,
+    },
+    /// Not even full windows at the shortest interval are so fresh.
+    #[error(
+        "no interval from 64ms on keeps {goal}: the freshest there is costs {best_bytes_s:.0} B/s \
+         a node and gives {best_age_ms:.0} ms; allow a greater --age"
+    )]
+    Unreachable {
+        /// What was asked.
+        goal: String,
+        /// The least age there is.
+        best_age_ms: f64,
+        /// What it costs.
+        best_bytes_s: f64,
+    },
+    /// The budget does not suffice. The best plan within it was printed, if there is one.
+    #[error(
+        "{goal} takes {needed_bytes_s:.0} B/s a node, and the budget is {budget_bytes_s:.0} B/s: \
+         raise --budget or allow a greater --age"
+    )]
+    Budget {
+        /// What was asked.
+        goal: String,
+        /// What it takes.
+        needed_bytes_s: f64,
+        /// What is allowed.
+        budget_bytes_s: f64,
+    },
+}
+
+impl PlanError {
+    /// The process's exit code.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::NoModel(_) | Self::Mtu { .. } => 2,
+            Self::Unreachable { .. } | Self::Budget { .. } => 4,
+        }
+    }
+}
+
+fn measured(unit: Unit, text: &str) -> Result<f64, String> {
+    let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (number, typed) = text.split_at(digits);
+    let wrong = || format!("write a number with one of the units {}", unit.typed_units());
+    let scale = unit.scale(typed.trim()).filter(|_| !typed.is_empty()).ok_or_else(wrong)?;
+    let value = number.parse::<f64>().map_err(|_| wrong())? * scale;
+    if value > 0.0 && value.is_finite() { Ok(value) } else { Err("it must be above 0".to_owned()) }
+}
+
+fn milliseconds(text: &str) -> Result<f64, String> {
+    measured(Unit::Milliseconds, text)
+}
+
+fn bytes_a_second(text: &str) -> Result<f64, String> {
+    measured(Unit::BytesPerSecond, text)
+}
+
+fn quantile(text: &str) -> Result<f64, &'static str> {
+    let share = text.parse::<f64>().ok().filter(|share| (0.01..=0.999).contains(share));
+    share.ok_or("write a share from 0.01 to 0.999")
+}
+
+fn loss(text: &str) -> Result<f64, &'static str> {
+    let share = text.parse::<f64>().ok().filter(|share| (0.0..=0.5).contains(share));
+    share.ok_or("write a probability from 0 to 0.5")
+}
+
+impl Options {
+    fn asked(&self) -> Asked {
+        Asked {
+            nodes: self.nodes as usize,
+            payload_bytes: self.entry,
+            goal: Goal { age_ms: self.age, quantile: self.quantile },
+            loss: self.loss,
+            mtu_bytes: self.mtu,
+        }
+    }
+}
+
+/// Plans and prints.
+///
+/// # Errors
+/// [`Failure::Plan`], or a failure to print.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let asked = options.asked();
+    let strategies = match options.strategy {
+        Some(strategy) => vec![strategy],
+        None => vec![Strategy::Grid, Strategy::Spread, Strategy::Uniform],
+    };
+    let cheapest = asked.cheapest(&strategies).map_err(Failure::Plan)?;
+    let uniform = asked.cheapest(&[Strategy::Uniform]).map_err(Failure::Plan)?;
+    let (plan, failure) = decide(&asked, &strategies, options.budget, cheapest)?;
+    if let Some(plan) = &plan {
+        let report = report::Report::of(&asked, options.budget, plan, uniform.as_ref());
+        if options.json {
+            output::print_json(&report)?;
+        } else {
+            output::print(&report.text())?;
+        }
+    }
+    failure.map_or(Ok(()), |failure| Err(Failure::Plan(failure)))
+}
+
+/// What to print, and what to complain of.
+fn decide(
+    asked: &Asked,
+    strategies: &[Strategy],
+    budget: Option<f64>,
+    cheapest: Option<Costed>,
+) -> Result<(Option<Costed>, Option<PlanError>), Failure> {
+    let goal = asked.goal.to_string();
+    let Some(cheapest) = cheapest else {
+        let best = asked.freshest(strategies, f64::INFINITY).map_err(Failure::Plan)?;
+        let (best_age_ms, best_bytes_s) =
+            best.map_or((f64::NAN, f64::NAN), |best| (best.age_ms(&asked.goal), best.bytes_s()));
+        return Err(Failure::Plan(PlanError::Unreachable { goal, best_age_ms, best_bytes_s }));
+    };
+    let needed_bytes_s = cheapest.bytes_s();
+    match budget.filter(|budget| needed_bytes_s > *budget) {
+        None => Ok((Some(cheapest), None)),
+        Some(budget_bytes_s) => {
+            let best = asked.freshest(strategies, budget_bytes_s).map_err(Failure::Plan)?;
+            Ok((best, Some(PlanError::Budget { goal, needed_bytes_s, budget_bytes_s })))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_carry_units() {
+        assert_eq!(milliseconds("3s"), Ok(3_000.0));
+        assert_eq!(milliseconds("0.5s"), Ok(500.0));
+        assert_eq!(bytes_a_second("1MB/s"), Ok(1e6));
+        for text in ["3", "s", "-1s", "0s", "3 parsecs", ""] {
+            assert!(milliseconds(text).is_err(), "{text}");
+        }
+        assert!(quantile("1").is_err() && quantile("NaN").is_err() && quantile("0.99").is_ok());
+        assert!(loss("0.6").is_err() && loss("0.1").is_ok());
+    }
+}

@@ -1,0 +1,53 @@
+//! `tidings sim model`: the model of the core beside simulations, point by point.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Map, Value};
+use tidings_sim::Scenario;
+use tidings_sim::foretold::{Figures, Point, csv, points};
+
+use super::watch::Stop;
+use super::{SimulationError, parallel, place_of, print_or_write};
+use crate::Failure;
+
+/// Options of `tidings sim model`.
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// Write model.csv and model.manifest.json into this folder, not to standard output
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Leave out larger clusters
+    #[arg(long, value_name = "N", default_value_t = 8192)]
+    nodes_max: u32,
+    /// The random seed of each point's run
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+/// Simulates all points and writes the table.
+pub(super) fn run(options: &Options) -> Result<(), Failure> {
+    let stop = Stop::at_signals().map_err(SimulationError::Signals)?;
+    let all = points(options.nodes_max);
+    let scenarios: Vec<Vec<Scenario>> =
+        all.iter().map(|point| vec![point.scenario(options.seed)]).collect();
+    parallel::check_all(&scenarios)?;
+    let place = place_of(options.output.as_deref(), "model", options.seed)?;
+    super::watch::say(&format!("seed {}", options.seed));
+    let reports = parallel::run_groups(&scenarios, &stop)?;
+    let measured = reports.iter().flatten().map(|report| {
+        Figures::measured(report).expect("a whole run among two nodes or more has samples")
+    });
+    let table: Vec<(Point, Figures)> = all.into_iter().zip(measured).collect();
+    print_or_write(place, &csv(&table), &worst(&table))
+}
+
+/// The largest deviation of the model's average, as a fact of the manifest.
+fn worst(table: &[(Point, Figures)]) -> Map<String, Value> {
+    let deviations = table.iter().filter_map(|(point, measured)| {
+        let foretold = point.foretold().ok()?;
+        Some(foretold.deviations_percent(measured)[0].abs())
+    });
+    let largest = deviations.fold(0.0, f64::max);
+    Map::from_iter([("largest_deviation_percent".to_owned(), Value::from(largest))])
+}

@@ -1,0 +1,95 @@
+//! The model of the core against the simulation: ages, bytes and datagrams.
+//!
+//! The averages are within 5 %, at every point of docs/results/model.csv and figure2.csv and at
+//! some that are simulated here. What is reached beside it: the bounds below.
+
+use std::ops::ControlFlow;
+
+use tidings_gossip::dissemination::layout::Budget;
+use tidings_gossip::model::forecast;
+use tidings_sim::Strategy;
+use tidings_sim::foretold::{Figures, Point, points};
+
+const MODEL_CSV: &str = include_str!("../../../docs/results/model.csv");
+const FIGURE2_CSV: &str = include_str!("../../../docs/results/figure2.csv");
+
+/// By how many per cent the model may be off: average, 99 %, oldest, bytes, datagrams.
+const BOUNDS_PERCENT: [f64; 5] = [5.0, 10.0, 10.0, 1.0, 5.0];
+
+fn compare(point: &Point, measured: &Figures) {
+    let foretold = point.foretold().expect("every point has a model");
+    let deviations = foretold.deviations_percent(measured);
+    for (deviation, bound) in deviations.iter().zip(BOUNDS_PERCENT) {
+        assert!(deviation.abs() <= bound, "{point:?}: {foretold:?} {measured:?} {deviations:.1?}");
+    }
+}
+
+/// A line of the table as its point and what was measured there.
+fn read(line: &str) -> (Point, Figures) {
+    let cells: Vec<&str> = line.split(',').collect();
+    let number = |at: usize| cells[at].parse::<f64>().expect("a number");
+    let point = Point {
+        strategy: cells[0].parse().expect("a strategy"),
+        nodes: number(1) as u32,
+        window_percent: number(2) as u32,
+        payload_bytes: number(3) as u16,
+        loss_percent: number(4) as u32,
+    };
+    let measured = Figures {
+        age_avg_units: number(5),
+        age_p99_units: number(6),
+        age_max_units: number(7),
+        bytes: number(8),
+        datagrams: number(9),
+    };
+    (point, measured)
+}
+
+#[test]
+fn the_model_agrees_with_every_simulation_of_the_table() {
+    let table: Vec<_> = MODEL_CSV.lines().skip(1).map(read).collect();
+    let there: Vec<Point> = table.iter().map(|(point, _)| *point).collect();
+    assert!(there.starts_with(&points(512)), "points are missing: `make model` makes them anew");
+    for (point, measured) in &table {
+        compare(point, measured);
+    }
+}
+
+/// Source: docs/results/figure2.csv, the paper's Figure 2 as simulated, 128 to 8,192 nodes.
+#[test]
+fn the_model_agrees_with_figure_2() {
+    for line in FIGURE2_CSV.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let number = |at: usize| cells[at].parse::<f64>().expect("a number");
+        let nodes = number(0) as usize;
+        let window_entries = (nodes as f64 * number(1) / 100.0 + 1e-9) as usize;
+        let budget =
+            Budget { entry_bytes: 76, frame_bytes: 50, datagram_entries: 861, window_entries };
+        let foretold = forecast(Strategy::Uniform, nodes, &budget, 0.0).expect("it has a model");
+        for (foretold, measured, bound) in [
+            (foretold.age_avg_units, number(3), 5.0),
+            (foretold.oldest_units(), number(6), 15.0),
+            (foretold.quantile_units(0.99), number(8), 15.0),
+        ] {
+            let off = 100.0 * (foretold / measured - 1.0);
+            assert!(off.abs() <= bound, "{line}: {foretold} is {off:.1} % off");
+        }
+    }
+}
+
+/// Simulated here and now, with another seed than the table's.
+#[test]
+fn the_model_agrees_with_simulations_of_today() {
+    let few = |point: &Point| {
+        let small = point.nodes == 128 && [10, 40, 100].contains(&point.window_percent);
+        let large = point.nodes == 512 && point.window_percent == 20;
+        (small || large) && point.payload_bytes == 64 && point.loss_percent != 1
+    };
+    let some: Vec<Point> = points(512).into_iter().filter(few).collect();
+    assert_eq!(some.len(), 24);
+    for point in some {
+        let run = tidings_sim::run(&point.scenario(77), &mut |_, _| ControlFlow::Continue(()));
+        let measured = Figures::measured(&run.expect("possible")).expect("there are samples");
+        compare(&point, &measured);
+    }
+}
