@@ -95,27 +95,31 @@ impl Node {
 
     /// Calls the colonies that this node represents. The layout is that of the round.
     pub(super) fn begin_calls(&mut self, now: Instant) {
-        let (Some(colony), Some(layout)) = (self.colony.as_mut(), self.strategy.layout()) else {
-            return;
-        };
+        let Some(colony) = self.colony.as_mut() else { return };
         let unit = micros(self.config.interval);
         let dropped = now - self.config.interval * KEPT_UNITS;
         colony.visit.take_if(|visit| visit.ended_before(dropped));
         colony.caller.begin();
         let order = self.membership.order();
         let own = order.partition_point(|&id| id < self.id);
-        let row = layout.row_of(own);
-        let mates = layout.members_of(row);
-        let silent = now.before((silent_units(layout.push_units) * unit as f64) as u64);
+        // A node alone is a row, and the only one.
+        let (row, mates, rows, push_units) = match self.strategy.layout() {
+            Some(layout) => {
+                let row = layout.row_of(own);
+                (row, layout.members_of(row), layout.rows(), layout.push_units)
+            }
+            None => (0, 0..order.len(), 1, 1.0),
+        };
+        let silent = now.before((silent_units(push_units) * unit as f64) as u64);
         let is_fresh = |at: usize| {
-            // A layout has two members at least, a colony may have one.
+            // Members may have gone since the layout was made.
             let Some(&id) = order.get(mates.start + at) else { return false };
             let entry = self.vector.get(id);
             id == self.id
                 || (self.membership.is_target(id) && entry.is_some_and(|e| e.birth > silent))
         };
         let late = now.before((LATE_UNITS * unit) as u64);
-        let representation = Representation::of(colony.outlook.len(), layout.rows());
+        let representation = Representation::of(colony.outlook.len(), rows);
         let me = Some(own - mates.start);
         for place in representation.colonies_of(row) {
             let record = &colony.outlook.records()[place];
