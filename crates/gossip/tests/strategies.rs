@@ -40,8 +40,8 @@ fn a_cluster_grows_from_one_seed_and_keeps_its_news_fresh() {
         cluster.run(60);
         assert_eq!(cluster.known_min(), 40, "{strategy}");
         let (average, oldest) = cluster.ages();
-        // Uniform random windows give 6.6 and 23 at this size; a unit that is just over, and windows
-        // of a few hundred bytes, of which the frames of many datagrams take a third, more.
+        // Uniform random windows give 6.6 and 23 at this size; a unit that is just over, and
+        // windows of a few hundred bytes, of which frames take a third, more.
         assert!(average < 8.5 && oldest < 30.0, "{strategy}: {average} and {oldest} units");
     }
 }
