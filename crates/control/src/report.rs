@@ -27,7 +27,7 @@ pub struct Status {
     pub interval_ms: f64,
     /// How many entries one round carries at the cluster's present size.
     pub window_entries: u32,
-    /// The window as configured: `20%`, or a number of entries.
+    /// The window as configured: `20%`, a number of entries, or the age it follows.
     pub window: String,
     /// How the node picks whom to send to.
     pub strategy: String,

@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tidings_gossip::{Capacity, Config, Strategy, Window};
+use tidings_gossip::{AgeTarget, Capacity, Config, Strategy, Window};
 
 pub(crate) use arguments::{Invocation, parse as parse_arguments};
 pub use error::{ConfigError, ConfigErrors, Place};
@@ -49,6 +49,10 @@ pub struct Settings {
     pub http: Option<SocketAddr>,
     pub interval: Duration,
     pub window: Window,
+    /// The age to keep instead of the window, if one is.
+    pub age_target: Option<Duration>,
+    /// The share of all entries it holds for; the average if none is named.
+    pub age_target_quantile: Option<f64>,
     pub strategy: Strategy,
     pub payload_bytes: u16,
     pub capacity: Capacity,
@@ -124,6 +128,8 @@ impl Settings {
             http: reader.required("http", value::http_address),
             interval: reader.required("interval", value::interval),
             window: reader.required("window", value::from_str::<Window>),
+            age_target: reader.optional("age_target", value::age),
+            age_target_quantile: reader.optional("age_target_quantile", value::share),
             strategy: reader.required("strategy", value::from_str::<Strategy>),
             payload_bytes: reader.required("payload_bytes", value::integer::<0, 1024>) as u16,
             capacity: reader.required("capacity", value::from_str::<Capacity>),
@@ -158,6 +164,16 @@ impl Settings {
                         the two; drop `roster` or `seed`";
             conflicts.push(ConfigError::Conflict(text.to_owned()));
         }
+        let named = |key| layer.get(key).is_some_and(|w: &Written| w.origin != Origin::Default);
+        if self.age_target.is_some() && named("window") {
+            let text = "both an age_target and a window are given: a node keeps to the one or to \
+                        the other; drop `age_target` or `window`";
+            conflicts.push(ConfigError::Conflict(text.to_owned()));
+        }
+        if self.age_target.is_none() && named("age_target_quantile") {
+            let text = "an age_target_quantile is given without an age_target: name the age too";
+            conflicts.push(ConfigError::Conflict(text.to_owned()));
+        }
         if let Err(error) = self.core().validate() {
             conflicts.push(with_place(error, layer));
         }
@@ -170,6 +186,8 @@ impl Settings {
         config.cluster.clone_from(&self.cluster);
         config.interval = self.interval;
         config.window = self.window;
+        let quantile = self.age_target_quantile;
+        config.age_target = self.age_target.map(|age| AgeTarget { age, quantile });
         config.strategy = self.strategy;
         config.payload_bytes = self.payload_bytes;
         config.payload_schema = tidings_gossip::payload::SCHEMA;
@@ -180,6 +198,16 @@ impl Settings {
         config.catch_up = self.catch_up;
         config.id_salt = self.id_salt;
         config
+    }
+
+    /// The window as configured, or the age that is kept instead.
+    pub(crate) fn window_text(&self) -> String {
+        let Some(age) = self.age_target else { return self.window.to_string() };
+        let age = humantime::format_duration(age);
+        match self.age_target_quantile {
+            Some(share) => format!("age_target {age} for {}%", 100.0 * share),
+            None => format!("age_target {age}"),
+        }
     }
 
     /// Every setting as one line: key, value as written, origin. Settings nobody named and that

@@ -88,7 +88,7 @@ pub(crate) fn nearest(key: &str) -> Option<&'static str> {
 }
 
 /// Every setting, in the order of `--help`.
-pub(crate) static SETTINGS: [Setting; 24] = [
+pub(crate) static SETTINGS: [Setting; 26] = [
     Setting {
         key: "name",
         placeholder: "NAME",
@@ -190,6 +190,24 @@ pub(crate) static SETTINGS: [Setting; 24] = [
         allowed: "a number of entries from 1, such as 204, or a share of the cluster up to 100%, \
                   such as 20%",
         about: "How many of its newest entries a node sends each time",
+        reloads: false,
+    },
+    Setting {
+        key: "age_target",
+        placeholder: "DURATION",
+        form: Form::Text,
+        default: None,
+        allowed: "a duration from half an interval, such as 900ms or 3s",
+        about: "The age to keep, on average, instead of a window; the window follows the members",
+        reloads: false,
+    },
+    Setting {
+        key: "age_target_quantile",
+        placeholder: "SHARE",
+        form: Form::Text,
+        default: None,
+        allowed: "a share above 0 and below 1, in quotes, such as \"0.99\"",
+        about: "The share of all entries that age_target holds for, instead of their average",
         reloads: false,
     },
     Setting {

@@ -188,3 +188,23 @@ fn the_example_in_the_repository_is_valid() {
     let settings = load(&Given { file, ..Given::default() }).expect("valid");
     assert_eq!((settings.cluster.as_str(), settings.seeds.len()), ("physics", 2));
 }
+
+#[test]
+fn an_age_stands_in_for_a_window_and_not_beside_one() {
+    let file = Some("age_target = \"900ms\"\nage_target_quantile = \"0.99\"\n");
+    let settings = load(&Given { file, ..Given::default() }).expect("valid");
+    let target = settings.core().age_target.expect("it was given");
+    assert_eq!((target.age, target.quantile), (Duration::from_millis(900), Some(0.99)));
+    assert_eq!(settings.window_text(), "age_target 900ms for 99%");
+    let both = Given { flags: &["--window", "10%"], file, ..Given::default() };
+    let message = refused(&both);
+    assert!(message.contains("drop `age_target` or `window`"), "{message}");
+    let flags = &["--age-target-quantile", "0.5"][..];
+    assert!(refused(&Given { flags, ..Given::default() }).contains("without an age_target"));
+    let message = refused(&Given { flags: &["--age-target", "5"], ..Given::default() });
+    assert!(message.contains("age_target") && message.contains("unit"), "{message}");
+    let flags = &["--age-target", "1s", "--age-target-quantile", "1.5"][..];
+    assert!(refused(&Given { flags, ..Given::default() }).contains("age_target_quantile"));
+    let flags = &["--age-target", "1s", "--strategy", "staggered"][..];
+    assert!(refused(&Given { flags, ..Given::default() }).contains("strategy"));
+}

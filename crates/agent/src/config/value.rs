@@ -179,6 +179,18 @@ pub(crate) fn forget_after(text: &str) -> Parsed<Duration> {
     duration(text, Duration::ZERO, Duration::from_secs(365 * 86_400))
 }
 
+pub(crate) fn age(text: &str) -> Parsed<Duration> {
+    duration(text, Duration::from_micros(1), Duration::from_secs(365 * 86_400))
+}
+
+pub(crate) fn share(text: &str) -> Parsed<f64> {
+    match text.parse::<f64>() {
+        Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
+        Ok(_) => Err(format!("{text} is out of range")),
+        Err(_) => Err("not a number".to_owned()),
+    }
+}
+
 pub(crate) fn collect_interval(text: &str) -> Parsed<Duration> {
     duration(text, Duration::from_millis(50), Duration::from_secs(3600))
 }

@@ -118,7 +118,7 @@ impl Driver {
             pid: std::process::id(),
             interval_ms,
             window_entries: self.endpoint.node.window_entries() as u32,
-            window: self.settings.window.to_string(),
+            window: self.settings.window_text(),
             strategy: self.settings.strategy.to_string(),
             payload_bytes: self.settings.payload_bytes,
             entry_bytes: ENTRY_OVERHEAD_BYTES as u32 + u32::from(self.settings.payload_bytes),
