@@ -102,7 +102,7 @@ ages: build python ## simulate ages in seconds for the intervals of the paper
 	$(call draw,ages)
 
 failures: build python ## simulate loss and dead nodes, and the time until they are noticed
-	$(TARGET_DIR)/release/tidings sim failures --nodes 1024 --strategy uniform,staggered,grid --output $(RESULTS)
+	$(TARGET_DIR)/release/tidings sim failures --nodes 1024,8192 --strategy uniform,grid --output $(RESULTS)
 	$(call draw,failures)
 
 strategies: build python ## simulate all strategies beside each other, at equal bytes
