@@ -152,6 +152,10 @@ impl Settings {
         if !errors.is_empty() {
             return Err(ConfigErrors(errors));
         }
+        if settings.age_target.is_some() {
+            // The default window is not in force.
+            merged.remove("window");
+        }
         settings.written = merged;
         Ok(settings)
     }

@@ -196,6 +196,8 @@ fn an_age_stands_in_for_a_window_and_not_beside_one() {
     let target = settings.core().age_target.expect("it was given");
     assert_eq!((target.age, target.quantile), (Duration::from_millis(900), Some(0.99)));
     assert_eq!(settings.window_text(), "age_target 900ms for 99%");
+    let table = settings.table();
+    assert!(table.contains("age_target ") && !table.contains("window"), "{table}");
     let both = Given { flags: &["--window", "10%"], file, ..Given::default() };
     let message = refused(&both);
     assert!(message.contains("drop `age_target` or `window`"), "{message}");
