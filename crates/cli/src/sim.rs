@@ -53,6 +53,21 @@ pub struct Options {
     action: Action,
 }
 
+/// Options of the commands that simulate a fixed set of points.
+#[derive(Debug, Args)]
+struct TableOptions {
+    /// Write NAME.csv and NAME.manifest.json, by the command's name, into this folder, not to
+    /// standard output
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Leave out larger clusters
+    #[arg(long, value_name = "N", default_value_t = 8192)]
+    nodes_max: u32,
+    /// The random seed of each point's first run
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
 #[derive(Debug, Subcommand)]
 enum Action {
     /// Simulate one cluster and print its ages, traffic and checks
@@ -60,7 +75,7 @@ enum Action {
     Run(Box<Run>),
     /// Redraw Figure 2 of the paper: average age against window, 128 to 8,192 nodes
     #[command(after_help = AFTER_HELP)]
-    Figure2(figure2::Options),
+    Figure2(TableOptions),
     /// Simulate up to a million nodes in colonies that know each other by aggregates
     #[command(after_help = AFTER_HELP)]
     Colonies(Box<colonies::Options>),
@@ -72,10 +87,10 @@ enum Action {
     Failures(failures::Options),
     /// All strategies beside each other: nodes, windows, loss, dead nodes, wrong clocks
     #[command(after_help = AFTER_HELP)]
-    Strategies(strategies::Options),
+    Strategies(TableOptions),
     /// The model behind `tidings plan` beside simulations: 64 to 8,192 nodes
     #[command(after_help = AFTER_HELP)]
-    Model(model::Options),
+    Model(TableOptions),
 }
 
 /// Options of `tidings sim run`: each overrules the scenario file.

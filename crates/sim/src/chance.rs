@@ -6,6 +6,7 @@
 
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+pub(crate) use tidings_gossip::dissemination::permutation::mix;
 
 /// What a stream is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,15 +93,6 @@ pub fn stream_seed(seed: u64, purpose: Purpose) -> u64 {
 /// 256. Without it, nodes that go by common times would act at the very same moment.
 pub(crate) fn lateness(node: usize, due: i64, unit: i64) -> i64 {
     (mix(mix(node as u64) ^ due as u64) % (unit as u64 / 256).max(1)) as i64
-}
-
-/// Spreads the bits of a number: the finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
-#[inline]
-pub(crate) fn mix(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

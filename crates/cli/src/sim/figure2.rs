@@ -1,32 +1,15 @@
 //! `tidings sim figure2`: the figure's points simulated, as a table with a manifest beside it.
 
-use std::path::PathBuf;
-
-use clap::Args;
 use serde_json::{Map, Value};
 use tidings_sim::figure2::{Measured, Point, csv, points};
 use tidings_sim::{Report, Scenario};
 
 use super::watch::Stop;
-use super::{SimulationError, parallel, place_of, print_or_write};
+use super::{SimulationError, TableOptions, parallel, place_of, print_or_write};
 use crate::Failure;
 
-/// Options of `tidings sim figure2`.
-#[derive(Debug, Args)]
-pub(super) struct Options {
-    /// Write figure2.csv and figure2.manifest.json into this folder, not to standard output
-    #[arg(long, value_name = "DIR")]
-    output: Option<PathBuf>,
-    /// Leave out larger clusters
-    #[arg(long, value_name = "N", default_value_t = 8192)]
-    nodes_max: u32,
-    /// The random seed of each point's first run
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-}
-
 /// Simulates all points and writes the table.
-pub(super) fn run(options: &Options) -> Result<(), Failure> {
+pub(super) fn run(options: &TableOptions) -> Result<(), Failure> {
     let stop = Stop::at_signals().map_err(SimulationError::Signals)?;
     let place = place_of(options.output.as_deref(), "figure2", options.seed)?;
     super::watch::say(&format!("seed {}", options.seed));

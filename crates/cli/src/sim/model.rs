@@ -1,32 +1,15 @@
 //! `tidings sim model`: the model of the core beside simulations, point by point.
 
-use std::path::PathBuf;
-
-use clap::Args;
 use serde_json::{Map, Value};
 use tidings_sim::Scenario;
 use tidings_sim::foretold::{Figures, Point, csv, points};
 
 use super::watch::Stop;
-use super::{SimulationError, parallel, place_of, print_or_write};
+use super::{SimulationError, TableOptions, parallel, place_of, print_or_write};
 use crate::Failure;
 
-/// Options of `tidings sim model`.
-#[derive(Debug, Args)]
-pub(super) struct Options {
-    /// Write model.csv and model.manifest.json into this folder, not to standard output
-    #[arg(long, value_name = "DIR")]
-    output: Option<PathBuf>,
-    /// Leave out larger clusters
-    #[arg(long, value_name = "N", default_value_t = 8192)]
-    nodes_max: u32,
-    /// The random seed of each point's run
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-}
-
 /// Simulates all points and writes the table.
-pub(super) fn run(options: &Options) -> Result<(), Failure> {
+pub(super) fn run(options: &TableOptions) -> Result<(), Failure> {
     let stop = Stop::at_signals().map_err(SimulationError::Signals)?;
     let all = points(options.nodes_max);
     let scenarios: Vec<Vec<Scenario>> =

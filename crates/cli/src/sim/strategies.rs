@@ -1,33 +1,16 @@
 //! `tidings sim strategies`: all strategies beside each other, at equal messages and bytes.
 
-use std::path::PathBuf;
-
-use clap::Args;
 use serde_json::Map;
 use tidings_sim::Scenario;
 use tidings_sim::strategies::{Case, cases, csv};
 use tidings_sim::summary::seeded;
 
 use super::watch::Stop;
-use super::{SimulationError, parallel, place_of, print_or_write};
+use super::{SimulationError, TableOptions, parallel, place_of, print_or_write};
 use crate::Failure;
 
-/// Options of `tidings sim strategies`.
-#[derive(Debug, Args)]
-pub(super) struct Options {
-    /// Write strategies.csv and strategies.manifest.json into this folder, not to standard output
-    #[arg(long, value_name = "DIR")]
-    output: Option<PathBuf>,
-    /// Leave out larger clusters
-    #[arg(long, value_name = "N", default_value_t = 8192)]
-    nodes_max: u32,
-    /// The random seed of each case's first run
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-}
-
 /// Simulates all cases and writes the table.
-pub(super) fn run(options: &Options) -> Result<(), Failure> {
+pub(super) fn run(options: &TableOptions) -> Result<(), Failure> {
     let stop = Stop::at_signals().map_err(SimulationError::Signals)?;
     let place = place_of(options.output.as_deref(), "strategies", options.seed)?;
     super::watch::say(&format!("seed {}", options.seed));

@@ -70,9 +70,7 @@ impl Grid {
 
     /// Asks a member of a row for what came to be there since its last answer.
     fn pull(&mut self, scene: &mut Scene<'_>, layout: &Layout, pull: Pull) {
-        // A layout has two members at least; a node that is alone has nobody to ask.
-        let order = scene.membership.order();
-        let Some(members) = order.get(layout.members_of(pull.row)) else { return };
+        let members = &scene.membership.order()[layout.members_of(pull.row)];
         let unit = scene.unit_micros();
         let fresh = scene.now.before((layout.fresh_units() * unit as f64) as u64);
         let (membership, vector) = (scene.membership, scene.vector);
@@ -102,7 +100,7 @@ impl Grid {
 fn push(scene: &mut Scene<'_>, mates: impl Iterator<Item = usize>) -> usize {
     let before = scene.orders.len();
     for mate in mates {
-        let Some(&id) = scene.membership.order().get(mate) else { continue };
+        let id = scene.membership.order()[mate];
         let record = scene.membership.get(id).filter(|_| scene.membership.is_target(id));
         if let Some(to) = record.map(|record| record.address) {
             scene.send(to, 1, Marks::NONE);
