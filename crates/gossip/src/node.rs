@@ -178,7 +178,7 @@ impl Node {
             wall_offset: None,
             pieces: Pieces::new(capacity),
             urgent: Urgent::default(),
-            colony: config.colony.as_ref().map(Colony::of),
+            colony: config.colony.map(Colony::of),
             payload: Vec::with_capacity(usize::from(config.payload_bytes)),
             id,
             name: me.name.as_str().into(),

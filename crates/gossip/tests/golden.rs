@@ -130,8 +130,8 @@ fn a_window_with_other_entries_and_a_farewell_are_as_they_were() {
     check("farewell.hex", &farewells.first().expect("a farewell").1);
 }
 
-/// Node `n`, of the colony called `colony`, whose members these are.
-fn colonist(n: usize, colony: &str, members: &[usize]) -> Node {
+/// Node `n`, of the colony numbered `colony`, whose members these are.
+fn colonist(n: usize, colony: ColonyId, members: &[usize]) -> Node {
     let mut config = Config::default();
     config.cluster = String::from("golden");
     config.strategy = Strategy::Grid;
@@ -140,7 +140,7 @@ fn colonist(n: usize, colony: &str, members: &[usize]) -> Node {
     config.window = Window::Percent(100.0);
     config.max_nodes = 16;
     config.catch_up = false;
-    config.colony = Some(ColonyConfig { name: colony.to_owned(), max_colonies: 4 });
+    config.colony = Some(ColonyConfig { id: colony, max_colonies: 4 });
     let (life, roster) = (Incarnation::new(0x0A_0B0C), members.iter().map(|&n| member(n)));
     let roster: Vec<Member> = roster.collect();
     let mut node = Node::new(config, keys(), member(n), &roster, life, n as u64, Instant::EPOCH)
@@ -168,9 +168,9 @@ fn find_first(kind: u8, node: &mut Node, now: Instant) -> Option<Vec<u8>> {
 /// East, with the nodes 1 and 2, calls and visits west, which is node 3 alone.
 #[test]
 fn what_colonies_say_to_each_other_is_as_it_was() {
-    let (east, west) = (ColonyId::of_name("east"), ColonyId::of_name("west"));
-    let mut caller = colonist(1, "east", &[1, 2]);
-    let mut answerer = colonist(3, "west", &[3]);
+    let (east, west) = (ColonyId(0x2b26db6b), ColonyId(0x2096a776));
+    let mut caller = colonist(1, east, &[1, 2]);
+    let mut answerer = colonist(3, west, &[3]);
     assert!(caller.introduce(west, &[address(3)]));
     let now = Instant::EPOCH + UNIT;
     caller.handle_timeout(now);
@@ -193,7 +193,7 @@ fn what_colonies_say_to_each_other_is_as_it_was() {
     let seen = caller.visited(now).expect("a visit");
     assert!(seen.is_complete() && seen.entries().map(|entry| entry.name).eq(["n00003"]));
     // One that has nobody to call can pull at once.
-    let mut other = colonist(1, "east", &[1, 2]);
+    let mut other = colonist(1, east, &[1, 2]);
     let pull = (8..40).find_map(|step| {
         let look = Instant::EPOCH + UNIT * step / 8;
         other.handle_timeout(look);

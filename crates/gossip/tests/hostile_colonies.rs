@@ -17,7 +17,7 @@ fn keys() -> KeyRing {
 }
 
 fn id(colony: &str) -> ColonyId {
-    ColonyId::of_name(colony)
+    ColonyId(header::cluster_hash(colony))
 }
 
 /// Node `n` of `colony`, or of a cluster without colonies; nodes 0 and 1 are the members of "here",
@@ -28,7 +28,7 @@ fn make(n: usize, colony: Option<&str>) -> Node {
     config.window = Window::Percent(100.0);
     config.datagram_bytes = 1400;
     config.catch_up = false;
-    config.colony = colony.map(|name| ColonyConfig { name: name.to_owned(), max_colonies: 2 });
+    config.colony = colony.map(|name| ColonyConfig { id: id(name), max_colonies: 2 });
     let members = if n == 2 { 2..3 } else { 0..2 };
     let roster: Vec<Member> = members.map(member).collect();
     let life = Incarnation::new(1);
