@@ -51,6 +51,8 @@ fn gauges(registry: &mut Registry, status: &Status) {
     whole("members", "Nodes of the cluster, this one included", status.members as u64);
     whole("known", "Members of which there has been news", status.known as u64);
     whole("window_entries", "Entries sent in one round", status.window_entries.into());
+    whole("colonies", "Colonies known, this one included", status.colonies as u64);
+    whole("colonies_heard", "Colonies with an aggregate", status.colonies_heard as u64);
     whole("keys", "Cluster keys accepted", status.keys as u64);
     let mut bytes = |name, about, value: u64| {
         registry.register_with_unit(name, about, Unit::Bytes, ConstGauge::new(value as i64));
@@ -63,6 +65,8 @@ fn gauges(registry: &mut Registry, status: &Status) {
     seconds("interval", "One unit of time", status.interval_ms / 1e3);
     seconds("age_avg", "Average age of the known entries of others", status.age_avg_ms / 1e3);
     seconds("age_max", "Age of the oldest known entry of another", status.age_max_ms / 1e3);
+    let oldest = status.colony_age_max_ms.unwrap_or_default() / 1e3;
+    seconds("colony_age_max", "Age of the oldest aggregate of another colony", oldest);
     seconds("uptime", "Time since the agent started", status.uptime_s);
     let cpu = ConstCounter::new(status.cpu_seconds);
     let about = "Processor time the agent has used";

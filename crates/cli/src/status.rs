@@ -41,9 +41,10 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
 }
 
 /// The fields in the order a person asks for them; the counters follow, by name.
-const ORDER: [&str; 25] = [
+const ORDER: [&str; 29] = [
     "name",
     "cluster",
+    "colony",
     "address",
     "http",
     "version",
@@ -64,6 +65,9 @@ const ORDER: [&str; 25] = [
     "age_max_ms",
     "age_avg_units",
     "age_max_units",
+    "colonies",
+    "colonies_heard",
+    "colony_age_max_ms",
     "cpu_seconds",
     "rss_bytes",
     "counters",
@@ -105,7 +109,9 @@ fn field(name: &str, value: &Value, for_people: bool) -> String {
 fn unit(name: &str) -> Option<Unit> {
     match name {
         "uptime_s" | "cpu_seconds" => Some(Unit::Seconds),
-        "age_avg_ms" | "age_max_ms" | "interval_ms" => Some(Unit::Milliseconds),
+        "age_avg_ms" | "age_max_ms" | "colony_age_max_ms" | "interval_ms" => {
+            Some(Unit::Milliseconds)
+        }
         "rss_bytes" => Some(Unit::Bytes),
         _ => None,
     }

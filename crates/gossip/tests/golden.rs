@@ -168,7 +168,7 @@ fn find_first(kind: u8, node: &mut Node, now: Instant) -> Option<Vec<u8>> {
 /// East, with the nodes 1 and 2, calls and visits west, which is node 3 alone.
 #[test]
 fn what_colonies_say_to_each_other_is_as_it_was() {
-    let (east, west) = (ColonyId(0x2b26db6b), ColonyId(0x2096a776));
+    let (east, west) = (ColonyId(0x2b26_db6b), ColonyId(0x2096_a776));
     let mut caller = colonist(1, east, &[1, 2]);
     let mut answerer = colonist(3, west, &[3]);
     assert!(caller.introduce(west, &[address(3)]));

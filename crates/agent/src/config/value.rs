@@ -121,6 +121,7 @@ stand_ins! {
     Duration = Duration::from_secs(1),
     SocketAddr = SocketAddr::from(([127, 0, 0, 1], 0)),
     Option<SocketAddr> = None,
+    Option<tidings_gossip::ColonyId> = None,
     LogFormat = LogFormat::Text,
     tidings_gossip::Window = tidings_gossip::Window::Entries(1),
     tidings_gossip::Strategy = tidings_gossip::Strategy::Uniform,
