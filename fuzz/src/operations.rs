@@ -217,6 +217,7 @@ impl World {
     fn claim(&mut self, input: &mut Input<'_>) -> Claim {
         self.sealed += 1;
         Claim {
+            colony: if self.colonies { colony_of(0).0 } else { 0 },
             kind: input.byte() % 6,
             sender: id(input.byte()),
             incarnation: u32::from(input.byte()),
@@ -320,7 +321,7 @@ fn node_of(index: usize, mode: u8, now: Instant) -> Node {
 
 /// The colony of a node; the stored inputs have these numbers.
 fn colony_of(index: usize) -> ColonyId {
-    ColonyId([0x70592c12, 0xca31f6d0][index])
+    ColonyId([0x7059_2c12, 0xca31_f6d0][index])
 }
 
 fn address_of(index: usize) -> Address {

@@ -33,8 +33,11 @@ Examples:
 /// The readings of a table when nobody names others.
 const DEFAULT: [&str; 2] = ["load1", "mem_available_bytes"];
 
+/// One figure of a reading.
+type Figure = fn(&ReadingReport) -> f64;
+
 /// What the table tells of a reading.
-const FIGURES: [(&str, fn(&ReadingReport) -> f64); 5] = [
+const FIGURES: [(&str, Figure); 5] = [
     ("min", |reading| reading.min),
     ("mean", |reading| reading.mean),
     ("p50", |reading| reading.p50),

@@ -69,6 +69,13 @@ fn oldest_record(cluster: &Cluster, others: usize) -> Option<f64> {
     Some(oldest)
 }
 
+/// The mean age in units of other colonies' aggregates on nodes that are up.
+fn mean_record(cluster: &Cluster) -> f64 {
+    let views = cluster.up().flat_map(|node| node.outlook(cluster.now));
+    let ages: Vec<f64> = views.filter_map(|view| Some(view.age?.as_secs_f64())).collect();
+    ages.iter().sum::<f64>() / ages.len() as f64 / UNIT.as_secs_f64()
+}
+
 #[test]
 fn every_node_knows_what_every_colony_is_like() {
     let (colonies, members) = (6, 32);
@@ -156,8 +163,12 @@ fn restarts_and_loss_leave_no_gap() {
         cluster.run(2);
     }
     cluster.run(10);
+    // Among 10,000 nodes with this loss aggregates are 1.4 units old on average, the oldest 13; among
+    // 100,000 it is 26 (docs/results/colonies.md). Nodes were down here too, and pulled in vain.
+    let mean = mean_record(&cluster);
+    assert!(mean < 2.0, "aggregates are {mean} units old");
     let oldest = oldest_record(&cluster, colonies - 1).expect("no record is lacking");
-    assert!(oldest < 8.0, "an aggregate is {oldest} units old");
+    assert!(oldest < 26.0, "an aggregate is {oldest} units old");
     let alive: u32 = cluster.up().map(|node| node.global_aggregate(cluster.now).fresh()).sum();
     assert_eq!(alive, 128 * 128);
 }

@@ -6,6 +6,7 @@
 //! of control connections.
 
 use tidings_control::{ErrorKind, ErrorReport, NodeReport, Nodes, Reply};
+use tidings_gossip::colony::visit::VisitView;
 use tidings_gossip::{ColonyId, Instant};
 use tokio::sync::oneshot;
 
@@ -88,7 +89,7 @@ impl Driver {
 
     fn visit_line(&self, now: Instant, colony: ColonyId, complete: bool) -> String {
         let view = self.endpoint.node.visited(now);
-        let entries = view.iter().flat_map(|view| view.entries());
+        let entries = view.iter().flat_map(VisitView::entries);
         let mut nodes: Vec<NodeReport> = entries.map(|entry| report(&entry)).collect();
         if !complete && nodes.len() >= self.settings.max_nodes as usize {
             let message = format!(
