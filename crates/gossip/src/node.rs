@@ -517,6 +517,7 @@ impl Node {
             self.vector.remove(id);
             self.membership.remove(id);
         }
+        self.membership.reserve(roster.len());
         for (id, member) in roster {
             let card = (member.name.as_str(), member.address);
             let added = self.membership.add(id, card, Incarnation::default(), now);
