@@ -1,7 +1,7 @@
 //! Colonies of real agents: three of three, on loopback.
 //!
-//! Nodes `aN`, `bN` and `cN` are of the colonies 1, 2 and 3. Each is told of the first node of every
-//! colony, its own included.
+//! Nodes `aN`, `bN` and `cN` are of the colonies 1, 2 and 3. Each is told of the first node of
+//! every colony, its own included.
 
 use rustix::process::Signal;
 use tidings_control::{ClientError, Colonies, ErrorKind, Nodes};
@@ -15,8 +15,8 @@ fn all() -> impl Iterator<Item = (&'static str, u32)> {
     COLONIES.iter().flat_map(|(colony, names)| names.iter().map(|name| (*name, *colony)))
 }
 
-/// Starts all nine. The first of each colony are told of each other by a reload, since the ports are
-/// the kernel's choice; the others by flags.
+/// Starts all nine. The first of each colony are told of each other by a reload, since the ports
+/// are the kernel's choice; the others by flags.
 fn colonies(cluster: &mut Cluster) {
     let mut seeds = Vec::new();
     for (colony, names) in COLONIES {

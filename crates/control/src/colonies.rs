@@ -36,8 +36,8 @@ pub struct Colonies {
 pub struct ColonyReport {
     /// Its number; `None` for a cluster without colonies.
     pub colony: Option<u32>,
-    /// How long ago the aggregate was made, in milliseconds; 0 for the observer's own colony, `None`
-    /// while there is none.
+    /// How long ago the aggregate was made, in milliseconds; 0 for the observer's own colony,
+    /// `None` while there is none.
     pub age_ms: Option<f64>,
     /// What it is like; `None` while nothing has been heard of it.
     pub aggregate: Option<AggregateReport>,

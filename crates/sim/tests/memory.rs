@@ -1,8 +1,8 @@
 //! The memory of a node in a colony, counted where it is taken: by the allocator.
 //!
 //! One real node of each colony that `tidings sim colonies` plans for 10⁴, 10⁵ and 10⁶ nodes; all
-//! others are played by datagrams that they could have sent: windows with entries and records, pulls
-//! and calls, from every member, for as many units as a node takes to hear of everything, and more.
+//! others are played by datagrams that they could have sent: windows with entries and records,
+//! pulls and calls, from every member, for as many units as a node takes to hear of everything, and more.
 //! What the node sends goes nowhere. Run with `--nocapture` the test prints the rows of
 //! docs/results/colonies.md:
 //!

@@ -43,8 +43,8 @@ pub const STALE_UNITS: u32 = 64;
 /// Answers to other colonies owed at a time, of each kind; more are not given.
 const MAX_OWED: usize = 16;
 
-/// A colony's number, given by whoever divides the cluster: 1 to 4,294,967,295. It travels as it is,
-/// so that who has never been told of a colony can still name it.
+/// A colony's number, given by whoever divides the cluster: 1 to 4,294,967,295. It travels as it
+/// is, so that who has never been told of a colony can still name it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ColonyId(pub u32);
 

@@ -374,7 +374,7 @@ impl Node {
         Some(Card { name: &record.name, address: record.address })
     }
 
-    /// Who are to read datagrams of a kind: the colony its members', everybody those between colonies.
+    /// Who is to read datagrams of a kind: the own colony, or everybody those between colonies.
     pub(super) fn circle(&self, kind: Kind) -> u32 {
         let own = self.colony.as_ref().filter(|_| !kind.is_foreign());
         own.map_or(self.cluster, |colony| self.cluster.wrapping_add(colony.id.0))
