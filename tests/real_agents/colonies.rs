@@ -3,9 +3,12 @@
 //! Nodes `aN`, `bN` and `cN` are of the colonies 1, 2 and 3. Each is told of the first node of
 //! every colony, its own included.
 
+use std::net::UdpSocket;
+use std::process::Command;
+
 use rustix::process::Signal;
 use tidings_control::{ClientError, Colonies, ErrorKind, Nodes};
-use tidings_tests::agents::Cluster;
+use tidings_tests::agents::{Cluster, programs};
 
 const COLONIES: [(u32, [&str; 3]); 3] =
     [(1, ["a1", "a2", "a3"]), (2, ["b1", "b2", "b3"]), (3, ["c1", "c2", "c3"])];
@@ -60,6 +63,15 @@ fn until_all_know(cluster: &Cluster, names: &[(&'static str, u32)], expected: [u
     }
 }
 
+/// Runs `tidings` with the agent `name`; its exit code, and what it wrote to the two outputs.
+fn tidings(cluster: &Cluster, name: &str, arguments: &[&str]) -> (Option<i32>, [String; 2]) {
+    let mut command = Command::new(programs().join("tidings"));
+    command.arg("--runtime-dir").arg(cluster.agent(name).runtime_dir()).args(arguments);
+    let output = command.output().expect("tidings starts");
+    let texts = [output.stdout, output.stderr];
+    (output.status.code(), texts.map(|text| String::from_utf8(text).expect("text")))
+}
+
 fn names(nodes: &Nodes) -> Vec<&str> {
     nodes.nodes.iter().map(|node| node.name.as_str()).collect()
 }
@@ -86,6 +98,12 @@ fn every_agent_knows_every_colony_and_goes_on_when_a_representative_dies() {
     let visit = cluster.agent("a2").client().visit(3).expect("colony 3 is up");
     assert_eq!((visit.colony, names(&visit)), (Some(3), vec!["c1", "c2", "c3"]));
     assert!(visit.nodes.iter().all(|node| node.cores.is_some()), "{visit:?}");
+    let columns = ["nodes", "--colony", "3", "--columns", "name"];
+    let (code, [table, _]) = tidings(&cluster, "b3", &columns);
+    assert_eq!((code, table.as_str()), (Some(0), "name\nc1\nc2\nc3\n"));
+    let (code, [table, _]) = tidings(&cluster, "b3", &["colonies", "--readings", "cores"]);
+    let firsts: Vec<_> = table.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!((code, firsts), (Some(0), vec!["colony", "1", "2", "3", "all"]), "{table}");
     let own = cluster.agent("a2").client().visit(1).expect("its own");
     assert_eq!(names(&own), ["a1", "a2", "a3"]);
 
@@ -109,7 +127,7 @@ fn every_agent_knows_every_colony_and_goes_on_when_a_representative_dies() {
 #[test]
 fn a_colony_that_is_down_is_met_when_it_comes() {
     let mut cluster = Cluster::new();
-    let free = std::net::UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let free = UdpSocket::bind("127.0.0.1:0").expect("a free port");
     let address = free.local_addr().expect("bound").to_string();
     let seed = format!("2@{address}");
     cluster.start("a1", &["--colony", "1", "--colony-seed", &seed]);
@@ -135,7 +153,7 @@ fn a_colony_that_is_down_is_met_when_it_comes() {
 #[test]
 fn a_visit_that_brings_nothing_says_why() {
     let mut cluster = Cluster::new();
-    let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let silent = UdpSocket::bind("127.0.0.1:0").expect("a free port");
     let seed = format!("2@{}", silent.local_addr().expect("bound"));
     cluster.start("a1", &["--colony", "1", "--colony-seed", &seed]);
     cluster.until("a1 has been told of colony 2", |cluster| {
@@ -151,7 +169,28 @@ fn a_visit_that_brings_nothing_says_why() {
         let ClientError::Refused(report) = refused else { panic!("{refused}") };
         assert_eq!(report.kind, kind, "{report}");
         assert!(report.message.contains(part), "{report}");
+        let expected = if kind == ErrorKind::NotFound { 4 } else { 1 };
+        let (code, [_, said]) =
+            tidings(&cluster, name, &["nodes", "--colony", &colony.to_string()]);
+        assert!(code == Some(expected) && said.contains(part), "{code:?}: {said}");
     }
     let report = picture(&cluster, "plain");
     assert_eq!((report.colony, report.colonies.len(), report.total.nodes), (None, 1, 1));
+}
+
+#[test]
+fn a_seed_of_another_colony_does_not_make_two_colonies_one() {
+    let mut cluster = Cluster::new();
+    cluster.start("a1", &["--colony", "1"]);
+    cluster.join("b1", "a1", &["--colony", "2"]);
+    cluster.until("a1 has dropped what b1 asked it", |cluster| {
+        (cluster.agent("a1").counter("dropped_cluster") >= 3).then_some(())
+    });
+    for name in ["a1", "b1"] {
+        assert_eq!(cluster.agent(name).status().members, 1, "{name} knows only itself");
+    }
+    cluster.until("b1 says that no seed answers", |cluster| {
+        let told = |line: &String| line.contains("no seed answers") && line.contains("colony");
+        cluster.agent("b1").log().iter().any(told).then_some(())
+    });
 }

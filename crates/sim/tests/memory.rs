@@ -2,8 +2,8 @@
 //!
 //! One real node of each colony that `tidings sim colonies` plans for 10⁴, 10⁵ and 10⁶ nodes; all
 //! others are played by datagrams that they could have sent: windows with entries and records,
-//! pulls and calls, from every member, for as many units as a node takes to hear of everything, and more.
-//! What the node sends goes nowhere. Run with `--nocapture` the test prints the rows of
+//! pulls and calls, from every member, for as many units as a node takes to hear of everything, and
+//! more. What the node sends goes nowhere. Run with `--nocapture` the test prints the rows of
 //! docs/results/colonies.md:
 //!
 //! `cargo test --release -p tidings-sim --test memory -- --nocapture`

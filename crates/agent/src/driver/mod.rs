@@ -274,8 +274,8 @@ impl Driver {
         if !self.seeds.is_empty() && self.endpoint.node.ages(now).members == 1 {
             warn!(
                 seeds = self.seeds.len(),
-                "no seed answers: is one of them up, and are its address, the cluster's name and \
-                 the keys the same there? The agent goes on asking"
+                "no seed answers: is one of them up, and are its address, the cluster's name, the \
+                 colony and the keys the same there? The agent goes on asking"
             );
         }
     }
