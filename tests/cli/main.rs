@@ -19,7 +19,8 @@ use programs::{Workplace, text};
 #[test]
 fn without_an_agent_the_code_is_3_and_the_message_has_the_remedy() {
     let place = Workplace::new();
-    for arguments in [&["nodes"][..], &["show", "n1"], &["colonies"], &["status"], &["publish", "a=1"], &["top"]]
+    for arguments in
+        [&["nodes"][..], &["show", "n1"], &["colonies"], &["status"], &["publish", "a=1"], &["top"]]
     {
         let output = place.tidings(arguments).output().expect("tidings starts");
         assert_eq!(output.status.code(), Some(3), "{arguments:?}");
