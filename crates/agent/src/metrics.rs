@@ -52,6 +52,9 @@ fn gauges(registry: &mut Registry, status: &Status) {
     whole("known", "Members of which there has been news", status.known as u64);
     whole("window_entries", "Entries sent in one round", status.window_entries.into());
     whole("keys", "Cluster keys accepted", status.keys as u64);
+    if let Some(kept) = status.age_target_kept {
+        whole("age_target_kept", "Whether ages have lately met their target", kept.into());
+    }
     let mut bytes = |name, about, value: u64| {
         registry.register_with_unit(name, about, Unit::Bytes, ConstGauge::new(value as i64));
     };
@@ -63,6 +66,9 @@ fn gauges(registry: &mut Registry, status: &Status) {
     seconds("interval", "One unit of time", status.interval_ms / 1e3);
     seconds("age_avg", "Average age of the known entries of others", status.age_avg_ms / 1e3);
     seconds("age_max", "Age of the oldest known entry of another", status.age_max_ms / 1e3);
+    if let Some(target_ms) = status.age_target_ms {
+        seconds("age_target", "The age that the window follows", target_ms / 1e3);
+    }
     seconds("uptime", "Time since the agent started", status.uptime_s);
     let cpu = ConstCounter::new(status.cpu_seconds);
     let about = "Processor time the agent has used";
@@ -80,6 +86,8 @@ mod tests {
             window: "20%".to_owned(),
             members: 3,
             age_avg_ms: 1500.0,
+            age_target_ms: Some(1_250.0),
+            age_target_kept: Some(false),
             cpu_seconds: 0.25,
             ..Status::default()
         };
@@ -91,6 +99,8 @@ mod tests {
             "# TYPE tidings_age_avg_seconds gauge",
             "# UNIT tidings_age_avg_seconds seconds",
             "tidings_age_avg_seconds 1.5",
+            "tidings_age_target_seconds 1.25",
+            "tidings_age_target_kept 0",
             "tidings_members 3",
             "tidings_process_cpu_seconds_total 0.25",
         ] {
