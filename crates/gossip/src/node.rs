@@ -34,7 +34,7 @@ use crate::colony::{Colony, RECORD_BYTES};
 use crate::config::{Capacity, Config};
 use crate::counters::Counters;
 use crate::dissemination::Chance;
-use crate::dissemination::layout::{Budget, Freight};
+use crate::dissemination::layout::{Budget, Freight, next_look_micros};
 use crate::dissemination::scene::{Disseminate, Scene};
 use crate::entry::{EntryState, Incarnation, NodeId, Stamp};
 use crate::error::{ConfigError, PayloadTooLong};
@@ -291,11 +291,11 @@ impl Node {
 
     /// When the strategy looks next in this round.
     fn look_after(&self, now: Instant) -> Instant {
-        let parts = self.strategy.looks(self.config.interval).iter();
-        let mut times =
-            parts.map(|&part| self.round_start + self.config.interval * part.into() / 16);
-        let next = times.find(|&at| at > now);
-        next.filter(|&at| at < self.next_round).unwrap_or(NEVER)
+        let (looks, unit) = (self.strategy.looks(self.config.interval), self.config.interval);
+        let round = self.round_start.as_micros();
+        let next = next_look_micros(looks, round, micros(unit), now.as_micros());
+        let next = next.map(Instant::from_micros).filter(|&at| at < self.next_round);
+        next.unwrap_or(NEVER)
     }
 
     /// When [`Node::handle_timeout`] wants to be called; far ahead after [`Node::leave`].
