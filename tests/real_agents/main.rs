@@ -40,6 +40,24 @@ fn two_agents_know_each_other_and_their_machine() {
 }
 
 #[test]
+fn agents_say_whether_they_keep_their_age() {
+    let mut cluster = Cluster::new();
+    cluster.start("n1", &["--interval", "20ms", "--age-target", "300ms"]);
+    cluster.join("n2", "n1", &["--interval", "20ms", "--age-target", "10ms"]);
+    cluster.until("both have looked at their ages", |cluster| {
+        let judged = |name| cluster.agent(name).status().age_target_kept.is_some();
+        (judged("n1") && judged("n2")).then_some(())
+    });
+    let status = cluster.agent("n1").status();
+    assert_eq!((status.age_target_ms, status.age_target_quantile), (Some(300.0), None));
+    // Its news of the other is half a unit old on average, and a little, whatever it sends.
+    cluster.until("n2 says that it cannot keep its age", |cluster| {
+        let told = |line: &String| line.contains("older than they shall be");
+        cluster.agent("n2").log().iter().any(told).then_some(())
+    });
+}
+
+#[test]
 fn a_roster_needs_no_seeds() {
     let mut cluster = Cluster::new();
     let addresses = free_addresses();

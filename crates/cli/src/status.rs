@@ -41,7 +41,7 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
 }
 
 /// The fields in the order a person asks for them; the counters follow, by name.
-const ORDER: [&str; 29] = [
+const ORDER: [&str; 32] = [
     "name",
     "cluster",
     "colony",
@@ -57,6 +57,9 @@ const ORDER: [&str; 29] = [
     "interval_ms",
     "window",
     "window_entries",
+    "age_target_ms",
+    "age_target_quantile",
+    "age_target_kept",
     "payload_bytes",
     "entry_bytes",
     "members",
@@ -109,7 +112,7 @@ fn field(name: &str, value: &Value, for_people: bool) -> String {
 fn unit(name: &str) -> Option<Unit> {
     match name {
         "uptime_s" | "cpu_seconds" => Some(Unit::Seconds),
-        "age_avg_ms" | "age_max_ms" | "colony_age_max_ms" | "interval_ms" => {
+        "age_avg_ms" | "age_max_ms" | "age_target_ms" | "colony_age_max_ms" | "interval_ms" => {
             Some(Unit::Milliseconds)
         }
         "rss_bytes" => Some(Unit::Bytes),

@@ -37,6 +37,12 @@ pub struct Status {
     pub window_entries: u32,
     /// The window as configured: `20%`, a number of entries, or the age it follows.
     pub window: String,
+    /// The age that the window follows, in milliseconds, if one is to be kept.
+    pub age_target_ms: Option<f64>,
+    /// The share of entries that it holds for; `None`: it holds for their average.
+    pub age_target_quantile: Option<f64>,
+    /// Whether the entries have lately been as young as that; `None` if it is not known.
+    pub age_target_kept: Option<bool>,
     /// How the node picks whom to send to.
     pub strategy: String,
     /// Bytes of payload in an entry, the same in the whole cluster.

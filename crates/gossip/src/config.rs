@@ -122,8 +122,9 @@ pub struct Config {
     /// `window × (12 + payload_bytes)` bytes a unit, and 50 for each datagram that takes.
     pub window: Window,
     /// An age to keep instead of a window, default none: the window is then the smallest that the
-    /// model says will do, or everything if none will, and follows the number of members. Only for
-    /// the strategies that have a model: `uniform`, `spread` and `grid`.
+    /// model says will do, or everything if none will; it follows the number of members and the
+    /// ages that are seen (see [`Node::keeps_age`](crate::Node::keeps_age)). Only for the
+    /// strategies that have a model: `uniform`, `spread` and `grid`.
     pub age_target: Option<AgeTarget>,
     /// How a unit's bytes are given away, default `grid`, which needs a full vector.
     pub strategy: Strategy,

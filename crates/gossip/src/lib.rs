@@ -25,6 +25,7 @@
 
 pub mod address;
 pub mod age;
+mod age_keeper;
 pub mod aggregate;
 mod calendar;
 mod catch_up;

@@ -28,18 +28,18 @@ use std::collections::VecDeque;
 
 use crate::address::Address;
 use crate::age::Ages;
+use crate::age_keeper::AgeKeeper;
 use crate::catch_up::CatchUp;
 use crate::colony::{Colony, RECORD_BYTES};
 use crate::config::{Capacity, Config};
 use crate::counters::Counters;
 use crate::dissemination::Chance;
-use crate::dissemination::layout::{Budget, Freight};
+use crate::dissemination::layout::{Budget, Freight, next_look_micros};
 use crate::dissemination::scene::{Disseminate, Scene};
 use crate::entry::{EntryState, Incarnation, NodeId, Stamp};
 use crate::error::{ConfigError, PayloadTooLong};
 use crate::event::Event;
 use crate::membership::{Member, Membership};
-use crate::model::{Goal, least_window};
 use crate::time::{Instant, micros};
 use crate::urgent::Urgent;
 use crate::vector::Vector;
@@ -116,8 +116,8 @@ pub struct Node {
     urgent: Urgent,
     payload: Vec<u8>,
     next_round: Instant,
-    /// The members a window was last chosen for, and that window, if an age is to be kept.
-    chosen: Option<(usize, usize)>,
+    /// Chooses the window, if an age is to be kept.
+    age_keeper: Option<AgeKeeper>,
     /// When the present round was due.
     round_start: Instant,
     /// When the strategy looks again before the next round; far ahead if it does not.
@@ -172,7 +172,7 @@ impl Node {
             salt: chance.bits() & header::MAX_48,
             next_round: Instant::from_micros(now.as_micros() + chance.below(unit as usize) as i64),
             round_start: now,
-            chosen: None,
+            age_keeper: config.age_target.map(AgeKeeper::of),
             next_look: NEVER,
             strategy: config.strategy.begin(),
             wall_offset: None,
@@ -273,6 +273,7 @@ impl Node {
         if self.left || now < self.poll_timeout() {
             return;
         }
+        self.look_at_ages(now);
         if now < self.next_round {
             self.play(now, |strategy, scene| strategy.look(scene));
             self.look_at_calls(now);
@@ -290,11 +291,11 @@ impl Node {
 
     /// When the strategy looks next in this round.
     fn look_after(&self, now: Instant) -> Instant {
-        let parts = self.strategy.looks(self.config.interval).iter();
-        let mut times =
-            parts.map(|&part| self.round_start + self.config.interval * part.into() / 16);
-        let next = times.find(|&at| at > now);
-        next.filter(|&at| at < self.next_round).unwrap_or(NEVER)
+        let (looks, unit) = (self.strategy.looks(self.config.interval), self.config.interval);
+        let round = self.round_start.as_micros();
+        let next = next_look_micros(looks, round, micros(unit), now.as_micros());
+        let next = next.map(Instant::from_micros).filter(|&at| at < self.next_round);
+        next.unwrap_or(NEVER)
     }
 
     /// When [`Node::handle_timeout`] wants to be called; far ahead after [`Node::leave`].
@@ -335,24 +336,36 @@ impl Node {
     /// Entries in its present windows.
     pub fn window_entries(&self) -> usize {
         let members = self.membership.targets() + 1;
-        let chosen = self.chosen.map(|(_, entries)| entries.clamp(1, members));
+        let chosen = self.age_keeper.as_ref().and_then(|keeper| keeper.window_entries(members));
         chosen.unwrap_or_else(|| self.config.window.entries(members))
     }
 
-    /// Chooses the window anew for the age to be kept, if there is one and members came or went.
-    fn choose_window(&mut self) {
-        let Some(target) = self.config.age_target else { return };
-        let members = self.membership.targets() + 1;
-        if self.chosen.is_some_and(|(before, _)| before == members) {
-            return;
+    /// Whether its entries have lately been as young as [`Config::age_target`] says; `None` without
+    /// a target, and for the first 42 units after the members or the window changed.
+    pub fn keeps_age(&self) -> Option<bool> {
+        self.age_keeper.as_ref().and_then(AgeKeeper::kept)
+    }
+
+    /// Chooses the window anew for the age to be kept, if there is one and something has changed.
+    fn choose_window(&mut self, now: Instant) {
+        let (members, interval) = (self.membership.targets() + 1, self.config.interval);
+        let means = (self.config.strategy, self.budget());
+        if let Some(keeper) = self.age_keeper.as_mut() {
+            keeper.choose(now, members, interval, means);
         }
-        let goal = Goal {
-            age_units: target.age.as_secs_f64() / self.config.interval.as_secs_f64(),
-            quantile: target.quantile,
-        };
-        let found = least_window(self.config.strategy, members, &self.budget(), 0.0, goal);
-        // Where nothing will do, everything is nearest to it.
-        self.chosen = Some((members, found.ok().flatten().unwrap_or(members)));
+    }
+
+    /// Looks at the ages if an age is to be kept and it is time. Nothing has come since that
+    /// time: the ages were what they are now, but for what has passed.
+    fn look_at_ages(&mut self, now: Instant) {
+        let Some(keeper) = self.age_keeper.as_mut() else { return };
+        let Some((at, mut seen)) = keeper.due(now, self.config.interval) else { return };
+        for record in self.membership.iter_targets() {
+            if let Some(entry) = self.vector.get(record.id) {
+                seen.count(at.saturating_since(entry.birth));
+            }
+        }
+        keeper.note(&seen);
     }
 
     /// What may be sent in a unit, and what things cost.
@@ -414,7 +427,7 @@ impl Node {
         // After 2⁴⁸ units the last stamp is repeated: it cannot be exceeded.
         self.vector.renew_own(own.next().unwrap_or(own), &self.payload);
         self.forget(now);
-        self.choose_window();
+        self.choose_window(now);
         self.begin_ask();
         self.begin_sending();
         self.play(now, |strategy, scene| strategy.round(scene));

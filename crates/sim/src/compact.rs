@@ -180,8 +180,8 @@ impl Compact {
             }
             Action::Cut(partition) => self.network.set_partition(partition, true),
             Action::Heal(partition) => self.network.set_partition(partition, false),
-            // A checked scenario has no pauses in this mode.
-            Action::Restart(_) | Action::Pause(_) | Action::Resume(_) => {}
+            // A checked scenario has no pauses and no growth in this mode.
+            Action::Restart(_) | Action::Pause(_) | Action::Resume(_) | Action::Grow(_) => {}
         }
     }
 

@@ -66,6 +66,15 @@ pub enum Fault {
         /// Units until one that crashed starts anew.
         down_units: f64,
     },
+    /// Not a fault but a change: the last nodes of the cluster are no members before. Then they
+    /// start, and all nodes are told the longer roster.
+    Grow {
+        /// When.
+        at: f64,
+        /// How many come.
+        #[serde(with = "text")]
+        nodes: Window,
+    },
 }
 
 /// One step of a plan.
@@ -83,6 +92,8 @@ pub enum Action {
     Cut(u32),
     /// It ends.
     Heal(u32),
+    /// The cluster has this many members from now on.
+    Grow(u32),
 }
 
 /// Which nodes a partition cuts off.
@@ -114,7 +125,8 @@ impl Fault {
         let (Self::Crash { at, .. }
         | Self::Pause { at, .. }
         | Self::Partition { at, .. }
-        | Self::Churn { at, .. }) = *self;
+        | Self::Churn { at, .. }
+        | Self::Grow { at, .. }) = *self;
         during("at", at, (0.0..end).contains(&at), format!("0 to {end}, the run's end"))?;
         let lasts = |name: &str, units: f64| {
             let ok = units > 0.0 && units <= 1e6;
@@ -122,7 +134,7 @@ impl Fault {
         };
         match *self {
             Self::Crash { restart_after: Some(units), .. } => lasts("restart_after", units)?,
-            Self::Crash { .. } => {}
+            Self::Crash { .. } | Self::Grow { .. } => {}
             Self::Pause { units, .. } | Self::Partition { units, .. } => lasts("units", units)?,
             Self::Churn { units, crashes_per_unit, down_units, .. } => {
                 lasts("units", units)?;
@@ -133,7 +145,7 @@ impl Fault {
                 during("crashes_per_unit", crashes_per_unit, ok, range)?;
             }
         }
-        match self.nodes() {
+        match self.nodes().or(self.newcomers()) {
             Some(Window::Entries(some)) => {
                 let range = format!("at most {nodes}, the number of nodes");
                 require(some <= nodes, &format!("{place}: nodes"), some, range)
@@ -148,7 +160,15 @@ impl Fault {
             Self::Crash { nodes, .. }
             | Self::Pause { nodes, .. }
             | Self::Partition { nodes, .. } => Some(nodes),
-            Self::Churn { .. } => None,
+            Self::Churn { .. } | Self::Grow { .. } => None,
+        }
+    }
+
+    /// How many nodes come with it.
+    fn newcomers(&self) -> Option<Window> {
+        match *self {
+            Self::Grow { nodes, .. } => Some(nodes),
+            _ => None,
         }
     }
 }
@@ -191,6 +211,10 @@ impl Plan {
                 self.partitions.push(Partition { nodes, one_way });
                 self.actions.push((micros(at), Action::Cut(number)));
                 self.actions.push((micros(at + units), Action::Heal(number)));
+            }
+            Fault::Grow { at, .. } => {
+                let members = scenario.members_at(at);
+                self.actions.push((micros(at), Action::Grow(members)));
             }
             Fault::Churn { at, units, crashes_per_unit, down_units } => {
                 let end = (at + units).min(f64::from(scenario.all_units()));
@@ -247,6 +271,7 @@ impl fmt::Display for Action {
             Self::Resume(node) => write!(f, "node {node} goes on"),
             Self::Cut(partition) => write!(f, "partition {partition} begins"),
             Self::Heal(partition) => write!(f, "partition {partition} ends"),
+            Self::Grow(members) => write!(f, "the cluster grows to {members} nodes"),
         }
     }
 }

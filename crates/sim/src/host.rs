@@ -41,6 +41,8 @@ pub(crate) struct Host {
 pub(crate) struct Settings {
     pub(crate) config: Config,
     pub(crate) roster: Vec<Member>,
+    /// How many of the roster's nodes are members by now: the first ones.
+    pub(crate) members: usize,
     pub(crate) seed: u64,
 }
 
@@ -48,7 +50,7 @@ impl Settings {
     /// The settings for `nodes` nodes; node ids are salted so that no two collide.
     pub(crate) fn of(mut config: Config, nodes: usize, seed: u64) -> Result<Self, ConfigError> {
         let roster: Vec<Member> = (0..nodes).map(member).collect();
-        let settings = Self { config: config.clone(), roster, seed };
+        let settings = Self { config: config.clone(), roster, members: nodes, seed };
         match settings.start(0, 1, 0, Clock::default()) {
             Err(ConfigError::IdCollision { salt, .. }) => {
                 config.id_salt = salt;
@@ -58,13 +60,19 @@ impl Settings {
         }
     }
 
+    /// The roster as the nodes know it.
+    pub(crate) fn known(&self) -> &[Member] {
+        &self.roster[..self.members]
+    }
+
     /// Node number `n` at the start of a life, at the true time `micros`.
     fn start(&self, n: usize, life: u32, micros: i64, clock: Clock) -> Result<Node, ConfigError> {
         let keys = KeyRing::open(&self.config.cluster);
         let seed = stream_seed(self.seed, Purpose::Node(n as u32, life));
         let (me, now) = (self.roster[n].clone(), clock.read(micros));
         let life = Incarnation::new(life);
-        let mut node = Node::new(self.config.clone(), keys, me, &self.roster, life, seed, now)?;
+        let (config, roster) = (self.config.clone(), self.known());
+        let mut node = Node::new(config, keys, me, roster, life, seed, now)?;
         // All wall clocks would show the same if the nodes' clocks were right.
         node.set_clock(now, now.as_micros());
         Ok(node)
@@ -96,6 +104,12 @@ impl Host {
         self.wake_micros = None;
         self.backlog.clear();
         self.node.take().map(|node| *node.counters())
+    }
+
+    /// Tells the node the members that there are by now.
+    pub(crate) fn meet(&mut self, settings: &Settings, micros: i64) -> Result<(), ConfigError> {
+        let now = self.clock.read(micros);
+        self.node.as_mut().map_or(Ok(()), |node| node.set_roster(settings.known(), now))
     }
 
     /// Whether the node is there and moves.

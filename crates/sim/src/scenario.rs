@@ -12,7 +12,7 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use tidings_gossip::dissemination::layout::Budget;
 use tidings_gossip::wire::{ENTRY_OVERHEAD_BYTES, OVERHEAD_BYTES};
-use tidings_gossip::{Config, Strategy, Window};
+use tidings_gossip::{AgeTarget, Config, Strategy, Window};
 
 use crate::fault::Fault;
 use crate::latency::Latency;
@@ -74,6 +74,12 @@ pub struct Cluster {
     /// Entries sent each unit: a number or a share of the nodes.
     #[serde(with = "text")]
     pub window: Window,
+    /// The age to keep instead of a window; 0: none.
+    #[serde(with = "text", skip_serializing_if = "Span::is_zero")]
+    pub age_target: Span,
+    /// The share of entries that `age_target` holds for; 0: it holds for their average.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub age_target_quantile: f64,
     /// To whom they go.
     #[serde(with = "text")]
     pub strategy: Strategy,
@@ -140,6 +146,8 @@ impl Default for Cluster {
             nodes: 128,
             interval: Span::from_micros(256_000),
             window: Window::Percent(20.0),
+            age_target: Span::ZERO,
+            age_target_quantile: 0.0,
             strategy: Strategy::Uniform,
             payload_bytes: 64,
             catch_up: false,
@@ -237,6 +245,8 @@ impl Scenario {
         self.check_run()?;
         self.check_network()?;
         let (nodes, end) = (self.cluster.nodes, f64::from(self.all_units()));
+        let first = self.members_at(-1.0);
+        require(first >= 2, "fault.kind = \"grow\": nodes", nodes - first, "2 less than all")?;
         for (at, fault) in self.faults.iter().enumerate() {
             fault.check(&format!("fault {}", at + 1), nodes, end)?;
         }
@@ -253,8 +263,21 @@ impl Scenario {
         self.warmup_units.saturating_add(self.units)
     }
 
-    /// Entries in a window.
+    /// Members of the cluster at this time, in units from the start.
+    pub(crate) fn members_at(&self, units: f64) -> u32 {
+        let nodes = self.cluster.nodes;
+        let later = self.faults.iter().map(|fault| match *fault {
+            Fault::Grow { at, nodes: some } if at > units => some.entries(nodes as usize) as u32,
+            _ => 0,
+        });
+        nodes.saturating_sub(later.fold(0, u32::saturating_add))
+    }
+
+    /// Entries in a window; the most it may have, if an age is to be kept.
     pub fn window_entries(&self) -> usize {
+        if !self.cluster.age_target.is_zero() {
+            return self.cluster.nodes as usize;
+        }
         self.cluster.window.entries(self.cluster.nodes as usize)
     }
 
@@ -279,6 +302,7 @@ impl Scenario {
         config.cluster = format!("simulated-{}", self.seed);
         config.interval = Duration::from(self.cluster.interval);
         config.window = self.cluster.window;
+        config.age_target = self.age_target();
         config.strategy = self.cluster.strategy;
         config.payload_bytes = self.cluster.payload_bytes;
         config.catch_up = self.cluster.catch_up;
@@ -287,6 +311,13 @@ impl Scenario {
         config.forget_after = config.forget_after.max(config.interval * MAX_UNITS);
         config.datagram_bytes = room as u16;
         config
+    }
+
+    fn age_target(&self) -> Option<AgeTarget> {
+        let Cluster { age_target, age_target_quantile, .. } = self.cluster;
+        let quantile = (age_target_quantile != 0.0).then_some(age_target_quantile);
+        let wanted = !age_target.is_zero() || quantile.is_some();
+        wanted.then_some(AgeTarget { age: age_target.into(), quantile })
     }
 
     fn check_run(&self) -> Result<(), ScenarioError> {
@@ -325,7 +356,9 @@ impl Scenario {
     /// Refuses what rows of births cannot express.
     fn check_compact(&self) -> Result<(), ScenarioError> {
         let pauses = self.faults.iter().any(|fault| matches!(fault, Fault::Pause { .. }));
+        let grows = self.faults.iter().any(|fault| matches!(fault, Fault::Grow { .. }));
         let foreign = [
+            ("cluster.age_target", !self.cluster.age_target.is_zero()),
             ("latency", !self.network.latency.is_zero()),
             ("duplication", self.network.duplication > 0.0),
             ("reordering", self.network.reordering > 0.0),
@@ -333,12 +366,19 @@ impl Scenario {
             ("clocks.drift_ppm", self.clocks.drift_ppm > 0.0),
             ("catch_up", self.cluster.catch_up),
             ("fault.kind = \"pause\"", pauses),
+            ("fault.kind = \"grow\"", grows),
         ];
         match foreign.into_iter().find(|(_, wanted)| *wanted) {
             Some((parameter, _)) => Err(ScenarioError::NotCompact { parameter }),
             None => Ok(()),
         }
     }
+}
+
+/// Whether a quantity that is optional was left out.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
 }
 
 #[cfg(test)]
@@ -386,6 +426,12 @@ mod tests {
             ("[network]\nmtu_bytes = 100", "mtu_bytes is 100"),
             ("[clocks]\ndrift_ppm = -1.0", "drift_ppm is -1"),
             ("mode = \"compact\"\n[network]\nlatency = \"1ms\"", "latency: the compact mode"),
+            ("mode = \"compact\"\n[cluster]\nage_target = \"2s\"", "age_target: the compact mode"),
+            ("[cluster]\nage_target = \"20ms\"", "age_target"),
+            ("[cluster]\nage_target_quantile = 0.9", "age_target"),
+            ("[cluster]\nage_target = \"2s\"\nage_target_quantile = 1.5", "age_target_quantile"),
+            ("[[fault]]\nkind = \"grow\"\nat = 9\nnodes = \"127\"", "nodes is 127"),
+            ("[[fault]]\nkind = \"grow\"\nat = 900\nnodes = \"9\"", "at is 900"),
         ] {
             let message = refusal(text);
             assert!(message.contains(part), "{text}: {message}");

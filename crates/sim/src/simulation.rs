@@ -59,7 +59,8 @@ impl Simulation {
     /// All nodes up, at the time 0, knowing nobody.
     pub(crate) fn of(scenario: &Scenario, plan: &Plan) -> Result<Self, ConfigError> {
         let nodes = scenario.cluster.nodes as usize;
-        let settings = Settings::of(scenario.config(), nodes, scenario.seed)?;
+        let mut settings = Settings::of(scenario.config(), nodes, scenario.seed)?;
+        settings.members = scenario.members_at(-1.0) as usize;
         let datagram_bytes = usize::from(settings.config.datagram_bytes);
         let entry_bytes = usize::from(scenario.cluster.payload_bytes) + 12;
         let entries = (datagram_bytes.saturating_sub(FRAME_BYTES) / entry_bytes).max(1);
@@ -83,7 +84,7 @@ impl Simulation {
         for &(micros, action) in &plan.actions {
             simulation.queue.push(micros, Event::Act(action));
         }
-        for node in 0..nodes {
+        for node in 0..simulation.settings.members {
             simulation.start(node)?;
         }
         Ok(simulation)
@@ -166,7 +167,8 @@ impl Simulation {
                 }
             }
             Action::Restart(node) => {
-                if self.hosts[node as usize].node.is_none() {
+                let member = (node as usize) < self.settings.members;
+                if member && self.hosts[node as usize].node.is_none() {
                     self.knowledge.restarted(node as usize);
                     self.start(node as usize)?;
                 }
@@ -178,8 +180,18 @@ impl Simulation {
             Action::Resume(node) => self.resume(node as usize),
             Action::Cut(partition) => self.network.set_partition(partition, true),
             Action::Heal(partition) => self.network.set_partition(partition, false),
+            Action::Grow(members) => self.grow(members as usize)?,
         }
         Ok(())
+    }
+
+    /// Makes the first `members` nodes the cluster: tells those that run, starts those that come.
+    fn grow(&mut self, members: usize) -> Result<(), ConfigError> {
+        let before = std::mem::replace(&mut self.settings.members, members);
+        for host in &mut self.hosts[..before] {
+            host.meet(&self.settings, self.now)?;
+        }
+        (before..members).try_for_each(|node| self.start(node))
     }
 
     fn start(&mut self, node: usize) -> Result<(), ConfigError> {

@@ -30,6 +30,12 @@ impl Span {
         Self { micros }
     }
 
+    /// Whether it is no time at all.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    pub const fn is_zero(&self) -> bool {
+        self.micros == 0
+    }
+
     /// The microseconds.
     pub const fn as_micros(self) -> u64 {
         self.micros

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use tidings_sim::{Report, Scenario, Window, run};
+use tidings_sim::{Fault, Report, Scenario, Window, run};
 
 fn report(scenario: &Scenario) -> Report {
     run(scenario, &mut |_, _| ControlFlow::Continue(())).expect("the scenario is possible")
@@ -116,4 +116,30 @@ fn full_windows_among_128_nodes_keep_4_9_units() {
     let average = report(&full).age_avg_units.expect("there are samples");
     println!("{average:.3} units on average, 4.9 expected");
     assert!((average / 4.9 - 1.0).abs() < 0.02, "{average}");
+}
+
+/// A cluster that doubles again and again keeps the age it was told, with lost datagrams too; and
+/// its windows are no larger than that takes, a quarter and the model's error aside.
+#[test]
+fn a_growing_cluster_keeps_its_age() {
+    for (strategy, loss, doublings) in [("grid", 0.1, 0), ("grid", 0.1, 3), ("uniform", 0.0, 2)] {
+        let nodes = 16 << doublings;
+        let text = format!(
+            "units = 50\nwarmup_units = 400\n[cluster]\nnodes = {nodes}\nstrategy = \
+             \"{strategy}\"\nage_target = \"1500ms\"\n[network]\nloss = {loss}\nmtu_bytes = 1480\n"
+        );
+        let mut scenario = scenario(&text);
+        scenario.faults = (0..doublings)
+            .map(|step| Fault::Grow {
+                at: f64::from(50 * (step + 1)),
+                nodes: Window::Entries(16 << step),
+            })
+            .collect();
+        let report = report(&scenario);
+        assert_eq!((report.nodes_up, report.never_heard_pairs), (nodes, 0));
+        let age_ms = 256.0 * report.age_avg_units.expect("there are samples");
+        let entries = report.entries_sent as f64 / f64::from(50 * nodes);
+        println!("{strategy}, loss {loss}, {nodes} nodes: {age_ms:.0} ms, {entries:.1} entries");
+        assert!((1_125.0..=1_500.0).contains(&age_ms), "{strategy}, {nodes} nodes: {age_ms:.0} ms");
+    }
 }

@@ -118,6 +118,8 @@ pub(crate) struct Driver {
     contacts: Contacts,
     seeds_judged: bool,
     visits: Visits,
+    /// Whether the age to be kept was, when last looked at.
+    age_kept: Option<bool>,
     vitals: Vitals,
     counters: LoopCounters,
     event_lines: Budget,
@@ -150,6 +152,7 @@ impl Driver {
             contacts: Contacts::default(),
             seeds_judged: false,
             visits: Visits::default(),
+            age_kept: None,
             counters: LoopCounters::default(),
             event_lines: Budget::new(20, ten_seconds),
             error_lines: Budget::new(2, ten_seconds),
@@ -217,6 +220,7 @@ impl Driver {
             self.vitals.round(now, lateness);
         }
         self.vitals.look(now, &self.endpoint.node);
+        self.judge_age(now);
         while let Some(event) = self.endpoint.node.poll_event() {
             self.tell(now, event);
         }
@@ -277,6 +281,31 @@ impl Driver {
                 "no seed answers: is one of them up, and are its address, the cluster's name, the \
                  colony and the keys the same there? The agent goes on asking"
             );
+        }
+    }
+
+    /// Says when the entries become older than the age to be kept, and when they no longer are.
+    fn judge_age(&mut self, now: Instant) {
+        let kept = self.endpoint.node.keeps_age();
+        let before = std::mem::replace(&mut self.age_kept, kept);
+        if kept == before || (before.is_none() && kept == Some(true)) {
+            return;
+        }
+        let Some(withheld) = self.event_lines.allow(now) else { return };
+        let age_avg_ms = self.endpoint.node.ages(now).age_avg.as_millis();
+        let window_entries = self.endpoint.node.window_entries();
+        let keeps = self.settings.window_text();
+        if kept == Some(false) {
+            warn!(
+                keeps,
+                age_avg_ms,
+                window_entries,
+                withheld,
+                "the entries are older than they shall be: the window grows while it can; if it \
+                 holds all members, a shorter interval would help"
+            );
+        } else {
+            info!(keeps, age_avg_ms, window_entries, withheld, "the age is kept again");
         }
     }
 

@@ -47,6 +47,12 @@ pub fn looks_in(unit_micros: i64) -> &'static [u8] {
     if unit_micros >= LOOK_MICROS * looks { &LOOKS } else { &LOOKS[..1] }
 }
 
+/// The first of these looks that comes after `now` in the round that began at `round`.
+pub fn next_look_micros(looks: &[u8], round: i64, unit_micros: i64, now: i64) -> Option<i64> {
+    let mut times = looks.iter().map(|&part| round + unit_micros * i64::from(part) / 16);
+    times.find(|&at| at > now)
+}
+
 /// The next round of a node whose wall clock shows `wall_micros`: whole units of it, which are
 /// common to all nodes whose clocks agree. At least half a unit lies between two rounds.
 pub fn next_round_micros(wall_micros: i64, unit_micros: i64) -> i64 {

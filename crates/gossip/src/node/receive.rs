@@ -31,6 +31,7 @@ impl Node {
     /// Never fails: what cannot be used is dropped and counted, see [`Node::counters`].
     pub fn handle_datagram(&mut self, now: Instant, from: Address, datagram: &mut [u8]) {
         let now = self.vector.advance(now);
+        self.look_at_ages(now);
         self.counters.datagrams_received += 1;
         self.counters.bytes_received += datagram.len() as u64;
         self.arrival = self.arrival.wrapping_add(1).max(1);

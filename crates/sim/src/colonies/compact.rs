@@ -14,7 +14,8 @@ use std::collections::BinaryHeap;
 
 use tidings_gossip::colony::representation::{LATE_UNITS, Representation, silent_units};
 use tidings_gossip::dissemination::layout::{
-    Budget, Freight, Layout, PULLS_AT_ONCE, STRAY_UNITS, looks_in, next_round_micros,
+    Budget, Freight, Layout, PULLS_AT_ONCE, STRAY_UNITS, looks_in, next_look_micros,
+    next_round_micros,
 };
 use tidings_gossip::dissemination::puller::{MARGIN_UNITS, Pull, Puller, pick_relay};
 use tidings_gossip::dissemination::pusher::Pusher;
@@ -281,9 +282,8 @@ impl<'a> CompactColony<'a> {
             self.look(now, member);
         }
         let node = &self.nodes[member];
-        let mut looks =
-            self.looks.iter().map(|&part| node.round_start + UNIT * i64::from(part) / 16);
-        let next = looks.find(|&at| at > now).filter(|&at| at < node.next_round);
+        let next = next_look_micros(self.looks, node.round_start, UNIT, now);
+        let next = next.filter(|&at| at < node.next_round);
         let wanted = node.puller.wants_look() || !node.open.is_empty();
         let due = next.filter(|_| wanted).unwrap_or(node.next_round);
         due + lateness(self.first_node + member, due, UNIT)

@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use tidings_gossip::dissemination::layout::{
-    Budget, Layout, PULLS_AT_ONCE, STRAY_UNITS, looks_in, next_round_micros,
+    Budget, Layout, PULLS_AT_ONCE, STRAY_UNITS, looks_in, next_look_micros, next_round_micros,
 };
 use tidings_gossip::dissemination::puller::{MARGIN_UNITS, Pull, Puller, pick_relay};
 use tidings_gossip::dissemination::pusher::Pusher;
@@ -87,9 +87,8 @@ impl Compact {
     fn next_look(&self, now: i64, node: usize) -> i64 {
         let Play::Grid(grid) = &self.play else { return now + UNIT };
         let own = &grid.nodes[node];
-        let mut looks =
-            grid.looks.iter().map(|&part| own.round_start + UNIT * i64::from(part) / 16);
-        let next = looks.find(|&at| at > now).filter(|&at| at < own.next_round);
+        let next = next_look_micros(grid.looks, own.round_start, UNIT, now);
+        let next = next.filter(|&at| at < own.next_round);
         let due = next.filter(|_| own.puller.wants_look()).unwrap_or(own.next_round);
         due + lateness(node, due, UNIT)
     }
