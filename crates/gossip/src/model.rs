@@ -7,17 +7,18 @@
 //!
 //! | strategies | model |
 //! |---|---|
-//! | `uniform`, `spread` | news grows as an epidemic until windows cut it off (`windows.rs`) |
-//! | `grid` | regular waits for a push and for a pull (`grid.rs`) |
+//! | `uniform`, `spread` | births spread as epidemics until windows cut them off (`windows.rs`) |
+//! | `grid` | one row and one reader of it, played by the strategy's own rules (`grid.rs`) |
 //! | `push-pull`, `staggered` | none |
 //!
 //! A test holds the model against simulations of 64 to 8,192 nodes (docs/results/model.md says how
 //! far it is off). Where it stands: all nodes up, travel times far below the unit, and each
 //! datagram lost by chance alone.
 
+mod births;
 mod curve;
-mod gaps;
 mod grid;
+mod rowmates;
 mod windows;
 
 use crate::dissemination::Strategy;
@@ -35,14 +36,8 @@ pub struct Forecast {
     pub datagrams: f64,
     /// Entries that a node sends in a unit.
     pub entries: f64,
-    shape: Shape,
-}
-
-/// What the ages' distribution is computed from.
-#[derive(Clone, Debug)]
-enum Shape {
-    Windows { ages: Curve, oldest_units: f64 },
-    Grid(grid::Waits),
+    ages: Curve,
+    oldest_units: f64,
 }
 
 /// The strategy has no model.
@@ -122,19 +117,12 @@ impl Forecast {
 
     /// The age in units that a share `quantile` of all ages does not exceed.
     pub fn quantile_units(&self, quantile: f64) -> f64 {
-        let older = 1.0 - quantile;
-        match &self.shape {
-            Shape::Windows { ages, .. } => ages.exceeded_by(older),
-            Shape::Grid(waits) => waits.ages().exceeded_by(older),
-        }
+        self.ages.exceeded_by(1.0 - quantile)
     }
 
     /// The age in units of a node's oldest entry: the mean over nodes.
     pub fn oldest_units(&self) -> f64 {
-        match &self.shape {
-            Shape::Windows { oldest_units, .. } => *oldest_units,
-            Shape::Grid(waits) => waits.oldest_units(),
-        }
+        self.oldest_units
     }
 }
 

@@ -63,17 +63,15 @@ pub fn points(nodes_max: u32) -> Vec<Point> {
 }
 
 fn points_of(strategy: Strategy, nodes: u32) -> Vec<Point> {
-    // The ages of `uniform` do not depend on payloads, and figure2.csv has its largest clusters.
+    // Ages depend on payloads only where they decide how many nodes hear of something.
     let payloads: &[u16] = match (strategy, nodes) {
-        (Strategy::Uniform, 4096..) => &[],
-        (Strategy::Uniform, _) | (_, 2048..) => &[64],
-        _ => &[16, 64, 256],
+        (Strategy::Spread | Strategy::Grid, ..=1_024) => &[16, 64, 256],
+        _ => &[64],
     };
     let (windows, losses): (&[u32], &[u32]) = match nodes {
         ..=1_024 => (&WINDOWS, &[0, 1, 10]),
-        1_025..=2_048 => (&FEW_WINDOWS, &[0, 10]),
-        2_049..=4_096 => (&FEW_WINDOWS, &[0]),
-        _ => (&[20], &[0]),
+        1_025..=4_096 => (&FEW_WINDOWS, &[0, 10]),
+        _ => (&[20], &[0, 10]),
     };
     let mut points = Vec::new();
     for &payload_bytes in payloads {
@@ -184,7 +182,7 @@ mod tests {
     #[test]
     fn every_point_can_be_run_and_has_a_model() {
         let all = points(8192);
-        assert_eq!(all.len(), 656);
+        assert_eq!(all.len(), 672);
         for point in all {
             point.scenario(1).check().expect("a point is a possible scenario");
             assert!(point.nodes > 128 || point.foretold().is_ok());

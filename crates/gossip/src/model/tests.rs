@@ -28,7 +28,7 @@ fn the_papers_algorithm_is_as_old_as_it_was_simulated_to_be() {
         (8192, 1638, 11.9),
     ] {
         let age = age(Strategy::Uniform, nodes, window, 0.0);
-        assert!((age / expected - 1.0).abs() < 0.03, "{nodes} {window}: {age} {expected}");
+        assert!((age / expected - 1.0).abs() < 0.05, "{nodes} {window}: {age} {expected}");
     }
 }
 
