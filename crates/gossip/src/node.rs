@@ -343,7 +343,9 @@ impl Node {
     fn choose_window(&mut self) {
         let Some(target) = self.config.age_target else { return };
         let members = self.membership.targets() + 1;
-        if self.chosen.is_some_and(|(before, _)| before == members) {
+        // The search takes a while, and a few members more or less change little.
+        let near = |before: usize| 32 * before.abs_diff(members) <= before;
+        if self.chosen.is_some_and(|(before, _)| near(before)) {
             return;
         }
         let goal = Goal {
@@ -352,7 +354,7 @@ impl Node {
         };
         let found = least_window(self.config.strategy, members, &self.budget(), 0.0, goal);
         // Where nothing will do, everything is nearest to it.
-        self.chosen = Some((members, found.ok().flatten().unwrap_or(members)));
+        self.chosen = Some((members, found.unwrap_or(members)));
     }
 
     /// What may be sent in a unit, and what things cost.

@@ -28,6 +28,16 @@ impl Curve {
         }
     }
 
+    /// The curve whose ages are by so many times more than these as these are more than another's.
+    pub(super) fn ahead(&self, other: &Self, times: f64) -> Self {
+        let mut last = 0.0;
+        let points = self.0.iter().map(|&(age, older)| {
+            last = f64::max(age + times * (age - other.exceeded_by(older)), last);
+            (last, older)
+        });
+        Self(points.collect())
+    }
+
     /// The mean.
     pub(super) fn average(&self) -> f64 {
         // Below the first point everything is older.

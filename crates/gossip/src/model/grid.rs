@@ -13,7 +13,7 @@
 //! Strays, windows to random members, bring other entries as new as the reader's own newest.
 
 use super::Forecast;
-use super::curve::Curve;
+use super::counted::{AGE_PARTS, Counted};
 use super::rowmates::{Row, lost};
 use crate::dissemination::Chance;
 use crate::dissemination::layout::{Budget, Layout, PULLS_AT_ONCE, STRAY_UNITS, looks_in};
@@ -22,8 +22,6 @@ use crate::dissemination::pusher::Pusher;
 
 /// Parts of a unit in which looks are counted.
 const PARTS: u32 = 16;
-/// Parts of a unit in which ages are counted.
-const AGE_PARTS: u32 = 64;
 /// A node is drawn as relay of its own row so many times less often than another.
 const OWN_DRAWN: usize = 8;
 /// Turns of each row that are played, at least and at most, and entries pulled in between.
@@ -112,42 +110,6 @@ struct Sent {
     bytes: u64,
     datagrams: u64,
     entries: u64,
-}
-
-/// Ages, counted by parts of a unit.
-#[derive(Clone, Debug, Default)]
-struct Counted {
-    counts: Vec<u64>,
-    oldest_parts: u64,
-    moments: u64,
-}
-
-impl Counted {
-    fn count(&mut self, parts: u32) {
-        let at = parts as usize;
-        if self.counts.len() <= at {
-            self.counts.resize(at + 1, 0);
-        }
-        self.counts[at] += 1;
-    }
-
-    fn curve(&self) -> Curve {
-        let all: u64 = self.counts.iter().sum();
-        let (mut curve, mut older) = (Curve::default(), all);
-        curve.push(0.0, 1.0);
-        for (at, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            // Nothing lies between the last age and this one.
-            curve.push(at as f64 / f64::from(AGE_PARTS), older as f64 / all.max(1) as f64);
-            older -= count;
-            let share = older as f64 / all.max(1) as f64;
-            curve.push((at + 1) as f64 / f64::from(AGE_PARTS), share);
-        }
-        curve
-    }
-
-    fn oldest_units(&self) -> f64 {
-        self.oldest_parts as f64 / f64::from(AGE_PARTS) / self.moments.max(1) as f64
-    }
 }
 
 /// One node's part, played look by look.
@@ -340,8 +302,7 @@ impl<'a> Play<'a> {
     fn count(&mut self, unit: u32, moment: u32) {
         let age = |birth: i32| (unit as i32 - birth).max(0) as u32 * AGE_PARTS + moment;
         let oldest = self.earliest.iter().map(|birth| age(*birth)).max().unwrap_or(0);
-        self.ages.oldest_parts += u64::from(oldest);
-        self.ages.moments += 1;
+        self.ages.oldest(oldest);
         let rows = self.earliest.len();
         let turns = (rows * self.stride).div_ceil(COUNTED);
         for row in (unit as usize % turns..rows).step_by(turns) {
