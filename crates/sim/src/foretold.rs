@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn every_point_can_be_run() {
         let all = points(8192);
-        assert_eq!(all.len(), 858);
+        assert_eq!(all.len(), 880);
         for point in all {
             point.scenario(1).check().expect("a point is a possible scenario");
         }

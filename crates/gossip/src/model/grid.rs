@@ -24,8 +24,9 @@ use crate::dissemination::pusher::Pusher;
 const PARTS: u32 = 16;
 /// A node is drawn as relay of its own row so many times less often than another.
 const OWN_DRAWN: usize = 8;
-/// Turns of each row that are played, at least and at most, and entries pulled in between.
-const TURNS: (usize, usize) = (8, 800);
+/// Turns of each row that are played, at least and, with loss and without, at most; and entries pulled
+/// in between.
+const TURNS: (usize, usize, usize) = (8, 800, 200);
 const PULLED: usize = 1 << 22;
 /// Units that are played, at least and at most.
 const UNITS: (f64, f64) = (128.0, 20_000.0);
@@ -42,7 +43,8 @@ pub(super) fn forecast(members: usize, budget: &Budget, loss: f64) -> Forecast {
     let mut chance = Chance::new(SEED);
     let rows = Rows::of(&layout, loss, &mut chance);
     let turn = layout.pull_units.max(layout.push_units);
-    let turns = (PULLED / members).clamp(TURNS.0, TURNS.1) as f64;
+    let most = if loss > 0.0 { TURNS.1 } else { TURNS.2 };
+    let turns = (PULLED / members).clamp(TURNS.0, most) as f64;
     let units = (turns * turn).clamp(UNITS.0, UNITS.1);
     let warm = (WARM_TURNS * turn).clamp(8.0, UNITS.1) as u32;
     let (mut ages, mut sent, mut counted) = (Counted::default(), Sent::default(), 0);

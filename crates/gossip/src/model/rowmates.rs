@@ -11,8 +11,11 @@ use crate::dissemination::layout::Layout;
 use crate::dissemination::puller::MAX_REPEATS;
 use crate::dissemination::pusher::Pusher;
 
-/// Rounds that are kept, and played before, at least, and for each push of an entry to a mate.
-const ROUNDS: (f64, f64) = (512.0, 8.0);
+/// Rounds that are kept, and played before, for each push of an entry to a mate, and beside: without
+/// loss they soon repeat.
+const ROUNDS: f64 = 8.0;
+const BESIDE: f64 = 32.0;
+const BESIDE_LOSS: f64 = 512.0;
 /// Rounds that are kept, at most.
 const MAX_ROUNDS: usize = 1_024;
 
@@ -32,7 +35,8 @@ impl Row {
     /// One of this layout's rows, if a share `loss` of all datagrams is lost.
     pub(super) fn of(layout: &Layout, row: usize, loss: f64, chance: &mut Chance) -> Self {
         let (first, length) = (layout.members_of(row).start, layout.members_of(row).len());
-        let wanted = ROUNDS.0 + ROUNDS.1 * layout.push_units.min(f64::from(u16::MAX));
+        let beside = if loss > 0.0 { BESIDE_LOSS } else { BESIDE };
+        let wanted = beside + ROUNDS * layout.push_units.min(f64::from(u16::MAX));
         let rounds = (wanted as usize).min(MAX_ROUNDS);
         let mut now = vec![0u16; length * length];
         let mut pushers = vec![Pusher::default(); length];

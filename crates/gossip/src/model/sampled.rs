@@ -158,7 +158,7 @@ impl Play {
             }
             // Multiples of the golden ratio fill the unit evenly as units pass.
             let part = (unit as u32).wrapping_mul(0x9E37_79B9);
-            let moment = (u64::from(part) * members as u64 >> 32) as usize;
+            let moment = ((u64::from(part) * members as u64) >> 32) as usize;
             for (place, &node) in order.iter().enumerate() {
                 let within = place * PARTS as usize / members;
                 let now = unit as i32 * PARTS + within as i32;
@@ -226,7 +226,9 @@ impl Play {
                 *half = age.max(*half);
             }
             self.ages.oldest(oldest);
-            of_halves.into_iter().for_each(|of_half| self.halves.oldest(of_half));
+            for of_half in of_halves {
+                self.halves.oldest(of_half);
+            }
         }
     }
 
