@@ -1,8 +1,8 @@
 //! The model of the core against the simulation: ages, bytes and datagrams.
 //!
 //! Averages, the 99 % quantile and the oldest entry are within 5 %, at every point of
-//! docs/results/model.csv and figure2.csv and at some that are simulated here. The table is read; what
-//! the model says is computed anew but where it is played for long.
+//! docs/results/model.csv and figure2.csv and at some that are simulated here. The table is read;
+//! what the model says is computed anew but where it is played for long.
 
 use std::ops::ControlFlow;
 

@@ -1,8 +1,8 @@
 //! How a birth spreads among nodes whose windows hold the newest entries: the integration.
 //!
-//! The text of `windows.rs` says what is integrated and why. Here *age* is the time since the birth,
-//! *missed* the share of nodes that hold neither it nor a later one of its origin, and a *luck* is
-//! by how many times more than on average is heard of a birth, or by a node.
+//! The text of `windows.rs` says what is integrated and why. Here *age* is the time since the
+//! birth, *missed* the share of nodes that hold neither it nor a later one of its origin, and a
+//! *luck* is by how many times more than on average is heard of a birth, or by a node.
 //!
 //! A unit is divided at the same *knots* again and again, so that the later births, which are whole
 //! units younger, are at the same knots a unit before.
@@ -206,14 +206,15 @@ impl Births {
         none * of_none + (1.0 - none) * (0..8).map(of).sum::<f64>() / 8.0
     }
 
-    /// One more than the odds of holding a birth, or a younger one missed by such a share. The first
-    /// receivers of a lucky birth count as more, since they do more.
+    /// One more than the odds of holding a birth, or a younger one missed by such a share. The
+    /// first receivers of a lucky birth count as more, since they do more.
     fn odds(&self, heard: &Heard, younger: f64, at: usize) -> f64 {
         let more = (self.lucks[at] - 1.0) * self.first;
         f64::max(heard.0[at] + more, 0.0).exp() / younger
     }
 
-    /// The share of births, those younger by whole units among them, that a node of this luck holds.
+    /// The share of births, those younger by whole units among them, that a node of this luck
+    /// holds.
     fn held(&self, heard: &Heard, younger: f64, luck: f64) -> f64 {
         let missed = |odds: f64| (-(odds - 1.0) * luck).exp();
         let of = |at| missed(self.odds(heard, younger, at));
@@ -261,8 +262,8 @@ impl Births {
         *self.younger.last().unwrap_or(&(0.0, 0.0))
     }
 
-    /// By what a share that is missed is multiplied in a unit, and the same of a node's entries, once
-    /// a birth is passed on no more.
+    /// By what a share that is missed is multiplied in a unit, and the same of a node's entries,
+    /// once a birth is passed on no more.
     fn a_unit(&self) -> (f64, f64) {
         (self.mean(&self.heard), self.mean(&self.row))
     }

@@ -4,11 +4,11 @@
 //! pulled it. Clocks agree: rounds, and with them pushes, are common to all, and a pull comes at
 //! one of the looks of a unit. Where they do not, ages are up to half a unit more.
 //!
-//! When pushes and pulls come is decided by the strategy's own `pusher.rs` and `puller.rs`, by whole
-//! rounds and bytes, and by what was lost: no formula has all of that. But all rows are alike, and so
-//! are all readers. So the model plays one row (`rowmates.rs`) and one reader of it, which pulls each
-//! of its rows as if it were that one at another time. Answers come at once or are lost by chance.
-//! That takes one n-th of a simulation's work.
+//! When pushes and pulls come is decided by the strategy's own `pusher.rs` and `puller.rs`, by
+//! whole rounds and bytes, and by what was lost: no formula has all of that. But all rows are
+//! alike, and so are all readers. So the model plays one row (`rowmates.rs`) and one reader of it,
+//! which pulls each of its rows as if it were that one at another time. Answers come at once or are
+//! lost by chance. That takes one n-th of a simulation's work.
 //!
 //! Strays, windows to random members, bring other entries as new as the reader's own newest.
 
@@ -24,8 +24,8 @@ use crate::dissemination::pusher::Pusher;
 const PARTS: u32 = 16;
 /// A node is drawn as relay of its own row so many times less often than another.
 const OWN_DRAWN: usize = 8;
-/// Turns of each row that are played, at least and, with loss and without, at most; and entries pulled
-/// in between.
+/// Turns of each row that are played, at least and, with loss and without, at most; and entries
+/// pulled in between.
 const TURNS: (usize, usize, usize) = (8, 800, 200);
 const PULLED: usize = 1 << 22;
 /// Units that are played, at least and at most.

@@ -11,8 +11,8 @@ use crate::dissemination::layout::Layout;
 use crate::dissemination::puller::MAX_REPEATS;
 use crate::dissemination::pusher::Pusher;
 
-/// Rounds that are kept, and played before, for each push of an entry to a mate, and beside: without
-/// loss they soon repeat.
+/// Rounds that are kept, and played before, for each push of an entry to a mate, and beside:
+/// without loss they soon repeat.
 const ROUNDS: f64 = 8.0;
 const BESIDE: f64 = 32.0;
 const BESIDE_LOSS: f64 = 512.0;
@@ -23,8 +23,8 @@ const MAX_ROUNDS: usize = 1_024;
 pub(super) struct Row {
     length: usize,
     rounds: usize,
-    /// For each round, member and origin, how many rounds ago the entry was made that it holds after
-    /// the pushes of that round.
+    /// For each round, member and origin, how many rounds ago the entry was made that it holds
+    /// after the pushes of that round.
     pushed: Vec<u16>,
     /// The same after the pulls that follow, and after their repeats.
     pulled: Vec<u16>,

@@ -1,13 +1,13 @@
 //! Ages under `push-pull` and `staggered`: the entries of some origins among all nodes, played.
 //!
-//! Whom a node meets next, and what it knew of it before, matters under these two: an answer follows
-//! at once and repeats much of what was asked with, and news runs through a chain of nodes that the
-//! timetable orders. No formula has that. But all origins are alike: to see how old entries are it
-//! is enough to follow those of some, at all nodes. A window ends after so many of the newest
-//! entries, so it ends after as large a part of the entries that are followed, on average, which are
-//! in the same order. That is a simulation of a part of the columns: its work grows with the nodes,
-//! not with their square, up to [`LARGEST`]. Of larger clusters ages are taken to grow by as much
-//! with each doubling as they do with the last one played.
+//! Whom a node meets next, and what it knew of it before, matters under these two: an answer
+//! follows at once and repeats much of what was asked with, and news runs through a chain of nodes
+//! that the timetable orders. No formula has that. But all origins are alike: to see how old
+//! entries are it is enough to follow those of some, at all nodes. A window ends after so many of
+//! the newest entries, so it ends after as large a part of the entries that are followed, on
+//! average, which are in the same order. That is a simulation of a part of the columns: its work
+//! grows with the nodes, not with their square, up to [`LARGEST`]. Of larger clusters ages are
+//! taken to grow by as much with each doubling as they do with the last one played.
 //!
 //! The oldest of all a node's entries is that of the followed ones and what more of them would add:
 //! what independent ones would, or less, if they added less when their number was doubled.
@@ -33,8 +33,8 @@ const WARM: (f64, f64) = (3.0, 12.0);
 const COUNTED: (f64, f64) = (2.5, 40.0);
 /// The mean age by which units are counted, at most.
 const GUESS_UNITS: f64 = 90.0;
-/// What more entries of one node add to its oldest, at most, as a part of what independent ones would:
-/// they share its waits. Fitted to model.csv.
+/// What more entries of one node add to its oldest, at most, as a part of what independent ones
+/// would: they share its waits. Fitted to model.csv.
 const AS_INDEPENDENT: f64 = 0.95;
 /// What lets chance begin: any number, since only its statistics matter.
 const SEED: u64 = 1;

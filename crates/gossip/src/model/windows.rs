@@ -13,19 +13,19 @@
 //! integral over lucks of those that hold the birth and whose windows reach it, and all windows are
 //! full by construction.
 //!
-//! **Births** have luck too: the first receivers may send at once or late, or be none. Conditional on
-//! its luck a Yule process grows evenly (Kendall, 1966), so births of eight lucks are followed, and
-//! nodes miss several births as often as the product of the means says.
+//! **Births** have luck too: the first receivers may send at once or late, or be none. Conditional
+//! on its luck a Yule process grows evenly (Kendall, 1966), so births of eight lucks are followed,
+//! and nodes miss several births as often as the product of the means says.
 //!
 //! **A node's oldest entry.** Each window that arrives leaves of all entries of *one* node a share
 //! 1 − ω, which is a faster decay than that over all nodes, where some had more windows and some
 //! fewer: the typical node's exponent grows by −ln of that share. With one target a birth is passed
 //! on for several units, and the windows that come to a node meanwhile are those of nearly all its
-//! entries, so that is taken birth by birth; with several targets it lasts a part of a unit. A window
-//! that brings the oldest entry comes half a window late on average.
+//! entries, so that is taken birth by birth; with several targets it lasts a part of a unit. A
+//! window that brings the oldest entry comes half a window late on average.
 //!
-//! Nothing here is fitted. Closed forms of a simpler model, without lucks and with a sharp cut: Amar,
-//! Barak, Drezner, Okun, CC:PE 21, 2009.
+//! Nothing here is fitted. Closed forms of a simpler model, without lucks and with a sharp cut:
+//! Amar, Barak, Drezner, Okun, CC:PE 21, 2009.
 
 use super::Forecast;
 use super::births::Traffic;
