@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::{colonies, completions, demo, keys, nodes, plan, publish, show, sim, status, top};
+use crate::{
+    colonies, completions, demo, keys, manuals, nodes, plan, publish, show, sim, status, top,
+};
 
 /// What every `--help` ends with; `docs/reference/exit-codes.md` says more.
 macro_rules! exit_codes {
@@ -80,6 +82,8 @@ pub enum Command {
     Keys(keys::Options),
     /// Print completions for a shell
     Completions(completions::Options),
+    /// Write the man pages of all commands
+    Manuals(manuals::Options),
 }
 
 #[cfg(test)]

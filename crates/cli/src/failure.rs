@@ -96,6 +96,14 @@ pub enum Failure {
     /// No plan keeps the age, or none within the budget.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// A file that was to be written cannot be.
+    #[error("{} cannot be written ({source}): name a place that can", path.display())]
+    File {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// Standard output or the terminal cannot be written.
     #[error("writing the output failed: {0}")]
     Output(#[from] io::Error),
@@ -119,7 +127,7 @@ impl Failure {
             Self::Simulation(error) => error.exit_code(),
             Self::Plan(error) => error.exit_code(),
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
-            Self::Agent(_) | Self::AgentProgram { .. } | Self::Output(_) => 1,
+            Self::Agent(_) | Self::AgentProgram { .. } | Self::File { .. } | Self::Output(_) => 1,
         }
     }
 

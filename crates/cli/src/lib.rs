@@ -22,6 +22,7 @@ pub mod demo;
 pub mod failure;
 pub mod filter;
 pub mod keys;
+pub mod manuals;
 pub mod nodes;
 pub mod output;
 pub mod plan;
@@ -90,5 +91,6 @@ fn dispatch(line: CommandLine) -> Result<(), Failure> {
         Command::Plan(options) => plan::run(&options),
         Command::Keys(options) => keys::run(&options),
         Command::Completions(options) => completions::run(&options),
+        Command::Manuals(options) => manuals::run(&options),
     }
 }
