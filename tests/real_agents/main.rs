@@ -6,6 +6,7 @@
 
 mod colonies;
 mod pages;
+mod prometheus;
 mod refusals;
 
 use std::net::UdpSocket;
