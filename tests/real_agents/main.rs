@@ -5,6 +5,7 @@
 //! harness.
 
 mod colonies;
+mod flood;
 mod pages;
 mod prometheus;
 mod refusals;
