@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -61,7 +61,9 @@ pub(crate) struct Seen {
     pub errors: Vec<String>,
     /// The addresses that were asked for.
     pub addresses: Vec<String>,
-    /// The bytes of all bodies that came, and of their heads.
+    /// The requests for news of the cluster, by their numbers.
+    pub news: Vec<Value>,
+    /// The bytes of the page's files as they came, heads included; news is not counted.
     pub bytes: f64,
 }
 
@@ -118,8 +120,9 @@ impl Browser {
     /// Sends a command and waits for its result.
     pub(crate) fn ask(&self, method: &str, parameters: &Value) -> Value {
         let id = self.send(method, parameters);
+        let deadline = Instant::now() + PATIENCE;
         loop {
-            let message = self.next(method);
+            let message = self.next(&format!("{method} {parameters}"), deadline);
             if message["id"] == json!(id) {
                 assert!(message.get("error").is_none(), "{method}: {}", message["error"]);
                 return message["result"].clone();
@@ -140,8 +143,8 @@ impl Browser {
         id
     }
 
-    fn next(&self, why: &str) -> Value {
-        let next = self.messages.recv_timeout(PATIENCE);
+    fn next(&self, why: &str, deadline: Instant) -> Value {
+        let next = self.messages.recv_timeout(deadline.saturating_duration_since(Instant::now()));
         next.unwrap_or_else(|error| panic!("{why}: {error}; {:?}\n{}", self.seen(), self.log()))
     }
 
@@ -155,9 +158,12 @@ impl Browser {
             "Log.entryAdded" => seen.errors.push(parameters["entry"].to_string()),
             "Network.requestWillBeSent" => {
                 let address = parameters["request"]["url"].as_str().expect("a request has one");
+                if address.contains("/v1/") {
+                    seen.news.push(parameters["requestId"].clone());
+                }
                 seen.addresses.push(address.to_owned());
             }
-            "Network.loadingFinished" => {
+            "Network.loadingFinished" if !seen.news.contains(&parameters["requestId"]) => {
                 seen.bytes += parameters["encodedDataLength"].as_f64().unwrap_or_default();
             }
             "Fetch.requestPaused" => {
@@ -196,10 +202,11 @@ impl Browser {
     pub(crate) fn open(&self, address: &str) {
         self.waiting.borrow_mut().clear();
         self.ask("Page.navigate", &json!({ "url": address }));
+        let deadline = Instant::now() + PATIENCE;
         loop {
             let event = self.waiting.borrow_mut().pop_front();
             let event = event.unwrap_or_else(|| {
-                self.note(self.next("the page loads"));
+                self.note(self.next("the page loads", deadline));
                 Value::Null
             });
             if event["method"] == "Page.loadEventFired" {

@@ -37,7 +37,7 @@ Promise.all(['readings', 'cluster', 'ages', 'table', 'map'].map((name) =>
   same('by name', names(table.byName(loads.toReversed())), 'n2,n9,n10');
 
   const picture = new cluster.Cluster();
-  const status = { pid: 1, name: 'a' };
+  const status = { pid: 1, name: 'a', cluster: 'c' };
   const take = (nodes, at, pid = 1) => picture.take(
     { nodes, interval_ms: 100, observer: 'a' }, { ...status, pid }, at);
   const said = (events) => events.map(({ kind, name }) => `${kind} ${name}`).sort().join();
@@ -56,9 +56,13 @@ Promise.all(['readings', 'cluster', 'ages', 'table', 'map'].map((name) =>
   const many = Array.from({ length: 100 }, (_, i) => node(`m${i}`, 'alive'));
   same('a hundred are one line', take(many, 5).map(({ text }) => text).includes(
     '100 nodes: joined'), true);
-  let refused = false;
-  try { take(undefined, 6); } catch { refused = true; }
-  same('no nodes is an error', refused, true);
+  const refused = (...answers) => {
+    try { picture.take(...answers); } catch (error) { return error.message; }
+    return '';
+  };
+  same('not the answers', [refused(null, status, 6), refused({ nodes: [] }, null, 6)],
+    ['the answer has no list of nodes', 'the answer has no status']);
+  same('and nothing changed', picture.nodes.length, 100);
 
   same('bins', ages.histogram([0, 10, 20, ...Array(7).fill(30), 1000]),
     { width: 3, counts: [1, 0, 0, 1, 0, 0, 1, 0, 0, 0, 7, ...Array(9).fill(0)], beyond: 1 });

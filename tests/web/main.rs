@@ -243,21 +243,25 @@ fn a_killed_agent_is_shown_as_such() {
 
 #[test]
 fn an_agent_that_is_away_is_said_to_be_and_the_old_picture_stays() {
-    let (mut cluster, address) = cluster(2);
+    let (cluster, address) = cluster(2);
     let browser = Browser::start();
     browser.open(&address);
     browser.until(&rows_shown(2));
-    cluster.agent("n1").signal(Signal::KILL);
-    cluster.end("n1");
+    cluster.agent("n1").signal(Signal::STOP);
     browser.until("document.body.classList.contains('away')");
-    let notice = browser.text("document.getElementById('notice').textContent");
-    assert!(notice.contains("does not answer") && notice.contains("ago"), "{notice}");
+    let notice = "document.getElementById('notice').textContent";
+    let text = browser.text(notice);
+    assert!(text.contains("no answer in time") && text.contains("ago, at"), "{text}");
     assert_eq!(browser.text(NAMES), "n1,n2");
-    let http = address.trim_start_matches("http://").trim_end_matches('/').to_owned();
-    cluster.join("n1", "n2", &["--http", &http]);
-    browser.until("!document.body.classList.contains('away')");
+    cluster.agent("n1").signal(Signal::CONT);
     browser.until("document.getElementById('notice').hidden");
+    assert_eq!(browser.value("document.body.classList.contains('away')"), json!(false));
     browser.until("document.getElementById('events').textContent.includes('answers again')");
+    cluster.agent("n1").signal(Signal::KILL);
+    browser.until("!document.getElementById('notice').hidden");
+    let text = browser.text(notice);
+    assert!(text.contains("does not answer (Failed to fetch)"), "{text}");
+    assert_eq!(browser.text(NAMES), "n1,n2");
 }
 
 #[test]
@@ -273,6 +277,7 @@ fn nothing_scrolls_sideways_and_text_stands_out_at_every_width_and_in_both_schem
         for scheme in ["light", "dark"] {
             browser.scheme(scheme);
             browser.value("new Promise((done) => requestAnimationFrame(() => done(1)))");
+            assert_eq!(browser.value("innerWidth"), json!(width), "a wider page is zoomed out");
             assert_eq!(browser.text(TOO_WIDE), "", "{width} {scheme}");
             assert_eq!(browser.text(include_str!("contrast.js")), "", "{width} {scheme}");
             browser.photograph(&format!("{width}-{scheme}.png"));

@@ -282,8 +282,10 @@ mod tests {
 
     #[tokio::test]
     async fn foreign_hosts_are_refused() {
-        let (status, ..) = page(answered(None), "/v1/nodes", "evil.example:9617").await;
-        assert_eq!(status, StatusCode::MISDIRECTED_REQUEST);
+        for path in ["/", "/v1/nodes"] {
+            let (status, ..) = page(answered(None), path, "evil.example:9617").await;
+            assert_eq!(status, StatusCode::MISDIRECTED_REQUEST, "{path}");
+        }
         for host in
             ["localhost", "localhost:1", "127.0.0.1", "127.0.0.1:80", "::1", "[::1]", "[::1]:80"]
         {

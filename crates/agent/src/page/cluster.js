@@ -38,6 +38,7 @@ export class Cluster {
   /** Takes an answer to /v1/nodes and one to /v1/status, given at `at`; returns its events. */
   take(answer, status, at) {
     if (!Array.isArray(answer?.nodes)) throw new Error('the answer has no list of nodes');
+    if (typeof status?.cluster !== 'string') throw new Error('the answer has no status');
     const before = this.#byName;
     this.intervalMs = answer.interval_ms > 0 ? answer.interval_ms : 256;
     this.observer = String(answer.observer);

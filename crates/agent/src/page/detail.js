@@ -28,8 +28,9 @@ export class Detail {
 
   /** Opens a node's detail and gives it the focus. */
   open(name, cluster, column) {
+    const from = document.activeElement;
+    if (!this.#dialog.contains(from)) this.#returnTo = from;
     if (!this.#dialog.open) {
-      this.#returnTo = document.activeElement;
       this.#name = name;
       this.show(name, cluster, column);
       const narrow = matchMedia('(max-width: 60rem)').matches;
@@ -42,6 +43,7 @@ export class Detail {
 
   close() {
     this.#dialog.close();
+    this.#returnTo?.focus();
   }
 
   show(name, cluster, column) {
@@ -73,8 +75,11 @@ export class Detail {
     );
   }
 
+  /** Comes some time after the closing: a node may be open again, and the focus elsewhere. */
   #closed() {
+    if (this.#dialog.open) return;
     this.#close();
+    if (document.activeElement !== document.body) return;
     (this.#returnTo?.isConnected ? this.#returnTo : document.getElementById('map')).focus();
   }
 }

@@ -62,8 +62,23 @@ pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::body::Body;
+    use axum::http::{Request, StatusCode};
     use std::fs;
     use std::path::Path;
+    use tower::ServiceExt;
+
+    #[tokio::test]
+    async fn every_file_comes_with_its_type_and_the_policy() {
+        for document in &DOCUMENTS {
+            let request = Request::get(document.path).body(Body::empty()).expect("valid");
+            let response = routes::<()>().oneshot(request).await.expect("infallible");
+            assert_eq!(response.status(), StatusCode::OK, "{}", document.path);
+            let headers = response.headers();
+            assert_eq!(headers[header::CONTENT_SECURITY_POLICY], POLICY);
+            assert_eq!(headers[header::CONTENT_TYPE], document.content_type);
+        }
+    }
 
     #[test]
     fn the_page_is_less_than_200_kib() {

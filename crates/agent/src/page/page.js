@@ -26,6 +26,7 @@ const detail = new Detail(() => { view.node = null; show(); });
 
 const view = { by: 'load1', sort: 'name', descending: false, filter: '', node: null };
 let paused = false;
+let asking = false;
 let timer = null;
 let failures = 0;
 let reason = '';
@@ -41,19 +42,20 @@ async function ask(path) {
 }
 
 async function poll() {
+  if (asking) return;
+  asking = true;
   clearTimeout(timer);
   const began = performance.now();
+  let latest = null;
   try {
     const [nodes, status] = await Promise.all([ask('/v1/nodes'), ask('/v1/status')]);
     answerBytes = nodes.length + status.length;
-    const latest = cluster.take(JSON.parse(nodes), JSON.parse(status), Date.now());
-    if (failures > 0) latest.push(...cluster.note([{ kind: 'agent', name: null,
-      text: 'this agent answers again' }], Date.now()));
-    failures = 0;
-    heard(latest);
+    latest = cluster.take(JSON.parse(nodes), JSON.parse(status), Date.now());
   } catch (error) {
     fail(error);
   }
+  asking = false;
+  if (latest !== null) heard(latest);
   if (!paused) timer = setTimeout(poll, wait(performance.now() - began));
 }
 
@@ -64,6 +66,11 @@ function wait(spentMs) {
 }
 
 function heard(latest) {
+  if (failures > 0) {
+    latest.push(...cluster.note([{ kind: 'agent', name: null,
+      text: 'this agent answers again' }], Date.now()));
+  }
+  failures = 0;
   document.body.classList.remove('away');
   at('notice').hidden = true;
   show(latest);
@@ -73,8 +80,8 @@ function fail(error) {
   failures += 1;
   reason = error.name === 'TimeoutError' ? 'no answer in time' : error.message;
   if (failures === 1) {
-    events.show(cluster.events, cluster.note([{ kind: 'agent', name: null,
-      text: 'this agent does not answer' }], Date.now()));
+    const text = 'this agent does not answer';
+    cluster.note([{ kind: 'agent', name: null, text }], Date.now());
     events.show(cluster.events, []);
   }
   document.body.classList.add('away');
@@ -88,8 +95,10 @@ function tellAway() {
   const old = heardAt === null
     ? 'Nothing has been heard from it yet.'
     : `Below is what it said ${format(Date.now() - heardAt, 'ms')} ago, at ${clock(heardAt)}.`;
-  at('notice').textContent = `The agent does not answer (${reason}). ${old} Trying again.`;
+  const text = `The agent does not answer (${reason}). The page tries again.`;
   at('notice').hidden = false;
+  if (at('alert').textContent !== text) at('alert').textContent = text;
+  at('old').textContent = old;
 }
 
 /** Nodes in natural order of their names, which is sorted anew only when nodes come or go. */
@@ -216,11 +225,11 @@ const SHORTCUTS = {
 };
 
 function shortcut(event) {
-  if (event.key === 'Escape' && detail.isOpen) detail.close();
   const typing = event.target.closest('input, select, textarea');
   const modal = document.querySelector('dialog:modal');
   if (typing || modal || event.ctrlKey || event.altKey || event.metaKey) return;
-  if (!at('letters').checked && event.key !== '?') return;
+  if (event.key === 'Escape' && detail.isOpen) detail.close();
+  if (!at('letters').checked) return;
   const action = Object.hasOwn(SHORTCUTS, event.key) ? SHORTCUTS[event.key] : null;
   if (!action) return;
   event.preventDefault();
