@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::{
-    colonies, completions, demo, keys, manuals, nodes, plan, publish, show, sim, status, top,
+    colonies, completions, demo, keys, manuals, nodes, pick, plan, publish, show, sim, status, top,
 };
 
 /// What every `--help` ends with; `docs/reference/exit-codes.md` says more.
@@ -72,6 +72,8 @@ pub enum Command {
     Show(show::Options),
     /// The agent's own condition, configuration and counters
     Status(status::Options),
+    /// Pick nodes for work, for mpirun or srun
+    Pick(pick::Options),
     /// Add metrics of your own to this node's entry
     Publish(publish::Options),
     /// Simulate a cluster of nodes, in virtual time

@@ -13,6 +13,7 @@ use crate::columns::UnknownColumn;
 use crate::demo::DemoError;
 use crate::filter::FilterError;
 use crate::keys::KeyFileError;
+use crate::pick::NeedError;
 use crate::plan::PlanError;
 use crate::sim::SimulationError;
 
@@ -84,6 +85,9 @@ pub enum Failure {
         /// The argument as given.
         given: String,
     },
+    /// `--need` of `pick` cannot be read.
+    #[error(transparent)]
+    Need(#[from] NeedError),
     /// A key file could not be made or changed.
     #[error(transparent)]
     KeyFile(#[from] KeyFileError),
@@ -113,7 +117,11 @@ impl Failure {
     /// The process's exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Agent(ClientError::Refused(refusal)) if refusal.kind == ErrorKind::NotFound => 4,
+            Self::Agent(ClientError::Refused(refusal)) => match refusal.kind {
+                ErrorKind::NotFound | ErrorKind::Unsatisfied => 4,
+                ErrorKind::BadRequest => 2,
+                _ => 1,
+            },
             Self::Agent(error) if error.is_unreachable() => 3,
             Self::UnknownNode { .. } | Self::NothingMatched { .. } => 4,
             Self::Condition(_)
@@ -121,6 +129,7 @@ impl Failure {
             | Self::Reading { .. }
             | Self::Direction { .. }
             | Self::NotAPair { .. }
+            | Self::Need(_)
             | Self::NoAgentProgram { .. } => 2,
             Self::KeyFile(error) => error.exit_code(),
             Self::Demo(error) => error.exit_code(),

@@ -25,6 +25,7 @@ pub mod keys;
 pub mod manuals;
 pub mod nodes;
 pub mod output;
+pub mod pick;
 pub mod plan;
 pub mod publish;
 pub mod show;
@@ -86,6 +87,7 @@ fn dispatch(line: CommandLine) -> Result<(), Failure> {
         Command::Top(options) => top::run(&agent, &options),
         Command::Show(options) => show::run(&agent, &options),
         Command::Status(options) => status::run(&agent, &options),
+        Command::Pick(options) => pick::run(&agent, &options),
         Command::Publish(options) => publish::run(&agent, &options),
         Command::Sim(options) => sim::run(&options),
         Command::Plan(options) => plan::run(&options),

@@ -8,7 +8,7 @@
 //!
 //! * [`Request`]: what may be asked.
 //! * [`Status`], [`Ages`], [`Nodes`], [`NodeReport`], [`Published`], [`Leaving`],
-//!   [`Colonies`]: what comes back.
+//!   [`Colonies`], [`Picked`]: what comes back.
 //! * [`ErrorReport`]: what comes back instead when the agent refuses.
 //! * [`Client`]: a blocking client for commands and tests.
 //! * [`runtime_dir`]: where the socket lies when nobody says otherwise.
@@ -18,6 +18,7 @@
 
 mod client;
 mod colonies;
+mod picked;
 mod reply;
 mod report;
 mod request;
@@ -25,7 +26,8 @@ mod runtime_dir;
 
 pub use client::{Client, ClientError, DEFAULT_TIMEOUT, REPLY_BYTES_MAX, VISIT_TIMEOUT};
 pub use colonies::{AggregateReport, BinReport, Colonies, ColonyReport, ReadingReport};
+pub use picked::{Picked, PickedNode};
 pub use reply::{ErrorKind, ErrorReport, Reply};
 pub use report::{Ages, Leaving, Mode, NodeReport, Nodes, Published, State, Status};
-pub use request::{REQUEST_BYTES_MAX, Request, TTL_S_DEFAULT};
+pub use request::{Pick, REQUEST_BYTES_MAX, Request, TTL_S_DEFAULT};
 pub use runtime_dir::{RUNTIME_DIR_VARIABLE, SOCKET_FILE, runtime_dir, socket_path};
