@@ -1,5 +1,5 @@
 //! The pages for programs on this machine: `/metrics`, `/v1/nodes`, `/v1/colonies`, `/v1/status`,
-//! `/healthz`.
+//! `/healthz`; and at `/` the one for people, which is in `page`.
 //!
 //! There is no access control, so the listener is on loopback only, and a request whose `Host`
 //! names anything but an address or `localhost` is refused: a web page elsewhere must not read the
@@ -14,7 +14,7 @@ use std::time::Duration;
 use std::{io, str};
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -27,6 +27,7 @@ use tokio::time::{Instant as Moment, Sleep, sleep_until};
 use tracing::warn;
 
 use crate::metrics::Form;
+use crate::page;
 use crate::question::{Asker, Question};
 use crate::socket::BindError;
 
@@ -38,6 +39,9 @@ const ASKING: Duration = Duration::from_secs(5);
 
 /// How long it may take from then on to read its answer.
 const READING: Duration = Duration::from_secs(30);
+
+/// Which pages elsewhere may embed an answer.
+const EMBEDDING: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
 /// Binds to `address`.
 pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, BindError> {
@@ -65,6 +69,7 @@ fn router(asker: Asker) -> Router {
         .route("/v1/colonies", get(colonies_page))
         .route("/v1/status", get(status_page))
         .route("/healthz", get(health_page))
+        .merge(page::routes())
         .layer(middleware::from_fn(guard))
         .with_state(asker)
 }
@@ -105,7 +110,7 @@ fn stalled() -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, reason).into_response()
 }
 
-/// Refuses foreign hosts and ends the connection after the answer.
+/// Refuses foreign hosts, keeps pages elsewhere from embedding answers, and ends the connection.
 async fn guard(request: Request, next: Next) -> Response {
     let mut hosts = request.headers().get_all(header::HOST).iter().map(HeaderValue::as_bytes);
     let mut response = if hosts.all(is_local) {
@@ -114,7 +119,10 @@ async fn guard(request: Request, next: Next) -> Response {
         let reason = "this endpoint is asked by address or as localhost\n";
         (StatusCode::MISDIRECTED_REQUEST, reason).into_response()
     };
-    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    let headers = response.headers_mut();
+    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(EMBEDDING, HeaderValue::from_static("same-origin"));
     response
 }
 
@@ -276,8 +284,10 @@ mod tests {
 
     #[tokio::test]
     async fn foreign_hosts_are_refused() {
-        let (status, ..) = page(answered(None), "/v1/nodes", "evil.example:9617").await;
-        assert_eq!(status, StatusCode::MISDIRECTED_REQUEST);
+        for path in ["/", "/v1/nodes"] {
+            let (status, ..) = page(answered(None), path, "evil.example:9617").await;
+            assert_eq!(status, StatusCode::MISDIRECTED_REQUEST, "{path}");
+        }
         for host in
             ["localhost", "localhost:1", "127.0.0.1", "127.0.0.1:80", "::1", "[::1]", "[::1]:80"]
         {

@@ -12,6 +12,7 @@
 //! | `socket`, `clock`, `incarnation`, `home` | UDP, time, restarts, the runtime directory |
 //! | [`collect`], `user_metrics` | what this node says of itself |
 //! | `question`, `control`, `http`, `metrics` | what it answers to programs on the machine |
+//! | `page` | what it shows to people, in a browser |
 //! | `logging`, `notify`, `process` | log lines, readiness, own cost |
 //!
 //! One thread does it all. Connections ask the loop through one bounded queue; nothing is shared.
@@ -29,6 +30,7 @@ mod incarnation;
 mod logging;
 mod metrics;
 mod notify;
+mod page;
 mod prepare;
 mod process;
 mod question;

@@ -198,7 +198,7 @@ pub(crate) static SETTINGS: [Setting; 29] = [
         form: Form::Text,
         default: Some("127.0.0.1:9617"),
         allowed: "a loopback address with a port, such as 127.0.0.1:9617, or `off`",
-        about: "Where to serve /metrics, /v1/nodes, /v1/colonies, /v1/status and /healthz",
+        about: "Where to serve the page, /metrics, /v1/nodes, /v1/colonies, /v1/status and /healthz",
         reloads: false,
     },
     Setting {

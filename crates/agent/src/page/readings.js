@@ -1,0 +1,131 @@
+// The readings of a node: their names, units and how a person reads them; and a node's state.
+//
+// A column is named as its field in /v1/nodes; `user.KEY` is a metric that a node published. What
+// a machine lacks is null there and stays null here: it is never taken for a zero.
+
+/** From this age on, in units of time, a living node counts as stale. */
+export const STALE_UNITS = 64;
+
+/** States, the worst first: sorting by state brings up what needs a look. */
+export const STATES = ['dead', 'suspected', 'stale', 'unheard', 'left', 'alive'];
+
+const FIXED = [
+  ['name', 'node', 'text'], ['state', 'state', 'state'], ['age_ms', 'age', 'ms'],
+  ['load1', 'load, 1 min', 'count'], ['load5', 'load, 5 min', 'count'],
+  ['load15', 'load, 15 min', 'count'], ['cores', 'cores', 'count'],
+  ['cpu_busy_percent', 'CPU busy', 'percent'],
+  ['mem_available_bytes', 'memory available', 'bytes'],
+  ['mem_total_bytes', 'memory', 'bytes'],
+  ['swap_used_bytes', 'swap used', 'bytes'], ['swap_total_bytes', 'swap', 'bytes'],
+  ['psi_cpu_percent', 'CPU pressure', 'percent'],
+  ['psi_memory_percent', 'memory pressure', 'percent'],
+  ['psi_io_percent', 'I/O pressure', 'percent'],
+  ['disk_read_bytes_s', 'disk read', 'rate'], ['disk_write_bytes_s', 'disk write', 'rate'],
+  ['net_rx_bytes_s', 'net in', 'rate'], ['net_tx_bytes_s', 'net out', 'rate'],
+  ['temperature_c', 'temperature', 'celsius'], ['power_w', 'power', 'watts'],
+  ['uptime_s', 'machine up', 's'], ['kernel', 'kernel', 'text'], ['address', 'address', 'text'],
+  ['incarnation', 'incarnation', 'count'], ['sequence', 'sequence', 'count'],
+].map(([key, title, kind]) => ({ key, title, kind }));
+
+/** At most so many user metrics get a column. */
+const USER_COLUMNS_MOST = 64;
+
+/** The columns that any of the nodes has something in, the users' ones last. */
+export function columnsOf(nodes) {
+  const fixed = FIXED.filter(({ key, kind }) =>
+    kind === 'state' || nodes.some((node) => present(node[key])));
+  const keys = new Set(nodes.flatMap((node) => Object.keys(node.user ?? {})));
+  const user = [...keys].sort().slice(0, USER_COLUMNS_MOST).map((key) => {
+    const texts = nodes.map((node) => node.user?.[key]).filter(present);
+    const kind = texts.every((text) => numberOf(text) !== null) ? 'count' : 'text';
+    return { key: `user.${key}`, title: key, kind };
+  });
+  return [...fixed, ...user];
+}
+
+/** Whether a column holds numbers. */
+export function isNumeric(column) {
+  return column.kind !== 'text' && column.kind !== 'state';
+}
+
+/** What a node has in a column: a number, a text, or null. */
+export function valueOf(node, column) {
+  const { key, kind } = column;
+  const raw = key.startsWith('user.') ? node.user?.[key.slice(5)] : node[key];
+  if (!present(raw)) return null;
+  return isNumeric({ kind }) ? numberOf(raw) : String(raw);
+}
+
+function present(raw) {
+  return raw !== null && raw !== undefined && raw !== '';
+}
+
+function numberOf(raw) {
+  const value = typeof raw === 'string' && raw.trim() === '' ? NaN : Number(raw);
+  return Number.isFinite(value) ? value : null;
+}
+
+/** A node's state as shown: that of the agent, and `stale` for the living without late news. */
+export function stateOf(node, intervalMs) {
+  const old = node.age_ms !== null && node.age_ms >= STALE_UNITS * intervalMs;
+  return node.state === 'alive' && old ? 'stale' : String(node.state ?? 'unheard');
+}
+
+/** A value as a person reads it, rounded, scaled and with its unit. */
+export function format(value, kind) {
+  if (value === null || value === undefined) return '–';
+  switch (kind) {
+    case 'count': return String(Math.round(value * 100) / 100);
+    case 'bytes': return bytes(value);
+    case 'rate': return `${bytes(value)}/s`;
+    case 'percent': return `${value.toFixed(1)} %`;
+    case 'ms': return time(value);
+    case 's': return time(value * 1000);
+    case 'celsius': return `${value.toFixed(0)} °C`;
+    case 'watts': return `${value.toFixed(1)} W`;
+    default: return String(value);
+  }
+}
+
+function bytes(value) {
+  const names = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+  let power = 0;
+  while (Math.abs(value) >= 1023.5 && power + 1 < names.length) {
+    value /= 1024;
+    power += 1;
+  }
+  const decimals = power === 0 || value >= 99.95 ? 0 : value < 9.995 ? 2 : 1;
+  return `${value.toFixed(decimals)} ${names[power]}`;
+}
+
+function time(ms) {
+  if (ms < 999.5) return `${ms.toFixed(0)} ms`;
+  if (ms < 59950) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  const minutes = Math.floor(seconds / 60);
+  const hours = Math.floor(minutes / 60);
+  const days = Math.floor(hours / 24);
+  if (days > 0) return `${days} d ${hours - days * 24} h`;
+  return hours > 0 ? `${hours} h ${minutes - hours * 60} m` : `${minutes} m ${seconds % 60} s`;
+}
+
+/** The smallest round number that is not below `value`; bytes are round in powers of two. */
+export function roundUp(value, kind) {
+  if (!(value > 0)) return 1;
+  const binary = kind === 'bytes' || kind === 'rate';
+  const base = binary ? 2 : 10;
+  const power = base ** Math.floor(Math.log2(value) / Math.log2(base) + 1e-9);
+  const steps = binary ? [1, 1.25, 1.5, 2] : [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
+  return steps.map((step) => step * power).find((step) => step >= value * (1 - 1e-9));
+}
+
+/** Makes an element with attributes and children; text becomes text, never markup. */
+export function element(name, attributes = {}, ...children) {
+  const svg = ['svg', 'rect', 'polyline', 'line', 'text', 'circle'].includes(name);
+  const made = svg
+    ? document.createElementNS('http://www.w3.org/2000/svg', name)
+    : document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
