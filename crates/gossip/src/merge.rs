@@ -80,6 +80,11 @@ impl Vector {
         if stamp <= held {
             return (Merged::Stale, None);
         }
+        // A later life, and what comes after a farewell, say nothing of habits.
+        if stamp.incarnation() == held.incarnation() && !stamp.is_last() {
+            let peak = self.age_steps(self.meta[slot as usize].birth);
+            self.meta[slot as usize].silence.note(peak);
+        }
         self.renew(slot, stamp, birth.min(self.now), payload);
         (Merged::News(held), None)
     }

@@ -87,6 +87,9 @@ pub struct Cluster {
     pub payload_bytes: u16,
     /// Whether nodes ask for what they lack, beside the windows.
     pub catch_up: bool,
+    /// Time without proof of life after which a node is declared dead; 0: none ever is.
+    #[serde(with = "text", skip_serializing_if = "Span::is_zero")]
+    pub death_after: Span,
 }
 
 /// What lies between the nodes.
@@ -111,6 +114,9 @@ pub struct Network {
     pub bandwidth_bytes_s: u64,
     /// Bytes that may queue at a sender; what exceeds them is lost.
     pub queue_bytes: u64,
+    /// Whether hosts of crashed nodes say so to whoever sends there (ICMP port unreachable).
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub refuses: bool,
 }
 
 /// How wrong the clocks are. Each node draws its own clock, uniformly in both directions.
@@ -151,6 +157,7 @@ impl Default for Cluster {
             strategy: Strategy::Uniform,
             payload_bytes: 64,
             catch_up: false,
+            death_after: Span::ZERO,
         }
     }
 }
@@ -166,6 +173,7 @@ impl Default for Network {
             mtu_bytes: 65_535,
             bandwidth_bytes_s: 0,
             queue_bytes: 1 << 20,
+            refuses: false,
         }
     }
 }
@@ -306,6 +314,8 @@ impl Scenario {
         config.strategy = self.cluster.strategy;
         config.payload_bytes = self.cluster.payload_bytes;
         config.catch_up = self.cluster.catch_up;
+        let death_after = self.cluster.death_after;
+        config.death_after = (!death_after.is_zero()).then(|| death_after.into());
         config.max_nodes = self.cluster.nodes.max(2);
         // Nothing is forgotten within a run, however long its unit of time.
         config.forget_after = config.forget_after.max(config.interval * MAX_UNITS);
@@ -365,6 +375,7 @@ impl Scenario {
             ("bandwidth_bytes_s", self.network.bandwidth_bytes_s > 0),
             ("clocks.drift_ppm", self.clocks.drift_ppm > 0.0),
             ("catch_up", self.cluster.catch_up),
+            ("cluster.death_after", !self.cluster.death_after.is_zero()),
             ("fault.kind = \"pause\"", pauses),
             ("fault.kind = \"grow\"", grows),
         ];

@@ -52,6 +52,7 @@ pub fn config(nodes: usize) -> Config {
     config.payload_bytes = 8;
     config.datagram_bytes = 65_507;
     config.max_nodes = nodes.max(2) as u32;
+    config.death_after = None;
     config
 }
 
