@@ -32,6 +32,7 @@ mod notify;
 mod prepare;
 mod process;
 mod question;
+mod refusals;
 mod resolve;
 mod socket;
 mod start;

@@ -21,7 +21,7 @@ pub struct Deaths {
     /// The same: the longest.
     pub all_worst_ms: Option<f64>,
     /// Lives that were declared dead while their node was up or stood still.
-    pub false_deaths: u32,
+    pub mistaken: u32,
     /// Members suspected, over all nodes.
     pub suspicions: u64,
     /// Suspected members that gave proof of life.
@@ -46,7 +46,7 @@ struct Crash {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Obituaries {
     crashes: Vec<Crash>,
-    mistaken: Vec<(usize, u32)>,
+    false_lives: Vec<(usize, u32)>,
 }
 
 impl Obituaries {
@@ -61,8 +61,8 @@ impl Obituaries {
         let crash = self.crashes.iter_mut().rfind(|crash| (crash.node, crash.life) == (node, life));
         match crash {
             Some(crash) => crash.learnt[learner] = crash.learnt[learner].or(Some(micros)),
-            None if self.mistaken.contains(&(node, life)) => {}
-            None => self.mistaken.push((node, life)),
+            None if self.false_lives.contains(&(node, life)) => {}
+            None => self.false_lives.push((node, life)),
         }
     }
 
@@ -85,7 +85,7 @@ impl Obituaries {
             half_ms: median(&mut half),
             all_ms: median(&mut all),
             all_worst_ms: all.iter().copied().reduce(f64::max),
-            false_deaths: self.mistaken.len() as u32,
+            mistaken: self.false_lives.len() as u32,
             ..Deaths::default()
         }
     }
@@ -110,7 +110,7 @@ mod tests {
         obituaries.learnt(1, (2, 1), 5);
         obituaries.learnt(3, (2, 1), 6);
         let deaths = obituaries.sum(&[1; 5]);
-        assert_eq!((deaths.crashes, deaths.known_to_all, deaths.false_deaths), (1, 1, 1));
+        assert_eq!((deaths.crashes, deaths.known_to_all, deaths.mistaken), (1, 1, 1));
         assert_eq!((deaths.half_ms, deaths.all_ms), (Some(200.0), Some(300.0)));
         assert_eq!(Obituaries::default().sum(&[]).all_worst_ms, None);
     }

@@ -168,6 +168,7 @@ impl Driver {
             ("socket_send_failed", "Transmits that failed otherwise.", socket.send_failed),
             ("socket_receive_calls", "System calls to receive.", socket.receive_calls),
             ("socket_receive_failed", "Receiving calls that failed.", socket.receive_failed),
+            ("socket_came_back", "Datagrams whose host said nobody listens.", socket.came_back),
             ("wakeups", "Times the agent woke up.", own.wakeups),
             ("questions", "Control and HTTP requests answered.", own.questions),
             ("collections", "Times the machine was read.", own.collections),
@@ -187,6 +188,8 @@ impl Driver {
 fn report(view: &EntryView<'_>) -> NodeReport {
     let state = match view.state {
         EntryState::Alive => State::Alive,
+        EntryState::Suspected => State::Suspected,
+        EntryState::Dead => State::Dead,
         EntryState::Left => State::Left,
         EntryState::Unheard => State::Unheard,
     };
@@ -201,7 +204,9 @@ fn report(view: &EntryView<'_>) -> NodeReport {
         ..NodeReport::default()
     };
     match NodeState::decode(view.payload) {
-        Ok(readings) if state == State::Alive => with_readings(known, readings),
+        Ok(readings) if matches!(state, State::Alive | State::Suspected) => {
+            with_readings(known, readings)
+        }
         _ => known,
     }
 }

@@ -300,6 +300,15 @@ impl Driver {
                 self.keep_incarnation(incarnation.get());
                 return;
             }
+            Event::Outlived(incarnation) => {
+                warn!(
+                    incarnation = incarnation.get(),
+                    "others have declared this node dead; it tells them better. Was the agent \
+                     stopped, starved, or cut off for longer than death_after?"
+                );
+                self.keep_incarnation(incarnation.get());
+                return;
+            }
             Event::IdCollision(name) => {
                 error!(name, "this node and another share an id: set id_salt on every node");
                 return;
@@ -314,6 +323,11 @@ impl Driver {
             Event::Joined(name) => info!(name, "node joined"),
             Event::Restarted(name, incarnation) => {
                 info!(name, incarnation = incarnation.get(), "node restarted");
+            }
+            Event::Suspected(name) => info!(name, "node suspected: it does not answer"),
+            Event::Cleared(name) => info!(name, "node answers again"),
+            Event::Died(name, incarnation) => {
+                warn!(name, incarnation = incarnation.get(), "node dead");
             }
             Event::Left(name) => info!(name, "node left"),
             Event::Returned(name, incarnation) => {

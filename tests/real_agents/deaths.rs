@@ -1,0 +1,71 @@
+//! Death and what only looks like it: killed, stopped and restarted agents, as the others see them.
+
+use rustix::process::Signal;
+use tidings_control::State;
+use tidings_tests::agents::Cluster;
+
+const NAMES: [&str; 5] = ["n1", "n2", "n3", "n4", "n5"];
+
+fn five(flags: &[&str]) -> Cluster {
+    let mut cluster = Cluster::new();
+    cluster.start("n1", flags);
+    for name in &NAMES[1..] {
+        cluster.join(name, "n1", flags);
+    }
+    cluster.until_known(&NAMES, 5);
+    cluster
+}
+
+/// Waits until all of `observers` hold `about` in this state.
+fn until_seen(cluster: &Cluster, observers: &[&str], about: &str, state: State) {
+    cluster.until(&format!("{about} is {state:?} for {observers:?}"), |cluster| {
+        let seen = |name: &&str| {
+            let nodes = cluster.agent(name).client().nodes().expect("answered").nodes;
+            nodes.iter().any(|node| node.name == about && node.state == state)
+        };
+        observers.iter().all(seen).then_some(())
+    });
+}
+
+fn logged(cluster: &Cluster, name: &str, text: &str) -> bool {
+    cluster.agent(name).log().iter().any(|line| line.contains(text))
+}
+
+/// Without silence playing a part: `death_after` is far longer than the test's patience.
+#[test]
+fn a_killed_agent_is_dead_by_its_hosts_word_and_alive_when_it_is_back() {
+    let flags = ["--death-after", "1h"];
+    let mut cluster = five(&flags);
+    cluster.agent("n5").signal(Signal::KILL);
+    assert_eq!(cluster.end("n5"), None);
+    until_seen(&cluster, &NAMES[..4], "n5", State::Dead);
+    assert!(NAMES[..4].iter().all(|name| cluster.agent(name).counter("probes_sent") > 0));
+    cluster.join("n5", "n1", &flags);
+    until_seen(&cluster, &NAMES, "n5", State::Alive);
+    cluster.until("its return is told", |cluster| {
+        NAMES[..4].iter().all(|name| logged(cluster, name, "node returned")).then_some(())
+    });
+}
+
+#[test]
+fn a_stopped_agent_is_declared_dead_and_outlives_it() {
+    let cluster = five(&["--death-after", "300ms"]);
+    cluster.agent("n5").signal(Signal::STOP);
+    until_seen(&cluster, &NAMES[..4], "n5", State::Dead);
+    cluster.agent("n5").signal(Signal::CONT);
+    until_seen(&cluster, &NAMES[..4], "n5", State::Alive);
+    cluster.until("it noticed itself", |cluster| {
+        logged(cluster, "n5", "others have declared this node dead").then_some(())
+    });
+    assert_eq!(cluster.agent("n5").counter("deaths_outlived"), 1);
+    until_seen(&cluster, &["n5"], "n1", State::Alive);
+}
+
+#[test]
+fn who_says_goodbye_has_left_and_is_not_dead() {
+    let mut cluster = five(&["--death-after", "1h"]);
+    cluster.agent("n5").signal(Signal::TERM);
+    assert_eq!(cluster.end("n5"), Some(0));
+    until_seen(&cluster, &NAMES[..4], "n5", State::Left);
+    assert!(NAMES[..4].iter().all(|name| cluster.agent(name).counter("deaths_declared") == 0));
+}
