@@ -14,8 +14,10 @@ const TAG_BYTES: usize = 16;
 /// Who a datagram says it is from, and what it says it is.
 #[derive(Clone, Copy)]
 pub(crate) struct Claim {
-    /// 1 window, 2 ask, 3 answer; others do not exist.
+    /// 1 window, 2 ask, 3 answer, 4 pull, 5 to 8 between colonies; others do not exist.
     pub(crate) kind: u8,
+    /// The colony whose members these are; 0 without colonies.
+    pub(crate) colony: u32,
     pub(crate) sender: u32,
     /// 24 bits.
     pub(crate) incarnation: u32,
@@ -48,7 +50,9 @@ pub(crate) fn sealed(claim: Claim, body: &[u8]) -> Vec<u8> {
     let mut datagram = Vec::new();
     datagram.extend(b"Tg");
     datagram.extend([1, claim.kind]);
-    datagram.extend(first_word(Sha256::new().chain_update(CLUSTER)).to_le_bytes());
+    let colony = if claim.kind < 5 { claim.colony } else { 0 };
+    let cluster = first_word(Sha256::new().chain_update(CLUSTER)).wrapping_add(colony);
+    datagram.extend(cluster.to_le_bytes());
     datagram.extend(claim.sender.to_le_bytes());
     datagram.extend(&claim.incarnation.to_le_bytes()[..3]);
     let key_digest = Sha256::new().chain_update("tidings key id").chain_update(KEY).finalize();

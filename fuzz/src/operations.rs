@@ -101,9 +101,9 @@ impl World {
         let bounded = mode & 4 != 0;
         let colonies = mode & COLONIES != 0;
         if colonies {
-            node.introduce(ColonyId::of_name("c1"), &[address_of(1)]);
-            peer.introduce(ColonyId::of_name("c0"), &[address_of(0)]);
-            node.visit(ColonyId::of_name("c1"));
+            node.introduce(colony_of(1), &[address_of(1)]);
+            peer.introduce(colony_of(0), &[address_of(0)]);
+            node.visit(colony_of(1));
         }
         let (stamps, kept) = (BTreeMap::new(), Vec::new());
         Self { node, peer, now, sealed: 0, stamps, kept, bounded: bounded && !colonies, colonies }
@@ -217,6 +217,7 @@ impl World {
     fn claim(&mut self, input: &mut Input<'_>) -> Claim {
         self.sealed += 1;
         Claim {
+            colony: if self.colonies { colony_of(0).0 } else { 0 },
             kind: input.byte() % 6,
             sender: id(input.byte()),
             incarnation: u32::from(input.byte()),
@@ -306,8 +307,8 @@ fn node_of(index: usize, mode: u8, now: Instant) -> Node {
         config.strategy = Strategy::Grid;
         config.capacity = Capacity::Full;
         config.datagram_bytes = COLONY_DATAGRAM_BYTES;
-        let (name, max_colonies) = (format!("c{index}"), MAX_COLONIES as u32);
-        config.colony = Some(ColonyConfig { name, max_colonies });
+        let (id, max_colonies) = (colony_of(index), MAX_COLONIES as u32);
+        config.colony = Some(ColonyConfig { id, max_colonies });
     }
     let member =
         |index: usize| Member { name: NAMES[index].to_owned(), address: address_of(index) };
@@ -316,6 +317,11 @@ fn node_of(index: usize, mode: u8, now: Instant) -> Node {
     let incarnation = Incarnation::new(3);
     Node::new(config, keys(), member(index), &roster, incarnation, index as u64, now)
         .expect("the configuration is in range")
+}
+
+/// The colony of a node; the stored inputs have these numbers.
+fn colony_of(index: usize) -> ColonyId {
+    ColonyId([0x7059_2c12, 0xca31_f6d0][index])
 }
 
 fn address_of(index: usize) -> Address {

@@ -19,7 +19,9 @@ use programs::{Workplace, text};
 #[test]
 fn without_an_agent_the_code_is_3_and_the_message_has_the_remedy() {
     let place = Workplace::new();
-    for arguments in [&["nodes"][..], &["show", "n1"], &["status"], &["publish", "a=1"], &["top"]] {
+    for arguments in
+        [&["nodes"][..], &["show", "n1"], &["colonies"], &["status"], &["publish", "a=1"], &["top"]]
+    {
         let output = place.tidings(arguments).output().expect("tidings starts");
         assert_eq!(output.status.code(), Some(3), "{arguments:?}");
         let message = text(&output.stderr);
@@ -36,6 +38,8 @@ fn wrong_usage_ends_with_2_before_anything_is_asked() {
         (&["nodes", "--where", "lod1 < 2"][..], "tidings: --where: no column `lod1`; the nearest"),
         (&["nodes", "--sort", "load1:down"], "tidings: --sort load1:down: the direction is"),
         (&["nodes", "--columns", "nam"], "tidings: no column `nam`; the nearest is `name`"),
+        (&["colonies", "--readings", "load5"], "tidings: --readings: aggregates keep no `load5`"),
+        (&["nodes", "--colony", "x"], "tidings: invalid value 'x' for '--colony"),
         (&["publish", "gpu"], "tidings: `gpu` has no `=`"),
         (&["demo", "--nodes", "513"], "tidings: --nodes 513: a demo runs 2 to 512 agents"),
         (&["demo", "--nodes", "1"], "tidings: --nodes 1: a demo runs 2 to 512 agents"),

@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
-use crate::question::{Asker, Question};
+use crate::question::{Asker, Question, VISIT_PATIENCE};
 
 /// Connections served at a time.
 const CONNECTIONS_MOST: usize = 32;
@@ -160,8 +160,22 @@ async fn reply(line: &[u8], asker: &Asker) -> String {
         Ok(request) => request,
         Err(error) => return error_line(ErrorKind::BadRequest, format!("not a request: {error}")),
     };
+    if let Request::Visit { colony } = request {
+        let answer =
+            asker.ask_within(VISIT_PATIENCE, |back| Question::Control(request, back)).await;
+        return answer.unwrap_or_else(|| unanswered(colony));
+    }
     let answer = asker.ask(|back| Question::Control(request, back)).await;
     answer.unwrap_or_else(|| error_line(ErrorKind::Busy, "the agent is leaving or stalled"))
+}
+
+fn unanswered(colony: u32) -> String {
+    let seconds = VISIT_PATIENCE.as_secs();
+    let message = format!(
+        "colony {colony} has not told its nodes within {seconds} s: are its agents up, and reached \
+         from here?"
+    );
+    error_line(ErrorKind::Unanswered, message)
 }
 
 fn too_large() -> String {

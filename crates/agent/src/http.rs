@@ -1,4 +1,5 @@
-//! The pages for programs on this machine: `/metrics`, `/v1/nodes`, `/v1/status`, `/healthz`.
+//! The pages for programs on this machine: `/metrics`, `/v1/nodes`, `/v1/colonies`, `/v1/status`,
+//! `/healthz`.
 //!
 //! There is no access control, so the listener is on loopback only, and a request whose `Host`
 //! names anything but an address or `localhost` is refused: a web page elsewhere must not read the
@@ -61,6 +62,7 @@ fn router(asker: Asker) -> Router {
     Router::new()
         .route("/metrics", get(metrics_page))
         .route("/v1/nodes", get(nodes_page))
+        .route("/v1/colonies", get(colonies_page))
         .route("/v1/status", get(status_page))
         .route("/healthz", get(health_page))
         .layer(middleware::from_fn(guard))
@@ -77,6 +79,11 @@ async fn metrics_page(State(asker): State<Asker>) -> Response {
 
 async fn nodes_page(State(asker): State<Asker>) -> Response {
     asker.ask(Question::Nodes).await.map_or_else(stalled, |nodes| Json(nodes).into_response())
+}
+
+async fn colonies_page(State(asker): State<Asker>) -> Response {
+    let colonies = asker.ask(Question::Colonies).await;
+    colonies.map_or_else(stalled, |colonies| Json(colonies).into_response())
 }
 
 async fn status_page(State(asker): State<Asker>) -> Response {
@@ -195,7 +202,7 @@ mod tests {
     use super::*;
     use crate::question;
     use axum::body::{Body, to_bytes};
-    use tidings_control::{Nodes, Status};
+    use tidings_control::{Colonies, Nodes, Status};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tower::ServiceExt;
 
@@ -207,6 +214,7 @@ mod tests {
                 match question {
                     Question::Metrics(back) => drop(back.send("# EOF\n".to_owned())),
                     Question::Nodes(back) => drop(back.send(Nodes::default())),
+                    Question::Colonies(back) => drop(back.send(Colonies::default())),
                     Question::Status(back) => drop(back.send(Status::default())),
                     Question::Health(back) => {
                         drop(back.send(ails.map_or(Ok(()), |reason| Err(reason.to_owned()))));
@@ -239,6 +247,8 @@ mod tests {
         let (status, kind, text) = page(answered(None), "/v1/nodes", "localhost").await;
         assert_eq!((status, kind.as_str()), (StatusCode::OK, "application/json"));
         serde_json::from_str::<Nodes>(&text).expect("the documented form");
+        let (_, _, text) = page(answered(None), "/v1/colonies", "localhost").await;
+        serde_json::from_str::<Colonies>(&text).expect("the documented form");
         let (_, _, text) = page(answered(None), "/v1/status", "[::1]:9617").await;
         serde_json::from_str::<Status>(&text).expect("the documented form");
         let (status, ..) = page(answered(None), "/v2", "localhost").await;

@@ -52,6 +52,10 @@ fn gauges(registry: &mut Registry, status: &Status) {
     whole("known", "Members of which there has been news", status.known as u64);
     whole("window_entries", "Entries sent in one round", status.window_entries.into());
     whole("keys", "Cluster keys accepted", status.keys as u64);
+    if status.colony.is_some() {
+        whole("colonies", "Colonies known, this one included", status.colonies as u64);
+        whole("colonies_heard", "Colonies with an aggregate", status.colonies_heard as u64);
+    }
     if let Some(kept) = status.age_target_kept {
         whole("age_target_kept", "Whether ages have lately met their target", kept.into());
     }
@@ -66,6 +70,10 @@ fn gauges(registry: &mut Registry, status: &Status) {
     seconds("interval", "One unit of time", status.interval_ms / 1e3);
     seconds("age_avg", "Average age of the known entries of others", status.age_avg_ms / 1e3);
     seconds("age_max", "Age of the oldest known entry of another", status.age_max_ms / 1e3);
+    if let Some(oldest_ms) = status.colony_age_max_ms {
+        let about = "Age of the oldest aggregate of another colony";
+        seconds("colony_age_max", about, oldest_ms / 1e3);
+    }
     if let Some(target_ms) = status.age_target_ms {
         seconds("age_target", "The age that the window follows", target_ms / 1e3);
     }
@@ -89,6 +97,9 @@ mod tests {
             age_target_ms: Some(1_250.0),
             age_target_kept: Some(false),
             cpu_seconds: 0.25,
+            colony: Some(2),
+            colonies: 3,
+            colony_age_max_ms: Some(300.0),
             ..Status::default()
         };
         let text = exposition(&status, &[("datagrams_sent", "Datagrams made.", 7)]);
@@ -102,6 +113,8 @@ mod tests {
             "tidings_age_target_seconds 1.25",
             "tidings_age_target_kept 0",
             "tidings_members 3",
+            "tidings_colonies 3",
+            "tidings_colony_age_max_seconds 0.3",
             "tidings_process_cpu_seconds_total 0.25",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is missing in:\n{text}");

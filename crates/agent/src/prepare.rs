@@ -92,7 +92,7 @@ fn beyond_loopback(settings: &Settings, roster: &[RosterLine]) -> Vec<ConfigErro
         Some(("the listening address".to_owned(), settings.listen)),
         settings.advertise.map(|address| ("the advertised address".to_owned(), address)),
     ];
-    let seeds = settings.seeds.iter().map(|text| named("the seed", text));
+    let seeds = settings.seeds.iter().map(|seed| named("the seed", &seed.place));
     let roster = roster.iter().map(|line| {
         named(&format!("the address of {} on the roster,", line.name), line.address.as_deref()?)
     });

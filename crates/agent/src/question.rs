@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use tidings_control::{Nodes, Request, Status};
+use tidings_control::{Colonies, Nodes, Request, Status};
 use tokio::sync::{mpsc, oneshot};
 
 /// How many questions may wait; askers beyond that wait to ask.
@@ -15,6 +15,9 @@ const WAITING_MOST: usize = 64;
 /// How long an asker waits for the loop.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long one who asks for the vector of another colony waits: what that takes depends on others.
+pub(crate) const VISIT_PATIENCE: Duration = Duration::from_secs(10);
+
 /// A question and where its answer goes.
 #[derive(Debug)]
 pub(crate) enum Question {
@@ -22,6 +25,8 @@ pub(crate) enum Question {
     Control(Request, oneshot::Sender<String>),
     /// What every node is like.
     Nodes(oneshot::Sender<Nodes>),
+    /// What every colony is like.
+    Colonies(oneshot::Sender<Colonies>),
     /// What this agent is like.
     Status(oneshot::Sender<Status>),
     /// The same as OpenMetrics text.
@@ -46,11 +51,20 @@ impl Asker {
         &self,
         question: impl FnOnce(oneshot::Sender<T>) -> Question,
     ) -> Option<T> {
+        self.ask_within(PATIENCE, question).await
+    }
+
+    /// Asks and waits so long.
+    pub(crate) async fn ask_within<T>(
+        &self,
+        patience: Duration,
+        question: impl FnOnce(oneshot::Sender<T>) -> Question,
+    ) -> Option<T> {
         let (sender, answer) = oneshot::channel();
         let both = async {
             self.0.send(question(sender)).await.ok()?;
             answer.await.ok()
         };
-        tokio::time::timeout(PATIENCE, both).await.ok().flatten()
+        tokio::time::timeout(patience, both).await.ok().flatten()
     }
 }

@@ -8,12 +8,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tidings_gossip::roster::RosterLine;
-use tidings_gossip::{Address, Member};
+use tidings_gossip::{Address, ColonyId, Member};
 use tokio::net::lookup_host;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 use tracing::{debug, error, warn};
 
+use crate::config::Seed;
 use crate::prepare::is_loopback;
 
 /// Name-service questions under way at a time.
@@ -134,12 +135,15 @@ fn members(
     Err(ResolveError::Unresolved { count: unresolved.len(), quoted: quoted + more })
 }
 
+/// A seed's address, and the colony it is of if that is another.
+pub(crate) type Found = (Option<ColonyId>, Address);
+
 /// Looks `seeds` up in the background until each has an address, and hands every batch found to
 /// `found`. Ends when all are resolved or nobody listens any more.
 pub(crate) fn seeds(
-    seeds: Vec<String>,
+    seeds: Vec<Seed>,
     reach: Reach,
-    found: mpsc::Sender<Vec<Address>>,
+    found: mpsc::Sender<Vec<Found>>,
 ) -> JoinHandle<()> {
     tokio::spawn(async move {
         let mut missing = seeds;
@@ -160,10 +164,10 @@ pub(crate) fn seeds(
 }
 
 /// The seeds that cannot be resolved now, each with its reason.
-pub(crate) async fn unresolvable(seeds: &[String], reach: Reach) -> Vec<String> {
+pub(crate) async fn unresolvable(seeds: &[Seed], reach: Reach) -> Vec<String> {
     let mut found = Vec::new();
     for seed in seeds {
-        match host(seed, reach).await {
+        match host(&seed.place, reach).await {
             Ok(address) if reach.loopback_only && !is_loopback(address.ip()) => {
                 found.push(format!("{seed} is {address}, not loopback, and there is no key"));
             }
@@ -174,20 +178,20 @@ pub(crate) async fn unresolvable(seeds: &[String], reach: Reach) -> Vec<String> 
     found
 }
 
-async fn look_up(seeds: &[String], reach: Reach) -> (Vec<Address>, Vec<String>) {
+async fn look_up(seeds: &[Seed], reach: Reach) -> (Vec<Found>, Vec<Seed>) {
     let mut addresses = Vec::new();
     let mut missing = Vec::new();
     for seed in seeds {
-        match host(seed, reach).await {
+        match host(&seed.place, reach).await {
             Ok(address) if reach.loopback_only && !is_loopback(address.ip()) => {
-                error!(seed, %address, "this seed is left out: without a key only loopback is allowed");
+                error!(%seed, %address, "this seed is left out: without a key only loopback is allowed");
             }
             Ok(address) => {
-                debug!(seed, %address, "seed resolved");
-                addresses.push(address.into());
+                debug!(%seed, %address, "seed resolved");
+                addresses.push((seed.colony, address.into()));
             }
             Err(error) => {
-                warn!(seed, %error, "the seed cannot be resolved; trying again later");
+                warn!(%seed, %error, "the seed cannot be resolved; trying again later");
                 missing.push(seed.clone());
             }
         }
@@ -226,9 +230,10 @@ mod tests {
     #[tokio::test]
     async fn a_seed_by_address_is_found_at_once() {
         let (sender, mut receiver) = mpsc::channel(1);
-        seeds(vec!["127.0.0.1:9".to_owned()], REACH, sender);
+        let colony = Some(ColonyId(3));
+        seeds(vec![Seed { colony, place: "127.0.0.1:9".to_owned() }], REACH, sender);
         let address: SocketAddr = "127.0.0.1:9".parse().expect("literal");
-        assert_eq!(receiver.recv().await, Some(vec![Address::from(address)]));
+        assert_eq!(receiver.recv().await, Some(vec![(colony, Address::from(address))]));
         assert_eq!(receiver.recv().await, None, "the task has ended");
     }
 }

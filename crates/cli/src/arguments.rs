@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::{completions, demo, keys, nodes, plan, publish, show, sim, status, top};
+use crate::{colonies, completions, demo, keys, nodes, plan, publish, show, sim, status, top};
 
 /// What every `--help` ends with; `docs/reference/exit-codes.md` says more.
 macro_rules! exit_codes {
@@ -16,7 +16,7 @@ Exit codes:
   1  failed while running
   2  wrong usage or configuration
   3  no agent can be reached
-  4  no such node, or nothing matched"
+  4  no such node or colony, or nothing matched"
     };
 }
 pub(crate) use exit_codes;
@@ -62,6 +62,8 @@ pub enum Command {
     Demo(demo::Options),
     /// List the nodes that the agent knows
     Nodes(nodes::Options),
+    /// What every colony is like as a whole, and all together
+    Colonies(colonies::Options),
     /// A live table of the nodes, over the whole screen
     Top(top::Options),
     /// Everything that is known of one node

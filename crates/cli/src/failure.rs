@@ -62,6 +62,16 @@ pub enum Failure {
     /// `--columns` or `--sort` names no column.
     #[error(transparent)]
     Column(#[from] UnknownColumn),
+    /// `--readings` names what aggregates do not keep.
+    #[error(
+        "--readings: aggregates keep no `{given}`, but {}",
+        tidings_gossip::aggregate::Reading::ALL.map(tidings_gossip::aggregate::Reading::name)
+            .join(", ")
+    )]
+    Reading {
+        /// The name as given.
+        given: String,
+    },
     /// `--sort` has a direction other than `asc` and `desc`.
     #[error("--sort {given}: the direction is `asc` or `desc`, as in `--sort load1:desc`")]
     Direction {
@@ -100,6 +110,7 @@ impl Failure {
             Self::UnknownNode { .. } | Self::NothingMatched { .. } => 4,
             Self::Condition(_)
             | Self::Column(_)
+            | Self::Reading { .. }
             | Self::Direction { .. }
             | Self::NotAPair { .. }
             | Self::NoAgentProgram { .. } => 2,
@@ -141,6 +152,7 @@ mod tests {
             (Failure::Agent(odd), 1),
             (refused(ErrorKind::NotFound), 4),
             (refused(ErrorKind::BadValue), 1),
+            (refused(ErrorKind::Unanswered), 1),
             (refused(ErrorKind::Busy), 1),
             (Failure::NotAPair { given: "x".to_owned() }, 2),
             (Failure::Output(pipe), 0),

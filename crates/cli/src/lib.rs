@@ -4,7 +4,7 @@
 //! here speaks the gossip protocol. What a command knows it has asked an agent for, over the
 //! control socket (`tidings-control`).
 //!
-//! * [`nodes`], [`top`], [`show`], [`status`], [`publish`]: ask one agent.
+//! * [`nodes`], [`colonies`], [`top`], [`show`], [`status`], [`publish`]: ask one agent.
 //! * [`demo`]: starts a whole cluster of agents on loopback and measures it.
 //! * [`sim`]: simulates a cluster and prints its figures. [`plan`]: foretells them.
 //! * [`agent`]: becomes the agent. [`keys`]: makes and changes key files.
@@ -15,6 +15,7 @@
 
 pub mod agent;
 pub mod arguments;
+pub mod colonies;
 pub mod columns;
 pub mod completions;
 pub mod demo;
@@ -80,6 +81,7 @@ fn dispatch(line: CommandLine) -> Result<(), Failure> {
         Command::Agent { arguments } => Err(agent::become_agent(&arguments, None)),
         Command::Demo(options) => demo::run(&options),
         Command::Nodes(options) => nodes::run(&agent, &options),
+        Command::Colonies(options) => colonies::run(&agent, &options),
         Command::Top(options) => top::run(&agent, &options),
         Command::Show(options) => show::run(&agent, &options),
         Command::Status(options) => status::run(&agent, &options),

@@ -22,6 +22,7 @@ Examples:
   tidings nodes --columns name,load1,mem_available,user.gpu
   tidings nodes --where 'load1 < 2 and mem_available > 8GiB'
   tidings nodes --where 'name =~ rack3-* and not state == alive'
+  tidings nodes --colony 3 --sort load1
   tidings nodes --json | python3 -m json.tool",
     "\n\n",
     crate::arguments::exit_codes!()
@@ -33,6 +34,9 @@ Examples:
 pub struct Options {
     #[command(flatten)]
     selection: SelectionOptions,
+    /// The nodes of this colony, asked of its members now, instead of the agent's own
+    #[arg(long, value_name = "NUMBER")]
+    colony: Option<u32>,
     /// Print the matching nodes' whole reports as one JSON object, as /v1/nodes does
     #[arg(long, conflicts_with = "columns")]
     json: bool,
@@ -76,7 +80,11 @@ pub struct Order {
 /// A [`Failure`] of usage, of reaching the agent, or [`Failure::NothingMatched`].
 pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     let selection = Selection::read(&options.selection)?;
-    let mut nodes = agent.connect()?.nodes()?;
+    let mut client = agent.connect()?;
+    let mut nodes = match options.colony {
+        Some(colony) => client.visit(colony)?,
+        None => client.nodes()?,
+    };
     let all = nodes.nodes.len();
     selection.select(&mut nodes);
     if options.json {

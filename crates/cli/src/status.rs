@@ -41,9 +41,10 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
 }
 
 /// The fields in the order a person asks for them; the counters follow, by name.
-const ORDER: [&str; 28] = [
+const ORDER: [&str; 32] = [
     "name",
     "cluster",
+    "colony",
     "address",
     "http",
     "version",
@@ -67,6 +68,9 @@ const ORDER: [&str; 28] = [
     "age_max_ms",
     "age_avg_units",
     "age_max_units",
+    "colonies",
+    "colonies_heard",
+    "colony_age_max_ms",
     "cpu_seconds",
     "rss_bytes",
     "counters",
@@ -108,7 +112,9 @@ fn field(name: &str, value: &Value, for_people: bool) -> String {
 fn unit(name: &str) -> Option<Unit> {
     match name {
         "uptime_s" | "cpu_seconds" => Some(Unit::Seconds),
-        "age_avg_ms" | "age_max_ms" | "age_target_ms" | "interval_ms" => Some(Unit::Milliseconds),
+        "age_avg_ms" | "age_max_ms" | "age_target_ms" | "colony_age_max_ms" | "interval_ms" => {
+            Some(Unit::Milliseconds)
+        }
         "rss_bytes" => Some(Unit::Bytes),
         _ => None,
     }

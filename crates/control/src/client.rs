@@ -11,7 +11,8 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    Ages, ErrorReport, Leaving, NodeReport, Nodes, Published, Reply, Request, Status, socket_path,
+    Ages, Colonies, ErrorReport, Leaving, NodeReport, Nodes, Published, Reply, Request, Status,
+    socket_path,
 };
 
 /// The longest reply a client reads, in bytes: `nodes` of 65,536 nodes with full payloads.
@@ -19,6 +20,9 @@ pub const REPLY_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// How long a client waits for the agent at each step unless told otherwise.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a client waits for the vector of another colony: longer than the agent does.
+pub const VISIT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A connection to one agent.
 ///
@@ -177,6 +181,29 @@ impl Client {
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) when it knows no such node.
     pub fn node(&mut self, name: &str) -> Result<NodeReport, ClientError> {
         self.call(&Request::Node { name: name.to_owned() })
+    }
+
+    /// What every colony is like.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn colonies(&mut self) -> Result<Colonies, ClientError> {
+        self.call(&Request::Colonies)
+    }
+
+    /// The nodes of `colony`, which the agent asks of its members: waits up to [`VISIT_TIMEOUT`].
+    ///
+    /// # Errors
+    /// See [`ClientError`]; [`ClientError::Refused`] with
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) when the agent knows no such colony, and
+    /// [`ErrorKind::Unanswered`](crate::ErrorKind::Unanswered) when nobody there answers.
+    pub fn visit(&mut self, colony: u32) -> Result<Nodes, ClientError> {
+        let usual = self.stream.get_ref().read_timeout().ok().flatten();
+        let usual = usual.unwrap_or(DEFAULT_TIMEOUT);
+        self.set_timeout(usual.max(VISIT_TIMEOUT))?;
+        let nodes = self.call(&Request::Visit { colony });
+        self.set_timeout(usual)?;
+        nodes
     }
 
     /// Publishes `key` = `value` in the agent's own entry for `ttl_s` seconds; 0 withdraws it.

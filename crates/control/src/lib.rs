@@ -7,7 +7,8 @@
 //! languages.
 //!
 //! * [`Request`]: what may be asked.
-//! * [`Status`], [`Ages`], [`Nodes`], [`NodeReport`], [`Published`], [`Leaving`]: what comes back.
+//! * [`Status`], [`Ages`], [`Nodes`], [`NodeReport`], [`Published`], [`Leaving`],
+//!   [`Colonies`]: what comes back.
 //! * [`ErrorReport`]: what comes back instead when the agent refuses.
 //! * [`Client`]: a blocking client for commands and tests.
 //! * [`runtime_dir`]: where the socket lies when nobody says otherwise.
@@ -16,12 +17,14 @@
 //! meaning within a version of the protocol. Clients ignore fields they do not know.
 
 mod client;
+mod colonies;
 mod reply;
 mod report;
 mod request;
 mod runtime_dir;
 
-pub use client::{Client, ClientError, DEFAULT_TIMEOUT, REPLY_BYTES_MAX};
+pub use client::{Client, ClientError, DEFAULT_TIMEOUT, REPLY_BYTES_MAX, VISIT_TIMEOUT};
+pub use colonies::{AggregateReport, BinReport, Colonies, ColonyReport, ReadingReport};
 pub use reply::{ErrorKind, ErrorReport, Reply};
 pub use report::{Ages, Leaving, Mode, NodeReport, Nodes, Published, State, Status};
 pub use request::{REQUEST_BYTES_MAX, Request, TTL_S_DEFAULT};

@@ -36,8 +36,10 @@ pub enum ErrorKind {
     BadRequest,
     /// The request line is longer than [`REQUEST_BYTES_MAX`](crate::REQUEST_BYTES_MAX).
     TooLarge,
-    /// No node of that name is known.
+    /// No node of that name, or no colony of that number, is known.
     NotFound,
+    /// The members of another colony did not answer in time.
+    Unanswered,
     /// A value that cannot be published: a bad key, or more than the payload holds.
     BadValue,
     /// The agent serves as many connections as it may; try again.

@@ -13,6 +13,14 @@ use serde::{Deserialize, Serialize};
 pub struct Status {
     /// The cluster's name.
     pub cluster: String,
+    /// The colony's number; `None` in a cluster without colonies.
+    pub colony: Option<u32>,
+    /// Colonies known, this node's included; 0 in a cluster without colonies.
+    pub colonies: usize,
+    /// Those of them of which there is an aggregate.
+    pub colonies_heard: usize,
+    /// The age of the oldest aggregate of another colony, in milliseconds; `None` without any.
+    pub colony_age_max_ms: Option<f64>,
     /// This node's name.
     pub name: String,
     /// The address that this node announces to the others, `IP:PORT`.
@@ -125,6 +133,8 @@ pub struct Ages {
 pub struct Nodes {
     /// The cluster's name.
     pub cluster: String,
+    /// The colony whose nodes these are; `None` in a cluster without colonies.
+    pub colony: Option<u32>,
     /// The name of the node whose picture this is.
     pub observer: String,
     /// One unit of time, in milliseconds.

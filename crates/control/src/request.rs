@@ -34,6 +34,15 @@ pub enum Request {
         /// The node's name as the cluster knows it.
         name: String,
     },
+    /// What every colony is like; answered with [`Colonies`](crate::Colonies).
+    Colonies,
+    /// The nodes of another colony, asked of its members now; answered with
+    /// [`Nodes`](crate::Nodes), [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) or
+    /// [`ErrorKind::Unanswered`](crate::ErrorKind::Unanswered).
+    Visit {
+        /// The colony's number.
+        colony: u32,
+    },
     /// Adds a metric of the user's to this node's entry; answered with
     /// [`Published`](crate::Published).
     Publish {
@@ -67,6 +76,8 @@ mod tests {
             (Request::Ages, r#"{"op":"ages"}"#),
             (Request::Nodes, r#"{"op":"nodes"}"#),
             (Request::Node { name: "n7".to_owned() }, r#"{"op":"node","name":"n7"}"#),
+            (Request::Colonies, r#"{"op":"colonies"}"#),
+            (Request::Visit { colony: 3 }, r#"{"op":"visit","colony":3}"#),
             (publish, r#"{"op":"publish","key":"gpu","value":"3","ttl_s":60}"#),
             (Request::Leave, r#"{"op":"leave"}"#),
         ];

@@ -156,7 +156,7 @@ pub struct Config {
     pub id_salt: u32,
     /// The colony this node is a member of, if the cluster has colonies; default none. It needs
     /// strategy `grid`, a full vector and `datagram_bytes` of 1,024 at least. Nodes of one cluster
-    /// differ in the colony's name; members of one colony share it.
+    /// differ in the colony's number; members of one colony share it.
     pub colony: Option<ColonyConfig>,
 }
 
@@ -225,17 +225,16 @@ impl Config {
             let others = "uniform, spread, push-pull or staggered where capacity is not full";
             range("strategy", self.strategy != Strategy::Grid, others.to_owned())?;
         }
-        self.colony.as_ref().map_or(Ok(()), |colony| self.validate_colony(colony))
+        self.colony.map_or(Ok(()), |colony| self.validate_colony(colony))
     }
 
-    fn validate_colony(&self, colony: &ColonyConfig) -> Result<(), ConfigError> {
+    fn validate_colony(&self, colony: ColonyConfig) -> Result<(), ConfigError> {
         let range = |parameter, ok: bool, range: String| {
             if ok { Ok(()) } else { Err(ConfigError::OutOfRange { parameter, range }) }
         };
-        let name = (1..=255).contains(&colony.name.len());
-        range("colony.name", name, "1 to 255 bytes".into())?;
+        range("colony", colony.id.0 > 0, "1 to 4294967295".into())?;
         let colonies = (1..=MAX_COLONIES).contains(&colony.max_colonies);
-        range("colony.max_colonies", colonies, format!("1 to {MAX_COLONIES}"))?;
+        range("max_colonies", colonies, format!("1 to {MAX_COLONIES}"))?;
         let grid = self.strategy == Strategy::Grid && self.capacity == Capacity::Full;
         range("strategy", grid, "grid, with a full vector, in a colony".into())?;
         let least = LEAST_COLONY_DATAGRAM_BYTES;

@@ -77,6 +77,13 @@ impl Membership {
         }
     }
 
+    /// Takes memory for so many members in all, and no more.
+    pub(crate) fn reserve(&mut self, members: usize) {
+        self.records.reserve_exact(members.saturating_sub(self.records.len()));
+        self.order.reserve_exact(members.saturating_sub(self.order.len()));
+        self.targets.reserve_exact(members.saturating_sub(self.targets.len()));
+    }
+
     /// Members, this node included.
     pub(crate) fn len(&self) -> usize {
         self.order.len()

@@ -189,7 +189,7 @@ impl Node {
             detector: config.death_after.map(|after| Detector::new(now, config.interval, after)),
             refusals: 0,
             hurried: 0,
-            colony: config.colony.as_ref().map(Colony::of),
+            colony: config.colony.map(Colony::of),
             payload: Vec::with_capacity(usize::from(config.payload_bytes)),
             id,
             name: me.name.as_str().into(),
@@ -556,6 +556,7 @@ impl Node {
             self.vector.remove(id);
             self.membership.remove(id);
         }
+        self.membership.reserve(roster.len());
         for (id, member) in roster {
             let card = (member.name.as_str(), member.address);
             let added = self.membership.add(id, card, Incarnation::default(), now);

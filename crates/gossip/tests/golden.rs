@@ -130,8 +130,12 @@ fn a_window_with_other_entries_and_a_farewell_are_as_they_were() {
     check("farewell.hex", &farewells.first().expect("a farewell").1);
 }
 
-/// Node `n`, of the colony called `colony`, whose members these are.
-fn colonist(n: usize, colony: &str, members: &[usize]) -> Node {
+/// The colonies' numbers.
+const EAST: ColonyId = ColonyId(0x2b26_db6b);
+const WEST: ColonyId = ColonyId(0x2096_a776);
+
+/// Node `n`, of the colony numbered `colony`, whose members these are.
+fn colonist(n: usize, colony: ColonyId, members: &[usize]) -> Node {
     let mut config = Config::default();
     config.cluster = String::from("golden");
     config.strategy = Strategy::Grid;
@@ -140,7 +144,7 @@ fn colonist(n: usize, colony: &str, members: &[usize]) -> Node {
     config.window = Window::Percent(100.0);
     config.max_nodes = 16;
     config.catch_up = false;
-    config.colony = Some(ColonyConfig { name: colony.to_owned(), max_colonies: 4 });
+    config.colony = Some(ColonyConfig { id: colony, max_colonies: 4 });
     let (life, roster) = (Incarnation::new(0x0A_0B0C), members.iter().map(|&n| member(n)));
     let roster: Vec<Member> = roster.collect();
     let mut node = Node::new(config, keys(), member(n), &roster, life, n as u64, Instant::EPOCH)
@@ -168,9 +172,9 @@ fn find_first(kind: u8, node: &mut Node, now: Instant) -> Option<Vec<u8>> {
 /// East, with the nodes 1 and 2, calls and visits west, which is node 3 alone.
 #[test]
 fn what_colonies_say_to_each_other_is_as_it_was() {
-    let (east, west) = (ColonyId::of_name("east"), ColonyId::of_name("west"));
-    let mut caller = colonist(1, "east", &[1, 2]);
-    let mut answerer = colonist(3, "west", &[3]);
+    let (east, west) = (EAST, WEST);
+    let mut caller = colonist(1, east, &[1, 2]);
+    let mut answerer = colonist(3, west, &[3]);
     assert!(caller.introduce(west, &[address(3)]));
     let now = Instant::EPOCH + UNIT;
     caller.handle_timeout(now);
@@ -193,7 +197,7 @@ fn what_colonies_say_to_each_other_is_as_it_was() {
     let seen = caller.visited(now).expect("a visit");
     assert!(seen.is_complete() && seen.entries().map(|entry| entry.name).eq(["n00003"]));
     // One that has nobody to call can pull at once.
-    let mut other = colonist(1, "east", &[1, 2]);
+    let mut other = colonist(1, east, &[1, 2]);
     let pull = (8..40).find_map(|step| {
         let look = Instant::EPOCH + UNIT * step / 8;
         other.handle_timeout(look);
@@ -205,7 +209,7 @@ fn what_colonies_say_to_each_other_is_as_it_was() {
 /// Reads them by nothing but the words of docs/protocol.md.
 #[test]
 fn golden_datagrams_of_colonies_read_as_the_protocol_says() {
-    let (east, west) = (sha256(b"east"), sha256(b"west"));
+    let (east, west) = (EAST.0.to_le_bytes(), WEST.0.to_le_bytes());
     let call = open(include_str!("golden/call.hex"), 5, "n00001");
     let token = &call[..8];
     // The caller knows no aggregate: as long as the largest reply, 8 and 9, 4 · 19, 493 bytes.
@@ -223,7 +227,7 @@ fn golden_datagrams_of_colonies_read_as_the_protocol_says() {
 
     // A window without entries: schema, marks, payload bytes, count; then the record, with the
     // address that answered.
-    let window = open(include_str!("golden/record.hex"), 1, "n00001");
+    let window = open_within(EAST.0, include_str!("golden/record.hex"), 1, "n00001");
     assert_eq!(window, [&[1, 8, 8, 0, 0, 0][..], &record(&[1, 4, 3, 0, 0, 0])].concat());
 
     let visit = open(include_str!("golden/visit.hex"), 7, "n00001");
@@ -238,7 +242,7 @@ fn golden_datagrams_of_colonies_read_as_the_protocol_says() {
     assert_eq!(slice, expected);
 
     // One row, so all ids of members (first and last) and all of colonies; nothing known yet.
-    let pull = open(include_str!("golden/pull-colonies.hex"), 4, "n00001");
+    let pull = open_within(EAST.0, include_str!("golden/pull-colonies.hex"), 4, "n00001");
     let mut ids = [1, 2].map(|n| {
         let id = sha256(format!("\0\0\0\0n0000{n}").as_bytes());
         u32::from_le_bytes([id[0], id[1], id[2], id[3]])
@@ -264,11 +268,18 @@ fn sha256(text: &[u8]) -> [u8; 32] {
 
 /// Opens a golden datagram by nothing but the words of docs/protocol.md; checks its header.
 fn open(hex: &str, kind: u8, sender: &str) -> Vec<u8> {
+    open_within(0, hex, kind, sender)
+}
+
+/// The same for a datagram among the members of a colony.
+fn open_within(colony: u32, hex: &str, kind: u8, sender: &str) -> Vec<u8> {
     let datagram = bytes_of(hex);
     let key: [u8; 32] = std::array::from_fn(|n| n as u8);
     let key_id = 1 + sha256(&[b"tidings key id", &key[..]].concat())[0] % 255;
     let mut head = vec![0x54, 0x67, 1, kind];
-    head.extend_from_slice(&sha256(b"golden")[..4]);
+    let cluster = sha256(b"golden");
+    let cluster = u32::from_le_bytes([cluster[0], cluster[1], cluster[2], cluster[3]]);
+    head.extend_from_slice(&cluster.wrapping_add(colony).to_le_bytes());
     head.extend_from_slice(&sha256(&[&[0; 4], sender.as_bytes()].concat())[..4]);
     head.extend_from_slice(&[0x0C, 0x0B, 0x0A, key_id]);
     assert_eq!(datagram[..16], head[..]);

@@ -17,7 +17,7 @@ fn keys() -> KeyRing {
 }
 
 fn id(colony: &str) -> ColonyId {
-    ColonyId::of_name(colony)
+    ColonyId(header::cluster_hash(colony))
 }
 
 /// Node `n` of `colony`, or of a cluster without colonies; nodes 0 and 1 are the members of "here",
@@ -28,7 +28,7 @@ fn make(n: usize, colony: Option<&str>) -> Node {
     config.window = Window::Percent(100.0);
     config.datagram_bytes = 1400;
     config.catch_up = false;
-    config.colony = colony.map(|name| ColonyConfig { name: name.to_owned(), max_colonies: 2 });
+    config.colony = colony.map(|name| ColonyConfig { id: id(name), max_colonies: 2 });
     let members = if n == 2 { 2..3 } else { 0..2 };
     let roster: Vec<Member> = members.map(member).collect();
     let life = Incarnation::new(1);
@@ -63,12 +63,22 @@ fn feed(node: &mut Node, from: usize, datagram: &[u8]) -> Counters {
     *node.counters()
 }
 
-/// A datagram as whoever has the key could make it.
+/// A datagram as whoever has the key could make it, from one of no colony, or between colonies.
 fn sealed(kind: Kind, sender: NodeId, incarnation: u32, body: &[u8]) -> Vec<u8> {
+    sealed_within(0, kind, (sender, incarnation), body)
+}
+
+/// The same among the members of a colony.
+fn sealed_within(
+    colony: u32,
+    kind: Kind,
+    (sender, incarnation): (NodeId, u32),
+    body: &[u8],
+) -> Vec<u8> {
     let (_, _, sample, _) = conversation();
     let header = Header {
         kind,
-        cluster: header::cluster_hash("tidings"),
+        cluster: header::cluster_hash("tidings").wrapping_add(colony),
         sender,
         incarnation: Incarnation::new(incarnation),
         key_id: sample[15],
@@ -170,15 +180,31 @@ fn records_of_nothing_of_oneself_and_beyond_the_room_are_refused() {
         record(5, &aggregate),
     ];
     let body = [&[1, 8, 8, 0, 0, 0][..], &all.concat()].concat();
-    let counters = feed(&mut victim, 1, &sealed(Kind::Window, mate, 1, &body));
+    let here = id("here").0;
+    let window = sealed_within(here, Kind::Window, (mate, 1), &body);
+    let counters = feed(&mut victim, 1, &window);
     let (news, refused) = (counters.records_news, counters.records_refused);
     // Room is for two: the colonies 1 and 4.
     assert_eq!((counters.records_received, news, refused), (6, 2, 4));
     assert_eq!(victim.outlook(START).count(), 2);
     // A record that ends early spoils the datagram, and nothing of it is taken.
     let body = &body[..body.len() - 1];
-    let broken = sealed(Kind::Window, NodeId::of_name(&name(1), 0), 2, body);
+    let broken = sealed_within(here, Kind::Window, (mate, 2), body);
     assert_eq!(feed(&mut victim, 1, &broken).dropped_malformed, 1);
+}
+
+/// A node that has moved to another colony, or a seed of the wrong one, must not make two colonies
+/// one: members' datagrams count in their colony only.
+#[test]
+fn what_members_of_another_colony_say_to_each_other_is_dropped() {
+    let mut victim = make(0, Some("here"));
+    let mate = (NodeId::of_name(&name(1), 0), 1);
+    let window = [1, 0, 8, 0, 0, 0];
+    for (colony, dropped) in [(id("there").0, 1), (0, 2), (id("here").0, 2)] {
+        let datagram = sealed_within(colony, Kind::Window, mate, &window);
+        assert_eq!(feed(&mut victim, 1, &datagram).dropped_cluster, dropped);
+    }
+    assert_eq!(victim.counters().dropped_malformed, 0);
 }
 
 #[test]

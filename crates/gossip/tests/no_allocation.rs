@@ -14,7 +14,8 @@ use cluster::{UNIT, address, config, member, node};
 use tidings_gossip::wire::header::{Header, Kind, cluster_hash};
 use tidings_gossip::wire::keys::TAG_BYTES;
 use tidings_gossip::{
-    Capacity, Config, Incarnation, Instant, KeyRing, Member, Node, NodeId, Strategy, Window,
+    Capacity, ColonyConfig, ColonyId, Config, Incarnation, Instant, KeyRing, Member, Node, NodeId,
+    Strategy, Window,
 };
 
 thread_local! {
@@ -75,7 +76,28 @@ impl Table {
             node.join(&[address(0)]);
             node
         };
-        let nodes = (0..count).map(make).collect();
+        Self::of((0..count).map(make).collect())
+    }
+
+    /// As many colonies of so many members, all told of two nodes of each.
+    fn of_colonies(config: &Config, colonies: usize, members: usize) -> Self {
+        let make = |n: usize| {
+            let own = n / members;
+            let mut config = config.clone();
+            let (id, max_colonies) = (ColonyId(1 + own as u32), colonies as u32);
+            config.colony = Some(ColonyConfig { id, max_colonies });
+            let roster: Vec<Member> = (own * members..(own + 1) * members).map(member).collect();
+            let mut node = node(&config, n, &roster, 1, Instant::EPOCH);
+            for other in (0..colonies).filter(|&other| other != own) {
+                let contacts = [0, 1].map(|n| address(other * members + n));
+                assert!(node.introduce(ColonyId(1 + other as u32), &contacts));
+            }
+            node
+        };
+        Self::of((0..colonies * members).map(make).collect())
+    }
+
+    fn of(nodes: Vec<Node>) -> Self {
         Self { nodes, now: Instant::EPOCH, buffer: vec![0; 65_507] }
     }
 
@@ -158,6 +180,27 @@ fn a_window_of_many_datagrams_takes_no_memory() {
     config.payload_bytes = 500;
     config.datagram_bytes = 1452;
     check(&config, false);
+}
+
+/// Calls, replies, records pushed and pulled: all of it is in each of these rounds.
+#[test]
+fn a_colony_takes_no_memory() {
+    let mut config = config(16);
+    config.strategy = Strategy::Grid;
+    config.window = Window::Entries(40);
+    config.payload_bytes = 64;
+    config.datagram_bytes = 1452;
+    let mut table = Table::of_colonies(&config, 5, 12);
+    table.run(400);
+    for node in &mut table.nodes {
+        while node.poll_event().is_some() {}
+    }
+    let replies = table.sent(|node| node.counters().calls_answered);
+    let records = table.sent(|node| node.counters().records_news);
+    assert_eq!(table.run(200), 0);
+    // Five colonies call four each.
+    assert!(table.sent(|node| node.counters().calls_answered) >= replies + 200 * 20);
+    assert!(table.sent(|node| node.counters().records_news) > records + 200 * 20);
 }
 
 /// Bodies whose counts promise more than they hold, sealed with the cluster's key: no length field

@@ -9,6 +9,7 @@ mod arguments;
 mod error;
 mod file;
 mod layers;
+mod seed;
 mod setting;
 mod value;
 
@@ -16,12 +17,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tidings_gossip::{AgeTarget, Capacity, Config, Strategy, Window};
+use tidings_gossip::{AgeTarget, Capacity, ColonyConfig, ColonyId, Config, Strategy, Window};
 
 pub(crate) use arguments::{Invocation, parse as parse_arguments};
 pub use error::{ConfigError, ConfigErrors, Place};
 pub use layers::Origin;
 use layers::{Layer, Written};
+pub use seed::Seed;
 use setting::SETTINGS;
 pub use value::LogFormat;
 
@@ -42,7 +44,11 @@ pub struct Settings {
     pub cluster: String,
     pub listen: SocketAddr,
     pub advertise: Option<SocketAddr>,
-    pub seeds: Vec<String>,
+    /// Nodes to ask: for the members, and in other colonies for those colonies.
+    pub seeds: Vec<Seed>,
+    /// The colony of this node; `None` in a cluster without colonies.
+    pub colony: Option<ColonyId>,
+    pub max_colonies: u32,
     pub roster: Option<RosterSource>,
     pub keys: Option<PathBuf>,
     pub runtime_dir: PathBuf,
@@ -123,7 +129,9 @@ impl Settings {
             cluster: reader.required("cluster", value::name),
             listen: reader.required("listen", value::socket_address),
             advertise: reader.optional("advertise", value::socket_address),
-            seeds: reader.list("seed", value::host_and_port),
+            seeds: reader.list("seed", seed::own),
+            colony: reader.required("colony", seed::colony),
+            max_colonies: reader.required("max_colonies", value::integer::<1, 65_536>) as u32,
             roster: reader.path_or_text("roster"),
             keys: reader.path("keys"),
             runtime_dir: reader.path("runtime_dir").unwrap_or_default(),
@@ -148,9 +156,11 @@ impl Settings {
             send_buffer_bytes: reader.required("send_buffer_bytes", value::buffer) as usize,
             written: Layer::new(),
         };
+        let elsewhere = reader.list("colony_seed", seed::of_colony);
         let mut errors = reader.into_errors();
         if errors.is_empty() {
             errors = settings.conflicts(&merged);
+            errors.extend(seed::conflicts(&elsewhere, settings.colony, settings.max_colonies));
         }
         if !errors.is_empty() {
             return Err(ConfigErrors(errors));
@@ -159,8 +169,20 @@ impl Settings {
             // The default window is not in force.
             merged.remove("window");
         }
+        settings.adopt(elsewhere);
         settings.written = merged;
         Ok(settings)
+    }
+
+    /// Takes the seeds that name their colony; those of the own one are of use without a roster.
+    fn adopt(&mut self, elsewhere: Vec<Seed>) {
+        for seed in elsewhere {
+            if seed.colony != self.colony {
+                self.seeds.push(seed);
+            } else if self.roster.is_none() {
+                self.seeds.push(Seed { colony: None, ..seed });
+            }
+        }
     }
 
     /// What contradicts itself although each value is in range.
@@ -205,6 +227,8 @@ impl Settings {
         config.death_after = self.death_after;
         config.catch_up = self.catch_up;
         config.id_salt = self.id_salt;
+        let max_colonies = self.max_colonies;
+        config.colony = self.colony.map(|id| ColonyConfig { id, max_colonies });
         config
     }
 

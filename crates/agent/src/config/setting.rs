@@ -88,7 +88,7 @@ pub(crate) fn nearest(key: &str) -> Option<&'static str> {
 }
 
 /// Every setting, in the order of `--help`.
-pub(crate) static SETTINGS: [Setting; 27] = [
+pub(crate) static SETTINGS: [Setting; 30] = [
     Setting {
         key: "name",
         placeholder: "NAME",
@@ -137,6 +137,34 @@ pub(crate) static SETTINGS: [Setting; 27] = [
         reloads: true,
     },
     Setting {
+        key: "colony",
+        placeholder: "NUMBER",
+        form: Form::Count,
+        default: Some("0"),
+        allowed: "an integer from 1 to 4294967295, or 0 in a cluster without colonies",
+        about: "The colony of this node: full news of its members, of other colonies an aggregate",
+        reloads: false,
+    },
+    Setting {
+        key: "colony_seed",
+        placeholder: "NUMBER@HOST:PORT",
+        form: Form::List,
+        default: None,
+        allowed: "a colony's number, @, and a host name or IP address with a port, such as \
+                  3@n301:9616; at most four of each colony",
+        about: "A node of a colony; may be repeated, and is a seed where the colony is this node's",
+        reloads: true,
+    },
+    Setting {
+        key: "max_colonies",
+        placeholder: "COLONIES",
+        form: Form::Count,
+        default: Some("1024"),
+        allowed: "an integer from 1 to 65536",
+        about: "The most other colonies to know of, which takes 0.6 kB each where colony is set",
+        reloads: false,
+    },
+    Setting {
         key: "roster",
         placeholder: "FILE|HOSTLIST",
         form: Form::Text,
@@ -170,7 +198,7 @@ pub(crate) static SETTINGS: [Setting; 27] = [
         form: Form::Text,
         default: Some("127.0.0.1:9617"),
         allowed: "a loopback address with a port, such as 127.0.0.1:9617, or `off`",
-        about: "Where to serve /metrics, /v1/nodes, /v1/status and /healthz",
+        about: "Where to serve /metrics, /v1/nodes, /v1/colonies, /v1/status and /healthz",
         reloads: false,
     },
     Setting {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use super::*;
 
 /// What a test puts in place of the machine.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Given<'a> {
     flags: &'a [&'a str],
     variables: &'a [(&'a str, &'a str)],
@@ -209,4 +209,33 @@ fn an_age_stands_in_for_a_window_and_not_beside_one() {
     assert!(refused(&Given { flags, ..Given::default() }).contains("--age-target-quantile 1.5"));
     let flags = &["--age-target", "1s", "--strategy", "staggered"][..];
     assert!(refused(&Given { flags, ..Given::default() }).contains("strategy"));
+}
+
+/// One file for all nodes: which of the seeds are of the own colony is told by `colony` alone.
+#[test]
+fn seeds_of_all_colonies_stand_in_one_list() {
+    let file = Some("colony_seed = [\"1@a:1\", \"2@b:1\", \"3@c:1\"]\nmax_colonies = 2\n");
+    let variables = &[("TIDINGS_COLONY", "2")][..];
+    let given = Given { variables, file, ..Given::default() };
+    let seeds = |given: &Given<'_>| -> Vec<String> {
+        load(given).expect("valid").seeds.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(seeds(&given), ["1@a:1", "b:1", "3@c:1"]);
+    let roster = Given { flags: &["--roster", "n[1-2]", "--name", "n1"], ..given };
+    assert_eq!(seeds(&roster), ["1@a:1", "3@c:1"], "a roster names the members");
+    let colony = load(&given).expect("valid").core().colony.expect("it was given");
+    assert_eq!((colony.id, colony.max_colonies), (ColonyId(2), 2));
+
+    let alone = refused(&Given { file, ..Given::default() });
+    assert!(alone.contains("colony_seed is given without a colony"), "{alone}");
+    for (flags, part) in [
+        (["--colony", "4"], "raise max_colonies"),
+        (["--colony", "-1"], "--colony -1: out of range; allowed is an integer from 1"),
+        (["--strategy", "uniform"], "--strategy uniform: out of range beside"),
+        (["--mtu", "1000"], "--mtu 1000: out of range beside the other settings; allowed is what"),
+        (["--colony-seed", "n1:9616"], "--colony-seed n1:9616: no colony's number before an @"),
+    ] {
+        let message = refused(&Given { flags: &flags, ..given });
+        assert!(message.contains(part), "{message}");
+    }
 }

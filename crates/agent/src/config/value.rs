@@ -122,6 +122,7 @@ stand_ins! {
     SocketAddr = SocketAddr::from(([127, 0, 0, 1], 0)),
     Option<SocketAddr> = None,
     Option<Duration> = None,
+    Option<tidings_gossip::ColonyId> = None,
     LogFormat = LogFormat::Text,
     tidings_gossip::Window = tidings_gossip::Window::Entries(1),
     tidings_gossip::Strategy = tidings_gossip::Strategy::Uniform,

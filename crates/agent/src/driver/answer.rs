@@ -11,6 +11,8 @@ use tidings_gossip::payload::NodeState;
 use tidings_gossip::wire::ENTRY_OVERHEAD_BYTES;
 use tidings_gossip::{EntryState, EntryView, Instant};
 
+use tokio::sync::oneshot;
+
 use super::Driver;
 use crate::control::reply_line;
 use crate::metrics::{self, Count};
@@ -23,8 +25,9 @@ impl Driver {
         self.counters.questions += 1;
         let now = self.clock.now();
         match question {
-            Question::Control(request, back) => drop(back.send(self.control(request, now))),
+            Question::Control(request, back) => self.control(request, back, now),
             Question::Nodes(back) => drop(back.send(self.nodes(now))),
+            Question::Colonies(back) => drop(back.send(self.colonies(now))),
             Question::Status(back) => drop(back.send(self.status(now))),
             Question::Metrics(back) => {
                 let text = metrics::exposition(&self.status(now), &self.counts());
@@ -34,11 +37,13 @@ impl Driver {
         }
     }
 
-    fn control(&mut self, request: Request, now: Instant) -> String {
-        match request {
+    fn control(&mut self, request: Request, back: oneshot::Sender<String>, now: Instant) {
+        let line = match request {
+            Request::Visit { colony } => return self.visit(colony, back, now),
             Request::Status => reply_line(&Reply::Result(self.status(now))),
             Request::Ages => reply_line(&Reply::Result(self.ages(now))),
             Request::Nodes => reply_line(&Reply::Result(self.nodes(now))),
+            Request::Colonies => reply_line(&Reply::Result(self.colonies(now))),
             Request::Node { name } => reply_line(&self.node_called(&name, now)),
             Request::Publish { key, value, ttl_s } => {
                 reply_line(&self.publish_user(key, &value, ttl_s, now))
@@ -47,7 +52,8 @@ impl Driver {
                 self.ends = Some("a request to leave");
                 reply_line(&Reply::Result(Leaving { name: self.endpoint.node.name().to_owned() }))
             }
-        }
+        };
+        drop(back.send(line));
     }
 
     fn node_called(&self, name: &str, now: Instant) -> Reply<NodeReport> {
@@ -73,11 +79,12 @@ impl Driver {
         Reply::Result(Published { key, ttl_s, user_metrics: self.user.len() })
     }
 
-    fn nodes(&self, now: Instant) -> Nodes {
+    pub(super) fn nodes(&self, now: Instant) -> Nodes {
         let mut nodes: Vec<NodeReport> =
             self.endpoint.node.entries(now).map(|view| report(&view)).collect();
         nodes.sort_by(|one, other| one.name.cmp(&other.name));
         Nodes {
+            colony: self.endpoint.node.colony().map(|id| id.0),
             cluster: self.settings.cluster.clone(),
             observer: self.endpoint.node.name().to_owned(),
             interval_ms: self.interval_ms(),
@@ -108,9 +115,14 @@ impl Driver {
     fn status(&self, now: Instant) -> Status {
         let ages = self.ages(now);
         let interval_ms = self.interval_ms();
+        let reach = self.reach(now);
         let counters = self.counts();
         Status {
             cluster: self.settings.cluster.clone(),
+            colony: self.settings.colony.map(|id| id.0),
+            colonies: reach.colonies,
+            colonies_heard: reach.heard,
+            colony_age_max_ms: reach.age_max.map(|age| age.as_secs_f64() * 1e3),
             name: ages.name,
             address: self.standing.address.clone(),
             http: self.standing.http.clone(),
@@ -144,7 +156,7 @@ impl Driver {
         }
     }
 
-    fn interval_ms(&self) -> f64 {
+    pub(super) fn interval_ms(&self) -> f64 {
         self.settings.interval.as_secs_f64() * 1e3
     }
 
@@ -185,7 +197,7 @@ impl Driver {
 }
 
 /// What is known of one node, in the words of the protocol.
-fn report(view: &EntryView<'_>) -> NodeReport {
+pub(super) fn report(view: &EntryView<'_>) -> NodeReport {
     let state = match view.state {
         EntryState::Alive => State::Alive,
         EntryState::Suspected => State::Suspected,

@@ -7,7 +7,10 @@
 //! that.
 
 mod answer;
+mod contacts;
+mod outlook;
 mod reload;
+mod visits;
 mod vitals;
 
 use std::io;
@@ -28,8 +31,11 @@ use crate::endpoint::Endpoint;
 use crate::incarnation;
 use crate::logging::Budget;
 use crate::question::Question;
+use crate::resolve::Found;
 use crate::user_metrics::UserMetrics;
+use contacts::Contacts;
 pub(crate) use reload::{Refusal, Reloaded, Reloading};
+use visits::Visits;
 use vitals::Vitals;
 
 /// How long saying goodbye may take when the socket is congested.
@@ -61,7 +67,7 @@ pub(crate) struct Standing {
 /// Where everything but datagrams comes in.
 pub(crate) struct Inbox {
     pub(crate) questions: mpsc::Receiver<Question>,
-    pub(crate) seeds: mpsc::Receiver<Vec<Address>>,
+    pub(crate) seeds: mpsc::Receiver<Vec<Found>>,
     pub(crate) reloaded: mpsc::Receiver<Result<Box<Reloaded>, Refusal>>,
     terminate: Signal,
     interrupt: Signal,
@@ -72,7 +78,7 @@ impl Inbox {
     /// An inbox that takes the process's signals over.
     pub(crate) fn open(
         questions: mpsc::Receiver<Question>,
-        seeds: mpsc::Receiver<Vec<Address>>,
+        seeds: mpsc::Receiver<Vec<Found>>,
         reloaded: mpsc::Receiver<Result<Box<Reloaded>, Refusal>>,
     ) -> io::Result<Self> {
         Ok(Self {
@@ -91,7 +97,7 @@ enum Wake {
     Gossip(io::Result<()>),
     Collect,
     Question(Question),
-    Seeds(Vec<Address>),
+    Seeds(Vec<Found>),
     Reloaded(Result<Box<Reloaded>, Refusal>),
     HangUp,
     End(&'static str),
@@ -109,7 +115,9 @@ pub(crate) struct Driver {
     payload: Vec<u8>,
     user: UserMetrics,
     seeds: Vec<Address>,
+    contacts: Contacts,
     seeds_judged: bool,
+    visits: Visits,
     /// Whether the age to be kept was, when last looked at.
     age_kept: Option<bool>,
     vitals: Vitals,
@@ -141,7 +149,9 @@ impl Driver {
             vitals: Vitals::new(settings.interval),
             state: NodeState::default(),
             seeds: Vec::new(),
+            contacts: Contacts::default(),
             seeds_judged: false,
+            visits: Visits::default(),
             age_kept: None,
             counters: LoopCounters::default(),
             event_lines: Budget::new(20, ten_seconds),
@@ -192,10 +202,7 @@ impl Driver {
             }
             Wake::Collect => self.collect(),
             Wake::Question(question) => self.answer(question),
-            Wake::Seeds(found) => {
-                self.seeds.extend(found);
-                self.endpoint.node.join(&self.seeds);
-            }
+            Wake::Seeds(found) => self.meet(&found),
             Wake::Reloaded(reloaded) => self.apply(reloaded),
             Wake::HangUp => self.reload(),
             Wake::End(cause) => self.ends = Some(cause),
@@ -217,6 +224,7 @@ impl Driver {
         while let Some(event) = self.endpoint.node.poll_event() {
             self.tell(now, event);
         }
+        self.go_on_visiting(now);
         if let Some(error) = self.endpoint.socket.take_error() {
             if let Some(withheld) = self.error_lines.allow(now) {
                 warn!(%error, withheld, "a datagram could not be sent or received");
@@ -229,22 +237,49 @@ impl Driver {
         self.counters.collections += 1;
         self.state = self.collector.collect(self.clock.uptime());
         self.publish(self.clock.now());
+        self.contacts.introduce_again(self.clock.now(), &mut self.endpoint.node);
         self.judge_seeds();
+    }
+
+    /// Takes up seeds that were looked up.
+    fn meet(&mut self, found: &[Found]) {
+        let own = self.seeds.len();
+        self.seeds.extend(found.iter().filter(|(colony, _)| colony.is_none()).map(|(_, at)| at));
+        if self.seeds.len() > own {
+            self.endpoint.node.join(&self.seeds);
+        }
+        for &(colony, address) in found {
+            let Some(colony) = colony else { continue };
+            if !self.contacts.introduce(colony, address, &mut self.endpoint.node) {
+                warn!(%colony, "there is no room for this colony: raise max_colonies and restart");
+            }
+        }
     }
 
     /// Says once if no seed has let this node in: who has another key or cluster is only counted by
     /// the others, and sees nothing of it itself.
     fn judge_seeds(&mut self) {
         let patience = self.settings.interval * SEEDS_ANSWER_UNITS;
-        let asked = !self.seeds.is_empty() && self.clock.uptime() >= patience;
-        if !asked || std::mem::replace(&mut self.seeds_judged, true) {
+        let asked = !self.seeds.is_empty() || !self.contacts.is_empty();
+        let late = asked && self.clock.uptime() >= patience;
+        if !late || std::mem::replace(&mut self.seeds_judged, true) {
             return;
         }
-        if self.endpoint.node.ages(self.clock.now()).members == 1 {
+        let now = self.clock.now();
+        let silent = self.contacts.unheard(now, &self.endpoint.node);
+        if silent > 0 {
+            warn!(
+                colonies = silent,
+                "nothing is known yet of so many colonies whose seeds were named: are they up, and \
+                 cluster, keys and colony the same there? `tidings colonies` lists them. The agent \
+                 goes on asking"
+            );
+        }
+        if !self.seeds.is_empty() && self.endpoint.node.ages(now).members == 1 {
             warn!(
                 seeds = self.seeds.len(),
-                "no seed answers: is one of them up, and are its address, the cluster's name and \
-                 the keys the same there? The agent goes on asking"
+                "no seed answers: is one of them up, and are its address, the cluster's name, the \
+                 colony and the keys the same there? The agent goes on asking"
             );
         }
     }
@@ -311,6 +346,10 @@ impl Driver {
             }
             Event::IdCollision(name) => {
                 error!(name, "this node and another share an id: set id_salt on every node");
+                return;
+            }
+            Event::Visited(colony, complete) => {
+                self.visited(now, *colony, *complete);
                 return;
             }
             _ => {}

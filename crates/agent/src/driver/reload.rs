@@ -14,7 +14,7 @@ use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tracing::{error, info, warn};
 
 use super::Driver;
-use crate::config::ConfigErrors;
+use crate::config::{ConfigErrors, Seed};
 use crate::logging::LevelHandle;
 use crate::prepare::Prepared;
 use crate::resolve::{self, Reach, ResolveError};
@@ -24,7 +24,7 @@ pub(crate) struct Reloading {
     pub(crate) read: Arc<Read>,
     pub(crate) reading: Option<JoinHandle<()>>,
     pub(crate) results: mpsc::Sender<Result<Box<Reloaded>, Refusal>>,
-    pub(crate) seeds: mpsc::Sender<Vec<tidings_gossip::Address>>,
+    pub(crate) seeds: mpsc::Sender<Vec<resolve::Found>>,
     pub(crate) seed_search: Option<JoinHandle<()>>,
     pub(crate) level: LevelHandle,
     pub(crate) reach: Reach,
@@ -59,7 +59,7 @@ async fn read_anew(read: Arc<Read>, port: u16, reach: Reach) -> Result<Box<Reloa
 
 impl Reloading {
     /// Looks `seeds` up from now on, instead of those before.
-    pub(crate) fn search(&mut self, seeds: Vec<String>) {
+    pub(crate) fn search(&mut self, seeds: Vec<Seed>) {
         if let Some(search) = self.seed_search.take() {
             search.abort();
         }
@@ -96,8 +96,10 @@ impl Driver {
         }
         if roster == members.is_empty() {
             warn!("from roster to seeds or back takes a restart; the way at the start is kept");
-        } else if !roster {
+        } else if prepared.settings.colony == self.settings.colony {
+            // Which seeds are of the own colony was told by the colony in the file.
             self.seeds.clear();
+            self.contacts.clear();
             self.reloading.search(prepared.settings.seeds.clone());
         }
         self.apply_keys(&prepared);

@@ -29,7 +29,6 @@ use std::collections::VecDeque;
 
 use crate::address::Address;
 use crate::entry::NodeId;
-use crate::wire::header::cluster_hash;
 use caller::Caller;
 use outlook::Outlook;
 use visit::Visit;
@@ -44,28 +43,22 @@ pub const STALE_UNITS: u32 = 64;
 /// Answers to other colonies owed at a time, of each kind; more are not given.
 const MAX_OWED: usize = 16;
 
-/// A colony's number: the first four bytes, little endian, of SHA-256 of its name.
+/// A colony's number, given by whoever divides the cluster: 1 to 4,294,967,295. It travels as it
+/// is, so that who has never been told of a colony can still name it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ColonyId(pub u32);
 
-impl ColonyId {
-    /// The number of the colony called `name`.
-    pub fn of_name(name: &str) -> Self {
-        Self(cluster_hash(name))
-    }
-}
-
 impl fmt::Display for ColonyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:08x}", self.0)
+        write!(f, "{}", self.0)
     }
 }
 
 /// Which colony a node belongs to, and how many others it has room for.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ColonyConfig {
-    /// The colony's name: 1 to 255 bytes. Names of one cluster must differ in their [`ColonyId`].
-    pub name: String,
+    /// The colony's number, not 0; members share it, other colonies have others.
+    pub id: ColonyId,
     /// The most other colonies: 1 to 65,536, each 0.6 kB, taken at the start.
     pub max_colonies: u32,
 }
@@ -101,11 +94,10 @@ pub(crate) struct Colony {
 }
 
 impl Colony {
-    pub(crate) fn of(config: &ColonyConfig) -> Self {
-        let id = ColonyId::of_name(&config.name);
+    pub(crate) fn of(config: ColonyConfig) -> Self {
         Self {
-            id,
-            outlook: Outlook::new(id, config.max_colonies as usize),
+            id: config.id,
+            outlook: Outlook::new(config.id, config.max_colonies as usize),
             caller: Caller::default(),
             visit: None,
             replies: VecDeque::with_capacity(MAX_OWED),

@@ -385,12 +385,18 @@ impl Node {
         Some(Card { name: &record.name, address: record.address })
     }
 
+    /// Who is to read datagrams of a kind: the own colony, or everybody those between colonies.
+    pub(super) fn circle(&self, kind: Kind) -> u32 {
+        let own = self.colony.as_ref().filter(|_| !kind.is_foreign());
+        own.map_or(self.cluster, |colony| self.cluster.wrapping_add(colony.id.0))
+    }
+
     /// Puts the header in front of a body of `written` bytes, seals both, and returns their size.
     pub(super) fn seal(&mut self, kind: Kind, datagram: &mut [u8], written: usize) -> usize {
         self.sealed += 1;
         let header = Header {
             kind,
-            cluster: self.cluster,
+            cluster: self.circle(kind),
             sender: self.id,
             incarnation: self.incarnation(),
             key_id: self.keys.sealing_id(),

@@ -72,7 +72,7 @@ impl Node {
             HeaderError::Foreign => Dropped::Foreign,
             HeaderError::Version(_) | HeaderError::Kind(_) => Dropped::Version,
         })?;
-        if header.cluster != self.cluster {
+        if header.cluster != self.circle(header.kind) {
             return Err(Dropped::Cluster);
         }
         if header.sender == self.id {

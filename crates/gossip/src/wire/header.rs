@@ -4,8 +4,8 @@
 //! |---|---|
 //! | 0–1 | magic `54 67` |
 //! | 2 | version of the format |
-//! | 3 | kind: 1 window, 2 ask, 3 answer, 4 pull; between colonies 5 call, 6 reply, 7 visit, 8 slice; 9 probe, 10 proof |
-//! | 4–7 | cluster: first bytes of SHA-256 of its name |
+//! | 3 | kind: 1 window, 2 ask, 3 answer, 4 pull, 9 probe, 10 proof; between colonies 5 call, 6 reply, 7 visit, 8 slice |
+//! | 4–7 | cluster: first bytes of SHA-256 of its name; within a colony its number is added |
 //! | 8–11 | node id of the sender |
 //! | 12–14 | incarnation of the sender |
 //! | 15 | key id |
@@ -65,7 +65,7 @@ impl Kind {
 pub struct Header {
     /// What the body is.
     pub kind: Kind,
-    /// Which cluster, see [`cluster_hash`].
+    /// Which cluster, see [`cluster_hash`]; within a colony its number is added.
     pub cluster: u32,
     /// The sender's id.
     pub sender: NodeId,

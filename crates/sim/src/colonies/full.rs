@@ -206,7 +206,7 @@ impl<'a> FullColonies<'a> {
         config.datagram_bytes = scenario.datagram_bytes();
         config.forget_after = config.forget_after.max(config.interval * 8_000);
         let max_colonies = self.world.colonies() as u32;
-        config.colony = Some(ColonyConfig { name: colony_name(colony), max_colonies });
+        config.colony = Some(ColonyConfig { id: colony_id(colony), max_colonies });
         config
     }
 
@@ -271,12 +271,8 @@ impl<'a> FullColonies<'a> {
     }
 }
 
-fn colony_name(colony: usize) -> String {
-    format!("colony{colony}")
-}
-
 fn colony_id(colony: usize) -> ColonyId {
-    ColonyId::of_name(&colony_name(colony))
+    ColonyId(1 + colony as u32)
 }
 
 fn member(n: usize) -> Member {

@@ -36,6 +36,13 @@ pub(crate) const UNIT: i64 = 1 << crate::row::UNIT_SHIFT;
 /// The tick at which a run starts: above 0, which stands for what is unknown.
 pub(crate) const START: i64 = UNIT;
 
+/// Bytes a node holds of a member of its colony, beside the payload.
+const MEMBER_BYTES: u64 = 220;
+/// Bytes of a cell in each of the two tables from id to place.
+const TABLE_CELLS_BYTES: u64 = 16;
+/// Bytes of a node beside members and colonies, of its events, calls and datagrams.
+const NODE_BYTES: u64 = 36 << 10;
+
 /// A checked scenario with all that was drawn before the run.
 #[derive(Debug)]
 pub struct World {
@@ -131,14 +138,15 @@ impl World {
         Layout::of_colony(members, &self.budget(members), &self.freight())
     }
 
-    /// Bytes of memory that one real node takes: its vector and members, its outlook, and what it
-    /// takes whatever the size of the cluster.
+    /// Bytes of memory that one real node takes at most, with room for its colony and all others:
+    /// vector, members with names of 8 bytes, two hash tables that are at most half full, its
+    /// outlook, and what it takes whatever the size of the cluster. `tests/memory.rs` measures it.
     pub fn node_memory_bytes(&self) -> u64 {
-        let members = self.nodes_of(0).len() as u64;
-        let payload = u64::from(self.scenario.payload_bytes);
-        let vector = members * (crate::memory::FULL_PAIR_BYTES + payload);
+        let members = u64::from(self.scenario.nodes).div_ceil(self.colonies as u64);
+        let vector = members * (MEMBER_BYTES + u64::from(self.scenario.payload_bytes));
+        let tables = TABLE_CELLS_BYTES * (2 * members).next_power_of_two();
         let outlook = (self.colonies as u64 - 1) * RECORD_MEMORY_BYTES as u64;
-        vector + outlook + crate::memory::FULL_NODE_BYTES
+        vector + tables + outlook + NODE_BYTES
     }
 }
 
