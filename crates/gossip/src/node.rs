@@ -119,6 +119,8 @@ pub struct Node {
     refusals: u32,
     /// Deaths that were told at once in this round.
     hurried: u32,
+    /// Members that were told in this round that they are taken for dead.
+    warned: u32,
     /// What there is beyond the vector; `None` in a cluster without colonies.
     colony: Option<Colony>,
     urgent: Urgent,
@@ -189,6 +191,7 @@ impl Node {
             detector: config.death_after.map(|after| Detector::new(now, config.interval, after)),
             refusals: 0,
             hurried: 0,
+            warned: 0,
             colony: config.colony.map(Colony::of),
             payload: Vec::with_capacity(usize::from(config.payload_bytes)),
             id,
