@@ -50,6 +50,7 @@ use crate::wire::ask::is_name;
 use crate::wire::header;
 use crate::wire::keys::KeyRing;
 use crate::wire::window::Format;
+use detection::MAX_WAITING;
 use outgoing::{Outbox, Pieces};
 
 /// Events kept for a driver that does not fetch them; the oldest give way.
@@ -210,6 +211,9 @@ impl Node {
             keys,
             chance,
         };
+        if node.detector.is_some() {
+            node.outbox.knocks.reserve(MAX_WAITING);
+        }
         let alone = [me];
         node.admit(if with_cards { &alone } else { roster }, now)?;
         if let Some(own) = node.membership.get_mut(id) {

@@ -17,7 +17,7 @@ use crate::wire::probe::{self, Probe};
 use crate::wire::window::Marks;
 
 /// Probes and proofs that wait to be sent, at most; more are not made.
-const MAX_WAITING: usize = 256;
+pub(super) const MAX_WAITING: usize = 256;
 /// Every how many units a dead member is probed.
 const KNOCK_UNITS: u64 = 2;
 /// Members that are told of a death at once, by each node that learns of it.
