@@ -1,8 +1,12 @@
 //! Death and what only looks like it: killed, stopped and restarted agents, as the others see them.
 
-use rustix::process::Signal;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::thread::{JoinHandle, spawn};
+
+use rustix::process::{Pid, Signal};
 use tidings_control::{Change, ClientError, State, Watch};
-use tidings_tests::agents::Cluster;
+use tidings_tests::agents::{Cluster, programs};
 
 const NAMES: [&str; 5] = ["n1", "n2", "n3", "n4", "n5"];
 
@@ -96,6 +100,43 @@ fn a_watcher_is_told_of_death_and_return_and_farewell() {
     cluster.agent("n1").signal(Signal::TERM);
     let end = std::iter::repeat_with(|| watch.next_notice()).find_map(Result::err);
     assert!(matches!(end, Some(ClientError::Closed { .. })), "{end:?}");
+}
+
+/// `tidings watch` of agent n1, whose output is read through a pipe.
+fn watch_of(cluster: &Cluster) -> Child {
+    let mut command = Command::new(programs().join("tidings"));
+    command.arg("--runtime-dir").arg(cluster.agent("n1").runtime_dir()).arg("watch");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("tidings starts")
+}
+
+#[test]
+fn the_command_ends_with_ctrl_c_and_when_nobody_reads() {
+    let flags = ["--death-after", "1h"];
+    let mut cluster = five(&flags);
+    let (mut one, mut other) = (watch_of(&cluster), watch_of(&cluster));
+    let readers = [&mut one, &mut other].map(|child| {
+        let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        spawn(move || {
+            let told = |line: &String| line.contains(r#""event":"dead","name":"n5""#);
+            assert!(lines.by_ref().map_while(Result::ok).any(|line| told(&line)));
+            lines
+        })
+    });
+    // The commands may begin to watch after a death: then they are told of the next.
+    while !readers.iter().all(JoinHandle::is_finished) {
+        cluster.agent("n5").signal(Signal::KILL);
+        cluster.end("n5");
+        until_seen(&cluster, &["n1"], "n5", State::Dead);
+        cluster.join("n5", "n1", &flags);
+        until_seen(&cluster, &["n1"], "n5", State::Alive);
+    }
+    let lines = readers.map(|reader| reader.join().expect("its death is told"));
+    rustix::process::kill_process(Pid::from_child(&one), Signal::INT).expect("it runs");
+    assert_eq!(one.wait().expect("it ends").code(), Some(0));
+    // Nothing more happens to any node: only the pipe does.
+    drop(lines);
+    let ended = other.wait_with_output().expect("it ends");
+    assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `tidings watch`: what the agent notices of other nodes, as it happens, a JSON object a line.
 //!
-//! Each line goes out as it comes, so that a program behind a pipe sees it at once. The command ends
-//! with Ctrl-C, when the agent ends, and when nobody reads any more, even if nothing happens.
+//! Each line goes out as it comes, so that a program behind a pipe sees it at once. The command
+//! ends with Ctrl-C, when the agent ends, and when nobody reads any more, even if nothing happens.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -17,9 +17,9 @@ use crate::output::{self, Agent};
 
 const AFTER_HELP: &str = concat!(
     "\
-Each line has `event`, `name`, `incarnation` and `time_ms` (milliseconds since 1970). Events: joined,
-suspected, cleared, dead, back, left, restarted, forgotten; `missed` with a number in place of the
-name, if lines were not read in time. Ctrl-C ends it with exit code 0.
+Each line has `event`, `name`, `incarnation` and `time_ms` (milliseconds since 1970). Events:
+joined, suspected, cleared, dead, back, left, restarted, forgotten; `missed` with a number in place
+of the name, if lines were not read in time. Ctrl-C ends it with exit code 0.
 
 Examples:
   tidings watch

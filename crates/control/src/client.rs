@@ -242,8 +242,8 @@ impl Client {
     /// nothing else afterwards.
     ///
     /// # Errors
-    /// See [`ClientError`]; [`ClientError::Refused`] with [`ErrorKind::Busy`](crate::ErrorKind::Busy)
-    /// when too many watch already.
+    /// See [`ClientError`]; [`ClientError::Refused`] with
+    /// [`ErrorKind::Busy`](crate::ErrorKind::Busy) when too many watch already.
     pub fn watch(self) -> Result<Watch, ClientError> {
         Watch::begin(self)
     }

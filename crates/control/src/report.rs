@@ -147,7 +147,8 @@ pub struct Nodes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// There is news of the node, which is neither gone nor dead. Its age says how recent the news is.
+    /// There is news of the node, which is neither gone nor dead. Its age says how recent the news
+    /// is.
     Alive,
     /// The same, but it has not answered this agent's probes, nor others', for a while.
     Suspected,

@@ -1,9 +1,9 @@
 //! Watching: what an agent notices of other nodes, told as it happens.
 //!
 //! A client asks once, with [`Request::Watch`](crate::Request::Watch); the agent confirms with
-//! [`Watching`] and from then on writes one [`Notice`] a line, for as long as both are there. Nothing
-//! else can be asked on that connection. A client that reads too slowly misses notices and is told
-//! how many; the agent never waits for it.
+//! [`Watching`] and from then on writes one [`Notice`] a line, for as long as both are there.
+//! Nothing else can be asked on that connection. A client that reads too slowly misses notices and
+//! is told how many; the agent never waits for it.
 
 use std::io::BufReader;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -144,9 +144,9 @@ pub struct Config {
     /// How old an entry may get before it is forgotten and refused: at least 64 units, default 1
     /// h.
     pub forget_after: Duration,
-    /// Time without proof of life after which a member is declared dead, default 2.5 s, 10 ms to 1 h;
-    /// `None`: nobody is, and nobody is probed. It must exceed the longest pause that a living node
-    /// may make; where a host itself refuses probes, a node counts as dead at once.
+    /// Time without proof of life after which a member is declared dead, default 2.5 s, 10 ms to 1
+    /// h; `None`: nobody is, and nobody is probed. It must exceed the longest pause that a living
+    /// node may make; where a host itself refuses probes, a node counts as dead at once.
     pub death_after: Option<Duration>,
     /// Whether a node asks others for members and entries it has never heard of, default yes.
     /// Up to four datagrams a unit while it gains by it, then ever fewer, down to those it takes

@@ -66,8 +66,8 @@ impl Obituaries {
         }
     }
 
-    /// What it comes to, with the lives that nodes have in the end; those that had another, or none,
-    /// at a crash need not know of it. Counts of the nodes' own are left at zero.
+    /// What it comes to, with the lives that nodes have in the end; those that had another, or
+    /// none, at a crash need not know of it. Counts of the nodes' own are left at zero.
     pub(crate) fn sum(&self, lives: &[u32]) -> Deaths {
         let (mut half, mut all) = (Vec::new(), Vec::new());
         for crash in &self.crashes {

@@ -49,7 +49,8 @@ pub struct Scenario {
     pub units: u32,
     /// Units of time before the first sample.
     pub warmup_units: u32,
-    /// All vectors are read and checked each so many units; reading costs as much as the nodes' work.
+    /// All vectors are read and checked each so many units; reading costs as much as the nodes'
+    /// work.
     #[serde(skip_serializing_if = "is_one")]
     pub sample_every: u32,
     /// A run that needs more than this is refused, in MiB.

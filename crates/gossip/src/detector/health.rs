@@ -1,8 +1,8 @@
 //! Health: how much a node trusts itself before it accuses others.
 //!
-//! A node that is run too late sees everybody fall silent. So each sign that it is itself slow makes
-//! it wait longer for the proof that others live, and each sign that it is well shortens the wait
-//! again; after it stood still it accuses nobody for a while.
+//! A node that is run too late sees everybody fall silent. So each sign that it is itself slow
+//! makes it wait longer for the proof that others live, and each sign that it is well shortens the
+//! wait again; after it stood still it accuses nobody for a while.
 //!
 //! Source: Dadgar, Phillips, Currey, "Lifeguard: local health awareness for more accurate failure
 //! detection", 2018 (its local health multiplier).

@@ -2,10 +2,10 @@
 //!
 //! Ages have long tails, so an old entry alone accuses nobody. A node looks at some entries each
 //! unit of time, in turn. Where φ of an age (`silence.rs`) says that chance is hardly to blame, or
-//! the age is above twice `death_after`, it has a *doubt*: it sends the member a probe. Without proof of life it probes again, and asks some
-//! others to probe in its stead, since the fault may lie on the path between the two. Without proof
-//! even then the member is *suspected*, and they all probe again. It is declared *dead* when no
-//! proof has come of that either, and
+//! the age is above twice `death_after`, it has a *doubt*: it sends the member a probe. Without
+//! proof of life it probes again, and asks some others to probe in its stead, since the fault may
+//! lie on the path between the two. Without proof even then the member is *suspected*, and they all
+//! probe again. It is declared *dead* when no proof has come of that either, and
 //!
 //! - a probe was refused: its host answers that nobody listens there. Who says so cannot be known,
 //!   so that alone kills nobody; or
@@ -13,18 +13,18 @@
 //!   longest pause that a living node may make, and others have been heard meanwhile: who hears
 //!   nobody is deaf, and declares nobody dead.
 //!
-//! All waits are longer where the node has reason to doubt itself (`health.rs`). Every node looks at
-//! [`LOOKS`] entries a unit: each member is looked at as often, whatever the cluster's size, and at
-//! a threshold of [`DOUBT_PHI`] a living member whose news arrives at random moments is probed once
-//! in three units, by somebody. A death is so noticed within few units, by whoever has gone without
-//! news the longest.
+//! All waits are longer where the node has reason to doubt itself (`health.rs`). Every node looks
+//! at [`LOOKS`] entries a unit: each member is looked at as often, whatever the cluster's size, and
+//! at a threshold of [`DOUBT_PHI`] a living member whose news arrives at random moments is probed
+//! once in three units, by somebody. A death is so noticed within few units, by whoever has gone
+//! without news the longest.
 //!
 //! A dead member's entry is a *tombstone*: the last stamp but the farewell of its incarnation, born
 //! when the doubt began. It spreads as news does, and faster, and nothing of that incarnation
-//! overtakes it; but who holds news made after it was born knows that it is wrong, and refuses it. The member, if it
-//! lives, hears of it and begins a new incarnation. Probes say what the prober holds of the probed,
-//! and dead members are probed now and then: two halves of a cluster that took each other for dead
-//! find together again.
+//! overtakes it; but who holds news made after it was born knows that it is wrong, and refuses it.
+//! The member, if it lives, hears of it and begins a new incarnation. Probes say what the prober
+//! holds of the probed, and dead members are probed now and then: two halves of a cluster that took
+//! each other for dead find together again.
 //!
 //! Invariants: doubts and errands are bounded in number; a tombstone is of the incarnation that was
 //! probed; whoever is declared dead has been probed directly and by others.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 0–1 | magic `54 67` |
 //! | 2 | version of the format |
-//! | 3 | kind: 1 window, 2 ask, 3 answer, 4 pull, 9 probe, 10 proof; between colonies 5 call, 6 reply, 7 visit, 8 slice |
+//! | 3 | kind: 1 window, 2 ask, 3 answer, 4 pull, 9 probe, 10 proof; 5 to 8 between colonies |
 //! | 4–7 | cluster: first bytes of SHA-256 of its name; within a colony its number is added |
 //! | 8–11 | node id of the sender |
 //! | 12–14 | incarnation of the sender |
