@@ -25,7 +25,7 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench peers figures figure2 colonies ages failures model busy strategies plots python ruff fuzz install clean
+.PHONY: help demo build test lint fmt clippy doc deny bench peers figures figure2 colonies ages failures model busy strategies plots python ruff fuzz install install-files deb clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
@@ -39,7 +39,8 @@ build: ## build the release binaries
 	@$(CARGO) build --release --locked --bins
 
 test: python ## install what the tests need, then run them all
-	@.ci/require cargo cc python3
+	@.ci/require cargo cc python3 dpkg-deb objdump systemd-analyze man \
+		prometheus promtool
 	$(CARGO) build --workspace --locked --bins
 	@mkdir -p $(TARGET_DIR)
 	TIDINGS_BIN_DIR=$(TARGET_DIR)/debug $(CARGO) test --workspace --locked --no-fail-fast \
@@ -150,9 +151,27 @@ fuzz: ## run each fuzz target for FUZZ_SECONDS (60) with libFuzzer
 			fuzz/corpus/$$name fuzz/seeds/$$name; \
 	done
 
-install: build ## copy the binaries to PREFIX/bin (PREFIX=/usr/local)
-	install -d $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(BINARIES:%=$(TARGET_DIR)/release/%) $(DESTDIR)$(PREFIX)/bin
+BINARIES_DIR ?= $(TARGET_DIR)/release
+SHARE := $(DESTDIR)$(PREFIX)/share
+
+install: build install-files ## copy binaries, man pages and completions below PREFIX (/usr/local)
+
+install-files:
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/bash-completion/completions \
+		$(SHARE)/zsh/vendor-completions $(SHARE)/fish/vendor_completions.d
+	install -m 755 $(BINARIES:%=$(BINARIES_DIR)/%) $(DESTDIR)$(PREFIX)/bin
+	$(BINARIES_DIR)/tidings manuals $(SHARE)/man/man1 >/dev/null
+	$(BINARIES_DIR)/tidings-agent --manual >$(SHARE)/man/man1/tidings-agent.1
+	$(BINARIES_DIR)/tidings completions bash >$(SHARE)/bash-completion/completions/tidings
+	$(BINARIES_DIR)/tidings completions zsh >$(SHARE)/zsh/vendor-completions/_tidings
+	$(BINARIES_DIR)/tidings completions fish >$(SHARE)/fish/vendor_completions.d/tidings.fish
+	$(BINARIES_DIR)/tidings-agent --completions bash >$(SHARE)/bash-completion/completions/tidings-agent
+	$(BINARIES_DIR)/tidings-agent --completions zsh >$(SHARE)/zsh/vendor-completions/_tidings-agent
+	$(BINARIES_DIR)/tidings-agent --completions fish >$(SHARE)/fish/vendor_completions.d/tidings-agent.fish
+
+deb: build ## make a Debian package, in target/deb
+	@.ci/require dpkg-deb objdump
+	packaging/build-deb $(BINARIES_DIR) $(TARGET_DIR)/deb
 
 clean: ## remove what was built
 	$(CARGO) clean

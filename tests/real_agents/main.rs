@@ -6,13 +6,15 @@
 
 mod colonies;
 mod deaths;
+mod flood;
 mod pages;
+mod prometheus;
 mod refusals;
 
 use std::net::UdpSocket;
 
 use rustix::process::Signal;
-use tidings_control::{ClientError, ErrorKind, Mode, State};
+use tidings_control::{ClientError, ErrorKind, Mode, Pick, State};
 use tidings_tests::agents::Cluster;
 
 const KEYS: [&str; 2] = [
@@ -286,4 +288,40 @@ fn what_users_publish_is_seen_elsewhere_until_its_time_is_over() {
     };
     assert_eq!(report.kind, ErrorKind::BadValue);
     assert!(report.message.contains("payload_bytes"), "{}", report.message);
+}
+
+#[test]
+fn callers_of_one_agent_do_not_all_get_the_same_node() {
+    let mut cluster = Cluster::new();
+    cluster.start("n1", &[]);
+    for name in ["n2", "n3", "n4"] {
+        cluster.join(name, "n1", &[]);
+    }
+    cluster.until_known(&["n1"], 4);
+    cluster.until("all have readings", |cluster| {
+        let nodes = cluster.agent("n1").client().nodes().expect("answered").nodes;
+        nodes.iter().all(|node| node.cores.is_some()).then_some(())
+    });
+    let pick = |policy: &str, avoid: &[&str]| Pick {
+        count: 1,
+        cpus: 0.0,
+        mem_bytes: 0,
+        avoid: avoid.iter().map(ToString::to_string).collect(),
+        policy: policy.to_owned(),
+    };
+    let mut client = cluster.agent("n1").client();
+    // All nodes are this machine, with one load: what was picked before decides.
+    let mut names: Vec<String> = (0..3)
+        .map(|_| client.pick(pick("least-loaded", &["n4"])).expect("three will do"))
+        .map(|picked| picked.nodes[0].name.clone())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["n1", "n2", "n3"]);
+    let huge = Pick { cpus: 1e6, ..pick("spread", &[]) };
+    let refused = client.pick(huge).expect_err("no machine has as many");
+    let ClientError::Refused(report) = refused else { panic!("{refused}") };
+    assert_eq!(report.kind, ErrorKind::Unsatisfied);
+    assert!(report.message.contains("too few free processors"), "{}", report.message);
+    let unknown = client.pick(pick("best", &[])).expect_err("no such policy");
+    assert!(unknown.to_string().contains("two-choices"), "{unknown}");
 }

@@ -8,9 +8,11 @@ use tidings_control::{Nodes, Status};
 use tidings_tests::agents::Cluster;
 
 /// Asks for a page; the head and the body of the answer.
-fn page(address: &str, path: &str) -> (String, String) {
+pub(crate) fn page(address: &str, path: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).expect("the endpoint listens");
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").expect("it reads");
+    let accept = "application/openmetrics-text;version=1.0.0,*/*;q=0.1";
+    let head = format!("Host: {address}\r\nAccept: {accept}\r\nConnection: close\r\n");
+    write!(stream, "GET {path} HTTP/1.1\r\n{head}\r\n").expect("it reads");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("it answers and closes");
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");

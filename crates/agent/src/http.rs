@@ -14,7 +14,7 @@ use std::time::Duration;
 use std::{io, str};
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -26,7 +26,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant as Moment, Sleep, sleep_until};
 use tracing::warn;
 
-use crate::metrics;
+use crate::metrics::Form;
 use crate::question::{Asker, Question};
 use crate::socket::BindError;
 
@@ -69,10 +69,12 @@ fn router(asker: Asker) -> Router {
         .with_state(asker)
 }
 
-async fn metrics_page(State(asker): State<Asker>) -> Response {
-    let content_type = [(header::CONTENT_TYPE, metrics::CONTENT_TYPE)];
+async fn metrics_page(State(asker): State<Asker>, headers: HeaderMap) -> Response {
+    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    let form = Form::accepted(accept.unwrap_or_default());
+    let about = [(header::CONTENT_TYPE, form.content_type()), (header::VARY, "accept")];
     match asker.ask(Question::Metrics).await {
-        Some(text) => (content_type, text).into_response(),
+        Some(text) => (about, form.of(text)).into_response(),
         None => stalled(),
     }
 }
@@ -242,7 +244,7 @@ mod tests {
         let (status, kind, text) = page(answered(None), "/metrics", "127.0.0.1:9617").await;
         assert_eq!(
             (status, kind.as_str(), text.as_str()),
-            (StatusCode::OK, metrics::CONTENT_TYPE, "# EOF\n")
+            (StatusCode::OK, Form::Plain.content_type(), "")
         );
         let (status, kind, text) = page(answered(None), "/v1/nodes", "localhost").await;
         assert_eq!((status, kind.as_str()), (StatusCode::OK, "application/json"));

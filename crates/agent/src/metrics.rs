@@ -11,8 +11,67 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use tidings_control::Status;
 
-/// What the text is, for the HTTP header.
-pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// The two forms in which monitoring systems read metrics.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    /// OpenMetrics 1.0, for whoever asks for it: Prometheus does.
+    OpenMetrics,
+    /// The older text form of Prometheus, which every tool reads.
+    Plain,
+}
+
+impl Form {
+    /// The form that an `Accept` header asks for.
+    pub(crate) fn accepted(accept: &str) -> Self {
+        let asked = accept.contains("application/openmetrics-text");
+        if asked { Self::OpenMetrics } else { Self::Plain }
+    }
+
+    /// What the text is, for the HTTP header.
+    pub(crate) fn content_type(self) -> &'static str {
+        match self {
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Plain => "text/plain; version=0.0.4; charset=utf-8",
+        }
+    }
+
+    /// `text`, which is OpenMetrics, in this form.
+    pub(crate) fn of(self, text: String) -> String {
+        match self {
+            Self::OpenMetrics => text,
+            Self::Plain => plain(&text),
+        }
+    }
+}
+
+/// OpenMetrics in the older form: there a family bears the name of its series, information is a
+/// gauge, and there are no units.
+fn plain(text: &str) -> String {
+    let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    let kinds: std::collections::BTreeMap<&str, &str> = kinds.collect();
+    let mut plain = String::with_capacity(text.len());
+    for line in text.lines().filter(|line| *line != "# EOF" && !line.starts_with("# UNIT ")) {
+        let Some((declares, family, rest)) = declaration(line) else {
+            plain.extend([line, "\n"]);
+            continue;
+        };
+        let (ending, rest) = match (kinds.get(family), rest) {
+            (Some(&"counter"), rest) => ("_total", rest),
+            (Some(&"info"), "info") => ("_info", "gauge"),
+            (Some(&"info"), rest) => ("_info", rest),
+            (_, rest) => ("", rest),
+        };
+        plain.extend([declares, family, ending, " ", rest, "\n"]);
+    }
+    plain
+}
+
+/// `# TYPE ` or `# HELP `, the family, and what is said of it.
+fn declaration(line: &str) -> Option<(&str, &str, &str)> {
+    let (declares, rest) = line.split_at_checked("# TYPE ".len())?;
+    let (family, rest) = rest.split_once(' ')?;
+    ["# TYPE ", "# HELP "].contains(&declares).then_some((declares, family, rest))
+}
 
 /// One counter: name, what it counts, value.
 pub(crate) type Count = (&'static str, &'static str, u64);
@@ -86,6 +145,29 @@ fn gauges(registry: &mut Registry, status: &Status) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_older_form_names_series_where_the_newer_names_families() {
+        let status = Status { name: "n1".to_owned(), ..Status::default() };
+        let text = exposition(&status, &[("datagrams_sent", "Datagrams made.", 7)]);
+        let form = Form::accepted("text/html,*/*");
+        assert_eq!((form, form.of(text.clone()).contains("EOF")), (Form::Plain, false));
+        let plain = form.of(text.clone());
+        for line in [
+            "# TYPE tidings_datagrams_sent_total counter",
+            "# HELP tidings_datagrams_sent_total Datagrams made.",
+            "tidings_datagrams_sent_total 7",
+            "# TYPE tidings_agent_info gauge",
+            "# TYPE tidings_members gauge",
+        ] {
+            assert!(plain.lines().any(|found| found == line), "{line} is missing in:\n{plain}");
+        }
+        assert!(!plain.contains("# UNIT"));
+        let series = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();
+        assert_eq!(series(&plain), series(&text));
+        let prometheus = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4";
+        assert_eq!(Form::accepted(prometheus).of(text.clone()), text);
+    }
 
     #[test]
     fn the_text_has_types_units_and_an_end() {

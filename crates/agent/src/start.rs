@@ -90,6 +90,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(MISCONFIGURED));
         }
     };
+    if let Some(description) = invocation.describe {
+        let _ = io::stdout().write_all(&description.text()); // a reader that has gone wants no more
+        return ExitCode::SUCCESS;
+    }
     // Whatever the agent makes is for its user and, at most, its group to read.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(UMASK));
     let prepared = match read(&invocation) {

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::{
-    colonies, completions, demo, keys, nodes, plan, publish, show, sim, status, top, watch,
+    colonies, completions, demo, keys, manuals, nodes, pick, plan, publish, show, sim, status, top,
+    watch,
 };
 
 /// What every `--help` ends with; `docs/reference/exit-codes.md` says more.
@@ -74,6 +75,8 @@ pub enum Command {
     Show(show::Options),
     /// The agent's own condition, configuration and counters
     Status(status::Options),
+    /// Pick nodes for work, for mpirun or srun
+    Pick(pick::Options),
     /// Add metrics of your own to this node's entry
     Publish(publish::Options),
     /// Simulate a cluster of nodes, in virtual time
@@ -84,6 +87,8 @@ pub enum Command {
     Keys(keys::Options),
     /// Print completions for a shell
     Completions(completions::Options),
+    /// Write the man pages of all commands
+    Manuals(manuals::Options),
 }
 
 #[cfg(test)]

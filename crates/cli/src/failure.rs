@@ -13,6 +13,7 @@ use crate::columns::UnknownColumn;
 use crate::demo::DemoError;
 use crate::filter::FilterError;
 use crate::keys::KeyFileError;
+use crate::pick::NeedError;
 use crate::plan::PlanError;
 use crate::sim::SimulationError;
 
@@ -84,6 +85,9 @@ pub enum Failure {
         /// The argument as given.
         given: String,
     },
+    /// `--need` of `pick` cannot be read.
+    #[error(transparent)]
+    Need(#[from] NeedError),
     /// A key file could not be made or changed.
     #[error(transparent)]
     KeyFile(#[from] KeyFileError),
@@ -96,6 +100,14 @@ pub enum Failure {
     /// No plan keeps the age, or none within the budget.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// A file that was to be written cannot be.
+    #[error("{} cannot be written ({source}): name a place that can", path.display())]
+    File {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// Standard output or the terminal cannot be written.
     #[error("writing the output failed: {0}")]
     Output(#[from] io::Error),
@@ -105,7 +117,11 @@ impl Failure {
     /// The process's exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Agent(ClientError::Refused(refusal)) if refusal.kind == ErrorKind::NotFound => 4,
+            Self::Agent(ClientError::Refused(refusal)) => match refusal.kind {
+                ErrorKind::NotFound | ErrorKind::Unsatisfied => 4,
+                ErrorKind::BadRequest => 2,
+                _ => 1,
+            },
             Self::Agent(error) if error.is_unreachable() => 3,
             Self::UnknownNode { .. } | Self::NothingMatched { .. } => 4,
             Self::Condition(_)
@@ -113,13 +129,14 @@ impl Failure {
             | Self::Reading { .. }
             | Self::Direction { .. }
             | Self::NotAPair { .. }
+            | Self::Need(_)
             | Self::NoAgentProgram { .. } => 2,
             Self::KeyFile(error) => error.exit_code(),
             Self::Demo(error) => error.exit_code(),
             Self::Simulation(error) => error.exit_code(),
             Self::Plan(error) => error.exit_code(),
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
-            Self::Agent(_) | Self::AgentProgram { .. } | Self::Output(_) => 1,
+            Self::Agent(_) | Self::AgentProgram { .. } | Self::File { .. } | Self::Output(_) => 1,
         }
     }
 

@@ -23,8 +23,10 @@ pub mod demo;
 pub mod failure;
 pub mod filter;
 pub mod keys;
+pub mod manuals;
 pub mod nodes;
 pub mod output;
+pub mod pick;
 pub mod plan;
 pub mod publish;
 pub mod show;
@@ -88,10 +90,12 @@ fn dispatch(line: CommandLine) -> Result<(), Failure> {
         Command::Watch(watch::Options {}) => watch::run(&agent),
         Command::Show(options) => show::run(&agent, &options),
         Command::Status(options) => status::run(&agent, &options),
+        Command::Pick(options) => pick::run(&agent, &options),
         Command::Publish(options) => publish::run(&agent, &options),
         Command::Sim(options) => sim::run(&options),
         Command::Plan(options) => plan::run(&options),
         Command::Keys(options) => keys::run(&options),
         Command::Completions(options) => completions::run(&options),
+        Command::Manuals(options) => manuals::run(&options),
     }
 }

@@ -47,7 +47,7 @@ pub struct Options {
     /// Probability that a datagram is lost
     #[arg(long, value_name = "P", default_value_t = 0.0, value_parser = loss)]
     loss: f64,
-    /// Only this strategy: uniform, spread or grid [default: the cheapest of them]
+    /// Only this strategy [default: the cheapest of uniform, spread and grid]
     #[arg(long, value_name = "NAME")]
     strategy: Option<Strategy>,
     /// The smallest MTU on the paths, as the agent's
@@ -63,9 +63,6 @@ pub struct Options {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// The strategy cannot be planned with.
-    #[error(transparent)]
-    NoModel(#[from] tidings_gossip::model::NoModel),
     /// An entry does not fit into a datagram.
     #[error("entries of {entry_bytes} bytes do not fit into packets of {mtu}: raise --mtu")]
     Mtu {
@@ -106,7 +103,7 @@ impl PlanError {
     /// The process's exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::NoModel(_) | Self::Mtu { .. } => 2,
+            Self::Mtu { .. } => 2,
             Self::Unreachable { .. } | Self::Budget { .. } => 4,
         }
     }
@@ -159,6 +156,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let asked = options.asked();
     let strategies = match options.strategy {
         Some(strategy) => vec![strategy],
+        // The models of the others take long, and `grid` is cheaper than both.
         None => vec![Strategy::Grid, Strategy::Spread, Strategy::Uniform],
     };
     let cheapest = asked.cheapest(&strategies).map_err(Failure::Plan)?;

@@ -11,8 +11,8 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    Ages, Colonies, ErrorReport, Leaving, NodeReport, Nodes, Published, Reply, Request, Status,
-    Watch, socket_path,
+    Ages, Colonies, ErrorReport, Leaving, NodeReport, Nodes, Pick, Picked, Published, Reply,
+    Request, Status, Watch, socket_path,
 };
 
 /// The longest reply a client reads, in bytes: `nodes` of 65,536 nodes with full payloads.
@@ -204,6 +204,15 @@ impl Client {
         let nodes = self.call(&Request::Visit { colony });
         self.set_timeout(usual)?;
         nodes
+    }
+
+    /// Picks nodes for work.
+    ///
+    /// # Errors
+    /// See [`ClientError`]; [`ClientError::Refused`] with
+    /// [`ErrorKind::Unsatisfied`](crate::ErrorKind::Unsatisfied) when too few have what is asked.
+    pub fn pick(&mut self, pick: Pick) -> Result<Picked, ClientError> {
+        self.call(&Request::Pick(pick))
     }
 
     /// Publishes `key` = `value` in the agent's own entry for `ttl_s` seconds; 0 withdraws it.

@@ -8,7 +8,7 @@
 //!
 //! * [`Request`]: what may be asked.
 //! * [`Status`], [`Ages`], [`Nodes`], [`NodeReport`], [`Published`], [`Leaving`],
-//!   [`Colonies`]: what comes back.
+//!   [`Colonies`], [`Picked`]: what comes back.
 //! * [`ErrorReport`]: what comes back instead when the agent refuses.
 //! * [`Watch`], [`Notice`]: what an agent notices of other nodes, told as it happens.
 //! * [`Client`]: a blocking client for commands and tests.
@@ -19,6 +19,7 @@
 
 mod client;
 mod colonies;
+mod picked;
 mod reply;
 mod report;
 mod request;
@@ -27,8 +28,9 @@ mod watch;
 
 pub use client::{Client, ClientError, DEFAULT_TIMEOUT, REPLY_BYTES_MAX, VISIT_TIMEOUT};
 pub use colonies::{AggregateReport, BinReport, Colonies, ColonyReport, ReadingReport};
+pub use picked::{Picked, PickedNode};
 pub use reply::{ErrorKind, ErrorReport, Reply};
 pub use report::{Ages, Leaving, Mode, NodeReport, Nodes, Published, State, Status};
-pub use request::{REQUEST_BYTES_MAX, Request, TTL_S_DEFAULT};
+pub use request::{Pick, REQUEST_BYTES_MAX, Request, TTL_S_DEFAULT};
 pub use runtime_dir::{RUNTIME_DIR_VARIABLE, SOCKET_FILE, runtime_dir, socket_path};
 pub use watch::{Change, Notice, Watch, Watching};

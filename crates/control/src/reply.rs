@@ -42,6 +42,8 @@ pub enum ErrorKind {
     Unanswered,
     /// A value that cannot be published: a bad key, or more than the payload holds.
     BadValue,
+    /// Too few nodes have what was asked for.
+    Unsatisfied,
     /// The agent serves as many connections as it may; try again.
     Busy,
     /// A kind that this version of the client does not know.

@@ -19,7 +19,7 @@ pub const TTL_S_DEFAULT: u64 = 3600;
 /// let request: Request = serde_json::from_str(r#"{"op":"node","name":"n7"}"#).unwrap();
 /// assert_eq!(request, Request::Node { name: "n7".to_owned() });
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
     /// The agent's own condition and configuration; answered with [`Status`](crate::Status).
@@ -59,9 +59,37 @@ pub enum Request {
     /// [`Watching`](crate::Watching), then with one [`Notice`](crate::Notice) a line until either
     /// side ends. Nothing else can be asked on the connection.
     Watch,
+    /// Picks nodes for work; answered with [`Picked`](crate::Picked), or
+    /// [`ErrorKind::Unsatisfied`](crate::ErrorKind::Unsatisfied). What was picked counts as taken
+    /// until there is news that can know of it.
+    Pick(Pick),
     /// Leave the cluster cleanly and end the process; answered with [`Leaving`](crate::Leaving)
     /// before the farewell is sent.
     Leave,
+}
+
+/// What [`Request::Pick`] asks for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pick {
+    /// How many nodes, each another.
+    pub count: u32,
+    /// Processors that each must have free.
+    #[serde(default)]
+    pub cpus: f64,
+    /// Bytes of memory that each must have free.
+    #[serde(default)]
+    pub mem_bytes: u64,
+    /// Nodes that are not to be picked.
+    #[serde(default)]
+    pub avoid: Vec<String>,
+    /// `two-choices`, `least-loaded`, `spread` or `pack`.
+    #[serde(default = "policy_default")]
+    pub policy: String,
+}
+
+fn policy_default() -> String {
+    "two-choices".to_owned()
 }
 
 fn ttl_s_default() -> u64 {
@@ -80,6 +108,16 @@ mod tests {
             (Request::Ages, r#"{"op":"ages"}"#),
             (Request::Nodes, r#"{"op":"nodes"}"#),
             (Request::Node { name: "n7".to_owned() }, r#"{"op":"node","name":"n7"}"#),
+            (
+                Request::Pick(Pick {
+                    count: 2,
+                    cpus: 1.5,
+                    mem_bytes: 0,
+                    avoid: vec!["n7".to_owned()],
+                    policy: "pack".to_owned(),
+                }),
+                r#"{"op":"pick","count":2,"cpus":1.5,"mem_bytes":0,"avoid":["n7"],"policy":"pack"}"#,
+            ),
             (Request::Colonies, r#"{"op":"colonies"}"#),
             (Request::Visit { colony: 3 }, r#"{"op":"visit","colony":3}"#),
             (publish, r#"{"op":"publish","key":"gpu","value":"3","ttl_s":60}"#),

@@ -2,13 +2,17 @@
 //!
 //! The model knows neither lost datagrams nor dead nodes nor travel times. So a node also looks how
 //! old its entries are: at moments that fill the unit of time evenly, since ages rise and fall
-//! within it. After some looks it compares them with the target. Where they exceed it, the node
-//! aims at less from then on; where they stay well below, at more again. Aims change by a few per
-//! cent at a time and only after the last change shows, so that the nodes of a cluster, which all
-//! see about the same, settle together.
+//! within it. After some looks it compares them with the target. Where they exceed it, its windows
+//! become larger than the model says; where they stay well below, smaller again. Windows change by
+//! some per cent at a time and only after the last change shows, so that the nodes of a cluster,
+//! which all see about the same, settle together.
 //!
 //! Entries twice as old as the model's oldest are of nodes that are silent, which no window makes
 //! younger: they do not count.
+//!
+//! The model is searched when the members have changed by a thirty-second, and then not again for
+//! some units unless they have doubled: among thousands of nodes a search takes some hundredths of
+//! a second.
 
 use core::time::Duration;
 
@@ -24,22 +28,22 @@ const LOOK_UNITS: f64 = 1.618_034;
 const LOOKS: u32 = 16;
 /// Units of time until a changed window shows in the ages.
 const SETTLE_UNITS: f64 = 16.0;
-/// What the first aim leaves to the model's error.
-const FIRST_AIM: f64 = 0.95;
-/// The least aim, as a share of the target.
-const LEAST_AIM: f64 = 0.1;
+/// The share of the target that the model is asked for: the rest is left to its error.
+const AIM: f64 = 0.95;
+/// The least that is sent, as a share of what the model says.
+const LEAST: f64 = 0.8;
 /// Pressures (see [`Seen`]) that are left as they are, and the one to come to otherwise.
 const GOOD: core::ops::RangeInclusive<f64> = 0.88..=0.98;
 const BEST: f64 = 0.94;
-/// The most by which an aim falls and rises at a time.
-const STEP: (f64, f64) = (0.8, 1.05);
+/// By how much a window changes at a time: the most it shrinks, and grows.
+const STEP: (f64, f64) = (0.95, 1.25);
 
 /// Chooses the window of a node that was told an age.
 #[derive(Clone, Debug)]
 pub(crate) struct AgeKeeper {
     target: AgeTarget,
-    /// What the model is asked for, as a share of the target.
-    aim: f64,
+    /// What is sent, as a multiple of what the model says.
+    correction: f64,
     choice: Option<Choice>,
     next_look: Instant,
     pressures: f64,
@@ -47,14 +51,23 @@ pub(crate) struct AgeKeeper {
     kept: Option<bool>,
 }
 
-/// A window and what it was chosen for.
+/// A window by the model, and what it was chosen for.
 #[derive(Clone, Copy, Debug)]
 struct Choice {
     members: usize,
-    aim: f64,
     window_entries: usize,
     /// Entries older than that are of silent nodes.
     silent: Duration,
+    /// When the model may be searched again.
+    next: Instant,
+}
+
+impl Choice {
+    /// Whether it would hardly be another now, or is too new to be thrown away.
+    fn suits(&self, members: usize, now: Instant) -> bool {
+        let near = 32 * self.members.abs_diff(members) <= self.members;
+        near || (now < self.next && members < 2 * self.members)
+    }
 }
 
 /// The ages that were seen at one look.
@@ -71,7 +84,7 @@ impl AgeKeeper {
     pub(crate) fn of(target: AgeTarget) -> Self {
         Self {
             target,
-            aim: FIRST_AIM,
+            correction: 1.0,
             choice: None,
             next_look: Instant::EPOCH,
             pressures: 0.0,
@@ -82,7 +95,8 @@ impl AgeKeeper {
 
     /// Entries in a window among `members` nodes, if one has been chosen.
     pub(crate) fn window_entries(&self, members: usize) -> Option<usize> {
-        self.choice.map(|choice| choice.window_entries.clamp(1, members))
+        let entries = self.choice?.window_entries as f64 * self.correction;
+        Some((entries.round() as usize).clamp(1, members))
     }
 
     /// Whether the last looks together were within the target; `None` before there were enough.
@@ -90,7 +104,7 @@ impl AgeKeeper {
         self.kept
     }
 
-    /// Chooses the window anew if the members or the aim have changed.
+    /// Chooses the window anew if the members have changed.
     pub(crate) fn choose(
         &mut self,
         now: Instant,
@@ -98,25 +112,23 @@ impl AgeKeeper {
         interval: Duration,
         (strategy, budget): (Strategy, Budget),
     ) {
-        if self
-            .choice
-            .is_some_and(|c| c.members == members && c.aim.to_bits() == self.aim.to_bits())
-        {
+        if self.choice.is_some_and(|choice| choice.suits(members, now)) {
             return;
         }
         let goal = Goal {
-            age_units: self.aim * self.target.age.as_secs_f64() / interval.as_secs_f64(),
+            age_units: AIM * self.target.age.as_secs_f64() / interval.as_secs_f64(),
             quantile: self.target.quantile,
         };
         let found = least_window(strategy, members, &budget, 0.0, goal);
         // Where nothing will do, everything is nearest to it.
-        let window_entries = found.ok().flatten().unwrap_or(members);
+        let window_entries = found.unwrap_or(members);
         let budget = Budget { window_entries, ..budget };
-        let oldest = forecast(strategy, members, &budget, 0.0).map(|it| it.oldest_units());
-        let silent = interval.mul_f64(2.0 * oldest.unwrap_or_default().max(1.0));
+        let oldest_units = forecast(strategy, members, &budget, 0.0).oldest_units();
+        let silent = interval.mul_f64(2.0 * oldest_units.max(1.0));
         let silent = silent.max(2 * self.target.age);
-        self.choice = Some(Choice { members, aim: self.aim, window_entries, silent });
-        self.begin(now + interval.mul_f64(SETTLE_UNITS));
+        let next = now + interval.mul_f64(SETTLE_UNITS);
+        self.choice = Some(Choice { members, window_entries, silent, next });
+        self.begin(next);
     }
 
     /// The moment of the look that is due by `now`, and what to count at it.
@@ -134,8 +146,8 @@ impl AgeKeeper {
         Some((at, Seen::of(self.target, choice.silent)))
     }
 
-    /// Takes a look's ages in; after enough of them judges, and aims anew if need be.
-    pub(crate) fn note(&mut self, seen: &Seen) {
+    /// Takes a look's ages in; after enough of them judges, and corrects the window if need be.
+    pub(crate) fn note(&mut self, seen: &Seen, unit: Duration) {
         let Some(pressure) = seen.pressure() else { return };
         self.pressures += pressure;
         self.looks += 1;
@@ -143,20 +155,25 @@ impl AgeKeeper {
             return;
         }
         let pressure = self.pressures / f64::from(self.looks);
-        self.begin(self.next_look);
         self.kept = Some(pressure <= 1.0);
-        self.correct(pressure);
+        let settle =
+            if self.correct(pressure) { unit.mul_f64(SETTLE_UNITS) } else { Duration::ZERO };
+        self.begin(self.next_look + settle);
     }
 
-    fn correct(&mut self, pressure: f64) {
-        let everything = self.choice.is_none_or(|choice| choice.window_entries >= choice.members);
-        if GOOD.contains(&pressure) || (everything && pressure > BEST) {
-            return;
+    /// Changes the window if the pressure asks for it; whether it did.
+    fn correct(&mut self, pressure: f64) -> bool {
+        let Some(Choice { members, window_entries, .. }) = self.choice else { return false };
+        let most = members as f64 / window_entries as f64;
+        if GOOD.contains(&pressure) || (self.correction >= most && pressure > BEST) {
+            return false;
         }
         // The share of older entries changes faster than their ages.
         let slope = if self.target.quantile.is_some() { 0.25 } else { 1.0 };
-        let step = (BEST / pressure.max(0.01)).powf(slope).clamp(STEP.0, STEP.1);
-        self.aim = (self.aim * step).clamp(LEAST_AIM, 1.0);
+        let step = (pressure / BEST).powf(slope).clamp(STEP.0, STEP.1);
+        let before = self.correction;
+        self.correction = (before * step).min(most).max(LEAST);
+        self.correction.to_bits() != before.to_bits()
     }
 
     /// Begins to look anew, at `first`.
@@ -222,7 +239,7 @@ mod tests {
             if let Some((_, mut seen)) = keeper.due(now, UNIT) {
                 (0..255).for_each(|_| seen.count(age));
                 seen.count(Duration::from_secs(3_600)); // a dead node's
-                keeper.note(&seen);
+                keeper.note(&seen, UNIT);
             }
             choose(keeper, now);
         }
@@ -262,10 +279,10 @@ mod tests {
     }
 
     #[test]
-    fn aims_stay_within_bounds_where_nothing_helps() {
+    fn windows_stay_within_bounds_where_nothing_helps() {
         let mut keeper = keeper(None);
         live(&mut keeper, 20_000, 7 * UNIT);
-        assert!(keeper.aim >= LEAST_AIM && keeper.window_entries(256) == Some(256));
+        assert_eq!(keeper.window_entries(256), Some(256));
         assert_eq!(keeper.window_entries(8), Some(8), "the members went");
     }
 }

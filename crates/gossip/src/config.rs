@@ -256,6 +256,7 @@ impl Config {
         if quantile.is_some_and(|share| !(share > 0.0 && share < 1.0)) {
             return refuse("age_target_quantile", "a share above 0 and below 1");
         }
+        // Their models take seconds to be inverted: too long for a node.
         if matches!(self.strategy, Strategy::PushPull | Strategy::Staggered) {
             return refuse("strategy", "uniform, spread or grid where age_target is given");
         }

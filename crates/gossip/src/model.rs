@@ -3,21 +3,25 @@
 //! [`forecast`] says for a strategy, a number of members, a [`Budget`] and a share of lost
 //! datagrams how old entries will be on average, at a quantile and at most, in units of time, and
 //! what a node sends in a unit. [`least_window`] is the inverse: the smallest window that keeps an
-//! age. All of it is arithmetic on its arguments, a fraction of a millisecond at a time.
+//! age. All of it is arithmetic on its arguments, from a millisecond at a time (`uniform`) to some
+//! tenths of a second (`push-pull` with small windows).
 //!
 //! | strategies | model |
 //! |---|---|
-//! | `uniform`, `spread` | news grows as an epidemic until windows cut it off (`windows.rs`) |
-//! | `grid` | regular waits for a push and for a pull (`grid.rs`) |
-//! | `push-pull`, `staggered` | none |
+//! | `uniform`, `spread` | births spread as epidemics until windows cut them off (`windows.rs`) |
+//! | `grid` | one row and one reader of it, played by the strategy's own rules (`grid.rs`) |
+//! | `push-pull`, `staggered` | entries of some origins among all nodes, played (`sampled.rs`) |
 //!
 //! A test holds the model against simulations of 64 to 8,192 nodes (docs/results/model.md says how
 //! far it is off). Where it stands: all nodes up, travel times far below the unit, and each
 //! datagram lost by chance alone.
 
+mod births;
+mod counted;
 mod curve;
-mod gaps;
 mod grid;
+mod rowmates;
+mod sampled;
 mod windows;
 
 use crate::dissemination::Strategy;
@@ -35,39 +39,19 @@ pub struct Forecast {
     pub datagrams: f64,
     /// Entries that a node sends in a unit.
     pub entries: f64,
-    shape: Shape,
+    ages: Curve,
+    oldest_units: f64,
 }
-
-/// What the ages' distribution is computed from.
-#[derive(Clone, Debug)]
-enum Shape {
-    Windows { ages: Curve, oldest_units: f64 },
-    Grid(grid::Waits),
-}
-
-/// The strategy has no model.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("no model foretells strategy {0}: there is one for uniform, spread and grid")]
-pub struct NoModel(pub Strategy);
 
 /// What to expect of `members` nodes that follow `strategy` within `budget`, if a share `loss` of
 /// all datagrams is lost.
-///
-/// # Errors
-/// [`NoModel`].
-pub fn forecast(
-    strategy: Strategy,
-    members: usize,
-    budget: &Budget,
-    loss: f64,
-) -> Result<Forecast, NoModel> {
+pub fn forecast(strategy: Strategy, members: usize, budget: &Budget, loss: f64) -> Forecast {
     let (members, loss) = (members.max(2), loss.clamp(0.0, 0.99));
     match strategy {
-        Strategy::Uniform | Strategy::Spread => {
-            Ok(windows::forecast(strategy, members, budget, loss))
-        }
-        Strategy::Grid => Ok(grid::forecast(members, budget, loss)),
-        Strategy::PushPull | Strategy::Staggered => Err(NoModel(strategy)),
+        Strategy::Uniform | Strategy::Spread => windows::forecast(strategy, members, budget, loss),
+        Strategy::Grid => grid::forecast(members, budget, loss),
+        Strategy::PushPull => sampled::forecast(true, members, budget, loss),
+        Strategy::Staggered => sampled::forecast(false, members, budget, loss),
     }
 }
 
@@ -82,35 +66,32 @@ pub struct Goal {
 
 /// The smallest window, in entries, with which `strategy` reaches `goal` among `members` nodes;
 /// `None` if none does. The window of `budget` does not matter.
-///
-/// # Errors
-/// [`NoModel`].
 pub fn least_window(
     strategy: Strategy,
     members: usize,
     budget: &Budget,
     loss: f64,
     goal: Goal,
-) -> Result<Option<usize>, NoModel> {
+) -> Option<usize> {
     let reaches = |window_entries: usize| {
         let budget = Budget { window_entries, ..*budget };
-        let forecast = forecast(strategy, members, &budget, loss)?;
-        Ok(forecast.age_units(goal.quantile) <= goal.age_units)
+        let forecast = forecast(strategy, members, &budget, loss);
+        forecast.age_units(goal.quantile) <= goal.age_units
     };
     let (mut low, mut high) = (0, members.max(2));
-    if !reaches(high)? {
-        return Ok(None);
+    if !reaches(high) {
+        return None;
     }
     // Ages fall as windows grow: `high` reaches the goal, `low` does not.
     while high - low > 1 {
         let middle = low.midpoint(high);
-        if reaches(middle)? {
+        if reaches(middle) {
             high = middle;
         } else {
             low = middle;
         }
     }
-    Ok(Some(high))
+    Some(high)
 }
 
 impl Forecast {
@@ -122,19 +103,12 @@ impl Forecast {
 
     /// The age in units that a share `quantile` of all ages does not exceed.
     pub fn quantile_units(&self, quantile: f64) -> f64 {
-        let older = 1.0 - quantile;
-        match &self.shape {
-            Shape::Windows { ages, .. } => ages.exceeded_by(older),
-            Shape::Grid(waits) => waits.ages().exceeded_by(older),
-        }
+        self.ages.exceeded_by(1.0 - quantile)
     }
 
     /// The age in units of a node's oldest entry: the mean over nodes.
     pub fn oldest_units(&self) -> f64 {
-        match &self.shape {
-            Shape::Windows { oldest_units, .. } => *oldest_units,
-            Shape::Grid(waits) => waits.oldest_units(),
-        }
+        self.oldest_units
     }
 }
 

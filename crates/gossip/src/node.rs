@@ -397,7 +397,7 @@ impl Node {
                 seen.count(at.saturating_since(entry.birth));
             }
         }
-        keeper.note(&seen);
+        keeper.note(&seen, self.config.interval);
     }
 
     /// What may be sent in a unit, and what things cost.

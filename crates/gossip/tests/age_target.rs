@@ -26,8 +26,8 @@ fn the_window_follows_the_number_of_members() {
     for nodes in [16, 128, 512, 16] {
         let now = node.poll_timeout();
         node.set_roster(&roster(nodes), now).expect("it names the node");
-        // A second passes: the rounds of some units.
-        for _ in 0..16 {
+        // Enough passes that the model is searched again: the rounds of some units.
+        for _ in 0..80 {
             node.handle_timeout(node.poll_timeout());
         }
         chosen.push(node.window_entries());

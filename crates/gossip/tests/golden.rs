@@ -134,32 +134,32 @@ fn a_window_with_other_entries_and_a_farewell_are_as_they_were() {
 #[test]
 fn probes_proofs_and_tombstones_are_as_they_were() {
     let roster: Vec<Member> = (1..4).map(member).collect();
-    let [mut prober, mut probed] = [1, 2].map(|n| make(n, &roster, keys()));
+    let [mut asker, mut target] = [1, 2].map(|n| make(n, &roster, keys()));
     let mut later = Instant::EPOCH;
     for round in 1..=5 {
-        later = prober.poll_timeout();
-        prober.handle_timeout(later);
-        sent(&mut prober, later);
+        later = asker.poll_timeout();
+        asker.handle_timeout(later);
+        sent(&mut asker, later);
         if round == 2 {
-            probed.handle_timeout(later);
-            for (_, mut datagram) in sent(&mut probed, later) {
-                prober.handle_datagram(later, address(2), &mut datagram);
+            target.handle_timeout(later);
+            for (_, mut datagram) in sent(&mut target, later) {
+                asker.handle_datagram(later, address(2), &mut datagram);
             }
         }
     }
-    prober.handle_refused(later, address(2));
-    prober.handle_timeout(later);
-    let probe = first_of(9, &mut prober, later);
+    asker.handle_refused(later, address(2));
+    asker.handle_timeout(later);
+    let probe = first_of(9, &mut asker, later);
     check("probe.hex", &probe);
-    probed.handle_datagram(later, address(1), &mut probe.clone());
-    let proof = first_of(10, &mut probed, later);
+    target.handle_datagram(later, address(1), &mut probe.clone());
+    let proof = first_of(10, &mut target, later);
     check("proof.hex", &proof);
     assert_eq!(proof.len(), probe.len(), "nobody can have more sent than he sends");
     for quarter in 1..4 {
         let step = later + UNIT * quarter / 4;
-        assert_eq!(prober.poll_timeout(), step);
-        prober.handle_timeout(step);
-        let window = find_first(1, &mut prober, step);
+        assert_eq!(asker.poll_timeout(), step);
+        asker.handle_timeout(step);
+        let window = find_first(1, &mut asker, step);
         assert_eq!(window.is_some(), quarter == 3);
         if let Some(window) = window {
             check("tombstone.hex", &window);

@@ -77,8 +77,8 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     let would_fit = estimate_bytes(&compact).div_ceil(1 << 20) <= scenario.memory_limit_mib;
     let (mode, remedy) = match scenario.mode {
         Mode::Full if would_fit => ("full", ", use the compact mode"),
-        Mode::Full => ("full", ""),
-        Mode::Compact => ("compact", ""),
+        Mode::Full => ("full", COLONIES),
+        Mode::Compact => ("compact", COLONIES),
     };
     Err(ScenarioError::Memory {
         nodes: scenario.cluster.nodes,
@@ -88,6 +88,9 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
         remedy,
     })
 }
+
+/// What holds where no mode has room for all vectors in full.
+const COLONIES: &str = ", divide them into colonies (`tidings sim colonies`)";
 
 #[cfg(test)]
 mod tests {

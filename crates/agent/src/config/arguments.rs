@@ -1,9 +1,11 @@
-//! The command line: one flag per row of the settings table, and four of its own.
+//! The command line: one flag per row of the settings table, and some of its own.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap_complete::aot::{Shell, generate};
+use clap_mangen::Man;
 
 use super::layers::{Layer, Origin, Written};
 use super::setting::{Form, SETTINGS, Setting};
@@ -29,8 +31,34 @@ pub(crate) struct Invocation {
     pub(crate) file: Option<PathBuf>,
     /// Whether only to check.
     pub(crate) check: bool,
+    /// What to print of the command line itself, instead of running.
+    pub(crate) describe: Option<Description>,
     /// The settings among the flags.
     pub(crate) flags: Layer,
+}
+
+/// A description of the command line, made from its grammar.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Description {
+    /// The man page.
+    Manual,
+    /// Completions for a shell.
+    Completions(Shell),
+}
+
+impl Description {
+    /// The text of it.
+    pub(crate) fn text(self) -> Vec<u8> {
+        let mut text = Vec::new();
+        match self {
+            Self::Manual => {
+                let written = Man::new(command()).render(&mut text);
+                debug_assert!(written.is_ok(), "memory takes all that is written");
+            }
+            Self::Completions(shell) => generate(shell, &mut command(), "tidings-agent", &mut text),
+        }
+        text
+    }
 }
 
 /// Parses the command line, program name included.
@@ -44,8 +72,14 @@ pub(crate) fn parse(
     Ok(Invocation {
         file: matches.get_one::<PathBuf>("config").cloned(),
         check: matches.get_flag("check"),
+        describe: describe(&matches),
         flags: SETTINGS.iter().filter_map(|setting| flag(&matches, setting)).collect(),
     })
+}
+
+fn describe(matches: &ArgMatches) -> Option<Description> {
+    let shell = matches.get_one::<Shell>("completions").copied().map(Description::Completions);
+    matches.get_flag("manual").then_some(Description::Manual).or(shell)
 }
 
 fn flag(matches: &ArgMatches, setting: &'static Setting) -> Option<(&'static str, Written)> {
@@ -64,13 +98,22 @@ pub(crate) fn command() -> Command {
         .long("check")
         .action(ArgAction::SetTrue)
         .help("Check everything, print the effective configuration with its origins, and end");
+    let manual = Arg::new("manual")
+        .long("manual")
+        .action(ArgAction::SetTrue)
+        .help("Print the man page, as man reads it, and end");
+    let completions = Arg::new("completions")
+        .long("completions")
+        .value_name("SHELL")
+        .value_parser(clap::value_parser!(Shell))
+        .help("Print completions for a shell, and end");
     Command::new("tidings-agent")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Keeps, on this node, a seconds-old picture of every node of the cluster")
         .after_help(EXAMPLES)
         .arg(config)
         .args(SETTINGS.iter().map(argument))
-        .arg(check)
+        .args([check, manual, completions])
 }
 
 fn argument(setting: &'static Setting) -> Arg {

@@ -46,6 +46,7 @@ impl Driver {
             Request::Status => reply_line(&Reply::Result(self.status(now))),
             Request::Ages => reply_line(&Reply::Result(self.ages(now))),
             Request::Nodes => reply_line(&Reply::Result(self.nodes(now))),
+            Request::Pick(pick) => reply_line(&self.pick_nodes(&pick, now)),
             Request::Colonies => reply_line(&Reply::Result(self.colonies(now))),
             Request::Node { name } => reply_line(&self.node_called(&name, now)),
             Request::Publish { key, value, ttl_s } => {

@@ -9,6 +9,7 @@
 mod answer;
 mod contacts;
 mod outlook;
+mod placing;
 mod reload;
 mod visits;
 mod vitals;
@@ -19,6 +20,7 @@ use std::time::Duration;
 use tidings_control::Mode;
 use tidings_gossip::payload::{FIXED_BYTES, NodeState};
 use tidings_gossip::{Address, Event, Instant};
+use tidings_placement::Promises;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant as Moment, MissedTickBehavior, interval_at, timeout};
@@ -115,6 +117,7 @@ pub(crate) struct Driver {
     state: NodeState,
     payload: Vec<u8>,
     user: UserMetrics,
+    promises: Promises,
     seeds: Vec<Address>,
     contacts: Contacts,
     seeds_judged: bool,
@@ -148,6 +151,7 @@ impl Driver {
         Self {
             payload: vec![0; usize::from(settings.payload_bytes)],
             user: UserMetrics::new(settings.payload_bytes),
+            promises: Promises::default(),
             vitals: Vitals::new(settings.interval),
             notices: Noticeboard::default(),
             state: NodeState::default(),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tidings_gossip::Strategy;
 use tidings_gossip::dissemination::layout::Budget;
-use tidings_gossip::model::{self, Forecast, NoModel};
+use tidings_gossip::model::{self, Forecast};
 use tidings_gossip::wire::{ENTRY_OVERHEAD_BYTES, OVERHEAD_BYTES};
 
 use super::PlanError;
@@ -92,8 +92,7 @@ impl Asked {
                 age_units: self.goal.age_ms / f64::from(interval_ms),
                 quantile: self.goal.quantile,
             };
-            model::least_window(strategy, self.nodes, &self.budget(1)?, self.loss, goal)
-                .map_err(PlanError::from)
+            Ok(model::least_window(strategy, self.nodes, &self.budget(1)?, self.loss, goal))
         })?;
         Ok(choices.into_iter().min_by(|one, other| {
             let bytes = one.bytes_s().total_cmp(&other.bytes_s());
@@ -138,9 +137,7 @@ impl Asked {
 
     fn forecast(&self, strategy: Strategy, window_entries: usize) -> Result<Forecast, PlanError> {
         let budget = self.budget(window_entries)?;
-        let forecast: Result<_, NoModel> =
-            model::forecast(strategy, self.nodes, &budget, self.loss);
-        Ok(forecast?)
+        Ok(model::forecast(strategy, self.nodes, &budget, self.loss))
     }
 }
 
@@ -175,7 +172,7 @@ mod tests {
     fn the_cheapest_plan_reaches_the_goal_and_grid_is_cheaper_than_uniform() {
         let asked = asked(256, 1_000.0);
         let of = |strategies: &[Strategy]| {
-            asked.cheapest(strategies).expect("a model").expect("it can be reached")
+            asked.cheapest(strategies).expect("entries fit").expect("it can be reached")
         };
         let (any, uniform) = (of(&[Strategy::Grid, Strategy::Uniform]), of(&[Strategy::Uniform]));
         assert!(any.age_ms(&asked.goal) <= 1_000.0 && uniform.age_ms(&asked.goal) <= 1_000.0);
@@ -190,7 +187,8 @@ mod tests {
             [(Strategy::Grid, 96), (Strategy::Uniform, 96), (Strategy::Grid, 256)]
         {
             let asked = asked(nodes, 1_000.0);
-            let plan = asked.cheapest(&[strategy]).expect("a model").expect("it can be reached");
+            let plan =
+                asked.cheapest(&[strategy]).expect("entries fit").expect("it can be reached");
             let mut scenario = Scenario { mode: Mode::Compact, ..Scenario::default() };
             (scenario.units, scenario.warmup_units) = (300, 300);
             scenario.cluster.nodes = nodes as u32;
@@ -208,21 +206,19 @@ mod tests {
     #[test]
     fn a_budget_gives_the_freshest_that_it_pays_for() {
         let asked = asked(256, 1_000.0);
-        let fresh = asked.freshest(&[Strategy::Grid], 5_000.0).expect("a model").expect("some");
+        let fresh = asked.freshest(&[Strategy::Grid], 5_000.0).expect("entries fit").expect("some");
         assert!(fresh.bytes_s() <= 5_000.0);
-        let more = asked.freshest(&[Strategy::Grid], 50_000.0).expect("a model").expect("some");
+        let more = asked.freshest(&[Strategy::Grid], 50_000.0).expect("entries fit").expect("some");
         assert!(more.age_ms(&asked.goal) < fresh.age_ms(&asked.goal));
-        assert!(asked.freshest(&[Strategy::Grid], 1.0).expect("a model").is_none());
+        assert!(asked.freshest(&[Strategy::Grid], 1.0).expect("entries fit").is_none());
         assert_eq!(largest(9, |&number| number <= 4), Some(4));
     }
 
     #[test]
     fn what_cannot_be_is_refused() {
-        assert!(asked(4096, 10.0).cheapest(&[Strategy::Grid]).expect("a model").is_none());
+        assert!(asked(4096, 10.0).cheapest(&[Strategy::Grid]).expect("entries fit").is_none());
         let mut wide = asked(16, 1_000.0);
         (wide.payload_bytes, wide.mtu_bytes) = (1024, 576);
         assert_eq!(wide.cheapest(&[Strategy::Grid]).expect_err("too wide").exit_code(), 2);
-        let refused = asked(16, 1_000.0).cheapest(&[Strategy::Staggered]);
-        assert_eq!(refused.expect_err("no model").exit_code(), 2);
     }
 }

@@ -25,11 +25,11 @@ pub(super) fn run(options: &TableOptions) -> Result<(), Failure> {
     print_or_write(place, &csv(&table), &worst(&table))
 }
 
-/// The largest deviation of the model's average, as a fact of the manifest.
+/// The largest deviation of the model's ages, as a fact of the manifest.
 fn worst(table: &[(Point, Figures)]) -> Map<String, Value> {
-    let deviations = table.iter().filter_map(|(point, measured)| {
-        let foretold = point.foretold().ok()?;
-        Some(foretold.deviations_percent(measured)[0].abs())
+    let deviations = table.iter().map(|(point, measured)| {
+        let [average, quantile, oldest, ..] = point.foretold().deviations_percent(measured);
+        average.abs().max(quantile.abs()).max(oldest.abs())
     });
     let largest = deviations.fold(0.0, f64::max);
     Map::from_iter([("largest_deviation_percent".to_owned(), Value::from(largest))])

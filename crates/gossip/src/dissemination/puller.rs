@@ -17,7 +17,7 @@ const DRAWS: usize = 8;
 const TRUST: usize = 8;
 
 /// Requests made again after the first, at most.
-const MAX_REPEATS: u8 = 3;
+pub const MAX_REPEATS: u8 = 3;
 /// Earnings that can be saved up, in units of time.
 const SAVINGS_UNITS: i64 = 2;
 /// The part of the earnings kept for repeats: one in so many.

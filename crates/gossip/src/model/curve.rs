@@ -3,6 +3,9 @@
 //! Between two points the share is taken as straight. The last share is so small that what lies
 //! beyond does not matter.
 
+/// The exponent over which a share that falls exponentially may be taken as straight.
+const SMOOTH: f64 = 0.05;
+
 /// Ages in ascending order, each with the share of all ages that exceed it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Curve(Vec<(f64, f64)>);
@@ -13,10 +16,26 @@ impl Curve {
         self.0.push((age, older));
     }
 
-    /// The curve made of each age, its share here and its share in another curve of these ages.
-    pub(super) fn with(&self, other: &Self, mut share: impl FnMut(f64, f64, f64) -> f64) -> Self {
-        let pairs = self.0.iter().zip(&other.0);
-        Self(pairs.map(|(one, two)| (one.0, share(one.0, one.1, two.1))).collect())
+    /// Goes on from the last point, the share multiplied by `factor` a unit, until it is below
+    /// `least`.
+    pub(super) fn go_on(&mut self, (mut age, mut older): (f64, f64), factor: f64, least: f64) {
+        let decay = -factor.clamp(1e-12, 1.0 - 1e-9).ln();
+        let units = (SMOOTH / decay).ceil().max(1.0);
+        while older > least {
+            age += units;
+            older *= (-decay * units).exp();
+            self.push(age, older);
+        }
+    }
+
+    /// The curve whose ages are by so many times more than these as these are more than another's.
+    pub(super) fn ahead(&self, other: &Self, times: f64) -> Self {
+        let mut last = 0.0;
+        let points = self.0.iter().map(|&(age, older)| {
+            last = f64::max(age + times * (age - other.exceeded_by(older)), last);
+            (last, older)
+        });
+        Self(points.collect())
     }
 
     /// The mean.

@@ -1,422 +1,324 @@
-//! Ages under strategy `grid`: two regular waits, one for a push and one for a pull.
+//! Ages under strategy `grid`: one row and one reader, played.
 //!
 //! A relay holds an entry since it was pushed to it, and a reader what the relay held since it
-//! pulled it. So an age is the sum of two waits; in the own row it is that or the wait for a push,
-//! whichever is shorter. Clocks agree: rounds, and with them pushes, are common to all, and a pull
-//! comes at one of the looks of a unit. Where they do not, ages are up to half a unit more.
+//! pulled it. Clocks agree: rounds, and with them pushes, are common to all, and a pull comes at
+//! one of the looks of a unit. Where they do not, ages are up to half a unit more.
 //!
-//! When pushes and pulls come is decided by the strategy's own `pusher.rs` and `puller.rs`: the
-//! model plays them for one node, with answers that come at once or are lost by chance, and counts
-//! the gaps (`gaps.rs`).
+//! When pushes and pulls come is decided by the strategy's own `pusher.rs` and `puller.rs`, by
+//! whole rounds and bytes, and by what was lost: no formula has all of that. But all rows are
+//! alike, and so are all readers. So the model plays one row (`rowmates.rs`) and one reader of it,
+//! which pulls each of its rows as if it were that one at another time. Answers come at once or are
+//! lost by chance. That takes one n-th of a simulation's work.
 //!
-//! Strays, windows to random members, cut the longest waits a little. Of a pull that fails all of a
-//! row stays old, so the oldest entry is looked for among rows, not among entries.
+//! Strays, windows to random members, bring other entries as new as the reader's own newest.
 
-use super::curve::Curve;
-use super::gaps::{BINS, Bins, Gaps, Strays, held, within};
-use super::{Forecast, Shape};
+use super::Forecast;
+use super::counted::{AGE_PARTS, Counted};
+use super::rowmates::{Row, lost};
 use crate::dissemination::Chance;
 use crate::dissemination::layout::{Budget, Layout, PULLS_AT_ONCE, STRAY_UNITS, looks_in};
-use crate::dissemination::puller::{MARGIN_UNITS, Puller};
+use crate::dissemination::puller::{MARGIN_UNITS, Pull, Puller};
 use crate::dissemination::pusher::Pusher;
 
-/// Phases of the unit in which the oldest entries are looked for.
-const PHASES: usize = 8;
 /// Parts of a unit in which looks are counted.
 const PARTS: u32 = 16;
 /// A node is drawn as relay of its own row so many times less often than another.
 const OWN_DRAWN: usize = 8;
-/// Bins of the distribution of ages.
-const AGE_BINS: usize = 8 * BINS;
-/// Pulls that are played, at least, and turns of each row.
-const PULLS: usize = 400;
-/// Turns of each row that are played, at least.
-const TURNS: usize = 4;
-/// Units that are played, at most.
-const MAX_UNITS: u32 = 20_000;
-/// Rounds of pushes that are played.
-const ROUNDS: u32 = 100;
+/// Turns of each row that are played, at least and, with loss and without, at most; and entries
+/// pulled in between.
+const TURNS: (usize, usize, usize) = (8, 800, 200);
+const PULLED: usize = 1 << 22;
+/// Units that are played, at least and at most.
+const UNITS: (f64, f64) = (128.0, 20_000.0);
+/// Turns of each row before ages count.
+const WARM_TURNS: f64 = 3.0;
+/// Entries whose ages are counted at each moment, about.
+const COUNTED: usize = 512;
 /// What lets chance begin: any number, since only its statistics matter.
 const SEED: u64 = 1;
-
-/// What makes up the ages of a grid.
-#[derive(Clone, Debug)]
-pub(super) struct Waits {
-    members: f64,
-    rows: f64,
-    /// The share of a row that a push goes to in one round.
-    pushed_at_once: f64,
-    /// Since a push to the reader itself.
-    push: Bins,
-    /// Pulls, by the look at which they come.
-    pulls: Vec<Pulled>,
-    strays: Strays,
-}
-
-/// What a pull at one of the looks brings.
-#[derive(Clone, Debug)]
-struct Pulled {
-    /// The share of time in which what it brought is the newest.
-    share: f64,
-    /// The age of the origin's own entry then.
-    own_units: f64,
-    /// The ages of what a relay answers with, where they count.
-    held: Bins,
-    /// Since the pull.
-    since: Bins,
-}
-
-impl Waits {
-    /// The share of pairs of one row.
-    fn near(&self) -> f64 {
-        (self.members / self.rows - 1.0) / (self.members - 1.0)
-    }
-
-    /// The part of other rows' entries that were pulled from their origin itself.
-    fn by_origin(&self) -> f64 {
-        self.rows / self.members
-    }
-
-    /// The distribution of ages.
-    pub(super) fn ages(&self) -> Curve {
-        let mut pulled = Histogram::to(self.longest());
-        for pull in &self.pulls {
-            // The origin's own entry is made anew each unit.
-            let own = vec![(pull.own_units, 1.0)];
-            for (relay, part) in [(&pull.held, 1.0 - self.by_origin()), (&own, self.by_origin())] {
-                pulled.add_sums(relay, &pull.since, pull.share * part);
-            }
-        }
-        let mut pushed = Histogram::to(self.longest());
-        self.push.iter().for_each(|bin| pushed.add(bin.0, bin.1));
-        let (near, mut strays) = (self.near(), self.strays);
-        pulled.curve().with(&pushed.curve(), |age, far, mate| {
-            // What came in the same round to this node and to its relay is no news from there.
-            let alike = if age < 1.0 { self.pushed_at_once } else { 0.0 };
-            let older = near * mate * (alike + (1.0 - alike) * far) + (1.0 - near) * far;
-            strays.thin(age, older)
-        })
-    }
-
-    /// The mean age of a node's oldest entry: of the oldest of each row, the oldest.
-    pub(super) fn oldest_units(&self) -> f64 {
-        if self.rows < 1.5 {
-            return self.ages().oldest_of(self.members - 1.0);
-        }
-        let phases = (0..PHASES).map(|phase| self.oldest_at(phase));
-        let all =
-            phases.fold((0.0, 0.0), |sum, (share, oldest)| (sum.0 + share, sum.1 + share * oldest));
-        all.1 / all.0
-    }
-
-    /// The share of waits that end in a phase of the unit, which is common to all rows, and the
-    /// mean age of a node's oldest entry then.
-    fn oldest_at(&self, phase: usize) -> (f64, f64) {
-        let length = self.members / self.rows;
-        let mut ages = Histogram::to(self.longest());
-        let mut all = 0.0;
-        for pull in &self.pulls {
-            let is_then = |units: f64| {
-                let part = (pull.own_units + units).fract();
-                (part * PHASES as f64) as usize == phase
-            };
-            let since: Bins = pull.since.iter().copied().filter(|bin| is_then(bin.0)).collect();
-            let (mut before, mut within) = (0.0, 0.0);
-            let oldest = pull.held.iter().map(|&(units, weight)| {
-                within = f64::min(within + weight, 1.0);
-                let share = f64::powf(within, length) - before;
-                before += share;
-                (units, share)
-            });
-            ages.add_sums(&oldest.collect(), &since, pull.share);
-            all += pull.share * since.iter().map(|bin| bin.1).sum::<f64>();
-        }
-        if all <= 0.0 {
-            return (0.0, 0.0);
-        }
-        for share in &mut ages.shares {
-            *share /= all;
-        }
-        let (curve, mut strays) = (ages.curve(), self.strays);
-        let curve = curve.with(&curve, |age, older, _| strays.thin(age, older));
-        (all, curve.oldest_of(self.rows - 1.0))
-    }
-
-    fn longest(&self) -> f64 {
-        let longest = |bins: &Bins| bins.last().map_or(0.0, |last| last.0);
-        let pulled = self.pulls.iter().map(|pull| longest(&pull.held) + longest(&pull.since));
-        pulled.fold(longest(&self.push), f64::max) + 1.0
-    }
-}
-
-/// Shares of ages in bins of equal length.
-struct Histogram {
-    bin: f64,
-    shares: Vec<f64>,
-}
-
-impl Histogram {
-    /// Room for ages up to `longest` units.
-    fn to(longest: f64) -> Self {
-        Self { bin: longest / AGE_BINS as f64, shares: vec![0.0; AGE_BINS + 2] }
-    }
-
-    fn add(&mut self, units: f64, share: f64) {
-        let at = (units / self.bin) as usize;
-        self.shares[at.min(AGE_BINS + 1)] += share;
-    }
-
-    /// Adds the sums of two waits, which make up a share of all.
-    fn add_sums(&mut self, first: &Bins, second: &Bins, share: f64) {
-        for &(held, weight) in first {
-            for &(waited, other) in second {
-                self.add(held + waited, weight * other * share);
-            }
-        }
-    }
-
-    fn curve(&self) -> Curve {
-        let (mut curve, mut older) = (Curve::default(), 1.0);
-        curve.push(0.0, 1.0);
-        for (at, share) in self.shares.iter().enumerate() {
-            older -= share;
-            curve.push((at + 1) as f64 * self.bin, f64::max(older, 0.0));
-        }
-        curve
-    }
-}
 
 /// What to expect of the strategy.
 pub(super) fn forecast(members: usize, budget: &Budget, loss: f64) -> Forecast {
     let layout = Layout::of(members, budget);
-    let stray_entries = budget.datagram_entries.min(budget.window_entries).max(1);
-    let strays =
-        Strays::of((1.0 - loss) / f64::from(STRAY_UNITS), stray_entries as f64 / members as f64);
-    let gaps = pushes(&layout, loss);
-    let push = gaps.wait();
-    let mut play = Play::of(&layout, budget, loss, &push);
-    play.run();
-    let a_unit = |count: u64| count as f64 / f64::from(play.units.max(1));
-    let (bytes, datagrams, entries) =
-        (a_unit(play.bytes), a_unit(play.datagrams), a_unit(play.entries));
-    let pulls = play.pulls(&gaps.steps_since(), strays);
-    let waits = Waits {
-        members: members as f64,
-        rows: layout.rows() as f64,
-        pushed_at_once: 1.0 / layout.push_units,
-        push,
-        pulls,
-        strays,
-    };
+    let mut chance = Chance::new(SEED);
+    let rows = Rows::of(&layout, loss, &mut chance);
+    let turn = layout.pull_units.max(layout.push_units);
+    let most = if loss > 0.0 { TURNS.1 } else { TURNS.2 };
+    let turns = (PULLED / members).clamp(TURNS.0, most) as f64;
+    let units = (turns * turn).clamp(UNITS.0, UNITS.1);
+    let warm = (WARM_TURNS * turn).clamp(8.0, UNITS.1) as u32;
+    let (mut ages, mut sent, mut counted) = (Counted::default(), Sent::default(), 0);
+    for (own, share) in rows.kinds(&layout) {
+        let mut play = Play::of(&layout, budget, loss, (&rows, own), Chance::new(SEED));
+        let units = (units * share).ceil() as u32;
+        play.ages = ages;
+        for unit in 0..warm + units {
+            if unit == warm {
+                play.sent = sent;
+            }
+            play.unit(unit, unit >= warm);
+        }
+        (ages, sent) = (play.ages, play.sent);
+        counted += units;
+    }
+    let a_unit = |count: u64| count as f64 / f64::from(counted);
+    let curve = ages.curve();
     Forecast {
-        age_avg_units: waits.ages().average(),
-        bytes,
-        datagrams,
-        entries,
-        shape: Shape::Grid(waits),
+        age_avg_units: curve.average(),
+        bytes: a_unit(sent.bytes),
+        datagrams: a_unit(sent.datagrams),
+        entries: a_unit(sent.entries),
+        oldest_units: ages.oldest_units(),
+        ages: curve,
     }
 }
 
-/// The gaps between pushes of the own entry to one mate, of those that arrive.
-fn pushes(layout: &Layout, loss: f64) -> Gaps {
-    let (mut pusher, mut chance) = (Pusher::default(), Chance::new(SEED));
-    let mut gaps = Gaps::new(1.0);
-    let mut last = vec![None; layout.members_of(0).len()];
-    let rounds = repeated(ROUNDS as usize, loss) as u32;
-    for round in 0..rounds {
-        for mate in pusher.round(layout, 0) {
-            if !lost(&mut chance, loss) {
-                if let Some(before) = last[mate].replace(round) {
-                    gaps.note(round - before);
-                }
-            }
+/// The played rows, one of each length; lengths differ by one at most.
+struct Rows {
+    short: Row,
+    long: Row,
+    /// Which row of the layout is a long one, if any.
+    long_one: Option<usize>,
+}
+
+impl Rows {
+    fn of(layout: &Layout, loss: f64, chance: &mut Chance) -> Self {
+        let short = layout.members_of(0).len();
+        let long_one = (0..layout.rows()).find(|row| layout.members_of(*row).len() > short);
+        Self {
+            short: Row::of(layout, 0, loss, chance),
+            long: Row::of(layout, long_one.unwrap_or(0), loss, chance),
+            long_one,
         }
     }
-    if gaps.counts.is_empty() {
-        gaps.note(rounds);
+
+    /// A row of each length, with the share of all members that are in such rows.
+    fn kinds(&self, layout: &Layout) -> Vec<(usize, f64)> {
+        let Some(long_one) = self.long_one else { return vec![(0, 1.0)] };
+        let (short, members) = (self.short.length(), layout.members());
+        let long = (members - layout.rows() * short) * (short + 1);
+        let share = long as f64 / members as f64;
+        vec![(0, 1.0 - share), (long_one, share)]
     }
-    gaps
+
+    fn like(&self, length: usize) -> &Row {
+        if length == self.short.length() { &self.short } else { &self.long }
+    }
 }
 
-/// How often to play what takes `count` plays without loss.
-fn repeated(count: usize, loss: f64) -> usize {
-    if loss > 0.0 { 8 * count } else { count }
-}
-
-fn lost(chance: &mut Chance, loss: f64) -> bool {
-    loss > 0.0 && (chance.bits() >> 11) as f64 / ((1u64 << 53) as f64) < loss
-}
-
-/// One node's traffic, played look by look.
-struct Play<'a> {
-    layout: &'a Layout,
-    budget: &'a Budget,
-    loss: f64,
-    /// How old entries are at a relay.
-    push: &'a Bins,
-    puller: Puller,
-    pusher: Pusher,
-    chance: Chance,
-    /// When each row was last answered, in parts of a unit, and at which look.
-    last: Vec<Option<(u32, usize)>>,
-    /// By the look at which they begin.
-    gaps: Vec<Gaps>,
-    looks: &'static [u8],
-    units: u32,
+/// What a node has sent.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sent {
     bytes: u64,
     datagrams: u64,
     entries: u64,
 }
 
+/// One node's part, played look by look.
+struct Play<'a> {
+    layout: &'a Layout,
+    budget: &'a Budget,
+    loss: f64,
+    rows: &'a Rows,
+    /// The reader's own row; the reader is its first member.
+    own_row: usize,
+    own: usize,
+    lengths: Vec<usize>,
+    /// Places for each row in what follows.
+    stride: usize,
+    puller: Puller,
+    pusher: Pusher,
+    chance: Chance,
+    /// At which round of the played row each row is at the start.
+    starts: Vec<usize>,
+    /// When each row was last answered, in parts of a unit.
+    last: Vec<Option<u32>>,
+    /// The round at which each entry was made that the reader holds, row by row.
+    births: Vec<i32>,
+    /// The earliest of each row.
+    earliest: Vec<i32>,
+    looks: &'static [u8],
+    ages: Counted,
+    sent: Sent,
+}
+
 impl<'a> Play<'a> {
-    fn of(layout: &'a Layout, budget: &'a Budget, loss: f64, push: &'a Bins) -> Self {
+    fn of(
+        layout: &'a Layout,
+        budget: &'a Budget,
+        loss: f64,
+        (played, own_row): (&'a Rows, usize),
+        mut chance: Chance,
+    ) -> Self {
         let rows = layout.rows();
         let answer = budget.window_bytes(layout.members().div_ceil(rows));
-        let looks = looks_in(i64::MAX);
         let mut puller = Puller::default();
         puller.restart(rows, 0, (budget.pull_bytes(), answer));
+        let stride = played.short.length().max(played.long.length());
+        let mut births = vec![i32::MAX; rows * stride];
+        for row in 0..rows {
+            births[row * stride..][..layout.members_of(row).len()].fill(0);
+        }
         Self {
             layout,
             budget,
             loss,
-            push,
+            rows: played,
+            own_row,
+            own: layout.members_of(own_row).start,
+            lengths: (0..rows).map(|row| layout.members_of(row).len()).collect(),
+            stride,
             puller,
             pusher: Pusher::default(),
-            chance: Chance::new(SEED),
+            starts: (0..rows).map(|_| chance.below(1 << 16)).collect(),
+            chance,
             last: vec![None; rows],
-            gaps: vec![Gaps::new(1.0 / f64::from(PARTS)); looks.len()],
-            looks,
-            units: 0,
-            bytes: 0,
-            datagrams: 0,
-            entries: 0,
+            births,
+            earliest: vec![0; rows],
+            looks: looks_in(i64::MAX),
+            ages: Counted::default(),
+            sent: Sent::default(),
         }
     }
 
-    /// Plays until there are gaps enough; counts begin when each row had a turn.
-    fn run(&mut self) {
-        let rows = self.layout.rows();
-        let wanted = repeated(PULLS.max(TURNS * rows), self.loss) as u64;
-        let (mut unit, mut warm) = (0, false);
-        while unit < MAX_UNITS && (self.units < 64 || self.gaps() < wanted) {
-            self.puller.earn(self.budget.unit_bytes());
-            self.round(unit);
-            for look in 0..self.looks.len() {
-                self.look(unit, look);
+    /// A round and its looks; ages are counted at one moment in between.
+    fn unit(&mut self, unit: u32, counts: bool) {
+        self.puller.earn(self.budget.unit_bytes());
+        self.round(unit);
+        // Multiples of the golden ratio fill the unit evenly as units pass.
+        let moment = unit.wrapping_mul(0x9E37_79B9) >> (32 - PARTS.ilog2() - 2);
+        let mut counted = !counts;
+        for look in 0..self.looks.len() {
+            let part = u32::from(self.looks[look]);
+            if !counted && moment < 4 * part {
+                self.count(unit, moment);
+                counted = true;
             }
-            unit += 1;
-            self.units += 1;
-            if !warm && self.gaps() > rows as u64 {
-                (warm, self.units, self.bytes, self.datagrams, self.entries) = (true, 0, 0, 0, 0);
-                self.gaps.iter_mut().for_each(|gaps| gaps.counts.clear());
-            }
+            self.look(unit, look);
         }
-        if self.gaps() == 0 {
-            self.gaps[0].note(unit * PARTS);
+        if !counted {
+            self.count(unit, moment);
         }
     }
 
-    /// Gaps counted.
-    fn gaps(&self) -> u64 {
-        self.gaps.iter().map(Gaps::count).sum()
+    fn round(&mut self, unit: u32) {
+        let pushes = self.pusher.round(self.layout, self.own).count();
+        let each = self.budget.window_bytes(1);
+        self.puller.spend(pushes * each);
+        self.send(pushes * each, pushes, pushes);
+        // The reader is the first member of the first row.
+        let played = self.rows.like(self.lengths[self.own_row]);
+        self.take(unit, self.own_row, played.pushed(self.starts[self.own_row] + unit as usize, 0));
+        let entries = self.budget.datagram_entries.min(self.budget.window_entries).max(1);
+        if unit % STRAY_UNITS == 0 {
+            self.puller.spend(self.budget.window_bytes(entries));
+            self.send(self.budget.window_bytes(entries), 1, entries);
+        }
+        if self.chance.below(STRAY_UNITS as usize) == 0 && !lost(&mut self.chance, self.loss) {
+            self.stray(entries);
+        }
     }
 
-    /// What pulls bring, if a relay had its last push so many rounds ago.
-    fn pulls(&self, rounds: &Bins, strays: Strays) -> Vec<Pulled> {
-        let all: f64 = self.gaps.iter().map(Gaps::units).sum();
-        let period = all / self.gaps() as f64;
-        let gaps = self.looks.iter().zip(&self.gaps).enumerate();
-        let gaps = gaps.filter(|(_, (_, gaps))| gaps.count() > 0);
-        let pulled = gaps.map(|(look, (&part, gaps))| {
-            let rounds = self.mended(rounds, period, look);
-            let own_units = f64::from(part) / f64::from(PARTS);
-            let ages = rounds.iter().map(|&(age, share)| (age + own_units, share)).collect();
-            Pulled {
-                share: gaps.units() / all,
-                own_units,
-                held: strays.wait(&held(&ages, period)),
-                since: gaps.wait(),
+    /// A stray comes: entries as new as the newest here, of any others.
+    fn stray(&mut self, entries: usize) {
+        let known = self.births.iter().copied().filter(|birth| *birth < i32::MAX);
+        let mut newest: Vec<i32> = known.collect();
+        let last = entries.min(newest.len());
+        newest.select_nth_unstable_by(last - 1, |one, two| two.cmp(one));
+        for &birth in &newest[..last] {
+            let at = self.chance.below(self.births.len());
+            if birth > self.births[at] {
+                self.births[at] = birth;
+                let row = at / self.stride;
+                self.earliest[row] = self.earliest_of(row);
             }
-        });
-        pulled.collect()
-    }
-
-    /// How many rounds ago a relay had its last push or pulled it from its own row, which all
-    /// members do at about the time of other pulls.
-    fn mended(&self, rounds: &Bins, period: f64, look: usize) -> Bins {
-        let found = (1.0 - self.loss).powi(3) / self.layout.push_units.powi(2) / period.max(1.0);
-        // At the first look as many do so before as after.
-        let now = if look == 0 { found / 2.0 } else { found };
-        let (mut older, mut before, mut mended) = (1.0, 1.0, 1.0 - now);
-        let bins = rounds.iter().map(|&(age, share)| {
-            older -= share;
-            let after = f64::max(older, 0.0) * mended;
-            mended *= 1.0 - found;
-            let share = before - after;
-            before = after;
-            (age, share)
-        });
-        bins.collect()
+        }
     }
 
     fn look(&mut self, unit: u32, look: usize) {
         // A node has sent all its requests before the first answer comes.
-        let mut asked = Vec::new();
+        let mut asked: Vec<Pull> = Vec::new();
         for _ in 0..PULLS_AT_ONCE {
             let Some(pull) = self.puller.next_pull() else { break };
-            let relay = pull.row as u32;
             // Nobody asks itself for its own row.
-            let mates = self.layout.members_of(0).len();
-            if pull.row == 0 && self.chance.below(mates * OWN_DRAWN) == 0 {
+            let own = pull.row == self.own_row;
+            if own && self.chance.below(self.lengths[pull.row] * OWN_DRAWN) == 0 {
                 continue;
             }
-            self.puller.asked(pull, relay);
+            self.puller.asked(pull, pull.row as u32);
             self.send(self.budget.pull_bytes(), 1, 0);
-            asked.push(pull.row);
+            asked.push(pull);
         }
         self.puller.looked();
-        for row in asked {
+        for pull in asked {
             if !lost(&mut self.chance, self.loss) {
-                self.answer(unit, look, row);
+                self.answer(unit, look, pull.row);
             }
         }
     }
 
-    fn round(&mut self, round: u32) {
-        let pushes = self.pusher.round(self.layout, 0).count();
-        let each = self.budget.window_bytes(1);
-        self.puller.spend(pushes * each);
-        self.send(pushes * each, pushes, pushes);
-        if round % STRAY_UNITS == 0 {
-            let entries = self.budget.datagram_entries.min(self.budget.window_entries);
-            self.puller.spend(self.budget.window_bytes(entries));
-            self.send(self.budget.window_bytes(entries), 1, entries);
-        }
-    }
-
-    /// A request arrived.
+    /// A request for a row arrived at one of its members.
     fn answer(&mut self, unit: u32, look: usize, row: usize) {
-        let length = self.layout.members_of(row).len();
+        let (length, own) = (self.lengths[row], usize::from(row == self.own_row));
+        let relay = own + self.chance.below((length - own).max(1));
         let now = unit * PARTS + u32::from(self.looks[look]);
-        let since = self.last[row].map(|(last, _)| f64::from(now - last) / f64::from(PARTS));
-        let share = since.map_or(1.0, |units| within(self.push, units + MARGIN_UNITS as f64));
-        let entries = ((length as f64 * share).round() as usize).max(1);
+        let since = self.last[row]
+            .map_or(i64::MIN, |last| i64::from(last) - MARGIN_UNITS * i64::from(PARTS));
+        let is_later =
+            |held: &&u16| (i64::from(unit) - i64::from(**held)) * i64::from(PARTS) > since;
+        let (played, round) = (self.rows.like(length), self.starts[row] + unit as usize);
+        // The relay pulls its own row at some look, before this node or after it.
+        let rows = self.lengths.len();
+        let done = |look: usize| (look * PULLS_AT_ONCE).min(rows);
+        let before = self.chance.below(2 * rows) < done(look) + done(look + 1);
+        let held = if before {
+            played.pulled(round, relay % length, look > 0)
+        } else {
+            played.pushed(round, relay % length)
+        };
+        let entries = held.iter().filter(is_later).count();
         let bytes = self.budget.window_bytes(entries);
         self.send(bytes, entries.div_ceil(self.budget.datagram_entries.max(1)), entries);
         if lost(&mut self.chance, self.loss) {
             return;
         }
         self.puller.answered(row as u32, bytes, i64::from(now));
-        let before = self.last[row].replace((now, look));
-        // The own row's gaps are others, now and then: this node may be drawn.
-        if let Some((then, at)) = before.filter(|_| row > 0 || self.last.len() == 1) {
-            self.gaps[at].note(now - then);
+        self.last[row] = Some(now);
+        self.take(unit, row, held);
+    }
+
+    /// Takes what a member of a row holds.
+    fn take(&mut self, unit: u32, row: usize, held: &[u16]) {
+        let births = &mut self.births[row * self.stride..][..held.len()];
+        for (birth, held) in births.iter_mut().zip(held) {
+            *birth = (unit as i32 - i32::from(*held)).max(*birth);
+        }
+        self.earliest[row] = self.earliest_of(row);
+    }
+
+    fn earliest_of(&self, row: usize) -> i32 {
+        self.births[row * self.stride..][..self.lengths[row]].iter().copied().min().unwrap_or(0)
+    }
+
+    /// Counts ages at a moment of a unit, in `AGE_PARTS`.
+    fn count(&mut self, unit: u32, moment: u32) {
+        let age = |birth: i32| (unit as i32 - birth).max(0) as u32 * AGE_PARTS + moment;
+        let oldest = self.earliest.iter().map(|birth| age(*birth)).max().unwrap_or(0);
+        self.ages.oldest(oldest);
+        let rows = self.earliest.len();
+        let turns = (rows * self.stride).div_ceil(COUNTED);
+        for row in (unit as usize % turns..rows).step_by(turns) {
+            let from = row * self.stride;
+            let first = from + usize::from(row == self.own_row);
+            for at in first..from + self.lengths[row] {
+                self.ages.count(age(self.births[at]));
+            }
         }
     }
 
     fn send(&mut self, bytes: usize, datagrams: usize, entries: usize) {
-        self.bytes += bytes as u64;
-        self.datagrams += datagrams as u64;
-        self.entries += entries as u64;
+        self.sent.bytes += bytes as u64;
+        self.sent.datagrams += datagrams as u64;
+        self.sent.entries += entries as u64;
     }
 }

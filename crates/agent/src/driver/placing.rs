@@ -1,0 +1,95 @@
+//! Picking nodes for work: the picture in the terms of the placement crate, and what was promised.
+//!
+//! The agent remembers what it has handed out, so that callers on one machine, however many, do
+//! not all get the nodes that look idle. It knows nothing of callers on other machines: chance
+//! keeps those apart.
+
+use tidings_control::{ErrorKind, ErrorReport, Pick, Picked, PickedNode, Reply};
+use tidings_gossip::payload::NodeState;
+use tidings_gossip::{EntryState, EntryView, Instant};
+use tidings_placement::{Candidate, Need, Policy, pick};
+
+use super::Driver;
+
+/// The most nodes that one request may ask for.
+const MOST_NODES: u32 = 1 << 20;
+
+impl Driver {
+    /// Answers a request for nodes, and promises those to whoever asked.
+    pub(super) fn pick_nodes(&mut self, request: &Pick, now: Instant) -> Reply<Picked> {
+        let refuse = |kind, message: String| Reply::Error(ErrorReport::new(kind, message));
+        let policy: Policy = match request.policy.parse() {
+            Ok(policy) => policy,
+            Err(unknown) => {
+                let unknown: tidings_placement::UnknownPolicy = unknown;
+                return refuse(ErrorKind::BadRequest, unknown.to_string());
+            }
+        };
+        if request.count == 0
+            || request.count > MOST_NODES
+            || request.cpus.is_nan()
+            || request.cpus < 0.0
+        {
+            let message = format!("count must be 1 to {MOST_NODES}, and cpus not below 0");
+            return refuse(ErrorKind::BadRequest, message);
+        }
+        let need = Need { cpus: request.cpus, mem_bytes: request.mem_bytes };
+        let now_s = now.as_micros() as f64 / 1e6;
+        let candidates = self.candidates(&request.avoid, now, now_s);
+        let mut seed = [0; 8];
+        if getrandom::fill(&mut seed).is_err() {
+            seed = now.as_micros().to_le_bytes(); // chance of a kind: no two requests share a time
+        }
+        let (count, seed) = (request.count as usize, u64::from_le_bytes(seed));
+        let places = match pick(&candidates, count, need, policy, seed) {
+            Ok(places) => places,
+            Err(unsatisfied) => return refuse(ErrorKind::Unsatisfied, unsatisfied.to_string()),
+        };
+        let nodes = places.iter().map(|&place| {
+            let candidate = &candidates[place];
+            self.promises.make(&candidate.name, need, now_s);
+            PickedNode {
+                name: candidate.name.clone(),
+                age_ms: candidate.age_s * 1e3,
+                cpus: candidate.cpus,
+                free_cpus: candidate.free_cpus(),
+                mem_free_bytes: candidate.mem_free_bytes,
+            }
+        });
+        Reply::Result(Picked {
+            policy: policy.to_string(),
+            nodes: nodes.collect(),
+            considered: candidates.len(),
+        })
+    }
+
+    /// The nodes that live and tell of processors and memory, what was promised taken off.
+    fn candidates(&self, avoid: &[String], now: Instant, now_s: f64) -> Vec<Candidate> {
+        let entries = self.endpoint.node.entries(now);
+        let wanted = entries.filter(|view| !avoid.iter().any(|name| name == view.name));
+        let mut candidates: Vec<Candidate> = wanted.filter_map(|view| candidate(&view)).collect();
+        for candidate in &mut candidates {
+            self.promises.discount(candidate, now_s);
+        }
+        candidates
+    }
+}
+
+/// A node in the terms of placement; `None` if it is not alive, or tells too little.
+fn candidate(view: &EntryView<'_>) -> Option<Candidate> {
+    let age_s = view.age.filter(|_| view.state == EntryState::Alive)?.as_secs_f64();
+    let readings = NodeState::decode(view.payload).ok()?;
+    let cpus = f64::from(readings.cores?);
+    let busy_percent = readings.cpu_busy_percent.map_or(0.0, f64::from);
+    let load = readings.load1.map_or(0.0, f64::from);
+    let mem_bytes = readings.mem_total_bytes.unwrap_or(0);
+    Some(Candidate {
+        name: view.name.to_owned(),
+        age_s,
+        cpus,
+        // The load tells of the last minute, the share of the last moments: the greater counts.
+        busy_cpus: load.max(busy_percent / 100.0 * cpus),
+        mem_bytes,
+        mem_free_bytes: readings.mem_available_bytes.unwrap_or(mem_bytes),
+    })
+}

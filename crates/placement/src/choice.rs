@@ -1,0 +1,225 @@
+//! The choice: some candidates out of those that will do, by a policy.
+
+use core::fmt;
+use core::str::FromStr;
+
+use rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::candidate::{Candidate, Need};
+
+/// By what candidates are chosen among those that have what is needed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Policy {
+    /// Again and again two are drawn, and the one less loaded is taken. The default: as good as the
+    /// least loaded within a little, and callers that all see the same do not all do the same.
+    #[default]
+    TwoChoices,
+    /// Those that are least loaded. For one caller at a time: many at once form a herd.
+    LeastLoaded,
+    /// Any, each as likely: evenly over all, whatever their load.
+    Spread,
+    /// Those that are most loaded and still have what is needed: the idle stay idle, and can be
+    /// switched off or kept for what needs a whole node.
+    Pack,
+}
+
+impl Policy {
+    /// All there are.
+    pub const ALL: [Self; 4] = [Self::TwoChoices, Self::LeastLoaded, Self::Spread, Self::Pack];
+
+    /// Its name on command lines and in requests.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TwoChoices => "two-choices",
+            Self::LeastLoaded => "least-loaded",
+            Self::Spread => "spread",
+            Self::Pack => "pack",
+        }
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// No policy has this name.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("no policy is called `{0}`: there are two-choices, least-loaded, spread and pack")]
+pub struct UnknownPolicy(pub String);
+
+impl FromStr for Policy {
+    type Err = UnknownPolicy;
+
+    fn from_str(text: &str) -> Result<Self, UnknownPolicy> {
+        let named = Self::ALL.into_iter().find(|policy| policy.name() == text);
+        named.ok_or_else(|| UnknownPolicy(text.to_owned()))
+    }
+}
+
+/// Too few nodes have what is needed. Nothing was picked.
+#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
+#[error(
+    "{found} of the {wanted} nodes wanted have what is needed, of {considered} considered: \
+     {too_busy} have too few free processors (the best of them {free_cpus:.1} of {}), {too_full} \
+     too little free memory (the best of them {} MiB of {})",
+    need.cpus, free_bytes >> 20, need.mem_bytes.div_ceil(1 << 20)
+)]
+pub struct Unsatisfied {
+    /// Nodes that were wanted.
+    pub wanted: usize,
+    /// Nodes that would do.
+    pub found: usize,
+    /// Nodes that were looked at.
+    pub considered: usize,
+    /// What each had to have.
+    pub need: Need,
+    /// Nodes that lack processors.
+    pub too_busy: usize,
+    /// The most free processors that one of them has.
+    pub free_cpus: f64,
+    /// Nodes that have the processors and lack memory.
+    pub too_full: usize,
+    /// The most free memory that one of them has, in bytes.
+    pub free_bytes: u64,
+}
+
+/// Picks `wanted` candidates that have what is needed; returns their places in the slice, the best
+/// first. Chance comes from `seed`, and decides between equals.
+///
+/// # Errors
+/// [`Unsatisfied`], with which need failed and by how much.
+pub fn pick(
+    candidates: &[Candidate],
+    wanted: usize,
+    need: Need,
+    policy: Policy,
+    seed: u64,
+) -> Result<Vec<usize>, Unsatisfied> {
+    let fit = |&at: &usize| candidates[at].has(need);
+    let mut fitting: Vec<usize> = (0..candidates.len()).filter(fit).collect();
+    if fitting.len() < wanted {
+        return Err(unsatisfied(candidates, wanted, need, fitting.len()));
+    }
+    let mut chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+    shuffle(&mut fitting, &mut chance);
+    let usual = usual(candidates);
+    let load = |at: usize| candidates[at].expected(usual);
+    match policy {
+        Policy::TwoChoices => return Ok(of_two(fitting, wanted, load)),
+        Policy::LeastLoaded => fitting.sort_by(|&a, &b| load(a).total_cmp(&load(b))),
+        Policy::Pack => fitting.sort_by(|&a, &b| load(b).total_cmp(&load(a))),
+        Policy::Spread => {}
+    }
+    fitting.truncate(wanted);
+    Ok(fitting)
+}
+
+/// From a shuffled list, the better of the two that come next, again and again; the other waits for
+/// its next turn.
+fn of_two(mut shuffled: Vec<usize>, wanted: usize, load: impl Fn(usize) -> f64) -> Vec<usize> {
+    let mut picked = Vec::with_capacity(wanted);
+    while picked.len() < wanted {
+        let Some(one) = shuffled.pop() else { break };
+        let better = match shuffled.pop() {
+            Some(other) if load(other) < load(one) => {
+                shuffled.insert(0, one);
+                other
+            }
+            Some(other) => {
+                shuffled.insert(0, other);
+                one
+            }
+            None => one,
+        };
+        picked.push(better);
+    }
+    picked
+}
+
+/// The share of all processors that is busy.
+fn usual(candidates: &[Candidate]) -> f64 {
+    let all: f64 = candidates.iter().map(|candidate| candidate.cpus).sum();
+    let busy: f64 = candidates.iter().map(|one| one.busy_cpus.min(one.cpus)).sum();
+    if all > 0.0 { busy / all } else { 0.0 }
+}
+
+/// Fisher and Yates.
+fn shuffle(places: &mut [usize], chance: &mut impl RngCore) {
+    for last in (1..places.len()).rev() {
+        let at = ((u128::from(chance.next_u64()) * (last as u128 + 1)) >> 64) as usize;
+        places.swap(at, last);
+    }
+}
+
+fn unsatisfied(candidates: &[Candidate], wanted: usize, need: Need, found: usize) -> Unsatisfied {
+    let (busy, others): (Vec<_>, Vec<_>) =
+        candidates.iter().partition(|candidate| candidate.free_cpus() < need.cpus);
+    let full: Vec<_> = others.iter().filter(|other| !other.has(need)).collect();
+    Unsatisfied {
+        wanted,
+        found,
+        considered: candidates.len(),
+        need,
+        too_busy: busy.len(),
+        free_cpus: busy.iter().map(|one| one.free_cpus()).fold(0.0, f64::max),
+        too_full: full.len(),
+        free_bytes: full.iter().map(|one| one.mem_free_bytes).max().unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nodes(count: u32) -> Vec<Candidate> {
+        let node = |n| Candidate::idle(&format!("n{n}"), 8.0, 64).with_busy_cpus(f64::from(n % 9));
+        (0..count).map(node).collect()
+    }
+
+    const NEED: Need = Need { cpus: 2.0, mem_bytes: 64 };
+
+    #[test]
+    fn whoever_is_picked_has_what_is_needed_and_is_picked_once() {
+        let nodes = nodes(90);
+        for policy in Policy::ALL {
+            for seed in 0..20 {
+                let mut picked = pick(&nodes, 40, NEED, policy, seed).expect("70 will do");
+                assert!(picked.iter().all(|&at| nodes[at].has(NEED)), "{policy}");
+                picked.sort_unstable();
+                picked.dedup();
+                assert_eq!(picked.len(), 40, "{policy}");
+            }
+        }
+    }
+
+    #[test]
+    fn policies_do_what_they_are_called() {
+        let nodes = nodes(90);
+        let mean = |policy: Policy| {
+            let picks = (0..200).flat_map(|seed| pick(&nodes, 5, NEED, policy, seed));
+            let loads: Vec<f64> = picks.flatten().map(|at| nodes[at].busy_cpus).collect();
+            loads.iter().sum::<f64>() / loads.len() as f64
+        };
+        let [two, least, spread, pack] = Policy::ALL.map(mean);
+        // 0 to 6 processors are busy, each on ten nodes: 3 on average; the lesser of two, 2.
+        assert!(least < 1e-9 && (pack - 6.0).abs() < 1e-9);
+        assert!((spread - 3.0).abs() < 0.2 && (two - 2.0).abs() < 0.2, "{two} {spread}");
+        assert_eq!("pack".parse(), Ok(Policy::Pack));
+        assert!("best".parse::<Policy>().is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_said_with_what_lacks() {
+        let mut nodes = nodes(9);
+        nodes[0].mem_free_bytes = 10;
+        let refused = pick(&nodes, 9, NEED, Policy::default(), 1).expect_err("too many");
+        assert_eq!((refused.found, refused.too_busy, refused.too_full), (6, 2, 1));
+        assert!((refused.free_cpus - 1.0).abs() < 1e-9 && refused.free_bytes == 10);
+        let text = refused.to_string();
+        assert!(text.contains("6 of the 9 nodes") && text.contains("1.0 of 2"), "{text}");
+        assert!(pick(&[], 0, NEED, Policy::Pack, 1).is_ok_and(|picked| picked.is_empty()));
+    }
+}

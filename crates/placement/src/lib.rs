@@ -1,0 +1,33 @@
+//! Placement: which nodes of a picture that is some seconds old shall get work.
+//!
+//! Whoever picks sees old news, and so does everybody else. Two things follow. Old news counts
+//! less: the older an entry, the more its node is taken for an average one
+//! ([`Candidate::expected`]). And all who pick at once see the same idle node: so a choice is made
+//! by chance among those that will do (two of them drawn, the better one taken), and what was just
+//! picked counts as taken until there is news that can know of it ([`Promises`]). Without both, a
+//! thousand callers send their work to one node, and then to the next: a herd.
+//!
+//! ```
+//! use tidings_placement::{Candidate, Need, Policy, pick};
+//! let candidates: Vec<Candidate> = (0..8)
+//!     .map(|n| Candidate::idle(&format!("n{n}"), 8.0, 32 << 30).with_busy_cpus(f64::from(n)))
+//!     .collect();
+//! let need = Need { cpus: 4.0, mem_bytes: 1 << 30 };
+//! let picked = pick(&candidates, 3, need, Policy::LeastLoaded, 1)?;
+//! assert_eq!(picked, [0, 1, 2]);
+//! # Ok::<_, tidings_placement::Unsatisfied>(())
+//! ```
+//!
+//! Invariants: a pick is a function of its arguments, chance included, as a seed; no node is picked
+//! twice; nobody is picked who does not have what is needed, as far as is known.
+//!
+//! Sources: Mitzenmacher, "The power of two choices in randomized load balancing", 1996, and
+//! "How useful is old information?", IEEE TPDS 11(1), 2000; MOSIX's use of its vector.
+
+mod candidate;
+mod choice;
+mod promise;
+
+pub use candidate::{Candidate, Need};
+pub use choice::{Policy, UnknownPolicy, Unsatisfied, pick};
+pub use promise::Promises;

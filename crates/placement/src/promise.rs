@@ -1,0 +1,99 @@
+//! Promises: what was just picked counts as taken until news can know of it.
+//!
+//! Work that was sent to a node shows in its readings some time after it has arrived. Until then
+//! the node looks as idle as before, to this caller and to all others on this machine. So a pick is
+//! remembered, and what it takes is added to what the node is told to have busy, until an entry
+//! comes that was made so much later that the work must show in it, or until a time is over in
+//! which work that was never sent is forgotten.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::candidate::{Candidate, Need};
+
+/// Picks of one node that are remembered, at most; the oldest give way.
+const MOST_OF_ONE: usize = 1_024;
+/// Nodes with picks, before those are looked for whose picks are all forgotten.
+const MANY: usize = 16_384;
+/// News that was made so many seconds after a pick knows of it.
+const SHOWS_S: f64 = 5.0;
+/// A pick is forgotten after so many seconds, whatever the news.
+const KEPT_S: f64 = 60.0;
+
+/// What was picked lately, by whom on this machine does not matter.
+#[derive(Clone, Debug, Default)]
+pub struct Promises {
+    /// By node, in the order of time.
+    made: HashMap<String, VecDeque<Promise>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Promise {
+    need: Need,
+    at_s: f64,
+}
+
+impl Promises {
+    /// Remembers that `name` was picked at `now_s`, on any clock that does not go back.
+    pub fn make(&mut self, name: &str, need: Need, now_s: f64) {
+        if self.made.len() >= MANY {
+            self.made.retain(|_, made| made.back().is_some_and(|last| last.is_kept(now_s)));
+        }
+        let made = self.made.entry(name.to_owned()).or_default();
+        while made.len() >= MOST_OF_ONE || made.front().is_some_and(|one| !one.is_kept(now_s)) {
+            made.pop_front();
+        }
+        made.push_back(Promise { need, at_s: now_s });
+    }
+
+    /// Takes what was promised from what `candidate` has left, as far as its news cannot know of
+    /// it.
+    pub fn discount(&self, candidate: &mut Candidate, now_s: f64) {
+        let made_s = now_s - candidate.age_s;
+        let unknown = |one: &&Promise| one.at_s + SHOWS_S > made_s && one.is_kept(now_s);
+        for promise in self.made.get(&candidate.name).into_iter().flatten().filter(unknown) {
+            // Work that names no processors takes one, or nobody would notice it.
+            candidate.busy_cpus += promise.need.cpus.max(1.0);
+            let left = candidate.mem_free_bytes.saturating_sub(promise.need.mem_bytes);
+            candidate.mem_free_bytes = left;
+        }
+    }
+}
+
+impl Promise {
+    fn is_kept(&self, now_s: f64) -> bool {
+        self.at_s + KEPT_S > now_s
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEED: Need = Need { cpus: 2.0, mem_bytes: 10 };
+
+    #[test]
+    fn a_promise_counts_until_news_knows_of_it_or_its_time_is_over() {
+        let mut promises = Promises::default();
+        promises.make("n1", NEED, 100.0);
+        let busy = |now_s: f64, age_s: f64, name: &str| {
+            let mut node = Candidate { age_s, ..Candidate::idle(name, 8.0, 64) };
+            promises.discount(&mut node, now_s);
+            (node.busy_cpus > 0.0, node.mem_free_bytes)
+        };
+        assert_eq!(busy(101.0, 3.0, "n1"), (true, 54));
+        assert_eq!(busy(101.0, 3.0, "n2"), (false, 64));
+        assert_eq!(busy(104.0, 1.0, "n1"), (true, 54), "made since, but before it can show");
+        assert_eq!(busy(107.0, 1.0, "n1"), (false, 64));
+        assert_eq!(busy(161.0, 61.0, "n1"), (false, 64), "the news is old, and so is the pick");
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut promises = Promises::default();
+        (0..MOST_OF_ONE + 10).for_each(|_| promises.make("n1", NEED, 1.0));
+        assert_eq!(promises.made["n1"].len(), MOST_OF_ONE);
+        (0..MANY).for_each(|n| promises.make(&format!("m{n}"), NEED, 1.0));
+        promises.make("n2", NEED, 100.0);
+        assert_eq!(promises.made.len(), 1, "all others are forgotten");
+    }
+}

@@ -1,0 +1,136 @@
+//! The Debian package and what it installs, made and installed into a directory of its own.
+//!
+//! `dpkg` installs below a root that is no machine's, so nothing of this machine is changed. The
+//! unit is checked by `systemd-analyze`, the man pages are read by `man`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+use tidings_tests::agents::programs;
+
+/// The repository's root.
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests lie in the repository")
+}
+
+fn run(program: impl AsRef<Path>, arguments: &[&str]) -> Output {
+    let program = program.as_ref();
+    let mut command = Command::new(program);
+    // Programs with all their symbols take long to compress.
+    command.env("DPKG_DEB_COMPRESSOR_TYPE", "none").env("LC_ALL", "C.UTF-8");
+    let output = command.args(arguments).current_dir(repository()).output();
+    output.unwrap_or_else(|error| panic!("{}: {error}", program.display()))
+}
+
+fn text_of(program: impl AsRef<Path>, arguments: &[&str]) -> String {
+    let output = run(&program, arguments);
+    let (out, err) = (&output.stdout, String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{} {arguments:?}: {err}", program.as_ref().display());
+    String::from_utf8_lossy(out).into_owned()
+}
+
+/// The package of the programs under test.
+fn package(directory: &Path) -> PathBuf {
+    let binaries = programs().display().to_string();
+    text_of("packaging/build-deb", &[&binaries, &directory.display().to_string()]);
+    let made = fs::read_dir(directory).expect("made").filter_map(Result::ok);
+    let deb = made.map(|entry| entry.path()).find(|path| path.extension().is_some());
+    deb.expect("a package was made")
+}
+
+#[test]
+fn the_package_installs_and_removes_and_keeps_what_was_configured() {
+    let directory = TempDir::new().expect("a temporary directory");
+    let deb = package(&directory.path().join("out")).display().to_string();
+    let root = directory.path().join("root");
+    let admin = root.join("var/lib/dpkg");
+    for place in ["info", "updates"] {
+        fs::create_dir_all(admin.join(place)).expect("an own directory");
+    }
+    for file in ["status", "available"] {
+        fs::write(admin.join(file), "").expect("an own directory");
+    }
+    let dpkg = |arguments: &[&str]| {
+        let root = format!("--root={}", root.display());
+        let force = "--force-not-root,script-chrootless,depends,bad-path";
+        let log = format!("--log={}", directory.path().join("log").display());
+        let all = [&[root.as_str(), force, &log], arguments].concat();
+        text_of("/usr/bin/dpkg", &all)
+    };
+    dpkg(&["--install", &deb]);
+    let version = format!("tidings {}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(text_of(root.join("usr/bin/tidings"), &["--version"]).trim(), version);
+    let check = run(
+        root.join("usr/bin/tidings-agent"),
+        &["--config", &root.join("etc/tidings/agent.toml").display().to_string(), "--check"],
+    );
+    let said = String::from_utf8_lossy(&check.stderr).into_owned();
+    assert!(said.contains("key"), "beyond loopback only with a key: {said}");
+    for file in [
+        "usr/lib/systemd/system/tidings-agent.service",
+        "usr/share/man/man1/tidings.1.gz",
+        "usr/share/man/man1/tidings-agent.1.gz",
+        "usr/share/man/man1/tidings-nodes.1.gz",
+        "usr/share/bash-completion/completions/tidings",
+        "usr/share/bash-completion/completions/tidings-agent",
+        "usr/share/doc/tidings/copyright",
+    ] {
+        assert!(root.join(file).is_file(), "{file} is missing");
+    }
+    let configured = root.join("etc/tidings/agent.toml");
+    fs::write(&configured, "cluster = \"mine\"\n").expect("installed above");
+    dpkg(&["--force-confold", "--install", &deb]);
+    assert_eq!(fs::read_to_string(&configured).expect("kept"), "cluster = \"mine\"\n");
+    dpkg(&["--remove", "tidings"]);
+    assert!(configured.exists() && !root.join("usr/bin/tidings").exists());
+    dpkg(&["--purge", "tidings"]);
+    assert!(!configured.exists());
+}
+
+#[test]
+fn the_unit_is_one_that_systemd_takes_and_is_locked_in() {
+    let directory = TempDir::new().expect("a temporary directory");
+    let text = fs::read_to_string(repository().join("packaging/systemd/tidings-agent.service"));
+    let text = text.expect("part of the repository");
+    let program = programs().join("tidings-agent").display().to_string();
+    let unit = directory.path().join("tidings-agent.service");
+    fs::write(&unit, text.replace("/usr/bin/tidings-agent", &program)).expect("an own directory");
+    let unit = unit.display().to_string();
+    let verified = run("systemd-analyze", &["verify", "--man=no", &unit]);
+    let complaints = String::from_utf8_lossy(&verified.stderr).into_owned();
+    let own: Vec<_> = complaints.lines().filter(|line| line.contains("tidings")).collect();
+    assert!(verified.status.success() && own.is_empty(), "{own:?}");
+    for line in ["DynamicUser=yes", "ProtectSystem=strict", "NoNewPrivileges=yes"] {
+        assert!(text.lines().any(|found| found == line), "{line} is missing");
+    }
+}
+
+#[test]
+fn every_man_page_can_be_read() {
+    let directory = TempDir::new().expect("a temporary directory");
+    let pages = directory.path().display().to_string();
+    let mut written = text_of(programs().join("tidings"), &["manuals", &pages]);
+    let agent = directory.path().join("tidings-agent.1");
+    fs::write(&agent, text_of(programs().join("tidings-agent"), &["--manual"])).expect("ours");
+    written += &agent.display().to_string();
+    for page in written.lines() {
+        let read = run("man", &["--warnings", "-l", page]);
+        let complaints = String::from_utf8_lossy(&read.stderr).into_owned();
+        assert!(read.status.success() && complaints.is_empty(), "{page}: {complaints}");
+        assert!(String::from_utf8_lossy(&read.stdout).contains("SYNOPSIS"), "{page}");
+    }
+}
+
+#[test]
+fn completions_are_scripts_that_bash_takes() {
+    for (program, arguments) in [
+        ("tidings", ["completions", "bash"].as_slice()),
+        ("tidings-agent", ["--completions", "bash"].as_slice()),
+    ] {
+        let script = text_of(programs().join(program), arguments);
+        text_of("bash", &["-n", "-c", &script]);
+        assert!(script.contains("complete -F"), "{program}");
+    }
+}
