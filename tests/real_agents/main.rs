@@ -5,6 +5,7 @@
 //! harness.
 
 mod colonies;
+mod deaths;
 mod flood;
 mod pages;
 mod prometheus;

@@ -101,6 +101,8 @@ impl Endpoint {
             self.node.handle_timeout(now);
         }
         self.send(now);
+        let node = &mut self.node;
+        self.socket.take_refusals(|address| node.handle_refused(now, address.into()));
         lateness
     }
 

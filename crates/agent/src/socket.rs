@@ -17,6 +17,7 @@ use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
 use crate::prepare::is_loopback;
+use crate::refusals;
 
 /// Datagram buffers handed to one receiving call.
 const BATCH: usize = 8;
@@ -82,6 +83,7 @@ pub(crate) struct SocketCounters {
     pub(crate) send_failed: u64,
     pub(crate) receive_calls: u64,
     pub(crate) receive_failed: u64,
+    pub(crate) came_back: u64,
 }
 
 /// The socket with its buffers.
@@ -96,6 +98,8 @@ pub struct DatagramSocket {
     blocked: Option<Transmit>,
     counters: SocketCounters,
     last_error: Option<io::Error>,
+    /// Something sent earlier has come back.
+    came_back: bool,
 }
 
 /// Sizes asked of the kernel; it may grant less.
@@ -127,6 +131,8 @@ impl DatagramSocket {
             // The kernel caps what it grants; less than asked costs datagrams in bursts, no more.
             let _ = state.set_recv_buffer_size((&socket).into(), kernel.receive_bytes);
             let _ = state.set_send_buffer_size((&socket).into(), kernel.send_bytes);
+            // Without it the death of a process is noticed by its silence.
+            let _ = refusals::ask_for(&socket, address.is_ipv6());
             let segments = state.max_gso_segments();
             let send_bytes = (segments * usize::from(datagram_bytes)).min(SEND_BYTES);
             Ok(Self {
@@ -139,6 +145,7 @@ impl DatagramSocket {
                 blocked: None,
                 counters: SocketCounters::default(),
                 last_error: None,
+                came_back: false,
             })
         };
         open().map_err(|source| BindError::new(address, "--listen", source))
@@ -183,6 +190,17 @@ impl DatagramSocket {
         self.socket.poll_recv_ready(context)
     }
 
+    /// Hands over the addresses where nobody listens, as their hosts said since the last call.
+    pub(crate) fn take_refusals(&mut self, mut each: impl FnMut(SocketAddr)) {
+        if std::mem::take(&mut self.came_back) {
+            let count = &mut self.counters.came_back;
+            refusals::take(&self.socket, |address| {
+                *count += 1;
+                each(address);
+            });
+        }
+    }
+
     /// Whether a transmit is held back.
     pub(crate) fn is_blocked(&self) -> bool {
         self.blocked.is_some()
@@ -190,7 +208,7 @@ impl DatagramSocket {
 
     /// Receives what is there, up to a bound, and hands over each datagram with its sender.
     pub(crate) fn receive(&mut self, mut each: impl FnMut(SocketAddr, &mut [u8])) {
-        let mut taken = 0;
+        let (mut taken, mut again) = (0, false);
         while taken < RECEIVE_MOST {
             let mut metas = [RecvMeta::default(); BATCH];
             match self.receive_batch(&mut metas) {
@@ -206,6 +224,10 @@ impl DatagramSocket {
                     if filled < BATCH {
                         return;
                     }
+                }
+                // The call was the messenger, and has received nothing itself.
+                Err(error) if refusals::is_about_earlier(&error) && !again => {
+                    (self.came_back, again) = (true, true);
                 }
                 Err(error) => {
                     self.counters.receive_failed += 1;
@@ -246,8 +268,15 @@ impl DatagramSocket {
         loop {
             let next = self.blocked.take().or_else(|| fill(&mut self.send_buffer));
             let Some(transmit) = next else { return };
-            match self.send_one(&transmit) {
+            let mut sent = self.send_one(&transmit);
+            if sent.as_ref().is_err_and(refusals::is_about_earlier) {
+                // The call was the messenger, and has sent nothing itself.
+                self.came_back = true;
+                sent = self.send_one(&transmit);
+            }
+            match sent {
                 Ok(()) => {}
+                Err(error) if refusals::is_about_earlier(&error) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.counters.send_blocked += 1;
                     self.blocked = Some(transmit);

@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     colonies, completions, demo, keys, manuals, nodes, pick, plan, publish, show, sim, status, top,
+    watch,
 };
 
 /// What every `--help` ends with; `docs/reference/exit-codes.md` says more.
@@ -68,6 +69,8 @@ pub enum Command {
     Colonies(colonies::Options),
     /// A live table of the nodes, over the whole screen
     Top(top::Options),
+    /// What happens to nodes, as it happens: a JSON object a line
+    Watch(watch::Options),
     /// Everything that is known of one node
     Show(show::Options),
     /// The agent's own condition, configuration and counters

@@ -221,6 +221,8 @@ fn short(full: &str, kind: Kind) -> &str {
 fn state(state: State) -> &'static str {
     match state {
         State::Alive => "alive",
+        State::Suspected => "suspected",
+        State::Dead => "dead",
         State::Left => "left",
         State::Unheard => "unheard",
     }

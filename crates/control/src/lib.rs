@@ -10,6 +10,7 @@
 //! * [`Status`], [`Ages`], [`Nodes`], [`NodeReport`], [`Published`], [`Leaving`],
 //!   [`Colonies`], [`Picked`]: what comes back.
 //! * [`ErrorReport`]: what comes back instead when the agent refuses.
+//! * [`Watch`], [`Notice`]: what an agent notices of other nodes, told as it happens.
 //! * [`Client`]: a blocking client for commands and tests.
 //! * [`runtime_dir`]: where the socket lies when nobody says otherwise.
 //!
@@ -23,6 +24,7 @@ mod reply;
 mod report;
 mod request;
 mod runtime_dir;
+mod watch;
 
 pub use client::{Client, ClientError, DEFAULT_TIMEOUT, REPLY_BYTES_MAX, VISIT_TIMEOUT};
 pub use colonies::{AggregateReport, BinReport, Colonies, ColonyReport, ReadingReport};
@@ -31,3 +33,4 @@ pub use reply::{ErrorKind, ErrorReport, Reply};
 pub use report::{Ages, Leaving, Mode, NodeReport, Nodes, Published, State, Status};
 pub use request::{Pick, REQUEST_BYTES_MAX, Request, TTL_S_DEFAULT};
 pub use runtime_dir::{RUNTIME_DIR_VARIABLE, SOCKET_FILE, runtime_dir, socket_path};
+pub use watch::{Change, Notice, Watch, Watching};

@@ -147,8 +147,13 @@ pub struct Nodes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// There is news of the node, and it has not said goodbye. Its age says how recent the news is.
+    /// There is news of the node, which is neither gone nor dead. Its age says how recent the news
+    /// is.
     Alive,
+    /// The same, but it has not answered this agent's probes, nor others', for a while.
+    Suspected,
+    /// The node was declared dead, by this agent or another.
+    Dead,
     /// The node has said goodbye.
     Left,
     /// The node belongs to the cluster, but no news of it has come yet.

@@ -144,6 +144,10 @@ pub struct Config {
     /// How old an entry may get before it is forgotten and refused: at least 64 units, default 1
     /// h.
     pub forget_after: Duration,
+    /// Time without proof of life after which a member is declared dead, default 2.5 s, 10 ms to 1
+    /// h; `None`: nobody is, and nobody is probed. It must exceed the longest pause that a living
+    /// node may make; where a host itself refuses probes, a node counts as dead at once.
+    pub death_after: Option<Duration>,
     /// Whether a node asks others for members and entries it has never heard of, default yes.
     /// Up to four datagrams a unit while it gains by it, then ever fewer, down to those it takes
     /// to name all members (some 300 each) in 64 units. With a roster a bounded vector never asks.
@@ -170,6 +174,7 @@ impl Default for Config {
             max_nodes: 4096,
             datagram_bytes: 1452,
             forget_after: Duration::from_secs(3600),
+            death_after: Some(Duration::from_millis(2_500)),
             catch_up: true,
             id_salt: 0,
             colony: None,
@@ -206,6 +211,10 @@ impl Config {
         let memory = (self.interval * 64)..=Duration::from_secs(365 * 86_400);
         let text = "64 intervals to 365 days".to_owned();
         range("forget_after", memory.contains(&self.forget_after), text)?;
+        if let Some(death_after) = self.death_after {
+            let waits = Duration::from_millis(10)..=Duration::from_secs(3_600);
+            range("death_after", waits.contains(&death_after), "10 ms to 1 h".to_owned())?;
+        }
         if let Capacity::Bounded(capacity) = self.capacity {
             let least = match self.window {
                 Window::Entries(entries) => entries.max(2),

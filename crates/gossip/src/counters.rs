@@ -80,6 +80,22 @@ counters! {
     members_forgotten,
     /// News of this node that it did not write in this life, and overtook by a new incarnation.
     refutations,
+    /// Probes sent, for others too.
+    probes_sent,
+    /// Probes for others that were asked for.
+    probes_relayed,
+    /// Proofs of life sent, of others too.
+    proofs_sent,
+    /// Members that gave no answer to direct and indirect probes.
+    suspicions,
+    /// Suspected members that gave proof of life.
+    suspicions_cleared,
+    /// Members that this node declared dead.
+    deaths_declared,
+    /// Tombstones not taken: the member had been heard of since.
+    tombstones_refused,
+    /// Times others had declared this node dead.
+    deaths_outlived,
     /// Datagrams dropped: too short, or of another protocol.
     dropped_foreign,
     /// Datagrams dropped: of a version of the format that this node does not speak.

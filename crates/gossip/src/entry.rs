@@ -60,7 +60,9 @@ impl Stamp {
     pub const BYTES: usize = 6;
     /// The sequence of an origin's farewell: nothing newer comes from that incarnation.
     pub const SEQUENCE_LEFT: u32 = 0x00FF_FFFF;
-    /// The last sequence of ordinary news; those between it and the farewell are reserved.
+    /// The sequence of a tombstone: others have declared that incarnation dead.
+    pub const SEQUENCE_DEAD: u32 = 0x00FF_FFF0;
+    /// The last sequence of ordinary news; others above it but these two are reserved.
     pub const SEQUENCE_MAX: u32 = 0x00FF_FFEF;
 
     /// The stamp of the given incarnation and sequence (its low 24 bits).
@@ -71,6 +73,11 @@ impl Stamp {
     /// The last stamp of an incarnation: its node has left.
     pub const fn left(incarnation: Incarnation) -> Self {
         Self::new(incarnation, Self::SEQUENCE_LEFT)
+    }
+
+    /// What is said of an incarnation that was declared dead; only its farewell is newer.
+    pub const fn dead(incarnation: Incarnation) -> Self {
+        Self::new(incarnation, Self::SEQUENCE_DEAD)
     }
 
     /// Which life of the origin.
@@ -86,6 +93,16 @@ impl Stamp {
     /// Whether this is a farewell.
     pub const fn is_left(self) -> bool {
         self.sequence() == Self::SEQUENCE_LEFT
+    }
+
+    /// Whether this is a tombstone.
+    pub const fn is_dead(self) -> bool {
+        self.sequence() == Self::SEQUENCE_DEAD
+    }
+
+    /// Whether this is the last there will be of its incarnation: a farewell or a tombstone.
+    pub const fn is_last(self) -> bool {
+        self.is_left() || self.is_dead()
     }
 
     /// The stamp of the next unit of time: the next sequence, or the first of the next
@@ -127,6 +144,10 @@ impl fmt::Display for Stamp {
 pub enum EntryState {
     /// Its newest entry is ordinary news; how old it is says the age.
     Alive,
+    /// The same, but this node has probed it, and had it probed, without an answer yet.
+    Suspected,
+    /// It was declared dead, by this node or another.
+    Dead,
     /// Its newest entry is a farewell.
     Left,
     /// A member of which no entry has arrived yet (or none is kept, in a bounded vector).
@@ -142,7 +163,9 @@ mod tests {
         let old = Stamp::left(Incarnation::new(4));
         let young = Stamp::new(Incarnation::new(5), 0);
         assert!(young > old);
-        assert!(old > Stamp::new(Incarnation::new(4), Stamp::SEQUENCE_MAX));
+        let dead = Stamp::dead(Incarnation::new(4));
+        assert!(old > dead && dead > Stamp::new(Incarnation::new(4), Stamp::SEQUENCE_MAX));
+        assert!(dead.is_last() && old.is_last() && !young.is_last() && !dead.is_left());
     }
 
     #[test]

@@ -11,12 +11,20 @@ pub enum Event {
     Joined(String),
     /// A member has begun a later incarnation: it restarted, or overtook false news of itself.
     Restarted(String, Incarnation),
+    /// A member is silent, and neither this node nor those it asked got an answer.
+    Suspected(String),
+    /// A member that was suspected lives.
+    Cleared(String),
+    /// A member was declared dead in this incarnation, by this node or another.
+    Died(String, Incarnation),
     /// A member has said farewell.
     Left(String),
-    /// A member that had left is back.
+    /// A member that had left, or was dead, is back.
     Returned(String, Incarnation),
     /// Nothing was heard of a member for `forget_after`; its entry is gone.
     Forgotten(String),
+    /// Others have declared this node dead; it lives on with this incarnation.
+    Outlived(Incarnation),
     /// News of this node arrived that it did not write in this life; it now has this incarnation.
     Refuted(Incarnation),
     /// This node and another, whose name this is, have the same node id.

@@ -32,6 +32,7 @@ mod catch_up;
 pub mod colony;
 pub mod config;
 pub mod counters;
+mod detector;
 pub mod dissemination;
 pub mod entry;
 pub mod error;

@@ -21,6 +21,7 @@
 //! fail or panic; what is refused is counted.
 
 mod colonies;
+mod detection;
 mod outgoing;
 mod receive;
 
@@ -33,6 +34,7 @@ use crate::catch_up::CatchUp;
 use crate::colony::{Colony, RECORD_BYTES};
 use crate::config::{Capacity, Config};
 use crate::counters::Counters;
+use crate::detector::{Detector, Doubt};
 use crate::dissemination::Chance;
 use crate::dissemination::layout::{Budget, Freight, next_look_micros};
 use crate::dissemination::scene::{Disseminate, Scene};
@@ -48,6 +50,7 @@ use crate::wire::ask::is_name;
 use crate::wire::header;
 use crate::wire::keys::KeyRing;
 use crate::wire::window::Format;
+use detection::MAX_WAITING;
 use outgoing::{Outbox, Pieces};
 
 /// Events kept for a driver that does not fetch them; the oldest give way.
@@ -111,6 +114,14 @@ pub struct Node {
     /// What the wall clock shows beyond the driver's, in microseconds, if it was told.
     wall_offset: Option<i64>,
     catch_up: CatchUp,
+    /// Who is silent, and whether it is dead; `None` if nobody is to be declared dead.
+    detector: Option<Detector>,
+    /// Refusals looked into in this round.
+    refusals: u32,
+    /// Deaths that were told at once in this round.
+    hurried: u32,
+    /// Members that were told in this round that they are taken for dead.
+    warned: u32,
     /// What there is beyond the vector; `None` in a cluster without colonies.
     colony: Option<Colony>,
     urgent: Urgent,
@@ -178,6 +189,10 @@ impl Node {
             wall_offset: None,
             pieces: Pieces::new(capacity),
             urgent: Urgent::default(),
+            detector: config.death_after.map(|after| Detector::new(now, config.interval, after)),
+            refusals: 0,
+            hurried: 0,
+            warned: 0,
             colony: config.colony.map(Colony::of),
             payload: Vec::with_capacity(usize::from(config.payload_bytes)),
             id,
@@ -196,6 +211,9 @@ impl Node {
             keys,
             chance,
         };
+        if node.detector.is_some() {
+            node.outbox.knocks.reserve(MAX_WAITING);
+        }
         let alone = [me];
         node.admit(if with_cards { &alone } else { roster }, now)?;
         if let Some(own) = node.membership.get_mut(id) {
@@ -275,10 +293,14 @@ impl Node {
         }
         self.look_at_ages(now);
         if now < self.next_round {
-            self.play(now, |strategy, scene| strategy.look(scene));
-            self.look_at_calls(now);
+            if now >= self.next_look {
+                self.play(now, |strategy, scene| strategy.look(scene));
+                self.look_at_calls(now);
+            }
         } else {
             let unit = micros(self.config.interval);
+            let late = now.saturating_since(self.next_round);
+            self.judge_itself(now, late);
             let behind = (now.as_micros() - self.next_round.as_micros()) / unit;
             self.round_start = Instant::from_micros(self.next_round.as_micros() + behind * unit);
             self.counters.rounds_skipped += behind as u64;
@@ -286,7 +308,16 @@ impl Node {
             let next = self.play(now, |strategy, scene| strategy.next_round(scene));
             self.next_round = next.unwrap_or(self.round_start + self.config.interval);
         }
+        self.look_at_doubts(now);
         self.next_look = self.look_after(now);
+    }
+
+    /// A round comes so much later than was due: if this node stood still, the others did not.
+    fn judge_itself(&mut self, now: Instant, late: core::time::Duration) {
+        let Some(detector) = self.detector.as_mut() else { return };
+        if detector.health.round(now, late, self.config.interval) {
+            detector.begin_anew(now);
+        }
     }
 
     /// When the strategy looks next in this round.
@@ -300,12 +331,13 @@ impl Node {
 
     /// When [`Node::handle_timeout`] wants to be called; far ahead after [`Node::leave`].
     pub fn poll_timeout(&self) -> Instant {
-        match self.left {
-            true => NEVER,
-            // What was asked for may be here by now.
-            false if !self.strategy.wants_look() && !self.awaits_colonies() => self.next_round,
-            false => self.next_round.min(self.next_look),
+        if self.left {
+            return NEVER;
         }
+        // What was asked for may be here by now.
+        let looks = self.strategy.wants_look() || self.awaits_colonies();
+        let due = if looks { self.next_round.min(self.next_look) } else { self.next_round };
+        self.detector.as_ref().and_then(Detector::due).map_or(due, |doubt| due.min(doubt))
     }
 
     /// The next event not yet fetched.
@@ -430,6 +462,7 @@ impl Node {
         self.choose_window(now);
         self.begin_ask();
         self.begin_sending();
+        self.look_for_silence(now);
         self.play(now, |strategy, scene| strategy.round(scene));
         self.begin_calls(now);
         self.look_at_calls(now);
@@ -538,7 +571,7 @@ impl Node {
             if let Some(record) = self.membership.get_mut(id) {
                 record.address = member.address;
             }
-            let left = self.vector.get(id).is_some_and(|entry| entry.stamp.is_left());
+            let left = self.vector.get(id).is_some_and(|entry| entry.stamp.is_last());
             self.membership.set_target(id, id != self.id && !left);
         }
         self.catch_up.gained();
@@ -554,6 +587,11 @@ impl Node {
         self.events.push_back(event);
     }
 
+    fn suspects(&self, id: NodeId) -> bool {
+        let doubt = self.detector.as_ref().and_then(|detector| detector.doubt(id));
+        doubt.is_some_and(Doubt::is_suspicion)
+    }
+
     fn view(&self, id: NodeId, now: Instant) -> Option<EntryView<'_>> {
         let record = self.membership.get(id)?;
         let entry = self.vector.get(id);
@@ -565,6 +603,8 @@ impl Node {
             state: match entry {
                 None => EntryState::Unheard,
                 Some(_) if stamp.is_left() => EntryState::Left,
+                Some(_) if stamp.is_dead() => EntryState::Dead,
+                Some(_) if self.suspects(id) => EntryState::Suspected,
                 Some(_) => EntryState::Alive,
             },
             incarnation: stamp.incarnation().get(),

@@ -12,6 +12,7 @@
 //! slot 0 is the node's own entry and is never evicted. How entries enter: `merge.rs`.
 
 use crate::calendar::Calendar;
+use crate::detector::{STEPS_PER_UNIT, Silence};
 use crate::entry::{NodeId, Stamp};
 use crate::id_table::IdTable;
 use crate::time::Instant;
@@ -33,13 +34,15 @@ pub(crate) struct Meta {
     pub(crate) birth: Instant,
     /// Where the calendar keeps it.
     place: u32,
+    /// How old entries about this origin grow before the next comes.
+    pub(crate) silence: Silence,
 }
 
 impl Meta {
     /// An entry that is not in the calendar yet.
     #[inline]
     pub(crate) fn new(id: NodeId, spoken_of: u32, stamp: Stamp, birth: Instant) -> Self {
-        Self { id, spoken_of, stamp, birth, place: 0 }
+        Self { id, spoken_of, stamp, birth, place: 0, silence: Silence::default() }
     }
 }
 
@@ -69,6 +72,8 @@ pub struct Vector {
     /// Slots below `meta.len()` that hold nothing.
     vacant: Vec<u32>,
     capacity: usize,
+    /// Steps of a peak age in a microsecond, times 2³².
+    steps_per_micro: u64,
     pub(crate) now: Instant,
 }
 
@@ -95,6 +100,7 @@ impl Vector {
             calendar: Calendar::new(capacity, unit_micros, now),
             vacant: Vec::with_capacity(capacity),
             capacity,
+            steps_per_micro: (STEPS_PER_UNIT << 32) / unit_micros.max(STEPS_PER_UNIT),
             now,
         };
         vector.put(Meta::new(own.0, 0, own.1, now), &[]);
@@ -160,6 +166,24 @@ impl Vector {
     /// Replaces the own entry by news born now.
     pub fn renew_own(&mut self, stamp: Stamp, payload: &[u8]) {
         self.renew(OWN, stamp, self.now, payload);
+    }
+
+    /// Makes the entry about `id` a tombstone of the incarnation it is of, born at `since`, or when
+    /// the entry was if that is later.
+    pub(crate) fn bury(&mut self, id: NodeId, since: Instant) {
+        if let Some(slot) = self.table.get(id).filter(|&slot| slot != OWN) {
+            let meta = &self.meta[slot as usize];
+            let stamp = Stamp::dead(meta.stamp.incarnation()).max(meta.stamp);
+            let birth = since.clamp(meta.birth, self.now);
+            self.renew(slot, stamp, birth, &[]);
+        }
+    }
+
+    /// The age of what was born at `birth`, in steps of [`Silence`].
+    #[inline]
+    pub(crate) fn age_steps(&self, birth: Instant) -> u64 {
+        let micros = self.now.as_micros().saturating_sub(birth.as_micros()).max(0) as u64;
+        ((u128::from(micros) * u128::from(self.steps_per_micro)) >> 32) as u64
     }
 
     /// Forgets the entry about `id`, unless it is the own one.
@@ -228,7 +252,7 @@ impl Vector {
         if payload.len() == room.len() {
             room.copy_from_slice(payload);
         } else {
-            // Only the own payload may be short: what it does not fill is zero.
+            // Only the own payload and tombstones may be short: what they do not fill is zero.
             let filled = payload.len().min(room.len());
             room[..filled].copy_from_slice(&payload[..filled]);
             room[filled..].fill(0);

@@ -130,6 +130,7 @@ impl Compact {
             first_full_view_units: self.convergence.first_full_units(),
             fates: None,
             findings: None,
+            deaths: None,
             departed: self.departed(last),
             trace: self.trace,
         }

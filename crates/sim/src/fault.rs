@@ -41,6 +41,9 @@ pub enum Fault {
         /// How many.
         #[serde(with = "text")]
         nodes: Window,
+        /// Others, drawn anew, do so every so many units after; never again, if left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        every: Option<f64>,
     },
     /// Nothing passes between some nodes and the rest.
     Partition {
@@ -135,6 +138,11 @@ impl Fault {
         match *self {
             Self::Crash { restart_after: Some(units), .. } => lasts("restart_after", units)?,
             Self::Crash { .. } | Self::Grow { .. } => {}
+            Self::Pause { units, every: Some(every), .. } => {
+                lasts("units", units)?;
+                let least = units.max(end / MAX_ACTIONS);
+                during("every", every, every > least, format!("above {least} units"))?;
+            }
             Self::Pause { units, .. } | Self::Partition { units, .. } => lasts("units", units)?,
             Self::Churn { units, crashes_per_unit, down_units, .. } => {
                 lasts("units", units)?;
@@ -183,6 +191,15 @@ impl Plan {
             let befallen = fault.nodes().map_or(0, |nodes| nodes.entries(all));
             let befallen = chance.sample(befallen, all).into_iter().map(|n| n as u32).collect();
             plan.add(scenario, fault, befallen, &mut chance);
+            if let Fault::Pause { at, units, nodes, every: Some(every) } = *fault {
+                let again = (1..).map(|turn| at + every * f64::from(turn));
+                for at in again.take_while(|&at| at < f64::from(scenario.all_units())) {
+                    let befallen = chance.sample(nodes.entries(all), all).into_iter();
+                    let befallen = befallen.map(|n| n as u32).collect();
+                    let fault = Fault::Pause { at, units, nodes, every: None };
+                    plan.add(scenario, &fault, befallen, &mut chance);
+                }
+            }
         }
         plan.actions.sort_by_key(|&(micros, _)| micros);
         plan

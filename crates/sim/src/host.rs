@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use tidings_gossip::{
-    Address, Config, ConfigError, Counters, Incarnation, KeyRing, Member, Node, Transmit,
+    Address, Config, ConfigError, Counters, Event, Incarnation, KeyRing, Member, Node, Transmit,
 };
 
 use crate::chance::{Purpose, stream_seed};
@@ -125,7 +125,25 @@ impl Host {
         let published = node.publish(&(micros + 1).to_le_bytes());
         debug_assert!(published.is_ok(), "a checked scenario has payloads of 8 bytes at least");
         node.handle_timeout(now);
-        while node.poll_event().is_some() {}
+    }
+
+    /// What the node has noticed of others' deaths: name and incarnation.
+    pub(crate) fn poll_death(&mut self) -> Option<(String, u32)> {
+        let node = self.node.as_mut()?;
+        while let Some(event) = node.poll_event() {
+            if let Event::Died(name, incarnation) = event {
+                return Some((name, incarnation.get()));
+            }
+        }
+        None
+    }
+
+    /// Tells the node that what it sent to another was refused.
+    pub(crate) fn refused(&mut self, micros: i64, by: usize) {
+        let now = self.clock.read(micros);
+        if let Some(node) = self.node.as_mut() {
+            node.handle_refused(now, address(by));
+        }
     }
 
     /// Hands a datagram to the node.
@@ -133,7 +151,6 @@ impl Host {
         let now = self.clock.read(micros);
         let Some(node) = self.node.as_mut() else { return };
         node.handle_datagram(now, address(flight.from), &mut flight.bytes);
-        while node.poll_event().is_some() {}
     }
 
     /// Keeps a datagram for a node that stands still; `false` if there is no room.
@@ -159,6 +176,11 @@ impl Host {
 
 fn member(n: usize) -> Member {
     Member { name: format!("n{n:05}"), address: address(n) }
+}
+
+/// The number in a name.
+pub(crate) fn numbered(name: &str) -> usize {
+    name[1..].parse().expect("every name is a number behind a letter")
 }
 
 /// The address of node number `n`: four bytes.

@@ -30,6 +30,7 @@ pub mod checker;
 pub mod clock;
 pub mod colonies;
 mod compact;
+pub mod deaths;
 pub mod departed;
 pub mod event_queue;
 pub mod failures;

@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(estimate_bytes(&scenario) - at_once, 1_000 << 20);
         scenario.network.bandwidth_bytes_s = 0;
         let nodes = Window::Entries(500);
-        scenario.faults.push(Fault::Pause { at: 1.0, units: 99.5, nodes });
+        scenario.faults.push(Fault::Pause { at: 1.0, units: 99.5, nodes, every: None });
         assert_eq!(estimate_bytes(&scenario) - at_once, 50_000 * (200 * 80 + 256));
     }
 

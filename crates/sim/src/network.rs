@@ -111,6 +111,13 @@ impl Network {
         [Some(first), twice.then(|| departure + self.travel_micros())]
     }
 
+    /// When word that nobody listens at `from` reaches `to`; `None` if nothing is said, or lost.
+    pub fn refuse(&mut self, now: i64, (from, to): (usize, usize)) -> Option<i64> {
+        let said = self.parameters.refuses && !self.is_cut(from, to);
+        let lost = said && self.chance.happens(self.parameters.loss);
+        (said && !lost).then(|| now + self.travel_micros())
+    }
+
     /// Draws whether the next message is lost, and counts it.
     #[inline]
     pub fn is_lost(&mut self) -> bool {

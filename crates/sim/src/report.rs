@@ -7,6 +7,7 @@
 use serde::Serialize;
 
 use crate::checker::Findings;
+use crate::deaths::Deaths;
 use crate::departed::Departed;
 use crate::network::Fates;
 use crate::sample::{Distribution, Samples};
@@ -22,6 +23,9 @@ pub(crate) struct Totals {
     pub(crate) entries_sent: u64,
     pub(crate) entries_received: u64,
     pub(crate) entries_news: u64,
+    pub(crate) suspicions: u64,
+    pub(crate) suspicions_cleared: u64,
+    pub(crate) probes: u64,
 }
 
 impl Totals {
@@ -34,6 +38,9 @@ impl Totals {
             entries_sent: self.entries_sent - earlier.entries_sent,
             entries_received: self.entries_received - earlier.entries_received,
             entries_news: self.entries_news - earlier.entries_news,
+            suspicions: self.suspicions - earlier.suspicions,
+            suspicions_cleared: self.suspicions_cleared - earlier.suspicions_cleared,
+            probes: self.probes - earlier.probes,
         }
     }
 }
@@ -50,6 +57,7 @@ pub(crate) struct Outcome {
     pub(crate) fates: Option<Fates>,
     pub(crate) findings: Option<Findings>,
     pub(crate) departed: Vec<Departed>,
+    pub(crate) deaths: Option<Deaths>,
     pub(crate) trace: Trace,
 }
 
@@ -98,6 +106,9 @@ pub struct Report {
     pub network: Option<Fates>,
     /// What the checkers found in the whole run; only in full mode.
     pub checks: Option<Findings>,
+    /// What became known of deaths in the whole run; only where nodes are declared dead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deaths: Option<Deaths>,
     /// The scenario, with every default filled in.
     pub parameters: Scenario,
     /// How the ages are spread; no part of the object that is printed.
@@ -136,6 +147,7 @@ impl Report {
             trace_hash: outcome.trace.to_string(),
             network: outcome.fates,
             checks: outcome.findings,
+            deaths: outcome.deaths,
             parameters: scenario.clone(),
             ages,
             departed: outcome.departed,

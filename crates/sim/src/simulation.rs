@@ -16,10 +16,11 @@ use crate::checker::age::AgeChecker;
 use crate::checker::convergence::ConvergenceChecker;
 use crate::checker::knowledge::KnowledgeChecker;
 use crate::checker::{Claim, Findings};
+use crate::deaths::{Deaths, Obituaries};
 use crate::departed::Departed;
 use crate::event_queue::EventQueue;
 use crate::fault::{Action, Plan};
-use crate::host::{Flight, Host, Settings, birth_micros, number};
+use crate::host::{Flight, Host, Settings, birth_micros, number, numbered};
 use crate::network::Network;
 use crate::report::{Outcome, Totals};
 use crate::sample::{self, Row, Samples};
@@ -32,8 +33,13 @@ const FRAME_BYTES: usize = 128;
 /// What is due.
 enum Event {
     Act(Action),
-    Wake { node: usize, life: u32 },
+    Wake {
+        node: usize,
+        life: u32,
+    },
     Deliver(Flight),
+    /// The first node hears that nobody listens where the second was.
+    Refuse(usize, usize),
 }
 
 /// A run under way.
@@ -53,6 +59,7 @@ pub(crate) struct Simulation {
     knowledge: KnowledgeChecker,
     convergence: ConvergenceChecker,
     findings: Findings,
+    obituaries: Obituaries,
 }
 
 impl Simulation {
@@ -79,6 +86,7 @@ impl Simulation {
             knowledge: KnowledgeChecker::of(nodes),
             convergence: ConvergenceChecker::default(),
             findings: Findings::default(),
+            obituaries: Obituaries::default(),
             settings,
         };
         for &(micros, action) in &plan.actions {
@@ -105,7 +113,9 @@ impl Simulation {
             }
             self.advance(sample::time(unit, self.unit_micros))?;
             let measured = unit > scenario.warmup_units;
-            self.sample(unit, measured.then_some(&mut samples));
+            if unit % scenario.sample_every == 0 {
+                self.sample(unit, measured.then_some(&mut samples));
+            }
             // Whole units are counted, wherever in them the samples lie.
             self.advance(i64::from(unit) * self.unit_micros)?;
             units_measured += u32::from(measured);
@@ -123,9 +133,26 @@ impl Simulation {
             first_full_view_units: self.convergence.first_full_units(),
             fates: Some(self.network.fates),
             departed: self.departed(),
+            deaths: scenario.config().death_after.map(|_| self.deaths()),
             findings: Some(self.findings),
             trace: self.trace,
         })
+    }
+
+    /// The life that each node has; 0 where it is down.
+    fn lives(&self) -> Vec<u32> {
+        self.hosts.iter().map(|host| if host.node.is_some() { host.life } else { 0 }).collect()
+    }
+
+    /// What became known of deaths.
+    fn deaths(&self) -> Deaths {
+        let totals = self.totals();
+        Deaths {
+            suspicions: totals.suspicions,
+            suspicions_cleared: totals.suspicions_cleared,
+            probes: totals.probes,
+            ..self.obituaries.sum(&self.lives())
+        }
     }
 
     /// What the nodes that are up hold of those that are down, now.
@@ -153,6 +180,12 @@ impl Simulation {
                 Event::Act(action) => self.act(action)?,
                 Event::Wake { node, life } => self.wake(node, life),
                 Event::Deliver(flight) => self.deliver(flight),
+                Event::Refuse(to, by) => {
+                    if self.hosts[to].is_up() {
+                        self.hosts[to].refused(self.now, by);
+                        self.settle(to);
+                    }
+                }
             }
         }
         self.now = end;
@@ -162,8 +195,14 @@ impl Simulation {
     fn act(&mut self, action: Action) -> Result<(), ConfigError> {
         match action {
             Action::Crash(node) => {
-                if let Some(counters) = self.hosts[node as usize].crash() {
+                let host = &mut self.hosts[node as usize];
+                let incarnation = host.node.as_ref().map(|node| node.incarnation().get());
+                if let Some(counters) = host.crash() {
                     add(&mut self.buried, &counters);
+                }
+                if let Some(incarnation) = incarnation {
+                    let lives = self.lives();
+                    self.obituaries.crashed(node as usize, incarnation, self.now, lives);
                 }
             }
             Action::Restart(node) => {
@@ -234,6 +273,9 @@ impl Simulation {
         }
         if host.node.is_none() {
             self.network.fates.nobody_there += 1;
+            if let Some(arrival) = self.network.refuse(self.now, (flight.to, flight.from)) {
+                self.queue.push(arrival, Event::Refuse(flight.from, flight.to));
+            }
             return;
         }
         self.network.fates.delivered += 1;
@@ -245,6 +287,10 @@ impl Simulation {
 
     /// After any input: sends what the node has to send and notes when it wants to be woken.
     fn settle(&mut self, node: usize) {
+        while let Some((name, incarnation)) = self.hosts[node].poll_death() {
+            let dead = (numbered(&name), incarnation);
+            self.obituaries.learnt(node, dead, self.now);
+        }
         while let Some(out) = self.hosts[node].poll_transmit(self.now, &mut self.buffer) {
             self.messages += 1;
             let to = number(out.to);
@@ -322,4 +368,7 @@ fn add(totals: &mut Totals, counters: &Counters) {
     totals.entries_sent += counters.entries_sent;
     totals.entries_received += counters.entries_received;
     totals.entries_news += counters.entries_news;
+    totals.suspicions += counters.suspicions;
+    totals.suspicions_cleared += counters.suspicions_cleared;
+    totals.probes += counters.probes_sent;
 }

@@ -65,6 +65,8 @@ pub struct Settings {
     pub max_nodes: u32,
     pub mtu: u16,
     pub forget_after: Duration,
+    /// After how long without any answer a node is declared dead; `None`: never.
+    pub death_after: Option<Duration>,
     pub collect_interval: Duration,
     pub catch_up: bool,
     pub id_salt: u32,
@@ -144,6 +146,7 @@ impl Settings {
             max_nodes: reader.required("max_nodes", value::integer::<2, 1_048_576>) as u32,
             mtu: reader.required("mtu", value::integer::<576, 65_535>) as u16,
             forget_after: reader.required("forget_after", value::forget_after),
+            death_after: reader.required("death_after", value::death_after),
             collect_interval: reader.required("collect_interval", value::collect_interval),
             catch_up: reader.required("catch_up", value::switch),
             id_salt: reader.required("id_salt", value::integer::<0, 0xffff_ffff>) as u32,
@@ -221,6 +224,7 @@ impl Settings {
         config.max_nodes = self.max_nodes;
         config.datagram_bytes = self.mtu - HEADER_BYTES;
         config.forget_after = self.forget_after;
+        config.death_after = self.death_after;
         config.catch_up = self.catch_up;
         config.id_salt = self.id_salt;
         let max_colonies = self.max_colonies;

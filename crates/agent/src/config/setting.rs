@@ -88,7 +88,7 @@ pub(crate) fn nearest(key: &str) -> Option<&'static str> {
 }
 
 /// Every setting, in the order of `--help`.
-pub(crate) static SETTINGS: [Setting; 29] = [
+pub(crate) static SETTINGS: [Setting; 30] = [
     Setting {
         key: "name",
         placeholder: "NAME",
@@ -290,6 +290,15 @@ pub(crate) static SETTINGS: [Setting; 29] = [
         default: Some("1h"),
         allowed: "a duration from 64 intervals to 365days, such as 1h",
         about: "How long a node that fell silent is remembered",
+        reloads: false,
+    },
+    Setting {
+        key: "death_after",
+        placeholder: "DURATION",
+        form: Form::Text,
+        default: Some("2500ms"),
+        allowed: "off, or a duration from 10ms to 1h, such as 2500ms",
+        about: "After how long without any answer a node is declared dead",
         reloads: false,
     },
     Setting {

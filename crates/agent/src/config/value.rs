@@ -121,6 +121,7 @@ stand_ins! {
     Duration = Duration::from_secs(1),
     SocketAddr = SocketAddr::from(([127, 0, 0, 1], 0)),
     Option<SocketAddr> = None,
+    Option<Duration> = None,
     Option<tidings_gossip::ColonyId> = None,
     LogFormat = LogFormat::Text,
     tidings_gossip::Window = tidings_gossip::Window::Entries(1),
@@ -178,6 +179,14 @@ pub(crate) fn interval(text: &str) -> Parsed<Duration> {
 
 pub(crate) fn forget_after(text: &str) -> Parsed<Duration> {
     duration(text, Duration::ZERO, Duration::from_secs(365 * 86_400))
+}
+
+/// A duration, or `off`.
+pub(crate) fn death_after(text: &str) -> Parsed<Option<Duration>> {
+    if text == "off" {
+        return Ok(None);
+    }
+    duration(text, Duration::from_millis(10), Duration::from_secs(3600)).map(Some)
 }
 
 pub(crate) fn age(text: &str) -> Parsed<Duration> {

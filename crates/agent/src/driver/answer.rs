@@ -26,6 +26,9 @@ impl Driver {
         let now = self.clock.now();
         match question {
             Question::Control(request, back) => self.control(request, back, now),
+            Question::Watch(back) => {
+                drop(back.send(self.notices.admit(self.endpoint.node.name())));
+            }
             Question::Nodes(back) => drop(back.send(self.nodes(now))),
             Question::Colonies(back) => drop(back.send(self.colonies(now))),
             Question::Status(back) => drop(back.send(self.status(now))),
@@ -49,6 +52,8 @@ impl Driver {
             Request::Publish { key, value, ttl_s } => {
                 reply_line(&self.publish_user(key, &value, ttl_s, now))
             }
+            // Connections ask for it by a question of its own.
+            Request::Watch => self.notices.admit(self.endpoint.node.name()).0,
             Request::Leave => {
                 self.ends = Some("a request to leave");
                 reply_line(&Reply::Result(Leaving { name: self.endpoint.node.name().to_owned() }))
@@ -181,6 +186,7 @@ impl Driver {
             ("socket_send_failed", "Transmits that failed otherwise.", socket.send_failed),
             ("socket_receive_calls", "System calls to receive.", socket.receive_calls),
             ("socket_receive_failed", "Receiving calls that failed.", socket.receive_failed),
+            ("socket_came_back", "Datagrams whose host said nobody listens.", socket.came_back),
             ("wakeups", "Times the agent woke up.", own.wakeups),
             ("questions", "Control and HTTP requests answered.", own.questions),
             ("collections", "Times the machine was read.", own.collections),
@@ -200,6 +206,8 @@ impl Driver {
 pub(super) fn report(view: &EntryView<'_>) -> NodeReport {
     let state = match view.state {
         EntryState::Alive => State::Alive,
+        EntryState::Suspected => State::Suspected,
+        EntryState::Dead => State::Dead,
         EntryState::Left => State::Left,
         EntryState::Unheard => State::Unheard,
     };
@@ -214,7 +222,9 @@ pub(super) fn report(view: &EntryView<'_>) -> NodeReport {
         ..NodeReport::default()
     };
     match NodeState::decode(view.payload) {
-        Ok(readings) if state == State::Alive => with_readings(known, readings),
+        Ok(readings) if matches!(state, State::Alive | State::Suspected) => {
+            with_readings(known, readings)
+        }
         _ => known,
     }
 }

@@ -32,6 +32,7 @@ use crate::config::Settings;
 use crate::endpoint::Endpoint;
 use crate::incarnation;
 use crate::logging::Budget;
+use crate::notices::Noticeboard;
 use crate::question::Question;
 use crate::resolve::Found;
 use crate::user_metrics::UserMetrics;
@@ -124,6 +125,7 @@ pub(crate) struct Driver {
     /// Whether the age to be kept was, when last looked at.
     age_kept: Option<bool>,
     vitals: Vitals,
+    notices: Noticeboard,
     counters: LoopCounters,
     event_lines: Budget,
     error_lines: Budget,
@@ -151,6 +153,7 @@ impl Driver {
             user: UserMetrics::new(settings.payload_bytes),
             promises: Promises::default(),
             vitals: Vitals::new(settings.interval),
+            notices: Noticeboard::default(),
             state: NodeState::default(),
             seeds: Vec::new(),
             contacts: Contacts::default(),
@@ -329,12 +332,22 @@ impl Driver {
     }
 
     fn tell(&mut self, now: Instant, event: Event) {
+        self.notices.tell(&event, &self.endpoint.node, now);
         match &event {
             Event::Refuted(incarnation) => {
                 warn!(
                     incarnation = incarnation.get(),
                     "news of this node that it did not write was overtaken by a new incarnation; if \
                      this goes on, another agent bears this name: give each its own with --name"
+                );
+                self.keep_incarnation(incarnation.get());
+                return;
+            }
+            Event::Outlived(incarnation) => {
+                warn!(
+                    incarnation = incarnation.get(),
+                    "others have declared this node dead; it tells them better. Was the agent \
+                     stopped, starved, or cut off for longer than death_after?"
                 );
                 self.keep_incarnation(incarnation.get());
                 return;
@@ -357,6 +370,11 @@ impl Driver {
             Event::Joined(name) => info!(name, "node joined"),
             Event::Restarted(name, incarnation) => {
                 info!(name, incarnation = incarnation.get(), "node restarted");
+            }
+            Event::Suspected(name) => info!(name, "node suspected: it does not answer"),
+            Event::Cleared(name) => info!(name, "node answers again"),
+            Event::Died(name, incarnation) => {
+                warn!(name, incarnation = incarnation.get(), "node dead");
             }
             Event::Left(name) => info!(name, "node left"),
             Event::Returned(name, incarnation) => {

@@ -85,6 +85,7 @@ impl Plan {
 
     /// The arguments that all agents have in common.
     pub fn agent_arguments(&self) -> Vec<OsString> {
+        let paper = self.strategy == Strategy::Uniform;
         [
             ("--cluster", "demo".to_owned()),
             ("--listen", "127.0.0.1:0".to_owned()),
@@ -95,6 +96,8 @@ impl Plan {
             ("--payload-bytes", self.payload_bytes.to_string()),
         ]
         .into_iter()
+        // The paper's algorithm knows no probes, which carry news too.
+        .chain(paper.then(|| ("--death-after", "off".to_owned())))
         .flat_map(|(option, value)| [OsString::from(option), OsString::from(value)])
         .collect()
     }

@@ -85,7 +85,7 @@ pub enum Contribution<'a> {
         /// What the node says of itself; the default schema, version 1.
         payload: &'a [u8],
     },
-    /// It said farewell.
+    /// It said farewell, or was declared dead.
     Left,
     /// No entry is held.
     Unheard,
@@ -94,9 +94,11 @@ pub enum Contribution<'a> {
 impl<'a> From<EntryView<'a>> for Contribution<'a> {
     fn from(view: EntryView<'a>) -> Self {
         match (view.state, view.age) {
-            (EntryState::Alive, Some(age)) => Self::Alive { age, payload: view.payload },
-            (EntryState::Left, _) => Self::Left,
-            (EntryState::Alive | EntryState::Unheard, _) => Self::Unheard,
+            (EntryState::Alive | EntryState::Suspected, Some(age)) => {
+                Self::Alive { age, payload: view.payload }
+            }
+            (EntryState::Left | EntryState::Dead, _) => Self::Left,
+            _ => Self::Unheard,
         }
     }
 }

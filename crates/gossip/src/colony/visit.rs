@@ -179,7 +179,11 @@ impl Seen {
             id: self.id,
             name: &self.name,
             address: self.address,
-            state: if self.stamp.is_left() { EntryState::Left } else { EntryState::Alive },
+            state: match self.stamp {
+                stamp if stamp.is_left() => EntryState::Left,
+                stamp if stamp.is_dead() => EntryState::Dead,
+                _ => EntryState::Alive,
+            },
             incarnation: self.stamp.incarnation().get(),
             sequence: self.stamp.sequence(),
             age: Some(age),

@@ -104,6 +104,8 @@ pub(crate) enum What {
     Pull(Ids, Option<u64>),
     /// The record of a colony.
     Record(ColonyId),
+    /// The entry about one member.
+    One(NodeId),
 }
 
 /// A range of ids, both ends included, and of colonies.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::colonies::REPLY_CONTACTS;
+use super::detection::Knock;
 use super::{Node, Transmit};
 use crate::address::Address;
 use crate::colony::ColonyIds;
@@ -89,6 +90,11 @@ impl Pieces {
                 let since = Instant::from_micros(i64::MIN);
                 self.records = Some(RecordsLeft { ids, since, contacts: REPLY_CONTACTS });
             }
+            What::One(id) => {
+                self.picked = None;
+                self.slots.clear();
+                self.slots.extend(vector.slot(id));
+            }
             // The outbox writes these itself.
             What::Pull(..) => self.slots.clear(),
         }
@@ -125,7 +131,7 @@ impl Pieces {
         let slots = row.filter_map(|&id| vector.slot(id)).filter(|&slot| slot != OWN);
         let wanted = slots.filter(|&slot| {
             let entry = vector.at(slot);
-            entry.birth > since || entry.stamp.is_left()
+            entry.birth > since || entry.stamp.is_last()
         });
         self.slots.extend(wanted.take(MAX_ROW_ENTRIES));
     }
@@ -154,6 +160,8 @@ pub(super) struct Outbox {
     pub(super) asks: Vec<Address>,
     /// What the strategy ordered.
     pub(super) orders: VecDeque<Order>,
+    /// Probes and proofs.
+    pub(super) knocks: VecDeque<Knock>,
     replies: VecDeque<Order>,
     offers: VecDeque<Offer>,
     /// The member to be looked at next for forgetting.
@@ -206,6 +214,9 @@ impl Node {
         let now = self.vector.advance(now);
         let room = usize::from(self.config.datagram_bytes);
         let one = buffer.get_mut(..room)?;
+        if let Some(knock) = self.transmit_knock(now, one) {
+            return Some(knock);
+        }
         if let Some(offer) = self.outbox.offers.pop_front() {
             return Some(self.write_answer(now, &offer, one));
         }
@@ -225,7 +236,7 @@ impl Node {
                     self.pieces.order = None;
                     Some(self.write_pull(order.to, ids, age_micros, buffer))
                 }
-                What::Newest(_) | What::Row(..) | What::Record(_) => {
+                What::Newest(_) | What::Row(..) | What::Record(_) | What::One(_) => {
                     self.write_window(now, order, buffer)
                 }
             };
@@ -317,8 +328,8 @@ impl Node {
         let (end, first) = (buffer.len() - TAG_BYTES, self.catch_up.first);
         let order = self.membership.order();
         let start = order.partition_point(|&id| id < first);
-        let has_left = |id| self.vector.get(id).is_some_and(|entry| entry.stamp.is_left());
-        // By seeds, others need not know who has left; unnamed, it is offered if it is back.
+        let has_left = |id| self.vector.get(id).is_some_and(|entry| entry.stamp.is_last());
+        // By seeds, others need not know who is gone; unnamed, it is offered if it is back.
         let named = |id: &NodeId| self.is_known(*id) && !(self.with_cards && has_left(*id));
         let ids = order[start..].iter().copied().filter(named);
         let last = ask::write_ask(
@@ -356,7 +367,7 @@ impl Node {
     /// the receiver would believe it to be of this one.
     pub(super) fn offered(&self, id: NodeId) -> Option<(Card<'_>, Entry<'_>)> {
         let entry = self.vector.get(id)?;
-        let fit = !self.with_cards || (!entry.stamp.is_left() && self.is_known(id));
+        let fit = !self.with_cards || (!entry.stamp.is_last() && self.is_known(id));
         fit.then_some((self.card(id)?, entry))
     }
 

@@ -51,6 +51,8 @@ impl Node {
             (_, Life::Past) => self.receive_past_ask((header.sender, from), body),
             (Kind::Window, _) => self.receive_window(now, (&header, from), body),
             (Kind::Pull, _) => self.receive_pull(now, (header.sender, from), body),
+            (Kind::Probe, _) => self.receive_probe(now, (header.sender, from), body),
+            (Kind::Proof, _) => self.receive_proof(now, (header.sender, from), body),
             (Kind::Ask, _) => self.receive_ask(now, (header.sender, from), body),
             // Foreign kinds have been seen to.
             _ => self.receive_answer(now, from, body),
@@ -59,6 +61,9 @@ impl Node {
         if let Some(sender) = self.membership.get_mut(header.sender) {
             if sender.replay.check(&header).is_ok() {
                 sender.replay.note(&header);
+                if let Some(detector) = self.detector.as_mut() {
+                    detector.heard = now;
+                }
             }
         }
         outcome
@@ -281,7 +286,7 @@ impl Node {
             return Ok(mine);
         }
         let past = !asks && self.membership.is_past(id, entry.stamp);
-        if past || entry.stamp.is_left() || self.is_too_old(entry) {
+        if past || entry.stamp.is_last() || self.is_too_old(entry) {
             return Ok(true);
         }
         let incarnation = entry.stamp.incarnation();
@@ -308,13 +313,17 @@ impl Node {
     }
 
     /// Merges one received entry and sees to what follows from it.
-    fn take(&mut self, now: Instant, from: Address, entry: &WireEntry<'_>) {
+    pub(super) fn take(&mut self, now: Instant, from: Address, entry: &WireEntry<'_>) {
         self.counters.entries_received += 1;
         if self.is_too_old(entry) && entry.id != self.id {
             self.counters.entries_impossible_age += 1;
             return;
         }
         let WireEntry { id, stamp, age_micros, payload } = *entry;
+        if self.is_outlived(id, stamp, now.before(age_micros)) {
+            self.counters.tombstones_refused += 1;
+            return;
+        }
         let membership = &self.membership;
         let mut floored = false;
         let news = (id, stamp, now.before(age_micros));
@@ -333,7 +342,7 @@ impl Node {
             Merged::Unknown if floored => self.counters.entries_stale += 1,
             Merged::News(held) => {
                 self.counters.entries_news += 1;
-                if held.incarnation() != stamp.incarnation() || stamp.is_left() {
+                if held.incarnation() != stamp.incarnation() || stamp.is_last() {
                     self.turned(id, held, stamp);
                     self.see_to_card(id, stamp, from);
                 }
@@ -344,6 +353,10 @@ impl Node {
                 self.see_to_card(id, stamp, from);
             }
             Merged::Stale => self.counters.entries_stale += 1,
+            Merged::Outlives => {
+                self.counters.entries_stale += 1;
+                self.warn(id);
+            }
             Merged::Repeated => self.counters.entries_duplicate_origin += 1,
             Merged::TooOld => {
                 self.counters.entries_too_old += 1;
@@ -352,7 +365,7 @@ impl Node {
             Merged::Own => self.refute(now, stamp),
             Merged::Unknown => {
                 self.counters.entries_unknown_origin += 1;
-                let gone = stamp.is_left() || self.membership.is_past(id, stamp);
+                let gone = stamp.is_last() || self.membership.is_past(id, stamp);
                 if self.with_cards && !gone {
                     self.lacks(id, from);
                 }
@@ -375,7 +388,7 @@ impl Node {
     }
 
     /// Notes that `bearer` knows a member this node does not know, or not its present card.
-    fn lacks(&mut self, id: NodeId, bearer: Address) {
+    pub(super) fn lacks(&mut self, id: NodeId, bearer: Address) {
         if self.membership.contains(id) || !self.membership.is_full() {
             self.catch_up.lacks(bearer);
         }
@@ -383,7 +396,7 @@ impl Node {
 
     /// A node that lives anew may be elsewhere: asks for its card.
     fn see_to_card(&mut self, id: NodeId, stamp: Stamp, bearer: Address) {
-        if self.with_cards && !stamp.is_left() && !self.has_card(id, stamp.incarnation()) {
+        if self.with_cards && !stamp.is_last() && !self.has_card(id, stamp.incarnation()) {
             self.lacks(id, bearer);
         }
     }
@@ -402,29 +415,35 @@ impl Node {
         }
         self.catch_up.gained();
         let name = self.membership.get(id).map(|record| record.name.to_string());
-        if let Some(name) = name.filter(|_| !stamp.is_left()) {
-            self.emit(Event::Joined(name));
+        match name {
+            Some(name) if stamp.is_dead() => self.emit(Event::Died(name, stamp.incarnation())),
+            Some(name) if !stamp.is_left() => self.emit(Event::Joined(name)),
+            _ => {}
         }
     }
 
-    /// A member has begun a later life, or has left.
+    /// A member has begun a later life, or has left, or was declared dead.
     #[cold]
-    fn turned(&mut self, id: NodeId, held: Stamp, stamp: Stamp) {
+    pub(super) fn turned(&mut self, id: NodeId, held: Stamp, stamp: Stamp) {
         self.note_farewell(id, stamp);
         let Some(record) = self.membership.get(id) else { return };
         let name = record.name.to_string();
-        self.emit(match (held.is_left(), stamp.is_left()) {
-            (_, true) => Event::Left(name),
-            (true, false) => Event::Returned(name, stamp.incarnation()),
-            (false, false) => Event::Restarted(name, stamp.incarnation()),
+        self.emit(match held.is_last() {
+            _ if stamp.is_left() => Event::Left(name),
+            _ if stamp.is_dead() => Event::Died(name, stamp.incarnation()),
+            true => Event::Returned(name, stamp.incarnation()),
+            false => Event::Restarted(name, stamp.incarnation()),
         });
     }
 
-    /// Sends to a member that lives, and hurries the farewell of one that has left.
+    /// Sends to a member that lives, and hurries the news of one that has left or died.
     fn note_farewell(&mut self, id: NodeId, stamp: Stamp) {
-        self.membership.set_target(id, !stamp.is_left());
-        if stamp.is_left() {
+        self.membership.set_target(id, !stamp.is_last());
+        if stamp.is_last() {
             self.urgent.add(id, self.membership.len());
+            if stamp.is_dead() {
+                self.hurry(id);
+            }
         } else {
             self.urgent.remove(id);
         }
@@ -432,7 +451,7 @@ impl Node {
 
     /// News of this node: if it is from this life or an earlier one, all is well; news that this
     /// node has not made yet stems from another life, and is overtaken by a new incarnation.
-    fn refute(&mut self, now: Instant, stamp: Stamp) {
+    pub(super) fn refute(&mut self, now: Instant, stamp: Stamp) {
         if stamp <= self.vector.own().stamp || self.left {
             self.counters.entries_stale += 1;
             return;
@@ -440,8 +459,16 @@ impl Node {
         let Some(incarnation) = stamp.incarnation().next() else { return };
         debug_assert!(self.vector.own().birth <= now, "nothing is born in the future");
         self.vector.renew_own(Stamp::new(incarnation, 0), &self.payload);
-        self.counters.refutations += 1;
-        self.emit(Event::Refuted(incarnation));
+        if stamp.is_dead() {
+            self.counters.deaths_outlived += 1;
+            if let Some(detector) = self.detector.as_mut() {
+                detector.health.fails();
+            }
+            self.emit(Event::Outlived(incarnation));
+        } else {
+            self.counters.refutations += 1;
+            self.emit(Event::Refuted(incarnation));
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 0–1 | magic `54 67` |
 //! | 2 | version of the format |
-//! | 3 | kind: 1 window, 2 ask, 3 answer, 4 pull; between colonies 5 call, 6 reply, 7 visit, 8 slice |
+//! | 3 | kind: 1 window, 2 ask, 3 answer, 4 pull, 9 probe, 10 proof; 5 to 8 between colonies |
 //! | 4–7 | cluster: first bytes of SHA-256 of its name; within a colony its number is added |
 //! | 8–11 | node id of the sender |
 //! | 12–14 | incarnation of the sender |
@@ -47,6 +47,10 @@ pub enum Kind {
     Visit = 7,
     /// The answer to one.
     Slice = 8,
+    /// A question whether a member lives.
+    Probe = 9,
+    /// The answer to one.
+    Proof = 10,
 }
 
 impl Kind {
@@ -129,6 +133,8 @@ impl Header {
             6 => Kind::Reply,
             7 => Kind::Visit,
             8 => Kind::Slice,
+            9 => Kind::Probe,
+            10 => Kind::Proof,
             other => return Err(HeaderError::Kind(other)),
         };
         let number = |from: usize, count: usize| {
@@ -175,7 +181,7 @@ mod tests {
         bytes[2] = VERSION + 1;
         assert_eq!(Header::parse(&bytes), Err(HeaderError::Version(VERSION + 1)));
         bytes[2] = VERSION;
-        bytes[3] = 9;
-        assert_eq!(Header::parse(&bytes), Err(HeaderError::Kind(9)));
+        bytes[3] = 11;
+        assert_eq!(Header::parse(&bytes), Err(HeaderError::Kind(11)));
     }
 }

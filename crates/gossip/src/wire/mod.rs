@@ -1,10 +1,11 @@
 //! The wire: datagrams, byte for byte as docs/protocol.md fixes them.
 //!
 //! A datagram is a [`header`] of 28 bytes, a sealed body and a tag of 16 bytes. Within a cluster or
-//! a colony bodies are of four kinds: a piece of a *window* ([`window`]), a *pull* ([`pull`]) that
-//! asks for one, and an *ask* and its *answer* ([`ask`]), by which a node that lacks members or
-//! entries catches up. Between colonies there are *calls* and *visits* and what answers them
-//! ([`call`]); [`record`]s of colonies ride in windows.
+//! a colony bodies are of six kinds: a piece of a *window* ([`window`]), a *pull* ([`pull`]) that
+//! asks for one, an *ask* and its *answer* ([`ask`]), by which a node that lacks members or
+//! entries catches up, and *probes* and *proofs* ([`probe`]) of who lives. Between colonies there
+//! are *calls* and *visits* and what answers them ([`call`]); [`record`]s of colonies ride in
+//! windows.
 //! All numbers are little endian.
 //!
 //! Everything read is bounded by the bytes at hand before it is believed: a count is checked
@@ -15,6 +16,7 @@ pub mod ask;
 pub mod call;
 pub mod header;
 pub mod keys;
+pub mod probe;
 pub mod pull;
 pub mod record;
 pub mod window;
