@@ -40,7 +40,7 @@ build: ## build the release binaries
 
 test: python ## install what the tests need, then run them all
 	@.ci/require cargo cc python3 dpkg-deb objdump systemd-analyze man \
-		prometheus promtool chromium
+		prometheus promtool chromium ip nft
 	$(CARGO) build --workspace --locked --bins
 	@mkdir -p $(TARGET_DIR)
 	TIDINGS_BIN_DIR=$(TARGET_DIR)/debug $(CARGO) test --workspace --locked --no-fail-fast \

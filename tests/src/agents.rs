@@ -98,8 +98,24 @@ impl Cluster {
 
     /// A command for an agent `name` on free ports, with short rounds and the further `flags`.
     pub fn command(&self, name: &str, flags: &[&str]) -> Command {
-        let mut command = Command::new(programs().join("tidings-agent"));
-        command.env_clear().stdin(Stdio::null());
+        self.command_on(&[], name, flags)
+    }
+
+    /// The same with words before it that say where it runs.
+    fn command_on(&self, place: &[String], name: &str, flags: &[&str]) -> Command {
+        let program = programs().join("tidings-agent");
+        let mut command = match place {
+            [] => Command::new(program),
+            [first, rest @ ..] => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(program);
+                command
+            }
+        };
+        command.stdin(Stdio::null());
+        if place.is_empty() {
+            command.env_clear();
+        }
         let runtime_dir = self.path().join(name).display().to_string();
         let defaults = [
             ("--name", name),
@@ -120,7 +136,12 @@ impl Cluster {
 
     /// Starts an agent and waits until it listens.
     pub fn start(&mut self, name: &str, flags: &[&str]) -> &Agent {
-        let mut command = self.command(name, flags);
+        self.start_on(&[], name, flags)
+    }
+
+    /// The same on a host: `place` are the words before the command.
+    pub fn start_on(&mut self, place: &[String], name: &str, flags: &[&str]) -> &Agent {
+        let mut command = self.command_on(place, name, flags);
         let mut child = command.stderr(Stdio::piped()).spawn().expect("the agent's program starts");
         let log = Arc::new(Mutex::new(Vec::new()));
         let lines = BufReader::new(child.stderr.take().expect("piped above")).lines();

@@ -1,10 +1,12 @@
-//! Tests that need more than one crate, and what several of them share: [`agents`].
+//! Tests that need more than one crate, and what several of them share: [`agents`], [`hosts`].
 //!
 //! | test | what it shows |
 //! |---|---|
 //! | `tidy` | the rules of CONTRIBUTING.md and the arrows of ARCHITECTURE.md hold |
 //! | `cli` | `tidings` and its agents, as real processes, do what their help says |
 //! | `real_agents` | agents as real processes keep what docs/reference promises |
+//! | `hosts` | agents on hosts of their own, in network namespaces, live through what goes wrong |
 //! | `fuzz` | the fuzz targets stand up to a few thousand seeded inputs |
 
 pub mod agents;
+pub mod hosts;
