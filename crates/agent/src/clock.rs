@@ -13,17 +13,27 @@ use tokio::time::Instant as Moment;
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     epoch: Moment,
+    /// The epoch on the machine's clock.
+    epoch_ns: i64,
 }
 
 impl Clock {
     /// A clock whose time 0 is now.
     pub fn start() -> Self {
-        Self { epoch: Moment::now() }
+        let epoch = Moment::now();
+        let passed_ns = epoch.elapsed().as_nanos() as i64;
+        Self { epoch, epoch_ns: tidings_board::now_ns() - passed_ns }
     }
 
     /// The core's time now.
     pub fn now(self) -> Instant {
         Instant::from_micros(self.epoch.elapsed().as_micros() as i64)
+    }
+
+    /// `instant` on the machine's `CLOCK_MONOTONIC`, in nanoseconds: what all processes of the
+    /// machine share.
+    pub(crate) fn monotonic_ns(self, instant: Instant) -> i64 {
+        self.epoch_ns.saturating_add(instant.as_micros().saturating_mul(1_000))
     }
 
     /// What the wall clock shows: microseconds since 1970, negative before.
@@ -59,5 +69,8 @@ mod tests {
         assert_eq!((moment - clock.epoch).as_micros(), 1_234_567);
         assert_eq!(clock.moment(Instant::from_micros(-5)), clock.epoch);
         assert!(clock.now() <= clock.now());
+        let before = tidings_board::now_ns();
+        let now = clock.monotonic_ns(clock.now()) + 1_000; // whole microseconds lie before
+        assert!(before <= now && now <= tidings_board::now_ns() + 1_000);
     }
 }

@@ -80,7 +80,8 @@ pub enum BoardError {
     },
     /// The writer has ended in order.
     #[error(
-        "the board {} is closed: its agent has left the cluster; start it and open the board anew",
+        "the board {} is closed: its agent has ended, or writes it no longer; see whether it runs, \
+         and open the board anew",
         path.display()
     )]
     Left {

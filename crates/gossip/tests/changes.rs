@@ -6,8 +6,10 @@ mod cluster;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cluster::{Cluster, UNIT, address, config, member, node};
-use tidings_gossip::{Address, Capacity, EntryState, EntryView, Instant, Member, Node, Strategy};
+use cluster::{Cluster, UNIT, address, config, member, name, node};
+use tidings_gossip::{
+    Address, Capacity, EntryState, EntryView, Incarnation, Instant, KeyRing, Member, Node, Strategy,
+};
 
 /// What is shown of a member: name, address, state, stamp, birth, payload.
 type Shown = (String, Address, EntryState, (u32, u32), Option<i64>, Vec<u8>);
@@ -130,6 +132,55 @@ fn changes_are_the_whole_when_the_roster_changes() {
     other[2].address = address(77);
     cluster.node(0).set_roster(&other, now).expect("a valid roster");
     follow(&mut cluster, &mut mirrors, 10, "after");
+    let now = cluster.now;
+    other.truncate(7);
+    cluster.node(0).set_roster(&other, now).expect("a valid roster");
+    follow(&mut cluster, &mut mirrors, 10, "after some went and nobody came");
+}
+
+#[test]
+fn changes_are_the_whole_when_a_member_moves() {
+    let config = config(12);
+    let mut cluster = Cluster::with_seed(&config, 8);
+    let mut mirrors = BTreeMap::new();
+    follow(&mut cluster, &mut mirrors, 30, "before");
+    cluster.crash(3);
+    let moved = Member { name: name(3), address: address(8) };
+    let (keys, now) = (KeyRing::open(&config.cluster), cluster.now);
+    let moved = Node::new(config, keys, moved, &[], Incarnation::new(2), 7, now);
+    let mut moved = moved.expect("a valid configuration");
+    moved.join(&[address(0)]);
+    cluster.start(8, moved);
+    follow(&mut cluster, &mut mirrors, 30, "after");
+    let now = cluster.now;
+    let there = cluster.node(5).entry(&name(3), now).map(|view| view.address);
+    assert_eq!(there, Some(address(8)), "it did move");
+}
+
+/// A node that stood still gives up its suspicions, without an event for each.
+#[test]
+fn changes_are_the_whole_after_a_standstill() {
+    let mut cluster = Cluster::with_roster(&eventful(Strategy::Uniform), 12);
+    let mut mirrors = BTreeMap::new();
+    follow(&mut cluster, &mut mirrors, 30, "before");
+    cluster.crash(3);
+    let suspects = |node: &Node, now: Instant| {
+        node.entries(now).any(|view| view.state == EntryState::Suspected)
+    };
+    let mut at = None;
+    for _ in 0..100 {
+        follow(&mut cluster, &mut mirrors, 1, "until somebody suspects");
+        let now = cluster.now;
+        at = (0..12).find(|&n| cluster.nodes[n].as_ref().is_some_and(|it| suspects(it, now)));
+        if at.is_some() {
+            break;
+        }
+    }
+    let at = at.expect("a dead node is suspected");
+    let still = cluster.nodes[at].take().expect("it is up");
+    cluster.run(20);
+    cluster.start(at, still);
+    follow(&mut cluster, &mut mirrors, 30, "after the standstill");
 }
 
 #[test]
