@@ -137,7 +137,7 @@ def test_a_missing_frame_library_is_named_with_the_remedy(
     def missing(name: str) -> None:
         raise ModuleNotFoundError(name=name)
 
-    monkeypatch.setattr(board.importlib, "import_module", missing)
+    monkeypatch.setattr("importlib.import_module", missing)
     with pytest.raises(ModuleNotFoundError, match="pip install polars"):
         Board(path).to_polars()
 

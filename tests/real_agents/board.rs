@@ -165,8 +165,10 @@ fn a_board_is_removed_on_leaving_and_replaced_after_a_crash() {
     assert_eq!(cluster.end("n1"), None);
     let left = fs::canonicalize(&path).expect("nobody has removed it");
     board.check().expect("nobody can say yet");
-    let soon = Board::open(&path, Duration::ZERO);
-    assert!(matches!(soon, Err(BoardError::DeadWriter { .. })), "{soon:?}");
+    cluster.until("its silence shows", |_| {
+        let soon = Board::open(&path, Duration::ZERO);
+        matches!(soon, Err(BoardError::DeadWriter { .. })).then_some(())
+    });
 
     cluster.start("n1", &["--board", "on"]);
     let again = cluster.until("there is another", |cluster| {
