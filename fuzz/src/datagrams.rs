@@ -14,7 +14,8 @@ const TAG_BYTES: usize = 16;
 /// Who a datagram says it is from, and what it says it is.
 #[derive(Clone, Copy)]
 pub(crate) struct Claim {
-    /// 1 window, 2 ask, 3 answer, 4 pull, 5 to 8 between colonies; others do not exist.
+    /// 1 window, 2 ask, 3 answer, 4 pull, 5 to 8 between colonies, 9 probe, 10 proof; others do not
+    /// exist.
     pub(crate) kind: u8,
     /// The colony whose members these are; 0 without colonies.
     pub(crate) colony: u32,
@@ -50,7 +51,7 @@ pub(crate) fn sealed(claim: Claim, body: &[u8]) -> Vec<u8> {
     let mut datagram = Vec::new();
     datagram.extend(b"Tg");
     datagram.extend([1, claim.kind]);
-    let colony = if claim.kind < 5 { claim.colony } else { 0 };
+    let colony = if (5..9).contains(&claim.kind) { 0 } else { claim.colony };
     let cluster = first_word(Sha256::new().chain_update(CLUSTER)).wrapping_add(colony);
     datagram.extend(cluster.to_le_bytes());
     datagram.extend(claim.sender.to_le_bytes());
@@ -89,6 +90,22 @@ pub(crate) fn pull([first, last]: [u32; 2], payload_bytes: u16) -> Vec<u8> {
     body.extend(first.to_le_bytes());
     body.extend(last.to_le_bytes());
     body.extend([0xFF, 0xFF, 0, 0]);
+    body
+}
+
+/// The body of a probe or a proof: whether for another, and of whom; what is held of the receiver
+/// (a stamp), and an entry.
+pub(crate) fn probe(
+    (for_another, target): (u8, u32),
+    (held, entry): (Entry, Entry),
+    payload_bytes: u16,
+) -> Vec<u8> {
+    let mut body = vec![1, for_another];
+    body.extend(payload_bytes.to_le_bytes());
+    body.extend(target.to_le_bytes());
+    body.extend(&held.sequence.to_le_bytes()[..3]);
+    body.extend(&held.incarnation.to_le_bytes()[..3]);
+    write_entry(&mut body, entry, payload_bytes);
     body
 }
 

@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use tidings_gossip::{
     Address, Capacity, ColonyConfig, ColonyId, Config, Counters, EntryState, Incarnation, Instant,
-    Member, Node, Strategy, Window,
+    Member, Node, Stamp, Strategy, Window,
 };
 
-use super::datagrams::{CLUSTER, Claim, Entry, answer, id_of, keys, pull, sealed, window};
+use super::datagrams::{CLUSTER, Claim, Entry, answer, id_of, keys, probe, pull, sealed, window};
 
 const PAYLOAD_BYTES: u16 = 8;
 const DATAGRAM_BYTES: u16 = 600;
@@ -32,10 +32,13 @@ const MAX_NODES: u32 = 12;
 const MAX_COLONIES: usize = 3;
 /// Bit of an operation after which nobody fetches what the node has to send and to tell.
 const UNATTENDED: u8 = 0x80;
+/// What stands for the sequence of a tombstone, which is no multiple of what the others are of.
+const TOMBSTONE: u16 = 0xFFFE;
 /// Two names with one node id.
 const COLLIDING: [&str; 2] = ["c22613", "c63661"];
-/// More datagrams than one input of the fuzzer can rightly cause between two inputs of the node.
-const DATAGRAMS_AT_ONCE: usize = 64;
+/// More datagrams than one input of the fuzzer can rightly cause between two inputs of the node:
+/// windows, and of each doubt a probe, three by others and four that are told of a death.
+const DATAGRAMS_AT_ONCE: usize = 192;
 
 /// Runs the operations that the bytes spell.
 pub fn wire(bytes: &[u8]) {
@@ -127,6 +130,11 @@ impl World {
             5 => self.receive_members(input),
             6 => self.damage(input.byte(), input.byte()),
             _ if choice & 8 != 0 => self.receive_pull(input),
+            _ if choice & 0x40 != 0 => self.receive_probe(input),
+            _ if choice & 0x20 != 0 => {
+                let of = address_of(usize::from(input.byte() % 8));
+                self.node.handle_refused(self.now, of);
+            }
             _ => self.receive(self.kept.clone()),
         }
         if choice & UNATTENDED == 0 {
@@ -176,6 +184,16 @@ impl World {
         let claim = Claim { kind: 4, ..self.claim(input) };
         let (first, last) = (u32::from(input.byte()), u32::MAX - u32::from(input.byte()));
         self.receive(sealed(claim, &pull([first << 24, last], PAYLOAD_BYTES)));
+    }
+
+    /// A probe or a proof of anybody, well formed.
+    fn receive_probe(&mut self, input: &mut Input<'_>) {
+        let marks = input.byte();
+        let claim = Claim { kind: 9 + (marks >> 1 & 1), ..self.claim(input) };
+        let (target, held) = (id(input.byte()), entry(input));
+        let entry = if marks & 4 == 0 { Entry { origin: claim.sender, ..held } } else { held };
+        let body = probe((marks & 1, target), (held, entry), PAYLOAD_BYTES);
+        self.receive(sealed(claim, &body));
     }
 
     /// An answer that introduces members: well formed, with names of the input's choice.
@@ -337,7 +355,10 @@ fn entry(input: &mut Input<'_>) -> Entry {
     Entry {
         origin: id(input.byte()),
         incarnation: u32::from(input.byte()) * 0x01_0101,
-        sequence: u32::from(input.word()) * 0x0101,
+        sequence: match input.word() {
+            TOMBSTONE => Stamp::SEQUENCE_DEAD,
+            word => u32::from(word) * 0x0101,
+        },
         age: input.word(),
         fill: input.byte(),
     }

@@ -1,7 +1,7 @@
 //! Death and what only looks like it: killed, stopped and restarted agents, as the others see them.
 
 use rustix::process::Signal;
-use tidings_control::State;
+use tidings_control::{Change, ClientError, State, Watch};
 use tidings_tests::agents::Cluster;
 
 const NAMES: [&str; 5] = ["n1", "n2", "n3", "n4", "n5"];
@@ -59,6 +59,43 @@ fn a_stopped_agent_is_declared_dead_and_outlives_it() {
     });
     assert_eq!(cluster.agent("n5").counter("deaths_outlived"), 1);
     until_seen(&cluster, &["n5"], "n1", State::Alive);
+}
+
+/// What a watcher reads until this happens to a node.
+fn read_until(watch: &mut Watch, change: Change, name: &str) -> Vec<Change> {
+    let mut seen = Vec::new();
+    while seen.last() != Some(&change) {
+        let notice = watch.next_notice().expect("the agent goes on");
+        assert!(notice.time_ms > 1_600_000_000_000, "{notice:?}");
+        if notice.name.as_deref() == Some(name) {
+            assert!(notice.incarnation.is_some_and(|life| life > 0), "{notice:?}");
+            seen.push(notice.event);
+        }
+    }
+    seen
+}
+
+#[test]
+fn a_watcher_is_told_of_death_and_return_and_farewell() {
+    let flags = ["--death-after", "1h"];
+    let mut cluster = five(&flags);
+    let mut watch = cluster.agent("n1").client().watch().expect("there is room");
+    assert_eq!(watch.observer, "n1");
+    cluster.agent("n5").signal(Signal::KILL);
+    cluster.end("n5");
+    let seen = read_until(&mut watch, Change::Dead, "n5");
+    assert!(
+        seen.iter().all(|change| matches!(change, Change::Suspected | Change::Dead)),
+        "{seen:?}"
+    );
+    cluster.join("n5", "n1", &flags);
+    assert_eq!(read_until(&mut watch, Change::Back, "n5"), [Change::Back]);
+    cluster.agent("n4").signal(Signal::TERM);
+    assert_eq!(read_until(&mut watch, Change::Left, "n4"), [Change::Left]);
+    // The agent's own end ends the watch.
+    cluster.agent("n1").signal(Signal::TERM);
+    let end = std::iter::repeat_with(|| watch.next_notice()).find_map(Result::err);
+    assert!(matches!(end, Some(ClientError::Closed { .. })), "{end:?}");
 }
 
 #[test]

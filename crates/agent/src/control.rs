@@ -146,10 +146,43 @@ async fn requests(
         if !complete && line.len() < REQUEST_BYTES_MAX {
             return Ok(()); // the other side has gone
         }
+        if complete && matches!(serde_json::from_slice(&line), Ok(Request::Watch)) {
+            if !tell(&mut stream, asker, &mut closing).await? {
+                return Ok(());
+            }
+            continue;
+        }
         let reply = if complete { reply(&line, asker).await } else { too_large() };
         timeout(IDLE, stream.write_all(reply.as_bytes())).await??;
         if !complete {
             return Ok(());
+        }
+    }
+}
+
+/// Tells a watcher what is noticed until it goes or the agent ends; returns whether it may ask
+/// something else, since it was refused.
+async fn tell(
+    stream: &mut BufReader<UnixStream>,
+    asker: &Asker,
+    closing: &mut watch::Receiver<bool>,
+) -> io::Result<bool> {
+    let admitted = asker.ask(Question::Watch).await;
+    let stalled = || (error_line(ErrorKind::Busy, "the agent is leaving or stalled"), None);
+    let (reply, notices) = admitted.unwrap_or_else(stalled);
+    timeout(IDLE, stream.write_all(reply.as_bytes())).await??;
+    let Some(mut notices) = notices else { return Ok(true) };
+    let mut byte = [0];
+    loop {
+        tokio::select! {
+            biased;
+            _ = closing.changed() => return Ok(false),
+            // Whatever it says, it is not what was agreed; mostly it has gone.
+            _ = stream.read(&mut byte) => return Ok(false),
+            line = notices.next() => {
+                let Some(line) = line else { return Ok(false) };
+                timeout(IDLE, stream.write_all(line.as_bytes())).await??;
+            }
         }
     }
 }
@@ -249,6 +282,26 @@ mod tests {
         };
         let (reply, ()) = tokio::join!(exchange(&mut stream, "{\"op\":\"ages\"}\n"), answering);
         assert_eq!(reply, "the answer\n");
+    }
+
+    #[tokio::test]
+    async fn a_watcher_is_told_until_it_speaks() {
+        let mut served = serve();
+        let mut stream = served.connect().await;
+        let board = crate::notices::Noticeboard::default();
+        let answering = async {
+            let Some(Question::Watch(back)) = served.questions.recv().await else {
+                panic!("not the request that was sent");
+            };
+            back.send(board.admit("n1")).expect("the connection waits");
+        };
+        let (reply, ()) = tokio::join!(exchange(&mut stream, "{\"op\":\"watch\"}\n"), answering);
+        assert_eq!(reply, "{\"ok\":true,\"result\":{\"observer\":\"n1\"}}\n");
+        stream.write_all(b"{\"op\":\"ages\"}\n").await.expect("it reads");
+        let mut rest = Vec::new();
+        // Bytes that were not read make the end a reset.
+        let _ = stream.read_to_end(&mut rest).await;
+        assert!(rest.is_empty());
     }
 
     #[tokio::test]

@@ -219,7 +219,7 @@ mod tests {
                     Question::Health(back) => {
                         drop(back.send(ails.map_or(Ok(()), |reason| Err(reason.to_owned()))));
                     }
-                    Question::Control(..) => panic!("HTTP never asks this"),
+                    Question::Control(..) | Question::Watch(_) => panic!("HTTP never asks this"),
                 }
             }
         });

@@ -29,6 +29,7 @@ mod http;
 mod incarnation;
 mod logging;
 mod metrics;
+mod notices;
 mod notify;
 mod prepare;
 mod process;

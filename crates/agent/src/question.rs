@@ -9,6 +9,8 @@ use std::time::Duration;
 use tidings_control::{Colonies, Nodes, Request, Status};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::notices::Notices;
+
 /// How many questions may wait; askers beyond that wait to ask.
 const WAITING_MOST: usize = 64;
 
@@ -23,6 +25,9 @@ pub(crate) const VISIT_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) enum Question {
     /// A request of the control protocol; the answer is the reply's line.
     Control(Request, oneshot::Sender<String>),
+    /// To be told what is noticed of other nodes: the reply's line, and what follows unless it
+    /// is a refusal.
+    Watch(oneshot::Sender<(String, Option<Notices>)>),
     /// What every node is like.
     Nodes(oneshot::Sender<Nodes>),
     /// What every colony is like.

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::{colonies, completions, demo, keys, nodes, plan, publish, show, sim, status, top};
+use crate::{
+    colonies, completions, demo, keys, nodes, plan, publish, show, sim, status, top, watch,
+};
 
 /// What every `--help` ends with; `docs/reference/exit-codes.md` says more.
 macro_rules! exit_codes {
@@ -66,6 +68,8 @@ pub enum Command {
     Colonies(colonies::Options),
     /// A live table of the nodes, over the whole screen
     Top(top::Options),
+    /// What happens to nodes, as it happens: a JSON object a line
+    Watch(watch::Options),
     /// Everything that is known of one node
     Show(show::Options),
     /// The agent's own condition, configuration and counters

@@ -4,7 +4,8 @@
 //! here speaks the gossip protocol. What a command knows it has asked an agent for, over the
 //! control socket (`tidings-control`).
 //!
-//! * [`nodes`], [`colonies`], [`top`], [`show`], [`status`], [`publish`]: ask one agent.
+//! * [`nodes`], [`colonies`], [`top`], [`show`], [`status`], [`publish`], [`watch`]: ask
+//!   one agent.
 //! * [`demo`]: starts a whole cluster of agents on loopback and measures it.
 //! * [`sim`]: simulates a cluster and prints its figures. [`plan`]: foretells them.
 //! * [`agent`]: becomes the agent. [`keys`]: makes and changes key files.
@@ -32,6 +33,7 @@ pub mod status;
 pub mod table;
 pub mod top;
 pub mod units;
+pub mod watch;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -83,6 +85,7 @@ fn dispatch(line: CommandLine) -> Result<(), Failure> {
         Command::Nodes(options) => nodes::run(&agent, &options),
         Command::Colonies(options) => colonies::run(&agent, &options),
         Command::Top(options) => top::run(&agent, &options),
+        Command::Watch(watch::Options {}) => watch::run(&agent),
         Command::Show(options) => show::run(&agent, &options),
         Command::Status(options) => status::run(&agent, &options),
         Command::Publish(options) => publish::run(&agent, &options),

@@ -65,6 +65,16 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&text)
 }
 
+/// Prints `value` as JSON on one line.
+///
+/// # Errors
+/// [`Failure::Output`].
+pub fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
+    let mut text = serde_json::to_string(value).map_err(io::Error::from)?;
+    text.push('\n');
+    print(&text)
+}
+
 /// Says `message` on standard error; there is nobody to tell if that fails.
 pub fn complain(message: &str) {
     let _ = writeln!(io::stderr().lock(), "tidings: {message}");

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     Ages, Colonies, ErrorReport, Leaving, NodeReport, Nodes, Published, Reply, Request, Status,
-    socket_path,
+    Watch, socket_path,
 };
 
 /// The longest reply a client reads, in bytes: `nodes` of 65,536 nodes with full payloads.
@@ -234,11 +234,37 @@ impl Client {
     /// See [`ClientError`].
     pub fn call<T: DeserializeOwned>(&mut self, request: &Request) -> Result<T, ClientError> {
         self.send(request)?;
-        self.read_line()?;
-        let reply: Reply<T> = serde_json::from_slice(&self.line).map_err(|error| {
-            ClientError::Malformed { path: self.path.clone(), reason: error.to_string() }
-        })?;
+        let reply: Reply<T> = self.read()?;
         Ok(reply.into_result()?)
+    }
+
+    /// Asks the agent to tell what it notices of other nodes, from now on. The connection serves
+    /// nothing else afterwards.
+    ///
+    /// # Errors
+    /// See [`ClientError`]; [`ClientError::Refused`] with [`ErrorKind::Busy`](crate::ErrorKind::Busy)
+    /// when too many watch already.
+    pub fn watch(self) -> Result<Watch, ClientError> {
+        Watch::begin(self)
+    }
+
+    /// Every later read waits as long as it takes.
+    pub(crate) fn wait_for_ever(&self) -> Result<(), ClientError> {
+        let set = self.stream.get_ref().set_read_timeout(None);
+        set.map_err(|source| self.broken(source))
+    }
+
+    pub(crate) fn stream(&self) -> &BufReader<UnixStream> {
+        &self.stream
+    }
+
+    /// Reads a line as a `T`.
+    pub(crate) fn read<T: DeserializeOwned>(&mut self) -> Result<T, ClientError> {
+        self.read_line()?;
+        serde_json::from_slice(&self.line).map_err(|error| {
+            let reason = error.to_string();
+            ClientError::Malformed { path: self.path.clone(), reason }
+        })
     }
 
     fn send(&mut self, request: &Request) -> Result<(), ClientError> {

@@ -10,6 +10,7 @@
 //! * [`Status`], [`Ages`], [`Nodes`], [`NodeReport`], [`Published`], [`Leaving`],
 //!   [`Colonies`]: what comes back.
 //! * [`ErrorReport`]: what comes back instead when the agent refuses.
+//! * [`Watch`], [`Notice`]: what an agent notices of other nodes, told as it happens.
 //! * [`Client`]: a blocking client for commands and tests.
 //! * [`runtime_dir`]: where the socket lies when nobody says otherwise.
 //!
@@ -21,6 +22,7 @@ mod colonies;
 mod reply;
 mod report;
 mod request;
+mod watch;
 
 use std::path::{Path, PathBuf};
 
@@ -30,6 +32,7 @@ pub use reply::{ErrorKind, ErrorReport, Reply};
 pub use report::{Ages, Leaving, Mode, NodeReport, Nodes, Published, State, Status};
 pub use request::{REQUEST_BYTES_MAX, Request, TTL_S_DEFAULT};
 pub use tidings_board::{RUNTIME_DIR_VARIABLE, runtime_dir};
+pub use watch::{Change, Notice, Watch, Watching};
 
 /// The control socket's name inside the runtime directory.
 pub const SOCKET_FILE: &str = "control.sock";

@@ -55,6 +55,10 @@ pub enum Request {
         #[serde(default = "ttl_s_default")]
         ttl_s: u64,
     },
+    /// Tell what the agent notices of other nodes, from now on; answered with
+    /// [`Watching`](crate::Watching), then with one [`Notice`](crate::Notice) a line until either
+    /// side ends. Nothing else can be asked on the connection.
+    Watch,
     /// Leave the cluster cleanly and end the process; answered with [`Leaving`](crate::Leaving)
     /// before the farewell is sent.
     Leave,
@@ -79,6 +83,7 @@ mod tests {
             (Request::Colonies, r#"{"op":"colonies"}"#),
             (Request::Visit { colony: 3 }, r#"{"op":"visit","colony":3}"#),
             (publish, r#"{"op":"publish","key":"gpu","value":"3","ttl_s":60}"#),
+            (Request::Watch, r#"{"op":"watch"}"#),
             (Request::Leave, r#"{"op":"leave"}"#),
         ];
         for (request, text) in forms {

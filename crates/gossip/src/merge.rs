@@ -20,6 +20,8 @@ pub enum Merged {
     News(Stamp),
     /// Not newer than what is held; nothing changed.
     Stale,
+    /// News of a life that is held as dead, made after its death; nothing changed.
+    Outlives,
     /// About the node itself; nothing changed.
     Own,
     /// The same datagram already spoke of this origin; nothing changed.
@@ -78,7 +80,9 @@ impl Vector {
         }
         let held = meta.stamp;
         if stamp <= held {
-            return (Merged::Stale, None);
+            let same = held.is_dead() && held.incarnation() == stamp.incarnation();
+            let outlives = same && !stamp.is_dead() && birth > meta.birth;
+            return (if outlives { Merged::Outlives } else { Merged::Stale }, None);
         }
         // A later life, and what comes after a farewell, say nothing of habits.
         if stamp.incarnation() == held.incarnation() && !stamp.is_last() {

@@ -55,6 +55,7 @@ use crate::wire::header;
 use crate::wire::keys::KeyRing;
 use crate::wire::window::Format;
 pub use changed::Change;
+use detection::MAX_WAITING;
 use outgoing::{Outbox, Pieces};
 
 /// Events kept for a driver that does not fetch them; the oldest give way.
@@ -124,6 +125,8 @@ pub struct Node {
     refusals: u32,
     /// Deaths that were told at once in this round.
     hurried: u32,
+    /// Members that were told in this round that they are taken for dead.
+    warned: u32,
     /// What there is beyond the vector; `None` in a cluster without colonies.
     colony: Option<Colony>,
     urgent: Urgent,
@@ -196,6 +199,7 @@ impl Node {
             detector: config.death_after.map(|after| Detector::new(now, config.interval, after)),
             refusals: 0,
             hurried: 0,
+            warned: 0,
             colony: config.colony.map(Colony::of),
             payload: Vec::with_capacity(usize::from(config.payload_bytes)),
             id,
@@ -215,6 +219,9 @@ impl Node {
             keys,
             chance,
         };
+        if node.detector.is_some() {
+            node.outbox.knocks.reserve(MAX_WAITING);
+        }
         let alone = [me];
         node.admit(if with_cards { &alone } else { roster }, now)?;
         if let Some(own) = node.membership.get_mut(id) {

@@ -168,12 +168,14 @@ impl Vector {
         self.renew(OWN, stamp, self.now, payload);
     }
 
-    /// Makes the entry about `id` a tombstone of the incarnation it is of.
-    pub(crate) fn bury(&mut self, id: NodeId) {
+    /// Makes the entry about `id` a tombstone of the incarnation it is of, born at `since`, or when
+    /// the entry was if that is later.
+    pub(crate) fn bury(&mut self, id: NodeId, since: Instant) {
         if let Some(slot) = self.table.get(id).filter(|&slot| slot != OWN) {
-            let stamp = Stamp::dead(self.meta[slot as usize].stamp.incarnation());
-            let stamp = stamp.max(self.meta[slot as usize].stamp);
-            self.renew(slot, stamp, self.now, &[]);
+            let meta = &self.meta[slot as usize];
+            let stamp = Stamp::dead(meta.stamp.incarnation()).max(meta.stamp);
+            let birth = since.clamp(meta.birth, self.now);
+            self.renew(slot, stamp, birth, &[]);
         }
     }
 

@@ -130,6 +130,43 @@ fn a_window_with_other_entries_and_a_farewell_are_as_they_were() {
     check("farewell.hex", &farewells.first().expect("a farewell").1);
 }
 
+/// A probe of a node that refused a datagram, its proof, and its tombstone, were the proof lost.
+#[test]
+fn probes_proofs_and_tombstones_are_as_they_were() {
+    let roster: Vec<Member> = (1..4).map(member).collect();
+    let [mut prober, mut probed] = [1, 2].map(|n| make(n, &roster, keys()));
+    let mut later = Instant::EPOCH;
+    for round in 1..=5 {
+        later = prober.poll_timeout();
+        prober.handle_timeout(later);
+        sent(&mut prober, later);
+        if round == 2 {
+            probed.handle_timeout(later);
+            for (_, mut datagram) in sent(&mut probed, later) {
+                prober.handle_datagram(later, address(2), &mut datagram);
+            }
+        }
+    }
+    prober.handle_refused(later, address(2));
+    prober.handle_timeout(later);
+    let probe = first_of(9, &mut prober, later);
+    check("probe.hex", &probe);
+    probed.handle_datagram(later, address(1), &mut probe.clone());
+    let proof = first_of(10, &mut probed, later);
+    check("proof.hex", &proof);
+    assert_eq!(proof.len(), probe.len(), "nobody can have more sent than he sends");
+    for quarter in 1..4 {
+        let step = later + UNIT * quarter / 4;
+        assert_eq!(prober.poll_timeout(), step);
+        prober.handle_timeout(step);
+        let window = find_first(1, &mut prober, step);
+        assert_eq!(window.is_some(), quarter == 3);
+        if let Some(window) = window {
+            check("tombstone.hex", &window);
+        }
+    }
+}
+
 /// The colonies' numbers.
 const EAST: ColonyId = ColonyId(0x2b26_db6b);
 const WEST: ColonyId = ColonyId(0x2096_a776);
@@ -327,6 +364,25 @@ fn golden_datagrams_read_as_the_protocol_says() {
     let mut expected = [&[1, 1, 8, 0, 1, 0][..], &card(1)].concat();
     expected.extend(entry("n00001", 1, [2, 1952], [1; 8]));
     assert_eq!(answer, expected);
+
+    // What is held of node 2, when node 1 makes its fifth entry, three units later.
+    let probe = open(include_str!("golden/probe.hex"), 9, "n00001");
+    let two = &sha256(b"\0\0\0\0n00002")[..4];
+    let mut expected = [&preamble[..], two, &[1, 0, 0, 0x0C, 0x0B, 0x0A]].concat();
+    expected.extend(entry("n00001", 5, [0, 0], [1; 8]));
+    assert_eq!(probe, expected);
+
+    let proof = open(include_str!("golden/proof.hex"), 10, "n00002");
+    let mut expected = [&preamble[..], two, &[5, 0, 0, 0x0C, 0x0B, 0x0A]].concat();
+    // Three units later: 48,000 steps, 3,000 · 16.
+    expected.extend(entry("n00002", 1, [5, 952], [2; 8]));
+    assert_eq!(proof, expected);
+
+    // Three quarters of a unit after the doubt began: 12,000 steps, 3,000 · 4.
+    let tombstone = open(include_str!("golden/tombstone.hex"), 1, "n00001");
+    let mut expected = [&preamble[..], &[1, 0]].concat();
+    expected.extend(entry("n00002", 0x00FF_FFF0, [3, 952], [0; 8]));
+    assert_eq!(tombstone, expected);
 
     let farewell = open(include_str!("golden/farewell.hex"), 1, "n00002");
     let mut expected = [&preamble[..], &[3, 0]].concat();

@@ -14,8 +14,8 @@ use cluster::{UNIT, address, config, member, node};
 use tidings_gossip::wire::header::{Header, Kind, cluster_hash};
 use tidings_gossip::wire::keys::TAG_BYTES;
 use tidings_gossip::{
-    Capacity, ColonyConfig, ColonyId, Config, Incarnation, Instant, KeyRing, Member, Node, NodeId,
-    Strategy, Window,
+    Capacity, ColonyConfig, ColonyId, Config, EntryState, Incarnation, Instant, KeyRing, Member,
+    Node, NodeId, Strategy, Window,
 };
 
 thread_local! {
@@ -65,6 +65,8 @@ struct Table {
     nodes: Vec<Node>,
     now: Instant,
     buffer: Vec<u8>,
+    /// So many of the last neither hear nor speak.
+    dead: usize,
 }
 
 impl Table {
@@ -98,20 +100,21 @@ impl Table {
     }
 
     fn of(nodes: Vec<Node>) -> Self {
-        Self { nodes, now: Instant::EPOCH, buffer: vec![0; 65_507] }
+        Self { nodes, now: Instant::EPOCH, buffer: vec![0; 65_507], dead: 0 }
     }
 
     /// Lets units pass, a quarter at a time, and returns what the nodes' calls allocated.
     fn run(&mut self, units: u32) -> u64 {
         let before = ALLOCATIONS.get();
+        let up = self.nodes.len() - self.dead;
         for _ in 0..4 * units {
             self.now = self.now + UNIT / 4;
-            for n in 0..self.nodes.len() {
+            for n in 0..up {
                 self.nodes[n].handle_timeout(self.now);
                 self.deliver_from(n);
             }
             // Asks wait for their answers until here.
-            (0..self.nodes.len()).for_each(|n| self.deliver_from(n));
+            (0..up).for_each(|n| self.deliver_from(n));
         }
         ALLOCATIONS.get() - before
     }
@@ -120,6 +123,9 @@ impl Table {
         while let Some(out) = self.nodes[from].poll_transmit(self.now, &mut self.buffer) {
             let to = out.to.as_bytes().try_into().map(u32::from_le_bytes).expect("four bytes");
             for datagram in self.buffer[..out.bytes].chunks_mut(out.segment_bytes) {
+                if to as usize >= self.nodes.len() - self.dead {
+                    continue;
+                }
                 self.nodes[to as usize].handle_datagram(self.now, address(from), datagram);
             }
         }
@@ -173,6 +179,30 @@ fn a_bounded_vector_takes_no_memory() {
     }
 }
 
+/// Doubts, probes, proofs, and knocks at one that is dead.
+#[test]
+fn a_detector_takes_no_memory() {
+    for strategy in [Strategy::Uniform, Strategy::Grid] {
+        let mut config = config(64);
+        config.strategy = strategy;
+        config.death_after = Some(UNIT * 10);
+        let mut table = Table::new(&config, 40, false);
+        table.run(100);
+        table.dead = 1;
+        table.run(300);
+        for node in &mut table.nodes {
+            while node.poll_event().is_some() {}
+        }
+        let probes = table.sent(|node| node.counters().probes_sent);
+        let proofs = table.sent(|node| node.counters().proofs_sent);
+        assert_eq!(table.run(200), 0, "{strategy}");
+        assert!(table.sent(|node| node.counters().probes_sent) > probes + 200);
+        assert!(table.sent(|node| node.counters().proofs_sent) > proofs);
+        let dead = table.nodes[0].entry(&member(39).name, table.now).map(|entry| entry.state);
+        assert_eq!(dead, Some(EntryState::Dead), "{strategy}");
+    }
+}
+
 #[test]
 fn a_window_of_many_datagrams_takes_no_memory() {
     let mut config = config(64);
@@ -212,7 +242,7 @@ fn a_count_that_lies_takes_no_memory() {
     let mut victim = node(&config, 0, &roster, 1, Instant::EPOCH);
     let keys = KeyRing::open(&config.cluster);
     let mut datagrams = Vec::new();
-    for kind in [Kind::Window, Kind::Ask, Kind::Answer, Kind::Pull] {
+    for kind in [Kind::Window, Kind::Ask, Kind::Answer, Kind::Pull, Kind::Probe, Kind::Proof] {
         for body_bytes in 0..80 {
             let header = Header {
                 kind,
@@ -225,7 +255,8 @@ fn a_count_that_lies_takes_no_memory() {
             };
             let mut datagram = header.to_bytes().to_vec();
             // The preamble of each kind, and then nothing but the largest numbers there are.
-            let preamble = if kind == Kind::Window { [1, 0, 8, 0] } else { [0, 1, 8, 0] };
+            let asks = matches!(kind, Kind::Ask | Kind::Answer | Kind::Pull);
+            let preamble = if asks { [0, 1, 8, 0] } else { [1, 0, 8, 0] };
             datagram.extend(preamble.into_iter().chain([0xFF; 80]).take(body_bytes));
             datagram.resize(datagram.len() + TAG_BYTES, 0);
             keys.seal(&mut datagram);

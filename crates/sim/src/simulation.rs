@@ -113,7 +113,9 @@ impl Simulation {
             }
             self.advance(sample::time(unit, self.unit_micros))?;
             let measured = unit > scenario.warmup_units;
-            self.sample(unit, measured.then_some(&mut samples));
+            if unit % scenario.sample_every == 0 {
+                self.sample(unit, measured.then_some(&mut samples));
+            }
             // Whole units are counted, wherever in them the samples lie.
             self.advance(i64::from(unit) * self.unit_micros)?;
             units_measured += u32::from(measured);

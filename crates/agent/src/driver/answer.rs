@@ -26,6 +26,9 @@ impl Driver {
         let now = self.clock.now();
         match question {
             Question::Control(request, back) => self.control(request, back, now),
+            Question::Watch(back) => {
+                drop(back.send(self.notices.admit(self.endpoint.node.name())));
+            }
             Question::Nodes(back) => drop(back.send(self.nodes(now))),
             Question::Colonies(back) => drop(back.send(self.colonies(now))),
             Question::Status(back) => drop(back.send(self.status(now))),
@@ -48,6 +51,8 @@ impl Driver {
             Request::Publish { key, value, ttl_s } => {
                 reply_line(&self.publish_user(key, &value, ttl_s, now))
             }
+            // Connections ask for it by a question of its own.
+            Request::Watch => self.notices.admit(self.endpoint.node.name()).0,
             Request::Leave => {
                 self.ends = Some("a request to leave");
                 reply_line(&Reply::Result(Leaving { name: self.endpoint.node.name().to_owned() }))

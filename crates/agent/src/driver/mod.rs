@@ -31,6 +31,7 @@ use crate::config::Settings;
 use crate::endpoint::Endpoint;
 use crate::incarnation;
 use crate::logging::Budget;
+use crate::notices::Noticeboard;
 use crate::question::Question;
 use crate::resolve::Found;
 use crate::user_metrics::UserMetrics;
@@ -123,6 +124,7 @@ pub(crate) struct Driver {
     /// Whether the age to be kept was, when last looked at.
     age_kept: Option<bool>,
     vitals: Vitals,
+    notices: Noticeboard,
     counters: LoopCounters,
     event_lines: Budget,
     error_lines: Budget,
@@ -149,6 +151,7 @@ impl Driver {
             payload: vec![0; usize::from(settings.payload_bytes)],
             user: UserMetrics::new(settings.payload_bytes),
             vitals: Vitals::new(settings.interval),
+            notices: Noticeboard::default(),
             state: NodeState::default(),
             seeds: Vec::new(),
             contacts: Contacts::default(),
@@ -329,6 +332,7 @@ impl Driver {
     }
 
     fn tell(&mut self, now: Instant, event: Event) {
+        self.notices.tell(&event, &self.endpoint.node, now);
         match &event {
             Event::Refuted(incarnation) => {
                 warn!(

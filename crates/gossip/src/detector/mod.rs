@@ -1,15 +1,17 @@
 //! The detector: who has fallen silent, and whether it is dead.
 //!
 //! Ages have long tails, so an old entry alone accuses nobody. A node looks at some entries each
-//! unit of time, in turn. Where φ of an age (`silence.rs`) says that chance is hardly to blame, it
-//! has a *doubt*: it sends the member a probe. Without proof of life it probes again, and asks some
+//! unit of time, in turn. Where φ of an age (`silence.rs`) says that chance is hardly to blame, or
+//! the age is above twice `death_after`, it has a *doubt*: it sends the member a probe. Without proof of life it probes again, and asks some
 //! others to probe in its stead, since the fault may lie on the path between the two. Without proof
-//! even then the member is *suspected*, and probed on. It is declared *dead* when
+//! even then the member is *suspected*, and they all probe again. It is declared *dead* when no
+//! proof has come of that either, and
 //!
-//! - a probe was refused (its host answers that nobody listens there), and no other node has
-//!   brought proof since; or
+//! - a probe was refused: its host answers that nobody listens there. Who says so cannot be known,
+//!   so that alone kills nobody; or
 //! - it has given no proof for [`death_after`](crate::Config::death_after), which must exceed the
-//!   longest pause that a living node may make.
+//!   longest pause that a living node may make, and others have been heard meanwhile: who hears
+//!   nobody is deaf, and declares nobody dead.
 //!
 //! All waits are longer where the node has reason to doubt itself (`health.rs`). Every node looks at
 //! [`LOOKS`] entries a unit: each member is looked at as often, whatever the cluster's size, and at
@@ -17,8 +19,9 @@
 //! in three units, by somebody. A death is so noticed within few units, by whoever has gone without
 //! news the longest.
 //!
-//! A dead member's entry is a *tombstone*: the last stamp but the farewell of its incarnation. It
-//! spreads as news does, and faster, and nothing of that incarnation overtakes it. The member, if it
+//! A dead member's entry is a *tombstone*: the last stamp but the farewell of its incarnation, born
+//! when the doubt began. It spreads as news does, and faster, and nothing of that incarnation
+//! overtakes it; but who holds news made after it was born knows that it is wrong, and refuses it. The member, if it
 //! lives, hears of it and begins a new incarnation. Probes say what the prober holds of the probed,
 //! and dead members are probed now and then: two halves of a cluster that took each other for dead
 //! find together again.
@@ -44,7 +47,7 @@ pub(crate) const LOOKS: usize = 32;
 /// φ from which on there is a doubt: once in a hundred times by chance.
 pub(crate) const DOUBT_PHI: f64 = 2.0;
 /// Members that are asked to probe in the node's stead.
-pub(crate) const RELAYS: usize = 3;
+const RELAYS: usize = 3;
 /// Doubts begun in a unit of time, at most.
 pub(crate) const NEW_DOUBTS: usize = 8;
 /// Doubts at one time, at most.
@@ -68,13 +71,12 @@ pub(crate) struct Doubt {
     /// When something is to be done next.
     next: Instant,
     refused: bool,
-    suspected: bool,
 }
 
 impl Doubt {
     /// Whether proof is missing after direct and indirect probes.
     pub(crate) fn is_suspicion(&self) -> bool {
-        self.suspected
+        self.probes > 2
     }
 }
 
@@ -95,10 +97,21 @@ pub(crate) enum Step {
     ProbeByOthersToo,
     /// The same, and say that it is suspected.
     Suspect,
-    /// The same, for as long as it takes.
+    /// Probe it, and have one other probe it, for as long as it takes.
     Insist,
-    /// It is dead; it had not been suspected before, if `true`.
-    Declare(bool),
+    /// It is dead.
+    Declare,
+}
+
+impl Step {
+    /// How many others are asked to probe.
+    pub(crate) fn relays(self) -> usize {
+        match self {
+            Self::Probe | Self::Declare => 0,
+            Self::ProbeByOthersToo | Self::Suspect => RELAYS,
+            Self::Insist => 1,
+        }
+    }
 }
 
 /// A node's doubts, and what it has promised to others.
@@ -109,6 +122,8 @@ pub(crate) struct Detector {
     unit: Duration,
     doubts: Vec<Doubt>,
     errands: Vec<Errand>,
+    /// When another member was last heard.
+    pub(crate) heard: Instant,
     /// The slot of the vector that is looked at next.
     pub(crate) cursor: usize,
 }
@@ -121,8 +136,14 @@ impl Detector {
             unit,
             doubts: Vec::with_capacity(MAX_DOUBTS),
             errands: Vec::with_capacity(MAX_ERRANDS),
+            heard: now,
             cursor: 0,
         }
+    }
+
+    /// The age from which on there is a doubt whatever chance may explain.
+    pub(crate) fn longest_silence(&self) -> Duration {
+        2 * self.death_after
     }
 
     /// When something is to be done about a doubt, if there is one.
@@ -142,15 +163,7 @@ impl Detector {
     /// Begins to doubt, unless it does already; the first step is due at once.
     pub(crate) fn begin(&mut self, id: NodeId, incarnation: Incarnation, now: Instant) {
         if self.doubt(id).is_none() && self.has_room() {
-            let doubt = Doubt {
-                id,
-                incarnation,
-                since: now,
-                probes: 0,
-                next: now,
-                refused: false,
-                suspected: false,
-            };
+            let doubt = Doubt { id, incarnation, since: now, probes: 0, next: now, refused: false };
             self.doubts.push(doubt);
         }
     }
@@ -181,22 +194,35 @@ impl Detector {
         }
     }
 
-    /// The next doubt about which something is due, and what.
-    pub(crate) fn step(&mut self, now: Instant) -> Option<(Doubt, Step)> {
+    /// The next doubt about which something is due, and what. `alone`: there is no third member who
+    /// could be heard.
+    pub(crate) fn step(&mut self, now: Instant, alone: bool) -> Option<(Doubt, Step)> {
         let (wait, patience) = (self.wait(), self.death_after * self.health.patience());
+        for doubt in &mut self.doubts {
+            // Who comes so late may find the proof in its socket: it waits once more.
+            if doubt.probes > 0 && now.saturating_since(doubt.next) > wait {
+                doubt.next = now + wait;
+            }
+        }
         let doubt = self.doubts.iter_mut().find(|doubt| doubt.next <= now)?;
         let silent = now.saturating_since(doubt.since) >= patience;
+        // Who hears nobody learns from silence only that it is deaf.
+        let deaf = !alone && self.heard <= doubt.since;
+        if silent && deaf && !doubt.refused {
+            self.health.fails();
+        }
+        let silent = silent && !deaf;
         let step = match doubt.probes {
             0 => Step::Probe,
             1 => Step::ProbeByOthersToo,
-            _ if doubt.refused || silent => Step::Declare(!doubt.suspected),
-            _ if doubt.suspected => Step::Insist,
-            _ => Step::Suspect,
+            2 => Step::Suspect,
+            _ if doubt.refused || silent => Step::Declare,
+            _ => Step::Insist,
         };
-        doubt.suspected |= step == Step::Suspect;
         doubt.probes += 1;
         // Who is suspected is probed twice a unit; others wait for the outcome.
-        doubt.next = now + if doubt.probes > 2 { 2 * wait } else { wait };
+        let insists = doubt.probes > 2 && !doubt.refused;
+        doubt.next = now + if insists { 2 * wait } else { wait };
         Some((*doubt, step))
     }
 
@@ -241,9 +267,9 @@ mod tests {
     fn steps(detector: &mut Detector, end: Instant) -> Vec<(Instant, Step)> {
         let mut steps = Vec::new();
         while let Some(due) = detector.due().filter(|&due| due <= end) {
-            let Some((doubt, step)) = detector.step(due) else { break };
+            let Some((doubt, step)) = detector.step(due, true) else { break };
             steps.push((due, step));
-            if matches!(step, Step::Declare(_)) {
+            if matches!(step, Step::Declare) {
                 detector.end(doubt.id);
             }
         }
@@ -256,7 +282,7 @@ mod tests {
         let steps = steps(&mut detector, start + DEATH * 2);
         let kinds: Vec<Step> = steps.iter().map(|(_, step)| *step).collect();
         assert_eq!(kinds[..3], [Step::Probe, Step::ProbeByOthersToo, Step::Suspect]);
-        assert_eq!(kinds.last(), Some(&Step::Declare(false)));
+        assert_eq!(kinds.last(), Some(&Step::Declare));
         let (last, _) = steps[steps.len() - 1];
         assert!(last >= start + DEATH && last < start + DEATH + UNIT);
     }
@@ -264,12 +290,12 @@ mod tests {
     #[test]
     fn who_is_refused_is_dead_once_others_had_their_time() {
         let (mut detector, start) = doubting();
-        assert_eq!(detector.step(start).map(|(_, step)| step), Some(Step::Probe));
+        assert_eq!(detector.step(start, true).map(|(_, step)| step), Some(Step::Probe));
         detector.refused(NodeId(7), start + UNIT / 100);
         let steps = steps(&mut detector, start + UNIT);
         let kinds: Vec<Step> = steps.iter().map(|(_, step)| *step).collect();
-        assert_eq!(kinds, [Step::ProbeByOthersToo, Step::Declare(true)]);
-        assert_eq!(steps[1].0, start + UNIT / 100 + UNIT / 4);
+        assert_eq!(kinds, [Step::ProbeByOthersToo, Step::Suspect, Step::Declare]);
+        assert_eq!(steps[2].0, start + UNIT / 100 + UNIT / 2);
         assert_eq!(detector.due(), None);
     }
 
@@ -278,7 +304,7 @@ mod tests {
         let (mut detector, start) = doubting();
         (0..3).for_each(|_| detector.health.fails());
         let steps = steps(&mut detector, start + DEATH * 3);
-        assert!(steps.iter().all(|(_, step)| !matches!(step, Step::Declare(_))), "{steps:?}");
+        assert!(steps.iter().all(|(_, step)| !matches!(step, Step::Declare)), "{steps:?}");
         assert_eq!(steps[1].0, start + UNIT);
     }
 
@@ -288,7 +314,31 @@ mod tests {
         steps(&mut detector, start + DEATH - UNIT);
         detector.begin_anew(start + DEATH * 3);
         let after = steps(&mut detector, start + DEATH * 3 + UNIT * 2);
-        assert!(after.iter().all(|(_, step)| !matches!(step, Step::Declare(_))), "{after:?}");
+        assert!(after.iter().all(|(_, step)| !matches!(step, Step::Declare)), "{after:?}");
+    }
+
+    #[test]
+    fn who_hears_nobody_declares_nobody_dead() {
+        let (mut detector, start) = doubting();
+        let mut last = None;
+        while let Some(due) = detector.due().filter(|&due| due < start + DEATH * 20) {
+            last = detector.step(due, false);
+        }
+        assert!(last.is_some_and(|(_, step)| step == Step::Insist), "{last:?}");
+        detector.heard = start + DEATH;
+        let next = detector.due().expect("it is doubted still");
+        assert_eq!(detector.step(next, false).map(|(_, step)| step), Some(Step::Declare));
+    }
+
+    #[test]
+    fn who_comes_late_to_a_doubt_looks_for_proof_first() {
+        let (mut detector, start) = doubting();
+        assert!(detector.step(start, true).is_some());
+        detector.refused(NodeId(7), start);
+        assert!(detector.step(start, true).is_some());
+        let late = start + UNIT;
+        assert_eq!(detector.step(late, true), None);
+        assert_eq!(detector.due(), Some(late + UNIT / 4));
     }
 
     #[test]

@@ -4,8 +4,9 @@
 
 use super::{Node, Transmit};
 use crate::address::Address;
+use crate::config::Capacity;
 use crate::counters::Dropped;
-use crate::detector::{DOUBT_PHI, Doubt, LOOKS, NEW_DOUBTS, RELAYS, Step};
+use crate::detector::{DOUBT_PHI, Doubt, LOOKS, NEW_DOUBTS, Step};
 use crate::dissemination::scene::{Order, What};
 use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::event::Event;
@@ -16,13 +17,15 @@ use crate::wire::probe::{self, Probe};
 use crate::wire::window::Marks;
 
 /// Probes and proofs that wait to be sent, at most; more are not made.
-const MAX_WAITING: usize = 256;
+pub(super) const MAX_WAITING: usize = 256;
 /// Every how many units a dead member is probed.
-const KNOCK_UNITS: u64 = 4;
+const KNOCK_UNITS: u64 = 2;
 /// Members that are told of a death at once, by each node that learns of it.
 const HEARERS: usize = 4;
 /// Deaths in a unit of which others are told at once; the rest go with the windows.
 const MAX_HURRIED: u32 = 16;
+/// Members in a unit that are told at once that they are taken for dead.
+const MAX_WARNED: u32 = 16;
 
 /// A probe or a proof to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,11 +72,12 @@ impl Node {
 
     /// A round's looks: for silence among the living, and for life among the dead.
     pub(super) fn look_for_silence(&mut self, now: Instant) {
-        (self.refusals, self.hurried) = (0, 0);
+        (self.refusals, self.hurried, self.warned) = (0, 0, 0);
         let Some(detector) = self.detector.as_mut() else { return };
         let slots = self.vector.meta.len();
         let may_accuse = detector.health.may_accuse(now);
-        let (mut begun, mut dead) = (0, None);
+        let oldest = now - detector.longest_silence();
+        let (mut begun, mut dead, mut picked) = (0, 0, None);
         for _ in 0..LOOKS.min(slots) {
             detector.cursor = (detector.cursor + 1) % slots;
             let slot = detector.cursor as u32;
@@ -82,41 +86,56 @@ impl Node {
                 continue;
             }
             if meta.stamp.is_dead() {
-                dead = dead.or(Some(meta.id));
+                // Each is picked as likely.
+                dead += 1;
+                picked = if self.chance.below(dead) == 0 { Some(meta.id) } else { picked };
                 continue;
             }
             let phi = meta.silence.phi(self.vector.age_steps(meta.birth));
-            if may_accuse && phi >= DOUBT_PHI && begun < NEW_DOUBTS {
+            let overdue = phi >= DOUBT_PHI || meta.birth < oldest;
+            if may_accuse && overdue && begun < NEW_DOUBTS {
                 detector.begin(meta.id, meta.stamp.incarnation(), now);
                 begun += 1;
             }
         }
-        let dead = dead.filter(|_| self.counters.rounds % KNOCK_UNITS == 0);
-        if let Some(id) = dead {
-            self.knock(Knock::probe(id));
+        if self.counters.rounds % KNOCK_UNITS == 0 {
+            if let Some(id) = picked.or_else(|| self.pick_evicted()) {
+                self.knock(Knock::probe(id));
+            }
         }
+    }
+
+    /// A member chosen at random, if it was dead when it gave way to newer entries in a bounded
+    /// vector.
+    fn pick_evicted(&mut self) -> Option<NodeId> {
+        let places = self.membership.places();
+        if self.config.capacity == Capacity::Full || places == 0 {
+            return None;
+        }
+        let record = self.membership.in_place(self.chance.below(places))?;
+        let evicted = record.floor.is_dead() && self.vector.get(record.id).is_none();
+        evicted.then_some(record.id)
     }
 
     /// Does what is due about doubts.
     pub(super) fn look_at_doubts(&mut self, now: Instant) {
-        while let Some((doubt, step)) = self.detector.as_mut().and_then(|it| it.step(now)) {
+        let alone = self.membership.targets() <= 1;
+        while let Some((doubt, step)) = self.detector.as_mut().and_then(|it| it.step(now, alone)) {
             if self.is_settled(&doubt) {
                 self.settle(doubt.id);
                 continue;
             }
-            if matches!(step, Step::Suspect | Step::Declare(true)) {
+            if step == Step::Suspect {
                 self.counters.suspicions += 1;
                 let name = self.name_of(doubt.id);
                 self.emit(Event::Suspected(name));
             }
-            match step {
-                Step::Declare(_) => self.declare(doubt.id),
-                Step::Probe => self.knock(Knock::probe(doubt.id)),
-                Step::ProbeByOthersToo | Step::Suspect | Step::Insist => {
-                    self.knock(Knock::probe(doubt.id));
-                    self.have_probed(doubt.id);
-                }
+            if step == Step::Declare {
+                self.declare(&doubt);
             }
+            // Also who was just declared dead: if it lives, it shall hear of it first.
+            self.knock(Knock::probe(doubt.id));
+            self.have_probed(doubt.id, step.relays());
         }
     }
 
@@ -141,26 +160,43 @@ impl Node {
         }
     }
 
-    /// Asks some others to probe a member.
-    fn have_probed(&mut self, target: NodeId) {
+    /// Asks so many others to probe a member, or as many as there are.
+    fn have_probed(&mut self, target: NodeId, relays: usize) {
         let targets = self.membership.targets();
-        for _ in 0..RELAYS.min(targets.saturating_sub(1)) {
-            let at = self.chance.below(targets);
-            let relay = self.membership.target(at).map(|record| record.id);
-            if let Some(relay) = relay.filter(|&relay| relay != target) {
+        if relays == 0 || targets == 0 {
+            return;
+        }
+        let start = self.chance.below(targets);
+        let mut asked = 0;
+        for at in 0..targets.min(relays + 1) {
+            let relay = self.membership.target((start + at) % targets).map(|record| record.id);
+            if let Some(relay) = relay.filter(|&relay| relay != target && asked < relays) {
+                asked += 1;
                 self.knock(Knock::probe_by(relay, target));
             }
         }
     }
 
-    fn declare(&mut self, id: NodeId) {
+    /// Declares a member dead since the doubt began: whoever has had news of it since knows better.
+    fn declare(&mut self, doubt: &Doubt) {
+        let id = doubt.id;
         if let Some(detector) = self.detector.as_mut() {
             detector.end(id);
         }
         let Some(held) = self.vector.get(id).map(|entry| entry.stamp) else { return };
-        self.vector.bury(id);
+        self.vector.bury(id, doubt.since);
         self.counters.deaths_declared += 1;
         self.turned(id, held, Stamp::dead(held.incarnation()));
+    }
+
+    /// News has come of a member that is held as dead, made after its death: it must hear of it, to
+    /// begin a new incarnation.
+    #[cold]
+    pub(super) fn warn(&mut self, id: NodeId) {
+        if self.detector.is_some() && self.warned < MAX_WARNED {
+            self.warned += 1;
+            self.knock(Knock::probe(id));
+        }
     }
 
     /// Tells some members of a death at once.
@@ -180,8 +216,10 @@ impl Node {
 
     /// Whether a tombstone speaks of a time before the newest news of a member: it was wrong.
     pub(super) fn is_outlived(&self, id: NodeId, stamp: Stamp, birth: Instant) -> bool {
-        let held = self.vector.get(id).filter(|_| stamp.is_dead() && id != self.id);
-        held.is_some_and(|held| {
+        if !stamp.is_dead() || id == self.id {
+            return false;
+        }
+        self.vector.get(id).is_some_and(|held| {
             let same = held.stamp.incarnation() == stamp.incarnation();
             same && !held.stamp.is_last() && held.birth > birth
         })
@@ -264,9 +302,11 @@ impl Node {
         while let Some(Knock { to, kind, for_another, target }) = self.outbox.knocks.pop_front() {
             let Some(record) = self.membership.get(to) else { continue };
             let address = record.address;
-            let held = self.vector.get(to).map_or(Stamp::default(), |entry| entry.stamp);
+            let held = self.vector.get(to).map_or(record.floor, |entry| entry.stamp);
             let about = if kind == Kind::Proof { target } else { self.id };
-            let Some(entry) = self.vector.get(about) else { continue };
+            // A tombstone proves nothing.
+            let entry = self.vector.get(about).filter(|entry| !entry.stamp.is_dead());
+            let Some(entry) = entry else { continue };
             let body = &mut buffer[header::BYTES..];
             let asked = (for_another, target, held);
             let written = probe::write(body, self.format, asked, (&entry, now));

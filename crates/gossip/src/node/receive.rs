@@ -61,6 +61,9 @@ impl Node {
         if let Some(sender) = self.membership.get_mut(header.sender) {
             if sender.replay.check(&header).is_ok() {
                 sender.replay.note(&header);
+                if let Some(detector) = self.detector.as_mut() {
+                    detector.heard = now;
+                }
             }
         }
         outcome
@@ -356,6 +359,10 @@ impl Node {
                 self.see_to_card(id, stamp, from);
             }
             Merged::Stale => self.counters.entries_stale += 1,
+            Merged::Outlives => {
+                self.counters.entries_stale += 1;
+                self.warn(id);
+            }
             Merged::Repeated => self.counters.entries_duplicate_origin += 1,
             Merged::TooOld => {
                 self.counters.entries_too_old += 1;

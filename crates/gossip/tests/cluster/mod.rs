@@ -25,6 +25,8 @@ pub struct Cluster {
     pub now: Instant,
     /// Whether a datagram arrives.
     pub delivers: Fate,
+    /// Whether a host whose node is down says that nobody listens there.
+    pub refuses: bool,
     timeouts: BinaryHeap<Reverse<(Instant, usize)>>,
     buffer: Vec<u8>,
 }
@@ -90,6 +92,7 @@ impl Cluster {
             nodes: nodes.into_iter().map(Some).collect(),
             now: Instant::EPOCH,
             delivers: |_, _, _| true,
+            refuses: false,
             buffer: vec![0; 65_507],
         }
     }
@@ -147,13 +150,21 @@ impl Cluster {
             senders.push(from);
             let to = out.to.as_bytes().try_into().map(u32::from_le_bytes);
             let to = to.expect("addresses have four bytes") as usize;
+            let mut refused = Vec::new();
             for datagram in buffer[..out.bytes].chunks_mut(out.segment_bytes) {
                 let arrives = (self.delivers)(from, to, datagram);
-                if let Some(node) =
-                    self.nodes.get_mut(to).and_then(Option::as_mut).filter(|_| arrives)
-                {
+                let receiver = self.nodes.get_mut(to).and_then(Option::as_mut);
+                if let Some(node) = receiver.filter(|_| arrives) {
                     node.handle_datagram(self.now, address(from), datagram);
                     senders.push(to);
+                } else if arrives && self.refuses {
+                    refused.push((from, to));
+                }
+            }
+            for (from, to) in refused {
+                if let Some(node) = self.nodes[from].as_mut() {
+                    node.handle_refused(self.now, address(to));
+                    self.timeouts.push(Reverse((node.poll_timeout(), from)));
                 }
             }
         }
