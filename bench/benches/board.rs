@@ -6,8 +6,8 @@
 //! the others.
 //!
 //! Asked are: one entry by name, the nodes in random order (caches miss) and 64 of them again and
-//! again; a snapshot, beside a memcpy of the same bytes in the same process and run; and the time of
-//! the writer's batch with 8 readers, beside the same without, in turns. Readers either take one
+//! again; a snapshot, beside a memcpy of the same bytes in the same process and run; and the time
+//! of the writer's batch with 8 readers, beside the same without, in turns. Readers either take one
 //! snapshot after the other without a pause, which no program has reason to, or one each 10 ms.
 //!
 //! On two processors all readers share one, so that they disturb the writer one at a time.

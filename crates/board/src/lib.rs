@@ -14,8 +14,8 @@
 //! writer never shrinks a file and never changes its layout: it makes another, puts it in the
 //! place of the first, and marks the first as replaced.
 //!
-//! The bytes are fixed in docs/reference/board.md; `tidings.h` (C) and `tidings.board` (Python) read
-//! the same. Payloads are what the cluster publishes: `tidings_gossip::payload` decodes them.
+//! The bytes are fixed in docs/reference/board.md; `tidings.h` (C) and `tidings.board` (Python)
+//! read the same. Payloads are what the cluster publishes: `tidings_gossip::payload` decodes them.
 
 mod entry;
 mod error;

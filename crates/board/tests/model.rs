@@ -1,8 +1,8 @@
 //! The sequence lock in a model of the machine: loom runs all interleavings of one writer and one
 //! reader, and lets relaxed stores and loads be seen in each order that the memory model permits.
 //!
-//! The code is that of `sequence.rs`, over loom's words in place of the machine's. So that the model
-//! can be trusted, the same protocol without its fences is shown to tear.
+//! The code is that of `sequence.rs`, over loom's words in place of the machine's. So that the
+//! model can be trusted, the same protocol without its fences is shown to tear.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
