@@ -96,11 +96,23 @@ impl Publisher {
             self.make(now, node, node.members() as usize)?;
             turn = Turn::Made(self.writer.as_ref().map_or(0, Writer::file_bytes));
         }
-        while let Some(wanted) = self.write_changes(now, node)? {
-            self.make(now, node, wanted)?;
+        loop {
+            match self.write_changes(now, node) {
+                Ok(None) => return Ok(turn),
+                Ok(Some(wanted)) => self.make(now, node, wanted)?,
+                Err(error) => {
+                    self.withdraw(now);
+                    return Err(error);
+                }
+            }
             turn = Turn::Made(self.writer.as_ref().map_or(0, Writer::file_bytes));
         }
-        Ok(turn)
+    }
+
+    /// Takes the board away, until a later turn makes another.
+    fn withdraw(&mut self, now: Instant) {
+        let _ = self.leave(); // there is another error to tell
+        self.next_try = now + PAUSE;
     }
 
     /// Makes a board of that many slots or more, in the place of the one there is, if any.
@@ -131,10 +143,8 @@ impl Publisher {
             }
             Err(error) => {
                 // A board that lacks members would be worse than none.
-                if let Some(before) = before {
-                    let _ = before.leave(); // the error to tell is the first
-                }
-                self.next_try = now + PAUSE;
+                self.writer = before;
+                self.withdraw(now);
                 Err(error)
             }
         }

@@ -20,9 +20,16 @@ pub struct Clock {
 impl Clock {
     /// A clock whose time 0 is now.
     pub fn start() -> Self {
-        let epoch = Moment::now();
-        let passed_ns = epoch.elapsed().as_nanos() as i64;
-        Self { epoch, epoch_ns: tidings_board::now_ns() - passed_ns }
+        // Both read one clock of the machine, one after the other: of some tries, that counts in
+        // which the least came between.
+        let tries = (0..8).map(|_| {
+            let before_ns = tidings_board::now_ns();
+            let epoch = Moment::now();
+            let gap_ns = tidings_board::now_ns() - before_ns;
+            (gap_ns, Self { epoch, epoch_ns: before_ns })
+        });
+        let best = tries.min_by_key(|(gap_ns, _)| *gap_ns);
+        best.expect("there are eight tries").1
     }
 
     /// The core's time now.
@@ -69,8 +76,14 @@ mod tests {
         assert_eq!((moment - clock.epoch).as_micros(), 1_234_567);
         assert_eq!(clock.moment(Instant::from_micros(-5)), clock.epoch);
         assert!(clock.now() <= clock.now());
-        let before = tidings_board::now_ns();
-        let now = clock.monotonic_ns(clock.now()) + 1_000; // whole microseconds lie before
-        assert!(before <= now && now <= tidings_board::now_ns() + 1_000);
+    }
+
+    #[test]
+    fn the_machines_clock_and_the_cores_go_alike() {
+        let before_ns = tidings_board::now_ns();
+        let clock = Clock::start();
+        let epoch_ns = clock.monotonic_ns(Instant::EPOCH);
+        assert!(before_ns <= epoch_ns && epoch_ns <= tidings_board::now_ns());
+        assert_eq!(clock.monotonic_ns(Instant::from_micros(7)) - epoch_ns, 7_000);
     }
 }
