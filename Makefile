@@ -25,7 +25,7 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench peers figures figure2 colonies ages failures model busy strategies plots python ruff fuzz install install-files deb clean
+.PHONY: help demo build test lint fmt clippy doc deny bench peers board figures figure2 colonies ages failures model busy strategies plots python ruff fuzz install install-files deb clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
@@ -39,13 +39,13 @@ build: ## build the release binaries
 	@$(CARGO) build --release --locked --bins
 
 test: python ## install what the tests need, then run them all
-	@.ci/require cargo cc python3 dpkg-deb objdump systemd-analyze man \
+	@.ci/require cargo cc c++ python3 dpkg-deb objdump systemd-analyze man \
 		prometheus promtool chromium ip nft
 	$(CARGO) build --workspace --locked --bins
 	@mkdir -p $(TARGET_DIR)
 	TIDINGS_BIN_DIR=$(TARGET_DIR)/debug $(CARGO) test --workspace --locked --no-fail-fast \
 		2>&1 | tee $(TARGET_DIR)/test.log && status=0 || status=$$?; \
-	$(PYTHON) -m pytest -q -c python/pyproject.toml --rootdir python python \
+	TIDINGS_BIN_DIR=$(TARGET_DIR)/debug $(PYTHON) -m pytest -q -c python/pyproject.toml --rootdir python python \
 		2>&1 | tee -a $(TARGET_DIR)/test.log || status=$$?; \
 	.ci/summary $(TARGET_DIR)/test.log $$status
 
@@ -78,6 +78,10 @@ deny:
 bench: ## measure the core: rounds and aggregates beside a memcpy of the same bytes
 	@.ci/require cargo cc
 	$(CARGO) bench --locked -p tidings-bench --bench round --bench aggregate
+
+board: ## measure the board: one entry, a snapshot beside a memcpy, the writer with readers
+	@.ci/require cargo cc
+	$(CARGO) bench --locked -p tidings-bench --bench board
 
 peers: ## compare with chitchat, memberlist and foca on one work, into docs/results (20 minutes)
 	@.ci/require cargo cc go

@@ -4,6 +4,7 @@
 //! the control socket, HTTP, signals and files, as users do. [`tidings_tests::agents`] is the
 //! harness.
 
+mod board;
 mod colonies;
 mod deaths;
 mod flood;

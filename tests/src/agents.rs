@@ -117,8 +117,11 @@ impl Cluster {
             command.env_clear();
         }
         let runtime_dir = self.path().join(name).display().to_string();
+        // Not in shared memory, where it would outlive an agent that is killed.
+        let board = self.path().join(name).join("board").display().to_string();
         let defaults = [
             ("--name", name),
+            ("--board", &board),
             ("--runtime-dir", &runtime_dir),
             ("--listen", "127.0.0.1:0"),
             ("--http", "off"),

@@ -19,8 +19,9 @@ use rustix::process::geteuid;
 
 const LOCK_FILE: &str = "agent.lock";
 
-/// Owner and group may pass; only the owner may write.
-const DIRECTORY_MODE: u32 = 0o750;
+/// Everybody may pass, to the board; only the owner may write. The other files, and the control
+/// socket, have permissions of their own.
+const DIRECTORY_MODE: u32 = 0o755;
 
 /// The permission bit that lets others write.
 const OTHERS_WRITE: u32 = 0o002;

@@ -17,6 +17,7 @@
 //!
 //! One thread does it all. Connections ask the loop through one bounded queue; nothing is shared.
 
+mod board;
 mod check;
 mod clock;
 pub mod collect;

@@ -23,8 +23,9 @@ mod picked;
 mod reply;
 mod report;
 mod request;
-mod runtime_dir;
 mod watch;
+
+use std::path::{Path, PathBuf};
 
 pub use client::{Client, ClientError, DEFAULT_TIMEOUT, REPLY_BYTES_MAX, VISIT_TIMEOUT};
 pub use colonies::{AggregateReport, BinReport, Colonies, ColonyReport, ReadingReport};
@@ -32,5 +33,13 @@ pub use picked::{Picked, PickedNode};
 pub use reply::{ErrorKind, ErrorReport, Reply};
 pub use report::{Ages, Leaving, Mode, NodeReport, Nodes, Published, State, Status};
 pub use request::{Pick, REQUEST_BYTES_MAX, Request, TTL_S_DEFAULT};
-pub use runtime_dir::{RUNTIME_DIR_VARIABLE, SOCKET_FILE, runtime_dir, socket_path};
+pub use tidings_board::{RUNTIME_DIR_VARIABLE, runtime_dir};
 pub use watch::{Change, Notice, Watch, Watching};
+
+/// The control socket's name inside the runtime directory.
+pub const SOCKET_FILE: &str = "control.sock";
+
+/// The control socket of the agent whose runtime directory is `runtime_dir`.
+pub fn socket_path(runtime_dir: &Path) -> PathBuf {
+    runtime_dir.join(SOCKET_FILE)
+}

@@ -133,6 +133,12 @@ impl Membership {
         self.targets.iter().filter_map(|&at| self.records[at as usize].as_ref())
     }
 
+    /// The place of a member: the same for as long as it is one.
+    #[inline]
+    pub(crate) fn place(&self, id: NodeId) -> Option<u32> {
+        self.table.get(id)
+    }
+
     /// The member kept in `place`, a number below [`Membership::places`], if any.
     pub(crate) fn in_place(&self, place: usize) -> Option<&Record> {
         self.records.get(place)?.as_ref()

@@ -9,6 +9,8 @@
 //!    [`Node::poll_event`] likewise;
 //! 3. then sleep until [`Node::poll_timeout`] or the next datagram.
 //!
+//! A driver that shows the members to others keeps up with [`Node::poll_change`].
+//!
 //! Every call that names the present takes it from one monotonic clock of the driver.
 //!
 //! Each unit of time, at its own phase of the unit, a node makes its own entry anew with age 0,
@@ -20,6 +22,7 @@
 //! known of an origin never goes back. A unit costs O(window). Nothing that arrives makes a call
 //! fail or panic; what is refused is counted.
 
+mod changed;
 mod colonies;
 mod detection;
 mod outgoing;
@@ -31,6 +34,7 @@ use crate::address::Address;
 use crate::age::Ages;
 use crate::age_keeper::AgeKeeper;
 use crate::catch_up::CatchUp;
+use crate::changes::Changes;
 use crate::colony::{Colony, RECORD_BYTES};
 use crate::config::{Capacity, Config};
 use crate::counters::Counters;
@@ -41,7 +45,7 @@ use crate::dissemination::scene::{Disseminate, Scene};
 use crate::entry::{EntryState, Incarnation, NodeId, Stamp};
 use crate::error::{ConfigError, PayloadTooLong};
 use crate::event::Event;
-use crate::membership::{Member, Membership};
+use crate::membership::{Member, Membership, Record};
 use crate::time::{Instant, micros};
 use crate::urgent::Urgent;
 use crate::vector::Vector;
@@ -50,6 +54,7 @@ use crate::wire::ask::is_name;
 use crate::wire::header;
 use crate::wire::keys::KeyRing;
 use crate::wire::window::Format;
+pub use changed::Change;
 use detection::MAX_WAITING;
 use outgoing::{Outbox, Pieces};
 
@@ -139,6 +144,8 @@ pub struct Node {
     pieces: Pieces,
     outbox: Outbox,
     events: VecDeque<Event>,
+    /// Whose news was not handed out yet; `None` if nobody wants to know.
+    changes: Option<Changes>,
     counters: Counters,
 }
 
@@ -205,6 +212,7 @@ impl Node {
             arrival: 0,
             outbox: Outbox::default(),
             events: VecDeque::with_capacity(MAX_EVENTS),
+            changes: None,
             counters: Counters::default(),
             config,
             format,
@@ -256,6 +264,7 @@ impl Node {
         self.left = true;
         let incarnation = self.vector.own().stamp.incarnation();
         self.vector.renew_own(Stamp::left(incarnation), &[]);
+        self.changed(self.id);
         self.outbox.asks.clear();
         self.begin_sending();
         self.play(now, |strategy, scene| strategy.farewell(scene));
@@ -317,6 +326,7 @@ impl Node {
         let Some(detector) = self.detector.as_mut() else { return };
         if detector.health.round(now, late, self.config.interval) {
             detector.begin_anew(now);
+            self.all_changed();
         }
     }
 
@@ -458,6 +468,7 @@ impl Node {
         let own = self.vector.own().stamp;
         // After 2⁴⁸ units the last stamp is repeated: it cannot be exceeded.
         self.vector.renew_own(own.next().unwrap_or(own), &self.payload);
+        self.changed(self.id);
         self.forget(now);
         self.choose_window(now);
         self.begin_ask();
@@ -534,6 +545,7 @@ impl Node {
             }
             let floor = entry.map_or(record.floor, |entry| entry.stamp.above());
             let name = record.name.to_string();
+            self.changed(id);
             self.vector.remove(id);
             if self.with_cards {
                 self.membership.bury(id, floor);
@@ -560,6 +572,7 @@ impl Node {
             .filter(|id| roster.binary_search_by_key(id, |(id, _)| *id).is_err())
             .collect();
         for id in gone {
+            self.changed(id);
             self.vector.remove(id);
             self.membership.remove(id);
         }
@@ -573,6 +586,7 @@ impl Node {
             }
             let left = self.vector.get(id).is_some_and(|entry| entry.stamp.is_last());
             self.membership.set_target(id, id != self.id && !left);
+            self.card_changed(id);
         }
         self.catch_up.gained();
         Ok(())
@@ -580,6 +594,9 @@ impl Node {
 
     /// Notes an event, at the price of the oldest if nobody fetches them.
     fn emit(&mut self, event: Event) {
+        if let Event::Suspected(name) | Event::Cleared(name) = &event {
+            self.changed(NodeId::of_name(name, self.config.id_salt));
+        }
         if self.events.len() == MAX_EVENTS {
             self.events.pop_front();
             self.counters.dropped_events += 1;
@@ -593,10 +610,14 @@ impl Node {
     }
 
     fn view(&self, id: NodeId, now: Instant) -> Option<EntryView<'_>> {
-        let record = self.membership.get(id)?;
+        self.membership.get(id).map(|record| self.view_of(record, now))
+    }
+
+    fn view_of<'a>(&'a self, record: &'a Record, now: Instant) -> EntryView<'a> {
+        let id = record.id;
         let entry = self.vector.get(id);
         let stamp = entry.map_or(Stamp::default(), |entry| entry.stamp);
-        Some(EntryView {
+        EntryView {
             id,
             name: &record.name,
             address: record.address,
@@ -611,7 +632,7 @@ impl Node {
             sequence: stamp.sequence(),
             age: entry.map(|entry| now.saturating_since(entry.birth)),
             payload: entry.map_or(&[], |entry| entry.payload),
-        })
+        }
     }
 }
 

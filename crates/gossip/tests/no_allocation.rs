@@ -99,7 +99,9 @@ impl Table {
         Self::of((0..colonies * members).map(make).collect())
     }
 
-    fn of(nodes: Vec<Node>) -> Self {
+    /// A driver of each keeps up with what changes.
+    fn of(mut nodes: Vec<Node>) -> Self {
+        nodes.iter_mut().for_each(Node::note_changes);
         Self { nodes, now: Instant::EPOCH, buffer: vec![0; 65_507], dead: 0 }
     }
 
@@ -115,6 +117,9 @@ impl Table {
             }
             // Asks wait for their answers until here.
             (0..up).for_each(|n| self.deliver_from(n));
+            for node in &mut self.nodes {
+                while node.poll_change(self.now).is_some() {}
+            }
         }
         ALLOCATIONS.get() - before
     }

@@ -52,6 +52,7 @@ pub struct Settings {
     pub roster: Option<RosterSource>,
     pub keys: Option<PathBuf>,
     pub runtime_dir: PathBuf,
+    pub board: BoardPlace,
     pub http: Option<SocketAddr>,
     pub interval: Duration,
     pub window: Window,
@@ -76,6 +77,17 @@ pub struct Settings {
     pub send_buffer_bytes: usize,
     /// The merged layer, so that `--check` can show each value as written, with its origin.
     written: Layer,
+}
+
+/// Where the board lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BoardPlace {
+    /// In the runtime directory, or in shared memory with a link there.
+    On,
+    /// Nowhere: none is written.
+    Off,
+    /// In this file.
+    At(PathBuf),
 }
 
 /// Where the roster comes from.
@@ -135,6 +147,7 @@ impl Settings {
             roster: reader.path_or_text("roster"),
             keys: reader.path("keys"),
             runtime_dir: reader.path("runtime_dir").unwrap_or_default(),
+            board: reader.board("board"),
             http: reader.required("http", value::http_address),
             interval: reader.required("interval", value::interval),
             window: reader.required("window", value::from_str::<Window>),

@@ -88,7 +88,7 @@ pub(crate) fn nearest(key: &str) -> Option<&'static str> {
 }
 
 /// Every setting, in the order of `--help`.
-pub(crate) static SETTINGS: [Setting; 30] = [
+pub(crate) static SETTINGS: [Setting; 31] = [
     Setting {
         key: "name",
         placeholder: "NAME",
@@ -188,8 +188,17 @@ pub(crate) static SETTINGS: [Setting; 30] = [
         form: Form::Text,
         default: None,
         allowed: "a directory that this user may write, or may create",
-        about: "Where the control socket, the lock and the incarnation lie [default: /run/tidings \
+        about: "Where the board, the control socket, the lock and the incarnation lie [default: /run/tidings \
                 for root, $XDG_RUNTIME_DIR/tidings, /tmp/tidings-<uid>]",
+        reloads: false,
+    },
+    Setting {
+        key: "board",
+        placeholder: "on|off|PATH",
+        form: Form::Text,
+        default: Some("on"),
+        allowed: "on, off, or a path with a slash, such as /dev/shm/tidings",
+        about: "Where to write the vector for readers on this machine; on: in the runtime directory",
         reloads: false,
     },
     Setting {

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
-use super::RosterSource;
 use super::error::ConfigError;
 use super::layers::{Layer, Origin, Written};
 use super::setting;
+use super::{BoardPlace, RosterSource};
 
 /// A parser's answer: the value, or what is wrong with the text.
 type Parsed<T> = Result<T, String>;
@@ -76,6 +76,25 @@ impl<'a> Reader<'a> {
             return None;
         }
         Some(base(&written.origin).join(text))
+    }
+
+    /// Where the board is to lie.
+    pub(crate) fn board(&mut self, key: &str) -> BoardPlace {
+        let text = self.layer.get(key).and_then(|written| written.texts.first());
+        match text.map(String::as_str) {
+            Some("on") => BoardPlace::On,
+            None | Some("off") => BoardPlace::Off,
+            Some(text) if text.contains('/') && !text.ends_with('/') => {
+                self.path(key).map_or(BoardPlace::Off, BoardPlace::At)
+            }
+            Some(text) => {
+                let reason = "neither on nor off nor a path of a file".to_owned();
+                if let Some(written) = self.layer.get(key) {
+                    self.refuse(key, written, text, reason);
+                }
+                BoardPlace::Off
+            }
+        }
     }
 
     /// A roster: a file if there is one of that name or the text contains a slash, else a host

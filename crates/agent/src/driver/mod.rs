@@ -26,6 +26,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant as Moment, MissedTickBehavior, interval_at, timeout};
 use tracing::{debug, error, info, warn};
 
+use crate::board::{Publisher, Turn};
 use crate::clock::Clock;
 use crate::collect::Collector;
 use crate::config::Settings;
@@ -122,6 +123,7 @@ pub(crate) struct Driver {
     contacts: Contacts,
     seeds_judged: bool,
     visits: Visits,
+    board: Publisher,
     /// Whether the age to be kept was, when last looked at.
     age_kept: Option<bool>,
     vitals: Vitals,
@@ -159,6 +161,7 @@ impl Driver {
             contacts: Contacts::default(),
             seeds_judged: false,
             visits: Visits::default(),
+            board: Publisher::new(&settings, clock),
             age_kept: None,
             counters: LoopCounters::default(),
             event_lines: Budget::new(20, ten_seconds),
@@ -232,6 +235,7 @@ impl Driver {
             self.tell(now, event);
         }
         self.go_on_visiting(now);
+        self.show(now);
         if let Some(error) = self.endpoint.socket.take_error() {
             if let Some(withheld) = self.error_lines.allow(now) {
                 warn!(%error, withheld, "a datagram could not be sent or received");
@@ -385,6 +389,20 @@ impl Driver {
         }
     }
 
+    /// Brings the board up to the node.
+    fn show(&mut self, now: Instant) {
+        match self.board.publish(now, &mut self.endpoint.node) {
+            Ok(Turn::Usual) => {}
+            Ok(Turn::Made(bytes)) => {
+                let path = self.board.path().map(|path| path.display().to_string());
+                info!(path, bytes, "board");
+            }
+            Err(error) => {
+                warn!(%error, "there is no board; the agent goes on, and tries again in a minute");
+            }
+        }
+    }
+
     fn keep_incarnation(&mut self, number: u32) {
         if let Err(error) = incarnation::keep(&self.settings.runtime_dir, number) {
             self.counters.incarnation_unsaved += 1;
@@ -394,6 +412,9 @@ impl Driver {
 
     async fn farewell(&mut self) {
         info!(cause = self.ends, "leaving");
+        if let Err(error) = self.board.leave() {
+            warn!(%error, "the board could not be removed; its readers see that it is closed");
+        }
         self.endpoint.node.leave(self.clock.now());
         let sent = async {
             loop {

@@ -295,11 +295,13 @@ impl Node {
             Ok(true) => {
                 self.membership.set_target(id, true);
                 self.catch_up.gained();
+                self.card_changed(id);
             }
             Ok(false) => {
                 if let Some(record) = self.membership.get_mut(id) {
                     if incarnation > record.address_of {
                         (record.address, record.address_of) = (card.address, incarnation);
+                        self.card_changed(id);
                     }
                 }
             }
@@ -337,6 +339,10 @@ impl Node {
             self.counters.entries_evicted += 1;
             self.membership.heard(id, birth);
             self.membership.raise_floor(id, stamp);
+            self.changed(id);
+        }
+        if matches!(merged, Merged::News(_) | Merged::First) {
+            self.changed(id);
         }
         match merged {
             Merged::Unknown if floored => self.counters.entries_stale += 1,
@@ -425,6 +431,7 @@ impl Node {
     /// A member has begun a later life, or has left, or was declared dead.
     #[cold]
     pub(super) fn turned(&mut self, id: NodeId, held: Stamp, stamp: Stamp) {
+        self.changed(id);
         self.note_farewell(id, stamp);
         let Some(record) = self.membership.get(id) else { return };
         let name = record.name.to_string();
@@ -459,6 +466,7 @@ impl Node {
         let Some(incarnation) = stamp.incarnation().next() else { return };
         debug_assert!(self.vector.own().birth <= now, "nothing is born in the future");
         self.vector.renew_own(Stamp::new(incarnation, 0), &self.payload);
+        self.changed(self.id);
         if stamp.is_dead() {
             self.counters.deaths_outlived += 1;
             if let Some(detector) = self.detector.as_mut() {

@@ -1,4 +1,4 @@
-//! Where an agent keeps its control socket, its lock and its incarnation.
+//! Where an agent keeps its board, its control socket, its lock and its incarnation.
 //!
 //! The rule, first match wins: `$TIDINGS_RUNTIME_DIR`; `/run/tidings` for root;
 //! `$XDG_RUNTIME_DIR/tidings`; `/tmp/tidings-<uid>`. Agent and clients apply the same rule, so that
@@ -10,17 +10,17 @@ use std::path::{Path, PathBuf};
 /// The environment variable that names the runtime directory.
 pub const RUNTIME_DIR_VARIABLE: &str = "TIDINGS_RUNTIME_DIR";
 
-/// The control socket's name inside the runtime directory.
-pub const SOCKET_FILE: &str = "control.sock";
+/// The board's name inside the runtime directory.
+pub const BOARD_FILE: &str = "board";
 
 /// The runtime directory of this user's agent, by the rule above. It need not exist.
 pub fn runtime_dir() -> PathBuf {
     rule(|name| std::env::var_os(name), rustix::process::getuid().as_raw())
 }
 
-/// The control socket of the agent whose runtime directory is `runtime_dir`.
-pub fn socket_path(runtime_dir: &Path) -> PathBuf {
-    runtime_dir.join(SOCKET_FILE)
+/// The board of the agent whose runtime directory is `runtime_dir`.
+pub fn board_path(runtime_dir: &Path) -> PathBuf {
+    runtime_dir.join(BOARD_FILE)
 }
 
 fn rule(variable: impl Fn(&str) -> Option<OsString>, uid: u32) -> PathBuf {

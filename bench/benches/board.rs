@@ -1,0 +1,290 @@
+//! What does a reader of the board wait, and what does it cost the writer?
+//!
+//! The writer is a process that every 10 ms decodes and merges a window of 1,638 entries into a
+//! vector of 8,192, payloads of 64 bytes, and writes as many slots of its board: more than any
+//! agent does. Readers are other processes. The writer has a processor to itself, readers share
+//! the others.
+//!
+//! Asked are: one entry by name, the nodes in random order (caches miss) and 64 of them again and
+//! again; a snapshot, beside a memcpy of the same bytes in the same process and run; and the time
+//! of the writer's batch with 8 readers, beside the same without, in turns. Readers either take one
+//! snapshot after the other without a pause, which no program has reason to, or one each 10 ms.
+//!
+//! On two processors all readers share one, so that they disturb the writer one at a time.
+
+use std::hint::black_box;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use tidings_bench::steady::{NEWS_SHARE, Received, Steady};
+use tidings_board::{Board, Entry, News, Outline, Snapshot, State, Writer, now_ns};
+
+const NODES: usize = 8_192;
+const WINDOW: usize = 1_638;
+const PAYLOAD_BYTES: usize = 64;
+const PERIOD: Duration = Duration::from_millis(10);
+const READERS: usize = 8;
+const LIMIT: Duration = Duration::from_secs(60);
+/// Where a reader finds the board, and what it is to do.
+const PATH: &str = "TIDINGS_BENCH_BOARD";
+const ROLE: &str = "TIDINGS_BENCH_ROLE";
+
+fn main() {
+    if let Some(path) = std::env::var_os(PATH) {
+        read(Path::new(&path), &std::env::var(ROLE).unwrap_or_default());
+        return;
+    }
+    // `cargo test` runs this too, without `--bench`: one small pass then keeps it from rotting.
+    let full = std::env::args().any(|argument| argument == "--bench");
+    let shared = Path::new("/dev/shm");
+    let directory =
+        if shared.is_dir() { tempfile::tempdir_in(shared) } else { tempfile::tempdir() };
+    let directory = directory.expect("a temporary directory");
+    let path = directory.path().join("board");
+    let mut writer = Batches::new(&path);
+    pin(true);
+    let mut out = std::io::stdout().lock();
+    let mut say = |line: &str| drop(writeln!(out, "{line}"));
+    let role = if full { "measure" } else { "try" };
+    for line in writer.run_while(reader(&path, role, true)).lines() {
+        say(line);
+    }
+    let (turns, batches) = if full { (10, 150) } else { (1, 2) };
+    for (role, what) in [("busy", "without a pause"), ("paced", "one each 10 ms")] {
+        say(&slowdown(&mut writer, &path, (role, what), turns, batches));
+    }
+}
+
+/// A vector, its board, and the windows that come in.
+struct Batches {
+    steady: Steady,
+    received: Received,
+    writer: Writer,
+    payload: [u8; PAYLOAD_BYTES],
+    turn: u32,
+    slot: usize,
+    next: Instant,
+}
+
+impl Batches {
+    fn new(path: &Path) -> Self {
+        let outline = Outline {
+            cluster: "bench".into(),
+            observer: name(0),
+            slots: NODES,
+            payload_bytes: PAYLOAD_BYTES,
+            payload_schema: 1,
+            unit: PERIOD,
+        };
+        let mut batches = Self {
+            steady: Steady::new(NODES as u32, WINDOW, PAYLOAD_BYTES as u16, 1_452),
+            received: Received::default(),
+            writer: Writer::create(path, &outline).expect("a file can be made there"),
+            payload: [1; PAYLOAD_BYTES],
+            turn: 0,
+            slot: 0,
+            next: Instant::now(),
+        };
+        for slot in 0..NODES {
+            let news = batches.news(slot);
+            batches.writer.seat(slot, &name(slot), &[10, 0, 0, 1, 37, 144], &news).expect("fits");
+        }
+        batches
+    }
+
+    fn news(&self, slot: usize) -> News<'static> {
+        const PAYLOAD: &[u8] = &[7; PAYLOAD_BYTES];
+        News {
+            state: State::Alive,
+            node_id: slot as u32,
+            incarnation: 1,
+            sequence: self.turn,
+            birth_ns: now_ns(),
+            payload: PAYLOAD,
+        }
+    }
+
+    /// One batch when it is due; how long merging and writing took, in microseconds.
+    fn batch(&mut self) -> (f64, f64) {
+        self.next = (self.next + PERIOD).max(Instant::now());
+        std::thread::sleep(self.next.saturating_duration_since(Instant::now()));
+        self.turn += 1;
+        self.steady.pass();
+        self.steady.receive(&mut self.received, NEWS_SHARE);
+        let news = self.news(0);
+        let begin = Instant::now();
+        black_box(self.steady.merge(&self.received));
+        let merged = Instant::now();
+        for _ in 0..WINDOW {
+            // Another order than that of the slots: a step that is prime to their number.
+            self.slot = (self.slot + 3_571) % NODES;
+            let news = News { node_id: self.slot as u32, payload: &self.payload, ..news };
+            self.writer.update(self.slot, &news).expect("it is seated");
+        }
+        self.writer.beat(now_ns());
+        let end = Instant::now();
+        let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
+        (micros(merged - begin), micros(end - merged))
+    }
+
+    /// Writes on until a reader ends; what it printed.
+    fn run_while(&mut self, mut reader: Child) -> String {
+        while reader.try_wait().expect("an own child").is_none() {
+            self.batch();
+        }
+        let mut said = String::new();
+        if let Some(mut out) = reader.stdout.take() {
+            out.read_to_string(&mut said).expect("a reader prints text");
+        }
+        said
+    }
+}
+
+/// The batch with readers beside the batch without, in turns.
+fn slowdown(
+    writer: &mut Batches,
+    path: &Path,
+    (role, what): (&str, &str),
+    turns: usize,
+    batches: usize,
+) -> String {
+    let (mut ratios, mut alone, mut beside) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..turns {
+        let without = many(writer, batches);
+        let mut readers: Vec<Child> = (0..READERS).map(|_| reader(path, role, false)).collect();
+        many(writer, batches / 5); // they open the board
+        let with = many(writer, batches);
+        for reader in &mut readers {
+            reader.kill().expect("an own child");
+            reader.wait().expect("an own child");
+        }
+        ratios.push((with.0 + with.1) / (without.0 + without.1));
+        alone.push(without);
+        beside.push(with);
+    }
+    let part =
+        |all: &[(f64, f64)], of: fn(&(f64, f64)) -> f64| median(all.iter().map(of).collect());
+    let (merge, write) = (|both: &(f64, f64)| both.0, |both: &(f64, f64)| both.1);
+    let sum = |all: &[(f64, f64)]| part(all, merge) + part(all, write);
+    let more = sum(&beside) - sum(&alone);
+    format!(
+        "writer, {READERS} readers {what}: batch {:.3} of the batch without (median of {turns} turns); \
+         merge {:.1} -> {:.1} us, board {:.1} -> {:.1} us; {:.3} % of the period of 10 ms",
+        median(ratios),
+        part(&alone, merge),
+        part(&beside, merge),
+        part(&alone, write),
+        part(&beside, write),
+        more / PERIOD.as_secs_f64() / 1e4,
+    )
+}
+
+/// Medians over some batches.
+fn many(writer: &mut Batches, batches: usize) -> (f64, f64) {
+    let (merging, writing) = (0..batches.max(1)).map(|_| writer.batch()).unzip();
+    (median(merging), median(writing))
+}
+
+fn reader(path: &Path, role: &str, tells: bool) -> Child {
+    let mut command = Command::new(std::env::current_exe().expect("a running program has a path"));
+    command.env(PATH, path).env(ROLE, role);
+    command.stdout(if tells { Stdio::piped() } else { Stdio::null() });
+    command.spawn().expect("it starts")
+}
+
+/// The life of a reader.
+fn read(path: &Path, role: &str) {
+    pin(false);
+    let board = Board::open(path, LIMIT).expect("its writer lives");
+    let mut snapshot = Snapshot::new();
+    match role {
+        "busy" => loop {
+            if board.snapshot(&mut snapshot).is_err() {
+                return;
+            }
+        },
+        "paced" => loop {
+            std::thread::sleep(PERIOD);
+            if board.snapshot(&mut snapshot).is_err() {
+                return;
+            }
+        },
+        _ => measure(&board, if role == "try" { 5 } else { 2_000 }),
+    }
+}
+
+fn measure(board: &Board, repetitions: usize) {
+    let names: Vec<String> = (0..NODES).map(name).collect();
+    for (what, nodes) in [("at random among 8,192", NODES), ("of 64, again and again", 64)] {
+        let mut entry = Entry::empty();
+        let mut at = 0;
+        let mut times = Vec::new();
+        for _ in 0..repetitions {
+            let begin = Instant::now();
+            for _ in 0..1_000 {
+                at = (at + 3_571) % nodes;
+                let found = board.entry_into(&names[at], &mut entry);
+                assert!(found.expect("readable"), "all are members");
+                black_box(&entry);
+            }
+            times.push(begin.elapsed().as_secs_f64() * 1e6); // of a thousand, so each in ns
+        }
+        println!("one entry by name, {what}: {}", spread(times, "ns"));
+    }
+    let bytes = NODES * 96;
+    let (from, mut to) = (vec![1_u8; bytes], vec![0; bytes]);
+    let mut snapshot = Snapshot::new();
+    let (mut copies, mut snapshots, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..repetitions {
+        let begin = Instant::now();
+        black_box(&mut to[..]).copy_from_slice(black_box(&from));
+        let between = Instant::now();
+        board.snapshot(&mut snapshot).expect("readable");
+        let end = Instant::now();
+        assert_eq!(snapshot.entries().count(), NODES);
+        let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
+        copies.push(micros(between - begin));
+        snapshots.push(micros(end - between));
+        ratios.push(micros(end - between) / micros(between - begin));
+    }
+    println!("snapshot of 8,192 x 64 B ({bytes} bytes): {}", spread(snapshots, "us"));
+    println!("memcpy of as many bytes: {}", spread(copies, "us"));
+    println!("snapshot / memcpy: {}", spread(ratios, ""));
+}
+
+fn name(n: usize) -> String {
+    format!("n{n:04}")
+}
+
+/// Binds this process to the writer's processor, or to all others.
+fn pin(writer: bool) {
+    let Ok(all) = sched_getaffinity(None) else { return };
+    let Some(first) = (0..CpuSet::MAX_CPU).find(|&cpu| all.is_set(cpu)) else { return };
+    let mut own = CpuSet::new();
+    own.set(first);
+    let set = if writer { own } else { others(first).unwrap_or(all) };
+    let _ = sched_setaffinity(None, &set); // then they share, and the figures say so
+}
+
+/// All processors online but one; a reader inherits the writer's, so its own set does not say.
+fn others(but: usize) -> Option<CpuSet> {
+    let count = std::fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
+    let last: usize = count.trim().rsplit(['-', ',']).next()?.parse().ok()?;
+    let mut set = CpuSet::new();
+    (0..=last).filter(|&cpu| cpu != but).for_each(|cpu| set.set(cpu));
+    (set.count() > 0).then_some(set)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+fn spread(mut values: Vec<f64>, unit: &str) -> String {
+    values.sort_by(f64::total_cmp);
+    let at = |share: f64| values[((values.len() - 1) as f64 * share) as usize];
+    format!("{:.2} {unit} [{:.2}, {:.2}], 99 % {:.2}", at(0.5), at(0.25), at(0.75), at(0.99))
+}

@@ -1,0 +1,465 @@
+"""The board: the vector of this machine's agent, read from shared memory.
+
+``Board()`` maps the file that the agent writes; nothing is asked of the agent, and nothing it does
+waits for a reader. ``live`` is a NumPy array of the file's own bytes, without a copy: an entry
+of it may be in the midst of being written. ``read()`` copies all entries, each of them whole, by
+the sequence locks of docs/reference/board.md. Names and addresses are decoded once a generation.
+
+Order between the passes of a copy is the processor's: exact on x86-64; elsewhere the lock that is
+taken between them is the fence.
+"""
+
+from __future__ import annotations
+
+import importlib
+import ipaddress
+import mmap
+import os
+import stat
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidings import readings
+
+LAYOUT = 1
+STATES = ("", "unheard", "alive", "suspected", "dead", "left")
+_MAGIC = b"TIDBOARD"
+_HEADER_BYTES = 512
+_ROW_BYTES = 96
+_UNHEARD = 1
+_ATTEMPTS = 2_000
+_PAUSE_S = 1e-4
+
+# Places and forms of the header's fields.
+_FIELDS = {
+    "version": (8, "<u4"),
+    "header_bytes": (12, "<u4"),
+    "file_bytes": (16, "<u8"),
+    "slots": (24, "<u4"),
+    "cells": (28, "<u4"),
+    "slot_bytes": (32, "<u4"),
+    "payload_bytes": (36, "<u4"),
+    "row_bytes": (40, "<u4"),
+    "payload_schema": (44, "<u4"),
+    "slots_at": (48, "<u8"),
+    "rows_at": (56, "<u8"),
+    "index_at": (64, "<u8"),
+    "unit_ns": (72, "<u8"),
+    "writer_pid": (80, "<u8"),
+    "cluster": (96, "V64"),
+    "observer": (160, "V64"),
+    "life": (256, "<u8"),
+    "generation": (320, "<u8"),
+    "members": (328, "<u8"),
+    "used_slots": (336, "<u8"),
+    "heartbeat_ns": (384, "<i8"),
+}
+_HEADER = np.dtype(
+    {
+        "names": list(_FIELDS),
+        "formats": [form for _, form in _FIELDS.values()],
+        "offsets": [at for at, _ in _FIELDS.values()],
+        "itemsize": _HEADER_BYTES,
+    }
+)
+
+
+class BoardError(Exception):
+    """A board cannot be read; the message names the file and what to do."""
+
+
+class UnreadableError(BoardError):
+    """The file cannot be opened or mapped."""
+
+
+class NotABoardError(BoardError):
+    """The file is something else."""
+
+
+class LayoutError(BoardError):
+    """The file has a layout that this reader does not know."""
+
+
+class TruncatedError(BoardError):
+    """The file is shorter than it must be."""
+
+
+class DamagedError(BoardError):
+    """A number in the file is impossible."""
+
+
+class DeadWriterError(BoardError):
+    """The writer has given no sign of life for longer than the limit."""
+
+
+class LeftError(BoardError):
+    """The writer has ended, or writes the board no longer."""
+
+
+class ReplacedError(BoardError):
+    """Another file has taken the name: open it anew."""
+
+
+class UnfinishedError(BoardError):
+    """The writer stopped in the midst of an entry."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One node's entry, whole, as it was at one moment."""
+
+    name: str
+    address: str
+    state: str
+    incarnation: int
+    sequence: int
+    age_s: float
+    """How old it was when it was read, s; not a number if unheard."""
+    payload: bytes
+
+
+@dataclass(frozen=True)
+class Entries:
+    """All entries of a board; arrays of the same length, an element a node."""
+
+    names: NDArray[np.str_]
+    addresses: NDArray[np.str_]
+    slots: NDArray[np.void]
+    """The slots as they lie in the file: stamp, birth_ns and payload of each."""
+    ages_s: NDArray[np.float64]
+    """Ages at ``taken_ns``, s; not a number if unheard."""
+    taken_ns: int
+    payload_schema: int
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.slots)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Everything by column: names, states, ages, and the readings of each payload."""
+        columns: dict[str, NDArray[Any]] = {
+            "name": self.names,
+            "state": np.array(STATES)[self.slots["state"]],
+            "age_s": self.ages_s,
+            "address": self.addresses,
+            "incarnation": self.slots["incarnation"].copy(),
+            "sequence": self.slots["sequence"].copy(),
+        }
+        if self.payload_schema == readings.SCHEMA:
+            heard = self.slots["state"] != _UNHEARD
+            columns.update(readings.decode(self.slots["payload"], heard))
+        return columns
+
+
+def default_path() -> Path:
+    """Where the board of this user's agent lies, as docs/reference/board.md has it."""
+    if named := os.environ.get("TIDINGS_RUNTIME_DIR"):
+        return Path(named) / "board"
+    if os.getuid() == 0:
+        return Path("/run/tidings/board")
+    if xdg := os.environ.get("XDG_RUNTIME_DIR"):
+        return Path(xdg) / "tidings" / "board"
+    return Path(f"/tmp/tidings-{os.getuid()}/board")
+
+
+class Board:
+    """A board, open for reading. ``limit_s``: how old the writer's sign of life may be, s."""
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, limit_s: float = 5.0) -> None:
+        self.path = Path(path) if path is not None else default_path()
+        self.limit_s = limit_s
+        self._fence_lock = threading.Lock()
+        buffer = self._map()
+        self._header = np.frombuffer(buffer, _HEADER, 1)[0:1]
+        self._check_header(len(buffer))
+        head = self._header[0]
+        count, payload_bytes = int(head["slots"]), int(head["payload_bytes"])
+        slot = np.dtype(
+            {
+                "names": [
+                    "version",
+                    "state",
+                    "node_id",
+                    "incarnation",
+                    "sequence",
+                    "birth_ns",
+                    "payload",
+                ],
+                "formats": ["<u8", "<u4", "<u4", "<u4", "<u4", "<i8", f"V{payload_bytes}"],
+                "offsets": [0, 8, 12, 16, 20, 24, 32],
+                "itemsize": int(head["slot_bytes"]),
+            }
+        )
+        self.live: NDArray[np.void] = np.frombuffer(buffer, slot, count, int(head["slots_at"]))
+        """The slots of the file itself, read-only, without a copy."""
+        self._rows = np.frombuffer(buffer, f"V{_ROW_BYTES}", count, int(head["rows_at"]))
+        self.payload_schema = int(head["payload_schema"])
+        self.unit_s = int(head["unit_ns"]) / 1e9
+        self.writer_pid = int(head["writer_pid"])
+        self.cluster = self._text(bytes(head["cluster"])).decode()
+        self.observer = self._text(bytes(head["observer"])).decode()
+        self._generation = -1
+        self._names: NDArray[np.str_] = np.array([], dtype=np.str_)
+        self._addresses: NDArray[np.str_] = np.array([], dtype=np.str_)
+        self._places: dict[str, int] = {}
+        self.check()
+
+    def __len__(self) -> int:
+        """How many nodes are on it."""
+        return min(int(self._header["members"][0]), len(self.live))
+
+    @property
+    def generation(self) -> int:
+        """Changes whenever a node comes, goes, or changes its name or address."""
+        return int(self._header["generation"][0]) & ~1
+
+    def check(self) -> None:
+        """Raise the error that names what ails the writer, if anything does."""
+        life = int(self._header["life"][0])
+        silence_s = (time.monotonic_ns() - int(self._header["heartbeat_ns"][0])) / 1e9
+        if life == 2:
+            raise LeftError(
+                f"the board {self.path} is closed: its agent has ended, or writes it no longer; "
+                "see whether it runs, and open the board anew"
+            )
+        if life == 3:
+            raise ReplacedError(
+                f"the board {self.path} has been replaced by another file of that name: open it "
+                "anew"
+            )
+        if life != 1 or silence_s < -1.0:
+            raise self._damaged("its life or its sign of life is impossible")
+        if silence_s > self.limit_s:
+            raise DeadWriterError(
+                f"the board {self.path} is old: its writer, process {self.writer_pid}, gave its "
+                f"last sign of life {silence_s:.1f} s ago, with a limit of {self.limit_s:.1f} s; "
+                "see whether the agent runs, and restart it"
+            )
+
+    def read(self) -> Entries:
+        """Copy all entries, each of them whole, with names of the same generation."""
+        self.check()
+        for attempt in range(_ATTEMPTS):
+            before = int(self._header["generation"][0])
+            self._fence()
+            if before % 2 == 0:
+                used = min(int(self._header["used_slots"][0]), len(self.live))
+                slots = self._copy(np.arange(used))
+                if before != self._generation:
+                    self._take_rows(used, before)
+                self._fence()
+                if int(self._header["generation"][0]) == before == self._generation:
+                    return self._entries(slots)
+            self._wait(attempt)
+        raise self._unfinished()
+
+    def entry(self, name: str) -> Entry:
+        """Read one node's entry.
+
+        Raises
+        ------
+        KeyError
+            If there is no node of that name.
+
+        """
+        self.check()
+        for attempt in range(_ATTEMPTS):
+            if self._generation != self.generation:
+                self.read()
+            place = self._places.get(name)
+            if place is None:
+                raise KeyError(name)
+            slots = self._copy(np.array([place]))
+            address = str(self._addresses[place])
+            self._fence()
+            if int(self._header["generation"][0]) == self._generation:
+                return self._entry(name, address, slots[0])
+            self._wait(attempt)
+        raise self._unfinished()
+
+    def to_pandas(self) -> Any:  # noqa: ANN401, pandas need not be there
+        """Read all nodes as a pandas frame, a row a node, indexed by name."""
+        pandas = _optional("pandas")
+        return pandas.DataFrame(self.read().columns()).set_index("name")
+
+    def to_polars(self) -> Any:  # noqa: ANN401, Polars need not be there
+        """Read all nodes as a Polars frame, a row a node."""
+        polars = _optional("polars")
+        return polars.DataFrame(self.read().columns(), nan_to_null=False)
+
+    def _map(self) -> mmap.mmap:
+        try:
+            file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError as error:
+            raise UnreadableError(
+                f"the board {self.path} cannot be read ({error.strerror}): is an agent running "
+                "here, with `board` not off, and the same runtime directory?"
+            ) from error
+        try:
+            found = os.fstat(file)
+            if not stat.S_ISREG(found.st_mode) or found.st_size < len(_MAGIC):
+                raise self._not_a_board()
+            with mmap.mmap(file, len(_MAGIC), access=mmap.ACCESS_READ) as start:
+                if start[:] != _MAGIC:
+                    raise self._not_a_board()
+            if found.st_size < _HEADER_BYTES:
+                raise self._truncated(found.st_size, _HEADER_BYTES)
+            return mmap.mmap(file, found.st_size, access=mmap.ACCESS_READ)
+        finally:
+            os.close(file)
+
+    def _check_header(self, file_bytes: int) -> None:
+        head = {name: self._header[name][0] for name in _FIELDS}
+        if head["version"] != LAYOUT:
+            raise LayoutError(
+                f"the board {self.path} has layout version {head['version']}, this reader knows "
+                f"version {LAYOUT}: use the package that came with the agent"
+            )
+        slots, payload = int(head["slots"]), int(head["payload_bytes"])
+        if not 1 <= slots <= 1 << 20 or payload > 1024:
+            raise self._damaged("its header states more slots or longer payloads than boards have")
+        slot_bytes = (32 + payload + 31) // 32 * 32
+        rows_at = _HEADER_BYTES + slots * slot_bytes
+        index_at = rows_at + slots * _ROW_BYTES
+        cells = 1 << (2 * slots - 1).bit_length()
+        wanted = {
+            "header_bytes": _HEADER_BYTES,
+            "file_bytes": index_at + 8 * cells,
+            "cells": cells,
+            "slot_bytes": slot_bytes,
+            "row_bytes": _ROW_BYTES,
+            "slots_at": _HEADER_BYTES,
+            "rows_at": rows_at,
+            "index_at": index_at,
+        }
+        if any(int(head[name]) != value for name, value in wanted.items()):
+            raise self._damaged("the places in its header contradict each other")
+        if file_bytes < wanted["file_bytes"]:
+            raise self._truncated(file_bytes, wanted["file_bytes"])
+
+    def _copy(self, places: NDArray[np.intp]) -> NDArray[np.void]:
+        """Copy the slots at these places, each of them whole."""
+        slots: NDArray[np.void] = np.empty(len(places), self.live.dtype)
+        missing = np.arange(len(places))
+        versions = self.live["version"]
+        for attempt in range(_ATTEMPTS):
+            there = places[missing]
+            before = versions[there]
+            self._fence()
+            slots[missing] = self.live[there]
+            self._fence()
+            whole = (before % 2 == 0) & (versions[there] == before)
+            missing = missing[~whole]
+            if len(missing) == 0:
+                if slots["state"].max(initial=0) >= len(STATES):
+                    raise self._damaged("an entry has a state that does not exist")
+                return slots
+            self._wait(attempt)
+        raise self._unfinished()
+
+    def _entries(self, slots: NDArray[np.void]) -> Entries:
+        seated = np.flatnonzero(slots["state"])
+        slots = slots[seated]
+        now_ns = time.monotonic_ns()
+        ages_s = np.maximum((now_ns - slots["birth_ns"]) / 1e9, 0.0)
+        ages_s[slots["state"] == _UNHEARD] = np.nan
+        return Entries(
+            names=self._names[seated],
+            addresses=self._addresses[seated],
+            slots=slots,
+            ages_s=ages_s,
+            taken_ns=now_ns,
+            payload_schema=self.payload_schema,
+        )
+
+    def _entry(self, name: str, address: str, slot: np.void) -> Entry:
+        unheard = slot["state"] == _UNHEARD
+        age_s = max(time.monotonic_ns() - int(slot["birth_ns"]), 0) / 1e9
+        return Entry(
+            name=name,
+            address=address,
+            state=STATES[slot["state"]],
+            incarnation=int(slot["incarnation"]),
+            sequence=int(slot["sequence"]),
+            age_s=float("nan") if unheard else age_s,
+            payload=bytes(slot["payload"]),
+        )
+
+    def _take_rows(self, used: int, generation: int) -> None:
+        """Decode the names and addresses of a generation; kept only if it is still the same."""
+        rows = [row.tobytes() for row in self._rows[:used].copy()]
+        self._fence()
+        if int(self._header["generation"][0]) != generation:
+            return
+        try:
+            names = [self._text(row[:64]).decode() for row in rows]
+        except UnicodeDecodeError as error:
+            raise self._damaged("a name in it is no text") from error
+        self._names = np.array(names, dtype=np.str_)
+        addresses = [_address(self._text(row[64:88])) for row in rows]
+        self._addresses = np.array(addresses, dtype=np.str_)
+        self._places = {name: place for place, name in enumerate(names) if name}
+        self._generation = generation
+
+    def _text(self, raw: bytes) -> bytes:
+        length = raw[0]
+        if length >= len(raw) or any(raw[1 + length :]):
+            raise self._damaged("a name or an address in it is no text")
+        return raw[1 : 1 + length]
+
+    def _fence(self) -> None:
+        with self._fence_lock:
+            pass
+
+    def _wait(self, attempt: int) -> None:
+        if attempt > 10:
+            time.sleep(_PAUSE_S)
+
+    def _not_a_board(self) -> NotABoardError:
+        return NotABoardError(
+            f"{self.path} is no board: it does not begin with TIDBOARD; name the file that the "
+            "agent writes, `board` in its runtime directory"
+        )
+
+    def _truncated(self, file_bytes: int, wanted: int) -> TruncatedError:
+        return TruncatedError(
+            f"the board {self.path} is cut off: {file_bytes} bytes of {wanted}; name the file in "
+            "the agent's runtime directory"
+        )
+
+    def _damaged(self, what: str) -> DamagedError:
+        return DamagedError(
+            f"the board {self.path} is damaged: {what}; restart the agent, which writes it anew"
+        )
+
+    def _unfinished(self) -> UnfinishedError:
+        return UnfinishedError(
+            f"the board {self.path}: its writer, process {self.writer_pid}, has stopped in the "
+            "midst of an entry; try again, or see whether the agent is stopped"
+        )
+
+
+def _address(raw: bytes) -> str:
+    """Write an address as text; empty if it is none of IPv4 or IPv6."""
+    if len(raw) not in (6, 18):
+        return ""
+    host = ipaddress.ip_address(raw[:-2])
+    port = int.from_bytes(raw[-2:], "big")
+    return f"[{host}]:{port}" if host.version == 6 else f"{host}:{port}"
+
+
+def _optional(module: str) -> Any:  # noqa: ANN401, a module
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{module} is not installed: `pip install {module}`, or use Board.read().columns(), "
+            "which needs NumPy alone",
+            name=module,
+        ) from error

@@ -1,0 +1,69 @@
+"""The readings in payloads, default schema, version 1: docs/reference/payload.md, as columns.
+
+All payloads are decoded at once, a column a reading. What a machine lacks, or a node of which
+nothing was heard, is not a number.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+SCHEMA = 1
+FIXED_BYTES = 44
+_KIB = 1024.0
+
+# Name, place, presence bit, form, and what one step of it is worth.
+_COLUMNS = (
+    ("cores", 8, 1, "<u2", 1.0),
+    ("load1", 10, 2, "code16", 0.01),
+    ("load5", 12, 3, "code16", 0.01),
+    ("load15", 14, 4, "code16", 0.01),
+    ("cpu_busy_percent", 16, 5, "<u2", 0.01),
+    ("mem_total_bytes", 18, 6, "code16", _KIB),
+    ("mem_available_bytes", 20, 7, "code16", _KIB),
+    ("swap_total_bytes", 22, 8, "code16", _KIB),
+    ("swap_used_bytes", 24, 9, "code16", _KIB),
+    ("disk_read_bytes_s", 26, 10, "code16", 1.0),
+    ("disk_write_bytes_s", 28, 11, "code16", 1.0),
+    ("net_rx_bytes_s", 30, 12, "code16", 1.0),
+    ("net_tx_bytes_s", 32, 13, "code16", 1.0),
+    ("temperature_c", 34, 14, "<i2", 0.1),
+    ("power_w", 36, 15, "code16", 0.1),
+    ("uptime_s", 38, 16, "code16", 1.0),
+    ("psi_cpu_percent", 40, 17, "u1", 0.4),
+    ("psi_memory_percent", 41, 18, "u1", 0.4),
+    ("psi_io_percent", 42, 19, "u1", 0.4),
+)
+
+
+def decode(payloads: NDArray[np.void], heard: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+    """Decode payloads, an element a node; none if they are too short for readings."""
+    size = payloads.dtype.itemsize
+    if size < FIXED_BYTES:
+        return {}
+    raw = np.ascontiguousarray(payloads).view(np.uint8).reshape(len(payloads), size)
+    presence = _numbers(raw, 0, "<u4")
+    columns: dict[str, NDArray[Any]] = {}
+    for name, at, bit, form, step in _COLUMNS:
+        there = heard & (presence >> bit & 1 == 1)
+        value = _code16(_numbers(raw, at, "<u2")) if form == "code16" else _numbers(raw, at, form)
+        # Dividing gives the nearest number: 3 / 10 is 0.3, 3 * 0.1 is not.
+        scaled = value * step if step >= 1.0 else value / round(1.0 / step, 6)
+        columns[name] = np.where(there, scaled, np.nan)
+    return columns
+
+
+def _numbers(raw: NDArray[np.uint8], at: int, form: str) -> NDArray[Any]:
+    size = np.dtype(form).itemsize
+    numbers: NDArray[Any] = np.ascontiguousarray(raw[:, at : at + size]).view(form)[:, 0]
+    return numbers
+
+
+def _code16(code: NDArray[Any]) -> NDArray[np.float64]:
+    """Decode numbers of 5 bits of exponent and 11 of mantissa."""
+    exponent, mantissa = (code >> 11).astype(np.int64), (code & 0x7FF).astype(np.float64)
+    large = np.ldexp(2048.0 + mantissa, (exponent - 1).astype(np.int32))
+    return np.where(exponent == 0, mantissa, large)
