@@ -65,3 +65,13 @@ fn who_stands_still_for_two_seconds_is_not_dead() {
         assert!(deaths.suspicions > 20, "pauses are noticed: {deaths:?}");
     }
 }
+
+/// Pauses far longer than `death_after` are taken for deaths: the count of false ones can fail.
+#[test]
+fn false_deaths_are_counted() {
+    let text = PAUSES.replace("units = 8\n", "units = 40\n").replace("every = 16", "every = 60");
+    let mut scenario = scenario(&text);
+    (scenario.cluster.nodes, scenario.units) = (64, 200);
+    let deaths = deaths(&scenario);
+    assert!(deaths.mistaken > 0, "{deaths:?}");
+}

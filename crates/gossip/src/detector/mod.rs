@@ -71,12 +71,14 @@ pub(crate) struct Doubt {
     /// When something is to be done next.
     next: Instant,
     refused: bool,
+    /// Whether it was said that it is suspected; it stays so until the doubt ends.
+    suspected: bool,
 }
 
 impl Doubt {
     /// Whether proof is missing after direct and indirect probes.
     pub(crate) fn is_suspicion(&self) -> bool {
-        self.probes > 2
+        self.suspected
     }
 }
 
@@ -163,9 +165,23 @@ impl Detector {
     /// Begins to doubt, unless it does already; the first step is due at once.
     pub(crate) fn begin(&mut self, id: NodeId, incarnation: Incarnation, now: Instant) {
         if self.doubt(id).is_none() && self.has_room() {
-            let doubt = Doubt { id, incarnation, since: now, probes: 0, next: now, refused: false };
+            let doubt = Doubt {
+                id,
+                incarnation,
+                since: now,
+                probes: 0,
+                next: now,
+                refused: false,
+                suspected: false,
+            };
             self.doubts.push(doubt);
         }
+    }
+
+    /// Notes that a member is suspected; `false` if it was already, or is not in doubt.
+    pub(crate) fn suspect(&mut self, id: NodeId) -> bool {
+        let doubt = self.doubts.iter_mut().find(|doubt| doubt.id == id);
+        doubt.is_some_and(|doubt| !core::mem::replace(&mut doubt.suspected, true))
     }
 
     /// Ends a doubt and returns it.

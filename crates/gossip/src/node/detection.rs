@@ -6,7 +6,7 @@ use super::{Node, Transmit};
 use crate::address::Address;
 use crate::config::Capacity;
 use crate::counters::Dropped;
-use crate::detector::{DOUBT_PHI, Doubt, LOOKS, NEW_DOUBTS, Step};
+use crate::detector::{DOUBT_PHI, Detector, Doubt, LOOKS, NEW_DOUBTS, Step};
 use crate::dissemination::scene::{Order, What};
 use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::event::Event;
@@ -125,7 +125,8 @@ impl Node {
                 self.settle(doubt.id);
                 continue;
             }
-            if step == Step::Suspect {
+            let suspects = |it: &mut Detector| it.suspect(doubt.id);
+            if step == Step::Suspect && self.detector.as_mut().is_some_and(suspects) {
                 self.counters.suspicions += 1;
                 let name = self.name_of(doubt.id);
                 self.emit(Event::Suspected(name));
