@@ -1,8 +1,8 @@
 //! What goes wrong in a cluster of hosts: lost datagrams, cuts, kills, stops, restarts.
 //!
 //! Every agent runs in a network namespace of its own, with an address of its own, so that nothing
-//! but datagrams over a (virtual) wire connects them. After each fault every live pair must know each
-//! other again, and nobody who lives may count as dead.
+//! but datagrams over a (virtual) wire connects them. After each fault every live pair must know
+//! each other again, and nobody who lives may count as dead.
 
 use rustix::process::Signal;
 use tidings_control::State;

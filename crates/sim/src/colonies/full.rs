@@ -202,6 +202,8 @@ impl<'a> FullColonies<'a> {
         config.strategy = Strategy::Grid;
         config.payload_bytes = scenario.payload_bytes;
         config.catch_up = false;
+        // The compact mode has no detector: both are to do the same.
+        config.death_after = None;
         config.max_nodes = members as u32;
         config.datagram_bytes = scenario.datagram_bytes();
         config.forget_after = config.forget_after.max(config.interval * 8_000);
