@@ -383,7 +383,7 @@ impl Node {
     }
 
     /// Whether its entries have lately been as young as [`Config::age_target`] says; `None` without
-    /// a target, and for the first 42 units after the members or the window changed.
+    /// a target, and until enough was seen after the start; it is judged anew every 26 units.
     pub fn keeps_age(&self) -> Option<bool> {
         self.age_keeper.as_ref().and_then(AgeKeeper::kept)
     }

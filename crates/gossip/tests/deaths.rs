@@ -134,17 +134,22 @@ fn a_silent_host_is_dead_after_death_after_and_not_before() {
     }
 }
 
+/// Three nodes, others in each turn, do nothing for so many units while the rest goes on.
+fn stand_still(cluster: &mut Cluster, turn: usize, units: u32) {
+    let still: Vec<usize> = (0..3).map(|n| (turn * 5 + n * 7) % NODES).collect();
+    let taken: Vec<_> = still.iter().map(|&n| (n, cluster.nodes[n].take())).collect();
+    cluster.run(units);
+    for (n, node) in taken {
+        cluster.start(n, node.expect("it was up"));
+    }
+}
+
 #[test]
 fn standing_still_for_two_seconds_is_no_death() {
     for (what, mut cluster) in clusters() {
         cluster.delivers = lossy;
         for turn in 0..12 {
-            let still: Vec<usize> = (0..3).map(|n| (turn * 5 + n * 7) % NODES).collect();
-            let taken: Vec<_> = still.iter().map(|&n| (n, cluster.nodes[n].take())).collect();
-            cluster.run(8);
-            for (n, node) in taken {
-                cluster.start(n, node.expect("it was up"));
-            }
+            stand_still(&mut cluster, turn, 8);
             cluster.run(8);
         }
         for (at, event) in events(&mut cluster) {
@@ -165,12 +170,7 @@ fn who_is_cleared_was_suspected_before() {
         let mut turned = vec![Vec::new(); NODES];
         let mut cleared = 0;
         for turn in 0..60 {
-            let still: Vec<usize> = (0..3).map(|n| (turn * 5 + n * 7) % NODES).collect();
-            let taken: Vec<_> = still.iter().map(|&n| (n, cluster.nodes[n].take())).collect();
-            cluster.run(4);
-            for (n, node) in taken {
-                cluster.start(n, node.expect("it was up"));
-            }
+            stand_still(&mut cluster, turn, 4);
             cluster.run(6);
             for (at, event) in events(&mut cluster) {
                 let (names, turned) = (&mut suspected[at], &mut turned[at]);

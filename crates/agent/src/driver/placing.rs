@@ -18,18 +18,11 @@ impl Driver {
     /// Answers a request for nodes, and promises those to whoever asked.
     pub(super) fn pick_nodes(&mut self, request: &Pick, now: Instant) -> Reply<Picked> {
         let refuse = |kind, message: String| Reply::Error(ErrorReport::new(kind, message));
-        let policy: Policy = match request.policy.parse() {
+        let policy = match request.policy.parse::<Policy>() {
             Ok(policy) => policy,
-            Err(unknown) => {
-                let unknown: tidings_placement::UnknownPolicy = unknown;
-                return refuse(ErrorKind::BadRequest, unknown.to_string());
-            }
+            Err(unknown) => return refuse(ErrorKind::BadRequest, unknown.to_string()),
         };
-        if request.count == 0
-            || request.count > MOST_NODES
-            || request.cpus.is_nan()
-            || request.cpus < 0.0
-        {
+        if !(1..=MOST_NODES).contains(&request.count) || !(0.0..).contains(&request.cpus) {
             let message = format!("count must be 1 to {MOST_NODES}, and cpus not below 0");
             return refuse(ErrorKind::BadRequest, message);
         }
