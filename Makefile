@@ -83,7 +83,7 @@ board: ## measure the board: one entry, a snapshot beside a memcpy, the writer w
 	@.ci/require cargo cc
 	$(CARGO) bench --locked -p tidings-bench --bench board
 
-peers: ## compare with chitchat, memberlist and foca on one work, into docs/results (20 minutes)
+peers: ## compare with chitchat, memberlist and foca on one work, into docs/results (25 minutes)
 	@.ci/require cargo cc go
 	$(CARGO) build --manifest-path bench/peers/Cargo.toml --locked --release \
 		--target-dir $(TARGET_DIR)/peers

@@ -40,7 +40,7 @@ struct Invocation {
         long,
         value_delimiter = ',',
         value_name = "STRATEGY:WINDOW",
-        default_values_t = ["uniform:20%", "uniform:60%", "uniform:100%"].map(String::from)
+        default_values_t = ["uniform:20%", "grid:100%", "grid:80%", "grid:50%"].map(String::from)
     )]
     tidings: Vec<String>,
     /// How long a run warms up.
@@ -69,22 +69,12 @@ fn main() -> anyhow::Result<()> {
     let (mut rows, mut loads) = (Vec::new(), Vec::new());
     for program in programs_of(&invocation)? {
         for &nodes in &invocation.nodes {
-            let mut reports = Vec::new();
-            for seed in 1..=invocation.runs {
-                let report = run(programs, &program, nodes, seed, &invocation)?;
-                eprintln!(
-                    "{:<10} {:<20} {nodes:>4} nodes: {:.2} units, {:.1} kB/s, {:.5} CPU, load {}",
-                    report.peer,
-                    report.variant,
-                    report.age_avg_units,
-                    report.bytes_per_node_s / 1e3,
-                    report.cpu_s_per_node_s,
-                    report.load_1m
-                );
-                loads.push(report.load_1m);
-                reports.push(report);
-            }
+            let reports = runs(programs, &program, nodes, &invocation)?;
+            loads.extend(reports.iter().map(|report| report.load_1m));
             rows.push(row(&reports));
+            if reports[0].peer == "tidings" {
+                rows.push(bare(programs, &reports, &invocation)?);
+            }
         }
     }
     fs::create_dir_all(&invocation.output)?;
@@ -114,14 +104,45 @@ fn programs_of(invocation: &Invocation) -> anyhow::Result<Vec<Vec<String>>> {
                 for setting in &invocation.tidings {
                     let (strategy, window) =
                         setting.split_once(':').context("--tidings takes STRATEGY:WINDOW")?;
-                    let words = ["tidings", "--strategy", strategy, "--window", window];
-                    add(&words);
-                    add(&[&words[..], &["--open"]].concat());
+                    add(&["tidings", "--strategy", strategy, "--window", window]);
                 }
             }
         }
     }
     Ok(all)
+}
+
+/// All runs of one program.
+fn runs(
+    programs: &Path,
+    program: &[String],
+    nodes: usize,
+    invocation: &Invocation,
+) -> anyhow::Result<Vec<Report>> {
+    let one = |seed| {
+        let report = run(programs, program, nodes, seed, invocation)?;
+        eprintln!(
+            "{:<10} {:<20} {nodes:>4} nodes: {:.2} units, {:.1} kB/s, {:.5} CPU, load {}",
+            report.peer,
+            report.variant,
+            report.age_avg_units,
+            report.bytes_per_node_s / 1e3,
+            report.cpu_s_per_node_s,
+            report.load_1m
+        );
+        Ok(report)
+    };
+    (1..=invocation.runs).map(one).collect()
+}
+
+/// What as many datagrams of the same size cost, right after those that they are set beside.
+fn bare(programs: &Path, beside: &[Report], invocation: &Invocation) -> anyhow::Result<Row> {
+    let first = &beside[0];
+    let datagrams = first.datagrams_per_node_s * first.interval_ms / 1e3;
+    let bytes = first.bytes_per_node_s / first.datagrams_per_node_s;
+    let (datagrams, bytes) = (format!("{datagrams:.1}"), format!("{bytes:.0}"));
+    let program = ["bare", "--datagrams", &datagrams, "--bytes", &bytes].map(String::from);
+    Ok(row(&runs(programs, &program, first.nodes, invocation)?))
 }
 
 /// One run of one program.
