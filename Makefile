@@ -25,7 +25,7 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench peers board figures figure2 colonies ages failures model busy strategies plots python ruff fuzz install install-files deb clean
+.PHONY: help demo build test lint fmt clippy doc deny bench peers board crowded soak figures figure2 colonies ages failures model busy strategies plots python ruff fuzz install install-files deb clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
@@ -40,7 +40,7 @@ build: ## build the release binaries
 
 test: python ## install what the tests need, then run them all
 	@.ci/require cargo cc c++ python3 dpkg-deb objdump systemd-analyze man \
-		prometheus promtool chromium ip nft
+		prometheus promtool chromium ip nft munged slurmctld slurmd srun
 	$(CARGO) build --workspace --locked --bins
 	@mkdir -p $(TARGET_DIR)
 	TIDINGS_BIN_DIR=$(TARGET_DIR)/debug $(CARGO) test --workspace --locked --no-fail-fast \
@@ -82,6 +82,20 @@ bench: ## measure the core: rounds and aggregates beside a memcpy of the same by
 board: ## measure the board: one entry, a snapshot beside a memcpy, the writer with readers
 	@.ci/require cargo cc
 	$(CARGO) bench --locked -p tidings-bench --bench board
+
+crowded: build ## measure ages where applications want all cores, at each priority (4 minutes)
+	TIDINGS_BIN_DIR=$(TARGET_DIR)/release \
+		$(CARGO) bench --locked --profile release -p tidings-bench --bench crowded -- --output $(abspath $(RESULTS))
+
+# Minutes that real agents are watched, and hours that are simulated before.
+SOAK_MINUTES ?= 10
+SOAK_HOURS ?= 24
+
+soak: build ## does memory grow? a simulated day, then ten real minutes, into docs/results
+	TIDINGS_SOAK_HOURS=$(SOAK_HOURS) \
+		$(CARGO) test --release --locked -p tidings-sim --test soak -- --nocapture
+	TIDINGS_BIN_DIR=$(TARGET_DIR)/release $(CARGO) bench --locked --profile release -p tidings-bench --bench soak -- \
+		--minutes $(SOAK_MINUTES) --output $(abspath $(RESULTS))
 
 peers: ## compare with chitchat, memberlist and foca on one work, into docs/results (25 minutes)
 	@.ci/require cargo cc go

@@ -9,6 +9,7 @@ mod colonies;
 mod deaths;
 mod flood;
 mod pages;
+mod processor;
 mod prometheus;
 mod refusals;
 

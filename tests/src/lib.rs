@@ -6,6 +6,7 @@
 //! | `cli` | `tidings` and its agents, as real processes, do what their help says |
 //! | `real_agents` | agents as real processes keep what docs/reference promises |
 //! | `hosts` | agents on hosts of their own, in network namespaces, live through what goes wrong |
+//! | `slurm` | Debian's Slurm drains, resumes and refuses nodes by what their agents say |
 //! | `fuzz` | the fuzz targets stand up to a few thousand seeded inputs |
 
 pub mod agents;

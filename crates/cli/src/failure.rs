@@ -41,6 +41,24 @@ pub enum Failure {
         /// What the system said.
         source: io::Error,
     },
+    /// The agent says that it is not well.
+    #[error("the agent of {name} is not well: {reason}")]
+    Ill {
+        /// The agent's node.
+        name: String,
+        /// What ails it, in its own words.
+        reason: String,
+    },
+    /// A node is not there.
+    #[error("{name} is not there: {observer} {state}")]
+    NotThere {
+        /// The node whose agent was asked.
+        observer: String,
+        /// The node that it was asked about.
+        name: String,
+        /// What that agent knows of it, such as "holds it for dead".
+        state: &'static str,
+    },
     /// No node has this name.
     #[error("no node `{name}`{}: `tidings nodes --columns name` lists them all", like(.nearest))]
     UnknownNode {
@@ -123,7 +141,7 @@ impl Failure {
                 _ => 1,
             },
             Self::Agent(error) if error.is_unreachable() => 3,
-            Self::UnknownNode { .. } | Self::NothingMatched { .. } => 4,
+            Self::UnknownNode { .. } | Self::NotThere { .. } | Self::NothingMatched { .. } => 4,
             Self::Condition(_)
             | Self::Column(_)
             | Self::Reading { .. }
@@ -136,7 +154,11 @@ impl Failure {
             Self::Simulation(error) => error.exit_code(),
             Self::Plan(error) => error.exit_code(),
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
-            Self::Agent(_) | Self::AgentProgram { .. } | Self::File { .. } | Self::Output(_) => 1,
+            Self::Ill { .. }
+            | Self::Agent(_)
+            | Self::AgentProgram { .. }
+            | Self::File { .. }
+            | Self::Output(_) => 1,
         }
     }
 

@@ -41,7 +41,7 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
 }
 
 /// The fields in the order a person asks for them; the counters follow, by name.
-const ORDER: [&str; 32] = [
+const ORDER: [&str; 33] = [
     "name",
     "cluster",
     "colony",
@@ -49,6 +49,7 @@ const ORDER: [&str; 32] = [
     "http",
     "version",
     "pid",
+    "ill",
     "uptime_s",
     "mode",
     "encrypted",

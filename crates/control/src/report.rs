@@ -55,6 +55,9 @@ pub struct Status {
     pub encrypted: bool,
     /// How many keys the key ring holds; 0 without encryption.
     pub keys: usize,
+    /// What ails the agent; `None` while it does its work in time.
+    #[serde(default)]
+    pub ill: Option<String>,
     /// Seconds since the agent started.
     pub uptime_s: f64,
     /// Nodes that belong to the cluster as this node sees it, itself included.

@@ -22,8 +22,8 @@ use crate::text;
 
 /// Bytes of the IPv4 and UDP headers of each datagram.
 const IP_UDP_BYTES: u32 = 28;
-/// The longest run, warm-up included, in units of time.
-const MAX_UNITS: u32 = 16_000;
+/// The longest run, warm-up included, in units of time: more than a day of 256 ms.
+const MAX_UNITS: u32 = 400_000;
 
 /// How nodes are represented.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -323,7 +323,7 @@ impl Scenario {
         config.death_after = (!death_after.is_zero()).then(|| death_after.into());
         config.max_nodes = self.cluster.nodes.max(2);
         // Nothing is forgotten within a run, however long its unit of time.
-        config.forget_after = config.forget_after.max(config.interval * MAX_UNITS);
+        config.forget_after = config.forget_after.max(config.interval * self.all_units());
         config.datagram_bytes = room as u16;
         config
     }

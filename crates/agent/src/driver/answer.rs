@@ -146,6 +146,7 @@ impl Driver {
             mode: self.standing.mode,
             encrypted: self.standing.encrypted,
             keys: self.standing.keys,
+            ill: self.vitals.health(now).err(),
             uptime_s: ages.uptime_s,
             members: ages.members,
             known: ages.known,
