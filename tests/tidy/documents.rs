@@ -1,5 +1,5 @@
-//! Markdown pages: each relative link leads to a file that exists, and to a heading that it has; each
-//! page of results names the command that makes its figures.
+//! Markdown pages: each relative link leads to a file that exists, and to a heading that it has;
+//! each page of results names the command that makes its figures.
 
 use std::collections::BTreeSet;
 
