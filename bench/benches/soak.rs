@@ -1,15 +1,15 @@
 //! Does an agent grow with time?
 //!
 //! Sixteen agents on loopback are read in every way at once (pages, metrics, picks, watches,
-//! boards), told to read their configuration again, and robbed of a member that is killed and starts
-//! anew.
-//! Resident memory and open descriptors of the fifteen others are read every few seconds. The
-//! reference is each agent itself: of the samples after the warm-up, the greatest of the last third
-//! beside the greatest of the first third. More than `GROWTH_KIB` or `GROWTH_DESCRIPTORS` above it
-//! is a failure: each agent is read some 1,600 times in ten minutes, so that a leak of 256 bytes a
-//! reading is found.
+//! boards), told to read their configuration again, and robbed of a member that is killed and
+//! starts anew. Resident memory and open descriptors of the fifteen others are read every few
+//! seconds. The reference is each agent itself: of the samples after the warm-up, the greatest of
+//! the last third beside the greatest of the first third. More than `GROWTH_KIB` or
+//! `GROWTH_DESCRIPTORS` above it is a failure: each agent is read some 1,600 times in ten
+//! minutes, so that a leak of 256 bytes a reading is found.
 //!
-//! `make soak` runs it for ten minutes; `--minutes N` for as many. Ctrl-C ends it, and all agents.
+//! `make soak` runs it for ten minutes; `--minutes N` for as many. Ctrl-C ends it, and all
+//! agents.
 
 use std::fmt::Write as _;
 use std::fs;

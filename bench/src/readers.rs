@@ -1,8 +1,8 @@
 //! Readers of running agents, of every kind at once: what a soak has to endure.
 //!
 //! Each reader is a thread that goes round the agents, opens what it reads anew each time and
-//! closes it again, since that is where descriptors and memory would leak. An agent may be down at
-//! any moment: what does not answer is counted and passed over.
+//! closes it again, since that is where descriptors and memory would leak. An agent may be down
+//! at any moment: what does not answer is counted and passed over.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

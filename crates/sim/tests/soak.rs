@@ -1,10 +1,10 @@
 //! A day of 64 nodes with crashes, pauses and a bad network: memory does not grow with time.
 //!
 //! All memory is counted where it is taken, by the allocator: that of the nodes and of the
-//! simulator around them, datagrams in flight included. How many of those there are at one moment is
-//! chance, so two sums are taken of each hour: the least held at the end of a unit, which only a
-//! leak can raise, and the most held at any moment. Without a word of how long, an hour is simulated
-//! and looked at in thirds; the whole day, with a line an hour, by
+//! simulator around them, datagrams in flight included. How many of those there are at one moment
+//! is chance, so two sums are taken of each hour: the least held at the end of a unit, which only
+//! a leak can raise, and the most held at any moment. Without a word of how long, an hour is
+//! simulated and looked at in thirds; the whole day, with a line an hour, by
 //!
 //! `TIDINGS_SOAK_HOURS=24 cargo test --release -p tidings-sim --test soak -- --nocapture`
 
