@@ -3,8 +3,8 @@
 //! Sixteen agents on loopback with intervals of 256 ms, and two busy loops for each core of the
 //! machine at the usual priority. Measured are the ages that the agents hold and the processor time
 //! they get, at each `priority`, beside the same agents on the machine as it is otherwise, which is
-//! the reference. Ages are sampled twice a second after a warm-up; deaths that were declared are
-//! all false, since nobody dies.
+//! the reference. Ages are read from the agents' boards twice a second after a warm-up; deaths that
+//! were declared are all false, since nobody dies.
 //!
 //! `make crowded` measures for 40 s at each; without `--bench` a short pass keeps it from rotting.
 
@@ -19,12 +19,15 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
-use tidings_control::Status;
+use tidings_board::{Board, Snapshot, board_path};
+use tidings_control::{Client, Status};
 use tidings_manifest::Table;
 use tidings_tests::agents::Cluster;
 
 /// Busy loops for each core.
 const LOOPS: usize = 2;
+/// One unit of time.
+const INTERVAL_S: f64 = 0.256;
 /// Between two looks at the agents.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -51,7 +54,16 @@ struct Outcome {
     cpu_percent: f64,
     suspicions: u64,
     false_deaths: u64,
-    ill_share: f64,
+}
+
+/// Ages of other nodes that were seen, in units of time.
+#[derive(Default)]
+struct Ages {
+    sum_units: f64,
+    entries: u64,
+    oldest_sum_units: f64,
+    looks: u64,
+    highest_units: f64,
 }
 
 fn main() -> ExitCode {
@@ -129,30 +141,65 @@ fn measure(course: &Course, priority: &'static str, is_crowded: bool) -> Outcome
     cluster.until_known(&all, course.agents);
     let applications = is_crowded.then(Applications::start);
     wait(course.warmup);
-    let ask = || -> Vec<Status> { names.iter().map(|n| cluster.agent(n).status()).collect() };
-    let (begin, before) = (Instant::now(), ask());
-    let mut samples = Vec::new();
+    // Nobody is asked while it is crowded: that would be work, and an answer might be late.
+    let boards: Vec<(&String, Board)> =
+        names.iter().filter_map(|name| Some((name, board_of(&cluster, name)?))).collect();
+    let (begin, mut ages) = (Instant::now(), Ages::default());
     while begin.elapsed() < course.measured {
         wait(PAUSE);
-        samples.extend(ask());
+        for (name, board) in &boards {
+            ages.look(name, board);
+        }
     }
-    let (passed_s, after) = (begin.elapsed().as_secs_f64(), ask());
     drop(applications);
-    let mean = |of: fn(&Status) -> f64| samples.iter().map(of).sum::<f64>() / samples.len() as f64;
-    let total = |of: &dyn Fn(&Status) -> f64| {
-        after.iter().map(of).sum::<f64>() - before.iter().map(of).sum::<f64>()
-    };
-    let counted = |name: &str| total(&|s| s.counters.get(name).map_or(0.0, |&n| n as f64)) as u64;
+    let after: Vec<Status> = names.iter().map(|name| status_of(&cluster, name)).collect();
+    let counted = |name: &str| after.iter().filter_map(|status| status.counters.get(name)).sum();
+    let cpu_s: f64 = after.iter().map(|status| status.cpu_seconds).sum();
+    let uptime_s: f64 = after.iter().map(|status| status.uptime_s).sum();
     Outcome {
         priority,
         is_crowded,
-        age_avg_units: mean(|status| status.age_avg_units),
-        age_max_units: mean(|status| status.age_max_units),
-        age_highest_units: samples.iter().map(|s| s.age_max_units).fold(0.0, f64::max),
-        cpu_percent: total(&|s| s.cpu_seconds) / passed_s / course.agents as f64 * 100.0,
+        age_avg_units: ages.sum_units / ages.entries as f64,
+        age_max_units: ages.oldest_sum_units / ages.looks as f64,
+        age_highest_units: ages.highest_units,
+        cpu_percent: 100.0 * cpu_s / uptime_s,
         suspicions: counted("suspicions"),
         false_deaths: counted("deaths_declared"),
-        ill_share: mean(|status| f64::from(u8::from(status.ill.is_some()))),
+    }
+}
+
+fn board_of(cluster: &Cluster, name: &str) -> Option<Board> {
+    // However long its agent is kept waiting.
+    let limit = Duration::from_secs(3_600);
+    Board::open(&board_path(cluster.agent(name).runtime_dir()), limit).ok()
+}
+
+/// What an agent says of itself, however long that takes it.
+fn status_of(cluster: &Cluster, name: &str) -> Status {
+    cluster.until(&format!("{name} answers"), |cluster| {
+        Client::connect(cluster.agent(name).runtime_dir()).ok()?.status().ok()
+    })
+}
+
+impl Ages {
+    /// Adds the ages of the other nodes that one agent's board holds now.
+    fn look(&mut self, own: &str, board: &Board) {
+        let mut snapshot = Snapshot::new();
+        if board.snapshot(&mut snapshot).is_err() {
+            return; // it is being written for longer than a reader waits
+        }
+        let mut oldest: f64 = 0.0;
+        for entry in snapshot.entries().filter(|entry| entry.name != own) {
+            if let Some(age) = entry.age {
+                let units = age.as_secs_f64() / INTERVAL_S;
+                self.sum_units += units;
+                self.entries += 1;
+                oldest = oldest.max(units);
+            }
+        }
+        self.oldest_sum_units += oldest;
+        self.looks += 1;
+        self.highest_units = self.highest_units.max(oldest);
     }
 }
 
@@ -166,19 +213,18 @@ fn wait(time: Duration) {
 
 fn table(outcomes: &[Outcome]) -> String {
     let mut text = "priority,crowded,age_avg_units,age_max_units,age_highest_units,cpu_percent,\
-                    suspicions,false_deaths,ill_share\n"
+                    suspicions,false_deaths\n"
         .to_owned();
     for outcome in outcomes {
         let Outcome { priority, is_crowded, suspicions, false_deaths, .. } = outcome;
         let crowded = if *is_crowded { "yes" } else { "no" };
         let _ = writeln!(
             text,
-            "{priority},{crowded},{:.3},{:.3},{:.3},{:.4},{suspicions},{false_deaths},{:.4}",
+            "{priority},{crowded},{:.3},{:.3},{:.3},{:.4},{suspicions},{false_deaths}",
             outcome.age_avg_units,
             outcome.age_max_units,
             outcome.age_highest_units,
             outcome.cpu_percent,
-            outcome.ill_share,
         );
     }
     text
@@ -188,7 +234,7 @@ impl Outcome {
     /// A row of the table in docs/results/crowded.md.
     fn row(&self) -> String {
         format!(
-            "| {} | {} | {:.2} | {:.1} | {:.1} | {:.3} | {} | {} | {:.1} % |\n",
+            "| {} | {} | {:.2} | {:.1} | {:.1} | {:.3} | {} | {} |\n",
             self.priority,
             if self.is_crowded { "yes" } else { "no" },
             self.age_avg_units,
@@ -197,7 +243,6 @@ impl Outcome {
             self.cpu_percent,
             self.suspicions,
             self.false_deaths,
-            100.0 * self.ill_share,
         )
     }
 }
