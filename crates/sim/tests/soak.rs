@@ -19,7 +19,7 @@ const DAY: &str = include_str!("../scenarios/day.toml");
 /// Units of 256 ms in an hour, rounded down to thirds.
 const HOUR_UNITS: u32 = 14_061;
 /// By how much the least held in a later period may exceed that of the first.
-const LEAST_GROWTH: f64 = 0.01;
+const LEAST_GROWTH: f64 = 0.02;
 /// The same of the most held.
 const MOST_GROWTH: f64 = 0.05;
 
