@@ -125,7 +125,7 @@ fn run(course: &Course, folder: Option<&Path>) -> Result<(), String> {
     let tallies = readers.tallies();
     drop(readers);
     let verdict = judge(course, &samples);
-    say(&summary(course, &samples));
+    say(&summary(&samples));
     for (kind, done, failed) in &tallies {
         say(&format!("{kind}: {done} readings, {failed} without an answer\n"));
     }
@@ -273,17 +273,25 @@ fn judge(course: &Course, samples: &[Sample]) -> Result<(), String> {
     Ok(())
 }
 
-/// The table of docs/results/soak.md.
-fn summary(course: &Course, samples: &[Sample]) -> String {
-    let mut text = "| agent | KiB, first third | last third | descriptors, first third | last \
-                    third |\n|---|---|---|---|---|\n"
-        .to_owned();
-    for agent in 0..course.agents - 1 {
-        let rss = thirds(course, samples, agent, |sample| sample.rss_kib);
-        let descriptors = thirds(course, samples, agent, |sample| sample.descriptors);
-        if let (Some([a, b]), Some([c, d])) = (rss, descriptors) {
-            let _ = writeln!(text, "| n{:02} | {a} | {b} | {c} | {d} |", agent + 1);
-        }
+/// The table of docs/results/soak.md: a line a minute, over all agents.
+fn summary(samples: &[Sample]) -> String {
+    let mut text =
+        "| minute | KiB, mean | most | descriptors, least | most |\n|---|---|---|---|---|\n"
+            .to_owned();
+    let minute_of = |sample: &Sample| (sample.elapsed_s / 60.0) as usize;
+    for minute in 0..=samples.last().map_or(0, minute_of) {
+        let those = || samples.iter().filter(|sample| minute_of(sample) == minute);
+        let rss = || those().map(|sample| sample.rss_kib);
+        let descriptors = || those().map(|sample| sample.descriptors);
+        let mean_kib = rss().sum::<u64>() / (those().count() as u64).max(1);
+        let most = |all: &mut dyn Iterator<Item = u64>| all.max().unwrap_or(0);
+        let (most_kib, most_descriptors) = (most(&mut rss()), most(&mut descriptors()));
+        let least = descriptors().min().unwrap_or(0);
+        let _ = writeln!(
+            text,
+            "| {} | {mean_kib} | {most_kib} | {least} | {most_descriptors} |",
+            minute + 1
+        );
     }
     text
 }
