@@ -25,7 +25,7 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench peers board figures figure2 colonies ages failures model busy strategies plots python ruff fuzz install install-files deb clean
+.PHONY: help demo build test lint fmt clippy doc deny bench peers board mpi figures figure2 colonies ages failures model busy strategies plots python ruff fuzz install install-files deb clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
@@ -40,8 +40,8 @@ build: ## build the release binaries
 
 test: python ## install what the tests need, then run them all
 	@.ci/require cargo cc c++ python3 dpkg-deb objdump systemd-analyze man \
-		prometheus promtool chromium ip nft
-	$(CARGO) build --workspace --locked --bins
+		prometheus promtool chromium ip nft openmpi mpich smpi
+	$(CARGO) build --workspace --locked --lib --bins
 	@mkdir -p $(TARGET_DIR)
 	TIDINGS_BIN_DIR=$(TARGET_DIR)/debug $(CARGO) test --workspace --locked --no-fail-fast \
 		2>&1 | tee $(TARGET_DIR)/test.log && status=0 || status=$$?; \
@@ -89,6 +89,16 @@ peers: ## compare with chitchat, memberlist and foca on one work, into docs/resu
 		--target-dir $(TARGET_DIR)/peers
 	go build -C bench/peers/memberlist -o $(TARGET_DIR)/peers/release/memberlist .
 	$(TARGET_DIR)/peers/release/campaign --output docs/results $(PEERS_ARGS)
+
+mpi: ## build gossip over MPI for Open MPI, MPICH and SimGrid's SMPI, into target/mpi
+	@.ci/require cargo cc openmpi mpich smpi
+	$(CARGO) build --release --locked -p tidings-ffi
+	@mkdir -p $(TARGET_DIR)/mpi
+	for mpi in mpicc.openmpi mpicc.mpich smpicc; do \
+		$$mpi -std=gnu11 -O2 -I crates/ffi/include mpi/gossip/*.c \
+			$(TARGET_DIR)/release/libtidings_node.a -lpthread -ldl -lm \
+			-o $(TARGET_DIR)/mpi/tidings-mpi-gossip.$${mpi#mpicc.} || exit 1; \
+	done
 
 figures: figure2 ages failures busy strategies ## redraw all tables and plots of docs/results: half an hour
 

@@ -6,6 +6,7 @@
 //! | `cli` | `tidings` and its agents, as real processes, do what their help says |
 //! | `real_agents` | agents as real processes keep what docs/reference promises |
 //! | `hosts` | agents on hosts of their own, in network namespaces, live through what goes wrong |
+//! | `mpi` | the core in C programs: its C interface, and gossip among MPI ranks |
 //! | `fuzz` | the fuzz targets stand up to a few thousand seeded inputs |
 
 pub mod agents;
