@@ -40,7 +40,7 @@ build: ## build the release binaries
 
 test: python ## install what the tests need, then run them all
 	@.ci/require cargo cc c++ python3 dpkg-deb objdump systemd-analyze man \
-		prometheus promtool chromium ip nft openmpi mpich smpi
+		prometheus promtool chromium ip nft openmpi mpich smpi gfortran hpcc lmp
 	$(CARGO) build --workspace --locked --lib --bins
 	@mkdir -p $(TARGET_DIR)
 	TIDINGS_BIN_DIR=$(TARGET_DIR)/debug $(CARGO) test --workspace --locked --no-fail-fast \
@@ -90,14 +90,11 @@ peers: ## compare with chitchat, memberlist and foca on one work, into docs/resu
 	go build -C bench/peers/memberlist -o $(TARGET_DIR)/peers/release/memberlist .
 	$(TARGET_DIR)/peers/release/campaign --output docs/results $(PEERS_ARGS)
 
-mpi: ## build gossip over MPI for Open MPI, MPICH and SimGrid's SMPI, into target/mpi
-	@.ci/require cargo cc openmpi mpich smpi
+mpi: ## build gossip over MPI, and the shim that hides it, into target/mpi
+	@.ci/require cargo cc python3 openmpi mpich smpi
 	$(CARGO) build --release --locked -p tidings-ffi
-	@mkdir -p $(TARGET_DIR)/mpi
-	for mpi in mpicc.openmpi mpicc.mpich smpicc; do \
-		$$mpi -std=gnu11 -O2 -I crates/ffi/include mpi/gossip/*.c \
-			$(TARGET_DIR)/release/libtidings_node.a -lpthread -ldl -lm \
-			-o $(TARGET_DIR)/mpi/tidings-mpi-gossip.$${mpi#mpicc.} || exit 1; \
+	for mpicc in mpicc.openmpi mpicc.mpich smpicc; do \
+		mpi/build $$mpicc $(TARGET_DIR)/release/libtidings_node.a $(TARGET_DIR)/mpi || exit 1; \
 	done
 
 figures: figure2 ages failures busy strategies ## redraw all tables and plots of docs/results: half an hour

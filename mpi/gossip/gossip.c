@@ -131,10 +131,11 @@ static void live(Process *process)
 {
     const GossipOptions *options = process->options;
     uint64_t begin_us = (uint64_t)(options->warmup_s * 1e6);
-    uint64_t end_us = begin_us + (uint64_t)(options->seconds * 1e6);
+    uint64_t end_us = options->seconds > 0 ? begin_us + (uint64_t)(options->seconds * 1e6)
+                                           : UINT64_MAX;
     uint64_t due_us = 0, number = 0, busy_us = 0, now_us = ring_now_us(&process->ring);
     uint64_t look_us = look_at_us(process, begin_us, number);
-    while (now_us < end_us) {
+    while (now_us < end_us && !(options->stop && options->stop(options->context))) {
         uint64_t began_us = now_us;
         bool due = now_us >= due_us;
         if (due) {
@@ -158,7 +159,8 @@ static void live(Process *process)
         }
     }
     process->report->busy_s = (double)busy_us / 1e6;
-    process->report->measured_s = (double)(now_us - begin_us) / 1e6;
+    if (now_us > begin_us)
+        process->report->measured_s = (double)(now_us - begin_us) / 1e6;
 }
 
 bool gossip_run(MPI_Comm comm, const GossipOptions *options, GossipReport *report, char *why,

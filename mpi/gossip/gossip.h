@@ -25,7 +25,10 @@ typedef struct GossipOptions {
     int slots;         /* messages in flight */
     uint64_t seed;
     double warmup_s; /* ages and shares are counted after that */
-    double seconds;  /* and for so long */
+    double seconds;  /* and for so long; 0: until told to stop */
+    /* Asked after each turn whether to stop; null: never. */
+    bool (*stop)(void *context);
+    void *context;
 } GossipOptions;
 
 /* What one rank saw and did after its warm-up; the messages are those of its whole life. */
