@@ -68,7 +68,7 @@ static void end(Process *process)
 static bool begin(Process *process, MPI_Comm comm, char *why, size_t why_bytes)
 {
     TidingsConfig config = configuration(process);
-    bool made = tidings_node_new(&config, &process->node, why, why_bytes) == TIDINGS_OK;
+    bool made = tidings_node_new(&config, &process->node, why, why_bytes) == TIDINGS_STATUS_OK;
     process->ages_us = malloc((size_t)process->ranks * sizeof *process->ages_us);
     process->payload = calloc(1, (size_t)process->options->payload_bytes + sizeof(uint64_t));
     if (made && !(process->ages_us && process->payload)) {

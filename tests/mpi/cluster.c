@@ -126,7 +126,7 @@ static TidingsConfig configuration(uint32_t number)
     config.payload_bytes = 8;
     config.datagram_bytes = 320; /* so that a window takes several */
     config.message_bytes = MESSAGE_BYTES;
-    config.strategy = TIDINGS_UNIFORM;
+    config.strategy = TIDINGS_STRATEGY_UNIFORM;
     config.key = KEY;
     return config;
 }
@@ -139,7 +139,7 @@ static void run(unsigned units)
             TidingsTransport transport = { &places[number], now_us, send_message,
                                            receive_message };
             uint64_t due_us = 0;
-            CHECK(tidings_node_turn(places[number].node, &transport, &due_us) == TIDINGS_OK);
+            CHECK(tidings_node_turn(places[number].node, &transport, &due_us) == TIDINGS_STATUS_OK);
             CHECK(due_us > time_us);
         }
 }
@@ -150,13 +150,13 @@ static void all_know_all(void)
         TidingsAges ages;
         TidingsEntry entry;
         uint64_t each_us[NODES];
-        CHECK(tidings_node_ages(places[reader].node, time_us, &ages) == TIDINGS_OK);
+        CHECK(tidings_node_ages(places[reader].node, time_us, &ages) == TIDINGS_STATUS_OK);
         CHECK(ages.known == NODES - 1 && ages.unheard == 0);
         CHECK(ages.mean_us <= ages.oldest_us && ages.oldest_us < 100 * UNIT_US);
-        CHECK(tidings_node_all_ages(places[reader].node, time_us, each_us) == TIDINGS_OK);
+        CHECK(tidings_node_all_ages(places[reader].node, time_us, each_us) == TIDINGS_STATUS_OK);
         for (uint32_t number = 0; number < NODES; number++) {
-            CHECK(tidings_node_entry(places[reader].node, time_us, number, &entry) == TIDINGS_OK);
-            CHECK(entry.state == TIDINGS_ALIVE && entry.age_us == each_us[number]);
+            CHECK(tidings_node_entry(places[reader].node, time_us, number, &entry) == TIDINGS_STATUS_OK);
+            CHECK(entry.state == TIDINGS_STATE_ALIVE && entry.age_us == each_us[number]);
             CHECK(entry.payload_bytes == 8);
             CHECK(memcmp(entry.payload, &number, sizeof number) == 0);
         }
@@ -170,30 +170,30 @@ static void wrong_calls_are_answered(void)
     TidingsTransport without = { NULL, NULL, NULL, NULL };
     TidingsConfig config = configuration(0);
     char why[200], small[8];
-    CHECK(tidings_node_new(NULL, &node, NULL, 0) == TIDINGS_NULL);
+    CHECK(tidings_node_new(NULL, &node, NULL, 0) == TIDINGS_STATUS_NULL);
     config.number = NODES;
-    CHECK(tidings_node_new(&config, &node, why, sizeof why) == TIDINGS_CONFIGURATION);
+    CHECK(tidings_node_new(&config, &node, why, sizeof why) == TIDINGS_STATUS_CONFIGURATION);
     CHECK(node == NULL && strcmp(why, "number = 16 is not below nodes = 16") == 0);
-    CHECK(tidings_node_new(&config, &node, small, sizeof small) == TIDINGS_CONFIGURATION);
+    CHECK(tidings_node_new(&config, &node, small, sizeof small) == TIDINGS_STATUS_CONFIGURATION);
     CHECK(strcmp(small, "number ") == 0);
     config = configuration(0);
     config.strategy = 77;
-    CHECK(tidings_node_new(&config, &node, why, sizeof why) == TIDINGS_CONFIGURATION);
+    CHECK(tidings_node_new(&config, &node, why, sizeof why) == TIDINGS_STATUS_CONFIGURATION);
     CHECK(strstr(why, "strategy = 77 is none"));
     config = configuration(0);
     config.interval_us = 10;
-    CHECK(tidings_node_new(&config, &node, why, sizeof why) == TIDINGS_CONFIGURATION);
+    CHECK(tidings_node_new(&config, &node, why, sizeof why) == TIDINGS_STATUS_CONFIGURATION);
     CHECK(strstr(why, "interval is out of range: allowed are 100us to 1h"));
     config = configuration(0);
     config.message_bytes = 100;
-    CHECK(tidings_node_new(&config, &node, NULL, 0) == TIDINGS_CONFIGURATION);
-    CHECK(tidings_node_publish(one, (const uint8_t *)"nine byte", 9) == TIDINGS_TOO_LONG);
-    CHECK(tidings_node_publish(one, NULL, 3) == TIDINGS_NULL);
-    CHECK(tidings_node_entry(one, 0, NODES, &entry) == TIDINGS_NUMBER);
-    CHECK(tidings_node_entry(NULL, 0, 0, &entry) == TIDINGS_NULL);
-    CHECK(tidings_node_turn(one, &without, NULL) == TIDINGS_NULL);
-    CHECK(tidings_node_turn(one, NULL, NULL) == TIDINGS_NULL);
-    CHECK(strlen(tidings_status_text(TIDINGS_BROKEN)) > 0 && strlen(tidings_status_text(99)) > 0);
+    CHECK(tidings_node_new(&config, &node, NULL, 0) == TIDINGS_STATUS_CONFIGURATION);
+    CHECK(tidings_node_publish(one, (const uint8_t *)"nine byte", 9) == TIDINGS_STATUS_TOO_LONG);
+    CHECK(tidings_node_publish(one, NULL, 3) == TIDINGS_STATUS_NULL);
+    CHECK(tidings_node_entry(one, 0, NODES, &entry) == TIDINGS_STATUS_NUMBER);
+    CHECK(tidings_node_entry(NULL, 0, 0, &entry) == TIDINGS_STATUS_NULL);
+    CHECK(tidings_node_turn(one, &without, NULL) == TIDINGS_STATUS_NULL);
+    CHECK(tidings_node_turn(one, NULL, NULL) == TIDINGS_STATUS_NULL);
+    CHECK(strlen(tidings_status_text(TIDINGS_STATUS_BROKEN)) > 0 && strlen(tidings_status_text(99)) > 0);
     tidings_node_free(NULL);
 }
 
@@ -205,10 +205,10 @@ int main(void)
         places[number].number = number;
         places[number].mailbox.messages = malloc(QUEUE * sizeof(struct message));
         CHECK(places[number].mailbox.messages);
-        CHECK(tidings_node_new(&config, &places[number].node, why, sizeof why) == TIDINGS_OK);
+        CHECK(tidings_node_new(&config, &places[number].node, why, sizeof why) == TIDINGS_STATUS_OK);
         uint64_t payload = number;
         CHECK(tidings_node_publish(places[number].node, (uint8_t *)&payload, sizeof payload) ==
-              TIDINGS_OK);
+              TIDINGS_STATUS_OK);
     }
     run(100);
     all_know_all();
@@ -220,7 +220,7 @@ int main(void)
     uint64_t taken = 0, turned_away = 0, datagrams = 0;
     for (uint32_t number = 0; number < NODES; number++) {
         TidingsCounters counters;
-        CHECK(tidings_node_counters(places[number].node, &counters) == TIDINGS_OK);
+        CHECK(tidings_node_counters(places[number].node, &counters) == TIDINGS_STATUS_OK);
         CHECK(counters.rounds >= 299 && counters.rounds_skipped == 0);
         taken += counters.messages_sent;
         turned_away += counters.messages_refused;

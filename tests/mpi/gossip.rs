@@ -37,7 +37,7 @@ fn ranks_know_each_other(mpi: Mpi) {
 
 #[test]
 fn ranks_of_open_mpi_know_each_other() {
-    ranks_know_each_other(Mpi::OpenMpi);
+    ranks_know_each_other(Mpi::Open);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn overload_is_shed(mpi: Mpi) {
 
 #[test]
 fn overload_under_open_mpi_is_shed_and_counted() {
-    overload_is_shed(Mpi::OpenMpi);
+    overload_is_shed(Mpi::Open);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn overload_under_mpich_is_shed_and_counted() {
 #[test]
 fn sixty_four_ranks_gossip_on_a_simulated_torus() {
     let arguments = ["--interval", "64", "--warmup", "3.84", "--seconds", "1.28"];
-    let report = report(Mpi::Smpi, 64, &arguments);
+    let report = report(Mpi::Simulated, 64, &arguments);
     holds(&report, 64);
     assert_eq!(report["messages_dropped"], 0, "{report}");
     // The paper's algorithm: 64 nodes, 20 %, some 7 units (DESIGN.md: 7.8 at 128 nodes).

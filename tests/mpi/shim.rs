@@ -35,7 +35,7 @@ fn shimmed(mpi: Mpi, hiding: &Hiding, directory: &Path) -> Command {
     command.envs(hiding.variables.iter().copied());
     match mpi {
         // The launcher itself must not have it: it is no MPI program.
-        Mpi::OpenMpi => command.arg("-x").arg(format!("LD_PRELOAD={}", mpi.shim().display())),
+        Mpi::Open => command.arg("-x").arg(format!("LD_PRELOAD={}", mpi.shim().display())),
         _ => command.args(["-genv", "LD_PRELOAD"]).arg(mpi.shim()),
     };
     command
@@ -58,7 +58,7 @@ fn tells_nothing(mpi: Mpi, source: &str, hidings: &[Hiding]) {
 
 #[test]
 fn no_query_of_open_mpi_tells_of_hidden_ranks() {
-    tells_nothing(Mpi::OpenMpi, "leaks.c", &[GOSSIP, SLEEP, ONE_A_NODE]);
+    tells_nothing(Mpi::Open, "leaks.c", &[GOSSIP, SLEEP, ONE_A_NODE]);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn no_query_of_mpich_tells_of_hidden_ranks() {
 
 #[test]
 fn fortran_is_not_told_of_hidden_ranks() {
-    for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
+    for mpi in [Mpi::Open, Mpi::Mpich] {
         for source in ["world.f", "world_mpi.f90", "world_f08.f90"] {
             tells_nothing(mpi, source, &[GOSSIP]);
         }
@@ -87,9 +87,9 @@ fn thermo(directory: &Path, launcher: &mut Command) -> Vec<String> {
 #[test]
 fn lammps_computes_the_same_to_the_last_digit() {
     let directory = place();
-    let plain = thermo(directory.path(), &mut Mpi::OpenMpi.launcher(4, directory.path()));
+    let plain = thermo(directory.path(), &mut Mpi::Open.launcher(4, directory.path()));
     assert!(plain.len() > 5, "{plain:?}");
-    let mut command = shimmed(Mpi::OpenMpi, &GOSSIP, directory.path());
+    let mut command = shimmed(Mpi::Open, &GOSSIP, directory.path());
     command.env("TIDINGS_REPORT", "gossip.json").env("TIDINGS_TIMES", "times.json");
     assert_eq!(thermo(directory.path(), &mut command), plain);
     let read = |file| -> Value {
@@ -114,7 +114,7 @@ fn hpcc_succeeds_on_the_ranks_that_are_its_own() {
     let example = example.expect("Debian's hpcc has an example").replace("\n1000  ", "\n64  ");
     let example = example.replace("\n80    ", "\n16    ");
     fs::write(directory.path().join("hpccinf.txt"), example).expect("the place can be written");
-    done(shimmed(Mpi::OpenMpi, &GOSSIP, directory.path()).arg("hpcc"));
+    done(shimmed(Mpi::Open, &GOSSIP, directory.path()).arg("hpcc"));
     let result = fs::read_to_string(directory.path().join("hpccoutf.txt")).expect("a result");
     for line in ["Success=1", "CommWorldProcs=4", "PTRANS_residual=0"] {
         assert!(result.lines().any(|found| found == line), "{line} is missing:\n{result}");

@@ -22,18 +22,18 @@ pub(crate) fn library() -> PathBuf {
 /// One of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mpi {
-    OpenMpi,
+    Open,
     Mpich,
-    Smpi,
+    Simulated,
 }
 
 impl Mpi {
     /// Its name in file names.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::OpenMpi => "openmpi",
+            Self::Open => "openmpi",
             Self::Mpich => "mpich",
-            Self::Smpi => "smpi",
+            Self::Simulated => "smpi",
         }
     }
 
@@ -44,9 +44,9 @@ impl Mpi {
             .get_or_init(|| {
                 let directory = place();
                 let mpicc = match self {
-                    Self::OpenMpi => "mpicc.openmpi",
+                    Self::Open => "mpicc.openmpi",
                     Self::Mpich => "mpicc.mpich",
-                    Self::Smpi => "smpicc",
+                    Self::Simulated => "smpicc",
                 };
                 let mut build = Command::new(root().join("mpi/build"));
                 done(build.arg(mpicc).arg(library()).arg(directory.path()));
@@ -67,7 +67,8 @@ impl Mpi {
 
     /// Builds a program of tests/mpi with this MPI's compiler for its language.
     pub(crate) fn compile(self, source: &str, directory: &Path) -> PathBuf {
-        let compiler = if source.ends_with(".c") { "mpicc" } else { "mpifort" };
+        let is_c = Path::new(source).extension().is_some_and(|extension| extension == "c");
+        let compiler = if is_c { "mpicc" } else { "mpifort" };
         let program = directory.join(source.replace('.', "_"));
         let mut command = Command::new(format!("{compiler}.{}", self.name()));
         done(command.arg(root().join("tests/mpi").join(source)).arg("-o").arg(&program));
@@ -77,18 +78,18 @@ impl Mpi {
     /// The launcher of so many ranks, in a directory. A simulated machine has 64 at most.
     pub(crate) fn launcher(self, ranks: usize, directory: &Path) -> Command {
         let mut command = match self {
-            Self::OpenMpi => Command::new("mpirun.openmpi"),
+            Self::Open => Command::new("mpirun.openmpi"),
             Self::Mpich => Command::new("mpirun.mpich"),
-            Self::Smpi => Command::new("smpirun"),
+            Self::Simulated => Command::new("smpirun"),
         };
         match self {
-            Self::OpenMpi => {
+            Self::Open => {
                 command.arg("--oversubscribe");
                 command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
                 command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
             }
             Self::Mpich => {}
-            Self::Smpi => {
+            Self::Simulated => {
                 let torus = root().join("lab/platforms/torus-4x4x4.xml");
                 command.arg("-platform").arg(torus).arg("--log=root.thres:error");
                 command.arg("-hostfile").arg(simulated_hosts(directory, ranks));
@@ -102,8 +103,8 @@ impl Mpi {
 /// A file of simulated hosts, one for each rank.
 fn simulated_hosts(directory: &Path, ranks: usize) -> PathBuf {
     let path = directory.join("hosts");
-    let names: String = (0..ranks).map(|host| format!("n{host}\n")).collect();
-    fs::write(&path, names).expect("the place can be written");
+    let names: Vec<String> = (0..ranks).map(|host| format!("n{host}")).collect();
+    fs::write(&path, names.join("\n")).expect("the place can be written");
     path
 }
 

@@ -27,34 +27,34 @@
 #define TIDINGS_NO_AGE UINT64_MAX
 
 /*
- What a call answers. Only `TIDINGS_OK` is 0.
+ What a call answers. Only `TIDINGS_STATUS_OK` is 0.
  */
 typedef enum TidingsStatus {
     /*
      All went well.
      */
-    TIDINGS_OK = 0,
+    TIDINGS_STATUS_OK = 0,
     /*
      A pointer that must not be null is null. Nothing was done.
      */
-    TIDINGS_NULL = 1,
+    TIDINGS_STATUS_NULL = 1,
     /*
      The configuration is not one that a node can run with; the message says which part. No node
      was made.
      */
-    TIDINGS_CONFIGURATION = 2,
+    TIDINGS_STATUS_CONFIGURATION = 2,
     /*
      The payload is longer than `payload_bytes`. What was published before stays.
      */
-    TIDINGS_TOO_LONG = 3,
+    TIDINGS_STATUS_TOO_LONG = 3,
     /*
      There is no node of this number. Nothing was done.
      */
-    TIDINGS_NUMBER = 4,
+    TIDINGS_STATUS_NUMBER = 4,
     /*
      A call went wrong inside, which is a fault of the library; this node does nothing any more.
      */
-    TIDINGS_BROKEN = 5,
+    TIDINGS_STATUS_BROKEN = 5,
 } TidingsStatus;
 
 /*
@@ -64,23 +64,23 @@ typedef enum TidingsState {
     /*
      Nothing was heard of it.
      */
-    TIDINGS_UNHEARD = 0,
+    TIDINGS_STATE_UNHEARD = 0,
     /*
      It lives.
      */
-    TIDINGS_ALIVE = 1,
+    TIDINGS_STATE_ALIVE = 1,
     /*
      It is silent for longer than is usual.
      */
-    TIDINGS_SUSPECTED = 2,
+    TIDINGS_STATE_SUSPECTED = 2,
     /*
      It was declared dead.
      */
-    TIDINGS_DEAD = 3,
+    TIDINGS_STATE_DEAD = 3,
     /*
      It said farewell.
      */
-    TIDINGS_LEFT = 4,
+    TIDINGS_STATE_LEFT = 4,
 } TidingsState;
 
 /*
@@ -90,23 +90,23 @@ typedef enum TidingsStrategy {
     /*
      A window to one other node, chosen uniformly at random: the algorithm of ROSS'14.
      */
-    TIDINGS_UNIFORM = 0,
+    TIDINGS_STRATEGY_UNIFORM = 0,
     /*
      One datagram each to several nodes, chosen uniformly at random.
      */
-    TIDINGS_SPREAD = 1,
+    TIDINGS_STRATEGY_SPREAD = 1,
     /*
      Half a window to a random node, which answers with half of its own.
      */
-    TIDINGS_PUSH_PULL = 2,
+    TIDINGS_STRATEGY_PUSH_PULL = 2,
     /*
      A window to the node whose turn is next. Wants a shared clock.
      */
-    TIDINGS_STAGGERED = 3,
+    TIDINGS_STRATEGY_STAGGERED = 3,
     /*
      The own entry to one's row, and every other row asked for in turn. Gains by a shared clock.
      */
-    TIDINGS_GRID = 4,
+    TIDINGS_STRATEGY_GRID = 4,
 } TidingsStrategy;
 
 /*

@@ -12,15 +12,15 @@ pub const TIDINGS_KEY_BYTES: usize = 32;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TidingsStrategy {
     /// A window to one other node, chosen uniformly at random: the algorithm of ROSS'14.
-    TidingsUniform = 0,
+    Uniform = 0,
     /// One datagram each to several nodes, chosen uniformly at random.
-    TidingsSpread = 1,
+    Spread = 1,
     /// Half a window to a random node, which answers with half of its own.
-    TidingsPushPull = 2,
+    PushPull = 2,
     /// A window to the node whose turn is next. Wants a shared clock.
-    TidingsStaggered = 3,
+    Staggered = 3,
     /// The own entry to one's row, and every other row asked for in turn. Gains by a shared clock.
-    TidingsGrid = 4,
+    Grid = 4,
 }
 
 /// What a node is told at its start. All nodes of a cluster share all of it but `number` and `seed`.
@@ -67,7 +67,7 @@ pub extern "C" fn tidings_config_default(nodes: u32, number: u32) -> TidingsConf
         payload_bytes: 64,
         datagram_bytes: 1452,
         message_bytes: 65_507,
-        strategy: TidingsStrategy::TidingsGrid as u32,
+        strategy: TidingsStrategy::Grid as u32,
         death_after_us: 0,
         seed: 1 + u64::from(number),
         key: core::ptr::null(),
@@ -83,7 +83,9 @@ pub(crate) enum Unusable {
     Message(u32, u16),
     #[error("message_bytes = {0} is above the most, 1073741824")]
     MessageTooLong(u32),
-    #[error("strategy = {0} is none: there are TIDINGS_UNIFORM (0) to TIDINGS_GRID (4)")]
+    #[error(
+        "strategy = {0} is none: there are TIDINGS_STRATEGY_UNIFORM (0) to TIDINGS_STRATEGY_GRID (4)"
+    )]
     Strategy(u32),
     #[error(transparent)]
     Core(#[from] tidings_gossip::error::ConfigError),
@@ -132,11 +134,11 @@ impl TidingsConfig {
 fn strategy(number: u32) -> Result<Strategy, Unusable> {
     use TidingsStrategy as S;
     let known = [
-        (S::TidingsUniform, Strategy::Uniform),
-        (S::TidingsSpread, Strategy::Spread),
-        (S::TidingsPushPull, Strategy::PushPull),
-        (S::TidingsStaggered, Strategy::Staggered),
-        (S::TidingsGrid, Strategy::Grid),
+        (S::Uniform, Strategy::Uniform),
+        (S::Spread, Strategy::Spread),
+        (S::PushPull, Strategy::PushPull),
+        (S::Staggered, Strategy::Staggered),
+        (S::Grid, Strategy::Grid),
     ];
     let found = known.into_iter().find(|(theirs, _)| *theirs as u32 == number);
     found.map(|(_, strategy)| strategy).ok_or(Unusable::Strategy(number))

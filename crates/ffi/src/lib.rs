@@ -15,7 +15,7 @@
 //!
 //! Invariants: no thread, no lock, no global state, so one process may hold many nodes, as simulated
 //! MPI ranks do. After the first turns nothing allocates. A call does a bounded amount of work. No
-//! panic leaves a call: a node in which one happened answers `TIDINGS_BROKEN` from then on. A node
+//! panic leaves a call: a node in which one happened answers `TIDINGS_STATUS_BROKEN` from then on. A node
 //! must not be used by two threads at a time.
 //!
 //! The header `include/tidings_node.h` is made from this crate by cbindgen; a test compares the two.

@@ -59,12 +59,12 @@ impl TidingsNode {
         what: impl FnOnce(&mut Self) -> TidingsStatus,
     ) -> TidingsStatus {
         if self.broken {
-            return TidingsStatus::TidingsBroken;
+            return TidingsStatus::Broken;
         }
         // A broken node is never looked at again, so it does not matter how the panic left it.
         catch_unwind(AssertUnwindSafe(|| what(self))).unwrap_or_else(|_| {
             self.broken = true;
-            TidingsStatus::TidingsBroken
+            TidingsStatus::Broken
         })
     }
 }
@@ -80,7 +80,7 @@ pub(crate) unsafe fn with(
     // SAFETY: the caller promises that it points to a node that nobody else uses, or is null.
     match unsafe { node.as_mut() } {
         Some(node) => node.guarded(what),
-        None => TidingsStatus::TidingsNull,
+        None => TidingsStatus::Null,
     }
 }
 
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn tidings_node_new(
 ) -> TidingsStatus {
     // SAFETY: both are null or valid, as the caller promises.
     let (Some(config), Some(node)) = (unsafe { config.as_ref() }, unsafe { node.as_mut() }) else {
-        return TidingsStatus::TidingsNull;
+        return TidingsStatus::Null;
     };
     *node = ptr::null_mut();
     // SAFETY: a key that is not null has that many bytes, and an array of bytes needs no alignment.
@@ -108,14 +108,14 @@ pub unsafe extern "C" fn tidings_node_new(
     match made {
         Ok(Ok(made)) => {
             *node = Box::into_raw(Box::new(made));
-            TidingsStatus::TidingsOk
+            TidingsStatus::Ok
         }
         Ok(Err(unusable)) => {
             // SAFETY: as the caller promises.
             unsafe { say(&unusable.to_string(), message, message_bytes) };
-            TidingsStatus::TidingsConfiguration
+            TidingsStatus::Configuration
         }
-        Err(_) => TidingsStatus::TidingsBroken,
+        Err(_) => TidingsStatus::Broken,
     }
 }
 
@@ -159,13 +159,13 @@ pub unsafe extern "C" fn tidings_node_publish(
 ) -> TidingsStatus {
     let payload: &[u8] = match (payload.is_null(), bytes) {
         (_, 0) => &[],
-        (true, _) => return TidingsStatus::TidingsNull,
+        (true, _) => return TidingsStatus::Null,
         // SAFETY: it is not null and has that many bytes, as the caller promises.
         (false, _) => unsafe { slice::from_raw_parts(payload, bytes) },
     };
     let publish = |node: &mut TidingsNode| match node.node.publish(payload) {
-        Ok(()) => TidingsStatus::TidingsOk,
-        Err(_) => TidingsStatus::TidingsTooLong,
+        Ok(()) => TidingsStatus::Ok,
+        Err(_) => TidingsStatus::TooLong,
     };
     // SAFETY: as the caller promises.
     unsafe { with(node, publish) }
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn tidings_node_set_clock(
     let set = |node: &mut TidingsNode| {
         let shared = i64::try_from(shared_us).unwrap_or(i64::MAX);
         node.node.set_clock(instant(now_us), shared);
-        TidingsStatus::TidingsOk
+        TidingsStatus::Ok
     };
     // SAFETY: as the caller promises.
     unsafe { with(node, set) }
@@ -205,14 +205,14 @@ pub unsafe extern "C" fn tidings_node_turn(
 ) -> TidingsStatus {
     // SAFETY: it is null or valid and keeps its word for the time of this call.
     let wired = unsafe { transport.as_ref().and_then(|transport| Wired::of(transport)) };
-    let Some(wired) = wired else { return TidingsStatus::TidingsNull };
+    let Some(wired) = wired else { return TidingsStatus::Null };
     let turn = |node: &mut TidingsNode| {
         let due = node.turn(&wired);
         // SAFETY: it is null or valid, as the caller promises.
         if let Some(due_us) = unsafe { due_us.as_mut() } {
             *due_us = due;
         }
-        TidingsStatus::TidingsOk
+        TidingsStatus::Ok
     };
     // SAFETY: as the caller promises.
     unsafe { with(node, turn) }

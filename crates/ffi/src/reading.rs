@@ -19,15 +19,15 @@ pub const TIDINGS_NO_AGE: u64 = u64::MAX;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TidingsState {
     /// Nothing was heard of it.
-    TidingsUnheard = 0,
+    Unheard = 0,
     /// It lives.
-    TidingsAlive = 1,
+    Alive = 1,
     /// It is silent for longer than is usual.
-    TidingsSuspected = 2,
+    Suspected = 2,
     /// It was declared dead.
-    TidingsDead = 3,
+    Dead = 3,
     /// It said farewell.
-    TidingsLeft = 4,
+    Left = 4,
 }
 
 /// What a node knows of another one.
@@ -98,11 +98,11 @@ fn micros(age: Duration) -> u64 {
 impl TidingsEntry {
     fn of(view: &EntryView<'_>) -> Self {
         let state = match view.state {
-            EntryState::Alive => TidingsState::TidingsAlive,
-            EntryState::Suspected => TidingsState::TidingsSuspected,
-            EntryState::Dead => TidingsState::TidingsDead,
-            EntryState::Left => TidingsState::TidingsLeft,
-            _ => TidingsState::TidingsUnheard,
+            EntryState::Alive => TidingsState::Alive,
+            EntryState::Suspected => TidingsState::Suspected,
+            EntryState::Dead => TidingsState::Dead,
+            EntryState::Left => TidingsState::Left,
+            EntryState::Unheard => TidingsState::Unheard,
         };
         let heard = !view.payload.is_empty();
         Self {
@@ -144,7 +144,7 @@ pub unsafe extern "C" fn tidings_node_entry(
     entry: *mut TidingsEntry,
 ) -> TidingsStatus {
     // SAFETY: it is null or valid, as the caller promises.
-    let Some(entry) = (unsafe { entry.as_mut() }) else { return TidingsStatus::TidingsNull };
+    let Some(entry) = (unsafe { entry.as_mut() }) else { return TidingsStatus::Null };
     let read = |node: &mut TidingsNode| {
         let mut name = Name::default();
         let written = write!(name, "n{number}");
@@ -153,9 +153,9 @@ pub unsafe extern "C" fn tidings_node_entry(
         match text.and_then(|text| node.node.entry(text, instant(now_us))) {
             Some(view) => {
                 *entry = TidingsEntry::of(&view);
-                TidingsStatus::TidingsOk
+                TidingsStatus::Ok
             }
-            None => TidingsStatus::TidingsNumber,
+            None => TidingsStatus::Number,
         }
     };
     // SAFETY: as the caller promises.
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn tidings_node_all_ages(
     ages_us: *mut u64,
 ) -> TidingsStatus {
     if ages_us.is_null() {
-        return TidingsStatus::TidingsNull;
+        return TidingsStatus::Null;
     }
     let read = |node: &mut TidingsNode| {
         // SAFETY: it is not null and has a place for each node, as the caller promises.
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn tidings_node_all_ages(
                 *place = micros(age);
             }
         }
-        TidingsStatus::TidingsOk
+        TidingsStatus::Ok
     };
     // SAFETY: as the caller promises.
     unsafe { with(node, read) }
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn tidings_node_ages(
     ages: *mut TidingsAges,
 ) -> TidingsStatus {
     // SAFETY: it is null or valid, as the caller promises.
-    let Some(ages) = (unsafe { ages.as_mut() }) else { return TidingsStatus::TidingsNull };
+    let Some(ages) = (unsafe { ages.as_mut() }) else { return TidingsStatus::Null };
     let read = |node: &mut TidingsNode| {
         let (mut total_us, mut seen) = (0, TidingsAges::default());
         let me = node.node.id();
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn tidings_node_ages(
         seen.unheard = node.nodes - 1 - seen.known;
         seen.mean_us = total_us.checked_div(u64::from(seen.known)).unwrap_or(0);
         *ages = seen;
-        TidingsStatus::TidingsOk
+        TidingsStatus::Ok
     };
     // SAFETY: as the caller promises.
     unsafe { with(node, read) }
@@ -232,7 +232,7 @@ pub unsafe extern "C" fn tidings_node_counters(
     counters: *mut TidingsCounters,
 ) -> TidingsStatus {
     // SAFETY: it is null or valid, as the caller promises.
-    let Some(counters) = (unsafe { counters.as_mut() }) else { return TidingsStatus::TidingsNull };
+    let Some(counters) = (unsafe { counters.as_mut() }) else { return TidingsStatus::Null };
     let read = |node: &mut TidingsNode| {
         let core = node.node.counters();
         *counters = TidingsCounters {
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn tidings_node_counters(
             entries_received: core.entries_received,
             entries_news: core.entries_news,
         };
-        TidingsStatus::TidingsOk
+        TidingsStatus::Ok
     };
     // SAFETY: as the caller promises.
     unsafe { with(node, read) }

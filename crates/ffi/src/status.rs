@@ -2,23 +2,23 @@
 
 use core::ffi::{CStr, c_char};
 
-/// What a call answers. Only `TIDINGS_OK` is 0.
+/// What a call answers. Only `TIDINGS_STATUS_OK` is 0.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TidingsStatus {
     /// All went well.
-    TidingsOk = 0,
+    Ok = 0,
     /// A pointer that must not be null is null. Nothing was done.
-    TidingsNull = 1,
+    Null = 1,
     /// The configuration is not one that a node can run with; the message says which part. No node
     /// was made.
-    TidingsConfiguration = 2,
+    Configuration = 2,
     /// The payload is longer than `payload_bytes`. What was published before stays.
-    TidingsTooLong = 3,
+    TooLong = 3,
     /// There is no node of this number. Nothing was done.
-    TidingsNumber = 4,
+    Number = 4,
     /// A call went wrong inside, which is a fault of the library; this node does nothing any more.
-    TidingsBroken = 5,
+    Broken = 5,
 }
 
 /// A sentence that says what a status means. It lives as long as the program.
