@@ -69,7 +69,7 @@ fn overload_under_mpich_is_shed_and_counted() {
 
 #[test]
 fn sixty_four_ranks_gossip_on_a_simulated_torus() {
-    let arguments = ["--interval", "64", "--warmup", "3.84", "--seconds", "1.28"];
+    let arguments = ["--interval", "64", "--warmup", "7.68", "--seconds", "1.28"];
     let report = report(Mpi::Simulated, 64, &arguments);
     holds(&report, 64);
     assert_eq!(report["messages_dropped"], 0, "{report}");
