@@ -25,7 +25,7 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench peers board crowded soak figures figure2 colonies ages failures model busy strategies plots python ruff fuzz install install-files deb clean
+.PHONY: help demo build test lint fmt clippy doc deny bench peers board crowded soak mpi figures figure2 colonies ages failures model busy strategies plots python ruff fuzz install install-files deb clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
@@ -40,8 +40,9 @@ build: ## build the release binaries
 
 test: python ## install what the tests need, then run them all
 	@.ci/require cargo cc c++ python3 dpkg-deb objdump systemd-analyze man \
-		prometheus promtool chromium ip nft munged slurmctld slurmd srun
-	$(CARGO) build --workspace --locked --bins
+		prometheus promtool chromium ip nft openmpi mpich smpi gfortran hpcc lmp \
+		munged slurmctld slurmd srun
+	$(CARGO) build --workspace --locked --lib --bins
 	@mkdir -p $(TARGET_DIR)
 	TIDINGS_BIN_DIR=$(TARGET_DIR)/debug $(CARGO) test --workspace --locked --no-fail-fast \
 		2>&1 | tee $(TARGET_DIR)/test.log && status=0 || status=$$?; \
@@ -103,6 +104,13 @@ peers: ## compare with chitchat, memberlist and foca on one work, into docs/resu
 		--target-dir $(TARGET_DIR)/peers
 	go build -C bench/peers/memberlist -o $(TARGET_DIR)/peers/release/memberlist .
 	$(TARGET_DIR)/peers/release/campaign --output docs/results $(PEERS_ARGS)
+
+mpi: ## build gossip over MPI, and the shim that hides it, into target/mpi
+	@.ci/require cargo cc python3 openmpi mpich smpi
+	$(CARGO) build --release --locked -p tidings-ffi
+	for mpicc in mpicc.openmpi mpicc.mpich smpicc; do \
+		mpi/build $$mpicc $(TARGET_DIR)/release/libtidings_node.a $(TARGET_DIR)/mpi || exit 1; \
+	done
 
 figures: figure2 ages failures busy strategies ## redraw all tables and plots of docs/results: half an hour
 
