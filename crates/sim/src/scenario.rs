@@ -448,7 +448,7 @@ mod tests {
             ("[cluster]\npayload_bytes = 4", "payload_bytes is 4"),
             ("[cluster]\npayload_bytes = 2000", "payload_bytes"),
             ("units = 0", "units is 0"),
-            ("units = 17000", "at most 16000"),
+            ("units = 410000", "at most 400000"),
             ("units = 9\nsample_every = 10", "sample_every is 10: it must be 1 to units, 9"),
             ("mode = \"compact\"\nsample_every = 2", "sample_every: the compact mode"),
             ("[network]\nmtu_bytes = 100", "mtu_bytes is 100"),
