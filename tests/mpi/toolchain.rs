@@ -1,5 +1,5 @@
-//! The MPIs that Debian has side by side, Open MPI, MPICH and SimGrid's SMPI; what is built for them
-//! here, and how their programs are started.
+//! The MPIs that Debian has side by side, Open MPI, MPICH and SimGrid's SMPI; what is built for
+//! them here, and how their programs are started.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -115,8 +115,8 @@ typedef enum TidingsStrategy {
 typedef struct TidingsNode TidingsNode;
 
 /*
- What a node is told at its start. All nodes of a cluster share all of it but `number` and `seed`.
- Start from `tidings_config_default`.
+ What a node is told at its start. All nodes of a cluster share all of it but `number` and
+ `seed`. Start from `tidings_config_default`.
  */
 typedef struct TidingsConfig {
     /*
@@ -140,8 +140,8 @@ typedef struct TidingsConfig {
      */
     uint16_t payload_bytes;
     /*
-     The most bytes of a datagram, 256 and the payload to 65,507. A window that takes several goes
-     to the transport as one message of equal segments as far as `message_bytes` allows.
+     The most bytes of a datagram, 256 and the payload to 65,507. A window that takes several
+     goes to the transport as one message of equal segments as far as `message_bytes` allows.
      */
     uint16_t datagram_bytes;
     /*
@@ -157,13 +157,13 @@ typedef struct TidingsConfig {
      */
     uint64_t death_after_us;
     /*
-     What all random choices are drawn from. It must differ from node to node, and from run to run
-     where a key is given: it keeps the nonces of two runs apart.
+     What all random choices are drawn from. It must differ from node to node, and from run to
+     run where a key is given: it keeps the nonces of two runs apart.
      */
     uint64_t seed;
     /*
-     `TIDINGS_KEY_BYTES` bytes that all nodes share, or null: then datagrams are sealed under a key
-     that anybody can derive.
+     `TIDINGS_KEY_BYTES` bytes that all nodes share, or null: then datagrams are sealed under a
+     key that anybody can derive.
      */
     const uint8_t *key;
 } TidingsConfig;
@@ -178,12 +178,14 @@ typedef struct TidingsTransport {
      */
     void *context;
     /*
-     Microseconds on a clock of this node that never goes back. Clocks of two nodes need not agree.
+     Microseconds on a clock of this node that never goes back. Clocks of two nodes need not
+     agree.
      */
     uint64_t (*now_us)(void *context);
     /*
-     Sends `bytes` bytes to a node: datagrams of `segment_bytes` each, the last maybe shorter. The
-     bytes are the library's and change after the call. Answers whether the message was taken.
+     Sends `bytes` bytes to a node: datagrams of `segment_bytes` each, the last maybe shorter.
+     The bytes are the library's and change after the call. Answers whether the message was
+     taken.
      */
     bool (*send)(void *context,
                  uint32_t to,
@@ -192,8 +194,8 @@ typedef struct TidingsTransport {
                  size_t segment_bytes);
     /*
      Writes the next message that has arrived to `room`, of `room_bytes` bytes, tells who sent it
-     and what `segment_bytes` was given to `send`, and answers how many bytes it has; 0 if there is
-     none. A message longer than the room is to be dropped.
+     and what `segment_bytes` was given to `send`, and answers how many bytes it has; 0 if there
+     is none. A message longer than the room is to be dropped.
      */
     size_t (*receive)(void *context,
                       uint8_t *room,
@@ -223,7 +225,8 @@ typedef struct TidingsEntry {
      */
     uint64_t age_us;
     /*
-     What it says of itself, until the next call with this node that is no reading; null if unheard.
+     What it says of itself, until the next call with this node that is no reading; null if
+     unheard.
      */
     const uint8_t *payload;
     /*
@@ -314,15 +317,15 @@ extern "C" {
 const char *tidings_status_text(uint32_t status);
 
 /*
- A configuration of 256 ms, windows of a fifth of the nodes and payloads of 64 bytes, which `grid`
- spreads, for node `number` of `nodes`; nobody is declared dead.
+ A configuration of 256 ms, windows of a fifth of the nodes and payloads of 64 bytes, which
+ `grid` spreads, for node `number` of `nodes`; nobody is declared dead.
  */
-struct TidingsConfig tidings_config_default(uint32_t nodes,
-                                            uint32_t number);
+struct TidingsConfig tidings_config_default(uint32_t nodes, uint32_t number);
 
 /*
- Makes a node and writes it to `node`. If that cannot be, null is written there, and what is wrong
- to `message` (`message_bytes` bytes, 0 at its end, cut if it is longer), unless it is null.
+ Makes a node and writes it to `node`. If that cannot be, null is written there, and what is
+ wrong to `message` (`message_bytes` bytes, 0 at its end, cut if it is longer), unless it is
+ null.
 
  # Safety
  `config` and `node` are null or valid; its `key` is null or points to `TIDINGS_KEY_BYTES` bytes;

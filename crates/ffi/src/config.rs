@@ -23,8 +23,8 @@ pub enum TidingsStrategy {
     Grid = 4,
 }
 
-/// What a node is told at its start. All nodes of a cluster share all of it but `number` and `seed`.
-/// Start from `tidings_config_default`.
+/// What a node is told at its start. All nodes of a cluster share all of it but `number` and
+/// `seed`. Start from `tidings_config_default`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TidingsConfig {
@@ -38,8 +38,8 @@ pub struct TidingsConfig {
     pub window_entries: u32,
     /// Bytes of what a node says of itself: 0 to 1,024.
     pub payload_bytes: u16,
-    /// The most bytes of a datagram, 256 and the payload to 65,507. A window that takes several goes
-    /// to the transport as one message of equal segments as far as `message_bytes` allows.
+    /// The most bytes of a datagram, 256 and the payload to 65,507. A window that takes several
+    /// goes to the transport as one message of equal segments as far as `message_bytes` allows.
     pub datagram_bytes: u16,
     /// The most bytes that the transport is asked to send at once; at least `datagram_bytes`.
     pub message_bytes: u32,
@@ -47,16 +47,16 @@ pub struct TidingsConfig {
     pub strategy: u32,
     /// Silence, in microseconds, after which a node is declared dead: 10,000 to 3.6e9; 0: none is.
     pub death_after_us: u64,
-    /// What all random choices are drawn from. It must differ from node to node, and from run to run
-    /// where a key is given: it keeps the nonces of two runs apart.
+    /// What all random choices are drawn from. It must differ from node to node, and from run to
+    /// run where a key is given: it keeps the nonces of two runs apart.
     pub seed: u64,
-    /// `TIDINGS_KEY_BYTES` bytes that all nodes share, or null: then datagrams are sealed under a key
-    /// that anybody can derive.
+    /// `TIDINGS_KEY_BYTES` bytes that all nodes share, or null: then datagrams are sealed under a
+    /// key that anybody can derive.
     pub key: *const u8,
 }
 
-/// A configuration of 256 ms, windows of a fifth of the nodes and payloads of 64 bytes, which `grid`
-/// spreads, for node `number` of `nodes`; nobody is declared dead.
+/// A configuration of 256 ms, windows of a fifth of the nodes and payloads of 64 bytes, which
+/// `grid` spreads, for node `number` of `nodes`; nobody is declared dead.
 #[unsafe(no_mangle)]
 pub extern "C" fn tidings_config_default(nodes: u32, number: u32) -> TidingsConfig {
     TidingsConfig {
@@ -84,7 +84,7 @@ pub(crate) enum Unusable {
     #[error("message_bytes = {0} is above the most, 1073741824")]
     MessageTooLong(u32),
     #[error(
-        "strategy = {0} is none: there are TIDINGS_STRATEGY_UNIFORM (0) to TIDINGS_STRATEGY_GRID (4)"
+        "strategy = {0} is none: from TIDINGS_STRATEGY_UNIFORM (0) to TIDINGS_STRATEGY_GRID (4)"
     )]
     Strategy(u32),
     #[error(transparent)]

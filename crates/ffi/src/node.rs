@@ -84,8 +84,9 @@ pub(crate) unsafe fn with(
     }
 }
 
-/// Makes a node and writes it to `node`. If that cannot be, null is written there, and what is wrong
-/// to `message` (`message_bytes` bytes, 0 at its end, cut if it is longer), unless it is null.
+/// Makes a node and writes it to `node`. If that cannot be, null is written there, and what is
+/// wrong to `message` (`message_bytes` bytes, 0 at its end, cut if it is longer), unless it is
+/// null.
 ///
 /// # Safety
 /// `config` and `node` are null or valid; its `key` is null or points to `TIDINGS_KEY_BYTES` bytes;

@@ -42,7 +42,8 @@ pub struct TidingsEntry {
     pub sequence: u32,
     /// How old the entry is, in microseconds; `TIDINGS_NO_AGE` if it is.
     pub age_us: u64,
-    /// What it says of itself, until the next call with this node that is no reading; null if unheard.
+    /// What it says of itself, until the next call with this node that is no reading; null if
+    /// unheard.
     pub payload: *const u8,
     /// Bytes of that.
     pub payload_bytes: usize,

@@ -1,8 +1,8 @@
 //! What the program does for a node: a clock, sending and receiving.
 //!
-//! Messages may be lost, doubled, delayed and reordered; they must not be changed or cut. Nothing may
-//! wait: what cannot be sent at once is dropped, as a network would drop it, and counted by who drops
-//! it. A node never asks for more than `message_bytes` at a time.
+//! Messages may be lost, doubled, delayed and reordered; they must not be changed or cut. Nothing
+//! may wait: what cannot be sent at once is dropped, as a network would drop it, and counted by who
+//! drops it. A node never asks for more than `message_bytes` at a time.
 
 use core::ffi::c_void;
 
@@ -17,10 +17,12 @@ use crate::config::{address, number};
 pub struct TidingsTransport {
     /// Handed to each of the functions.
     pub context: *mut c_void,
-    /// Microseconds on a clock of this node that never goes back. Clocks of two nodes need not agree.
+    /// Microseconds on a clock of this node that never goes back. Clocks of two nodes need not
+    /// agree.
     pub now_us: Option<unsafe extern "C" fn(context: *mut c_void) -> u64>,
-    /// Sends `bytes` bytes to a node: datagrams of `segment_bytes` each, the last maybe shorter. The
-    /// bytes are the library's and change after the call. Answers whether the message was taken.
+    /// Sends `bytes` bytes to a node: datagrams of `segment_bytes` each, the last maybe shorter.
+    /// The bytes are the library's and change after the call. Answers whether the message was
+    /// taken.
     pub send: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -31,8 +33,8 @@ pub struct TidingsTransport {
         ) -> bool,
     >,
     /// Writes the next message that has arrived to `room`, of `room_bytes` bytes, tells who sent it
-    /// and what `segment_bytes` was given to `send`, and answers how many bytes it has; 0 if there is
-    /// none. A message longer than the room is to be dropped.
+    /// and what `segment_bytes` was given to `send`, and answers how many bytes it has; 0 if there
+    /// is none. A message longer than the room is to be dropped.
     pub receive: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
