@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
 import struct
-import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.conftest import Agent
 from tidings import Board, board, readings
 
 SLOTS = 4
@@ -243,33 +241,13 @@ def test_short_payloads_have_no_readings() -> None:
     assert readings.decode(np.zeros(2, "V20"), np.array([True, True])) == {}
 
 
-@pytest.fixture
-def agent(tmp_path: Path) -> Iterator[Path]:
-    """Start an agent, wait until it listens, and yield its runtime directory."""
-    root = Path(__file__).parents[2]
-    programs = Path(os.environ.get("TIDINGS_BIN_DIR", root / "target" / "debug"))
-    words = ["--name", "n1", "--runtime-dir", str(tmp_path), "--board", str(tmp_path / "board")]
-    words += ["--listen", "127.0.0.1:0", "--http", "off", "--interval", "20ms"]
-    process = subprocess.Popen(
-        [programs / "tidings-agent", *words], stderr=subprocess.PIPE, text=True
-    )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if " board " in line or "there is no board" in line:
-            break
-    yield tmp_path
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
-
-
-def test_the_board_of_a_live_agent(agent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_board_of_a_live_agent(agent: Agent) -> None:
     """What a real agent writes is read, and goes on."""
-    monkeypatch.setenv("TIDINGS_RUNTIME_DIR", str(agent))
     there = Board(limit_s=600)
-    first = there.entry("n1")
-    assert (there.observer, there.unit_s, first.state) == ("n1", 0.02, "alive")
-    while there.entry("n1").sequence == first.sequence:
+    first = there.entry("n0007")
+    assert (there.observer, there.unit_s, first.state) == ("n0007", 0.02, "alive")
+    while there.entry("n0007").sequence == first.sequence:
         pass
     while np.isnan(there.read().columns()["cores"][0]):
         pass
-    assert there.to_pandas().loc["n1", "cores"] == os.cpu_count()
+    assert there.to_pandas().loc["n0007", "cores"] == os.cpu_count()

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidings import readings
+from tidings.placement import default_runtime_dir
 
 LAYOUT = 1
 STATES = ("", "unheard", "alive", "suspected", "dead", "left")
@@ -159,13 +160,7 @@ class Entries:
 
 def default_path() -> Path:
     """Where the board of this user's agent lies, as docs/reference/board.md has it."""
-    if named := os.environ.get("TIDINGS_RUNTIME_DIR"):
-        return Path(named) / "board"
-    if os.getuid() == 0:
-        return Path("/run/tidings/board")
-    if xdg := os.environ.get("XDG_RUNTIME_DIR"):
-        return Path(xdg) / "tidings" / "board"
-    return Path(f"/tmp/tidings-{os.getuid()}/board")
+    return default_runtime_dir() / "board"
 
 
 class Board:
