@@ -84,6 +84,7 @@ def test_a_board_is_read_as_the_reference_page_has_it(path: Path) -> None:
     there = Board(path)
     assert (there.cluster, there.observer, there.writer_pid) == ("physics", "n0", 4711)
     assert (len(there), there.generation, there.unit_s) == (3, 10, 0.256)
+    assert repr(there) == f"<Board {path}: 3 nodes of physics, seen by n0>"
     entries = there.read()
     assert entries.names.tolist() == ["n0", "n-two", "n3"]
     assert entries.addresses.tolist() == ["127.0.0.1:9616", "[::]:0", ""]

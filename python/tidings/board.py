@@ -205,6 +205,9 @@ class Board:
         self._places: dict[str, int] = {}
         self.check()
 
+    def __repr__(self) -> str:
+        return f"<Board {self.path}: {len(self)} nodes of {self.cluster}, seen by {self.observer}>"
+
     def __len__(self) -> int:
         """How many nodes are on it."""
         return min(int(self._header["members"][0]), len(self.live))

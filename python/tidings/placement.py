@@ -194,7 +194,7 @@ def _size_bytes(size: float | str) -> int:
         found = _SIZE.fullmatch(size)
         if found and found[2] in _UNITS:
             bytes_ = float(found[1]) * _UNITS[found[2]]
-    elif isinstance(size, int | float):
+    elif isinstance(size, (int, float)):
         bytes_ = size
     if not 0 <= bytes_ <= 1e18:
         raise ValueError(f"need: mem={size!r} is no size; write bytes, or a text such as '16GiB'")

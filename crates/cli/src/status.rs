@@ -41,12 +41,14 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
 }
 
 /// The fields in the order a person asks for them; the counters follow, by name.
-const ORDER: [&str; 32] = [
+const ORDER: [&str; 34] = [
     "name",
     "cluster",
     "colony",
     "address",
     "http",
+    "board",
+    "board_in_memory",
     "version",
     "pid",
     "uptime_s",

@@ -20,6 +20,8 @@
 mod client;
 mod colonies;
 mod picked;
+#[cfg(feature = "readings")]
+mod readings;
 mod reply;
 mod report;
 mod request;

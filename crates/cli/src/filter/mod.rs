@@ -96,6 +96,24 @@ mod tests {
         assert_eq!(lines[2], "                 ^^^^");
     }
 
+    /// The whole message, as a person sees it behind `tidings: --where: `.
+    #[test]
+    fn what_is_wrong_with_a_condition_is_pointed_at() {
+        for (text, golden) in [
+            ("laod < 2", "no column `laod`; the nearest is `load1`\n  laod < 2\n  ^^^^"),
+            (
+                "name == n1 adn age < 2s",
+                "expected `and`, `or` or the end, found `adn`\n  name == n1 adn age < 2s\n             ^^^",
+            ),
+            (
+                "mem_avail > 8GiB",
+                "no column `mem_avail`; the nearest is `mem_available_bytes`\n  mem_avail > 8GiB\n  ^^^^^^^^^",
+            ),
+        ] {
+            assert_eq!(Filter::parse(text).expect_err(text).to_string(), golden);
+        }
+    }
+
     #[test]
     fn carets_survive_control_characters_and_long_text() {
         let long = format!("{}\tlod1 < 2", "load1 < 2 and ".repeat(50));
