@@ -164,11 +164,16 @@ def default_path() -> Path:
 
 
 class Board:
-    """A board, open for reading. ``limit_s``: how old the writer's sign of life may be, s."""
+    """A board, open for reading.
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, limit_s: float = 5.0) -> None:
+    ``limit_s`` is how old the writer's sign of life may be, s; by default 5, or 8 units of time if
+    these are longer, since it gives one in each.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str] | None = None, limit_s: float | None = None
+    ) -> None:
         self.path = Path(path) if path is not None else default_path()
-        self.limit_s = limit_s
         self._fence_lock = threading.Lock()
         buffer = self._map()
         self._header = np.frombuffer(buffer, _HEADER, 1)[0:1]
@@ -196,6 +201,7 @@ class Board:
         self._rows = np.frombuffer(buffer, f"V{_ROW_BYTES}", count, int(head["rows_at"]))
         self.payload_schema = int(head["payload_schema"])
         self.unit_s = int(head["unit_ns"]) / 1e9
+        self.limit_s = max(5.0, 8 * self.unit_s) if limit_s is None else limit_s
         self.writer_pid = int(head["writer_pid"])
         self.cluster = self._text(bytes(head["cluster"])).decode()
         self.observer = self._text(bytes(head["observer"])).decode()

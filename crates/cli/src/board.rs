@@ -1,8 +1,8 @@
 //! Nodes from the board: what the agent knows, without asking it.
 //!
-//! A board is read as the agent would answer, with the same fields; only the colony is not on it. It
-//! serves where the control socket is not open to this user, where the agent has no time, and where
-//! nobody shall be disturbed. What is no live board is refused.
+//! A board is read as the agent would answer, with the same fields; only the colony is not on it.
+//! It serves where the control socket is not open to this user, where the agent has no time, and
+//! where nobody shall be disturbed. What is no live board is refused.
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -41,8 +41,8 @@ pub struct Options {
     /// The nodes of this colony, asked of its members now, instead of the agent's own
     #[arg(long, value_name = "NUMBER")]
     colony: Option<u32>,
-    /// Read the nodes from the board, without asking the agent: the one in its runtime directory, or
-    /// the file PATH
+    /// Read the nodes from the board, without asking the agent: from the one in its runtime
+    /// directory, or from the file PATH
     #[arg(long, value_name = "PATH", num_args = 0..=1, conflicts_with = "colony")]
     board: Option<Option<PathBuf>>,
     /// Print the matching nodes' whole reports as one JSON object, as /v1/nodes does

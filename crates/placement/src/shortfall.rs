@@ -114,6 +114,7 @@ impl fmt::Display for Lack {
     }
 }
 
+#[derive(Clone, Copy)]
 enum Round {
     Down,
     Up,
