@@ -65,7 +65,7 @@ fn main() {
         ("entries", "with 1,000 entries each 10 ms"),
         ("busy", "with snapshots without a pause"),
     ] {
-        say(slowdown(&mut writer, [&path, &copy], (role, what), turns, batches).trim_end());
+        say(slowdown(&mut writer, [&path, &copy], (role, what), turns, batches));
     }
 }
 
@@ -166,6 +166,9 @@ enum Beside {
     Board,
 }
 
+/// Times of a batch, merging and writing, in each of the surroundings.
+type Surroundings = [(f64, f64); 3];
+
 /// The batch with readers of the board, beside the batch with readers of a copy, and without any,
 /// in turns. What the readers of a copy cost is the price of a machine with too few processors;
 /// what those of the board cost more is the price of sharing memory with them.
@@ -181,7 +184,7 @@ fn slowdown(
     for turn in 0..turns {
         let mut order = [Beside::Nobody, Beside::Copy, Beside::Board];
         order.rotate_left(turn % 3);
-        let mut three = [(0.0, 0.0); 3];
+        let mut three: Surroundings = [(0.0, 0.0); 3];
         for beside in order {
             let path = if beside == Beside::Board { board } else { copy };
             let count = if beside == Beside::Nobody { 0 } else { READERS };
@@ -197,22 +200,22 @@ fn slowdown(
     }
     let whole = |(merging, writing): (f64, f64)| merging + writing;
     let spread_of =
-        |of: &dyn Fn(&[(f64, f64); 3]) -> f64, unit| spread(times.iter().map(of).collect(), unit);
+        |of: &dyn Fn(&Surroundings) -> f64, unit| spread(times.iter().map(of).collect(), unit);
     let period_us = PERIOD.as_secs_f64() * 1e6;
-    let mut lines = format!("writer, {READERS} readers {what}, {turns} turns:\n");
+    let mut lines = vec![format!("writer, {READERS} readers {what}, {turns} turns:")];
     for (name, at) in [("nobody", 0), ("readers of a copy", 1), ("readers of the board", 2)] {
         let merging = spread_of(&|three| three[at].0, "us");
         let writing = spread_of(&|three| three[at].1, "us");
-        lines += &format!("  beside {name}: merge {merging}; board {writing}\n");
+        lines.push(format!("  beside {name}: merge {merging}; board {writing}"));
     }
     for (name, than) in [("a copy", 1), ("nobody", 0)] {
         let ratio = spread_of(&|three| whole(three[2]) / whole(three[than]), "");
         let more =
-            &|three: &[(f64, f64); 3]| 100.0 * (whole(three[2]) - whole(three[than])) / period_us;
+            &|three: &Surroundings| 100.0 * (whole(three[2]) - whole(three[than])) / period_us;
         let more = spread_of(more, "%");
-        lines += &format!("  batch / batch beside {name}: {ratio}; added of the period: {more}\n");
+        lines.push(format!("  batch / batch beside {name}: {ratio}; added of the period: {more}"));
     }
-    lines
+    lines.join("\n")
 }
 
 /// Medians over some batches.

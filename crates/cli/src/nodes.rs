@@ -3,9 +3,10 @@
 //! On a terminal values carry rounded, scaled units; into a pipe go plain numbers under headings
 //! that name the unit, so that `awk` sees what it expects. Either way a row is a line.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::Path;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use tidings_control::{NodeReport, Nodes};
 
 use crate::Failure;
@@ -44,7 +45,8 @@ pub struct Options {
     /// Read the nodes from the board, without asking the agent: from the one in its runtime
     /// directory, or from the file PATH
     #[arg(long, value_name = "PATH", num_args = 0..=1, conflicts_with = "colony")]
-    board: Option<Option<PathBuf>>,
+    #[arg(default_missing_value = "", value_hint = ValueHint::FilePath)]
+    board: Option<OsString>,
     /// Print the matching nodes' whole reports as one JSON object, as /v1/nodes does
     #[arg(long, conflicts_with = "columns")]
     json: bool,
@@ -89,7 +91,8 @@ pub struct Order {
 pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     let selection = Selection::read(&options.selection)?;
     let mut nodes = match (&options.board, options.colony) {
-        (Some(path), _) => board::nodes(&path.clone().unwrap_or_else(|| agent.board()))?,
+        (Some(path), _) if path.is_empty() => board::nodes(&agent.board())?,
+        (Some(path), _) => board::nodes(Path::new(path))?,
         (None, Some(colony)) => agent.connect()?.visit(colony)?,
         (None, None) => agent.connect()?.nodes()?,
     };
