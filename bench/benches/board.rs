@@ -65,7 +65,7 @@ fn main() {
         ("entries", "with 1,000 entries each 10 ms"),
         ("busy", "with snapshots without a pause"),
     ] {
-        say(slowdown(&mut writer, [&path, &copy], (role, what), turns, batches));
+        say(&slowdown(&mut writer, [&path, &copy], (role, what), turns, batches));
     }
 }
 
