@@ -180,7 +180,7 @@ fuzz: ## run each fuzz target for FUZZ_SECONDS (60) with libFuzzer
 BINARIES_DIR ?= $(TARGET_DIR)/release
 SHARE := $(DESTDIR)$(PREFIX)/share
 
-install: build install-files ## copy binaries, man pages and completions below PREFIX (/usr/local)
+install: build install-files ## copy binaries, headers, man pages and completions below PREFIX (/usr/local)
 
 install-files:
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/bash-completion/completions \
@@ -194,6 +194,8 @@ install-files:
 	$(BINARIES_DIR)/tidings-agent --completions bash >$(SHARE)/bash-completion/completions/tidings-agent
 	$(BINARIES_DIR)/tidings-agent --completions zsh >$(SHARE)/zsh/vendor-completions/_tidings-agent
 	$(BINARIES_DIR)/tidings-agent --completions fish >$(SHARE)/fish/vendor_completions.d/tidings-agent.fish
+	install -d $(DESTDIR)$(PREFIX)/include
+	install -m 644 crates/board/include/*.h $(DESTDIR)$(PREFIX)/include
 
 deb: build ## make a Debian package, in target/deb
 	@.ci/require dpkg-deb objdump

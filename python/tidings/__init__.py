@@ -1,10 +1,56 @@
 """Tidings for Python.
 
 ``tidings.Board`` reads the vector of this machine's agent from shared memory; it needs NumPy alone.
+``tidings.pick`` asks the agent for nodes for work; it needs nothing besides Python.
 ``tidings.plots`` draws the figures of docs/results, ``tidings.tables`` writes their tables; both
 read the CSV files that ``tidings sim`` and the benches write.
 """
 
-from tidings.board import Board, BoardError, Entries, Entry
+from __future__ import annotations
 
-__all__ = ["Board", "BoardError", "Entries", "Entry"]
+from typing import TYPE_CHECKING, Any
+
+from tidings.placement import (
+    AgentError,
+    AgentTimeoutError,
+    Picked,
+    PickError,
+    RefusedError,
+    UnsatisfiedError,
+    pick,
+)
+
+if TYPE_CHECKING:
+    from tidings.board import Board, BoardError, Entries, Entry
+
+__all__ = [
+    "AgentError",
+    "AgentTimeoutError",
+    "Board",
+    "BoardError",
+    "Entries",
+    "Entry",
+    "PickError",
+    "Picked",
+    "RefusedError",
+    "UnsatisfiedError",
+    "pick",
+]
+
+_OF_BOARD = ("Board", "BoardError", "Entries", "Entry")
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401, whatever the name stands for
+    """Load what needs NumPy when it is first named."""
+    if name not in _OF_BOARD:
+        raise AttributeError(f"module 'tidings' has no attribute {name!r}")
+    try:
+        from tidings import board
+    except ModuleNotFoundError as error:
+        if error.name != "numpy":
+            raise
+        raise ModuleNotFoundError(
+            f"tidings.{name} needs NumPy, which is not installed: `pip install numpy`",
+            name="numpy",
+        ) from None
+    return getattr(board, name)

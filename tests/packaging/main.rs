@@ -70,6 +70,8 @@ fn the_package_installs_and_removes_and_keeps_what_was_configured() {
     assert!(said.contains("key"), "beyond loopback only with a key: {said}");
     for file in [
         "usr/lib/systemd/system/tidings-agent.service",
+        "usr/include/tidings.h",
+        "usr/include/tidings_pick.h",
         "usr/share/man/man1/tidings.1.gz",
         "usr/share/man/man1/tidings-agent.1.gz",
         "usr/share/man/man1/tidings-nodes.1.gz",

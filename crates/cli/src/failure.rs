@@ -7,6 +7,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use tidings_board::BoardError;
 use tidings_control::{ClientError, ErrorKind};
 
 use crate::columns::UnknownColumn;
@@ -24,6 +25,9 @@ pub enum Failure {
     /// The agent could not be asked, or refused.
     #[error(transparent)]
     Agent(#[from] ClientError),
+    /// The board cannot be read.
+    #[error(transparent)]
+    Board(#[from] BoardError),
     /// The agent's program is not installed beside this one.
     #[error(
         "no program tidings-agent, neither beside {} nor on PATH: install both into one directory, \
@@ -141,6 +145,13 @@ impl Failure {
                 _ => 1,
             },
             Self::Agent(error) if error.is_unreachable() => 3,
+            Self::Board(
+                BoardError::Unreadable { .. }
+                | BoardError::DeadWriter { .. }
+                | BoardError::Left { .. }
+                | BoardError::Replaced { .. }
+                | BoardError::Unfinished { .. },
+            ) => 3,
             Self::UnknownNode { .. } | Self::NotThere { .. } | Self::NothingMatched { .. } => 4,
             Self::Condition(_)
             | Self::Column(_)
@@ -156,6 +167,7 @@ impl Failure {
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Ill { .. }
             | Self::Agent(_)
+            | Self::Board(_)
             | Self::AgentProgram { .. }
             | Self::File { .. }
             | Self::Output(_) => 1,
@@ -195,6 +207,8 @@ mod tests {
             (refused(ErrorKind::Busy), 1),
             (Failure::NotAPair { given: "x".to_owned() }, 2),
             (Failure::Output(pipe), 0),
+            (Failure::Board(BoardError::Left { path: PathBuf::from("/x") }), 3),
+            (Failure::Board(BoardError::NotABoard { path: PathBuf::from("/x") }), 1),
             (Failure::Output(io::Error::other("disk full")), 1),
         ] {
             assert_eq!(failure.exit_code(), code, "{failure}");

@@ -16,6 +16,7 @@
 
 pub mod agent;
 pub mod arguments;
+pub mod board;
 pub mod colonies;
 pub mod columns;
 pub mod completions;

@@ -396,6 +396,13 @@ impl Driver {
             Ok(Turn::Made(bytes)) => {
                 let path = self.board.path().map(|path| path.display().to_string());
                 info!(path, bytes, "board");
+                if self.board.lies_in_memory() == Some(false) {
+                    warn!(
+                        path,
+                        "the board lies on a disk, and the agent waits whenever it is \
+                        written back: name a file in memory (tmpfs) with board, or turn it off"
+                    );
+                }
             }
             Err(error) => {
                 warn!(%error, "there is no board; the agent goes on, and tries again in a minute");
