@@ -83,6 +83,11 @@ impl Publisher {
         self.plan.as_ref().map(|plan| plan.link.as_deref().unwrap_or(&plan.path))
     }
 
+    /// Makes the next turn try again, if there is no board.
+    pub(crate) fn try_again(&mut self) {
+        self.next_try = Instant::EPOCH;
+    }
+
     /// Brings the board up to the node, and gives a sign of life.
     ///
     /// # Errors
@@ -360,6 +365,11 @@ mod tests {
         let soon = now + PAUSE / 2;
         assert!(matches!(publisher.publish(soon, &mut node), Ok(Turn::Usual)));
         assert!(publisher.writer.is_none());
+        publisher.try_again();
+        assert!(matches!(publisher.publish(soon, &mut node), Ok(Turn::Made(_))));
+        fs::remove_dir_all(&place).expect("writable");
+        publisher.withdraw(now);
+        fs::create_dir(&place).expect("writable");
         assert!(matches!(publisher.publish(now + PAUSE, &mut node), Ok(Turn::Made(_))));
         publisher.leave().expect("removable");
     }
