@@ -140,6 +140,9 @@ plots: python ## draw the plots and tables of docs/results from the CSV files th
 	$(call draw,failures)
 	$(call draw,busy)
 	$(call draw,strategies)
+	$(PYTHON) -m tidings.tables deaths $(RESULTS)/deaths.csv --into $(RESULTS)/deaths.md
+	$(PYTHON) -m tidings.tables deaths-agents $(RESULTS)/deaths-agents.csv --into $(RESULTS)/deaths.md
+	$(PYTHON) -m tidings.tables starved $(RESULTS)/starved.csv --into $(RESULTS)/faults.md
 
 python: $(PYTHON_DIR)/.ready
 

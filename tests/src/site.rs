@@ -5,6 +5,8 @@
 
 #![expect(clippy::missing_panics_doc, reason = "this is test code: every method asserts")]
 
+use std::time::Instant;
+
 use rustix::process::Signal;
 use tidings_control::State;
 
@@ -113,8 +115,10 @@ impl Site {
         self.agent(holder).node(&name(about)).map_or(State::Unheard, |node| node.state)
     }
 
-    /// Waits until each of `hosts` holds each other as alive, with news not older than 48 units.
+    /// Waits until each of `hosts` holds each other as alive, with news not older than 48 units,
+    /// and prints how long that took.
     pub fn until_all_know(&self, hosts: &[usize]) {
+        let begin = Instant::now();
         self.cluster.until(&format!("{hosts:?} know each other"), |_| {
             let knows_all = |holder: &usize| {
                 let answer = self.agent(*holder).client().nodes().expect("answers");
@@ -128,6 +132,7 @@ impl Site {
             };
             hosts.iter().all(knows_all).then_some(())
         });
+        println!("{} hosts know each other after {:.1?}", hosts.len(), begin.elapsed());
     }
 
     /// Waits until each of `holders` holds `about` in this state.
