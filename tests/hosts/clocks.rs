@@ -111,7 +111,13 @@ fn set(site: &Site, host: usize, clock: &str) {
 /// The words before a command whose wall clock can be set.
 fn words(site: &Site, library: &Path, host: usize) -> Vec<String> {
     let clock = clock_of(site, host);
+    // What the library keeps in shared memory goes with the mounts of the host.
+    let alone = r#"mount -t tmpfs none /dev/shm && exec "$@""#;
     vec![
+        "sh".to_owned(),
+        "-c".to_owned(),
+        alone.to_owned(),
+        "sh".to_owned(),
         "env".to_owned(),
         format!("LD_PRELOAD={}", library.display()),
         format!("FAKETIME_TIMESTAMP_FILE={}", clock.display()),
