@@ -25,7 +25,7 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench peers board crowded soak mpi figures figure2 colonies ages failures model busy strategies plots python ruff fuzz install install-files deb clean
+.PHONY: help demo build test lint fmt clippy doc deny bench peers board crowded soak mpi figures figure2 colonies ages failures model busy strategies deaths starved plots python ruff fuzz install install-files deb clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
@@ -41,7 +41,7 @@ build: ## build the release binaries
 test: python ## install what the tests need, then run them all
 	@.ci/require cargo cc c++ python3 dpkg-deb objdump systemd-analyze man \
 		prometheus promtool chromium ip nft openmpi mpich smpi gfortran hpcc lmp \
-		munged slurmctld slurmd srun
+		munged slurmctld slurmd srun faketime
 	$(CARGO) build --workspace --locked --lib --bins
 	@mkdir -p $(TARGET_DIR)
 	TIDINGS_BIN_DIR=$(TARGET_DIR)/debug $(CARGO) test --workspace --locked --no-fail-fast \
@@ -144,12 +144,27 @@ busy: python ## measure the busy share of a gossip process against interval and 
 	$(CARGO) bench --locked -p tidings-bench --bench busy -- --output $(abspath $(RESULTS))
 	$(call draw,busy)
 
+deaths: build python ## kill 20 of 48 real agents, with and without loss (root; 3 minutes), and simulate the same
+	@.ci/require cargo cc ip nft
+	$(TARGET_DIR)/release/tidings sim deaths --output $(RESULTS)
+	TMPDIR=/dev/shm $(CARGO) bench --locked -p tidings-bench --bench deaths -- --output $(abspath $(RESULTS))
+	$(PYTHON) -m tidings.tables deaths $(RESULTS)/deaths.csv --into $(RESULTS)/deaths.md
+	$(PYTHON) -m tidings.tables deaths-agents $(RESULTS)/deaths-agents.csv --into $(RESULTS)/deaths.md
+
+starved: python ## give 16 and 48 real agents 5 % of a processor for a minute (root; 4 minutes)
+	@.ci/require cargo cc ip nft
+	TMPDIR=/dev/shm $(CARGO) bench --locked -p tidings-bench --bench starved -- --output $(abspath $(RESULTS))
+	$(PYTHON) -m tidings.tables starved $(RESULTS)/starved.csv --into $(RESULTS)/faults.md
+
 plots: python ## draw the plots and tables of docs/results from the CSV files that are there
 	$(call draw,figure2)
 	$(call draw,ages)
 	$(call draw,failures)
 	$(call draw,busy)
 	$(call draw,strategies)
+	$(PYTHON) -m tidings.tables deaths $(RESULTS)/deaths.csv --into $(RESULTS)/deaths.md
+	$(PYTHON) -m tidings.tables deaths-agents $(RESULTS)/deaths-agents.csv --into $(RESULTS)/deaths.md
+	$(PYTHON) -m tidings.tables starved $(RESULTS)/starved.csv --into $(RESULTS)/faults.md
 
 python: $(PYTHON_DIR)/.ready
 

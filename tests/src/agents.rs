@@ -102,7 +102,7 @@ impl Cluster {
     }
 
     /// The same with words before it that say where it runs.
-    fn command_on(&self, place: &[String], name: &str, flags: &[&str]) -> Command {
+    pub fn command_on(&self, place: &[String], name: &str, flags: &[&str]) -> Command {
         let program = programs().join("tidings-agent");
         let mut command = match place {
             [] => Command::new(program),
@@ -249,6 +249,11 @@ impl Agent {
     /// What the agent knows of the node `name`; `None` if nothing.
     pub fn node(&self, name: &str) -> Option<NodeReport> {
         self.client().node(name).ok()
+    }
+
+    /// The agent's process number.
+    pub fn process(&self) -> u32 {
+        self.child.id()
     }
 
     /// The agent's runtime directory.

@@ -1,4 +1,7 @@
-//! Tests that need more than one crate, and what several of them share: [`agents`], [`hosts`].
+//! Tests that need more than one crate, and what several of them share: [`agents`] on one
+//! machine; on [`hosts`] of their own, between which a [`relay`] may stand, as a [`site`]; and
+//! what befalls them: a [`disk`] that is full, a processor of which they get a [`quota`], and
+//! [`kills`]. [`ages`] are read beside all that.
 //!
 //! | test | what it shows |
 //! |---|---|
@@ -11,4 +14,10 @@
 //! | `fuzz` | the fuzz targets stand up to a few thousand seeded inputs |
 
 pub mod agents;
+pub mod ages;
+pub mod disk;
 pub mod hosts;
+pub mod kills;
+pub mod quota;
+pub mod relay;
+pub mod site;

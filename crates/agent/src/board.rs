@@ -94,6 +94,11 @@ impl Publisher {
         self.plan.as_ref().filter(|_| self.writer.is_some()).map(|plan| plan.in_memory)
     }
 
+    /// Makes the next turn try again, if there is no board.
+    pub(crate) fn try_again(&mut self) {
+        self.next_try = Instant::EPOCH;
+    }
+
     /// Brings the board up to the node, and gives a sign of life.
     ///
     /// # Errors
@@ -371,6 +376,11 @@ mod tests {
         let soon = now + PAUSE / 2;
         assert!(matches!(publisher.publish(soon, &mut node), Ok(Turn::Usual)));
         assert!(publisher.writer.is_none());
+        publisher.try_again();
+        assert!(matches!(publisher.publish(soon, &mut node), Ok(Turn::Made(_))));
+        fs::remove_dir_all(&place).expect("writable");
+        publisher.withdraw(now);
+        fs::create_dir(&place).expect("writable");
         assert!(matches!(publisher.publish(now + PAUSE, &mut node), Ok(Turn::Made(_))));
         publisher.leave().expect("removable");
     }

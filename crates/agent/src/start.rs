@@ -215,7 +215,7 @@ async fn start(
     }
     let me = Member { name: settings.name.clone(), address: address.into() };
     let number = incarnation::begin(home.path())
-        .map_err(|source| HomeError::Unwritable { path: home.path().to_owned(), source })?;
+        .map_err(|source| HomeError::unwritable(home.path(), source))?;
     let node = node(&prepared, me, &roster, number, clock)?;
 
     let (asker, questions) = question::channel();

@@ -199,6 +199,7 @@ impl Driver {
                 "Times the incarnation could not be written.",
                 own.incarnation_unsaved,
             ),
+            ("boards_failed", "Times the board could not be made or written.", own.boards_failed),
         ]);
         counts
     }
