@@ -255,8 +255,8 @@ impl World {
         }
     }
 
-    /// What stands in front of a body: in version 2 the versions read, an item of a type that nobody
-    /// knows, and for whom it is, which is not always this node, or this life of it.
+    /// What stands in front of a body: in version 2 the versions read, an item of a type that
+    /// nobody knows, and for whom it is, which is not always this node, or this life of it.
     fn block(&self, choice: u32) -> Vec<u8> {
         if self.version == 1 {
             return Vec::new();

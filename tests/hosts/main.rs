@@ -4,6 +4,8 @@
 //! but datagrams over a (virtual) wire connects them. After each fault every live pair must know
 //! each other again, and nobody who lives may count as dead.
 
+mod versions;
+
 use rustix::process::Signal;
 use tidings_control::State;
 use tidings_tests::agents::Cluster;

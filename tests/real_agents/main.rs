@@ -8,9 +8,11 @@ mod board;
 mod colonies;
 mod deaths;
 mod flood;
+mod memory;
 mod pages;
 mod prometheus;
 mod refusals;
+mod versions;
 
 use std::net::UdpSocket;
 

@@ -188,8 +188,8 @@ async fn tell(
     }
 }
 
-/// The reply to one complete line, with its own line end, and the place that a long one has until it
-/// is written.
+/// The reply to one complete line, with its own line end, and the place that a long one has until
+/// it is written.
 async fn reply(line: &[u8], asker: &Asker) -> (String, Option<Place>) {
     let request: Request = match serde_json::from_slice(line) {
         Ok(request) => request,

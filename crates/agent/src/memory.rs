@@ -1,10 +1,11 @@
 //! What the agent needs of memory at most, known before it takes any, and what the machine has.
 //!
-//! Each part is bounded by the configuration: the node (`Config::memory_bound_bytes`), the board, the
-//! pictures of all nodes that readers are being given, of which there are few at a time, connections,
-//! and buffers. docs/reference/memory.md gives the sum as a formula and what was measured beside it. A
-//! configuration that could need more than the machine or the control group has is refused at the
-//! start: better no agent than one that is killed when the cluster is on fire.
+//! Each part is bounded by the configuration: the node (`Config::memory_bound_bytes`), the board,
+//! the pictures of all nodes that readers are being given, of which there are few at a time,
+//! connections, and buffers. docs/reference/memory.md gives the sum as a formula and what was
+//! measured beside it. A configuration that could need more than the machine or the control group
+//! has is refused at the start: better no agent than one that is killed when the cluster is on
+//! fire.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,8 +22,8 @@ use crate::socket;
 
 /// Bytes of the program, its stacks, its runtime and all that does not grow with the configuration.
 const PROGRAM_BYTES: u64 = 16 << 20;
-/// Bytes that a connection of HTTP may take for its request, as the library bounds it, and the control
-/// connection's line, which may have grown to twice what it holds.
+/// Bytes that a connection of HTTP may take for its request, as the library bounds it, and the
+/// control connection's line, which may have grown to twice what it holds.
 const HTTP_BYTES: u64 = 420_000;
 const CONTROL_BYTES: u64 = 2 * REQUEST_BYTES_MAX as u64 + 16_384;
 /// Bytes of a notice that is kept.

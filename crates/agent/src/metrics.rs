@@ -113,10 +113,10 @@ fn gauges(registry: &mut Registry, status: &Status) {
     whole("keys", "Cluster keys accepted", status.keys as u64);
     whole("wire_version", "Version of the datagrams written", status.wire_version.into());
     whole("wire_heard", "Living members of which a datagram came", status.wire_heard.into());
-    if let (Some(written), Some(read)) = (status.wire_written_lowest, status.wire_read_lowest) {
-        whole("wire_written_lowest", "Lowest version that members write", written.into());
-        whole("wire_read_lowest", "Version that all members are known to read", read.into());
-    }
+    let written = status.wire_written_lowest.unwrap_or(0);
+    whole("wire_written_lowest", "Lowest version that members write", written.into());
+    let read = status.wire_read_lowest.unwrap_or(0);
+    whole("wire_read_lowest", "Version that all members are known to read", read.into());
     if status.colony.is_some() {
         whole("colonies", "Colonies known, this one included", status.colonies as u64);
         whole("colonies_heard", "Colonies with an aggregate", status.colonies_heard as u64);

@@ -120,7 +120,8 @@ counters! {
     dropped_schema,
     /// Datagrams dropped: meant for another colony, or an answer to no open request of another.
     dropped_colony,
-    /// Datagrams dropped or not answered: made for another node, or for an earlier life of this one.
+    /// Datagrams dropped or not answered: made for another node, or for an earlier life of this
+    /// one.
     dropped_misdirected,
     /// Requests dropped: their sender made more than its share of them.
     dropped_excess,

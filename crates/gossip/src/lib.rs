@@ -10,7 +10,7 @@
 //! | [`vector`], [`merge`], `calendar` | entries, how they are taken in, their order by age |
 //! | [`entry`], [`age`], [`time`] | what identifies and orders news |
 //! | [`dissemination`], `urgent`, `catch_up` | whom to send to, what first, when to ask |
-//! | `membership`, [`roster`], [`address`], `share` | who belongs, where they are, and what each may ask |
+//! | `membership`, [`roster`], [`address`], `share` | who belongs, where, and what each may ask |
 //! | [`wire`], [`quantity`] | datagrams, keys, numbers in two bytes |
 //! | [`payload`] | what the agent's entries say |
 //! | [`aggregate`], [`colony`] | what a whole colony is like, and how it is told to others |

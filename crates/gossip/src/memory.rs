@@ -1,9 +1,9 @@
 //! What a node needs of memory at most, known before it takes any.
 //!
-//! Everything a node holds is bounded by its configuration: an entry for each place of the vector, a
-//! record for each member there is room for, and queues of fixed length. What only some nodes need
-//! (names of full length, members by seeds that came and were forgotten, a visit) is counted for all.
-//! The sum is a bound on what the allocator gives out, held by a test that counts it.
+//! Everything a node holds is bounded by its configuration: an entry for each place of the vector,
+//! a record for each member there is room for, and queues of fixed length. What only some nodes
+//! need (names of full length, members by seeds that came and were forgotten, a visit) is counted
+//! for all. The sum is a bound on what the allocator gives out, held by a test that counts it.
 
 use core::mem::size_of;
 
@@ -21,8 +21,8 @@ use crate::wire::ask::MAX_NAME_BYTES;
 const NAME_BYTES: usize = (MAX_NAME_BYTES + 1).next_multiple_of(16);
 /// Bytes of the stamp kept of a node that was forgotten, in a tree whose leaves may be half empty.
 const GRAVE_BYTES: usize = 40;
-/// Bytes of numbers kept of each member: orders, lists of places, marks of changes, a row's state, each
-/// in a list that may have grown to twice what it holds; and a roster while it is replaced.
+/// Bytes of numbers kept of each member: orders, lists of places, marks of changes, a row's state,
+/// each in a list that may have grown to twice what it holds; and a roster while it is replaced.
 const NUMBERS_BYTES: usize = 2 * (4 + 4 + 4 + 5 + 16) + 160;
 /// Bytes of queues of fixed length: events, orders, answers owed, probes, doubts.
 const QUEUES_BYTES: usize = 512 << 10;

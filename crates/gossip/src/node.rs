@@ -191,7 +191,7 @@ impl Node {
         };
         let own = (id, Stamp::new(incarnation, 0));
         let with_cards = roster.is_empty();
-        let mut node = Self {
+        let node = Self {
             vector: Vector::new(capacity, usize::from(config.payload_bytes), unit, own, now),
             membership: Membership::new(max_nodes),
             catch_up: CatchUp::new(config.catch_up && (full || with_cards)),
@@ -231,20 +231,25 @@ impl Node {
             keys,
             chance,
         };
-        if with_cards {
+        node.begin(me, roster, now)
+    }
+
+    /// Takes what memory is known to be needed, and takes in the members.
+    fn begin(mut self, me: Member, roster: &[Member], now: Instant) -> Result<Self, ConfigError> {
+        if self.with_cards {
             // Lists that grow would hold two copies of themselves at times.
-            node.membership.reserve(max_nodes);
+            self.membership.reserve(self.config.max_nodes as usize);
         }
-        if node.detector.is_some() {
-            node.outbox.knocks.reserve(MAX_WAITING);
+        if self.detector.is_some() {
+            self.outbox.knocks.reserve(MAX_WAITING);
         }
         let alone = [me];
-        node.admit(if with_cards { &alone } else { roster }, now)?;
-        if let Some(own) = node.membership.get_mut(id) {
+        self.admit(if self.with_cards { &alone } else { roster }, now)?;
+        if let Some(own) = self.membership.get_mut(self.id) {
             // Its own card is of each life it may come to have.
             own.address_of = Incarnation::MAX;
         }
-        Ok(node)
+        Ok(self)
     }
 
     /// Sets what the node says of itself from its next round on; a shorter text is padded with

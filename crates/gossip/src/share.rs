@@ -1,16 +1,17 @@
 //! Shares: how much each other node may have this one do.
 //!
-//! A member with the key can ask without end, and whoever records members can send again what a node
-//! that has just started has not seen yet. So each member has a share of a node's work: a token
-//! bucket, which fills at a steady pace and is charged with each request. What exceeds it is dropped
-//! and counted, and nobody else's share is touched.
+//! A member with the key can ask without end, and whoever records members can send again what a
+//! node that has just started has not seen yet. So each member has a share of a node's work: a
+//! token bucket, which fills at a steady pace and is charged with each request. What exceeds it is
+//! dropped and counted, and nobody else's share is touched.
 //!
-//! Only what the seal has shown to be a member's, and the replay window to be new, is charged. A limit
-//! before that, by the address that a datagram seems to come from, would be an attack of its own:
-//! addresses are forged as easily as headers, and a few forgeries would silence whom they name.
+//! Only what the seal has shown to be a member's, and the replay window to be new, is charged. A
+//! limit before that, by the address that a datagram seems to come from, would be an attack of its
+//! own: addresses are forged as easily as headers, and a few forgeries would silence whom they
+//! name.
 //!
-//! The bucket is kept as the one instant at which it will be full again ("virtual scheduling" of the
-//! generic cell rate algorithm, ITU-T I.371), so it needs no clock of its own and no work while
+//! The bucket is kept as the one instant at which it will be full again ("virtual scheduling" of
+//! the generic cell rate algorithm, ITU-T I.371), so it needs no clock of its own and no work while
 //! nothing happens. Invariant: within any time *t* at most *burst* + *t* / *every* requests pass.
 
 use core::time::Duration;
@@ -19,8 +20,8 @@ use crate::time::Instant;
 
 /// Requests that pass at once where none did for a while.
 pub(crate) const BURST: u32 = 64;
-/// Requests for entries that a member may make in a unit, in the long run. A member that sends as the
-/// protocol says makes 6 at most: an ask, and a pull or half a window with its repeats.
+/// Requests for entries that a member may make in a unit, in the long run. A member that sends as
+/// the protocol says makes 6 at most: an ask, and a pull or half a window with its repeats.
 const REQUESTS_A_UNIT: u32 = 16;
 /// Probes that a member may send, for itself and for others, while it waits for one proof.
 const PROBES_A_WAIT: u32 = 16;
@@ -73,14 +74,9 @@ impl Share {
     /// All of it.
     pub(crate) const WHOLE: Self = Self { full: Instant::from_micros(i64::MIN) };
 
-    /// Whether nothing is left of it.
-    pub(crate) fn is_spent(&self, now: Instant, pace: Pace) -> bool {
-        self.full.saturating_since(now) > pace.every * (pace.burst - 1)
-    }
-
     /// Charges one request; `false`, and nothing charged, if nothing is left.
     pub(crate) fn take(&mut self, now: Instant, pace: Pace) -> bool {
-        let passes = !self.is_spent(now, pace);
+        let passes = self.full.saturating_since(now) <= pace.every * (pace.burst - 1);
         if passes {
             self.full = self.full.max(now) + pace.every;
         }
@@ -104,7 +100,6 @@ mod tests {
         let (mut share, mut now, pace) = (Share::WHOLE, Instant::EPOCH, pace());
         let passed = (0..200).filter(|_| share.take(now, pace)).count();
         assert_eq!(passed, BURST as usize);
-        assert!(share.is_spent(now, pace));
         for _ in 0..3 {
             now = now + pace.every;
             assert!(share.take(now, pace) && !share.take(now, pace), "one more each time");
@@ -115,7 +110,8 @@ mod tests {
     }
 
     proptest! {
-        /// However requests come, no stretch of time has more than a burst and what fills meanwhile.
+        /// However requests come, no stretch of time has more than a burst and what fills
+        /// meanwhile.
         #[test]
         fn no_stretch_of_time_has_more(gaps in prop::collection::vec(0u64..40_000, 1..400)) {
             let (mut share, mut now, pace) = (Share::WHOLE, Instant::EPOCH, pace());

@@ -72,7 +72,7 @@ fn check(name: &str, datagram: &[u8]) {
         hex.pop();
         hex.push('\n');
     }
-    let folder = if datagram[2] == 1 { "tests/golden" } else { "tests/golden/v2" };
+    let folder = if datagram[2] == 1 { "tests/golden" } else { "tests/golden/version-2" };
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(folder).join(name);
     if std::env::var_os("TIDINGS_BLESS").is_some() {
         std::fs::write(&file, &hex).expect("the golden file can be written");
@@ -443,8 +443,8 @@ const ALL: [(&str, u8, &str, u32); 13] = [
     ("pull-colonies", 4, "n00001", EAST.0),
 ];
 
-/// Version 2 is version 1 with a block in front of the body, and nothing else: the versions that are
-/// read, and in what asks a member, that member and the incarnation that is held of it.
+/// Version 2 is version 1 with a block in front of the body, and nothing else: the versions that
+/// are read, and in what asks a member, that member and the incarnation that is held of it.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a test may read what the core may not")]
 fn version_2_is_version_1_behind_a_block_of_items() {
@@ -454,7 +454,7 @@ fn version_2_is_version_1_behind_a_block_of_items() {
             let hex = std::fs::read_to_string(folder.join(format!("{name}.hex")));
             opened(version, colony, &bytes_of(&hex.expect("a golden file")), (kind, sender))
         };
-        let (first, second) = (read(folder.clone(), 1), read(folder.join("v2"), 2));
+        let (first, second) = (read(folder.clone(), 1), read(folder.join("version-2"), 2));
         let mut block = vec![4, 1, 2, 1, 2];
         if [4, 9].contains(&kind) {
             block[0] += 9;

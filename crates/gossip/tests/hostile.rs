@@ -565,7 +565,8 @@ fn pull(first: u32, last: u32, age: u16) -> Vec<u8> {
     body
 }
 
-/// However many pulls of whatever ranges come at once: a bounded number is answered, the rest counted.
+/// However many pulls of whatever ranges come at once: a bounded number is answered, the rest
+/// counted.
 #[test]
 fn pulls_in_a_flood_and_of_senseless_ranges() {
     let mut pair = pair();

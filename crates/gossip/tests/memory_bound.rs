@@ -1,9 +1,9 @@
 //! A node takes no more memory than its configuration says, whoever speaks to it and how much.
 //!
-//! The allocator of this program adds up what the thread holds. A node with the longest names, full of
-//! members, then full of others after all were forgotten, with nobody who fetches what it has to send
-//! and to tell, stays below [`Config::memory_bound_bytes`], and above a third of it: a bound that is
-//! far from what is taken would be of no use.
+//! The allocator of this program adds up what the thread holds. A node with the longest names, full
+//! of members, then full of others after all were forgotten, with nobody who fetches what it has to
+//! send and to tell, stays below [`Config::memory_bound_bytes`], and above a third of it: a bound
+//! that is far from what is taken would be of no use.
 
 mod cluster;
 

@@ -12,8 +12,8 @@ use crate::candidate::{Candidate, Need};
 
 /// Picks of one node that are remembered, at most; the oldest give way.
 const MOST_OF_ONE: usize = 1_024;
-/// Picks of all nodes that are remembered, at most; beyond that the oldest of the node gives way, or
-/// the pick is not remembered.
+/// Picks of all nodes that are remembered, at most; beyond that the oldest of the node gives way,
+/// or the pick is not remembered.
 const MOST_OF_ALL: usize = 65_536;
 /// Nodes with picks, before those are looked for whose picks are all forgotten.
 const MANY: usize = 16_384;

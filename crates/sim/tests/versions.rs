@@ -36,8 +36,9 @@ fn mean_age(versions: &[u8], strategy: Strategy) -> f64 {
     ages.sum::<f64>() / 3.0
 }
 
-/// Half write one version and half the other, or all the later one: all know each other, and as soon
-/// as where all write version 1. What a block of items takes of a datagram is no entry's worth.
+/// Half write one version and half the other, or all the later one: all know each other, and as
+/// soon as where all write version 1. What a block of items takes of a datagram is no entry's
+/// worth.
 #[test]
 fn mixed_clusters_are_as_fresh_as_others() {
     for strategy in STRATEGIES {

@@ -105,8 +105,8 @@ impl Node {
         }
     }
 
-    /// Charges a request to the share of whoever makes it. An ask of a past life may be a recording,
-    /// which must not use up the share of the member that it names.
+    /// Charges a request to the share of whoever makes it. An ask of a past life may be a
+    /// recording, which must not use up the share of the member that it names.
     fn charge(&mut self, now: Instant, header: &Header, life: Life) -> Result<(), Dropped> {
         let (strangers, paces) = (&mut self.strangers, self.paces);
         let member = self.membership.get_mut(header.sender).filter(|_| life == Life::Present);
@@ -114,8 +114,7 @@ impl Node {
             (Kind::Ask | Kind::Pull, Some(member)) => member.requests.take(now, paces.request),
             (Kind::Probe, Some(member)) => member.probes.take(now, paces.probe),
             (Kind::Ask, None) if life == Life::Past => strangers.take(now, paces.stranger),
-            // Who asks first is charged if that does not make it a member.
-            (Kind::Ask, None) => !strangers.is_spent(now, paces.stranger),
+            // Who asks first is charged once it is seen that this does not make it a member.
             _ => true,
         };
         if within { Ok(()) } else { Err(Dropped::Excess) }
@@ -244,13 +243,14 @@ impl Node {
         if !namesake {
             self.take(now, from, &ask.own);
         }
+        // A recording must not keep newcomers out: who is a member by now is not charged.
+        let pace = self.paces.stranger;
+        if !self.membership.contains(sender) && !self.strangers.take(now, pace) {
+            return Err(Dropped::Excess);
+        }
         let mut ids = self.offers(sender, from, &ask);
         if namesake || self.knows_newer(&ask.own) {
             ids.insert(0, sender);
-        }
-        if !self.membership.contains(sender) {
-            let pace = self.paces.stranger;
-            self.strangers.take(now, pace);
         }
         self.owe(Offer { to: from, asker: sender, bytes, ids });
         Ok(())

@@ -1,8 +1,8 @@
 //! Extensions: what a datagram of version 2 says of itself in front of its body, under the seal.
 //!
-//! Version 1 had no place for a later release to add a word. Version 2 differs from it in one thing:
-//! the body begins with a block of items, each of which says how long it is. So a receiver passes
-//! over what it does not know, and a later release adds an item without another version.
+//! Version 1 had no place for a later release to add a word. Version 2 differs from it in one
+//! thing: the body begins with a block of items, each of which says how long it is. So a receiver
+//! passes over what it does not know, and a later release adds an item without another version.
 //!
 //! | bytes | field |
 //! |---|---|
