@@ -17,7 +17,7 @@ PEERS_ARGS ?=
 
 # The seconds each fuzz target runs, and the targets.
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= wire payload aggregate roster keyring
+FUZZ_TARGETS ?= wire payload aggregate roster keyring control
 # Coverage for libFuzzer, on the stable toolchain: what cargo-fuzz passes too.
 FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-level=4 \

@@ -180,6 +180,7 @@ fn decode_and_merge(case: Case, repetitions: usize) -> Comparison {
 fn sealing(repetitions: usize) -> Comparison {
     let ring = KeyRing::new(&[Key::from_bytes([7; 32])]).expect("one key is a ring");
     let head = header::Header {
+        version: 1,
         kind: header::Kind::Window,
         cluster: 1,
         sender: NodeId(1),

@@ -150,6 +150,7 @@ impl Driven {
             bodies = behind;
             self.counter += 1;
             let head = Header {
+                version: 1,
                 kind: Kind::Window,
                 cluster: header::cluster_hash("tidings"),
                 sender: NodeId::of_name(&peer.name, 0),

@@ -14,6 +14,8 @@ const TAG_BYTES: usize = 16;
 /// Who a datagram says it is from, and what it says it is.
 #[derive(Clone, Copy)]
 pub(crate) struct Claim {
+    /// Of the format: 1 or 2.
+    pub(crate) version: u8,
     /// 1 window, 2 ask, 3 answer, 4 pull, 5 to 8 between colonies, 9 probe, 10 proof; others do not
     /// exist.
     pub(crate) kind: u8,
@@ -46,11 +48,11 @@ pub(crate) fn id_of(name: &str) -> u32 {
     first_word(Sha256::new().chain_update([0; 4]).chain_update(name))
 }
 
-/// A sealed datagram with any body.
-pub(crate) fn sealed(claim: Claim, body: &[u8]) -> Vec<u8> {
+/// A sealed datagram with any body, and what stands in front of it in version 2.
+pub(crate) fn sealed(claim: Claim, block: &[u8], body: &[u8]) -> Vec<u8> {
     let mut datagram = Vec::new();
     datagram.extend(b"Tg");
-    datagram.extend([1, claim.kind]);
+    datagram.extend([claim.version, claim.kind]);
     let colony = if (5..9).contains(&claim.kind) { 0 } else { claim.colony };
     let cluster = first_word(Sha256::new().chain_update(CLUSTER)).wrapping_add(colony);
     datagram.extend(cluster.to_le_bytes());
@@ -61,6 +63,7 @@ pub(crate) fn sealed(claim: Claim, body: &[u8]) -> Vec<u8> {
     datagram.extend([claim.salt; 6]);
     datagram.extend(claim.counter.to_le_bytes());
     datagram.extend([0, 0]);
+    datagram.extend(block);
     datagram.extend(body);
     datagram.extend([0; TAG_BYTES]);
     keys().seal(&mut datagram);

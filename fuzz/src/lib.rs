@@ -10,4 +10,4 @@ mod text;
 
 pub use aggregates::aggregate;
 pub use operations::{counters_after, wire};
-pub use text::{keyring, payload, roster};
+pub use text::{control, keyring, payload, roster};

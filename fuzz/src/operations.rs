@@ -30,6 +30,8 @@ const OWN_PAYLOAD: [u8; PAYLOAD_BYTES as usize] = *b"own news";
 const MAX_NODES: u32 = 12;
 /// Its room for other colonies.
 const MAX_COLONIES: usize = 3;
+/// Bit of an operation whose datagrams are of version 2, with a block in front of the body.
+const VERSION_2: u8 = 0x10;
 /// Bit of an operation after which nobody fetches what the node has to send and to tell.
 const UNATTENDED: u8 = 0x80;
 /// What stands for the sequence of a tombstone, which is no multiple of what the others are of.
@@ -91,6 +93,8 @@ struct World {
     bounded: bool,
     /// Whether the node knows other colonies.
     colonies: bool,
+    /// The version of the datagrams that somebody makes.
+    version: u8,
 }
 
 impl World {
@@ -109,11 +113,13 @@ impl World {
             node.visit(colony_of(1));
         }
         let (stamps, kept) = (BTreeMap::new(), Vec::new());
-        Self { node, peer, now, sealed: 0, stamps, kept, bounded: bounded && !colonies, colonies }
+        let bounded = bounded && !colonies;
+        Self { node, peer, now, sealed: 0, stamps, kept, bounded, colonies, version: 1 }
     }
 
     fn step(&mut self, input: &mut Input<'_>) {
         let choice = input.byte();
+        self.version = if choice & VERSION_2 == 0 { 1 } else { 2 };
         match choice % 8 {
             0 => self.elapse(Duration::from_millis(u64::from(input.word()))),
             1 => self.deliver(input),
@@ -124,7 +130,7 @@ impl World {
                 // Between colonies there are four kinds more, one of them none.
                 let foreign = self.colonies && claim.kind == 0;
                 let kind = if foreign { 5 + input.byte() % 5 } else { claim.kind };
-                self.receive(sealed(Claim { kind, ..claim }, input.bytes(bytes)));
+                self.receive(sealed(Claim { kind, ..claim }, &[], input.bytes(bytes)));
             }
             4 => self.receive_window(input),
             5 => self.receive_members(input),
@@ -176,14 +182,16 @@ impl World {
     fn receive_window(&mut self, input: &mut Input<'_>) {
         let claim = Claim { kind: 1, ..self.claim(input) };
         let entries: Vec<Entry> = (0..input.byte() % 8).map(|_| entry(input)).collect();
-        self.receive(sealed(claim, &window(&entries, PAYLOAD_BYTES)));
+        let block = self.block(claim.counter);
+        self.receive(sealed(claim, &block, &window(&entries, PAYLOAD_BYTES)));
     }
 
     /// A pull of any range of ids, well formed.
     fn receive_pull(&mut self, input: &mut Input<'_>) {
         let claim = Claim { kind: 4, ..self.claim(input) };
         let (first, last) = (u32::from(input.byte()), u32::MAX - u32::from(input.byte()));
-        self.receive(sealed(claim, &pull([first << 24, last], PAYLOAD_BYTES)));
+        let block = self.block(claim.counter);
+        self.receive(sealed(claim, &block, &pull([first << 24, last], PAYLOAD_BYTES)));
     }
 
     /// A probe or a proof of anybody, well formed.
@@ -193,7 +201,8 @@ impl World {
         let (target, held) = (id(input.byte()), entry(input));
         let entry = if marks & 4 == 0 { Entry { origin: claim.sender, ..held } } else { held };
         let body = probe((marks & 1, target), (held, entry), PAYLOAD_BYTES);
-        self.receive(sealed(claim, &body));
+        let block = self.block(claim.counter);
+        self.receive(sealed(claim, &block, &body));
     }
 
     /// An answer that introduces members: well formed, with names of the input's choice.
@@ -208,7 +217,8 @@ impl World {
                 (name, entry)
             })
             .collect();
-        self.receive(sealed(claim, &answer(&members, PAYLOAD_BYTES)));
+        let block = self.block(claim.counter);
+        self.receive(sealed(claim, &block, &answer(&members, PAYLOAD_BYTES)));
     }
 
     /// The kept datagram again, one byte changed or cut off.
@@ -235,6 +245,7 @@ impl World {
     fn claim(&mut self, input: &mut Input<'_>) -> Claim {
         self.sealed += 1;
         Claim {
+            version: self.version,
             colony: if self.colonies { colony_of(0).0 } else { 0 },
             kind: input.byte() % 6,
             sender: id(input.byte()),
@@ -242,6 +253,22 @@ impl World {
             salt: input.byte() % 3,
             counter: self.sealed.wrapping_add(u32::from(input.byte() % 16) * 8),
         }
+    }
+
+    /// What stands in front of a body: in version 2 the versions read, an item of a type that
+    /// nobody knows, and for whom it is, which is not always this node, or this life of it.
+    fn block(&self, choice: u32) -> Vec<u8> {
+        if self.version == 1 {
+            return Vec::new();
+        }
+        let mut block = vec![0, 1, 2, 1, 2, 77, 1, 9];
+        if choice % 4 > 0 {
+            block.extend([2, 7]);
+            block.extend(id(u8::from(choice % 16 == 1)).to_le_bytes());
+            block.extend([if choice % 8 == 2 { 2 } else { 3 }, 0, 0]);
+        }
+        block[0] = block.len() as u8 - 1;
+        block
     }
 
     /// What the agent would do after each input.
@@ -301,13 +328,16 @@ impl Tally {
             counters.dropped_malformed,
             counters.dropped_schema,
             counters.dropped_colony,
+            counters.dropped_misdirected,
+            counters.dropped_excess,
         ];
         Self { received: counters.datagrams_received, dropped: of_datagrams.iter().sum() }
     }
 }
 
 /// Bit 0 of `mode`: joined by seeds instead of a roster. Bit 1: a window of one entry. Bit 2: room
-/// for four entries. Bit 7: in a colony of its own. The others choose the strategy.
+/// for four entries. Bit 7: in a colony of its own. The others choose the strategy
+/// and the version that is written.
 fn node_of(index: usize, mode: u8, now: Instant) -> Node {
     let mut config = Config::default();
     config.cluster = String::from(CLUSTER);
@@ -317,6 +347,7 @@ fn node_of(index: usize, mode: u8, now: Instant) -> Node {
         Strategy::Grid if config.capacity != Capacity::Full => Strategy::Uniform,
         strategy => strategy,
     };
+    config.wire_version = 1 + (mode >> 3) / Strategy::ALL.len() as u8 % 2;
     config.payload_bytes = PAYLOAD_BYTES;
     config.datagram_bytes = DATAGRAM_BYTES;
     config.max_nodes = MAX_NODES;

@@ -1,5 +1,6 @@
 //! Targets whose input is one text or one payload.
 
+use tidings_control::Request;
 use tidings_gossip::payload::NodeState;
 use tidings_gossip::roster::{self, MAX_NAME_BYTES, MAX_NAMES};
 use tidings_gossip::wire::keys::{KeyRing, MAX_KEYS};
@@ -62,4 +63,20 @@ pub fn keyring(bytes: &[u8]) {
             assert_eq!(leaked, None, "an error shows a line of the key file");
         }
     }
+}
+
+/// Any line is a request to an agent or an error. What was read is written as a line that reads as
+/// the same request, within the bound of a request's length.
+pub fn control(bytes: &[u8]) {
+    let Ok(request) = serde_json::from_slice::<Request>(bytes) else { return };
+    let line = serde_json::to_string(&request).expect("a request that was read can be written");
+    let mut again: Request = serde_json::from_str(&line).expect("what was written reads");
+    if let (Request::Pick(asked), Request::Pick(read)) = (&request, &mut again) {
+        // Numbers of many digits are read to about the last bit.
+        assert!((asked.cpus - read.cpus).abs() <= 1e-15 * asked.cpus.abs());
+        read.cpus = asked.cpus;
+    }
+    assert_eq!(request, again, "a round trip changed the request");
+    // Each byte may become six, and what may be left out is written.
+    assert!(line.len() <= 6 * bytes.len() + 512, "{line}");
 }

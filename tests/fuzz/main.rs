@@ -44,6 +44,11 @@ fn keyring() {
     fuzz("keyring", targets::keyring);
 }
 
+#[test]
+fn control() {
+    fuzz("control", targets::control);
+}
+
 /// Runs a target over its seeds and their mutations; prints the input on which it panics.
 fn fuzz(name: &str, target: fn(&[u8])) {
     for input in inputs_of(name) {

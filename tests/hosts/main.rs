@@ -12,6 +12,7 @@ mod keys;
 mod kills;
 mod lateness;
 mod starved;
+mod versions;
 
 use rustix::process::Signal;
 use tidings_control::State;

@@ -8,11 +8,13 @@ mod board;
 mod colonies;
 mod deaths;
 mod flood;
+mod memory;
 mod pages;
 mod pick;
 mod processor;
 mod prometheus;
 mod refusals;
+mod versions;
 
 use std::net::UdpSocket;
 

@@ -15,6 +15,7 @@ use crate::config;
 use crate::control;
 use crate::home::{self, HomeError};
 use crate::http;
+use crate::memory;
 use crate::prepare::Prepared;
 use crate::processor;
 use crate::resolve;
@@ -26,6 +27,7 @@ use crate::start::{StartError, bind, node, own_address, port_mismatch, reach};
 /// The first thing that would keep an agent from starting.
 pub(crate) async fn check(prepared: &Prepared) -> Result<String, StartError> {
     let settings = &prepared.settings;
+    let bound_bytes = memory::check(settings)?;
     usable(&settings.runtime_dir)?;
     control::nameable(&settings.runtime_dir)?;
     processor::cores(settings)?;
@@ -57,6 +59,8 @@ pub(crate) async fn check(prepared: &Prepared) -> Result<String, StartError> {
     for seed in resolve::unresolvable(&settings.seeds, reach(prepared)).await {
         let _ = writeln!(notes, "note: the seed {seed}; a running agent tries again");
     }
+    let bound_mib = bound_bytes.div_ceil(1 << 20);
+    let _ = writeln!(notes, "the agent takes {bound_mib} MiB of memory at most");
     let _ = writeln!(notes, "the configuration is valid; this node announces {address}");
     Ok(settings.table() + "\n" + &notes)
 }

@@ -18,10 +18,10 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
-use crate::question::{Asker, Question, VISIT_PATIENCE};
+use crate::question::{Asker, Place, Question, VISIT_PATIENCE, json};
 
 /// Connections served at a time.
-const CONNECTIONS_MOST: usize = 32;
+pub(crate) const CONNECTIONS_MOST: usize = 32;
 
 /// How long a connection may be silent, or take to accept its reply.
 const IDLE: Duration = Duration::from_secs(60);
@@ -152,7 +152,8 @@ async fn requests(
             }
             continue;
         }
-        let reply = if complete { reply(&line, asker).await } else { too_large() };
+        let answer = if complete { reply(&line, asker).await } else { (too_large(), None) };
+        let (reply, _place) = answer; // kept until it is written
         timeout(IDLE, stream.write_all(reply.as_bytes())).await??;
         if !complete {
             return Ok(());
@@ -187,19 +188,36 @@ async fn tell(
     }
 }
 
-/// The reply to one complete line, with its own line end.
-async fn reply(line: &[u8], asker: &Asker) -> String {
+/// The reply to one complete line, with its own line end, and the place that a long one has until
+/// it is written.
+async fn reply(line: &[u8], asker: &Asker) -> (String, Option<Place>) {
     let request: Request = match serde_json::from_slice(line) {
         Ok(request) => request,
-        Err(error) => return error_line(ErrorKind::BadRequest, format!("not a request: {error}")),
+        Err(error) => {
+            return (error_line(ErrorKind::BadRequest, format!("not a request: {error}")), None);
+        }
     };
-    if let Request::Visit { colony } = request {
-        let answer =
-            asker.ask_within(VISIT_PATIENCE, |back| Question::Control(request, back)).await;
-        return answer.unwrap_or_else(|| unanswered(colony));
+    let place = match request {
+        Request::Visit { .. } => asker.visitors_place().await,
+        Request::Nodes | Request::Colonies => asker.place().await,
+        _ => {
+            let answer = asker.ask(|back| Question::Control(request, back)).await;
+            return (answer.unwrap_or_else(stalled), None);
+        }
+    };
+    if place.is_none() {
+        return (error_line(ErrorKind::Busy, "others are being given as much; try again"), None);
     }
-    let answer = asker.ask(|back| Question::Control(request, back)).await;
-    answer.unwrap_or_else(|| error_line(ErrorKind::Busy, "the agent is leaving or stalled"))
+    let Request::Visit { colony } = request else {
+        let answer = asker.ask(|back| Question::Control(request, back)).await;
+        return (answer.unwrap_or_else(stalled), place);
+    };
+    let answer = asker.ask_within(VISIT_PATIENCE, |back| Question::Control(request, back)).await;
+    (answer.unwrap_or_else(|| unanswered(colony)), place)
+}
+
+fn stalled() -> String {
+    error_line(ErrorKind::Busy, "the agent is leaving or stalled")
 }
 
 fn unanswered(colony: u32) -> String {
@@ -218,6 +236,13 @@ fn too_large() -> String {
 
 fn error_line(kind: ErrorKind, message: impl Into<String>) -> String {
     reply_line(&Reply::<()>::Error(ErrorReport::new(kind, message)))
+}
+
+/// A reply that is a picture of so many, as a line, in a list that need not grow.
+pub(crate) fn picture_line<T: serde::Serialize>(parts: usize, reply: &Reply<T>) -> String {
+    let mut line = json(parts, reply);
+    line.push(b'\n');
+    String::from_utf8(line).expect("JSON is text")
 }
 
 /// A reply as a line.

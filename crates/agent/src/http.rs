@@ -13,6 +13,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use std::{io, str};
 
+use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
@@ -20,6 +21,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::serve::Listener;
 use axum::{Json, Router};
+use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -28,11 +30,11 @@ use tracing::warn;
 
 use crate::metrics::Form;
 use crate::page;
-use crate::question::{Asker, Question};
+use crate::question::{Asker, Place, Question, json};
 use crate::socket::BindError;
 
 /// Connections served at a time; further ones wait in the kernel's queue.
-const CONNECTIONS_MOST: usize = 32;
+pub(crate) const CONNECTIONS_MOST: usize = 32;
 
 /// How long a connection may take to send its request.
 const ASKING: Duration = Duration::from_secs(5);
@@ -85,12 +87,15 @@ async fn metrics_page(State(asker): State<Asker>, headers: HeaderMap) -> Respons
 }
 
 async fn nodes_page(State(asker): State<Asker>) -> Response {
-    asker.ask(Question::Nodes).await.map_or_else(stalled, |nodes| Json(nodes).into_response())
+    let Some(place) = asker.place().await else { return crowded() };
+    let nodes = asker.ask(Question::Nodes).await;
+    nodes.map_or_else(stalled, |nodes| picture(nodes.nodes.len(), &nodes, place))
 }
 
 async fn colonies_page(State(asker): State<Asker>) -> Response {
+    let Some(place) = asker.place().await else { return crowded() };
     let colonies = asker.ask(Question::Colonies).await;
-    colonies.map_or_else(stalled, |colonies| Json(colonies).into_response())
+    colonies.map_or_else(stalled, |colonies| picture(colonies.colonies.len(), &colonies, place))
 }
 
 async fn status_page(State(asker): State<Asker>) -> Response {
@@ -103,6 +108,30 @@ async fn health_page(State(asker): State<Asker>) -> Response {
         Some(Err(reason)) => (StatusCode::SERVICE_UNAVAILABLE, reason + "\n").into_response(),
         None => stalled(),
     }
+}
+
+/// A long answer as JSON, and the place among the few of its kind that it has until it is read.
+struct Picture {
+    json: Vec<u8>,
+    _place: Place,
+}
+
+impl AsRef<[u8]> for Picture {
+    fn as_ref(&self) -> &[u8] {
+        &self.json
+    }
+}
+
+/// The answer that is a picture of so many, in a list that need not grow.
+fn picture(parts: usize, report: &impl Serialize, place: Place) -> Response {
+    let json = json(parts, report);
+    let body = Bytes::from_owner(Picture { json, _place: place });
+    ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+fn crowded() -> Response {
+    let reason = "others are being given the picture; try again\n";
+    (StatusCode::SERVICE_UNAVAILABLE, reason).into_response()
 }
 
 fn stalled() -> Response {

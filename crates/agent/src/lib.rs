@@ -29,6 +29,7 @@ mod home;
 mod http;
 mod incarnation;
 mod logging;
+mod memory;
 mod metrics;
 mod notices;
 mod notify;

@@ -111,6 +111,12 @@ fn gauges(registry: &mut Registry, status: &Status) {
     whole("known", "Members of which there has been news", status.known as u64);
     whole("window_entries", "Entries sent in one round", status.window_entries.into());
     whole("keys", "Cluster keys accepted", status.keys as u64);
+    whole("wire_version", "Version of the datagrams written", status.wire_version.into());
+    whole("wire_heard", "Living members of which a datagram came", status.wire_heard.into());
+    let written = status.wire_written_lowest.unwrap_or(0);
+    whole("wire_written_lowest", "Lowest version that members write", written.into());
+    let read = status.wire_read_lowest.unwrap_or(0);
+    whole("wire_read_lowest", "Version that all members are known to read", read.into());
     if status.colony.is_some() {
         whole("colonies", "Colonies known, this one included", status.colonies as u64);
         whole("colonies_heard", "Colonies with an aggregate", status.colonies_heard as u64);
@@ -123,6 +129,7 @@ fn gauges(registry: &mut Registry, status: &Status) {
     };
     bytes("entry", "One entry in a datagram", status.entry_bytes.into());
     bytes("process_resident_memory", "Resident memory of the agent", status.rss_bytes);
+    bytes("memory_bound", "What the agent's memory never exceeds", status.memory_bound_bytes);
     let mut seconds = |name, about, value: f64| {
         registry.register_with_unit(name, about, Unit::Seconds, ConstGauge::new(value));
     };

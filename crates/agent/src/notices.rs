@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::control::reply_line;
 
 /// Lines kept for watchers that are behind.
-const LINES_KEPT: usize = 1024;
+pub(crate) const LINES_KEPT: usize = 1024;
 /// Who may watch at a time: half of all connections, so that others can still ask.
 const WATCHERS_MOST: usize = 16;
 

@@ -4,15 +4,26 @@
 //! and ask through one bounded queue; each question carries the way back for its answer. A loop
 //! that does not answer in time is itself an answer: the agent is not well.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidings_control::{Colonies, Nodes, Request, Status};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::notices::Notices;
 
 /// How many questions may wait; askers beyond that wait to ask.
 const WAITING_MOST: usize = 64;
+
+/// Pictures of all nodes that are being given at a time, that of another colony included: each may
+/// have megabytes, and wait for a slow reader.
+pub(crate) const PICTURES_MOST: usize = 3;
+
+/// Those of them that are of another colony.
+const VISITS_MOST: usize = 1;
+
+/// Bytes for which room is made, of each part of a picture.
+const PART_BYTES: usize = 1_024;
 
 /// How long an asker waits for the loop.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -42,15 +53,44 @@ pub(crate) enum Question {
 
 /// The asking end; clones ask the same loop.
 #[derive(Clone, Debug)]
-pub(crate) struct Asker(mpsc::Sender<Question>);
+pub(crate) struct Asker {
+    questions: mpsc::Sender<Question>,
+    pictures: Arc<Semaphore>,
+    visits: Arc<Semaphore>,
+}
+
+/// A place among the few that hold a picture at a time.
+pub(crate) type Place = OwnedSemaphorePermit;
+
+/// A picture of so many parts as JSON.
+pub(crate) fn json(parts: usize, report: &impl serde::Serialize) -> Vec<u8> {
+    let mut text = Vec::with_capacity(PART_BYTES * (parts + 1));
+    serde_json::to_writer(&mut text, report)
+        .expect("reports hold only numbers, strings and maps with string keys");
+    text
+}
 
 /// A pair of ends.
 pub(crate) fn channel() -> (Asker, mpsc::Receiver<Question>) {
     let (sender, receiver) = mpsc::channel(WAITING_MOST);
-    (Asker(sender), receiver)
+    let pictures = Arc::new(Semaphore::new(PICTURES_MOST - VISITS_MOST));
+    let visits = Arc::new(Semaphore::new(VISITS_MOST));
+    (Asker { questions: sender, pictures, visits }, receiver)
 }
 
 impl Asker {
+    /// Waits for a place to ask for a picture; `None` if others do not let go of theirs.
+    pub(crate) async fn place(&self) -> Option<Place> {
+        let place = Arc::clone(&self.pictures).acquire_owned();
+        tokio::time::timeout(PATIENCE, place).await.ok()?.ok()
+    }
+
+    /// The same for the picture of another colony.
+    pub(crate) async fn visitors_place(&self) -> Option<Place> {
+        let place = Arc::clone(&self.visits).acquire_owned();
+        tokio::time::timeout(VISIT_PATIENCE, place).await.ok()?.ok()
+    }
+
     /// Asks and waits; `None` if the loop has ended or does not answer in time.
     pub(crate) async fn ask<T>(
         &self,
@@ -67,7 +107,7 @@ impl Asker {
     ) -> Option<T> {
         let (sender, answer) = oneshot::channel();
         let both = async {
-            self.0.send(question(sender)).await.ok()?;
+            self.questions.send(question(sender)).await.ok()?;
             answer.await.ok()
         };
         tokio::time::timeout(patience, both).await.ok().flatten()

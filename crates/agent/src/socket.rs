@@ -73,6 +73,9 @@ impl BindError {
     }
 }
 
+/// Bytes of the buffers between socket and node.
+pub(crate) const BUFFERS_BYTES: u64 = (BATCH * BUFFER_BYTES + SEND_BYTES) as u64;
+
 /// What the socket did, and what went wrong with it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SocketCounters {

@@ -24,6 +24,7 @@ use crate::driver::{Driver, Inbox, Parts, Reloading, Standing};
 use crate::endpoint::Endpoint;
 use crate::home::{Home, HomeError};
 use crate::logging::{self, LevelHandle};
+use crate::memory::{self, MemoryError};
 use crate::prepare::{Prepared, prepare};
 use crate::processor::{self, ProcessorError};
 use crate::question::Asker;
@@ -69,6 +70,9 @@ pub enum StartError {
     /// The roster does not suit this node.
     #[error("{0}")]
     Core(#[from] tidings_gossip::ConfigError),
+    /// The agent could need more memory than there is.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
     /// The machine has several addresses, or none.
     #[error(
         "cannot tell which of this machine's addresses the other nodes reach ({0}): name it with \
@@ -197,6 +201,7 @@ async fn start(
     level: LevelHandle,
 ) -> Result<Running, StartError> {
     let settings = prepared.settings.clone();
+    let memory_bound_bytes = memory::check(&settings)?;
     let clock = Clock::start();
     let home = Home::enter(&settings.runtime_dir)?;
     let socket = bind(&prepared)?;
@@ -235,7 +240,7 @@ async fn start(
     reloading.search(settings.seeds.clone());
     let (closing, closed) = watch::channel(false);
     let servers = serve(control, listener, &asker, &closed);
-    let standing = standing(&prepared, address, page);
+    let standing = standing(&prepared, address, page, memory_bound_bytes);
     announce(&settings, &socket, &standing, number);
     let collector = Collector::new(&Sources::default());
     let endpoint = Endpoint::new(node, clock, socket);
@@ -330,7 +335,12 @@ pub(crate) fn port_mismatch(address: SocketAddr, local: SocketAddr) -> Option<St
     })
 }
 
-fn standing(prepared: &Prepared, address: SocketAddr, page: Option<SocketAddr>) -> Standing {
+fn standing(
+    prepared: &Prepared,
+    address: SocketAddr,
+    page: Option<SocketAddr>,
+    memory_bound_bytes: u64,
+) -> Standing {
     let encrypted = prepared.keys.is_secret();
     Standing {
         address: address.to_string(),
@@ -338,6 +348,7 @@ fn standing(prepared: &Prepared, address: SocketAddr, page: Option<SocketAddr>) 
         mode: if prepared.roster.is_empty() { Mode::Seeds } else { Mode::Roster },
         encrypted,
         keys: if encrypted { prepared.keys.len() } else { 0 },
+        memory_bound_bytes,
     }
 }
 

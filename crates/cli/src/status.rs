@@ -41,7 +41,7 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
 }
 
 /// The fields in the order a person asks for them; the counters follow, by name.
-const ORDER: [&str; 35] = [
+const ORDER: [&str; 41] = [
     "name",
     "cluster",
     "colony",
@@ -56,6 +56,11 @@ const ORDER: [&str; 35] = [
     "mode",
     "encrypted",
     "keys",
+    "wire_version",
+    "wire_versions_read",
+    "wire_heard",
+    "wire_written_lowest",
+    "wire_read_lowest",
     "strategy",
     "interval_ms",
     "window",
@@ -76,6 +81,7 @@ const ORDER: [&str; 35] = [
     "colony_age_max_ms",
     "cpu_seconds",
     "rss_bytes",
+    "memory_bound_bytes",
     "counters",
 ];
 
@@ -118,7 +124,7 @@ fn unit(name: &str) -> Option<Unit> {
         "age_avg_ms" | "age_max_ms" | "age_target_ms" | "colony_age_max_ms" | "interval_ms" => {
             Some(Unit::Milliseconds)
         }
-        "rss_bytes" => Some(Unit::Bytes),
+        "rss_bytes" | "memory_bound_bytes" => Some(Unit::Bytes),
         _ => None,
     }
 }

@@ -62,6 +62,17 @@ pub struct Status {
     /// What ails the agent; `None` while it does its work in time.
     #[serde(default)]
     pub ill: Option<String>,
+    /// The version of the datagrams that this node writes.
+    pub wire_version: u8,
+    /// The lowest and the highest version that it reads.
+    pub wire_versions_read: [u8; 2],
+    /// Living members of which a datagram has come in their present life.
+    pub wire_heard: u32,
+    /// The lowest version that one of them wrote last; `None` without any.
+    pub wire_written_lowest: Option<u8>,
+    /// The lowest among the highest versions that each is known to read; `None` without any. Who
+    /// writes version 1 cannot say more than that it reads that.
+    pub wire_read_lowest: Option<u8>,
     /// Seconds since the agent started.
     pub uptime_s: f64,
     /// Nodes that belong to the cluster as this node sees it, itself included.
@@ -80,6 +91,8 @@ pub struct Status {
     pub cpu_seconds: f64,
     /// Resident memory of the agent, in bytes.
     pub rss_bytes: u64,
+    /// What its memory never exceeds, in bytes, the board included.
+    pub memory_bound_bytes: u64,
     /// Every counter of the core and of the agent, by name.
     pub counters: BTreeMap<String, u64>,
 }

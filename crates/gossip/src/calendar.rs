@@ -37,6 +37,11 @@ struct Chunk {
     slots: [u32; CHUNK_SLOTS],
 }
 
+/// Bytes of a calendar that each slot may take: a chunk of its own.
+pub(crate) const SLOT_BYTES: usize = core::mem::size_of::<Chunk>();
+/// Bytes of a calendar beside its slots.
+pub(crate) const FIXED_BYTES: usize = (DAYS + 1) * 4;
+
 /// Slots ordered by birth, to the day.
 pub(crate) struct Calendar {
     /// A day is 2^shift µs.

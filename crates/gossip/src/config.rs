@@ -7,7 +7,9 @@ use core::time::Duration;
 use crate::colony::{ColonyConfig, MAX_COLONIES};
 use crate::dissemination::Strategy;
 use crate::error::{ConfigError, ParseError};
+use crate::memory;
 use crate::wire;
+use crate::wire::header::{HIGHEST_VERSION, LOWEST_VERSION};
 
 /// The largest payload a cluster may agree on, in bytes.
 pub const MAX_PAYLOAD_BYTES: u16 = 1024;
@@ -109,7 +111,8 @@ impl fmt::Display for Capacity {
     }
 }
 
-/// What a node is told at its start. All nodes of a cluster share all of it but `max_nodes`.
+/// What a node is told at its start. All nodes of a cluster share all of it but `max_nodes` and
+/// `wire_version`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Config {
@@ -152,6 +155,9 @@ pub struct Config {
     /// Up to four datagrams a unit while it gains by it, then ever fewer, down to those it takes
     /// to name all members (some 300 each) in 64 units. With a roster a bounded vector never asks.
     pub catch_up: bool,
+    /// The version of the format that the node writes, 1 or 2; default 1. It reads both, so nodes
+    /// of one cluster may differ in it. Version 2 costs up to 14 bytes a datagram.
+    pub wire_version: u8,
     /// Mixed into node ids, default 0. Only a roster whose names collide needs another.
     pub id_salt: u32,
     /// The colony this node is a member of, if the cluster has colonies; default none. It needs
@@ -176,6 +182,7 @@ impl Default for Config {
             forget_after: Duration::from_secs(3600),
             death_after: Some(Duration::from_millis(2_500)),
             catch_up: true,
+            wire_version: 1,
             id_salt: 0,
             colony: None,
         }
@@ -183,6 +190,11 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Bytes that a node with this configuration takes at most, whatever arrives.
+    pub fn memory_bound_bytes(&self) -> u64 {
+        memory::bound_bytes(self)
+    }
+
     /// Checks every range.
     ///
     /// # Errors
@@ -211,6 +223,9 @@ impl Config {
         let memory = (self.interval * 64)..=Duration::from_secs(365 * 86_400);
         let text = "64 intervals to 365 days".to_owned();
         range("forget_after", memory.contains(&self.forget_after), text)?;
+        let versions = LOWEST_VERSION..=HIGHEST_VERSION;
+        let text = format!("{LOWEST_VERSION} to {HIGHEST_VERSION}");
+        range("wire_version", versions.contains(&self.wire_version), text)?;
         if let Some(death_after) = self.death_after {
             let waits = Duration::from_millis(10)..=Duration::from_secs(3_600);
             range("death_after", waits.contains(&death_after), "10 ms to 1 h".to_owned())?;
@@ -295,12 +310,14 @@ mod tests {
             |age_ms| Some(AgeTarget { age: Duration::from_millis(age_ms), quantile: None });
         assert!(Config { age_target: target(900), ..Config::default() }.validate().is_ok());
         assert!(Config { age_target: target(100), ..Config::default() }.validate().is_err());
-        let broken: [fn(&mut Config); 10] = [
+        let broken: [fn(&mut Config); 12] = [
             |c| c.cluster.clear(),
             |c| c.interval = Duration::from_micros(10),
             |c| c.window = Window::Percent(f64::NAN),
             |c| c.payload_bytes = 1025,
             |c| c.max_nodes = 1,
+            |c| c.wire_version = 0,
+            |c| c.wire_version = HIGHEST_VERSION + 1,
             |c| c.datagram_bytes = 100,
             |c| c.forget_after = Duration::from_secs(1),
             |c| c.capacity = Capacity::Bounded(1),

@@ -120,6 +120,11 @@ counters! {
     dropped_schema,
     /// Datagrams dropped: meant for another colony, or an answer to no open request of another.
     dropped_colony,
+    /// Datagrams dropped or not answered: made for another node, or for an earlier life of this
+    /// one.
+    dropped_misdirected,
+    /// Requests dropped: their sender made more than its share of them.
+    dropped_excess,
     /// Cards refused: another name has the same node id.
     dropped_id_collision,
     /// Cards refused: max_nodes members are known already.
@@ -145,6 +150,8 @@ pub(crate) enum Dropped {
     Malformed,
     Schema,
     Colony,
+    Misdirected,
+    Excess,
 }
 
 impl Counters {
@@ -163,6 +170,8 @@ impl Counters {
             Dropped::Malformed => &mut self.dropped_malformed,
             Dropped::Schema => &mut self.dropped_schema,
             Dropped::Colony => &mut self.dropped_colony,
+            Dropped::Misdirected => &mut self.dropped_misdirected,
+            Dropped::Excess => &mut self.dropped_excess,
         } += 1;
     }
 }

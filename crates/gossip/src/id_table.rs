@@ -22,10 +22,19 @@ pub(crate) struct IdTable {
     mask: usize,
 }
 
+/// Bytes of a table for up to `capacity` ids.
+pub(crate) fn bytes(capacity: usize) -> usize {
+    cells(capacity) * size_of::<Cell>()
+}
+
+fn cells(capacity: usize) -> usize {
+    (2 * capacity.max(4)).next_power_of_two()
+}
+
 impl IdTable {
     /// A table for up to `capacity` ids.
     pub(crate) fn with_capacity(capacity: usize) -> Self {
-        let cells = (2 * capacity.max(4)).next_power_of_two();
+        let cells = cells(capacity);
         Self { cells: vec![Cell { id: 0, place: FREE }; cells], mask: cells - 1 }
     }
 

@@ -10,12 +10,12 @@
 //! | [`vector`], [`merge`], `calendar` | entries, how they are taken in, their order by age |
 //! | [`entry`], [`age`], [`time`] | what identifies and orders news |
 //! | [`dissemination`], `urgent`, `catch_up` | whom to send to, what first, when to ask |
-//! | `membership`, [`roster`], [`address`] | who belongs, and where they are |
+//! | `membership`, [`roster`], [`address`], `share` | who belongs, where, and what each may ask |
 //! | [`wire`], [`quantity`] | datagrams, keys, numbers in two bytes |
 //! | [`payload`] | what the agent's entries say |
 //! | [`aggregate`], [`colony`] | what a whole colony is like, and how it is told to others |
 //! | [`model`] | how fresh a cluster will be, at what cost, without simulating it |
-//! | [`config`], [`error`], [`event`], [`counters`] | what goes in and what is told |
+//! | [`config`], `memory`, [`error`], [`event`], [`counters`] | what goes in and what is told |
 //!
 //! The protocol is fixed byte for byte in docs/protocol.md. Source of the algorithm: Levy, Barak,
 //! Shiloh, Lieber, Weinhold, Härtig, "Overhead of a decentralized gossip algorithm on the
@@ -40,12 +40,14 @@ pub mod error;
 pub mod event;
 mod id_table;
 mod membership;
+mod memory;
 pub mod merge;
 pub mod model;
 pub mod node;
 pub mod payload;
 pub mod quantity;
 pub mod roster;
+mod share;
 pub mod time;
 mod urgent;
 pub mod vector;
@@ -62,6 +64,6 @@ pub use entry::{EntryState, Incarnation, NodeId, Stamp};
 pub use error::{ConfigError, ParseError, PayloadTooLong};
 pub use event::Event;
 pub use membership::Member;
-pub use node::{Change, EntryView, Node, Transmit};
+pub use node::{Change, EntryView, Node, Transmit, VersionsHeard};
 pub use time::Instant;
 pub use wire::keys::{Key, KeyError, KeyRing};

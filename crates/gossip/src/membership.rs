@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use crate::address::Address;
 use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::id_table::IdTable;
+use crate::share::Share;
 use crate::time::Instant;
 use crate::wire::header::Header;
 
@@ -41,7 +42,22 @@ pub(crate) struct Record {
     pub(crate) last_birth: Instant,
     /// The least stamp that is taken where no entry is held: what was known does not go back.
     pub(crate) floor: Stamp,
+    /// What is left of its share of requests.
+    pub(crate) requests: Share,
+    /// The same of probes.
+    pub(crate) probes: Share,
+    /// Versions of the format, as its last datagram said; `None` before the first.
+    pub(crate) speaks: Option<Speaks>,
     target_at: u32,
+}
+
+/// Which versions of the format a member speaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Speaks {
+    /// The one it wrote last.
+    pub(crate) writes: u8,
+    /// The highest that it is known to read.
+    pub(crate) reads: u8,
 }
 
 /// The members of a cluster.
@@ -171,6 +187,9 @@ impl Membership {
             replay: Replay::default(),
             last_birth: now,
             floor: self.graves.remove(&id).unwrap_or_default(),
+            requests: Share::WHOLE,
+            probes: Share::WHOLE,
+            speaks: None,
             target_at: NO_TARGET,
         };
         let place = self.vacant.pop().unwrap_or_else(|| {
@@ -313,6 +332,7 @@ mod tests {
 
     fn header(incarnation: u32, salt: u64, counter: u64) -> Header {
         Header {
+            version: 1,
             kind: Kind::Window,
             cluster: 0,
             sender: NodeId(1),

@@ -27,6 +27,7 @@ mod colonies;
 mod detection;
 mod outgoing;
 mod receive;
+mod versions;
 
 use std::collections::VecDeque;
 
@@ -38,7 +39,7 @@ use crate::changes::Changes;
 use crate::colony::{Colony, RECORD_BYTES};
 use crate::config::{Capacity, Config};
 use crate::counters::Counters;
-use crate::detector::{Detector, Doubt};
+use crate::detector::{self, Detector, Doubt};
 use crate::dissemination::Chance;
 use crate::dissemination::layout::{Budget, Freight, next_look_micros};
 use crate::dissemination::scene::{Disseminate, Scene};
@@ -46,17 +47,19 @@ use crate::entry::{EntryState, Incarnation, NodeId, Stamp};
 use crate::error::{ConfigError, PayloadTooLong};
 use crate::event::Event;
 use crate::membership::{Member, Membership, Record};
+use crate::share::{Paces, Share};
 use crate::time::{Instant, micros};
 use crate::urgent::Urgent;
 use crate::vector::Vector;
-use crate::wire::OVERHEAD_BYTES;
 use crate::wire::ask::is_name;
 use crate::wire::header;
 use crate::wire::keys::KeyRing;
+use crate::wire::overhead_bytes;
 use crate::wire::window::Format;
 pub use changed::Change;
 use detection::MAX_WAITING;
 use outgoing::{Outbox, Pieces};
+pub use versions::VersionsHeard;
 
 /// Events kept for a driver that does not fetch them; the oldest give way.
 const MAX_EVENTS: usize = 256;
@@ -111,6 +114,12 @@ pub struct Node {
     cluster: u32,
     salt: u64,
     sealed: u64,
+    /// The incarnation that this life began with.
+    first_incarnation: Incarnation,
+    /// How fast the shares of others fill.
+    paces: Paces,
+    /// What is left of the share of all who are no members, or not in their present life.
+    strangers: Share,
     vector: Vector,
     membership: Membership,
     seeds: Vec<Address>,
@@ -182,7 +191,7 @@ impl Node {
         };
         let own = (id, Stamp::new(incarnation, 0));
         let with_cards = roster.is_empty();
-        let mut node = Self {
+        let node = Self {
             vector: Vector::new(capacity, usize::from(config.payload_bytes), unit, own, now),
             membership: Membership::new(max_nodes),
             catch_up: CatchUp::new(config.catch_up && (full || with_cards)),
@@ -207,6 +216,9 @@ impl Node {
             address: me.address,
             with_cards,
             sealed: 0,
+            first_incarnation: incarnation,
+            paces: Paces::of(config.interval, detector::wait(config.interval)),
+            strangers: Share::WHOLE,
             seeds: Vec::new(),
             left: false,
             arrival: 0,
@@ -219,16 +231,25 @@ impl Node {
             keys,
             chance,
         };
-        if node.detector.is_some() {
-            node.outbox.knocks.reserve(MAX_WAITING);
+        node.begin(me, roster, now)
+    }
+
+    /// Takes what memory is known to be needed, and takes in the members.
+    fn begin(mut self, me: Member, roster: &[Member], now: Instant) -> Result<Self, ConfigError> {
+        if self.with_cards {
+            // Lists that grow would hold two copies of themselves at times.
+            self.membership.reserve(self.config.max_nodes as usize);
+        }
+        if self.detector.is_some() {
+            self.outbox.knocks.reserve(MAX_WAITING);
         }
         let alone = [me];
-        node.admit(if with_cards { &alone } else { roster }, now)?;
-        if let Some(own) = node.membership.get_mut(id) {
+        self.admit(if self.with_cards { &alone } else { roster }, now)?;
+        if let Some(own) = self.membership.get_mut(self.id) {
             // Its own card is of each life it may come to have.
             own.address_of = Incarnation::MAX;
         }
-        Ok(node)
+        Ok(self)
     }
 
     /// Sets what the node says of itself from its next round on; a shorter text is padded with
@@ -434,10 +455,11 @@ impl Node {
     /// What may be sent in a unit, and what things cost.
     fn budget(&self) -> Budget {
         let entry_bytes = self.format.entry_bytes();
-        let room = usize::from(self.config.datagram_bytes) - OVERHEAD_BYTES;
+        let frame_bytes = overhead_bytes(self.config.wire_version);
+        let room = usize::from(self.config.datagram_bytes) - frame_bytes;
         Budget {
             entry_bytes,
-            frame_bytes: OVERHEAD_BYTES,
+            frame_bytes,
             datagram_entries: (room / entry_bytes).max(1),
             window_entries: self.window_entries(),
         }
@@ -515,7 +537,7 @@ impl Node {
     ) -> R {
         let budget = self.budget();
         let colonies = self.colony.as_ref().map(|colony| {
-            let room_bytes = usize::from(self.config.datagram_bytes) - OVERHEAD_BYTES;
+            let room_bytes = usize::from(self.config.datagram_bytes) - budget.frame_bytes;
             let (colonies, record_bytes) = (colony.outlook.len(), RECORD_BYTES);
             (&colony.outlook, Freight { colonies, record_bytes, room_bytes })
         });

@@ -77,6 +77,7 @@ fn sealed_within(
 ) -> Vec<u8> {
     let (_, _, sample, _) = conversation();
     let header = Header {
+        version: 1,
         kind,
         cluster: header::cluster_hash("tidings").wrapping_add(colony),
         sender,

@@ -51,6 +51,7 @@ impl Attack {
     fn datagram(&mut self, kind: Kind, sender: usize, body: &[u8]) -> Vec<u8> {
         self.sealed += 1;
         let head = Header {
+            version: 1,
             kind,
             cluster: header::cluster_hash("tidings"),
             sender: id(sender),

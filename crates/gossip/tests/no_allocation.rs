@@ -250,6 +250,7 @@ fn a_count_that_lies_takes_no_memory() {
     for kind in [Kind::Window, Kind::Ask, Kind::Answer, Kind::Pull, Kind::Probe, Kind::Proof] {
         for body_bytes in 0..80 {
             let header = Header {
+                version: 1,
                 kind,
                 cluster: cluster_hash(&config.cluster),
                 sender: NodeId::of_name(&member(1).name, 0),

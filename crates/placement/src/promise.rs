@@ -12,6 +12,9 @@ use crate::candidate::{Candidate, Need};
 
 /// Picks of one node that are remembered, at most; the oldest give way.
 const MOST_OF_ONE: usize = 1_024;
+/// Picks of all nodes that are remembered, at most; beyond that the oldest of the node gives way,
+/// or the pick is not remembered.
+const MOST_OF_ALL: usize = 65_536;
 /// Nodes with picks, before those are looked for whose picks are all forgotten.
 const MANY: usize = 16_384;
 /// News that was made so many seconds after a pick knows of it.
@@ -24,6 +27,10 @@ const KEPT_S: f64 = 60.0;
 pub struct Promises {
     /// By node, in the order of time.
     made: HashMap<String, VecDeque<Promise>>,
+    /// How many in all.
+    count: usize,
+    /// When all were looked at last.
+    swept_s: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -35,14 +42,36 @@ struct Promise {
 impl Promises {
     /// Remembers that `name` was picked at `now_s`, on any clock that does not go back.
     pub fn make(&mut self, name: &str, need: Need, now_s: f64) {
-        if self.made.len() >= MANY {
-            self.made.retain(|_, made| made.back().is_some_and(|last| last.is_kept(now_s)));
+        let full = self.count >= MOST_OF_ALL && self.swept_s.is_none_or(|at_s| at_s + 1.0 <= now_s);
+        if self.made.len() >= MANY || full {
+            self.sweep(now_s);
+        }
+        if self.made.len() >= MANY && !self.made.contains_key(name) {
+            return;
         }
         let made = self.made.entry(name.to_owned()).or_default();
         while made.len() >= MOST_OF_ONE || made.front().is_some_and(|one| !one.is_kept(now_s)) {
             made.pop_front();
+            self.count -= 1;
         }
-        made.push_back(Promise { need, at_s: now_s });
+        if self.count >= MOST_OF_ALL && made.pop_front().is_some() {
+            self.count -= 1;
+        }
+        if self.count < MOST_OF_ALL {
+            made.push_back(Promise { need, at_s: now_s });
+            self.count += 1;
+        }
+    }
+
+    /// Lets go of what is forgotten.
+    fn sweep(&mut self, now_s: f64) {
+        self.swept_s = Some(now_s);
+        self.made.retain(|_, made| {
+            made.retain(|one| one.is_kept(now_s));
+            made.shrink_to_fit();
+            !made.is_empty()
+        });
+        self.count = self.made.values().map(VecDeque::len).sum();
     }
 
     /// Takes what was promised from what `candidate` has left, as far as its news cannot know of
@@ -95,5 +124,11 @@ mod tests {
         (0..MANY).for_each(|n| promises.make(&format!("m{n}"), NEED, 1.0));
         promises.make("n2", NEED, 100.0);
         assert_eq!(promises.made.len(), 1, "all others are forgotten");
+        for round in 0..20 {
+            (0..8_192)
+                .for_each(|n| promises.make(&format!("m{n}"), NEED, 101.0 + f64::from(round)));
+        }
+        let counted = promises.made.values().map(VecDeque::len).sum::<usize>();
+        assert_eq!((promises.count, counted), (MOST_OF_ALL, MOST_OF_ALL));
     }
 }

@@ -43,14 +43,21 @@ pub(crate) struct Settings {
     pub(crate) roster: Vec<Member>,
     /// How many of the roster's nodes are members by now: the first ones.
     pub(crate) members: usize,
+    /// Versions of the format that nodes write, in turn by their numbers.
+    pub(crate) versions: Vec<u8>,
     pub(crate) seed: u64,
 }
 
 impl Settings {
     /// The settings for `nodes` nodes; node ids are salted so that no two collide.
-    pub(crate) fn of(mut config: Config, nodes: usize, seed: u64) -> Result<Self, ConfigError> {
+    pub(crate) fn of(
+        mut config: Config,
+        versions: Vec<u8>,
+        nodes: usize,
+        seed: u64,
+    ) -> Result<Self, ConfigError> {
         let roster: Vec<Member> = (0..nodes).map(member).collect();
-        let settings = Self { config: config.clone(), roster, members: nodes, seed };
+        let settings = Self { config: config.clone(), roster, members: nodes, versions, seed };
         match settings.start(0, 1, 0, Clock::default()) {
             Err(ConfigError::IdCollision { salt, .. }) => {
                 config.id_salt = salt;
@@ -71,7 +78,8 @@ impl Settings {
         let seed = stream_seed(self.seed, Purpose::Node(n as u32, life));
         let (me, now) = (self.roster[n].clone(), clock.read(micros));
         let life = Incarnation::new(life);
-        let (config, roster) = (self.config.clone(), self.known());
+        let (mut config, roster) = (self.config.clone(), self.known());
+        config.wire_version = self.versions[n % self.versions.len()];
         let mut node = Node::new(config, keys, me, roster, life, seed, now)?;
         // All wall clocks would show the same if the nodes' clocks were right.
         node.set_clock(now, now.as_micros());
@@ -213,7 +221,8 @@ mod tests {
 
     #[test]
     fn each_life_has_the_next_incarnation_and_a_bounded_backlog() {
-        let settings = Settings::of(Config::default(), 3, 1).expect("three names do not collide");
+        let settings =
+            Settings::of(Config::default(), vec![1], 3, 1).expect("three names do not collide");
         let mut host = Host::with_clock(Clock::default());
         for life in 1..=2 {
             host.start(&settings, 2, 5).expect("the roster has it");

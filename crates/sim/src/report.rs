@@ -26,6 +26,7 @@ pub(crate) struct Totals {
     pub(crate) suspicions: u64,
     pub(crate) suspicions_cleared: u64,
     pub(crate) probes: u64,
+    pub(crate) excess: u64,
 }
 
 impl Totals {
@@ -41,6 +42,7 @@ impl Totals {
             suspicions: self.suspicions - earlier.suspicions,
             suspicions_cleared: self.suspicions_cleared - earlier.suspicions_cleared,
             probes: self.probes - earlier.probes,
+            excess: self.excess - earlier.excess,
         }
     }
 }

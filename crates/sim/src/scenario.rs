@@ -11,7 +11,8 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tidings_gossip::dissemination::layout::Budget;
-use tidings_gossip::wire::{ENTRY_OVERHEAD_BYTES, OVERHEAD_BYTES};
+use tidings_gossip::wire::extension::Versions;
+use tidings_gossip::wire::{ENTRY_OVERHEAD_BYTES, overhead_bytes};
 use tidings_gossip::{AgeTarget, Config, Strategy, Window};
 
 use crate::fault::Fault;
@@ -94,6 +95,9 @@ pub struct Cluster {
     /// Time without proof of life after which a node is declared dead; 0: none ever is.
     #[serde(with = "text", skip_serializing_if = "Span::is_zero")]
     pub death_after: Span,
+    /// Versions of the format that nodes write, in turn by their numbers; they read all.
+    #[serde(skip_serializing_if = "is_version_1")]
+    pub wire_versions: Vec<u8>,
 }
 
 /// What lies between the nodes.
@@ -163,6 +167,7 @@ impl Default for Cluster {
             payload_bytes: 64,
             catch_up: false,
             death_after: Span::ZERO,
+            wire_versions: vec![1],
         }
     }
 }
@@ -298,16 +303,17 @@ impl Scenario {
     pub fn budget(&self) -> Budget {
         let config = self.config();
         let entry_bytes = ENTRY_OVERHEAD_BYTES + usize::from(config.payload_bytes);
-        let room = usize::from(config.datagram_bytes) - OVERHEAD_BYTES;
+        let frame_bytes = overhead_bytes(config.wire_version);
+        let room = usize::from(config.datagram_bytes) - frame_bytes;
         Budget {
             entry_bytes,
-            frame_bytes: OVERHEAD_BYTES,
+            frame_bytes,
             datagram_entries: (room / entry_bytes).max(1),
             window_entries: self.window_entries(),
         }
     }
 
-    /// The configuration of every node.
+    /// The configuration of every node but for the version it writes, which is that of the first.
     pub fn config(&self) -> Config {
         let mut config = Config::default();
         let room = self.network.mtu_bytes.saturating_sub(IP_UDP_BYTES).min(65_507);
@@ -322,6 +328,7 @@ impl Scenario {
         let death_after = self.cluster.death_after;
         config.death_after = (!death_after.is_zero()).then(|| death_after.into());
         config.max_nodes = self.cluster.nodes.max(2);
+        config.wire_version = self.cluster.wire_versions.first().copied().unwrap_or_default();
         // Nothing is forgotten within a run, however long its unit of time.
         config.forget_after = config.forget_after.max(config.interval * self.all_units());
         config.datagram_bytes = room as u16;
@@ -351,6 +358,11 @@ impl Scenario {
         }
         let payload = cluster.payload_bytes;
         require(payload >= 8, "payload_bytes", payload, "at least 8")?;
+        let (read, written) = (Versions::READ, &cluster.wire_versions);
+        let spoken = |&version: &u8| (read.lowest..=read.highest).contains(&version);
+        let known = !written.is_empty() && written.iter().all(spoken);
+        let range = format!("versions from {} to {}", read.lowest, read.highest);
+        require(known, "wire_versions", format!("{written:?}"), range)?;
         let drift = self.clocks.drift_ppm;
         require((0.0..=10_000.0).contains(&drift), "drift_ppm", drift, "0 to 10000")
     }
@@ -375,6 +387,7 @@ impl Scenario {
     fn check_compact(&self) -> Result<(), ScenarioError> {
         let pauses = self.faults.iter().any(|fault| matches!(fault, Fault::Pause { .. }));
         let grows = self.faults.iter().any(|fault| matches!(fault, Fault::Grow { .. }));
+        let mixed = self.cluster.wire_versions.windows(2).any(|pair| pair[0] != pair[1]);
         let foreign = [
             ("cluster.age_target", !self.cluster.age_target.is_zero()),
             ("latency", !self.network.latency.is_zero()),
@@ -385,6 +398,7 @@ impl Scenario {
             ("catch_up", self.cluster.catch_up),
             ("sample_every", self.sample_every != 1),
             ("cluster.death_after", !self.cluster.death_after.is_zero()),
+            ("cluster.wire_versions", mixed),
             ("fault.kind = \"pause\"", pauses),
             ("fault.kind = \"grow\"", grows),
         ];
@@ -399,6 +413,11 @@ impl Scenario {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_one(units: &u32) -> bool {
     *units == 1
+}
+
+/// Whether all nodes write what all releases read.
+fn is_version_1(versions: &[u8]) -> bool {
+    versions == [1]
 }
 
 /// Whether a quantity that is optional was left out.
@@ -448,6 +467,9 @@ mod tests {
             ("[cluster]\npayload_bytes = 4", "payload_bytes is 4"),
             ("[cluster]\npayload_bytes = 2000", "payload_bytes"),
             ("units = 0", "units is 0"),
+            ("[cluster]\nwire_versions = [1, 9]", "wire_versions is [1, 9]: it must be versions"),
+            ("[cluster]\nwire_versions = []", "wire_versions is []"),
+            ("mode = \"compact\"\n[cluster]\nwire_versions = [1, 2]", "wire_versions: the compact"),
             ("units = 410000", "at most 400000"),
             ("units = 9\nsample_every = 10", "sample_every is 10: it must be 1 to units, 9"),
             ("mode = \"compact\"\nsample_every = 2", "sample_every: the compact mode"),

@@ -66,7 +66,8 @@ impl Simulation {
     /// All nodes up, at the time 0, knowing nobody.
     pub(crate) fn of(scenario: &Scenario, plan: &Plan) -> Result<Self, ConfigError> {
         let nodes = scenario.cluster.nodes as usize;
-        let mut settings = Settings::of(scenario.config(), nodes, scenario.seed)?;
+        let versions = scenario.cluster.wire_versions.clone();
+        let mut settings = Settings::of(scenario.config(), versions, nodes, scenario.seed)?;
         settings.members = scenario.members_at(-1.0) as usize;
         let datagram_bytes = usize::from(settings.config.datagram_bytes);
         let entry_bytes = usize::from(scenario.cluster.payload_bytes) + 12;
@@ -123,6 +124,7 @@ impl Simulation {
                 break;
             }
         }
+        self.findings.excess_requests = self.totals().excess;
         let totals = if units_measured > 0 { self.totals().since(&before) } else { before };
         Ok(Outcome {
             samples,
@@ -373,4 +375,5 @@ fn add(totals: &mut Totals, counters: &Counters) {
     totals.suspicions += counters.suspicions;
     totals.suspicions_cleared += counters.suspicions_cleared;
     totals.probes += counters.probes_sent;
+    totals.excess += counters.dropped_excess;
 }

@@ -73,6 +73,8 @@ pub struct Settings {
     pub death_after: Option<Duration>,
     pub collect_interval: Duration,
     pub catch_up: bool,
+    /// The version of the format to write.
+    pub wire_version: u8,
     pub id_salt: u32,
     pub service_core: ServiceCores,
     pub priority: Priority,
@@ -167,6 +169,7 @@ impl Settings {
             death_after: reader.required("death_after", value::death_after),
             collect_interval: reader.required("collect_interval", value::collect_interval),
             catch_up: reader.required("catch_up", value::switch),
+            wire_version: reader.required("wire_version", value::integer::<1, 2>) as u8,
             id_salt: reader.required("id_salt", value::integer::<0, 0xffff_ffff>) as u32,
             service_core: reader.required("service_core", value::from_str::<ServiceCores>),
             priority: reader.required("priority", value::from_str::<Priority>),
@@ -246,6 +249,7 @@ impl Settings {
         config.forget_after = self.forget_after;
         config.death_after = self.death_after;
         config.catch_up = self.catch_up;
+        config.wire_version = self.wire_version;
         config.id_salt = self.id_salt;
         let max_colonies = self.max_colonies;
         config.colony = self.colony.map(|id| ColonyConfig { id, max_colonies });

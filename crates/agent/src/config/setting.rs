@@ -88,7 +88,7 @@ pub(crate) fn nearest(key: &str) -> Option<&'static str> {
 }
 
 /// Every setting, in the order of `--help`.
-pub(crate) static SETTINGS: [Setting; 33] = [
+pub(crate) static SETTINGS: [Setting; 34] = [
     Setting {
         key: "name",
         placeholder: "NAME",
@@ -326,6 +326,15 @@ pub(crate) static SETTINGS: [Setting; 33] = [
         default: Some("true"),
         allowed: "true or false",
         about: "Whether a node that starts asks for the whole picture once",
+        reloads: false,
+    },
+    Setting {
+        key: "wire_version",
+        placeholder: "1|2",
+        form: Form::Count,
+        default: Some("1"),
+        allowed: "1 or 2",
+        about: "The version of the datagrams to write; both are read",
         reloads: false,
     },
     Setting {

@@ -239,3 +239,45 @@ fn seeds_of_all_colonies_stand_in_one_list() {
         assert!(message.contains(part), "{message}");
     }
 }
+
+/// A few thousand mutations of a file, the same ones each time: each is read or refused with
+/// messages, and what is read is in range.
+#[test]
+fn any_file_is_read_or_refused_and_nothing_in_between() {
+    const WHOLE: &str = "name = \"n1\"\nlisten = \"127.0.0.1:0\"\nseed = [\"a:1\", \"b:2\"]\n\
+                         interval = \"256ms\"\nwindow = \"20%\"\npayload_bytes = 64\n\
+                         capacity = \"full\"\nmax_nodes = 4096\nmtu = 1500\nlog = \"info\"\n\
+                         death_after = \"off\"\ncatch_up = true\nwire_version = 2\n\
+                         board = \"/dev/shm/b\"\ncolony = 3\n";
+    const EDGES: &[u8] = b"\n\"=[]#.%0-\x00\xff\x80";
+    let mut state = 0x7464_6E67u64;
+    let mut below = |bound: usize| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % bound
+    };
+    let mut outcomes = [0, 0];
+    for _ in 0..4_000 {
+        let mut bytes = WHOLE.as_bytes().to_vec();
+        for _ in 0..=below(4) {
+            let at = below(bytes.len());
+            match below(4) {
+                0 => bytes.insert(at, EDGES[below(EDGES.len())]),
+                1 => bytes[at] ^= 1 << below(8),
+                2 => drop(bytes.remove(at)),
+                _ => {
+                    let count = (bytes.len() - at).min(9);
+                    bytes.copy_within(at / 2..at / 2 + count, at);
+                }
+            }
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let loaded = load(&Given { file: Some(&text), ..Given::default() });
+        outcomes[usize::from(loaded.is_ok())] += 1;
+        match loaded {
+            Ok(settings) => settings.core().validate().expect("what is read is in range"),
+            Err(message) => assert!(message.len() > 20, "{message} for {text}"),
+        }
+    }
+    assert!(outcomes.iter().all(|&count| count > 50), "refused and read: {outcomes:?}");
+}

@@ -8,12 +8,13 @@ use tidings_control::{
     Status,
 };
 use tidings_gossip::wire::ENTRY_OVERHEAD_BYTES;
+use tidings_gossip::wire::extension::Versions;
 use tidings_gossip::{EntryState, EntryView, Instant};
 
 use tokio::sync::oneshot;
 
 use super::Driver;
-use crate::control::reply_line;
+use crate::control::{picture_line, reply_line};
 use crate::metrics::{self, Count};
 use crate::process;
 use crate::question::Question;
@@ -44,7 +45,10 @@ impl Driver {
             Request::Visit { colony } => return self.visit(colony, back, now),
             Request::Status => reply_line(&Reply::Result(self.status(now))),
             Request::Ages => reply_line(&Reply::Result(self.ages(now))),
-            Request::Nodes => reply_line(&Reply::Result(self.nodes(now))),
+            Request::Nodes => {
+                let nodes = self.nodes(now);
+                picture_line(nodes.nodes.len(), &Reply::Result(nodes))
+            }
             Request::Pick(pick) => reply_line(&self.pick_nodes(&pick, now)),
             Request::Colonies => reply_line(&Reply::Result(self.colonies(now))),
             Request::Node { name } => reply_line(&self.node_called(&name, now)),
@@ -121,6 +125,7 @@ impl Driver {
         let ages = self.ages(now);
         let interval_ms = self.interval_ms();
         let reach = self.reach(now);
+        let heard = self.endpoint.node.versions_heard();
         let counters = self.counts();
         Status {
             cluster: self.settings.cluster.clone(),
@@ -148,6 +153,11 @@ impl Driver {
             encrypted: self.standing.encrypted,
             keys: self.standing.keys,
             ill: self.vitals.health(now).err(),
+            wire_version: self.settings.wire_version,
+            wire_versions_read: [Versions::READ.lowest, Versions::READ.highest],
+            wire_heard: heard.members,
+            wire_written_lowest: heard.written_lowest,
+            wire_read_lowest: heard.read_lowest,
             uptime_s: ages.uptime_s,
             members: ages.members,
             known: ages.known,
@@ -157,6 +167,7 @@ impl Driver {
             age_max_units: ages.age_max_ms / interval_ms,
             cpu_seconds: ages.cpu_seconds,
             rss_bytes: ages.rss_bytes,
+            memory_bound_bytes: self.standing.memory_bound_bytes,
             counters: counters
                 .into_iter()
                 .map(|(name, _, value)| (name.to_owned(), value))

@@ -66,6 +66,7 @@ pub(crate) struct Standing {
     pub(crate) mode: Mode,
     pub(crate) encrypted: bool,
     pub(crate) keys: usize,
+    pub(crate) memory_bound_bytes: u64,
 }
 
 /// Where everything but datagrams comes in.

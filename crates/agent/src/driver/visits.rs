@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::Driver;
 use super::answer::report;
-use crate::control::reply_line;
+use crate::control::{picture_line, reply_line};
 
 /// Who waits for which colony's vector, first come first.
 #[derive(Debug, Default)]
@@ -108,13 +108,14 @@ impl Driver {
             return refusal(ErrorKind::Unanswered, message);
         }
         nodes.sort_by(|one, other| one.name.cmp(&other.name));
-        reply_line(&Reply::Result(Nodes {
+        let picture = Nodes {
             colony: Some(colony.0),
             cluster: self.settings.cluster.clone(),
             observer: self.endpoint.node.name().to_owned(),
             interval_ms: self.interval_ms(),
             nodes,
-        }))
+        };
+        picture_line(picture.nodes.len(), &Reply::Result(picture))
     }
 }
 

@@ -29,6 +29,7 @@ use std::collections::VecDeque;
 
 use crate::address::Address;
 use crate::entry::NodeId;
+use crate::share::Share;
 use caller::Caller;
 use outlook::Outlook;
 use visit::Visit;
@@ -79,7 +80,7 @@ pub(crate) struct Owed {
     pub(crate) token: u64,
     /// Where a slice begins; of no meaning in a reply.
     pub(crate) first: NodeId,
-    /// Bytes of the body that asked: an answer must not be larger.
+    /// Sealed bytes of the datagram that asked: an answer must not have more.
     pub(crate) room: usize,
 }
 
@@ -91,6 +92,8 @@ pub(crate) struct Colony {
     pub(crate) visit: Option<Visit>,
     pub(crate) replies: VecDeque<Owed>,
     pub(crate) slices: VecDeque<Owed>,
+    /// What is left of the share of all visitors.
+    pub(crate) visits: Share,
 }
 
 impl Colony {
@@ -102,6 +105,7 @@ impl Colony {
             visit: None,
             replies: VecDeque::with_capacity(MAX_OWED),
             slices: VecDeque::with_capacity(MAX_OWED),
+            visits: Share::WHOLE,
         }
     }
 

@@ -9,6 +9,7 @@ use core::time::Duration;
 use super::{ColonyId, ColonyIds};
 use crate::address::Address;
 use crate::aggregate::{Aggregate, MAX_BYTES};
+use crate::share::Share;
 use crate::time::Instant;
 use crate::wire::record::WireRecord;
 
@@ -21,6 +22,8 @@ pub(crate) struct Record {
     pub(crate) id: ColonyId,
     /// When its aggregate was made, on the local clock; `None` while there is none.
     pub(crate) birth: Option<Instant>,
+    /// What is left of its share of calls.
+    pub(crate) calls: Share,
     contacts: [Option<Address>; MAX_CONTACTS],
     aggregate_bytes: usize,
     aggregate: [u8; MAX_BYTES],
@@ -32,7 +35,8 @@ pub const RECORD_MEMORY_BYTES: usize = core::mem::size_of::<Record>();
 impl Record {
     fn new(id: ColonyId) -> Self {
         let contacts = [None; MAX_CONTACTS];
-        Self { id, birth: None, contacts, aggregate_bytes: 0, aggregate: [0; MAX_BYTES] }
+        let (calls, aggregate) = (Share::WHOLE, [0; MAX_BYTES]);
+        Self { id, birth: None, calls, contacts, aggregate_bytes: 0, aggregate }
     }
 
     /// The aggregate as it travels; empty while there is none.
@@ -100,6 +104,10 @@ impl Outlook {
 
     pub(crate) fn get(&self, id: ColonyId) -> Option<&Record> {
         self.at(id).ok().map(|at| &self.records[at])
+    }
+
+    pub(crate) fn get_mut(&mut self, id: ColonyId) -> Option<&mut Record> {
+        self.at(id).ok().map(|at| &mut self.records[at])
     }
 
     /// The records of a range of colonies.

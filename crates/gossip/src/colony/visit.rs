@@ -33,6 +33,9 @@ struct Seen {
     payload: Box<[u8]>,
 }
 
+/// Bytes of one beside its name and its payload.
+pub(crate) const SEEN_BYTES: usize = core::mem::size_of::<Seen>();
+
 /// How a visit is getting on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Progress {

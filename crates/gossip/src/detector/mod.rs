@@ -261,8 +261,13 @@ impl Detector {
 
     /// In what time proof should come.
     fn wait(&self) -> Duration {
-        self.unit.mul_f64(WAIT_UNITS).clamp(WAIT.0, WAIT.1) * self.health.patience()
+        wait(self.unit) * self.health.patience()
     }
+}
+
+/// In what time proof should come to a node that is well.
+pub(crate) fn wait(unit: Duration) -> Duration {
+    unit.mul_f64(WAIT_UNITS).clamp(WAIT.0, WAIT.1)
 }
 
 #[cfg(test)]

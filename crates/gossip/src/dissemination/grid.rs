@@ -92,7 +92,7 @@ impl Grid {
             representation.ids_of(pull.row, |at| outlook.records()[at].id)
         });
         let what = What::Pull(Ids { first, last, colonies }, age);
-        scene.orders.push_back(Order { to: record.address, what, marks: Marks::NONE });
+        scene.orders.push_back(Order::to(record, what, Marks::NONE));
     }
 }
 
@@ -102,8 +102,8 @@ fn push(scene: &mut Scene<'_>, mates: impl Iterator<Item = usize>) -> usize {
     for mate in mates {
         let id = scene.membership.order()[mate];
         let record = scene.membership.get(id).filter(|_| scene.membership.is_target(id));
-        if let Some(to) = record.map(|record| record.address) {
-            scene.send(to, 1, Marks::NONE);
+        if let Some(record) = record {
+            scene.send(record, 1, Marks::NONE);
         }
     }
     scene.orders.len() - before

@@ -13,7 +13,7 @@ use crate::address::Address;
 use crate::colony::outlook::Outlook;
 use crate::colony::{ColonyId, ColonyIds};
 use crate::entry::NodeId;
-use crate::membership::Membership;
+use crate::membership::{Membership, Record};
 use crate::time::Instant;
 use crate::vector::Vector;
 use crate::wire::window::Marks;
@@ -88,9 +88,17 @@ pub(crate) struct Scene<'a> {
 /// What is to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Order {
+    pub(crate) member: NodeId,
     pub(crate) to: Address,
     pub(crate) what: What,
     pub(crate) marks: Marks,
+}
+
+impl Order {
+    /// An order to a member, where it is known to be now.
+    pub(crate) fn to(record: &Record, what: What, marks: Marks) -> Self {
+        Self { member: record.id, to: record.address, what, marks }
+    }
 }
 
 /// The content of a datagram, or of some.
@@ -119,15 +127,15 @@ pub(crate) struct Ids {
 
 impl Scene<'_> {
     /// Orders a window of the newest entries.
-    pub(crate) fn send(&mut self, to: Address, entries: usize, marks: Marks) {
-        self.orders.push_back(Order { to, what: What::Newest(entries), marks });
+    pub(crate) fn send(&mut self, record: &Record, entries: usize, marks: Marks) {
+        self.orders.push_back(Order::to(record, What::Newest(entries), marks));
     }
 
     /// Orders a window to a random member, if there is one.
     pub(crate) fn send_to_any(&mut self, entries: usize, marks: Marks) {
         let at = self.chance.below(self.membership.targets());
         if let Some(record) = self.membership.target(at) {
-            self.send(record.address, entries, marks);
+            self.send(record, entries, marks);
         }
     }
 

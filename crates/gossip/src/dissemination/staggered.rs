@@ -28,7 +28,7 @@ impl Disseminate for Staggered {
             let id = scene.membership.order().get(target).copied();
             let member = id.filter(|id| scene.membership.is_target(*id));
             if let Some(record) = member.and_then(|id| scene.membership.get(id)) {
-                scene.send(record.address, window, Marks::BY_TIMETABLE);
+                scene.send(record, window, Marks::BY_TIMETABLE);
                 return;
             }
         }

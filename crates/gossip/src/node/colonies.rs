@@ -2,6 +2,7 @@
 //! visit. Without a colony in its configuration nothing in here does anything.
 
 use super::outgoing::RecordsLeft;
+use super::receive::Letter;
 use super::{Node, Transmit};
 use crate::address::Address;
 use crate::age;
@@ -17,13 +18,13 @@ use crate::entry::NodeId;
 use crate::event::Event;
 use crate::time::{Instant, micros};
 use crate::vector::Entry;
-use crate::wire::OVERHEAD_BYTES;
 use crate::wire::ask::{Answer, AnswerWriter, Card};
 use crate::wire::call::{
     MAX_CALL_BYTES, REPLY_HEAD_BYTES, Request, SLICE_HEAD_BYTES, SliceHead, read_reply,
 };
 use crate::wire::header::{self, Kind};
 use crate::wire::keys::TAG_BYTES;
+use crate::wire::overhead_bytes;
 use crate::wire::record::{HEAD_BYTES, Records, write_record};
 use crate::wire::window::Marks;
 
@@ -188,7 +189,8 @@ impl Node {
             }
         }
         let request = Request { token: call.token, colony: call.colony, word: own.0 };
-        request.write(&mut buffer[header::BYTES..header::BYTES + room]);
+        let body_at = self.body_at();
+        request.write(&mut buffer[body_at..body_at + room]);
         self.counters.calls_sent += 1;
         let bytes = self.seal(Kind::Call, buffer, room);
         // Whoever asks pays for the answer, too.
@@ -201,8 +203,7 @@ impl Node {
         let mut aggregate = [0; aggregate::MAX_BYTES];
         let bytes = self.aggregate(now).encode(&mut aggregate).ok()?;
         let mut contacts = self.fresh_contacts(now);
-        let end = header::BYTES + owed.room.min(buffer.len() - header::BYTES - TAG_BYTES);
-        let body = &mut buffer[header::BYTES..end];
+        let body = &mut buffer[self.body_within(owed.room)];
         let (token, record) = body.split_at_mut_checked(REPLY_HEAD_BYTES)?;
         token.copy_from_slice(&owed.token.to_le_bytes());
         let age = age::encode(now, now);
@@ -220,6 +221,13 @@ impl Node {
         self.counters.calls_answered += 1;
         let bytes = self.seal(Kind::Reply, buffer, REPLY_HEAD_BYTES + written);
         Some(Transmit { to: owed.to, bytes, segment_bytes: bytes })
+    }
+
+    /// Where the body of an answer lies whose sealed part must not have more than `room` bytes.
+    fn body_within(&self, room: usize) -> core::ops::Range<usize> {
+        let most = usize::from(self.config.datagram_bytes) - header::BYTES - TAG_BYTES;
+        let (start, end) = (self.body_at(), header::BYTES + room.min(most));
+        start..end.max(start)
     }
 
     /// Addresses of some members whose entries are fresh.
@@ -255,15 +263,14 @@ impl Node {
         }
         let to = record.contact(|n| self.chance.below(n))?;
         let request = Request { token, colony: visit.colony, word: visit.first.0 };
-        let end = buffer.len() - TAG_BYTES;
-        request.write(&mut buffer[header::BYTES..end]);
-        let bytes = self.seal(Kind::Visit, buffer, end - header::BYTES);
+        let (body_at, end) = (self.body_at(), buffer.len() - TAG_BYTES);
+        request.write(&mut buffer[body_at..end]);
+        let bytes = self.seal(Kind::Visit, buffer, end - body_at);
         Some(Transmit { to, bytes, segment_bytes: bytes })
     }
 
     fn write_slice(&mut self, now: Instant, owed: &Owed, buffer: &mut [u8]) -> Option<Transmit> {
-        let end = header::BYTES + owed.room.min(buffer.len() - header::BYTES - TAG_BYTES);
-        let body = &mut buffer[header::BYTES..end];
+        let body = &mut buffer[self.body_within(owed.room)];
         let entries_body = body.get_mut(SLICE_HEAD_BYTES..)?;
         if entries_body.len() < self.format.entry_bytes() + crate::wire::ask::MAX_CARD_BYTES + 6 {
             return None;
@@ -292,25 +299,34 @@ impl Node {
     pub(super) fn receive_foreign(
         &mut self,
         now: Instant,
-        (kind, from): (Kind, Address),
+        letter: &Letter,
         body: &[u8],
     ) -> Result<(), Dropped> {
-        match kind {
-            Kind::Call | Kind::Visit => self.receive_request(kind, from, body),
-            Kind::Reply => self.receive_reply(now, from, body),
+        match letter.header.kind {
+            Kind::Call | Kind::Visit => self.receive_request(now, letter, body),
+            Kind::Reply => self.receive_reply(now, letter.from, body),
             _ => self.receive_slice(now, body),
         }
     }
 
-    fn receive_request(&mut self, kind: Kind, from: Address, body: &[u8]) -> Result<(), Dropped> {
+    fn receive_request(
+        &mut self,
+        now: Instant,
+        letter: &Letter,
+        body: &[u8],
+    ) -> Result<(), Dropped> {
+        let (paces, from, room) = (self.paces, letter.from, letter.sealed_bytes());
         let request = Request::read(body)?;
         let colony = self.colony.as_mut().ok_or(Dropped::Version)?;
         if request.colony != colony.id {
             return Err(Dropped::Colony);
         }
-        let (first, room) = (NodeId(request.word), body.len());
+        let first = NodeId(request.word);
         let owed = Owed { to: from, token: request.token, first, room };
-        let kept = if kind == Kind::Visit {
+        let kept = if letter.header.kind == Kind::Visit {
+            if !colony.visits.take(now, paces.visit) {
+                return Err(Dropped::Excess);
+            }
             Colony::owe(&mut colony.slices, owed)
         } else {
             let caller = ColonyId(request.word);
@@ -320,6 +336,14 @@ impl Node {
             // A colony that calls introduces itself; one that is known is met by calling it.
             if colony.outlook.get(caller).is_none() {
                 colony.outlook.introduce(caller, core::iter::once(from));
+            }
+            let known = colony.outlook.get_mut(caller).map(|record| &mut record.calls);
+            let within = match known {
+                Some(calls) => calls.take(now, paces.request),
+                None => self.strangers.take(now, paces.stranger),
+            };
+            if !within {
+                return Err(Dropped::Excess);
             }
             Colony::owe(&mut colony.replies, owed)
         };
@@ -363,13 +387,14 @@ impl Node {
         let mut pushes = 0;
         for &id in row.iter().filter(|&&id| id != self.id) {
             let record = self.membership.get(id).filter(|_| self.membership.is_target(id));
-            let Some(to) = record.map(|record| record.address) else { continue };
-            let what = What::Record(colony);
-            self.outbox.orders.push_back(Order { to, what, marks: Marks::RECORDS });
+            let Some(record) = record else { continue };
+            let order = Order::to(record, What::Record(colony), Marks::RECORDS);
+            self.outbox.orders.push_back(order);
             pushes += 1;
         }
         let contacts = REPLY_CONTACTS * (1 + self.address.as_bytes().len());
-        self.strategy.spend(pushes * (OVERHEAD_BYTES + bytes + contacts));
+        let frame_bytes = overhead_bytes(self.config.wire_version);
+        self.strategy.spend(pushes * (frame_bytes + bytes + contacts));
     }
 
     /// Takes the records behind the entries of a window, which were seen to be well formed.

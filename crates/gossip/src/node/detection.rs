@@ -12,7 +12,7 @@ use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::event::Event;
 use crate::time::Instant;
 use crate::vector::OWN;
-use crate::wire::header::{self, Kind};
+use crate::wire::header::Kind;
 use crate::wire::probe::{self, Probe};
 use crate::wire::window::Marks;
 
@@ -34,19 +34,26 @@ pub(super) struct Knock {
     kind: Kind,
     for_another: bool,
     target: NodeId,
+    /// The highest version of the format to write it in.
+    version: u8,
 }
 
 impl Knock {
     fn probe(target: NodeId) -> Self {
-        Self { to: target, kind: Kind::Probe, for_another: false, target }
+        Self { to: target, kind: Kind::Probe, for_another: false, target, version: u8::MAX }
+    }
+
+    /// A probe because another asked for one, no longer than the question.
+    fn errand(target: NodeId, version: u8) -> Self {
+        Self { version, ..Self::probe(target) }
     }
 
     fn probe_by(relay: NodeId, target: NodeId) -> Self {
-        Self { to: relay, kind: Kind::Probe, for_another: true, target }
+        Self { to: relay, for_another: true, ..Self::probe(target) }
     }
 
     fn proof(to: NodeId, target: NodeId) -> Self {
-        Self { to, kind: Kind::Proof, for_another: false, target }
+        Self { to, kind: Kind::Proof, ..Self::probe(target) }
     }
 }
 
@@ -209,7 +216,7 @@ impl Node {
         for _ in 0..HEARERS.min(self.membership.targets()) {
             let at = self.chance.below(self.membership.targets());
             if let Some(record) = self.membership.target(at) {
-                let order = Order { to: record.address, what: What::One(id), marks: Marks::NONE };
+                let order = Order::to(record, What::One(id), Marks::NONE);
                 self.outbox.orders.push_front(order);
             }
         }
@@ -248,7 +255,8 @@ impl Node {
             let detector = self.detector.as_mut();
             if detector.is_some_and(|it| it.run_errand(sender, probe.target, now)) {
                 self.counters.probes_relayed += 1;
-                self.knock(Knock::probe(probe.target));
+                let version = self.version_towards(sender);
+                self.knock(Knock::errand(probe.target, version));
             }
         }
         Ok(())
@@ -300,7 +308,8 @@ impl Node {
 
     /// The next probe or proof, written to `buffer`, which holds a datagram.
     pub(super) fn transmit_knock(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
-        while let Some(Knock { to, kind, for_another, target }) = self.outbox.knocks.pop_front() {
+        while let Some(knock) = self.outbox.knocks.pop_front() {
+            let Knock { to, kind, for_another, target, version } = knock;
             let Some(record) = self.membership.get(to) else { continue };
             let address = record.address;
             let held = self.vector.get(to).map_or(record.floor, |entry| entry.stamp);
@@ -308,14 +317,19 @@ impl Node {
             // A tombstone proves nothing.
             let entry = self.vector.get(about).filter(|entry| !entry.stamp.is_dead());
             let Some(entry) = entry else { continue };
-            let body = &mut buffer[header::BYTES..];
+            // Whoever asks is answered in a version in which the answer is no longer.
+            let (version, receiver) = match kind {
+                Kind::Proof => (self.version_towards(to), None),
+                _ => (version.min(self.config.wire_version), Some(to)),
+            };
+            let body = &mut buffer[self.body_at_in(version, receiver)..];
             let asked = (for_another, target, held);
             let written = probe::write(body, self.format, asked, (&entry, now));
             *match kind {
                 Kind::Proof => &mut self.counters.proofs_sent,
                 _ => &mut self.counters.probes_sent,
             } += 1;
-            let bytes = self.seal(kind, buffer, written);
+            let bytes = self.seal_in(version, (receiver, kind), buffer, written);
             return Some(Transmit { to: address, bytes, segment_bytes: bytes });
         }
         None

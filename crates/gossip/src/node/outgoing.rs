@@ -148,6 +148,8 @@ pub(super) struct Offer {
     pub(super) to: Address,
     /// Who asked.
     pub(super) asker: NodeId,
+    /// Bytes of the datagram that asked: the answer must not have more.
+    pub(super) bytes: usize,
     /// Whom to tell of. The asker is among them if it must learn of another life of itself, or of
     /// another node with its id.
     pub(super) ids: Vec<NodeId>,
@@ -234,7 +236,7 @@ impl Node {
             let written = match order.what {
                 What::Pull(ids, age_micros) => {
                     self.pieces.order = None;
-                    Some(self.write_pull(order.to, ids, age_micros, buffer))
+                    Some(self.write_pull(order, ids, age_micros, buffer))
                 }
                 What::Newest(_) | What::Row(..) | What::Record(_) | What::One(_) => {
                     self.write_window(now, order, buffer)
@@ -259,21 +261,23 @@ impl Node {
         let oldest = now - self.config.forget_after;
         let room = usize::from(self.config.datagram_bytes);
         let format = (self.format, order.marks);
+        let receiver = order.marks.has(window::Marks::WANTS_ANSWER).then_some(order.member);
+        let body_at = self.body_at_in(self.config.wire_version, receiver);
         let (mut bytes, mut segment_bytes) = (0, 0);
         while let Some(datagram) = buffer.get_mut(bytes..bytes + room) {
             let slots = &self.pieces.slots[self.pieces.next..];
-            let body = &mut datagram[header::BYTES..room - TAG_BYTES];
+            let body = &mut datagram[body_at..room - TAG_BYTES];
             let (written, dealt_with) =
                 window::encode(body, format, &self.vector, slots, (now, oldest));
             self.pieces.next += dealt_with;
             let entries =
                 written.saturating_sub(window::PREAMBLE_BYTES) / self.format.entry_bytes();
             self.counters.entries_sent += entries as u64;
-            let written = self.add_records(now, datagram, written);
+            let written = self.add_records(now, (&mut *datagram, body_at), written);
             if written == 0 {
                 break;
             }
-            let sealed = self.seal(Kind::Window, datagram, written);
+            let sealed = self.seal_for(receiver, Kind::Window, datagram, written);
             bytes += sealed;
             segment_bytes = segment_bytes.max(sealed);
             // With records, datagrams differ in size, and a later one may be the larger.
@@ -289,14 +293,19 @@ impl Node {
 
     /// Lets records follow the entries of a window, of which `written` bytes lie in the body, if
     /// those were the last; returns the bytes of the body, 0 if there is nothing in it.
-    fn add_records(&mut self, now: Instant, datagram: &mut [u8], written: usize) -> usize {
+    fn add_records(
+        &mut self,
+        now: Instant,
+        (datagram, body_at): (&mut [u8], usize),
+        written: usize,
+    ) -> usize {
         if self.pieces.records.is_none() || self.pieces.next < self.pieces.slots.len() {
             return written;
         }
         let start = written.max(window::PREAMBLE_BYTES);
         let end = datagram.len() - TAG_BYTES;
         let mut left = self.pieces.records;
-        let body = &mut datagram[header::BYTES + start..end];
+        let body = &mut datagram[body_at + start..end];
         let (bytes, count) = self.write_records(now, &mut left, body);
         if count == 0 && written == 0 {
             // A datagram of its own did not hold the next one: none ever will.
@@ -310,7 +319,7 @@ impl Node {
     /// Writes a request for a range of ids.
     fn write_pull(
         &mut self,
-        to: Address,
+        order: Order,
         ids: Ids,
         age_micros: Option<u64>,
         buffer: &mut [u8],
@@ -318,14 +327,17 @@ impl Node {
         self.counters.pulls_sent += 1;
         let Ids { first, last, colonies } = ids;
         let pull = Pull { first, last, age_micros, colonies };
-        let written = pull.write(&mut buffer[header::BYTES..], self.format);
-        let bytes = self.seal(Kind::Pull, buffer, written);
-        Transmit { to, bytes, segment_bytes: bytes }
+        let receiver = Some(order.member);
+        let body_at = self.body_at_in(self.config.wire_version, receiver);
+        let written = pull.write(&mut buffer[body_at..], self.format);
+        let bytes = self.seal_for(receiver, Kind::Pull, buffer, written);
+        Transmit { to: order.to, bytes, segment_bytes: bytes }
     }
 
     fn write_ask(&mut self, now: Instant, to: Address, buffer: &mut [u8]) -> Transmit {
         self.counters.asks_sent += 1;
-        let (end, first) = (buffer.len() - TAG_BYTES, self.catch_up.first);
+        let (body_at, end) = (self.body_at(), buffer.len() - TAG_BYTES);
+        let first = self.catch_up.first;
         let order = self.membership.order();
         let start = order.partition_point(|&id| id < first);
         let has_left = |id| self.vector.get(id).is_some_and(|entry| entry.stamp.is_last());
@@ -333,7 +345,7 @@ impl Node {
         let named = |id: &NodeId| self.is_known(*id) && !(self.with_cards && has_left(*id));
         let ids = order[start..].iter().copied().filter(named);
         let last = ask::write_ask(
-            &mut buffer[header::BYTES..end],
+            &mut buffer[body_at..end],
             self.format,
             self.with_cards.then_some(Card { name: &self.name, address: self.address }),
             (&self.vector.own(), now),
@@ -341,14 +353,14 @@ impl Node {
             ids,
         );
         self.catch_up.asked_to(last);
-        let bytes = self.seal(Kind::Ask, buffer, end - header::BYTES);
+        let bytes = self.seal(Kind::Ask, buffer, end - body_at);
         Transmit { to, bytes, segment_bytes: bytes }
     }
 
     fn write_answer(&mut self, now: Instant, offer: &Offer, buffer: &mut [u8]) -> Transmit {
         self.counters.answers_sent += 1;
-        let end = buffer.len() - TAG_BYTES;
-        let body = &mut buffer[header::BYTES..end];
+        let (body_at, end) = (self.body_at(), buffer.len().min(offer.bytes) - TAG_BYTES);
+        let body = &mut buffer[body_at..end];
         let mut answer = AnswerWriter::new(body, self.format, self.with_cards);
         for &id in &offer.ids {
             let known = if id == offer.asker { self.told(id) } else { self.offered(id) };
@@ -391,10 +403,34 @@ impl Node {
         own.map_or(self.cluster, |colony| self.cluster.wrapping_add(colony.id.0))
     }
 
-    /// Puts the header in front of a body of `written` bytes, seals both, and returns their size.
+    /// Puts what goes in front of a body of `written` bytes that anybody may read, seals all, and
+    /// returns their size. The body lies where [`Node::body_at`] says.
     pub(super) fn seal(&mut self, kind: Kind, datagram: &mut [u8], written: usize) -> usize {
+        self.seal_for(None, kind, datagram, written)
+    }
+
+    /// The same for a datagram that asks `receiver` for something, if one is named.
+    pub(super) fn seal_for(
+        &mut self,
+        receiver: Option<NodeId>,
+        kind: Kind,
+        datagram: &mut [u8],
+        written: usize,
+    ) -> usize {
+        self.seal_in(self.config.wire_version, (receiver, kind), datagram, written)
+    }
+
+    /// The same in a version of the format.
+    pub(super) fn seal_in(
+        &mut self,
+        version: u8,
+        (receiver, kind): (Option<NodeId>, Kind),
+        datagram: &mut [u8],
+        written: usize,
+    ) -> usize {
         self.sealed += 1;
         let header = Header {
+            version,
             kind,
             cluster: self.circle(kind),
             sender: self.id,
@@ -403,7 +439,8 @@ impl Node {
             salt: self.salt,
             counter: self.sealed,
         };
-        let bytes = header::BYTES + written + TAG_BYTES;
+        let said = self.extension(receiver).write(version, &mut datagram[header::BYTES..]);
+        let bytes = header::BYTES + said + written + TAG_BYTES;
         datagram[..header::BYTES].copy_from_slice(&header.to_bytes());
         self.keys.seal(&mut datagram[..bytes]);
         self.counters.datagrams_sent += 1;
@@ -433,7 +470,8 @@ mod tests {
     fn picked(pieces: &mut Pieces, vector: &Vector, what: What) -> Vec<u32> {
         let members: Vec<NodeId> = (0..8).map(NodeId).collect();
         let to = Address::from_bytes(&[1]).expect("one byte is an address");
-        pieces.begin(Order { to, what, marks: Marks::NONE }, vector, &members, 1);
+        let order = Order { member: NodeId(7), to, what, marks: Marks::NONE };
+        pieces.begin(order, vector, &members, 1);
         pieces.slots.iter().map(|&slot| vector.at(slot).id.0).collect()
     }
 

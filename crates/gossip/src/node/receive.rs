@@ -12,14 +12,33 @@ use crate::membership::{NotAdded, Refused};
 use crate::merge::Merged;
 use crate::time::{Instant, micros};
 use crate::wire::ask::{Answer, Ask, Card};
+use crate::wire::extension::Extension;
 use crate::wire::header::{self, Header, HeaderError, Kind};
 use crate::wire::keys::{TAG_BYTES, Unopened};
 use crate::wire::pull::Pull;
 use crate::wire::record::Records;
 use crate::wire::window::{self, BodyError, Marks, WireEntry};
 
+/// An opened datagram beside its body.
+pub(super) struct Letter {
+    pub(super) header: Header,
+    /// Where it came from, as it seems.
+    pub(super) from: Address,
+    /// Bytes of the datagram.
+    pub(super) bytes: usize,
+    /// Whether it may have been made for this life of this node.
+    meant: bool,
+}
+
+impl Letter {
+    /// Bytes between header and tag.
+    pub(super) fn sealed_bytes(&self) -> usize {
+        self.bytes - header::BYTES - TAG_BYTES
+    }
+}
+
 /// From which life of its sender a datagram is.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Life {
     Present,
     Past,
@@ -42,31 +61,63 @@ impl Node {
 
     fn receive(&mut self, now: Instant, from: Address, bytes: &mut [u8]) -> Result<(), Dropped> {
         let (header, life) = self.admissible(bytes)?;
-        let body = self.keys.unseal(bytes)?;
+        let size = bytes.len();
+        let (said, body) = Extension::read(header.version, self.keys.unseal(bytes)?)?;
+        if said.receiver.is_some_and(|receiver| receiver.id != self.id) {
+            return Err(Dropped::Misdirected);
+        }
+        let letter = Letter { header, from, bytes: size, meant: self.is_meant(&said) };
         if header.kind.is_foreign() {
             // No member has sent it, whatever id its sender has: no replay window is concerned.
-            return self.receive_foreign(now, (header.kind, from), body);
+            return self.receive_foreign(now, &letter, body);
         }
-        let outcome = match (header.kind, life) {
-            (_, Life::Past) => self.receive_past_ask((header.sender, from), body),
-            (Kind::Window, _) => self.receive_window(now, (&header, from), body),
-            (Kind::Pull, _) => self.receive_pull(now, (header.sender, from), body),
-            (Kind::Probe, _) => self.receive_probe(now, (header.sender, from), body),
-            (Kind::Proof, _) => self.receive_proof(now, (header.sender, from), body),
-            (Kind::Ask, _) => self.receive_ask(now, (header.sender, from), body),
-            // Foreign kinds have been seen to.
-            _ => self.receive_answer(now, from, body),
-        };
+        let within = self.charge(now, &header, life);
+        let outcome = within.and_then(|()| self.receive_from_member(now, (&letter, life), body));
         // The header is known to be true, and its sender may have become a member just now.
         if let Some(sender) = self.membership.get_mut(header.sender) {
             if sender.replay.check(&header).is_ok() {
                 sender.replay.note(&header);
+                sender.speaks = Some(Self::speaks(&header, &said));
                 if let Some(detector) = self.detector.as_mut() {
                     detector.heard = now;
                 }
             }
         }
         outcome
+    }
+
+    fn receive_from_member(
+        &mut self,
+        now: Instant,
+        (letter, life): (&Letter, Life),
+        body: &[u8],
+    ) -> Result<(), Dropped> {
+        let (sender, from) = (letter.header.sender, letter.from);
+        match (letter.header.kind, life) {
+            (_, Life::Past) => self.receive_past_ask(letter, body),
+            (Kind::Window, _) => self.receive_window(now, letter, body),
+            (Kind::Pull, _) => self.receive_pull(now, letter, body),
+            (Kind::Probe, _) => self.receive_probe(now, (sender, from), body),
+            (Kind::Proof, _) => self.receive_proof(now, (sender, from), body),
+            (Kind::Ask, _) => self.receive_ask(now, letter, body),
+            // Foreign kinds have been seen to.
+            _ => self.receive_answer(now, from, body),
+        }
+    }
+
+    /// Charges a request to the share of whoever makes it. An ask of a past life may be a
+    /// recording, which must not use up the share of the member that it names.
+    fn charge(&mut self, now: Instant, header: &Header, life: Life) -> Result<(), Dropped> {
+        let (strangers, paces) = (&mut self.strangers, self.paces);
+        let member = self.membership.get_mut(header.sender).filter(|_| life == Life::Present);
+        let within = match (header.kind, member) {
+            (Kind::Ask | Kind::Pull, Some(member)) => member.requests.take(now, paces.request),
+            (Kind::Probe, Some(member)) => member.probes.take(now, paces.probe),
+            (Kind::Ask, None) if life == Life::Past => strangers.take(now, paces.stranger),
+            // Who asks first is charged once it is seen that this does not make it a member.
+            _ => true,
+        };
+        if within { Ok(()) } else { Err(Dropped::Excess) }
     }
 
     /// The header of a datagram that deserves to be opened.
@@ -101,9 +152,10 @@ impl Node {
     fn receive_window(
         &mut self,
         now: Instant,
-        (header, from): (&Header, Address),
+        letter: &Letter,
         body: &[u8],
     ) -> Result<(), Dropped> {
+        let (header, from) = (&letter.header, letter.from);
         let (marks, entries, records) = window::decode_with_records(body, self.format)?;
         Records::of(records).try_for_each(|record| record.map(drop))?;
         if self.colony.is_none() && !records.is_empty() {
@@ -118,14 +170,31 @@ impl Node {
             self.take(now, from, &entry);
         }
         self.take_records(now, records);
-        let bytes = body.len() + header::BYTES + TAG_BYTES;
-        self.play(now, |strategy, scene| strategy.received(scene, header.sender, marks, bytes));
-        if marks.has(Marks::WANTS_ANSWER) {
-            let entries = self.config.strategy.answer_entries(self.window_entries());
-            if let Some(entries) = entries {
-                self.owe_window(header.sender, What::Newest(entries));
-            }
+        let (sender, bytes) = (header.sender, letter.bytes);
+        self.play(now, |strategy, scene| strategy.received(scene, sender, marks, bytes));
+        let entries = self.config.strategy.answer_entries(self.window_entries());
+        match entries.filter(|_| marks.has(Marks::WANTS_ANSWER)) {
+            Some(entries) => self.answer_window(now, letter, entries),
+            None => Ok(()),
         }
+    }
+
+    /// Answers half a window with one, if it was made for this node and its sender's share allows.
+    fn answer_window(
+        &mut self,
+        now: Instant,
+        letter: &Letter,
+        entries: usize,
+    ) -> Result<(), Dropped> {
+        let (sender, pace) = (letter.header.sender, self.paces.request);
+        let Some(member) = self.membership.get_mut(sender) else { return Ok(()) };
+        if !letter.meant {
+            return Err(Dropped::Misdirected);
+        }
+        if !member.requests.take(now, pace) {
+            return Err(Dropped::Excess);
+        }
+        self.owe_window(sender, What::Newest(entries));
         Ok(())
     }
 
@@ -135,18 +204,14 @@ impl Node {
         let Some(record) = self.membership.get(to) else { return false };
         let with_records = matches!(what, What::Row(Ids { colonies: Some(_), .. }, _));
         let more = if with_records { Marks::RECORDS } else { Marks::NONE };
-        let order = Order { to: record.address, what, marks: Marks::ANSWER.and(more) };
+        let order = Order::to(record, what, Marks::ANSWER.and(more));
         let owed = self.outbox.owe_window(order);
         self.counters.dropped_answers += u64::from(!owed);
         owed
     }
 
-    fn receive_pull(
-        &mut self,
-        now: Instant,
-        (sender, from): (NodeId, Address),
-        body: &[u8],
-    ) -> Result<(), Dropped> {
+    fn receive_pull(&mut self, now: Instant, letter: &Letter, body: &[u8]) -> Result<(), Dropped> {
+        let (sender, from) = (letter.header.sender, letter.from);
         let Pull { first, last, age_micros, colonies } = Pull::read(body, self.format)?;
         if colonies.is_some() && self.colony.is_none() {
             return Err(Dropped::Malformed);
@@ -155,18 +220,18 @@ impl Node {
             self.lacks(sender, from);
             return Ok(());
         }
+        // A member of the row is asked for it, never another.
+        if !letter.meant || !(first..=last).contains(&self.id) {
+            return Err(Dropped::Misdirected);
+        }
         let since = age_micros.map_or(Instant::from_micros(i64::MIN), |age| now.before(age));
         let answered = self.owe_window(sender, What::Row(Ids { first, last, colonies }, since));
         self.counters.pulls_answered += u64::from(answered);
         Ok(())
     }
 
-    fn receive_ask(
-        &mut self,
-        now: Instant,
-        (sender, from): (NodeId, Address),
-        body: &[u8],
-    ) -> Result<(), Dropped> {
+    fn receive_ask(&mut self, now: Instant, letter: &Letter, body: &[u8]) -> Result<(), Dropped> {
+        let (sender, from, bytes) = (letter.header.sender, letter.from, letter.bytes);
         let ask = Ask::read(body, self.format)?;
         if ask.own.id != sender || ask.card.is_some() != self.with_cards {
             return Err(Dropped::Malformed);
@@ -178,27 +243,29 @@ impl Node {
         if !namesake {
             self.take(now, from, &ask.own);
         }
+        // A recording must not keep newcomers out: who is a member by now is not charged.
+        let pace = self.paces.stranger;
+        if !self.membership.contains(sender) && !self.strangers.take(now, pace) {
+            return Err(Dropped::Excess);
+        }
         let mut ids = self.offers(sender, from, &ask);
         if namesake || self.knows_newer(&ask.own) {
             ids.insert(0, sender);
         }
-        self.owe(Offer { to: from, asker: sender, ids });
+        self.owe(Offer { to: from, asker: sender, bytes, ids });
         Ok(())
     }
 
     /// An ask from a life of a member before its present one: somebody sends again what he has
     /// recorded, or the member has restarted with an incarnation used before. It must learn of
     /// the other life, to overtake it; nothing else comes of such an ask.
-    fn receive_past_ask(
-        &mut self,
-        (sender, from): (NodeId, Address),
-        body: &[u8],
-    ) -> Result<(), Dropped> {
+    fn receive_past_ask(&mut self, letter: &Letter, body: &[u8]) -> Result<(), Dropped> {
+        let (sender, to) = (letter.header.sender, letter.from);
         let ask = Ask::read(body, self.format)?;
         if ask.own.id != sender || !self.knows_newer(&ask.own) {
             return Err(Dropped::StaleSender);
         }
-        self.owe(Offer { to: from, asker: sender, ids: vec![sender] });
+        self.owe(Offer { to, asker: sender, bytes: letter.bytes, ids: vec![sender] });
         Ok(())
     }
 

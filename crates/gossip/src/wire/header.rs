@@ -3,7 +3,7 @@
 //! | bytes | field |
 //! |---|---|
 //! | 0–1 | magic `54 67` |
-//! | 2 | version of the format |
+//! | 2 | version of the format, 1 or 2 |
 //! | 3 | kind: 1 window, 2 ask, 3 answer, 4 pull, 9 probe, 10 proof; 5 to 8 between colonies |
 //! | 4–7 | cluster: first bytes of SHA-256 of its name; within a colony its number is added |
 //! | 8–11 | node id of the sender |
@@ -23,8 +23,10 @@ use crate::entry::{Incarnation, NodeId};
 pub const BYTES: usize = 28;
 /// What every datagram begins with.
 pub const MAGIC: [u8; 2] = *b"Tg";
-/// The version of the format that this code speaks.
-pub const VERSION: u8 = 1;
+/// The lowest version of the format that this code reads and writes.
+pub const LOWEST_VERSION: u8 = 1;
+/// The highest version of the format that this code reads and writes.
+pub const HIGHEST_VERSION: u8 = 2;
 /// The largest salt and counter: 48 bits.
 pub const MAX_48: u64 = (1 << 48) - 1;
 
@@ -63,6 +65,8 @@ impl Kind {
 /// A parsed header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
+    /// The version of the format, one that this code reads.
+    pub version: u8,
     /// What the body is.
     pub kind: Kind,
     /// Which cluster, see [`cluster_hash`]; within a colony its number is added.
@@ -101,7 +105,7 @@ impl Header {
     pub fn to_bytes(self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
         bytes[..2].copy_from_slice(&MAGIC);
-        bytes[2] = VERSION;
+        bytes[2] = self.version;
         bytes[3] = self.kind as u8;
         bytes[4..8].copy_from_slice(&self.cluster.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.sender.0.to_le_bytes());
@@ -121,8 +125,9 @@ impl Header {
         if bytes[..2] != MAGIC {
             return Err(HeaderError::Foreign);
         }
-        if bytes[2] != VERSION {
-            return Err(HeaderError::Version(bytes[2]));
+        let version = bytes[2];
+        if !(LOWEST_VERSION..=HIGHEST_VERSION).contains(&version) {
+            return Err(HeaderError::Version(version));
         }
         let kind = match bytes[3] {
             1 => Kind::Window,
@@ -143,6 +148,7 @@ impl Header {
             u64::from_le_bytes(wide)
         };
         Ok(Self {
+            version,
             kind,
             cluster: number(4, 4) as u32,
             sender: NodeId(number(8, 4) as u32),
@@ -161,6 +167,7 @@ mod tests {
     #[test]
     fn headers_survive_the_round_trip() {
         let header = Header {
+            version: HIGHEST_VERSION,
             kind: Kind::Ask,
             cluster: 0xA1B2_C3D4,
             sender: NodeId(0x0102_0304),
@@ -178,10 +185,14 @@ mod tests {
         assert_eq!(Header::parse(&[0; BYTES]), Err(HeaderError::Foreign));
         let mut bytes = [0; BYTES];
         bytes[..2].copy_from_slice(&MAGIC);
-        bytes[2] = VERSION + 1;
-        assert_eq!(Header::parse(&bytes), Err(HeaderError::Version(VERSION + 1)));
-        bytes[2] = VERSION;
-        bytes[3] = 11;
-        assert_eq!(Header::parse(&bytes), Err(HeaderError::Kind(11)));
+        for version in [0, LOWEST_VERSION - 1, HIGHEST_VERSION + 1, 255] {
+            bytes[2] = version;
+            assert_eq!(Header::parse(&bytes), Err(HeaderError::Version(version)));
+        }
+        for version in [LOWEST_VERSION, HIGHEST_VERSION] {
+            bytes[2] = version;
+            bytes[3] = 11;
+            assert_eq!(Header::parse(&bytes), Err(HeaderError::Kind(11)));
+        }
     }
 }

@@ -5,7 +5,7 @@
 //! asks for one, an *ask* and its *answer* ([`ask`]), by which a node that lacks members or
 //! entries catches up, and *probes* and *proofs* ([`probe`]) of who lives. Between colonies there
 //! are *calls* and *visits* and what answers them ([`call`]); [`record`]s of colonies ride in
-//! windows.
+//! windows. In version 2 of the format an [`extension`] stands in front of each body.
 //! All numbers are little endian.
 //!
 //! Everything read is bounded by the bytes at hand before it is believed: a count is checked
@@ -14,6 +14,7 @@
 
 pub mod ask;
 pub mod call;
+pub mod extension;
 pub mod header;
 pub mod keys;
 pub mod probe;
@@ -21,8 +22,14 @@ pub mod pull;
 pub mod record;
 pub mod window;
 
-/// Bytes of a datagram that are neither entries nor asks: header, body preamble and tag.
+/// Bytes of a datagram of version 1 that are neither entries nor asks: header, body preamble and
+/// tag.
 pub const OVERHEAD_BYTES: usize = header::BYTES + window::PREAMBLE_BYTES + keys::TAG_BYTES;
+
+/// The same in any version that this code writes.
+pub const fn overhead_bytes(version: u8) -> usize {
+    OVERHEAD_BYTES + extension::bytes_before_body(version)
+}
 
 /// Bytes that go with each entry's payload: origin 4, stamp 6, age 2.
 pub const ENTRY_OVERHEAD_BYTES: usize = 12;

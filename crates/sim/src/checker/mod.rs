@@ -21,14 +21,16 @@ pub struct Findings {
     pub understated_ages: u64,
     /// Entries that were older, by stamp, than one their holder had before.
     pub lowered_entries: u64,
+    /// Requests that nodes dropped because their sender had made more than its share.
+    pub excess_requests: u64,
     /// The first violation in words.
     pub first_violation: Option<String>,
 }
 
 impl Findings {
-    /// Whether nothing contradicts the truth.
+    /// Whether nothing contradicts the truth, and nobody who keeps to the protocol was cut short.
     pub fn is_clean(&self) -> bool {
-        self.understated_ages == 0 && self.lowered_entries == 0
+        self.understated_ages == 0 && self.lowered_entries == 0 && self.excess_requests == 0
     }
 
     /// Keeps the first violation in words.

@@ -37,7 +37,7 @@ pub(crate) const UNIT: i64 = 1 << crate::row::UNIT_SHIFT;
 pub(crate) const START: i64 = UNIT;
 
 /// Bytes a node holds of a member of its colony, beside the payload.
-const MEMBER_BYTES: u64 = 220;
+const MEMBER_BYTES: u64 = 244;
 /// Bytes of a cell in each of the two tables from id to place.
 const TABLE_CELLS_BYTES: u64 = 16;
 /// Bytes of a node beside members and colonies, of its events, calls and datagrams.

@@ -1,0 +1,267 @@
+//! What the agent needs of memory at most, known before it takes any, and what the machine has.
+//!
+//! Each part is bounded by the configuration: the node (`Config::memory_bound_bytes`), the board,
+//! the pictures of all nodes that readers are being given, of which there are few at a time,
+//! connections, and buffers. docs/reference/memory.md gives the sum as a formula and what was
+//! measured beside it. A configuration that could need more than the machine or the control group
+//! has is refused at the start: better no agent than one that is killed when the cluster is on
+//! fire.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tidings_board::layout::Shape;
+use tidings_control::{NodeReport, REQUEST_BYTES_MAX};
+
+use crate::config::{BoardPlace, Settings};
+use crate::control;
+use crate::http;
+use crate::notices;
+use crate::question::PICTURES_MOST;
+use crate::socket;
+
+/// Bytes of the program, its stacks, its runtime and all that does not grow with the configuration.
+const PROGRAM_BYTES: u64 = 16 << 20;
+/// Bytes that a connection of HTTP may take for its request, as the library bounds it, and the
+/// control connection's line, which may have grown to twice what it holds.
+const HTTP_BYTES: u64 = 420_000;
+const CONTROL_BYTES: u64 = 2 * REQUEST_BYTES_MAX as u64 + 16_384;
+/// Bytes of a notice that is kept.
+const NOTICE_BYTES: u64 = 512;
+/// Bytes of picks that are remembered.
+const PROMISES_BYTES: u64 = 8 << 20;
+/// Bytes of a node's report beside its own: name, address, kernel, user metrics.
+const REPORT_TEXT_BYTES: u64 = 512;
+/// Bytes of a node's report as JSON, beside its user metrics.
+const JSON_NODE_BYTES: u64 = 1_280;
+/// Bytes of JSON that one byte of a user metric may become.
+const ESCAPED_BYTES: u64 = 6;
+/// Bytes of a line of the roster, as it is read, and of a seat of the board.
+const ROSTER_LINE_BYTES: u64 = 256;
+const SEAT_BYTES: u64 = 16;
+/// Bytes of a colony in a picture of all colonies.
+const COLONY_BYTES: u64 = 4_096;
+
+/// The most bytes of the JSON about `nodes` nodes.
+pub(crate) fn json_bytes(nodes: u64, payload_bytes: u16) -> u64 {
+    1_024 + nodes * (JSON_NODE_BYTES + ESCAPED_BYTES * u64::from(payload_bytes))
+}
+
+/// What an agent with these settings takes of memory at most.
+pub(crate) fn bound_bytes(settings: &Settings) -> u64 {
+    let (nodes, payload) = (u64::from(settings.max_nodes), settings.payload_bytes);
+    let board = match settings.board {
+        BoardPlace::Off => 0,
+        BoardPlace::On | BoardPlace::At(_) => board_bytes(settings) + nodes * SEAT_BYTES,
+    };
+    let report = size_of::<NodeReport>() as u64 + REPORT_TEXT_BYTES;
+    let colonies = settings.colony.map_or(0, |_| u64::from(settings.max_colonies) * COLONY_BYTES);
+    let picture = nodes * report + json_bytes(nodes, payload) + colonies;
+    let connections = http::CONNECTIONS_MOST as u64 * HTTP_BYTES
+        + control::CONNECTIONS_MOST as u64 * CONTROL_BYTES
+        + notices::LINES_KEPT as u64 * NOTICE_BYTES;
+    PROGRAM_BYTES
+        + socket::BUFFERS_BYTES
+        + PROMISES_BYTES
+        + settings.core().memory_bound_bytes()
+        + nodes * ROSTER_LINE_BYTES
+        + board
+        + PICTURES_MOST as u64 * picture
+        + connections
+}
+
+/// Bytes of the largest board, and of the one before it, which is half as large.
+fn board_bytes(settings: &Settings) -> u64 {
+    let shape = Shape::new(settings.max_nodes as usize, usize::from(settings.payload_bytes));
+    shape.map_or(0, |shape| shape.file_bytes() as u64 * 3 / 2)
+}
+
+/// How much memory there is, and who says so.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Available {
+    pub(crate) bytes: u64,
+    pub(crate) says: PathBuf,
+}
+
+/// The agent may need more memory than there is.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "with these settings the agent may take {bound_mib} MiB of memory, and {says} allows \
+     {available_mib} MiB: lower max_nodes, which is {max_nodes}, or raise that limit"
+)]
+pub struct MemoryError {
+    bound_mib: u64,
+    available_mib: u64,
+    says: String,
+    max_nodes: u32,
+}
+
+/// Checks that the bound of these settings is no more than there is.
+///
+/// # Errors
+/// With both figures.
+pub(crate) fn check(settings: &Settings) -> Result<u64, MemoryError> {
+    check_in(settings, Path::new("/"))
+}
+
+fn check_in(settings: &Settings, root: &Path) -> Result<u64, MemoryError> {
+    let bound = bound_bytes(settings);
+    match available_in(root) {
+        Some(Available { bytes, says }) if bytes < bound => Err(MemoryError {
+            bound_mib: bound.div_ceil(1 << 20),
+            available_mib: bytes >> 20,
+            says: says.display().to_string(),
+            max_nodes: settings.max_nodes,
+        }),
+        _ => Ok(bound),
+    }
+}
+
+/// The least of what the machine has and the control groups of this process allow, as the files
+/// below `root` say; `None` if none of them can be read.
+fn available_in(root: &Path) -> Option<Available> {
+    let meminfo = root.join("proc/meminfo");
+    let text = fs::read_to_string(&meminfo).unwrap_or_default();
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:")).and_then(|rest| {
+        let kib: u64 = rest.trim().trim_end_matches("kB").trim().parse().ok()?;
+        Some(Available { bytes: kib * 1024, says: meminfo.clone() })
+    });
+    let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+    let limits = groups.lines().filter_map(|line| limit_files(root, line)).flatten();
+    let limits = limits.filter_map(|says| {
+        let bytes = fs::read_to_string(&says).ok()?.trim().parse().ok()?; // "max" is no number
+        Some(Available { bytes, says })
+    });
+    limits.chain(total).min_by_key(|available| available.bytes)
+}
+
+/// The files that limit the group which a line of /proc/self/cgroup names, and those around it.
+fn limit_files(root: &Path, line: &str) -> Option<Vec<PathBuf>> {
+    let mut fields = line.splitn(3, ':').skip(1);
+    let (controllers, group) = (fields.next()?, fields.next()?.trim_start_matches('/'));
+    let (mount, file) = match controllers {
+        "" => ("sys/fs/cgroup", "memory.max"),
+        names if names.split(',').any(|name| name == "memory") => {
+            ("sys/fs/cgroup/memory", "memory.limit_in_bytes")
+        }
+        _ => return None,
+    };
+    let mount = root.join(mount);
+    let inner = mount.join(group);
+    let around = inner.ancestors().take_while(|path| path.starts_with(&mount));
+    Some(around.map(|path| path.join(file)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Surroundings, parse_arguments};
+    use std::ffi::OsString;
+    use tidings_control::State;
+
+    fn settings(flags: &[&str]) -> Settings {
+        let arguments = ["tidings-agent"].iter().chain(flags).map(OsString::from);
+        let invocation = parse_arguments(arguments).expect("a valid command line");
+        let surroundings = Surroundings {
+            variable: &|_| None,
+            host_name: "n1".to_owned(),
+            runtime_dir: "/run/tidings".into(),
+        };
+        Settings::load(&invocation, &surroundings).expect("valid settings")
+    }
+
+    /// A machine as its files describe it.
+    fn machine(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().expect("it lies in a directory")).expect("writable");
+            fs::write(path, text).expect("writable");
+        }
+        root
+    }
+
+    const MEMINFO: (&str, &str) = ("proc/meminfo", "MemTotal:  1048576 kB\nMemFree: 1 kB\n");
+
+    #[test]
+    fn the_least_limit_of_machine_and_groups_counts() {
+        let mib = |files: &[(&str, &str)]| {
+            let root = machine(files);
+            available_in(root.path()).map(|available| available.bytes >> 20)
+        };
+        assert_eq!(mib(&[]), None);
+        assert_eq!(mib(&[MEMINFO]), Some(1024));
+        let group = ("proc/self/cgroup", "0::/system.slice/tidings.service\n");
+        let own = ("sys/fs/cgroup/system.slice/tidings.service/memory.max", "268435456\n");
+        let around = ("sys/fs/cgroup/system.slice/memory.max", "134217728\n");
+        let unlimited = ("sys/fs/cgroup/system.slice/memory.max", "max\n");
+        assert_eq!(mib(&[MEMINFO, group, own, unlimited]), Some(256));
+        assert_eq!(mib(&[MEMINFO, group, own, around]), Some(128));
+        let old = ("proc/self/cgroup", "5:cpu,cpuacct:/a\n4:memory:/a/b\n");
+        let limit = ("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "67108864\n");
+        let none = ("sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
+        assert_eq!(mib(&[MEMINFO, old, limit, none]), Some(64));
+    }
+
+    #[test]
+    fn settings_that_may_need_more_than_there_is_are_refused_with_the_figures() {
+        let root = machine(&[MEMINFO]);
+        let default = check_in(&settings(&[]), root.path()).expect("the default fits");
+        assert!(default < 256 << 20, "{default}: the unit for systemd allows 256 MiB");
+        let refused = check_in(&settings(&["--max-nodes", "1000000"]), root.path());
+        let message = refused.expect_err("too large").to_string();
+        let start = "with these settings the agent may take ";
+        let end = format!(
+            " MiB of memory, and {}/proc/meminfo allows 1024 MiB: lower max_nodes, which is \
+             1000000, or raise that limit",
+            root.path().display()
+        );
+        assert!(message.starts_with(start) && message.ends_with(&end), "{message}");
+    }
+
+    #[test]
+    fn parts_that_are_left_out_cost_nothing() {
+        let bound = |flags: &[&str]| bound_bytes(&settings(flags));
+        assert!(bound(&["--board", "off"]) < bound(&[]));
+        assert!(bound(&["--max-nodes", "8192"]) > bound(&[]));
+        assert!(bound(&["--colony", "1"]) > bound(&[]));
+    }
+
+    /// No report is longer as JSON than is counted for it.
+    #[test]
+    fn the_longest_report_is_within_what_is_counted() {
+        let digits = Some(f64::MIN_POSITIVE * 1.234_567_890_123_456_7);
+        let most = Some(u64::MAX);
+        let report = NodeReport {
+            name: "n".repeat(63),
+            address: "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535".to_owned(),
+            state: State::Suspected,
+            age_ms: digits,
+            incarnation: u32::MAX,
+            sequence: u32::MAX,
+            cores: Some(u32::MAX),
+            load1: digits,
+            load5: digits,
+            load15: digits,
+            cpu_busy_percent: digits,
+            mem_total_bytes: most,
+            mem_available_bytes: most,
+            swap_total_bytes: most,
+            swap_used_bytes: most,
+            psi_cpu_percent: digits,
+            psi_memory_percent: digits,
+            psi_io_percent: digits,
+            disk_read_bytes_s: most,
+            disk_write_bytes_s: most,
+            net_rx_bytes_s: most,
+            net_tx_bytes_s: most,
+            temperature_c: digits,
+            power_w: digits,
+            uptime_s: most,
+            kernel: Some("\u{1}".repeat(31)),
+            user: [("k".repeat(16), "\u{1}".repeat(46))].into(),
+        };
+        let bytes = serde_json::to_vec(&report).expect("serialises").len() as u64 + 1;
+        assert!(bytes <= json_bytes(1, 64) - 1_024, "{bytes}");
+    }
+}
