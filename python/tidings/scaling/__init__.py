@@ -1,0 +1,1 @@
+"""tidings.scaling: expectations of growth as tests."""
