@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tidings.scaling.engines.bayes import free
+from tidings.scaling.engines.bayes import cliff, free
 from tidings.scaling.engines.bayes.candidates import Candidates, candidates
+from tidings.scaling.engines.bayes.cliff import Cliff
 from tidings.scaling.engines.bayes.evidence import Found, Problem, Rows
 from tidings.scaling.engines.bayes.noise import noise_of
 from tidings.scaling.engines.bayes.posterior import Points, Posterior
@@ -37,11 +38,16 @@ _NEGLIGIBLE = 1e-6
 
 @dataclass(frozen=True)
 class BayesModel:
-    """A posterior over growth, and the summary it rests on."""
+    """A posterior over growth, and the summary it rests on.
+
+    `wider_noise` is the probability that sizes scatter more than their repetitions; `cliff` the
+    likeliest jump, likely or not.
+    """
 
     posterior: Posterior
     summary: Summary
     wider_noise: float
+    cliff: Cliff | None
 
     @property
     def growth(self) -> Term:
@@ -79,7 +85,10 @@ class BayesEngine:
         weighed = _Weighed(problem, candidates(float(summary.sizes[-1]), expected))
         squares = min(weighed.mixed_integral.squares.min(), weighed.alone_integral.squares.min())
         return BayesModel(
-            weighed.posterior(summary.reference), summary, noise.wider(float(squares))
+            weighed.posterior(summary.reference),
+            summary,
+            noise.wider(float(squares)),
+            weighed.cliff(),
         )
 
 
@@ -139,6 +148,14 @@ class _Weighed:
             reference,
         )
 
+    def cliff(self) -> Cliff | None:
+        """Return the likeliest jump between growth on either side of it."""
+        count = len(self.chosen.terms)
+        smooth = np.append(self.mixed_integral.log_evidence, self.alone_integral.log_evidence)
+        total = float(np.logaddexp.reduce(smooth + self.log_prior))
+        prior = np.log(self.chosen.weights)
+        return cliff.find(self.problem, self.alone.growing[:count], prior, total)
+
     def _points(self) -> Points:
         """Return every node of every row that has any weight."""
         mixed, alone, prior = self.mixed_integral, self.alone_integral, self.log_prior
@@ -151,12 +168,14 @@ class _Weighed:
         from_mixed = kept < count * width
         row = np.where(from_mixed, kept // width, kept - count * width + count)
         squares = np.append(mixed.squares, alone.squares)[kept]
+        residual = self.problem.noise.variance(squares)
         return Points(
             row,
             np.append(mixed.nodes, alone.nodes)[kept],
             ~from_mixed,
             np.append(mixed.levels, alone.levels)[kept],
-            self.problem.noise.variance(squares) / self.problem.count_weight,
+            residual / self.problem.count_weight,
+            residual,
             mass[kept] / mass[kept].sum(),
         )
 

@@ -51,6 +51,7 @@ class Points:
     alone: NDArray[np.bool_]
     level: Floats
     variance: Floats
+    residual: Floats
     weight: Floats
 
 
@@ -123,6 +124,23 @@ class Posterior:
         if beyond == -math.inf:
             return 1.0
         return float(1.0 / (1.0 + math.exp(min(max(beyond - within, -700.0), 700.0))))
+
+    def against(
+        self, expected: Term, lower: Term | None, upper: Term
+    ) -> tuple[NDArray[np.bool_], Floats]:
+        """Return which points keep the limits, and weights with even odds, as `holds` has them."""
+        exponents = self.rows.growing[self.points.row]
+        kept = _at_most(exponents, upper)
+        if lower is not None:
+            kept &= ~_at_most(exponents, lower) | _equal(exponents, lower)
+        probability = self.holds(expected, lower, upper)
+        weights = self.points.weight.copy()
+        weights[_equal(exponents, expected)] *= len(self.terms)
+        for side, share in ((kept, probability), (~kept, 1.0 - probability)):
+            total = weights[side].sum()
+            if total > 0:
+                weights[side] *= share / total
+        return kept, weights
 
     def values(self, sizes: Floats) -> tuple[Floats, Floats]:
         """Return ln of the expected value at each size (columns) at each point, and the weights."""

@@ -3,8 +3,8 @@
 Noise is taken as relative: what is compared is ln(value). All logarithms are relative to one value
 of the measurement and rounded to 2^-30, far below any noise, so that another unit, which moves the
 last bits of a float, changes nothing. Within a size, repetitions that lie further than four robust
-standard deviations (pooled over all sizes) from their median are spikes and left out; the others
-are averaged.
+standard deviations (pooled over all sizes) from the densest cluster are spikes and left out; the
+others are averaged.
 
 Rows of one run count once: with several runs, a run's rows at a size are averaged first, and the
 scatter is that between runs. Where every run has every size, a run's own factor cancels and is
@@ -25,7 +25,8 @@ from tidings.scaling.measurement import Measurement
 Floats = NDArray[np.float64]
 _ROUNDING = 2.0**30
 _SPIKE_SDS = 4.0
-_SPIKE_FLOOR = 1e-6
+_CLUSTER_SDS = 3.0
+_SPIKE_FLOOR = 3e-7
 _NORMAL_MAD = 1.4826
 
 
@@ -66,8 +67,9 @@ def _pooled(sizes: Floats, logs: Floats, reference: float) -> Summary:
     distinct, starts, counts = np.unique(sizes, return_index=True, return_counts=True)
     medians = 0.5 * (logs[starts + (counts - 1) // 2] + logs[starts + counts // 2])
     index = np.repeat(np.arange(len(distinct)), counts)
-    distances = np.abs(logs - medians[index])
-    kept = distances <= max(_SPIKE_SDS * _robust_sd(distances, counts), _SPIKE_FLOOR)
+    sd = max(_robust_sd(np.abs(logs - medians[index]), counts), _SPIKE_FLOOR)
+    centres = _centres(logs, index, starts, sd)
+    kept = np.abs(logs - centres[index]) <= _SPIKE_SDS * sd
     kept_counts = np.add.reduceat(kept.astype(float), starts)
     means = np.add.reduceat(np.where(kept, logs, 0.0), starts) / kept_counts
     squares = float(np.where(kept, (logs - means[index]) ** 2, 0.0).sum())
@@ -83,6 +85,18 @@ def _pooled(sizes: Floats, logs: Floats, reference: float) -> Summary:
         int((~kept).sum()),
         float(np.abs(gaps).max()),
     )
+
+
+def _centres(
+    logs: Floats, index: NDArray[np.intp], starts: NDArray[np.intp], sd: float
+) -> Floats:
+    """Return the mean of each size's densest cluster, the lower one of two: spikes are slow."""
+    together = (index[:, None] == index) & (np.abs(logs[:, None] - logs) <= _CLUSTER_SDS * sd)
+    crowd = together.sum(axis=1)
+    means = (together @ logs) / crowd
+    ends = np.append(starts[1:], len(logs))
+    densest = [a + int(crowd[a:b].argmax()) for a, b in zip(starts, ends)]
+    return np.asarray(means[densest])
 
 
 def _robust_sd(distances: Floats, counts: NDArray[np.intp]) -> float:
