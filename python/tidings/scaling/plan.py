@@ -1,10 +1,10 @@
 """Plans: which size to measure next, and in how many runs, to decide an expectation most cheaply.
 
-The posterior says what every candidate foretells at a size. A design, some runs at one more size, is
-tried on draws from it: each draw makes a value, the value reweighs the candidates, and the share of
-draws after which the verdict would be decided is what the design is worth. The cheapest design that
-decides in most draws is proposed; where none does, the one that decides most often. Costs are sizes
-times runs, as processor time of processes is, unless another power of the size is given.
+The posterior says what every candidate foretells at a size. A design, some runs at one more size,
+is tried on draws from it: each draw makes a value, the value reweighs the candidates, and the share
+of draws after which the verdict would be decided is what the design is worth. The cheapest design
+that decides in most draws is proposed; where none does, the one that decides most often. Costs are
+sizes times runs, as processor time of processes is, unless another power of the size is given.
 """
 
 from __future__ import annotations

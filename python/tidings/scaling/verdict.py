@@ -1,13 +1,13 @@
-"""Verdicts: holds, violated, undecided or misfit, at a stated rate of false alarms for a whole suite.
+"""Verdicts: holds, violated, undecided or misfit, with a stated rate of false alarms.
 
-`violated` is said only where the probability that the limits are kept is so small that, over suites in
-which every expectation is true, at most the stated share of suites has an alarm at all. Which
-probability that is for a single test was measured, not assumed: `threshold`. Over the tests of a suite
-the rate is shared by Holm's rule. Growth faster than expected, a better function, is no violation
-unless both sides are asked for; it is reported.
+`violated` is said only where the probability that the limits are kept is so small that, over suites
+in which every expectation is true, at most the stated share of suites has an alarm at all. Which
+probability that is for a single test was measured, not assumed: `threshold`. Over the tests of a
+suite the rate is shared by Holm's rule. Growth faster than expected, a better function, is no
+violation unless both sides are asked for; it is reported.
 
-Whatever no growth describes is a misfit: a cliff between two sizes, or scatter between sizes that no
-candidate explains. Fewer than five sizes decide nothing.
+Whatever no growth describes is a misfit: a cliff between two sizes, or scatter between sizes that
+no candidate explains. Fewer than five sizes decide nothing.
 """
 
 from __future__ import annotations
@@ -155,7 +155,8 @@ def misfits(model: BayesModel) -> tuple[str, ...]:
     cliff = model.cliff
     if cliff and cliff.probability >= CLIFF_PROBABILITY:
         reasons.append(
-            f"a cliff between {cliff.below:g} and {cliff.above:g}, by a factor of {cliff.factor:.3g}"
+            f"a cliff between {cliff.below:g} and {cliff.above:g}, "
+            f"by a factor of {cliff.factor:.3g}"
         )
     points = model.posterior.points
     residual = math.sqrt(float(points.residual @ points.weight))

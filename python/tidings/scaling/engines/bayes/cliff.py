@@ -1,5 +1,4 @@
-"""Cliffs: growth that is smooth on both sides of a jump, which no smooth curve should be bent
-through.
+"""Cliffs: growth that is smooth on both sides of a jump; no curve is to be bent through it.
 
 For each split of the sizes with two or more on either side, and each term, the values are held
 against that term with one coefficient below the split and another above. Evidence is compared with

@@ -87,9 +87,7 @@ def _pooled(sizes: Floats, logs: Floats, reference: float) -> Summary:
     )
 
 
-def _centres(
-    logs: Floats, index: NDArray[np.intp], starts: NDArray[np.intp], sd: float
-) -> Floats:
+def _centres(logs: Floats, index: NDArray[np.intp], starts: NDArray[np.intp], sd: float) -> Floats:
     """Return the mean of each size's densest cluster, the lower one of two: spikes are slow."""
     together = (index[:, None] == index) & (np.abs(logs[:, None] - logs) <= _CLUSTER_SDS * sd)
     crowd = together.sum(axis=1)
