@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from suite import Case
-
 from tidings.scaling.terms import Term
 
 NEAR = Fraction(1, 4)

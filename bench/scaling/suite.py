@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-
 from tidings.scaling.terms import CONSTANT, Term, log_values
 
 SQUARE_ROOT = Term.of(power="1/2")
