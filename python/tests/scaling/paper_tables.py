@@ -108,6 +108,6 @@ def rows() -> list[PrintedRow]:
     listed: list[PrintedRow] = []
     for number, table in ((2, _RUNTIME), (3, _MEMORY)):
         for (function, expected), machines in table.items():
-            for machine, printed in zip(MACHINES, machines, strict=True):
+            for machine, printed in zip(MACHINES, machines):
                 listed.append(PrintedRow(number, function, machine, expected, *printed))
     return [*listed, *_MAFIA]

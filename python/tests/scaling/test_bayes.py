@@ -88,7 +88,7 @@ def test_units_order_and_doubled_rows_change_no_bit() -> None:
     values = noisy(values_of("n log n"), 5, 11)
     rows = [
         Row(float(size), "", "", float(value))
-        for size, at_size in zip(SIZES, values, strict=True)
+        for size, at_size in zip(SIZES, values)
         for value in at_size
     ]
     plain = BayesEngine().fit(Measurement.of(rows))
@@ -136,7 +136,7 @@ def test_a_run_s_own_factor_cancels_where_runs_are_complete() -> None:
     factors = np.exp(0.5 * rng.standard_normal(4))
     rows = [
         Row(float(size), f"run {run}", "", float(factor * value))
-        for size, value in zip(SIZES, values_of("n"), strict=True)
+        for size, value in zip(SIZES, values_of("n"))
         for run, factor in enumerate(factors)
     ]
     model = BayesEngine().fit(Measurement.of(rows))

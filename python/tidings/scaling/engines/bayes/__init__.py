@@ -34,6 +34,8 @@ _CONSTANT_NODES = np.array([-2.6, -1.3, 0.0, 1.3, 2.6])
 _WIDEST_CONSTANT = 2.0
 _FARTHEST_CONSTANT = 6.0
 _NEGLIGIBLE = 1e-6
+_SMOOTH = 0.5
+"""Where more noise than the repetitions show is less likely than this, no cliff is sought."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +86,9 @@ class BayesEngine:
         problem = Problem(summary.sizes, summary.logs, noise)
         weighed = _Weighed(problem, candidates(float(summary.sizes[-1]), expected))
         squares = min(weighed.mixed_integral.squares.min(), weighed.alone_integral.squares.min())
-        return BayesModel(
-            weighed.posterior(summary.reference),
-            summary,
-            noise.wider(float(squares)),
-            weighed.cliff(),
-        )
+        wider = noise.wider(float(squares))
+        jump = weighed.cliff() if wider > _SMOOTH else None
+        return BayesModel(weighed.posterior(summary.reference), summary, wider, jump)
 
 
 class _Weighed:

@@ -29,6 +29,8 @@ Floats = NDArray[np.float64]
 _COARSE = 13
 _LOCAL = np.array([-14, -8, -5, -3.4, -2.3, -1.5, -0.9, -0.4, 0, 0.4, 0.9, 1.5, 2.3, 3.4, 5, 8, 14])
 _MARGIN = 6.0
+_PAIR_MARGIN = 2.2
+"""A leading term beside a lower one has 1/10 of it or more at the largest size, or does not count."""
 _STEPS = 4
 _SEARCH_STEPS = 9
 _CLIP = 300.0
@@ -131,8 +133,9 @@ class Problem:
         """Integrate each row over the share of its growing part."""
         beside, growing = rows.parts(self.sizes, self.middle)
         factor = np.exp(growing)
-        low = -growing.max(axis=1) - _MARGIN + np.log(beside.min(axis=1))
-        high = -growing.min(axis=1) + _MARGIN + np.log(beside.max(axis=1))
+        margin = np.where(np.isfinite(rows.lower_scale), _PAIR_MARGIN, _MARGIN)
+        even = np.log(beside) - growing
+        low, high = even.min(axis=1) - margin, even.max(axis=1) + _MARGIN
         coarse = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, _COARSE)
         squares, levels = self._at(beside, factor, coarse)
         best = coarse[np.arange(len(coarse)), squares.argmin(axis=1)]

@@ -103,7 +103,8 @@ def _robust_sd(distances: Floats, counts: NDArray[np.intp]) -> float:
     if several == 0:
         return math.inf
     ordered = np.sort(distances)[len(distances) - several :]
-    return _NORMAL_MAD * float(np.median(ordered))
+    middle = ordered[(several - 1) // 2] + ordered[several // 2]
+    return _NORMAL_MAD * 0.5 * float(middle)
 
 
 def _one_value_a_run(sizes: Floats, logs: Floats, runs: NDArray[np.str_]) -> tuple[Floats, Floats]:
