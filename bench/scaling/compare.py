@@ -155,13 +155,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=9001)
     parser.add_argument("--per-noise", type=int, default=5, help="cases a function and noise")
     parser.add_argument("--extra-p", help="python of an environment with extrap")
+    parser.add_argument("--decays", action="store_true", help="Extra-P with its option, too")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     tools = {"tidings": bayes, "paper, told E": paper}
     if options.extra_p:
         tools["Extra-P, mean"] = ExtraP(options.extra_p, "mean", False)
         tools["Extra-P, median"] = ExtraP(options.extra_p, "median", False)
-        tools["Extra-P, median, decays"] = ExtraP(options.extra_p, "median", True)
+        if options.decays:
+            tools["Extra-P, median, decays"] = ExtraP(options.extra_p, "median", True)
     cases = list(SUITES[options.suite].cases(options.seed, options.per_noise, NOISES))
     lines = []
     for name, tool in tools.items():

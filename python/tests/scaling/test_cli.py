@@ -65,6 +65,19 @@ def test_a_litmus_test_that_deviates_lays_it_to_the_machine(
     assert "slow: machine: litmus test sort deviates too" in capsys.readouterr().out
 
 
+def test_a_count_that_is_as_expected_lays_time_to_the_machine(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    time = measurement("sum", "n^1.5", 2, 4)
+    count = measurement("sum", "n", 0.1, 5)
+    write_lines(folder / "sum.jsonl", [time])
+    write_lines(folder / "counts.jsonl", [Measurement.of(count.rows, "sum", "adds", "n")])
+    text = expectation("sum", "n", 'metric = "time"\ncount = "adds"')
+    text += expectation("sum", "n", 'metric = "adds"')
+    assert check(folder, text) == 1
+    assert "sum (time): machine: count adds is as expected" in capsys.readouterr().out
+
+
 def test_doubt_exits_with_3_only_where_strict(folder: Path) -> None:
     few = measurement("few", "n", 2)
     rows = [row for row in few.rows if row.size <= SIZES[3]]

@@ -115,6 +115,40 @@ def test_criterion_s_sizes_are_folders(tmp_path: Path) -> None:
     assert found.quantile(0.5).tolist() == pytest.approx([2, 4, 8, 16])
 
 
+def caliper_split(ranks: int) -> str:
+    """Return a run of the split form: a row a rank, the slowest of which counts."""
+    whole = {
+        "data": [[2.0 * ranks - rank / 1000, 1, rank] for rank in range(ranks)],
+        "columns": ["time", "path", "rank"],
+        "column_metadata": [],
+        "nodes": [{"label": "main"}, {"label": "solve", "parent": 0}],
+        "mpi.world.size": str(ranks),
+    }
+    return json.dumps(whole)
+
+
+def test_caliper_s_slowest_rank_counts(tmp_path: Path) -> None:
+    paths = []
+    for ranks in (1, 2, 4, 8):
+        path = tmp_path / f"run-{ranks}.json"
+        path.write_text(caliper_split(ranks), encoding="utf-8")
+        paths.append(path)
+    (found,) = read(paths)
+    assert (found.function, found.metric) == ("main/solve", "time")
+    assert found.quantile(0.5).tolist() == pytest.approx([2, 4, 8, 16])
+
+
+def test_caliper_s_records(tmp_path: Path) -> None:
+    records = [{"path": "main", "mpi.world.size": s, "time": s * 2.0} for s in (1, 2, 4, 8)]
+    path = tmp_path / "records.json"
+    path.write_text(json.dumps([{"event": 1, "size": 1}, *records]), encoding="utf-8")
+    (found,) = read([path])
+    assert found.quantile(0.5).tolist() == pytest.approx([2, 4, 8, 16])
+    path.write_text(json.dumps([{"path": "main", "time": 1.0}]), encoding="utf-8")
+    with pytest.raises(MeasurementError, match=r"record 1: no mpi\.world\.size"):
+        read([path])
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

@@ -1,7 +1,7 @@
 """JSON of other tools: Google Benchmark, pytest-benchmark, hyperfine, Criterion and Extra-P.
 
-Where a tool has no size of its own, it is the number at the end of the name (``sort/1024``,
-``test_sort[1024]``) or the only numeric parameter.
+Caliper is in `caliper`. Where a tool has no size of its own, it is the number at the end of the
+name (``sort/1024``, ``test_sort[1024]``) or the only numeric parameter.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tidings.scaling.measurement import MeasurementError, Row
+from tidings.scaling.readers import caliper
 from tidings.scaling.readers.found import Found, number
 
 _NAMED_SIZE = re.compile(r"^(.*?)[/\[:=\-_ ]+(?:[A-Za-z]+[:=\-])?(\d+(?:\.\d+)?)\]?$")
@@ -28,6 +29,10 @@ def document(text: str) -> Any:  # noqa: ANN401
 
 def rows(whole: Any, path: str) -> list[Found]:  # noqa: ANN401
     """Read a document by the form that it has."""
+    if caliper.is_split(whole):
+        return caliper.split(whole, path)
+    if isinstance(whole, list) and all(isinstance(record, dict) for record in whole):
+        return caliper.read_records(whole, path)
     if isinstance(whole, dict):
         for key, reader in (
             ("benchmarks", _benchmarks),
@@ -40,7 +45,7 @@ def rows(whole: Any, path: str) -> list[Found]:  # noqa: ANN401
             return list(_criterion(whole, path))
     raise MeasurementError(
         f"{path}: JSON of no known form; JSON Lines, Google Benchmark, pytest-benchmark, "
-        "hyperfine, Criterion and Extra-P are read"
+        "hyperfine, Criterion, Caliper and Extra-P are read"
     )
 
 

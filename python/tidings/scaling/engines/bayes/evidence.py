@@ -30,7 +30,7 @@ _COARSE = 13
 _LOCAL = np.array([-14, -8, -5, -3.4, -2.3, -1.5, -0.9, -0.4, 0, 0.4, 0.9, 1.5, 2.3, 3.4, 5, 8, 14])
 _MARGIN = 6.0
 _PAIR_MARGIN = 2.2
-"""A leading term beside a lower one has 1/10 of it or more at the largest size, or does not count."""
+"""A leading term beside a lower one has a tenth of it somewhere, or does not count."""
 _STEPS = 4
 _SEARCH_STEPS = 9
 _CLIP = 300.0
