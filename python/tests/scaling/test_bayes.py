@@ -152,6 +152,17 @@ def test_few_sizes_leave_doubt() -> None:
     assert high > 100 * low
 
 
+@pytest.mark.parametrize("first", [1.0, 0.25])
+def test_sizes_of_one_and_less_have_no_logarithm_but_a_growth(first: float) -> None:
+    sizes = first * SIZES / SIZES[0]
+    rng = np.random.default_rng(5)
+    values = (3 + sizes)[:, None] * (1 + 0.05 * rng.standard_normal((len(sizes), 3)))
+    model = fit(values, sizes)
+    assert model.growth == Term.of(1)
+    values[4:] *= 9
+    assert fit(values, sizes).cliff is not None
+
+
 def test_huge_sizes_and_exponential_expectations_do_not_overflow() -> None:
     sizes: Floats = np.exp2(np.arange(10.0, 16.0))
     model = fit(values_of("n", sizes=sizes), sizes, Expectation.parse("2^n").term)

@@ -165,9 +165,12 @@ def log_values(terms: Sequence[Term], x: NDArray[np.float64]) -> NDArray[np.floa
 
 
 def log_values_of(exponents: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ln of x^a · log2(x)^b · 2^(c·x) for rows (a, b, c), at each size."""
+    """Return ln of x^a · log2(x)^b · 2^(c·x) for rows (a, b, c), at each size.
+
+    Below 1, where a logarithm is negative, it counts as 0.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_log = np.log(np.log2(x))
+        log_log = np.log(np.maximum(np.log2(x), 0.0))
         values = exponents[:, :1] * np.log(x) + exponents[:, 2:] * (x * math.log(2.0))
         has_log = exponents[:, 1] != 0
         values[has_log] += exponents[has_log, 1:2] * log_log

@@ -7,6 +7,7 @@ error, an undecided one is skipped. SARIF points at the expectation's line in sc
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
@@ -38,7 +39,7 @@ def entry(one: Checked) -> dict[str, Any]:
         "match": {"✓": "total", "≈": "approximate", "✗": "none"}[judged.match.value],
         "probability": judged.probability,
         "target": one.target,
-        "interval": [low, high if high != float("inf") else None],
+        "interval": [bound if math.isfinite(bound) else None for bound in (low, high)],
         "verdict": judged.outcome.value,
         "recorded": one.recorded,
         "reasons": list(judged.reasons),

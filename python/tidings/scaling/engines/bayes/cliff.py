@@ -28,6 +28,7 @@ SMALLEST_JUMP = 1.3
 _JUMP_RANGE = 8.0
 _SIDE = 2
 _FEWEST = 6
+_CLIP = 300.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def find(
     count = len(problem.sizes)
     if count < _FEWEST:
         return None
-    logs = problem.logs - log_values_of(exponents, problem.sizes)
+    logs = problem.logs - np.clip(log_values_of(exponents, problem.sizes), -_CLIP, _CLIP)
     logs = logs - logs.mean(axis=1, keepdims=True)
     splits = range(_SIDE, count - _SIDE + 1)
     squares = np.stack([_squares(logs, problem.noise.weights, at) for at in splits])
