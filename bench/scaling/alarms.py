@@ -2,9 +2,10 @@
 
     PYTHONPATH=python python bench/scaling/alarms.py --seed 500 --per-noise 10
 
-For each threshold t: the share of true expectations with P(holds) < t, of all cases of both suites, and
-the share of broken ones. Then, for suites of m true expectations drawn at random, the share of suites in
-which Holm's rule at the default rate calls any violated. `verdict.threshold` is set by this.
+For each threshold t: the share of true expectations with P(holds) < t, of all cases of both suites,
+and the share of broken ones. Then, for suites of m true expectations drawn at random, the share of
+suites in which Holm's rule at the default rate calls any violated. `verdict.threshold` is set by
+this.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import argparse
 
 import numpy as np
 from suite import SUITES
-
 from tidings.scaling import verdict
 from tidings.scaling.engines.bayes import BayesEngine
 from tidings.scaling.measurement import Measurement

@@ -28,7 +28,7 @@ _SMALLEST = 0.02
 _WIDEST = 0.4
 _NODES = np.array([-3.2, -2.2, -1.4, -0.7, 0.0, 0.7, 1.4, 2.2, 3.2])
 _GAPS = np.gradient(_NODES)
-_DENOMINATORS = (1, 2, 3, 4, 5, 10, 6, 8, 20, 100)
+_DENOMINATORS = (1, 2, 3, 4, 5, 10, 20, 100)
 NODES = len(_NODES)
 
 
