@@ -115,6 +115,24 @@ def test_criterion_s_sizes_are_folders(tmp_path: Path) -> None:
     assert found.quantile(0.5).tolist() == pytest.approx([2, 4, 8, 16])
 
 
+def test_reframe_s_log(tmp_path: Path) -> None:
+    heading = "result|descr|jobid|num_gpus|num_tasks|latency_value|latency_unit|latency_ref"
+    lines = [f"pass|f|{70 + s}|0|{s}|{s * 2.0}|us|0" for s in (1, 2, 4, 8)]
+    path = tmp_path / "f.log"
+    path.write_text("\n".join([heading, *lines]) + "\n", encoding="utf-8")
+    (found,) = read([path])
+    assert (found.function, found.metric, found.unit) == ("f", "latency", "us")
+    assert [row.run for row in found.rows] == ["71", "72", "74", "78"]
+    assert found.quantile(0.5).tolist() == pytest.approx([2, 4, 8, 16])
+
+
+def test_jube_s_table_has_a_metric_a_column(tmp_path: Path) -> None:
+    lines = ["jube_wp_id,nodes,time,bytes", *(f"{s - 1},{s},{s * 2.0},{s}" for s in (1, 2, 4, 8))]
+    path = tmp_path / "result.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert [found.metric for found in read([path])] == ["bytes", "time"]
+
+
 def caliper_split(ranks: int) -> str:
     """Return a run of the split form: a row a rank, the slowest of which counts."""
     whole = {

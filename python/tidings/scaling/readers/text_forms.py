@@ -1,7 +1,8 @@
 """Text of other tools: Extra-P's text format, tables of OSU benchmarks, and CSV (JUBE, ReFrame).
 
-CSV needs a heading. The size is the column `size`, or else the first of p, n, k, x, tasks, nodes,
-procs, num_tasks; the value is `value`, or each other numeric column as a metric of its own.
+CSV needs a heading. The size is the column `size`, or else the first of p, n, k, x, tasks, procs,
+nprocs, num_tasks, nodes and ranks. The value is `value`, or else ReFrame's columns that end in
+`_value`, or else each other column of numbers, as a metric of its own.
 """
 
 from __future__ import annotations
@@ -9,12 +10,15 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tidings.scaling.measurement import MeasurementError, Row
 from tidings.scaling.readers.found import Found, number
 
 _SIZES = ("size", "p", "n", "k", "x", "tasks", "procs", "nprocs", "num_tasks", "nodes", "ranks")
-_NAMES = ("function", "name", "check_name", "testcase")
+_NAMES = ("function", "name", "check_name", "display_name", "descr", "testcase")
+_RUNS = ("run", "jobid")
+_NO_METRICS = {*_SIZES, *_NAMES, *_RUNS, "repetition", "unit", "metric"}
 _KEYWORDS = ("PARAMETER", "POINTS", "REGION", "METRIC", "DATA")
 
 
@@ -86,26 +90,33 @@ def _csv(text: str, path: str, mark: str) -> Iterator[Found]:
     size_column = next((name for name in _SIZES if name in heading), None)
     if size_column is None:
         raise MeasurementError(f"{path}: no column of sizes; name one `size`, or p, n, k")
-    name_column = next((name for name in _NAMES if name in heading), None)
     for line_number, cells in enumerate(csv.reader(lines[1:], delimiter=mark), 2):
         place = f"{path}: row {line_number}"
         if len(cells) != len(heading):
             raise MeasurementError(f"{place}: {len(cells)} cells, but {len(heading)} columns")
         entry = dict(zip(heading, (cell.strip() for cell in cells)))
         size = number(entry.pop(size_column), place, "the size")
-        function = entry.pop(name_column) if name_column else ""
-        run, repetition = entry.pop("run", ""), entry.pop("repetition", "")
-        unit = entry.pop("unit", "")
         parameter = "x" if size_column == "size" else size_column
-        if "value" in entry:
-            metric = entry.pop("metric", "")
-            value = number(entry["value"], place, "the value")
-            yield Found(function, metric, parameter, unit, Row(size, run, repetition, value, place))
-            continue
-        for metric, cell in entry.items():
-            if _is_number(cell):
-                row = Row(size, run, repetition, float(cell), place)
-                yield Found(function, metric, parameter, unit, row)
+        run = next((entry[name] for name in _RUNS if name in entry), "")
+        function = next((entry[name] for name in _NAMES if name in entry), "")
+        row = Row(size, run, entry.get("repetition", ""), place=place)
+        for metric, cell, unit in _cells(entry):
+            value = number(cell, place, metric or "the value")
+            yield Found(function, metric, parameter, unit, replace(row, value=value))
+
+
+def _cells(entry: dict[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Yield metric, value and unit: of `value`, of ReFrame's columns, or of all numbers."""
+    if "value" in entry:
+        yield entry.get("metric", ""), entry["value"], entry.get("unit", "")
+        return
+    valued = [name[: -len("_value")] for name in entry if name.endswith("_value")]
+    for name in valued:
+        yield name, entry[f"{name}_value"], entry.get(f"{name}_unit", "")
+    if not valued:
+        for name, cell in entry.items():
+            if name not in _NO_METRICS and not name.startswith("jube_") and _is_number(cell):
+                yield name, cell, ""
 
 
 def _is_number(cell: str) -> bool:
