@@ -20,12 +20,12 @@ from tidings.scaling.engines.bayes.summary import Summary
 
 Floats = NDArray[np.float64]
 
-SCATTER_ALONE = 0.6
+SCATTER_ALONE = 0.5
 """Prior probability that the repetitions' scatter is all the noise there is."""
 
 _FLOOR_SD = 3e-8
-_EXTRA_FACTORS = (2.0, 4.0, 10.0)
-_EXTRA_SHARE = 0.6
+_EXTRA_FACTORS = (2.0, 4.0, 10.0, 25.0)
+_EXTRA_SHARE = 0.7
 _EXTRA_FREEDOM = 3.0
 _SD_GRID = (1e-7, 1e-5, 1e-4, 1e-3, 4e-3, 0.015, 0.05, 0.15)
 _GRID_FREEDOM = 2.0
