@@ -206,6 +206,38 @@ def test_run_measures_interleaved_and_resumes(
     assert len(output.read_text(encoding="utf-8").splitlines()) == 6
 
 
+@pytest.mark.parametrize(
+    ("counter", "program", "said"),
+    [
+        ("callgrind", "valgrind", "==7== Events    : Ir\\n==7== Collected : 131012"),
+        ("perf", "perf", "131012,,instructions:u,1000,100.00,,"),
+    ],
+)
+def test_instructions_are_counted(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    counter: str,
+    program: str,
+    said: str,
+) -> None:
+    """The counter's program is a stand-in that says what the real one does of `/bin/true`."""
+    stand_in = tmp_path / program
+    stand_in.write_text(f"#!/bin/sh\nprintf '{said}\\n' >&2\n", encoding="utf-8")
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    file = tmp_path / "scaling.toml"
+    text = '[[run]]\nfunction = "f"\ncommand = "true {size}"\nsizes = [1, 2]\noutput = "f.jsonl"\n'
+    file.write_text(f'{text}counter = "{counter}"\nrepetitions = 1\n', encoding="utf-8")
+    assert main(["run", "--file", str(file)]) == 0
+    rows = [json.loads(line) for line in (tmp_path / "f.jsonl").read_text().splitlines()]
+    assert [(row["metric"], row["value"]) for row in rows] == [("instructions", 131012)] * 2
+    stand_in.write_text("#!/bin/sh\necho '<not supported>' >&2\n", encoding="utf-8")
+    (tmp_path / "f.jsonl").unlink()
+    assert main(["run", "--file", str(file)]) == 2
+    assert f"{counter} counted no instructions here: <not supported>" in capsys.readouterr().err
+
+
 def test_a_run_that_fails_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "scaling.toml"
     file.write_text(

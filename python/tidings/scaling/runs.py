@@ -2,7 +2,9 @@
 
 All sizes are run once before any is run again, so that slow drifts of the machine meet every size
 alike. Each line is written as soon as its run ends; a later start skips what is there already. The
-value is the wall time of the command, or the number that a regular expression finds in its output.
+value is the wall time of the command, the number that a regular expression finds in its output, or
+the instructions that it executes in user mode, counted by callgrind (exact to a few, fifty times
+slower) or by perf (the processor's counter, where it has one for this user).
 """
 
 from __future__ import annotations
@@ -16,6 +18,14 @@ from pathlib import Path
 from typing import TextIO
 
 from tidings.scaling.specification import StatedRun
+
+_COUNTING: dict[str, tuple[list[str], str]] = {
+    "callgrind": (
+        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"],
+        r"Collected\s*:\s*([0-9]+)",
+    ),
+    "perf": (["perf", "stat", "-x,", "-e", "instructions:u"], r"^([0-9]+),[^,]*,instructions"),
+}
 
 
 class RunError(Exception):
@@ -43,7 +53,7 @@ def make(stated: StatedRun, folder: Path, progress: TextIO) -> int:
                 "size": size,
                 "repetition": repetition,
                 "value": value,
-                "unit": stated.unit if stated.value else "s",
+                "unit": _unit(stated),
             }
             file.write(json.dumps(row) + "\n")
             file.flush()
@@ -71,20 +81,36 @@ def _done(output: Path, stated: StatedRun) -> set[tuple[float, int]]:
     return found
 
 
+def _unit(stated: StatedRun) -> str:
+    if stated.counter:
+        return ""
+    return stated.unit if stated.value else "s"
+
+
+def _counted(counter: str, said: str) -> float:
+    """Return the instructions that a counter reports on standard error."""
+    found = re.search(_COUNTING[counter][1], said, re.MULTILINE)
+    if not found:
+        last = (said.strip().splitlines() or ["nothing"])[-1]
+        raise RunError(f"{counter} counted no instructions here: {last}")
+    return float(found.group(1))
+
+
 def _one(stated: StatedRun, size: float, folder: Path) -> float:
     """Make one run and return its value."""
     command = stated.command.replace("{size}", f"{size:.17g}")
+    words = [*_COUNTING.get(stated.counter, ([], ""))[0], *shlex.split(command)]
     began = time.perf_counter()
     try:
-        ended = subprocess.run(
-            shlex.split(command), cwd=folder, capture_output=True, text=True, check=False
-        )
+        ended = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     except OSError as error:
-        raise RunError(f"`{command}`: {error.strerror}") from None
+        raise RunError(f"`{words[0]}`: {error.strerror}") from None
     seconds = time.perf_counter() - began
     if ended.returncode:
         last = ended.stderr.strip().splitlines()[-1:] or ["no message"]
         raise RunError(f"`{command}` ended with {ended.returncode}: {last[0]}")
+    if stated.counter:
+        return _counted(stated.counter, ended.stderr)
     if not stated.value:
         return seconds
     found = re.search(stated.value, ended.stdout, re.MULTILINE)

@@ -17,6 +17,7 @@ from tidings.scaling.limits import Limits
 from tidings.scaling.rules import Rule, RuleError
 
 ENGINES = ("bayes", "paper")
+COUNTERS = ("", "callgrind", "perf")
 _SUITE_KEYS = {
     "alpha": float,
     "engine": str,
@@ -45,6 +46,7 @@ _RUN_KEYS = {
     "sizes": list,
     "repetitions": int,
     "value": str,
+    "counter": str,
     "unit": str,
     "output": str,
 }
@@ -87,6 +89,7 @@ class StatedRun:
     sizes: tuple[float, ...]
     repetitions: int
     value: str
+    counter: str
     unit: str
     output: str
     line: int
@@ -273,15 +276,22 @@ class _Reader:
                 self.fail(self.line_of("sizes", line), "sizes are positive numbers")
             if "{size}" not in table["command"]:
                 self.fail(self.line_of("command", line), "the command lacks {size}")
+            counter = table.get("counter", "")
+            if counter not in COUNTERS or (counter and "value" in table):
+                self.fail(
+                    self.line_of("counter", line),
+                    f"counter is `{counter}`: callgrind or perf, and then no `value`",
+                )
             stated.append(
                 StatedRun(
                     table["function"],
-                    table.get("metric", "time"),
+                    table.get("metric", "instructions" if counter else "time"),
                     table.get("parameter", "n"),
                     table["command"],
                     tuple(float(size) for size in sizes),
-                    table.get("repetitions", 5),
+                    table.get("repetitions", 1 if counter == "callgrind" else 5),
                     table.get("value", ""),
+                    counter,
                     table.get("unit", ""),
                     table["output"],
                     line,

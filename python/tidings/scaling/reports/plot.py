@@ -13,7 +13,7 @@ from tidings.scaling.checking import Checked
 Floats = NDArray[np.float64]
 
 _WIDTH, _HEIGHT = 640, 420
-_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 16, 40, 52
+_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 36, 44, 52
 _STEPS = 48
 _SPARE = 0.08
 
@@ -102,7 +102,9 @@ def _frame(one: Checked, axes: _Axes) -> str:
     middle = (_LEFT + right) / 2
     unit = escape(one.measurement.unit or one.measurement.metric)
     parts.append(f'<text x="{middle}" y="{_HEIGHT - 12}" text-anchor="middle">{variable}</text>')
-    parts.append(f'<text x="8" y="{_TOP - 4}">{unit}</text>')
+    parts.append(f'<text x="8" y="{_TOP - 6}">{unit}</text>')
+    legend = "line: model, band: 95 %, dashes: limits"
+    parts.append(f'<text x="{right}" y="{_TOP - 6}" text-anchor="end">{legend}</text>')
     return "\n".join(parts)
 
 
