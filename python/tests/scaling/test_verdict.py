@@ -123,6 +123,15 @@ def test_plans_prefer_what_is_cheap_and_decides() -> None:
     assert plan.cheapest([]) is None
 
 
+def test_a_plan_takes_a_step_and_no_leap() -> None:
+    hopeless = [plan.Design(10.0**i, 1, 10.0**i, i / 20) for i in range(1, 7)]
+    assert plan.cheapest(hopeless) is hopeless[-1]
+    assert plan.cheapest(hopeless, spent=300.0) is hopeless[2]
+    assert plan.cheapest(hopeless, spent=1.0) is hopeless[0]
+    sure = plan.Design(1e9, 5, 5e9, 0.9)
+    assert plan.cheapest([*hopeless, sure], spent=1.0) is sure
+
+
 def test_what_is_planned_decides() -> None:
     """Measuring what the plan says decides most undecided cases, of 12 with seeded noise."""
     term = Expectation.parse("n").term

@@ -171,7 +171,7 @@ def _plan(options: argparse.Namespace) -> int:
             options.largest,
             options.cost_power,
         )
-        best = plan.cheapest(listed)
+        best = plan.cheapest(listed, plan.spent(one.model, options.cost_power))
         print(f"{one.stated.name}: P {judged.probability:.3f}, undecided")
         print("    size      runs      cost  decides")
         for design in listed:

@@ -3,8 +3,9 @@
 The posterior says what every candidate foretells at a size. A design, some runs at one more size,
 is tried on draws from it: each draw makes a value, the value reweighs the candidates, and the share
 of draws after which the verdict would be decided is what the design is worth. The cheapest design
-that decides in most draws is proposed; where none does, the one that decides most often. Costs are
-sizes times runs, as processor time of processes is, unless another power of the size is given.
+that decides in most draws is proposed; where none does, the one that decides most often at a few
+times the cost so far. Costs are sizes times runs, as processor time of processes is, unless another
+power of the size is given.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ ENOUGH = 0.8
 """A design that decides in this share of draws is good enough."""
 
 RUNS = (1, 5, 25)
+_STEP = 4.0
 _FACTORS = (2.0, 4.0, 8.0, 16.0)
 _DRAWS = 48
 _SEED = 20150608
@@ -65,12 +67,23 @@ def designs(
     return sorted(made, key=lambda design: (design.cost, design.size))
 
 
-def cheapest(listed: list[Design]) -> Design | None:
-    """Return the cheapest design that decides often enough, or the one that decides most often."""
+def cheapest(listed: list[Design], spent: float = float("inf")) -> Design | None:
+    """Return the cheapest design that decides often enough, or the one that decides most often.
+
+    Where none is good enough, a step of a few times what was `spent` before is taken, not a leap.
+    """
     if not listed:
         return None
     enough = [design for design in listed if design.decides >= ENOUGH]
-    return enough[0] if enough else max(listed, key=lambda design: (design.decides, -design.cost))
+    if enough:
+        return enough[0]
+    near = [design for design in listed if design.cost <= _STEP * spent] or listed[:1]
+    return max(near, key=lambda design: (design.decides, -design.cost))
+
+
+def spent(model: BayesModel, cost_power: float = 1.0) -> float:
+    """Return the cost of what a model was made from."""
+    return float(model.summary.counts @ model.summary.sizes**cost_power)
 
 
 def _next_sizes(sizes: Floats) -> list[float]:
