@@ -69,6 +69,8 @@ doc:
 ruff: python
 	cd python && $(PYTHON_DIR)/bin/python -m ruff check --no-cache --quiet
 	cd python && $(PYTHON_DIR)/bin/python -m ruff format --no-cache --check --quiet
+	$(PYTHON_DIR)/bin/python -m ruff check --no-cache --quiet --config python/pyproject.toml bench/scaling
+	$(PYTHON_DIR)/bin/python -m ruff format --no-cache --check --quiet --config python/pyproject.toml bench/scaling
 	cd python && $(PYTHON_DIR)/bin/python -m mypy --cache-dir $(PYTHON_DIR)/mypy tidings tests
 
 deny:
