@@ -84,8 +84,10 @@ def test_spikes_are_left_out() -> None:
     assert model.growth == Term.of(1)
 
 
-def test_units_order_and_doubled_rows_change_no_bit() -> None:
-    values = noisy(values_of("n log n"), 5, 11)
+@pytest.mark.parametrize("text", ["n log n", "1", "n^0.37", "1/n", "n^3"])
+@pytest.mark.parametrize("percent", [0, 5, 25])
+def test_units_order_and_doubled_rows_change_no_bit(text: str, percent: float) -> None:
+    values = np.abs(noisy(values_of(text), percent, 11))
     rows = [
         Row(float(size), "", "", float(value))
         for size, at_size in zip(SIZES, values)
