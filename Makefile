@@ -25,7 +25,7 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench peers board figures figure2 colonies ages failures model busy strategies plots python scaling ruff fuzz install install-files deb clean
+.PHONY: help demo build test lint fmt clippy doc deny bench peers board crowded soak mpi figures figure2 colonies ages failures model busy strategies deaths starved plots python scaling ruff fuzz install install-files deb clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
@@ -40,8 +40,9 @@ build: ## build the release binaries
 
 test: python ## install what the tests need, then run them all
 	@.ci/require cargo cc c++ python3 dpkg-deb objdump systemd-analyze man \
-		prometheus promtool chromium ip nft
-	$(CARGO) build --workspace --locked --bins
+		prometheus promtool chromium ip nft openmpi mpich smpi gfortran hpcc lmp \
+		munged slurmctld slurmd srun faketime
+	$(CARGO) build --workspace --locked --lib --bins
 	@mkdir -p $(TARGET_DIR)
 	TIDINGS_BIN_DIR=$(TARGET_DIR)/debug $(CARGO) test --workspace --locked --no-fail-fast \
 		2>&1 | tee $(TARGET_DIR)/test.log && status=0 || status=$$?; \
@@ -85,12 +86,33 @@ board: ## measure the board: one entry, a snapshot beside a memcpy, the writer w
 	@.ci/require cargo cc
 	$(CARGO) bench --locked -p tidings-bench --bench board
 
+crowded: build ## measure ages where applications want all cores, at each priority (4 minutes)
+	TIDINGS_BIN_DIR=$(TARGET_DIR)/release \
+		$(CARGO) bench --locked --profile release -p tidings-bench --bench crowded -- --output $(abspath $(RESULTS))
+
+# Minutes that real agents are watched, and hours that are simulated before.
+SOAK_MINUTES ?= 10
+SOAK_HOURS ?= 24
+
+soak: build ## does memory grow? a simulated day, then ten real minutes, into docs/results
+	TIDINGS_SOAK_HOURS=$(SOAK_HOURS) \
+		$(CARGO) test --release --locked -p tidings-sim --test soak -- --nocapture
+	TIDINGS_BIN_DIR=$(TARGET_DIR)/release $(CARGO) bench --locked --profile release -p tidings-bench --bench soak -- \
+		--minutes $(SOAK_MINUTES) --output $(abspath $(RESULTS))
+
 peers: ## compare with chitchat, memberlist and foca on one work, into docs/results (25 minutes)
 	@.ci/require cargo cc go
 	$(CARGO) build --manifest-path bench/peers/Cargo.toml --locked --release \
 		--target-dir $(TARGET_DIR)/peers
 	go build -C bench/peers/memberlist -o $(TARGET_DIR)/peers/release/memberlist .
 	$(TARGET_DIR)/peers/release/campaign --output docs/results $(PEERS_ARGS)
+
+mpi: ## build gossip over MPI, and the shim that hides it, into target/mpi
+	@.ci/require cargo cc python3 openmpi mpich smpi
+	$(CARGO) build --release --locked -p tidings-ffi
+	for mpicc in mpicc.openmpi mpicc.mpich smpicc; do \
+		mpi/build $$mpicc $(TARGET_DIR)/release/libtidings_node.a $(TARGET_DIR)/mpi || exit 1; \
+	done
 
 figures: figure2 ages failures busy strategies ## redraw all tables and plots of docs/results: half an hour
 
@@ -124,12 +146,27 @@ busy: python ## measure the busy share of a gossip process against interval and 
 	$(CARGO) bench --locked -p tidings-bench --bench busy -- --output $(abspath $(RESULTS))
 	$(call draw,busy)
 
+deaths: build python ## kill 20 of 48 real agents, with and without loss (root; 3 minutes), and simulate the same
+	@.ci/require cargo cc ip nft
+	$(TARGET_DIR)/release/tidings sim deaths --output $(RESULTS)
+	TMPDIR=/dev/shm $(CARGO) bench --locked -p tidings-bench --bench deaths -- --output $(abspath $(RESULTS))
+	$(PYTHON) -m tidings.tables deaths $(RESULTS)/deaths.csv --into $(RESULTS)/deaths.md
+	$(PYTHON) -m tidings.tables deaths-agents $(RESULTS)/deaths-agents.csv --into $(RESULTS)/deaths.md
+
+starved: python ## give 16 and 48 real agents 5 % of a processor for a minute (root; 4 minutes)
+	@.ci/require cargo cc ip nft
+	TMPDIR=/dev/shm $(CARGO) bench --locked -p tidings-bench --bench starved -- --output $(abspath $(RESULTS))
+	$(PYTHON) -m tidings.tables starved $(RESULTS)/starved.csv --into $(RESULTS)/faults.md
+
 plots: python ## draw the plots and tables of docs/results from the CSV files that are there
 	$(call draw,figure2)
 	$(call draw,ages)
 	$(call draw,failures)
 	$(call draw,busy)
 	$(call draw,strategies)
+	$(PYTHON) -m tidings.tables deaths $(RESULTS)/deaths.csv --into $(RESULTS)/deaths.md
+	$(PYTHON) -m tidings.tables deaths-agents $(RESULTS)/deaths-agents.csv --into $(RESULTS)/deaths.md
+	$(PYTHON) -m tidings.tables starved $(RESULTS)/starved.csv --into $(RESULTS)/faults.md
 
 python: $(PYTHON_DIR)/.ready
 
@@ -169,7 +206,7 @@ fuzz: ## run each fuzz target for FUZZ_SECONDS (60) with libFuzzer
 BINARIES_DIR ?= $(TARGET_DIR)/release
 SHARE := $(DESTDIR)$(PREFIX)/share
 
-install: build install-files ## copy binaries, man pages and completions below PREFIX (/usr/local)
+install: build install-files ## copy binaries, headers, man pages and completions below PREFIX (/usr/local)
 
 install-files:
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/bash-completion/completions \
@@ -183,6 +220,8 @@ install-files:
 	$(BINARIES_DIR)/tidings-agent --completions bash >$(SHARE)/bash-completion/completions/tidings-agent
 	$(BINARIES_DIR)/tidings-agent --completions zsh >$(SHARE)/zsh/vendor-completions/_tidings-agent
 	$(BINARIES_DIR)/tidings-agent --completions fish >$(SHARE)/fish/vendor_completions.d/tidings-agent.fish
+	install -d $(DESTDIR)$(PREFIX)/include
+	install -m 644 crates/board/include/*.h $(DESTDIR)$(PREFIX)/include
 
 deb: build ## make a Debian package, in target/deb
 	@.ci/require dpkg-deb objdump

@@ -7,8 +7,11 @@
 //!
 //! Asked are: one entry by name, the nodes in random order (caches miss) and 64 of them again and
 //! again; a snapshot, beside a memcpy of the same bytes in the same process and run; and the time
-//! of the writer's batch with 8 readers, beside the same without, in turns. Readers either take one
-//! snapshot after the other without a pause, which no program has reason to, or one each 10 ms.
+//! of the writer's batch with 8 readers, in turns with the same beside 8 readers of a copy of the
+//! board that nobody writes, and beside nobody. The copy tells what readers cost because they
+//! share memory from what eight busy processes cost on a machine that has too few processors.
+//! Readers take a snapshot each second or each 10 ms, or look a thousand names up each 10 ms, or
+//! take one snapshot after the other without a pause, which no program has reason to.
 //!
 //! On two processors all readers share one, so that they disturb the writer one at a time.
 
@@ -27,7 +30,8 @@ const WINDOW: usize = 1_638;
 const PAYLOAD_BYTES: usize = 64;
 const PERIOD: Duration = Duration::from_millis(10);
 const READERS: usize = 8;
-const LIMIT: Duration = Duration::from_secs(60);
+/// No sign of life is too old: nobody gives one for the copy.
+const LIMIT: Duration = Duration::from_secs(86_400);
 /// Where a reader finds the board, and what it is to do.
 const PATH: &str = "TIDINGS_BENCH_BOARD";
 const ROLE: &str = "TIDINGS_BENCH_ROLE";
@@ -52,9 +56,16 @@ fn main() {
     for line in writer.run_while(reader(&path, role, true)).lines() {
         say(line);
     }
-    let (turns, batches) = if full { (10, 150) } else { (1, 2) };
-    for (role, what) in [("busy", "without a pause"), ("paced", "one each 10 ms")] {
-        say(&slowdown(&mut writer, &path, (role, what), turns, batches));
+    let copy = directory.path().join("copy");
+    std::fs::copy(&path, &copy).expect("there is room for two");
+    let (turns, batches) = if full { (15, 100) } else { (1, 2) };
+    for (role, what) in [
+        ("second", "with a snapshot each second"),
+        ("paced", "with a snapshot each 10 ms"),
+        ("entries", "with 1,000 entries each 10 ms"),
+        ("busy", "with snapshots without a pause"),
+    ] {
+        say(&slowdown(&mut writer, [&path, &copy], (role, what), turns, batches));
     }
 }
 
@@ -143,43 +154,68 @@ impl Batches {
     }
 }
 
-/// The batch with readers beside the batch without, in turns.
+/// What happens beside the writer during a measurement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    /// Nothing of ours.
+    Nobody,
+    /// Eight readers of a copy of the board that nobody writes: they take as much of the machine,
+    /// and share no memory with the writer.
+    Copy,
+    /// Eight readers of the board.
+    Board,
+}
+
+/// Times of a batch, merging and writing, in each of the surroundings.
+type Surroundings = [(f64, f64); 3];
+
+/// The batch with readers of the board, beside the batch with readers of a copy, and without any,
+/// in turns. What the readers of a copy cost is the price of a machine with too few processors;
+/// what those of the board cost more is the price of sharing memory with them.
 fn slowdown(
     writer: &mut Batches,
-    path: &Path,
+    paths: [&Path; 2],
     (role, what): (&str, &str),
     turns: usize,
     batches: usize,
 ) -> String {
-    let (mut ratios, mut alone, mut beside) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..turns {
-        let without = many(writer, batches);
-        let mut readers: Vec<Child> = (0..READERS).map(|_| reader(path, role, false)).collect();
-        many(writer, batches / 5); // they open the board
-        let with = many(writer, batches);
-        for reader in &mut readers {
-            reader.kill().expect("an own child");
-            reader.wait().expect("an own child");
+    let [board, copy] = paths;
+    let mut times = Vec::new();
+    for turn in 0..turns {
+        let mut order = [Beside::Nobody, Beside::Copy, Beside::Board];
+        order.rotate_left(turn % 3);
+        let mut three: Surroundings = [(0.0, 0.0); 3];
+        for beside in order {
+            let path = if beside == Beside::Board { board } else { copy };
+            let count = if beside == Beside::Nobody { 0 } else { READERS };
+            let mut readers: Vec<Child> = (0..count).map(|_| reader(path, role, false)).collect();
+            many(writer, batches / 5); // they open the board
+            three[beside as usize] = many(writer, batches);
+            for reader in &mut readers {
+                reader.kill().expect("an own child");
+                reader.wait().expect("an own child");
+            }
         }
-        ratios.push((with.0 + with.1) / (without.0 + without.1));
-        alone.push(without);
-        beside.push(with);
+        times.push(three);
     }
-    let part =
-        |all: &[(f64, f64)], of: fn(&(f64, f64)) -> f64| median(all.iter().map(of).collect());
-    let (merge, write) = (|both: &(f64, f64)| both.0, |both: &(f64, f64)| both.1);
-    let sum = |all: &[(f64, f64)]| part(all, merge) + part(all, write);
-    let more = sum(&beside) - sum(&alone);
-    format!(
-        "writer, {READERS} readers {what}: batch {:.3} of the batch without (median of {turns} turns); \
-         merge {:.1} -> {:.1} us, board {:.1} -> {:.1} us; {:.3} % of the period of 10 ms",
-        median(ratios),
-        part(&alone, merge),
-        part(&beside, merge),
-        part(&alone, write),
-        part(&beside, write),
-        more / PERIOD.as_secs_f64() / 1e4,
-    )
+    let whole = |(merging, writing): (f64, f64)| merging + writing;
+    let spread_of =
+        |of: &dyn Fn(&Surroundings) -> f64, unit| spread(times.iter().map(of).collect(), unit);
+    let period_us = PERIOD.as_secs_f64() * 1e6;
+    let mut lines = vec![format!("writer, {READERS} readers {what}, {turns} turns:")];
+    for (name, at) in [("nobody", 0), ("readers of a copy", 1), ("readers of the board", 2)] {
+        let merging = spread_of(&|three| three[at].0, "us");
+        let writing = spread_of(&|three| three[at].1, "us");
+        lines.push(format!("  beside {name}: merge {merging}; board {writing}"));
+    }
+    for (name, than) in [("a copy", 1), ("nobody", 0)] {
+        let ratio = spread_of(&|three| whole(three[2]) / whole(three[than]), "");
+        let more =
+            &|three: &Surroundings| 100.0 * (whole(three[2]) - whole(three[than])) / period_us;
+        let more = spread_of(more, "%");
+        lines.push(format!("  batch / batch beside {name}: {ratio}; added of the period: {more}"));
+    }
+    lines.join("\n")
 }
 
 /// Medians over some batches.
@@ -200,18 +236,24 @@ fn read(path: &Path, role: &str) {
     pin(false);
     let board = Board::open(path, LIMIT).expect("its writer lives");
     let mut snapshot = Snapshot::new();
+    let mut again = |pause: Duration| {
+        std::thread::sleep(pause);
+        board.snapshot(&mut snapshot).is_ok()
+    };
     match role {
-        "busy" => loop {
-            if board.snapshot(&mut snapshot).is_err() {
-                return;
+        "busy" => while again(Duration::ZERO) {},
+        "paced" => while again(PERIOD) {},
+        "second" => while again(Duration::from_secs(1)) {},
+        "entries" => {
+            let names: Vec<String> = (0..NODES).map(name).collect();
+            let mut entry = Entry::empty();
+            for thousand in names.chunks(1_000).cycle() {
+                std::thread::sleep(PERIOD);
+                if !thousand.iter().all(|name| board.entry_into(name, &mut entry).is_ok()) {
+                    return;
+                }
             }
-        },
-        "paced" => loop {
-            std::thread::sleep(PERIOD);
-            if board.snapshot(&mut snapshot).is_err() {
-                return;
-            }
-        },
+        }
         _ => measure(&board, if role == "try" { 5 } else { 2_000 }),
     }
 }

@@ -8,6 +8,7 @@
 
 pub mod colony;
 pub mod driven;
+pub mod readers;
 pub mod steady;
 
 use std::time::{Duration, Instant};

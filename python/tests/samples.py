@@ -44,10 +44,34 @@ grid,1024,20,0,0,0,4,4.056,4.0,8.18,8.31,9.0,0.990,16000,12.00,12.00,0
 uniform,1024,20,0.1,0,0,4,10.965,9.0,31.85,44.92,90.0,0.800,16000,1.00,12.00,0
 uniform,1024,20,0,0,3600000,4,9.801,8.5,28.34,39.79,80.0,0.800,16000,1.00,12.00,0
 """
+DEATHS = """\
+strategy,host,loss_percent,crashes,known_to_all,half_ms,all_ms,all_worst_ms,false_deaths
+grid,refuses,0,20,20,318.4,366.2,721.0,0
+uniform,silent,10,20,20,3260.1,3762.0,5094.9,0
+"""
+DEATHS_AGENTS = """\
+loss_percent,kill,host,others,half_ms,all_ms
+0,1,4,47,310,402
+0,2,11,47,290,380
+0,3,18,47,520,850
+10,1,4,47,330,611
+"""
+STARVED = """\
+agents,phase,time_s,age_avg_ms,age_max_ms,estranged_pairs
+16,before,0.26,400.0,900.0,0
+16,before,0.51,420.0,1000.0,0
+16,starved,0.26,500.0,1500.0,0
+16,starved,0.51,730.0,1200.0,2
+16,after,0.26,600.0,1300.0,1
+16,after,0.51,410.0,900.0,0
+"""
 ALL = {
     "figure2": FIGURE2,
     "ages": AGES,
     "failures": FAILURES,
     "busy": BUSY,
     "strategies": STRATEGIES,
+    "deaths": DEATHS,
+    "deaths-agents": DEATHS_AGENTS,
+    "starved": STARVED,
 }

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
 import struct
-import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.conftest import Agent
 from tidings import Board, board, readings
 
 SLOTS = 4
@@ -83,9 +81,10 @@ def poke(path: Path, at: int, form: str, value: int) -> None:
 
 def test_a_board_is_read_as_the_reference_page_has_it(path: Path) -> None:
     """Names, addresses, states, stamps, ages and payloads come out as they were put in."""
-    there = Board(path)
+    there = Board(path, limit_s=600)
     assert (there.cluster, there.observer, there.writer_pid) == ("physics", "n0", 4711)
     assert (len(there), there.generation, there.unit_s) == (3, 10, 0.256)
+    assert repr(there) == f"<Board {path}: 3 nodes of physics, seen by n0>"
     entries = there.read()
     assert entries.names.tolist() == ["n0", "n-two", "n3"]
     assert entries.addresses.tolist() == ["127.0.0.1:9616", "[::]:0", ""]
@@ -100,7 +99,7 @@ def test_a_board_is_read_as_the_reference_page_has_it(path: Path) -> None:
 
 def test_readings_are_columns(path: Path) -> None:
     """A reading is a number where there is one, and not a number elsewhere."""
-    columns = Board(path).read().columns()
+    columns = Board(path, limit_s=600).read().columns()
     assert columns["state"].tolist() == ["alive", "dead", "unheard"]
     assert columns["cores"][:2].tolist() == [8.0, 64.0]
     # Code16 4196: exponent 2, mantissa 100: 2 * (2048 + 100) hundredths.
@@ -109,9 +108,20 @@ def test_readings_are_columns(path: Path) -> None:
     assert np.isnan(columns["mem_total_bytes"]).all()
 
 
+def test_a_long_unit_of_time_is_no_death(path: Path) -> None:
+    """Whoever gives a sign of life each 100 s is waited for; a limit that is given holds."""
+    poke(path, 384, "<q", time.monotonic_ns() - 60_000_000_000)
+    with pytest.raises(board.DeadWriterError, match=r"with a limit of 5\.0 s"):
+        Board(path)
+    poke(path, 72, "<Q", 100_000_000_000)
+    assert Board(path).limit_s == 800.0
+    with pytest.raises(board.DeadWriterError, match=r"with a limit of 20\.0 s"):
+        Board(path, limit_s=20)
+
+
 def test_live_is_the_file_itself(path: Path) -> None:
     """What is written shows without another call, and nothing can be written back."""
-    there = Board(path)
+    there = Board(path, limit_s=600)
     poke(path, 512 + 20, "<I", 77)
     assert there.live["sequence"][0] == 77
     with pytest.raises(ValueError, match="read-only"):
@@ -120,7 +130,7 @@ def test_live_is_the_file_itself(path: Path) -> None:
 
 def test_frames(path: Path) -> None:
     """Pandas and Polars get a row a node."""
-    there = Board(path)
+    there = Board(path, limit_s=600)
     frame = there.to_pandas()
     assert frame.loc["n-two", "state"] == "dead"
     assert frame.loc["n0", "cores"] == 8
@@ -139,14 +149,14 @@ def test_a_missing_frame_library_is_named_with_the_remedy(
 
     monkeypatch.setattr("importlib.import_module", missing)
     with pytest.raises(ModuleNotFoundError, match="pip install polars"):
-        Board(path).to_polars()
+        Board(path, limit_s=600).to_polars()
 
 
 def test_an_entry_that_changes_meanwhile_is_copied_again(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the two looks at the versions, the writer writes: nothing of the first copy stays."""
-    there = Board(path)
+    there = Board(path, limit_s=600)
     there.read()
     writes = iter([3, 4])
     passes = 0
@@ -165,7 +175,7 @@ def test_an_entry_that_changes_meanwhile_is_copied_again(
 
 def test_names_of_another_generation_are_not_mixed_in(path: Path) -> None:
     """A slot that another node has taken comes with that node's name."""
-    there = Board(path)
+    there = Board(path, limit_s=600)
     assert there.read().names[0] == "n0"
     poke(path, 320, "<Q", 12)
     with path.open("r+b") as file:
@@ -206,7 +216,7 @@ def test_whatever_is_wrong_is_an_error_that_names_the_file(
     """No number of a file is believed before it was checked."""
     poke(path, at, form, value)
     with pytest.raises(error, match=str(path)):
-        Board(path).read()
+        Board(path, limit_s=600).read()
 
 
 @pytest.mark.parametrize("size", [0, 7, 8, 100, 511, 512, FILE_BYTES - 1])
@@ -243,33 +253,13 @@ def test_short_payloads_have_no_readings() -> None:
     assert readings.decode(np.zeros(2, "V20"), np.array([True, True])) == {}
 
 
-@pytest.fixture
-def agent(tmp_path: Path) -> Iterator[Path]:
-    """Start an agent, wait until it listens, and yield its runtime directory."""
-    root = Path(__file__).parents[2]
-    programs = Path(os.environ.get("TIDINGS_BIN_DIR", root / "target" / "debug"))
-    words = ["--name", "n1", "--runtime-dir", str(tmp_path), "--board", str(tmp_path / "board")]
-    words += ["--listen", "127.0.0.1:0", "--http", "off", "--interval", "20ms"]
-    process = subprocess.Popen(
-        [programs / "tidings-agent", *words], stderr=subprocess.PIPE, text=True
-    )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if " board " in line or "there is no board" in line:
-            break
-    yield tmp_path
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
-
-
-def test_the_board_of_a_live_agent(agent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_board_of_a_live_agent(agent: Agent) -> None:
     """What a real agent writes is read, and goes on."""
-    monkeypatch.setenv("TIDINGS_RUNTIME_DIR", str(agent))
     there = Board(limit_s=600)
-    first = there.entry("n1")
-    assert (there.observer, there.unit_s, first.state) == ("n1", 0.02, "alive")
-    while there.entry("n1").sequence == first.sequence:
+    first = there.entry("n0007")
+    assert (there.observer, there.unit_s, first.state) == ("n0007", 0.02, "alive")
+    while there.entry("n0007").sequence == first.sequence:
         pass
     while np.isnan(there.read().columns()["cores"][0]):
         pass
-    assert there.to_pandas().loc["n1", "cores"] == os.cpu_count()
+    assert there.to_pandas().loc["n0007", "cores"] == os.cpu_count()

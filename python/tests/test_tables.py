@@ -10,6 +10,7 @@ from tests.samples import ALL
 from tidings.csv_table import Table, TableError
 from tidings.tables import KINDS, insert, main, markdown
 
+PAGES = {"deaths-agents": "deaths", "starved": "faults"}
 FOLDER = Path(__file__).parents[2] / "docs" / "results"
 
 
@@ -49,6 +50,13 @@ def tables_of(kind: str, folder: Path) -> dict[str, str]:
             "strategies",
             "| 1024 | 20 % | 10 % | 0 % | 0 ms | 10.96 / 31.9 / 44.9 | - |",
         ),
+        ("deaths", "deaths", "| uniform | silent | 10 % | 3.26 s | 3.76 s | 5.09 s | 0 |"),
+        ("deaths-agents", "deaths-agents", "| 0 % | 3 | 0.31 s | 0.40 s | 0.52 s | 0.85 s |"),
+        (
+            "starved",
+            "starved",
+            "| 16 | 0.41 s | 0.61 s | 1.50 | 1.00 s | 1.50 s | 1.50 | 2 | 0.5 s |",
+        ),
         ("busy", "busy", "| 1024 | 1452 | 8192 | 3100 | 3300 | **640 %** | 2.5 % |"),
     ],
 )
@@ -61,7 +69,7 @@ def test_each_table_has_its_lines(kind: str, name: str, line: str, tmp_path: Pat
 def test_the_pages_of_the_repository_have_a_place_for_each_table(kind: str, tmp_path: Path) -> None:
     """What `make figures` writes into exists, and holds the table of the CSV beside it."""
     columns, tables = KINDS[kind]
-    page = (FOLDER / f"{kind}.md").read_text(encoding="utf-8")
+    page = (FOLDER / f"{PAGES.get(kind, kind)}.md").read_text(encoding="utf-8")
     assert insert(page, tables(Table.read(FOLDER / f"{kind}.csv", columns))) == page
 
 

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidings import readings
+from tidings.placement import default_runtime_dir
 
 LAYOUT = 1
 STATES = ("", "unheard", "alive", "suspected", "dead", "left")
@@ -159,21 +160,20 @@ class Entries:
 
 def default_path() -> Path:
     """Where the board of this user's agent lies, as docs/reference/board.md has it."""
-    if named := os.environ.get("TIDINGS_RUNTIME_DIR"):
-        return Path(named) / "board"
-    if os.getuid() == 0:
-        return Path("/run/tidings/board")
-    if xdg := os.environ.get("XDG_RUNTIME_DIR"):
-        return Path(xdg) / "tidings" / "board"
-    return Path(f"/tmp/tidings-{os.getuid()}/board")
+    return default_runtime_dir() / "board"
 
 
 class Board:
-    """A board, open for reading. ``limit_s``: how old the writer's sign of life may be, s."""
+    """A board, open for reading.
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, limit_s: float = 5.0) -> None:
+    ``limit_s`` is how old the writer's sign of life may be, s; by default 5, or 8 units of time if
+    these are longer, since it gives one in each.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str] | None = None, limit_s: float | None = None
+    ) -> None:
         self.path = Path(path) if path is not None else default_path()
-        self.limit_s = limit_s
         self._fence_lock = threading.Lock()
         buffer = self._map()
         self._header = np.frombuffer(buffer, _HEADER, 1)[0:1]
@@ -201,6 +201,7 @@ class Board:
         self._rows = np.frombuffer(buffer, f"V{_ROW_BYTES}", count, int(head["rows_at"]))
         self.payload_schema = int(head["payload_schema"])
         self.unit_s = int(head["unit_ns"]) / 1e9
+        self.limit_s = max(5.0, 8 * self.unit_s) if limit_s is None else limit_s
         self.writer_pid = int(head["writer_pid"])
         self.cluster = self._text(bytes(head["cluster"])).decode()
         self.observer = self._text(bytes(head["observer"])).decode()
@@ -209,6 +210,9 @@ class Board:
         self._addresses: NDArray[np.str_] = np.array([], dtype=np.str_)
         self._places: dict[str, int] = {}
         self.check()
+
+    def __repr__(self) -> str:
+        return f"<Board {self.path}: {len(self)} nodes of {self.cluster}, seen by {self.observer}>"
 
     def __len__(self) -> int:
         """How many nodes are on it."""

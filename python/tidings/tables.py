@@ -18,6 +18,9 @@ from tidings.csv_table import Row, Table, TableError
 
 END = "<!-- end -->"
 
+# Ages are as before when they are older by no more than this: as in bench/benches/starved.rs.
+AS_BEFORE = 1.1
+
 
 def markdown(heading: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     """Return a table as Markdown."""
@@ -179,11 +182,88 @@ def _ages(row: Row) -> str:
     return " / ".join(_rounded(row.number(column), digits) for column, digits in columns)
 
 
+def deaths(table: Table) -> dict[str, str]:
+    """Return how soon simulated kills were known, a line for each case."""
+    lines = [
+        [
+            row.text("strategy"),
+            row.text("host"),
+            f"{row.text('loss_percent')} %",
+            *(_seconds(row.number(column)) for column in ("half_ms", "all_ms", "all_worst_ms")),
+            row.text("false_deaths"),
+        ]
+        for row in table
+    ]
+    names = ["strategy", "host", "lost", "half, median", "all, median", "all, worst", "false"]
+    return {"deaths": markdown(names, lines)}
+
+
+def deaths_agents(table: Table) -> dict[str, str]:
+    """Return how soon kills of real agents were known, a line for each loss."""
+    lines = []
+    for (loss,) in table.distinct("loss_percent"):
+        rows = table.where(loss_percent=loss)
+        half, everybody = rows.numbers("half_ms"), rows.numbers("all_ms")
+        lines.append(
+            [
+                f"{loss} %",
+                str(len(everybody)),
+                *(_seconds(_median(values)) for values in (half, everybody)),
+                *(_seconds(max(values)) for values in (half, everybody)),
+            ]
+        )
+    names = ["lost", "kills", "half, median", "all, median", "half, worst", "all, worst"]
+    return {"deaths-agents": markdown(names, lines)}
+
+
+def starved(table: Table) -> dict[str, str]:
+    """Return the ages before, with and after the quota, a line for each number of agents."""
+    lines = []
+    for (agents,) in table.distinct("agents"):
+        before, under, after = (
+            table.where(agents=agents, phase=phase) for phase in ("before", "starved", "after")
+        )
+        averages = [_mean(rows.numbers("age_avg_ms")) for rows in (before, under)]
+        oldest = [max(rows.numbers("age_max_ms")) for rows in (before, under)]
+        estranged = max(under.numbers("estranged_pairs"))
+        last = after.rows[-1]
+        usual = last.number("age_avg_ms") <= AS_BEFORE * averages[0]
+        in_vain = "" if usual and last.number("estranged_pairs") == 0 else "not in "
+        lines.append(
+            [
+                agents,
+                *(_seconds(age) for age in averages),
+                f"{averages[1] / averages[0]:.2f}",
+                *(_seconds(age) for age in oldest),
+                f"{oldest[1] / oldest[0]:.2f}",
+                f"{estranged:.0f}",
+                f"{in_vain}{last.number('time_s'):.1f} s",
+            ]
+        )
+    names = ["agents", "average before", "starved", "ratio", "oldest before", "starved", "ratio"]
+    return {"starved": markdown([*names, "pairs estranged", "as before after"], lines)}
+
+
+def _seconds(milliseconds: float) -> str:
+    return _rounded(milliseconds / 1e3, 2, " s")
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _median(values: Sequence[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
 KINDS: dict[str, tuple[tuple[str, ...], Callable[[Table], dict[str, str]]]] = {
     "figure2": (("nodes", "window_percent", "age_avg_units", "deviation_percent"), figure2),
     "ages": (("nodes", "interval_ms", "age_avg_s", "age_avg_said_s"), ages),
     "failures": (("strategy", "loss_percent", "crashed_percent", "older_share"), failures),
     "busy": (("nodes", "entry_bytes", "datagram_bytes", "busy_share", "possible"), busy),
+    "deaths": (("strategy", "host", "loss_percent", "half_ms", "false_deaths"), deaths),
+    "deaths-agents": (("loss_percent", "half_ms", "all_ms"), deaths_agents),
+    "starved": (("agents", "phase", "time_s", "age_avg_ms", "estranged_pairs"), starved),
     "strategies": (("strategy", "nodes", "loss", "dead_percent", "clock_error_ms"), strategies),
 }
 

@@ -70,12 +70,15 @@ fn the_package_installs_and_removes_and_keeps_what_was_configured() {
     assert!(said.contains("key"), "beyond loopback only with a key: {said}");
     for file in [
         "usr/lib/systemd/system/tidings-agent.service",
+        "usr/include/tidings.h",
+        "usr/include/tidings_pick.h",
         "usr/share/man/man1/tidings.1.gz",
         "usr/share/man/man1/tidings-agent.1.gz",
         "usr/share/man/man1/tidings-nodes.1.gz",
         "usr/share/bash-completion/completions/tidings",
         "usr/share/bash-completion/completions/tidings-agent",
         "usr/share/doc/tidings/copyright",
+        "usr/share/doc/tidings/examples/slurm/tidings-health-check",
     ] {
         assert!(root.join(file).is_file(), "{file} is missing");
     }
@@ -102,7 +105,12 @@ fn the_unit_is_one_that_systemd_takes_and_is_locked_in() {
     let complaints = String::from_utf8_lossy(&verified.stderr).into_owned();
     let own: Vec<_> = complaints.lines().filter(|line| line.contains("tidings")).collect();
     assert!(verified.status.success() && own.is_empty(), "{own:?}");
-    for line in ["DynamicUser=yes", "ProtectSystem=strict", "NoNewPrivileges=yes"] {
+    for line in [
+        "DynamicUser=yes",
+        "ProtectSystem=strict",
+        "NoNewPrivileges=yes",
+        "SystemCallFilter=sched_setaffinity sched_setscheduler setpriority",
+    ] {
         assert!(text.lines().any(|found| found == line), "{line} is missing");
     }
 }

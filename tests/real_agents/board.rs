@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use tidings_board::{Board, BoardError, Snapshot, State, board_path, now_ns};
+use tidings_control::{NodeReport, Nodes};
 use tidings_gossip::payload::NodeState;
-use tidings_tests::agents::Cluster;
+use tidings_tests::agents::{Cluster, programs};
 
 const LIMIT: Duration = Duration::from_secs(600);
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -149,6 +150,77 @@ fn c_refuses_what_is_no_board_or_a_dead_one() {
     }
     let missing = run(&c, &cluster.path().join("missing"), &[]);
     assert!(String::from_utf8_lossy(&missing.stderr).contains("is an agent running here"));
+}
+
+fn nodes_on(board: &[&str], runtime_dir: &Path) -> (Option<i32>, String, String) {
+    let mut command = Command::new(programs().join("tidings"));
+    command.args(["nodes", "--runtime-dir"]).arg(runtime_dir).arg("--board").args(board);
+    let output = command.output().expect("it runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// The agent is stopped meanwhile, so that nobody can have asked it; its unit is such that it
+/// does not count as dead soon.
+#[test]
+fn nodes_are_listed_from_the_board_without_the_agent() {
+    let mut cluster = Cluster::new();
+    cluster.start("n1", &["--interval", "2s"]);
+    let runtime_dir = cluster.agent("n1").runtime_dir().to_owned();
+    let answered = cluster.until("it has read its machine", |cluster| {
+        let node = cluster.agent("n1").node("n1").filter(|node| node.cores.is_some())?;
+        let shown = open(cluster, "n1").entry("n1").expect("readable")?;
+        (shown.sequence == node.sequence).then_some(node)
+    });
+    let board = board_path(&runtime_dir);
+    let status = cluster.agent("n1").status();
+    assert_eq!(status.board, Some(board.display().to_string()));
+    assert!(status.board_in_memory.is_some());
+    cluster.agent("n1").signal(Signal::STOP);
+    let (code, said, errors) = nodes_on(&["--json"], &runtime_dir);
+    assert_eq!(code, Some(0), "{errors}");
+    let read: Nodes = serde_json::from_str(&said).expect("as documented");
+    assert_eq!((read.observer.as_str(), read.nodes.len()), ("n1", 1));
+    let same = NodeReport { age_ms: answered.age_ms, ..read.nodes[0].clone() };
+    assert_eq!(same, answered, "whatever the agent says, but the age");
+    let path = board.display().to_string();
+    let (code, said, _) = nodes_on(&[&path, "--where", "name == n1"], Path::new("/none"));
+    assert!(code == Some(0) && said.contains("\nn1 "), "{said}");
+    let (code, ..) = nodes_on(&[&path, "--where", "name == n2"], Path::new("/none"));
+    assert_eq!(code, Some(4));
+    cluster.agent("n1").signal(Signal::CONT);
+}
+
+/// Exit codes are those of docs/reference/exit-codes.md.
+#[test]
+fn nodes_of_what_is_no_living_board_are_refused() {
+    let mut cluster = Cluster::new();
+    cluster.start("n1", &[]);
+    let good = fs::read(open(&cluster, "n1").path()).expect("all may read it");
+    let bad = cluster.path().join("bad");
+    let path = bad.display().to_string();
+    let refused = |bytes: &[u8], code: i32, what: &str| {
+        fs::write(&bad, bytes).expect("the test's own directory is writable");
+        let (ended, said, errors) = nodes_on(&[&path], Path::new("/none"));
+        assert_eq!((ended, said.as_str()), (Some(code), ""), "{what}: {errors}");
+        assert!(errors.contains(what) && errors.contains(&path), "{errors}");
+    };
+    let with = |at: usize, value: u64| {
+        let mut changed = good.clone();
+        changed[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        changed
+    };
+    refused(b"#!/bin/sh\nexit 1\n", 1, "is no board");
+    refused(&good[..good.len() - 8], 1, "is cut off");
+    refused(&with(8, 2 | 512 << 32), 1, "layout version 2");
+    refused(&with(24, u64::MAX), 1, "is damaged");
+    refused(&with(256, 2), 3, "its agent has ended");
+    refused(&with(256, 3), 3, "has been replaced");
+    refused(&with(384, (now_ns() - 6_000_000_000) as u64), 3, "with a limit of 5.0 s");
+    fs::remove_file(&bad).expect("an own file");
+    let (code, _, errors) = nodes_on(&[], cluster.path());
+    assert_eq!(code, Some(3), "{errors}");
+    assert!(errors.contains("is an agent running here"), "{errors}");
 }
 
 /// Where the runtime directory is on a disk, the board lies in shared memory, and goes with the

@@ -9,6 +9,8 @@ mod colonies;
 mod deaths;
 mod flood;
 mod pages;
+mod pick;
+mod processor;
 mod prometheus;
 mod refusals;
 
@@ -322,7 +324,7 @@ fn callers_of_one_agent_do_not_all_get_the_same_node() {
     let refused = client.pick(huge).expect_err("no machine has as many");
     let ClientError::Refused(report) = refused else { panic!("{refused}") };
     assert_eq!(report.kind, ErrorKind::Unsatisfied);
-    assert!(report.message.contains("too few free processors"), "{}", report.message);
+    assert!(report.message.contains("cpus=1000000 fails on 4"), "{}", report.message);
     let unknown = client.pick(pick("best", &[])).expect_err("no such policy");
     assert!(unknown.to_string().contains("two-choices"), "{unknown}");
 }

@@ -42,7 +42,7 @@ fn build() -> PathBuf {
     let test = env::current_exe().expect("a running test has a path");
     let directory = test.ancestors().nth(2).expect("target/PROFILE/deps/TEST").to_owned();
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
-    cargo.args(["build", "--quiet", "--workspace", "--bins"]);
+    cargo.args(["build", "--quiet", "--workspace", "--lib", "--bins"]);
     if directory.file_name().is_some_and(|profile| profile == "release") {
         cargo.arg("--release");
     }
@@ -102,7 +102,7 @@ impl Cluster {
     }
 
     /// The same with words before it that say where it runs.
-    fn command_on(&self, place: &[String], name: &str, flags: &[&str]) -> Command {
+    pub fn command_on(&self, place: &[String], name: &str, flags: &[&str]) -> Command {
         let program = programs().join("tidings-agent");
         let mut command = match place {
             [] => Command::new(program),
@@ -249,6 +249,11 @@ impl Agent {
     /// What the agent knows of the node `name`; `None` if nothing.
     pub fn node(&self, name: &str) -> Option<NodeReport> {
         self.client().node(name).ok()
+    }
+
+    /// The agent's process number.
+    pub fn process(&self) -> u32 {
+        self.child.id()
     }
 
     /// The agent's runtime directory.

@@ -1,4 +1,7 @@
-//! Markdown pages: each relative link leads to a file that exists, and to a heading that it has.
+//! Markdown pages: each relative link leads to a file that exists, and to a heading that it has;
+//! each page of results names the command that makes its figures.
+
+use std::collections::BTreeSet;
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
@@ -36,6 +39,34 @@ pub(crate) fn broken_links(
             let remedy = format!("{file} has no heading `#{heading}`: mend the link");
             findings.push(Finding::new(page, line, remedy));
         }
+    }
+    findings
+}
+
+/// A page of results without a command that makes them, or with a `make` target that is not there.
+pub(crate) fn without_command(page: &str, text: &str, targets: &BTreeSet<String>) -> Vec<Finding> {
+    let spans = Parser::new(text).filter_map(|event| match event {
+        Event::Code(span) => Some(span.into_string()),
+        _ => None,
+    });
+    let lines = code_blocks(text).into_iter().flat_map(|block| {
+        block.text.lines().map(|line| line.trim_start_matches("$ ").to_owned()).collect::<Vec<_>>()
+    });
+    let mut findings = Vec::new();
+    let mut commands = 0;
+    for command in spans.chain(lines) {
+        let mut words = command.split_whitespace();
+        match (words.next(), words.next()) {
+            (Some("make"), Some(target)) if !targets.contains(target) => {
+                let remedy = format!("`make {target}`: the Makefile has no such target");
+                findings.push(Finding::new(page, 1, remedy));
+            }
+            (Some("make" | "cargo" | "tidings"), Some(_)) => commands += 1,
+            _ => {}
+        }
+    }
+    if commands == 0 {
+        findings.push(Finding::new(page, 1, "name the command that makes these figures anew"));
     }
     findings
 }
@@ -148,6 +179,14 @@ mod tests {
             "# Here\n[a](glossary.md#unit-of-time-u) [b](../docs) [c](https://x.org/y) [d](#here)
             `[e](missing.md)`";
         assert!(findings(good).is_empty());
+    }
+
+    #[test]
+    fn results_without_a_command_are_found() {
+        let targets = BTreeSet::from(["busy".to_owned()]);
+        let found = |text: &str| without_command("docs/results/a.md", text, &targets).len();
+        assert_eq!((found("Figures."), found("By `make bussy`.")), (1, 2));
+        assert_eq!((found("By `make busy`."), found("```sh\n$ cargo bench\n```\n")), (0, 0));
     }
 
     #[test]

@@ -135,6 +135,19 @@ fn links_in_the_documentation_resolve() {
 }
 
 #[test]
+fn results_name_the_command_that_makes_them() {
+    let targets = commands::make_targets(&repository::text("Makefile"));
+    let pages = repository::files_ending(".md");
+    let results: Vec<&String> = pages.iter().filter(|f| f.starts_with("docs/results/")).collect();
+    assert!(!results.is_empty(), "no page of results found: the walk is broken");
+    let findings: Vec<Finding> = results
+        .iter()
+        .flat_map(|page| documents::without_command(page, &repository::text(page), &targets))
+        .collect();
+    assert_tidy(&findings);
+}
+
+#[test]
 fn commands_in_the_readme_exist() {
     let page = "README.md";
     let used = commands::in_page(&repository::text(page));

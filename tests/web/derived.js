@@ -36,6 +36,11 @@ Promise.all(['readings', 'cluster', 'ages', 'table', 'map'].map((name) =>
     ['n10,n2,n9', 'n2,n10,n9']);
   same('by name', names(table.byName(loads.toReversed())), 'n2,n9,n10');
 
+  const labels = (all, room) => all.map(map.labelOf(all, (text) => text.length <= room));
+  same('labels', [labels(['n1', 'n2'], 4), labels(['node08', 'node12'], 4),
+    labels(['rack1-n01', 'rack2-n01'], 4), labels(['a-long-name'], 4), labels([], 4)],
+    [['n1', 'n2'], ['…08', '…12'], ['', ''], [''], []]);
+
   const picture = new cluster.Cluster();
   const status = { pid: 1, name: 'a', cluster: 'c' };
   const take = (nodes, at, pid = 1) => picture.take(

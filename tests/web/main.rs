@@ -33,6 +33,11 @@ fn cluster(nodes: usize) -> (Cluster, String) {
     (cluster, format!("http://{http}/"))
 }
 
+/// Cells of the table whose text runs into the next column.
+const RUN_OVER: &str = "[...document.querySelectorAll('#table th, #table td')]
+    .filter((cell) => cell.scrollWidth > cell.clientWidth + 1)
+    .map((cell) => cell.textContent).join()";
+
 fn rows_shown(count: usize) -> String {
     format!("document.querySelectorAll('#table tbody tr[data-name]').length === {count}")
 }
@@ -292,6 +297,7 @@ fn nothing_scrolls_sideways_and_text_stands_out_at_every_width_and_in_both_schem
             browser.value("new Promise((done) => requestAnimationFrame(() => done(1)))");
             assert_eq!(browser.value("innerWidth"), json!(width), "a wider page is zoomed out");
             assert_eq!(browser.text(TOO_WIDE), "", "{width} {scheme}");
+            assert_eq!(browser.text(RUN_OVER), "", "{width} {scheme}");
             assert_eq!(browser.text(include_str!("contrast.js")), "", "{width} {scheme}");
             browser.photograph(&format!("{width}-{scheme}.png"));
         }

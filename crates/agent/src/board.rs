@@ -2,7 +2,8 @@
 //!
 //! A board lies in memory: in the runtime directory where that is tmpfs, else in `/dev/shm` with a
 //! link to it, since pages of a file on a disk are written back again and again, and whoever writes
-//! to one of them waits meanwhile. After each batch of datagrams the members that changed are
+//! to one of them waits meanwhile. Where neither is in memory it lies on the disk, and the log and
+//! the status say so. After each batch of datagrams the members that changed are
 //! written, and nothing else.
 //!
 //! A board is a service to readers, never a condition: where it cannot be made the agent says so,
@@ -47,6 +48,8 @@ struct Plan {
     path: PathBuf,
     /// Where readers look for it, if it lies elsewhere.
     link: Option<PathBuf>,
+    /// Whether the file lies in memory.
+    in_memory: bool,
     outline: Outline,
     max_slots: usize,
 }
@@ -73,14 +76,27 @@ impl Publisher {
         };
         let plan = site(settings).map(|(path, link)| {
             let max_slots = settings.max_nodes as usize;
-            Plan { path, link, outline, max_slots }
+            let directory = path.parent().filter(|parent| *parent != Path::new(""));
+            let in_memory = is_in_memory(directory.unwrap_or(Path::new(".")));
+            Plan { path, link, in_memory, outline, max_slots }
         });
         Self { plan, writer: None, next_try: Instant::EPOCH, clock }
     }
 
-    /// Where readers look for it; `None` if it is off.
+    /// Where readers find it; `None` if it is off, or could not be made.
     pub(crate) fn path(&self) -> Option<&Path> {
-        self.plan.as_ref().map(|plan| plan.link.as_deref().unwrap_or(&plan.path))
+        let plan = self.plan.as_ref().filter(|_| self.writer.is_some());
+        plan.map(|plan| plan.link.as_deref().unwrap_or(&plan.path))
+    }
+
+    /// Whether its file lies in memory; `None` if there is none.
+    pub(crate) fn lies_in_memory(&self) -> Option<bool> {
+        self.plan.as_ref().filter(|_| self.writer.is_some()).map(|plan| plan.in_memory)
+    }
+
+    /// Makes the next turn try again, if there is no board.
+    pub(crate) fn try_again(&mut self) {
+        self.next_try = Instant::EPOCH;
     }
 
     /// Brings the board up to the node, and gives a sign of life.
@@ -293,7 +309,7 @@ mod tests {
         };
         let path = directory.path().join("file");
         let link = Some(directory.path().join("board"));
-        let plan = Some(Plan { path, link, outline, max_slots });
+        let plan = Some(Plan { path, link, in_memory: false, outline, max_slots });
         Publisher { plan, writer: None, next_try: Instant::EPOCH, clock: Clock::start() }
     }
 
@@ -360,6 +376,11 @@ mod tests {
         let soon = now + PAUSE / 2;
         assert!(matches!(publisher.publish(soon, &mut node), Ok(Turn::Usual)));
         assert!(publisher.writer.is_none());
+        publisher.try_again();
+        assert!(matches!(publisher.publish(soon, &mut node), Ok(Turn::Made(_))));
+        fs::remove_dir_all(&place).expect("writable");
+        publisher.withdraw(now);
+        fs::create_dir(&place).expect("writable");
         assert!(matches!(publisher.publish(now + PAUSE, &mut node), Ok(Turn::Made(_))));
         publisher.leave().expect("removable");
     }

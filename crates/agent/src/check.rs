@@ -16,6 +16,7 @@ use crate::control;
 use crate::home::{self, HomeError};
 use crate::http;
 use crate::prepare::Prepared;
+use crate::processor;
 use crate::resolve;
 use crate::start::{StartError, bind, node, own_address, port_mismatch, reach};
 
@@ -27,6 +28,7 @@ pub(crate) async fn check(prepared: &Prepared) -> Result<String, StartError> {
     let settings = &prepared.settings;
     usable(&settings.runtime_dir)?;
     control::nameable(&settings.runtime_dir)?;
+    processor::cores(settings)?;
     let mut notes = String::new();
     for (name, meant) in config::misspelt_variables() {
         let _ =

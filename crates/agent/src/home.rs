@@ -50,6 +50,17 @@ pub enum HomeError {
         /// What the system said.
         source: io::Error,
     },
+    /// There is no room left in it.
+    #[error(
+        "the runtime directory {} has no room left ({source}): free some there, or choose another \
+         with --runtime-dir", path.display()
+    )]
+    Full {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// Others have power over it.
     #[error(
         "the runtime directory {} {fault}, so others could put files in the agent's way: choose \
@@ -74,6 +85,19 @@ pub enum HomeError {
     },
 }
 
+impl HomeError {
+    /// What it means that a file of the runtime directory `path` cannot be written.
+    pub(crate) fn unwritable(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Self::Full { path, source }
+            }
+            _ => Self::Unwritable { path, source },
+        }
+    }
+}
+
 fn process(pid: Option<u32>) -> String {
     pid.map_or(String::new(), |pid| format!(" (process {pid})"))
 }
@@ -82,7 +106,7 @@ impl Home {
     /// Creates the directory where it lacks, locks it, and removes the socket of an agent that
     /// ended without doing so.
     pub(crate) fn enter(path: &Path) -> Result<Self, HomeError> {
-        let unwritable = |source| HomeError::Unwritable { path: path.to_owned(), source };
+        let unwritable = |source| HomeError::unwritable(path, source);
         DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path).map_err(unwritable)?;
         trust(path)?;
         let lock = lock(path)?;
@@ -99,7 +123,7 @@ impl Home {
 /// Refuses a directory, or a link to it, that another user than root could have laid there or can
 /// write in. The directory is there.
 pub(crate) fn trust(path: &Path) -> Result<(), HomeError> {
-    let unreadable = |source| HomeError::Unwritable { path: path.to_owned(), source };
+    let unreadable = |source| HomeError::unwritable(path, source);
     let directory = fs::metadata(path).map_err(unreadable)?;
     let named = fs::symlink_metadata(path).map_err(unreadable)?;
     let fault = fault([named.uid(), directory.uid()], directory.mode(), geteuid().as_raw());
@@ -115,7 +139,7 @@ fn fault(owners: [u32; 2], mode: u32, user: u32) -> Option<String> {
 }
 
 fn lock(path: &Path) -> Result<File, HomeError> {
-    let unwritable = |source| HomeError::Unwritable { path: path.to_owned(), source };
+    let unwritable = |source| HomeError::unwritable(path, source);
     let mut open = OpenOptions::new();
     open.read(true).write(true).create(true).truncate(false);
     open.custom_flags(OFlags::NOFOLLOW.bits() as i32);
@@ -219,6 +243,15 @@ mod tests {
         ] {
             assert_eq!(super::fault(owners, mode, 7).as_deref(), fault, "{owners:?}");
         }
+    }
+
+    #[test]
+    fn a_full_disk_is_told_from_a_missing_right() {
+        let of = |kind: io::ErrorKind| HomeError::unwritable(Path::new("/run/t"), kind.into());
+        let full = of(io::ErrorKind::StorageFull).to_string();
+        assert!(full.starts_with("the runtime directory /run/t has no room left ("), "{full}");
+        assert!(full.contains("free some there"), "{full}");
+        assert!(matches!(of(io::ErrorKind::PermissionDenied), HomeError::Unwritable { .. }));
     }
 
     #[test]

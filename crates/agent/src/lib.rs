@@ -13,7 +13,7 @@
 //! | [`collect`], `user_metrics` | what this node says of itself |
 //! | `question`, `control`, `http`, `metrics` | what it answers to programs on the machine |
 //! | `page` | what it shows to people, in a browser |
-//! | `logging`, `notify`, `process` | log lines, readiness, own cost |
+//! | `logging`, `notify`, `process`, `processor` | log lines, readiness, own cost and place |
 //!
 //! One thread does it all. Connections ask the loop through one bounded queue; nothing is shared.
 
@@ -35,6 +35,7 @@ mod notify;
 mod page;
 mod prepare;
 mod process;
+mod processor;
 mod question;
 mod refusals;
 mod resolve;
@@ -44,5 +45,6 @@ mod user_metrics;
 
 pub use clock::Clock;
 pub use endpoint::Endpoint;
+pub use processor::ProcessorError;
 pub use socket::{BindError, DatagramSocket, KernelBuffers};
 pub use start::{StartError, run};

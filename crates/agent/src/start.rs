@@ -25,6 +25,7 @@ use crate::endpoint::Endpoint;
 use crate::home::{Home, HomeError};
 use crate::logging::{self, LevelHandle};
 use crate::prepare::{Prepared, prepare};
+use crate::processor::{self, ProcessorError};
 use crate::question::Asker;
 use crate::resolve::{self, Reach, ResolveError};
 use crate::socket::{BindError, DatagramSocket, KernelBuffers};
@@ -56,6 +57,9 @@ pub enum StartError {
     /// An address cannot be listened on.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// The agent cannot run on the cores, or with the priority, that it is told.
+    #[error(transparent)]
+    Processor(#[from] ProcessorError),
     /// The control socket cannot be made.
     #[error(transparent)]
     Control(#[from] ControlError),
@@ -100,6 +104,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(prepared) => prepared,
         Err(errors) => return misconfigured(&errors),
     };
+    if !invocation.check {
+        // Before there is another thread: all that come inherit it.
+        if let Err(error) = processor::settle(&prepared.settings) {
+            return misconfigured(&error);
+        }
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
@@ -205,7 +215,7 @@ async fn start(
     }
     let me = Member { name: settings.name.clone(), address: address.into() };
     let number = incarnation::begin(home.path())
-        .map_err(|source| HomeError::Unwritable { path: home.path().to_owned(), source })?;
+        .map_err(|source| HomeError::unwritable(home.path(), source))?;
     let node = node(&prepared, me, &roster, number, clock)?;
 
     let (asker, questions) = question::channel();

@@ -1,4 +1,5 @@
 /* tidings.h: reads the board of this machine's Tidings agent: its vector in shared memory.
+ * tidings_pick.h, beside it, asks the agent for nodes for work.
  *
  * One file, C11 or C++, no library: include it (first, or define _POSIX_C_SOURCE yourself) and
  * compile with gcc or clang. The bytes are described in docs/reference/board.md.
@@ -123,19 +124,28 @@ static inline void tidings_acquire_(void)
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
-/* The path of the board where nobody names one: see docs/reference/board.md. */
-static inline void tidings_default_path(char *path, size_t bytes)
+/* The agent's runtime directory where nobody names one: see docs/reference/board.md. */
+static inline void tidings_default_dir_(char *path, size_t bytes)
 {
     const char *named = getenv("TIDINGS_RUNTIME_DIR");
     const char *xdg = getenv("XDG_RUNTIME_DIR");
     if (named && *named)
-        snprintf(path, bytes, "%s/board", named);
+        snprintf(path, bytes, "%s", named);
     else if (getuid() == 0)
-        snprintf(path, bytes, "/run/tidings/board");
+        snprintf(path, bytes, "/run/tidings");
     else if (xdg && *xdg)
-        snprintf(path, bytes, "%s/tidings/board", xdg);
+        snprintf(path, bytes, "%s/tidings", xdg);
     else
-        snprintf(path, bytes, "/tmp/tidings-%lu/board", (unsigned long)getuid());
+        snprintf(path, bytes, "/tmp/tidings-%lu", (unsigned long)getuid());
+}
+
+/* The path of the board where nobody names one. */
+static inline void tidings_default_path(char *path, size_t bytes)
+{
+    size_t length;
+    tidings_default_dir_(path, bytes);
+    length = strlen(path);
+    snprintf(path + length, bytes - length, "/board");
 }
 
 /* Whether the writer lives: TIDINGS_OK or what ails it. The other calls ask themselves. */

@@ -116,6 +116,12 @@ impl Board {
         Ok(board)
     }
 
+    /// The same board with another limit for its writer's silence, such as some of its units.
+    #[must_use]
+    pub fn with_limit(self, limit: Duration) -> Self {
+        Self { limit_ns: i64::try_from(limit.as_nanos()).unwrap_or(i64::MAX), ..self }
+    }
+
     /// Where it was opened.
     pub fn path(&self) -> &Path {
         &self.path

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::{
-    colonies, completions, demo, keys, manuals, nodes, pick, plan, publish, show, sim, status, top,
-    watch,
+    colonies, completions, demo, health, keys, manuals, nodes, pick, plan, publish, show, sim,
+    status, top, watch,
 };
 
 /// What every `--help` ends with; `docs/reference/exit-codes.md` says more.
@@ -73,6 +73,8 @@ pub enum Command {
     Watch(watch::Options),
     /// Everything that is known of one node
     Show(show::Options),
+    /// Whether the agent is well, and another node alive: for scripts
+    Health(health::Options),
     /// The agent's own condition, configuration and counters
     Status(status::Options),
     /// Pick nodes for work, for mpirun or srun

@@ -204,9 +204,9 @@ pub fn nearest(name: &str) -> &'static str {
     let likeness = |full: &'static str, kind| {
         strsim::jaro_winkler(full, name).max(strsim::jaro_winkler(short(full, kind), name))
     };
-    FIXED
-        .iter()
-        .map(|(full, kind, _)| (likeness(full, *kind), *full))
+    let likenesses = FIXED.iter().map(|(full, kind, _)| (likeness(full, *kind), *full));
+    likenesses
+        .rev() // of equals the first: `load1` rather than `load15`
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map_or("name", |(_, full)| full)
 }

@@ -7,6 +7,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use tidings_board::BoardError;
 use tidings_control::{ClientError, ErrorKind};
 
 use crate::columns::UnknownColumn;
@@ -24,6 +25,9 @@ pub enum Failure {
     /// The agent could not be asked, or refused.
     #[error(transparent)]
     Agent(#[from] ClientError),
+    /// The board cannot be read.
+    #[error(transparent)]
+    Board(#[from] BoardError),
     /// The agent's program is not installed beside this one.
     #[error(
         "no program tidings-agent, neither beside {} nor on PATH: install both into one directory, \
@@ -40,6 +44,24 @@ pub enum Failure {
         program: PathBuf,
         /// What the system said.
         source: io::Error,
+    },
+    /// The agent says that it is not well.
+    #[error("the agent of {name} is not well: {reason}")]
+    Ill {
+        /// The agent's node.
+        name: String,
+        /// What ails it, in its own words.
+        reason: String,
+    },
+    /// A node is not there.
+    #[error("{name} is not there: {observer} {state}")]
+    NotThere {
+        /// The node whose agent was asked.
+        observer: String,
+        /// The node that it was asked about.
+        name: String,
+        /// What that agent knows of it, such as "holds it for dead".
+        state: &'static str,
     },
     /// No node has this name.
     #[error("no node `{name}`{}: `tidings nodes --columns name` lists them all", like(.nearest))]
@@ -123,7 +145,14 @@ impl Failure {
                 _ => 1,
             },
             Self::Agent(error) if error.is_unreachable() => 3,
-            Self::UnknownNode { .. } | Self::NothingMatched { .. } => 4,
+            Self::Board(
+                BoardError::Unreadable { .. }
+                | BoardError::DeadWriter { .. }
+                | BoardError::Left { .. }
+                | BoardError::Replaced { .. }
+                | BoardError::Unfinished { .. },
+            ) => 3,
+            Self::UnknownNode { .. } | Self::NotThere { .. } | Self::NothingMatched { .. } => 4,
             Self::Condition(_)
             | Self::Column(_)
             | Self::Reading { .. }
@@ -136,7 +165,12 @@ impl Failure {
             Self::Simulation(error) => error.exit_code(),
             Self::Plan(error) => error.exit_code(),
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
-            Self::Agent(_) | Self::AgentProgram { .. } | Self::File { .. } | Self::Output(_) => 1,
+            Self::Ill { .. }
+            | Self::Agent(_)
+            | Self::Board(_)
+            | Self::AgentProgram { .. }
+            | Self::File { .. }
+            | Self::Output(_) => 1,
         }
     }
 
@@ -173,6 +207,8 @@ mod tests {
             (refused(ErrorKind::Busy), 1),
             (Failure::NotAPair { given: "x".to_owned() }, 2),
             (Failure::Output(pipe), 0),
+            (Failure::Board(BoardError::Left { path: PathBuf::from("/x") }), 3),
+            (Failure::Board(BoardError::NotABoard { path: PathBuf::from("/x") }), 1),
             (Failure::Output(io::Error::other("disk full")), 1),
         ] {
             assert_eq!(failure.exit_code(), code, "{failure}");

@@ -4,8 +4,8 @@
 //! here speaks the gossip protocol. What a command knows it has asked an agent for, over the
 //! control socket (`tidings-control`).
 //!
-//! * [`nodes`], [`colonies`], [`top`], [`show`], [`status`], [`publish`], [`watch`]: ask
-//!   one agent.
+//! * [`nodes`], [`colonies`], [`top`], [`show`], [`health`], [`status`], [`publish`],
+//!   [`watch`]: ask one agent.
 //! * [`demo`]: starts a whole cluster of agents on loopback and measures it.
 //! * [`sim`]: simulates a cluster and prints its figures. [`plan`]: foretells them.
 //! * [`agent`]: becomes the agent. [`keys`]: makes and changes key files.
@@ -16,12 +16,14 @@
 
 pub mod agent;
 pub mod arguments;
+pub mod board;
 pub mod colonies;
 pub mod columns;
 pub mod completions;
 pub mod demo;
 pub mod failure;
 pub mod filter;
+pub mod health;
 pub mod keys;
 pub mod manuals;
 pub mod nodes;
@@ -89,6 +91,7 @@ fn dispatch(line: CommandLine) -> Result<(), Failure> {
         Command::Top(options) => top::run(&agent, &options),
         Command::Watch(watch::Options {}) => watch::run(&agent),
         Command::Show(options) => show::run(&agent, &options),
+        Command::Health(options) => health::run(&agent, &options),
         Command::Status(options) => status::run(&agent, &options),
         Command::Pick(options) => pick::run(&agent, &options),
         Command::Publish(options) => publish::run(&agent, &options),

@@ -3,10 +3,14 @@
 //! On a terminal values carry rounded, scaled units; into a pipe go plain numbers under headings
 //! that name the unit, so that `awk` sees what it expects. Either way a row is a line.
 
-use clap::Args;
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::{Args, ValueHint};
 use tidings_control::{NodeReport, Nodes};
 
 use crate::Failure;
+use crate::board;
 use crate::columns::{self, Cell, Column, Kind};
 use crate::filter::Filter;
 use crate::output::{self, Agent};
@@ -23,6 +27,7 @@ Examples:
   tidings nodes --where 'load1 < 2 and mem_available > 8GiB'
   tidings nodes --where 'name =~ rack3-* and not state == alive'
   tidings nodes --colony 3 --sort load1
+  tidings nodes --board --where 'state == dead'
   tidings nodes --json | python3 -m json.tool",
     "\n\n",
     crate::arguments::exit_codes!()
@@ -37,6 +42,11 @@ pub struct Options {
     /// The nodes of this colony, asked of its members now, instead of the agent's own
     #[arg(long, value_name = "NUMBER")]
     colony: Option<u32>,
+    /// Read the nodes from the board, without asking the agent: from the one in its runtime
+    /// directory, or from the file PATH
+    #[arg(long, value_name = "PATH", num_args = 0..=1, conflicts_with = "colony")]
+    #[arg(default_missing_value = "", value_hint = ValueHint::FilePath)]
+    board: Option<OsString>,
     /// Print the matching nodes' whole reports as one JSON object, as /v1/nodes does
     #[arg(long, conflicts_with = "columns")]
     json: bool,
@@ -80,10 +90,11 @@ pub struct Order {
 /// A [`Failure`] of usage, of reaching the agent, or [`Failure::NothingMatched`].
 pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     let selection = Selection::read(&options.selection)?;
-    let mut client = agent.connect()?;
-    let mut nodes = match options.colony {
-        Some(colony) => client.visit(colony)?,
-        None => client.nodes()?,
+    let mut nodes = match (&options.board, options.colony) {
+        (Some(path), _) if path.is_empty() => board::nodes(&agent.board())?,
+        (Some(path), _) => board::nodes(Path::new(path))?,
+        (None, Some(colony)) => agent.connect()?.visit(colony)?,
+        (None, None) => agent.connect()?.nodes()?,
     };
     let all = nodes.nodes.len();
     selection.select(&mut nodes);

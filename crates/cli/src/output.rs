@@ -23,6 +23,11 @@ impl Agent {
         Self { runtime_dir: runtime_dir.unwrap_or_else(tidings_control::runtime_dir) }
     }
 
+    /// Where its board lies, unless its configuration says otherwise.
+    pub fn board(&self) -> PathBuf {
+        tidings_board::board_path(&self.runtime_dir)
+    }
+
     /// Connects to it.
     ///
     /// # Errors

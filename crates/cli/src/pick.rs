@@ -1,10 +1,13 @@
 //! `tidings pick`: nodes for work, for `mpirun --host` or `srun -w`.
 
+use std::ops::Range;
+
 use clap::{Args, ValueEnum};
 use tidings_control::{Pick, Picked};
 use tidings_gossip::roster;
 
 use crate::Failure;
+use crate::filter::underline;
 use crate::output::{self, Agent};
 use crate::units::Unit;
 
@@ -29,6 +32,7 @@ Examples:
 pub struct Options {
     /// How many nodes, each another
     #[arg(short = 'n', long = "nodes", value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     nodes: u32,
     /// What each must have free: cpus=NUMBER, mem=SIZE, or both with a comma
     #[arg(long, value_name = "NEED", default_value = "", hide_default_value = true)]
@@ -59,11 +63,22 @@ enum Format {
 
 /// `--need` cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("--need {given}: {reason}; write cpus=8, mem=16GiB or cpus=8,mem=16GiB")]
+#[error(
+    "--need: {reason}; write cpus=8, mem=16GiB or cpus=8,mem=16GiB\n{}",
+    underline(.given, .place)
+)]
 pub struct NeedError {
     given: String,
+    /// The bytes of `given` at fault.
+    place: Range<usize>,
     reason: String,
 }
+
+/// What can be needed, and what people call it.
+const NEEDS: [(&str, &[&str]); 2] = [
+    ("cpus", &["cpu", "core", "cores", "processor", "processors", "ncpus", "threads"]),
+    ("mem", &["memory", "ram", "mem_bytes", "mem_available", "mem_free"]),
+];
 
 /// Asks the agent and prints the nodes.
 ///
@@ -99,24 +114,66 @@ fn text(picked: &Picked, format: Format) -> String {
 
 /// Processors and bytes of memory.
 fn read_need(given: &str) -> Result<(f64, u64), NeedError> {
-    let wrong = |reason: String| NeedError { given: given.to_owned(), reason };
-    let (mut cpus, mut mem_bytes) = (0.0, 0);
-    for part in given.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-        let (key, value) =
-            part.split_once('=').ok_or_else(|| wrong(format!("`{part}` has no `=`")))?;
-        match key.trim() {
+    let (mut cpus, mut mem_bytes) = (None, None);
+    let mut begin = 0;
+    for part in given.split(',') {
+        let place = trimmed(part, begin);
+        begin += part.len() + 1;
+        if place.is_empty() {
+            continue;
+        }
+        let wrong = |place: Range<usize>, reason: String| NeedError {
+            given: given.to_owned(),
+            place,
+            reason,
+        };
+        let Some((key, value)) = given[place.clone()].split_once('=') else {
+            return Err(wrong(place.clone(), format!("`{}` has no `=`", &given[place])));
+        };
+        let key_at = trimmed(key, place.start);
+        let value_at = trimmed(value, place.start + key.len() + 1);
+        let (key, value) = (key.trim(), value.trim());
+        let again = match key {
             "cpus" => {
-                let number = value.trim().parse::<f64>().ok().filter(|n| (0.0..=1e6).contains(n));
-                cpus = number.ok_or_else(|| wrong(format!("`{value}` is no number of cpus")))?;
+                let number = value.parse::<f64>().ok().filter(|n| (0.0..=1e6).contains(n));
+                let number = number.ok_or_else(|| {
+                    wrong(value_at, format!("`{value}` is no number of processors"))
+                })?;
+                cpus.replace(number).is_some()
             }
             "mem" => {
-                let size = size_bytes(value.trim());
-                mem_bytes = size.ok_or_else(|| wrong(format!("`{value}` is no size")))?;
+                let size = size_bytes(value);
+                let size = size.ok_or_else(|| {
+                    wrong(value_at, format!("`{value}` is no size such as 16GiB"))
+                })?;
+                mem_bytes.replace(size).is_some()
             }
-            other => return Err(wrong(format!("there is no need called `{other}`"))),
+            other => {
+                let reason = format!("no need `{other}`; the nearest is `{}`", nearest(other));
+                return Err(wrong(key_at, reason));
+            }
+        };
+        if again {
+            return Err(wrong(key_at, format!("`{key}` is named twice")));
         }
     }
-    Ok((cpus, mem_bytes))
+    Ok((cpus.unwrap_or(0.0), mem_bytes.unwrap_or(0)))
+}
+
+/// Where a part that begins at `begin` lies without the blanks around it.
+fn trimmed(part: &str, begin: usize) -> Range<usize> {
+    let start = begin + part.len() - part.trim_start().len();
+    start..start + part.trim().len()
+}
+
+/// The need whose name, or another name of the same, is most like this.
+fn nearest(name: &str) -> &'static str {
+    let likeness = |of: &(&str, &[&str])| {
+        let names = of.1.iter().chain([&of.0]);
+        names.map(|other| strsim::jaro_winkler(other, name)).fold(0.0, f64::max)
+    };
+    let [one, other] = NEEDS;
+    if likeness(&other) > likeness(&one) { other.0 } else { one.0 }
 }
 
 /// `16GiB` in bytes.
@@ -137,16 +194,29 @@ mod tests {
         assert_eq!(read_need(""), Ok((0.0, 0)));
         assert_eq!(read_need("cpus=8,mem=16GiB"), Ok((8.0, 16 << 30)));
         assert_eq!(read_need(" mem = 1.5kB , cpus=0.5"), Ok((0.5, 1500)));
-        for (given, part) in [
-            ("cpus", "has no `=`"),
-            ("gpus=1", "no need called `gpus`"),
-            ("mem=lots", "`lots` is no size"),
-            ("mem=3s", "`3s` is no size"),
-            ("cpus=-1", "no number of cpus"),
-            ("cpus=nan", "no number of cpus"),
+    }
+
+    /// The whole message, as a person sees it behind `tidings: `.
+    #[test]
+    fn what_is_wrong_with_a_need_is_pointed_at() {
+        for (given, message, carets) in [
+            ("cpus", "`cpus` has no `=`", "^^^^"),
+            ("gpus=1", "no need `gpus`; the nearest is `cpus`", "^^^^"),
+            ("cpus=8, memory=2GiB", "no need `memory`; the nearest is `mem`", "        ^^^^^^"),
+            ("ram=2GiB", "no need `ram`; the nearest is `mem`", "^^^"),
+            ("cores=2", "no need `cores`; the nearest is `cpus`", "^^^^^"),
+            ("cpus=8,mem=lots", "`lots` is no size such as 16GiB", "           ^^^^"),
+            ("mem=3s", "`3s` is no size such as 16GiB", "    ^^"),
+            ("cpus = -1", "`-1` is no number of processors", "       ^^"),
+            ("cpus=nan", "`nan` is no number of processors", "     ^^^"),
+            ("cpus=", "`` is no number of processors", "     ^"),
+            ("cpus=1,cpus=2", "`cpus` is named twice", "       ^^^^"),
         ] {
-            let message = read_need(given).expect_err(given).to_string();
-            assert!(message.contains(part) && message.contains("cpus=8"), "{message}");
+            let expected = format!(
+                "--need: {message}; write cpus=8, mem=16GiB or cpus=8,mem=16GiB\n  {given}\n  \
+                 {carets}"
+            );
+            assert_eq!(read_need(given).expect_err(given).to_string(), expected);
         }
     }
 

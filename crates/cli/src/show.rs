@@ -40,18 +40,21 @@ pub struct Options {
 /// # Errors
 /// [`Failure::UnknownNode`], or a failure of reaching the agent.
 pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
-    let mut client = agent.connect()?;
-    let report = match client.node(&options.name) {
-        Ok(report) => report,
-        Err(ClientError::Refused(refusal)) if refusal.kind == ErrorKind::NotFound => {
-            return Err(unknown(&mut client, &options.name));
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let report = ask(&mut agent.connect()?, &options.name)?;
     if options.json {
         return output::print_json(&report);
     }
     output::print(&text(&report, output::is_terminal()))
+}
+
+/// What the agent knows of the node `name`.
+pub(crate) fn ask(client: &mut Client, name: &str) -> Result<NodeReport, Failure> {
+    match client.node(name) {
+        Err(ClientError::Refused(refusal)) if refusal.kind == ErrorKind::NotFound => {
+            Err(unknown(client, name))
+        }
+        answered => Ok(answered?),
+    }
 }
 
 fn unknown(client: &mut Client, name: &str) -> Failure {

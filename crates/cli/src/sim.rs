@@ -7,6 +7,7 @@
 
 mod ages;
 mod colonies;
+mod deaths;
 mod failures;
 mod figure2;
 mod model;
@@ -85,6 +86,9 @@ enum Action {
     /// Ages under loss and dead nodes, and the time until a dead node is noticed everywhere
     #[command(after_help = AFTER_HELP)]
     Failures(failures::Options),
+    /// How soon the death of a killed process is known: 48 nodes, with and without loss
+    #[command(after_help = AFTER_HELP)]
+    Deaths(deaths::Options),
     /// All strategies beside each other: nodes, windows, loss, dead nodes, wrong clocks
     #[command(after_help = AFTER_HELP)]
     Strategies(TableOptions),
@@ -237,6 +241,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         Action::Colonies(options) => colonies::run(options),
         Action::Ages(options) => ages::run(options),
         Action::Failures(options) => failures::run(options),
+        Action::Deaths(options) => deaths::run(options),
         Action::Strategies(options) => strategies::run(options),
         Action::Model(options) => model::run(options),
     }

@@ -41,14 +41,17 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
 }
 
 /// The fields in the order a person asks for them; the counters follow, by name.
-const ORDER: [&str; 32] = [
+const ORDER: [&str; 35] = [
     "name",
     "cluster",
     "colony",
     "address",
     "http",
+    "board",
+    "board_in_memory",
     "version",
     "pid",
+    "ill",
     "uptime_s",
     "mode",
     "encrypted",

@@ -8,6 +8,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use serde::de::DeserializeOwned;
 
 use crate::{
@@ -127,9 +129,13 @@ impl Client {
     /// As [`connect`](Self::connect).
     pub fn connect_within(runtime_dir: &Path, timeout: Duration) -> Result<Self, ClientError> {
         let path = socket_path(runtime_dir);
-        let stream = UnixStream::connect(&path).map_err(|source| match source.kind() {
+        let stream = open(&path, timeout).map_err(|source| match source.kind() {
             io::ErrorKind::PermissionDenied => {
                 ClientError::Forbidden { path: path.clone(), source }
+            }
+            // Nobody takes the connections of those that wait before.
+            io::ErrorKind::WouldBlock => {
+                ClientError::TimedOut { path: path.clone(), waited: timeout }
             }
             _ => ClientError::NoAgent { path: path.clone(), source },
         })?;
@@ -314,6 +320,27 @@ impl Client {
     }
 }
 
+/// Picks nodes for work, of the agent that this user's commands ask too: a connection, a request,
+/// a reply, each within [`DEFAULT_TIMEOUT`]. [`Client::pick`] is for many picks or another agent.
+///
+/// # Errors
+/// See [`ClientError`]; [`ClientError::Refused`] with
+/// [`ErrorKind::Unsatisfied`](crate::ErrorKind::Unsatisfied), and a
+/// [`Shortfall`](crate::Shortfall), when too few nodes have what is needed.
+pub fn pick(pick: Pick) -> Result<Picked, ClientError> {
+    Client::connect(&crate::runtime_dir())?.pick(pick)
+}
+
+/// Connects to a Unix socket; an error of kind `WouldBlock` when that takes longer than `timeout`.
+fn open(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
+    let address = SocketAddrUnix::new(path)?;
+    let kind = (AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC);
+    let socket = socket_with(kind.0, kind.1, kind.2, None)?;
+    set_socket_timeout(&socket, Timeout::Send, Some(timeout))?; // bounds connecting too
+    connect(&socket, &address)?;
+    Ok(UnixStream::from(socket))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -398,5 +425,19 @@ mod tests {
         let mut client = Client::connect_within(directory.path(), Duration::from_millis(10))
             .expect("the backlog accepts");
         assert!(matches!(client.ages(), Err(ClientError::TimedOut { .. })));
+    }
+
+    /// An agent that is stopped takes no connections; as many as the backlog holds are accepted for
+    /// it, the next one would wait without end.
+    #[test]
+    fn a_full_backlog_is_not_waited_for_without_end() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let listener = UnixListener::bind(socket_path(directory.path())).expect("fresh");
+        rustix::net::listen(&listener, 0).expect("it listens already");
+        let connect = || Client::connect_within(directory.path(), Duration::from_millis(10));
+        let _first = connect().expect("the backlog has room for one");
+        let error = connect().expect_err("nobody accepts");
+        assert!(matches!(error, ClientError::TimedOut { .. }), "{error}");
+        assert!(error.is_unreachable());
     }
 }

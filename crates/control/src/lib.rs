@@ -11,7 +11,7 @@
 //!   [`Colonies`], [`Picked`]: what comes back.
 //! * [`ErrorReport`]: what comes back instead when the agent refuses.
 //! * [`Watch`], [`Notice`]: what an agent notices of other nodes, told as it happens.
-//! * [`Client`]: a blocking client for commands and tests.
+//! * [`Client`]: a blocking client for commands and tests; [`pick`]: nodes for work in one call.
 //! * [`runtime_dir`]: where the socket lies when nobody says otherwise.
 //!
 //! Compatibility: a field may be added to a report at any time, none is removed or changes its
@@ -20,6 +20,8 @@
 mod client;
 mod colonies;
 mod picked;
+#[cfg(feature = "readings")]
+mod readings;
 mod reply;
 mod report;
 mod request;
@@ -27,9 +29,9 @@ mod watch;
 
 use std::path::{Path, PathBuf};
 
-pub use client::{Client, ClientError, DEFAULT_TIMEOUT, REPLY_BYTES_MAX, VISIT_TIMEOUT};
+pub use client::{Client, ClientError, DEFAULT_TIMEOUT, REPLY_BYTES_MAX, VISIT_TIMEOUT, pick};
 pub use colonies::{AggregateReport, BinReport, Colonies, ColonyReport, ReadingReport};
-pub use picked::{Picked, PickedNode};
+pub use picked::{Lack, Picked, PickedNode, Shortfall};
 pub use reply::{ErrorKind, ErrorReport, Reply};
 pub use report::{Ages, Leaving, Mode, NodeReport, Nodes, Published, State, Status};
 pub use request::{Pick, REQUEST_BYTES_MAX, Request, TTL_S_DEFAULT};

@@ -1,4 +1,4 @@
-//! What was picked for work.
+//! What was picked for work, or why nothing was.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,4 +28,34 @@ pub struct PickedNode {
     pub free_cpus: f64,
     /// Memory that was free, earlier picks taken off, in bytes.
     pub mem_free_bytes: u64,
+}
+
+/// Why too few nodes could be picked, in numbers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Shortfall {
+    /// Nodes that were wanted.
+    pub wanted: usize,
+    /// Nodes that would do.
+    pub found: usize,
+    /// Nodes that were considered.
+    pub considered: usize,
+    /// The needs that fail on some of them; none if there are simply too few nodes.
+    pub lacks: Vec<Lack>,
+}
+
+/// A need that some nodes do not meet. A node may lack several.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Lack {
+    /// The need: `cpus` or `mem_bytes`, as in the request.
+    pub need: String,
+    /// What was asked of each node.
+    pub asked: f64,
+    /// The most that one of those that have less has free.
+    pub best: f64,
+    /// By how much that one falls short: `asked` less `best`.
+    pub short: f64,
+    /// Nodes that have less than asked.
+    pub nodes: usize,
 }

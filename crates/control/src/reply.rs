@@ -8,6 +8,8 @@ use std::fmt;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::Shortfall;
+
 /// A reply as it travels: a result of type `T`, or the reason why there is none.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "Envelope<T>", bound(deserialize = "T: Deserialize<'de>"))]
@@ -19,12 +21,15 @@ pub enum Reply<T> {
 }
 
 /// Why an agent refused a request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ErrorReport {
     /// For programs.
     pub kind: ErrorKind,
     /// For people: what was wrong, where, and what to do about it.
     pub message: String,
+    /// With [`ErrorKind::Unsatisfied`]: the same in numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortfall: Option<Shortfall>,
 }
 
 /// What sort of refusal it is.
@@ -54,7 +59,7 @@ pub enum ErrorKind {
 impl ErrorReport {
     /// A report of `kind` with `message` for people.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), shortfall: None }
     }
 }
 

@@ -27,6 +27,10 @@ pub struct Status {
     pub address: String,
     /// Where the HTTP endpoint listens, `IP:PORT`; `None` when it is off.
     pub http: Option<String>,
+    /// Where readers find the board; `None` when it is off, or could not be made.
+    pub board: Option<String>,
+    /// Whether the board lies in memory; on a disk the agent waits when it is written back.
+    pub board_in_memory: Option<bool>,
     /// The agent's version.
     pub version: String,
     /// The agent's process number.
@@ -55,6 +59,9 @@ pub struct Status {
     pub encrypted: bool,
     /// How many keys the key ring holds; 0 without encryption.
     pub keys: usize,
+    /// What ails the agent; `None` while it does its work in time.
+    #[serde(default)]
+    pub ill: Option<String>,
     /// Seconds since the agent started.
     pub uptime_s: f64,
     /// Nodes that belong to the cluster as this node sees it, itself included.

@@ -88,6 +88,19 @@ pub struct Pick {
     pub policy: String,
 }
 
+impl Pick {
+    /// Any `count` nodes, by the default policy.
+    ///
+    /// ```
+    /// use tidings_control::Pick;
+    /// let pick = Pick { cpus: 8.0, mem_bytes: 16 << 30, ..Pick::of(4) };
+    /// assert_eq!(pick.policy, "two-choices");
+    /// ```
+    pub fn of(count: u32) -> Self {
+        Self { count, cpus: 0.0, mem_bytes: 0, avoid: Vec::new(), policy: policy_default() }
+    }
+}
+
 fn policy_default() -> String {
     "two-choices".to_owned()
 }

@@ -115,7 +115,7 @@ impl fmt::Display for Capacity {
 pub struct Config {
     /// The cluster's name; datagrams of other clusters are dropped.
     pub cluster: String,
-    /// The unit of time: 1 ms to 1 h, default 256 ms. Ages and costs are proportional to it and
+    /// The unit of time: 100 us to 1 h, default 256 ms. Ages and costs are proportional to it and
     /// to its inverse.
     pub interval: Duration,
     /// Entries sent each unit, default 20 %. A node sends and receives on average
@@ -194,8 +194,8 @@ impl Config {
         };
         let name = self.cluster.len();
         range("cluster", (1..=255).contains(&name), "1 to 255 bytes".into())?;
-        let unit = Duration::from_millis(1)..=Duration::from_secs(3600);
-        range("interval", unit.contains(&self.interval), "1ms to 1h".into())?;
+        let unit = Duration::from_micros(100)..=Duration::from_secs(3600);
+        range("interval", unit.contains(&self.interval), "100us to 1h".into())?;
         let window = match self.window {
             Window::Entries(entries) => entries >= 1,
             Window::Percent(percent) => percent > 0.0 && percent <= 100.0,

@@ -254,6 +254,27 @@ impl Node {
         self.catch_up.gained();
     }
 
+    /// Says that the node is at another address from now on. A card is of an incarnation, so it
+    /// begins a new one, which is returned; `None` where nothing changes: it is there already, has
+    /// left, or belongs to a roster, which says where its members are.
+    pub fn move_to(&mut self, address: Address, now: Instant) -> Option<Incarnation> {
+        if !self.with_cards || self.left || address == self.address {
+            return None;
+        }
+        let incarnation = self.vector.own().stamp.incarnation().next()?;
+        self.vector.advance(now);
+        self.address = address;
+        if let Some(own) = self.membership.get_mut(self.id) {
+            own.address = address;
+        }
+        self.seeds.retain(|&seed| seed != address);
+        self.vector.renew_own(Stamp::new(incarnation, 0), &self.payload);
+        self.card_changed(self.id);
+        // Whom it asks learns of the move from its card.
+        self.catch_up.gained();
+        Some(incarnation)
+    }
+
     /// Says farewell: makes the node's last entry and sends it to a few members. No round comes
     /// afterwards: call [`Node::poll_transmit`] until it returns `None`, then drop the node.
     pub fn leave(&mut self, now: Instant) {

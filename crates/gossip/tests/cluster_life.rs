@@ -111,6 +111,34 @@ fn a_node_returns_with_a_higher_incarnation() {
     }
 }
 
+/// The datagrams to where it was arrive nowhere; it speaks first, and its card says where it is.
+#[test]
+fn a_node_that_moves_is_followed_by_all() {
+    let mut cluster = Cluster::with_seed(&config(8), 8);
+    cluster.run(40);
+    let (now, mut moved) = (cluster.now, cluster.nodes[5].take().expect("it is up"));
+    assert_eq!(moved.move_to(address(5), now), None, "it is there already");
+    assert_eq!(moved.move_to(address(8), now), Some(Incarnation::new(2)));
+    cluster.start(8, moved);
+    cluster.run(40);
+    for at in (0..9).filter(|&at| at != 5) {
+        let now = cluster.now;
+        let view = cluster.node(at).entry(&name(5), now).expect("a member");
+        assert_eq!((view.address, view.incarnation), (address(8), 2), "node {at}");
+        assert_eq!(view.state, EntryState::Alive);
+        assert!(view.age.is_some_and(|age| age < UNIT * 40), "node {at}");
+    }
+    assert_eq!(cluster.known_min(), 8);
+}
+
+#[test]
+fn with_a_roster_the_roster_says_where_members_are() {
+    let mut cluster = Cluster::with_roster(&config(3), 3);
+    let now = cluster.now;
+    assert_eq!(cluster.node(1).move_to(address(7), now), None);
+    assert_eq!(cluster.node(1).incarnation(), Incarnation::new(1));
+}
+
 /// A clock that was set back gives a restarted node the incarnation it had: others hold newer news
 /// of it than it makes, until it meets them and overtakes.
 #[test]

@@ -7,6 +7,7 @@ use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::candidate::{Candidate, Need};
+use crate::shortfall::Unsatisfied;
 
 /// By what candidates are chosen among those that have what is needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -59,33 +60,6 @@ impl FromStr for Policy {
     }
 }
 
-/// Too few nodes have what is needed. Nothing was picked.
-#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
-#[error(
-    "{found} of the {wanted} nodes wanted have what is needed, of {considered} considered: \
-     {too_busy} have too few free processors (the best of them {free_cpus:.1} of {}), {too_full} \
-     too little free memory (the best of them {} MiB of {})",
-    need.cpus, free_bytes >> 20, need.mem_bytes.div_ceil(1 << 20)
-)]
-pub struct Unsatisfied {
-    /// Nodes that were wanted.
-    pub wanted: usize,
-    /// Nodes that would do.
-    pub found: usize,
-    /// Nodes that were looked at.
-    pub considered: usize,
-    /// What each had to have.
-    pub need: Need,
-    /// Nodes that lack processors.
-    pub too_busy: usize,
-    /// The most free processors that one of them has.
-    pub free_cpus: f64,
-    /// Nodes that have the processors and lack memory.
-    pub too_full: usize,
-    /// The most free memory that one of them has, in bytes.
-    pub free_bytes: u64,
-}
-
 /// Picks `wanted` candidates that have what is needed; returns their places in the slice, the best
 /// first. Chance comes from `seed`, and decides between equals.
 ///
@@ -101,7 +75,7 @@ pub fn pick(
     let fit = |&at: &usize| candidates[at].has(need);
     let mut fitting: Vec<usize> = (0..candidates.len()).filter(fit).collect();
     if fitting.len() < wanted {
-        return Err(unsatisfied(candidates, wanted, need, fitting.len()));
+        return Err(Unsatisfied::of(candidates, wanted, need));
     }
     let mut chance = Xoshiro256PlusPlus::seed_from_u64(seed);
     shuffle(&mut fitting, &mut chance);
@@ -154,22 +128,6 @@ fn shuffle(places: &mut [usize], chance: &mut impl RngCore) {
     }
 }
 
-fn unsatisfied(candidates: &[Candidate], wanted: usize, need: Need, found: usize) -> Unsatisfied {
-    let (busy, others): (Vec<_>, Vec<_>) =
-        candidates.iter().partition(|candidate| candidate.free_cpus() < need.cpus);
-    let full: Vec<_> = others.iter().filter(|other| !other.has(need)).collect();
-    Unsatisfied {
-        wanted,
-        found,
-        considered: candidates.len(),
-        need,
-        too_busy: busy.len(),
-        free_cpus: busy.iter().map(|one| one.free_cpus()).fold(0.0, f64::max),
-        too_full: full.len(),
-        free_bytes: full.iter().map(|one| one.mem_free_bytes).max().unwrap_or(0),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,17 +167,5 @@ mod tests {
         assert!((spread - 3.0).abs() < 0.2 && (two - 2.0).abs() < 0.2, "{two} {spread}");
         assert_eq!("pack".parse(), Ok(Policy::Pack));
         assert!("best".parse::<Policy>().is_err());
-    }
-
-    #[test]
-    fn what_cannot_be_had_is_said_with_what_lacks() {
-        let mut nodes = nodes(9);
-        nodes[0].mem_free_bytes = 10;
-        let refused = pick(&nodes, 9, NEED, Policy::default(), 1).expect_err("too many");
-        assert_eq!((refused.found, refused.too_busy, refused.too_full), (6, 2, 1));
-        assert!((refused.free_cpus - 1.0).abs() < 1e-9 && refused.free_bytes == 10);
-        let text = refused.to_string();
-        assert!(text.contains("6 of the 9 nodes") && text.contains("1.0 of 2"), "{text}");
-        assert!(pick(&[], 0, NEED, Policy::Pack, 1).is_ok_and(|picked| picked.is_empty()));
     }
 }

@@ -27,7 +27,9 @@
 mod candidate;
 mod choice;
 mod promise;
+mod shortfall;
 
 pub use candidate::{Candidate, Need};
-pub use choice::{Policy, UnknownPolicy, Unsatisfied, pick};
+pub use choice::{Policy, UnknownPolicy, pick};
 pub use promise::Promises;
+pub use shortfall::{Lack, Resource, Unsatisfied};

@@ -3,7 +3,10 @@
 //! The simulator knows who crashed and when. A node that learns of a death of a node that is up, or
 //! merely stands still, has learnt something false; such deaths are counted once for each life that
 //! was declared dead. Of true ones the times are kept at which the nodes that were up learnt of
-//! them.
+//! them, until the node starts anew: then they are summed up, so that a long run with many crashes
+//! takes little more memory than a short one.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -42,25 +45,53 @@ struct Crash {
     lives: Vec<u32>,
 }
 
+/// How long after a crash half of the nodes that stayed knew of it, and all of them, in
+/// microseconds; `None` where they never did.
+#[derive(Clone, Copy, Debug)]
+struct Spread {
+    half_micros: Option<i64>,
+    all_micros: Option<i64>,
+}
+
 /// Writes down what happens.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Obituaries {
-    crashes: Vec<Crash>,
+    /// Crashes of nodes that are down.
+    open: Vec<Crash>,
+    /// Those of nodes that have started anew.
+    closed: Vec<Spread>,
+    /// The last life of each node that has crashed at all.
+    ended: BTreeMap<usize, u32>,
     false_lives: Vec<(usize, u32)>,
 }
 
 impl Obituaries {
+    /// For a run with so many crashes.
+    pub(crate) fn with_room(crashes: usize) -> Self {
+        Self { closed: Vec::with_capacity(crashes), ..Self::default() }
+    }
+
     /// A node has crashed in this life; `lives` are those of the nodes that are left, else 0.
     pub(crate) fn crashed(&mut self, node: usize, life: u32, micros: i64, lives: Vec<u32>) {
         let learnt = vec![None; lives.len()];
-        self.crashes.push(Crash { node, life, micros, learnt, lives });
+        self.open.push(Crash { node, life, micros, learnt, lives });
+        self.ended.insert(node, life);
+    }
+
+    /// A node is about to start anew, while nodes have these lives: whoever does not know of its
+    /// death by now learns of its return instead.
+    pub(crate) fn restarts(&mut self, node: usize, lives: &[u32]) {
+        let closed = self.open.iter().filter(|crash| crash.node == node);
+        self.closed.extend(closed.map(|crash| crash.spread(lives)));
+        self.open.retain(|crash| crash.node != node);
     }
 
     /// `learner` holds this life of `node` as dead from now on.
     pub(crate) fn learnt(&mut self, learner: usize, (node, life): (usize, u32), micros: i64) {
-        let crash = self.crashes.iter_mut().rfind(|crash| (crash.node, crash.life) == (node, life));
+        let crash = self.open.iter_mut().rfind(|crash| (crash.node, crash.life) == (node, life));
         match crash {
             Some(crash) => crash.learnt[learner] = crash.learnt[learner].or(Some(micros)),
+            None if self.ended.get(&node).is_some_and(|&ended| life <= ended) => {}
             None if self.false_lives.contains(&(node, life)) => {}
             None => self.false_lives.push((node, life)),
         }
@@ -69,24 +100,34 @@ impl Obituaries {
     /// What it comes to, with the lives that nodes have in the end; those that had another, or
     /// none, at a crash need not know of it. Counts of the nodes' own are left at zero.
     pub(crate) fn sum(&self, lives: &[u32]) -> Deaths {
-        let (mut half, mut all) = (Vec::new(), Vec::new());
-        for crash in &self.crashes {
-            let stayed = |&at: &usize| crash.lives[at] > 0 && crash.lives[at] == lives[at];
-            let nodes: Vec<usize> = (0..lives.len()).filter(stayed).collect();
-            let mut times: Vec<i64> = nodes.iter().filter_map(|&at| crash.learnt[at]).collect();
-            times.sort_unstable();
-            let ms = |micros: &i64| (micros - crash.micros) as f64 / 1e3;
-            half.extend(times.get(nodes.len().div_ceil(2).saturating_sub(1)).map(ms));
-            all.extend(times.get(nodes.len().saturating_sub(1)).map(ms));
-        }
+        let open = self.open.iter().map(|crash| crash.spread(lives));
+        let spreads: Vec<Spread> = self.closed.iter().copied().chain(open).collect();
+        let ms = |micros: i64| micros as f64 / 1e3;
+        let mut half: Vec<f64> = spreads.iter().filter_map(|s| s.half_micros).map(ms).collect();
+        let mut all: Vec<f64> = spreads.iter().filter_map(|s| s.all_micros).map(ms).collect();
         Deaths {
-            crashes: self.crashes.len() as u32,
+            crashes: spreads.len() as u32,
             known_to_all: all.len() as u32,
             half_ms: median(&mut half),
             all_ms: median(&mut all),
             all_worst_ms: all.iter().copied().reduce(f64::max),
             mistaken: self.false_lives.len() as u32,
             ..Deaths::default()
+        }
+    }
+}
+
+impl Crash {
+    /// When it was known, among the nodes that had these lives then and have them still.
+    fn spread(&self, lives: &[u32]) -> Spread {
+        let stayed = |&at: &usize| self.lives[at] > 0 && self.lives[at] == lives[at];
+        let nodes: Vec<usize> = (0..lives.len()).filter(stayed).collect();
+        let mut times: Vec<i64> = nodes.iter().filter_map(|&at| self.learnt[at]).collect();
+        times.sort_unstable();
+        let after = |place: usize| times.get(place).map(|micros| micros - self.micros);
+        Spread {
+            half_micros: after(nodes.len().div_ceil(2).saturating_sub(1)),
+            all_micros: after(nodes.len().saturating_sub(1)),
         }
     }
 }
@@ -113,5 +154,19 @@ mod tests {
         assert_eq!((deaths.crashes, deaths.known_to_all, deaths.mistaken), (1, 1, 1));
         assert_eq!((deaths.half_ms, deaths.all_ms), (Some(200.0), Some(300.0)));
         assert_eq!(Obituaries::default().sum(&[]).all_worst_ms, None);
+    }
+
+    #[test]
+    fn a_crash_is_summed_up_when_its_node_starts_anew() {
+        let mut obituaries = Obituaries::with_room(2);
+        obituaries.crashed(0, 1, 1_000, vec![0, 1, 1]);
+        obituaries.learnt(1, (0, 1), 3_000);
+        obituaries.restarts(0, &[0, 1, 2]);
+        obituaries.learnt(2, (0, 1), 9_000);
+        let deaths = obituaries.sum(&[2, 9, 9]);
+        assert_eq!((deaths.crashes, deaths.known_to_all, deaths.mistaken), (1, 1, 0));
+        assert_eq!(deaths.all_ms, Some(2.0), "the third node had another life by then");
+        obituaries.learnt(2, (0, 2), 9_000);
+        assert_eq!(obituaries.sum(&[2, 9, 9]).mistaken, 1, "it lives its second life");
     }
 }

@@ -205,6 +205,11 @@ impl Plan {
         plan
     }
 
+    /// How often a node ends.
+    pub(crate) fn crashes(&self) -> usize {
+        self.actions.iter().filter(|(_, action)| matches!(action, Action::Crash(_))).count()
+    }
+
     fn add(&mut self, scenario: &Scenario, fault: &Fault, nodes: Vec<u32>, chance: &mut Chance) {
         let unit = scenario.cluster.interval.as_micros() as f64;
         let micros = |units: f64| (units * unit) as i64;

@@ -38,6 +38,7 @@ pub mod fault;
 pub mod figure2;
 pub mod foretold;
 mod host;
+pub mod kills;
 pub mod latency;
 pub mod memory;
 pub mod network;

@@ -22,8 +22,8 @@ use crate::text;
 
 /// Bytes of the IPv4 and UDP headers of each datagram.
 const IP_UDP_BYTES: u32 = 28;
-/// The longest run, warm-up included, in units of time.
-const MAX_UNITS: u32 = 16_000;
+/// The longest run, warm-up included, in units of time: more than a day of 256 ms.
+const MAX_UNITS: u32 = 400_000;
 
 /// How nodes are represented.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -323,7 +323,7 @@ impl Scenario {
         config.death_after = (!death_after.is_zero()).then(|| death_after.into());
         config.max_nodes = self.cluster.nodes.max(2);
         // Nothing is forgotten within a run, however long its unit of time.
-        config.forget_after = config.forget_after.max(config.interval * MAX_UNITS);
+        config.forget_after = config.forget_after.max(config.interval * self.all_units());
         config.datagram_bytes = room as u16;
         config
     }
@@ -448,7 +448,7 @@ mod tests {
             ("[cluster]\npayload_bytes = 4", "payload_bytes is 4"),
             ("[cluster]\npayload_bytes = 2000", "payload_bytes"),
             ("units = 0", "units is 0"),
-            ("units = 17000", "at most 16000"),
+            ("units = 410000", "at most 400000"),
             ("units = 9\nsample_every = 10", "sample_every is 10: it must be 1 to units, 9"),
             ("mode = \"compact\"\nsample_every = 2", "sample_every: the compact mode"),
             ("[network]\nmtu_bytes = 100", "mtu_bytes is 100"),

@@ -86,7 +86,7 @@ impl Simulation {
             knowledge: KnowledgeChecker::of(nodes),
             convergence: ConvergenceChecker::default(),
             findings: Findings::default(),
-            obituaries: Obituaries::default(),
+            obituaries: Obituaries::with_room(plan.crashes()),
             settings,
         };
         for &(micros, action) in &plan.actions {
@@ -208,6 +208,8 @@ impl Simulation {
             Action::Restart(node) => {
                 let member = (node as usize) < self.settings.members;
                 if member && self.hosts[node as usize].node.is_none() {
+                    let lives = self.lives();
+                    self.obituaries.restarts(node as usize, &lives);
                     self.knowledge.restarted(node as usize);
                     self.start(node as usize)?;
                 }

@@ -8,10 +8,11 @@
 //!
 //! `cargo test --release -p tidings-sim --test memory -- --nocapture`
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+mod counting;
+
 use std::time::Duration;
 
+use counting::{HELD, MOST};
 use tidings_gossip::aggregate::{Aggregate, Contribution, MAX_BYTES};
 use tidings_gossip::colony::outlook::RECORD_MEMORY_BYTES;
 use tidings_gossip::payload::NodeState;
@@ -23,59 +24,6 @@ use tidings_gossip::{
 };
 use tidings_sim::colonies::World;
 use tidings_sim::colonies::scenario::ColoniesScenario;
-
-thread_local! {
-    static HELD: Cell<i64> = const { Cell::new(0) };
-    static MOST: Cell<i64> = const { Cell::new(0) };
-}
-
-/// The system's allocator, adding up the bytes that each thread holds.
-struct Counting;
-
-fn count(bytes: i64) {
-    // A thread that is ending has no count any more, and nothing to prove.
-    let _ = HELD.try_with(|held| {
-        held.set(held.get() + bytes);
-        let _ = MOST.try_with(|most| most.set(most.get().max(held.get())));
-    });
-}
-
-fn bytes_of(layout: Layout) -> i64 {
-    layout.size() as i64
-}
-
-// SAFETY: every call is passed on to `System` as it came, and `System` keeps to the contract; the
-// counts are thread-locals without destructor, which never allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(bytes_of(layout));
-        // SAFETY: the caller keeps to the contract of `alloc`, which is this one.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count(bytes_of(layout));
-        // SAFETY: the caller keeps to the contract of `alloc_zeroed`, which is this one.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // Both blocks are held while one is copied to the other.
-        count(new_size as i64);
-        count(-bytes_of(layout));
-        // SAFETY: the block is from `System`, to which every allocation is passed on.
-        unsafe { System.realloc(block, layout, new_size) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        count(-bytes_of(layout));
-        // SAFETY: the block is from `System`, to which every allocation is passed on.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const CLUSTER: &str = "tidings";
 /// The number of the node's own colony; the others follow it.

@@ -10,6 +10,7 @@ mod error;
 mod file;
 mod layers;
 mod seed;
+mod service;
 mod setting;
 mod value;
 
@@ -24,6 +25,8 @@ pub use error::{ConfigError, ConfigErrors, Place};
 pub use layers::Origin;
 use layers::{Layer, Written};
 pub use seed::Seed;
+pub(crate) use service::listed;
+pub use service::{Priority, ServiceCores};
 use setting::SETTINGS;
 pub use value::LogFormat;
 
@@ -71,6 +74,8 @@ pub struct Settings {
     pub collect_interval: Duration,
     pub catch_up: bool,
     pub id_salt: u32,
+    pub service_core: ServiceCores,
+    pub priority: Priority,
     pub log: String,
     pub log_format: LogFormat,
     pub receive_buffer_bytes: usize,
@@ -163,6 +168,8 @@ impl Settings {
             collect_interval: reader.required("collect_interval", value::collect_interval),
             catch_up: reader.required("catch_up", value::switch),
             id_salt: reader.required("id_salt", value::integer::<0, 0xffff_ffff>) as u32,
+            service_core: reader.required("service_core", value::from_str::<ServiceCores>),
+            priority: reader.required("priority", value::from_str::<Priority>),
             log: reader.required("log", value::log_filter),
             log_format: reader.required("log_format", value::log_format),
             receive_buffer_bytes: reader.required("receive_buffer_bytes", value::buffer) as usize,

@@ -88,7 +88,7 @@ pub(crate) fn nearest(key: &str) -> Option<&'static str> {
 }
 
 /// Every setting, in the order of `--help`.
-pub(crate) static SETTINGS: [Setting; 31] = [
+pub(crate) static SETTINGS: [Setting; 33] = [
     Setting {
         key: "name",
         placeholder: "NAME",
@@ -335,6 +335,25 @@ pub(crate) static SETTINGS: [Setting; 31] = [
         default: Some("0"),
         allowed: "an integer from 0 to 4294967295, the same in the whole cluster",
         about: "Changes how names map to short identifiers, should two ever collide",
+        reloads: false,
+    },
+    Setting {
+        key: "service_core",
+        placeholder: "CORES",
+        form: Form::TextOrCount,
+        default: Some("any"),
+        allowed: "any, last, or numbers of cores this process may use, such as 3 or 0,2-3",
+        about: "The cores on which the agent runs; last: the one with the greatest number",
+        reloads: false,
+    },
+    Setting {
+        key: "priority",
+        placeholder: "PRIORITY",
+        form: Form::Text,
+        default: Some("normal"),
+        allowed: "normal, low or idle",
+        about: "How the agent stands behind applications: as started, with a niceness of 10, or \
+                only where a core idles",
         reloads: false,
     },
     Setting {

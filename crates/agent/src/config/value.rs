@@ -14,7 +14,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use super::error::ConfigError;
 use super::layers::{Layer, Origin, Written};
 use super::setting;
-use super::{BoardPlace, RosterSource};
+use super::{BoardPlace, Priority, RosterSource, ServiceCores};
 
 /// A parser's answer: the value, or what is wrong with the text.
 type Parsed<T> = Result<T, String>;
@@ -143,6 +143,8 @@ stand_ins! {
     Option<Duration> = None,
     Option<tidings_gossip::ColonyId> = None,
     LogFormat = LogFormat::Text,
+    ServiceCores = ServiceCores::Any,
+    Priority = Priority::Normal,
     tidings_gossip::Window = tidings_gossip::Window::Entries(1),
     tidings_gossip::Strategy = tidings_gossip::Strategy::Uniform,
     tidings_gossip::Capacity = tidings_gossip::Capacity::Full,

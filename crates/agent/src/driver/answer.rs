@@ -7,7 +7,6 @@ use tidings_control::{
     Ages, ErrorKind, ErrorReport, Leaving, NodeReport, Nodes, Published, Reply, Request, State,
     Status,
 };
-use tidings_gossip::payload::NodeState;
 use tidings_gossip::wire::ENTRY_OVERHEAD_BYTES;
 use tidings_gossip::{EntryState, EntryView, Instant};
 
@@ -132,6 +131,8 @@ impl Driver {
             name: ages.name,
             address: self.standing.address.clone(),
             http: self.standing.http.clone(),
+            board: self.board.path().map(|path| path.display().to_string()),
+            board_in_memory: self.board.lies_in_memory(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             interval_ms,
@@ -146,6 +147,7 @@ impl Driver {
             mode: self.standing.mode,
             encrypted: self.standing.encrypted,
             keys: self.standing.keys,
+            ill: self.vitals.health(now).err(),
             uptime_s: ages.uptime_s,
             members: ages.members,
             known: ages.known,
@@ -197,6 +199,7 @@ impl Driver {
                 "Times the incarnation could not be written.",
                 own.incarnation_unsaved,
             ),
+            ("boards_failed", "Times the board could not be made or written.", own.boards_failed),
         ]);
         counts
     }
@@ -221,37 +224,5 @@ pub(super) fn report(view: &EntryView<'_>) -> NodeReport {
         sequence: view.sequence,
         ..NodeReport::default()
     };
-    match NodeState::decode(view.payload) {
-        Ok(readings) if matches!(state, State::Alive | State::Suspected) => {
-            with_readings(known, readings)
-        }
-        _ => known,
-    }
-}
-
-fn with_readings(known: NodeReport, readings: NodeState) -> NodeReport {
-    NodeReport {
-        cores: readings.cores.map(u32::from),
-        load1: readings.load1,
-        load5: readings.load5,
-        load15: readings.load15,
-        cpu_busy_percent: readings.cpu_busy_percent,
-        mem_total_bytes: readings.mem_total_bytes,
-        mem_available_bytes: readings.mem_available_bytes,
-        swap_total_bytes: readings.swap_total_bytes,
-        swap_used_bytes: readings.swap_used_bytes,
-        psi_cpu_percent: readings.psi_cpu_percent,
-        psi_memory_percent: readings.psi_memory_percent,
-        psi_io_percent: readings.psi_io_percent,
-        disk_read_bytes_s: readings.disk_read_bytes_s,
-        disk_write_bytes_s: readings.disk_write_bytes_s,
-        net_rx_bytes_s: readings.net_rx_bytes_s,
-        net_tx_bytes_s: readings.net_tx_bytes_s,
-        temperature_c: readings.temperature_c,
-        power_w: readings.power_w,
-        uptime_s: readings.uptime_s,
-        kernel: readings.kernel.map(|kernel| kernel.to_string()),
-        user: readings.user,
-        ..known
-    }
+    known.with_payload(view.payload)
 }

@@ -8,6 +8,7 @@
 
 mod answer;
 mod contacts;
+mod life;
 mod outlook;
 mod placing;
 mod reload;
@@ -31,7 +32,6 @@ use crate::clock::Clock;
 use crate::collect::Collector;
 use crate::config::Settings;
 use crate::endpoint::Endpoint;
-use crate::incarnation;
 use crate::logging::Budget;
 use crate::notices::Noticeboard;
 use crate::question::Question;
@@ -124,6 +124,8 @@ pub(crate) struct Driver {
     seeds_judged: bool,
     visits: Visits,
     board: Publisher,
+    /// An incarnation that could not be written down yet.
+    unsaved: Option<u32>,
     /// Whether the age to be kept was, when last looked at.
     age_kept: Option<bool>,
     vitals: Vitals,
@@ -143,6 +145,7 @@ struct LoopCounters {
     reloads: u64,
     reloads_failed: u64,
     incarnation_unsaved: u64,
+    boards_failed: u64,
 }
 
 impl Driver {
@@ -162,6 +165,7 @@ impl Driver {
             seeds_judged: false,
             visits: Visits::default(),
             board: Publisher::new(&settings, clock),
+            unsaved: None,
             age_kept: None,
             counters: LoopCounters::default(),
             event_lines: Budget::new(20, ten_seconds),
@@ -246,6 +250,8 @@ impl Driver {
     /// Reads the machine and publishes what it found.
     fn collect(&mut self) {
         self.counters.collections += 1;
+        self.keep_what_was_not();
+        self.follow_address();
         self.state = self.collector.collect(self.clock.uptime());
         self.publish(self.clock.now());
         self.contacts.introduce_again(self.clock.now(), &mut self.endpoint.node);
@@ -396,17 +402,22 @@ impl Driver {
             Ok(Turn::Made(bytes)) => {
                 let path = self.board.path().map(|path| path.display().to_string());
                 info!(path, bytes, "board");
+                if self.board.lies_in_memory() == Some(false) {
+                    warn!(
+                        path,
+                        "the board lies on a disk, and the agent waits whenever it is \
+                        written back: name a file in memory (tmpfs) with board, or turn it off"
+                    );
+                }
             }
             Err(error) => {
-                warn!(%error, "there is no board; the agent goes on, and tries again in a minute");
+                self.counters.boards_failed += 1;
+                warn!(
+                    %error,
+                    "there is no board; the agent goes on, and tries again in a minute, or at once \
+                     on SIGHUP"
+                );
             }
-        }
-    }
-
-    fn keep_incarnation(&mut self, number: u32) {
-        if let Err(error) = incarnation::keep(&self.settings.runtime_dir, number) {
-            self.counters.incarnation_unsaved += 1;
-            warn!(%error, "the incarnation could not be written; the next start relies on the clock");
         }
     }
 

@@ -4,10 +4,10 @@
 //! not all get the nodes that look idle. It knows nothing of callers on other machines: chance
 //! keeps those apart.
 
-use tidings_control::{ErrorKind, ErrorReport, Pick, Picked, PickedNode, Reply};
+use tidings_control::{ErrorKind, ErrorReport, Lack, Pick, Picked, PickedNode, Reply, Shortfall};
 use tidings_gossip::payload::NodeState;
 use tidings_gossip::{EntryState, EntryView, Instant};
-use tidings_placement::{Candidate, Need, Policy, pick};
+use tidings_placement::{Candidate, Need, Policy, Resource, Unsatisfied, pick};
 
 use super::Driver;
 
@@ -36,7 +36,7 @@ impl Driver {
         let (count, seed) = (request.count as usize, u64::from_le_bytes(seed));
         let places = match pick(&candidates, count, need, policy, seed) {
             Ok(places) => places,
-            Err(unsatisfied) => return refuse(ErrorKind::Unsatisfied, unsatisfied.to_string()),
+            Err(unsatisfied) => return Reply::Error(refusal(&unsatisfied)),
         };
         let nodes = places.iter().map(|&place| {
             let candidate = &candidates[place];
@@ -66,6 +66,28 @@ impl Driver {
         }
         candidates
     }
+}
+
+/// What lacks, in words and in numbers.
+fn refusal(unsatisfied: &Unsatisfied) -> ErrorReport {
+    let lacks = unsatisfied.lacks.iter().map(|lack| Lack {
+        need: match lack.resource {
+            Resource::Cpus => "cpus".to_owned(),
+            Resource::MemBytes => "mem_bytes".to_owned(),
+        },
+        asked: lack.asked,
+        best: lack.best,
+        short: lack.short(),
+        nodes: lack.nodes,
+    });
+    let shortfall = Shortfall {
+        wanted: unsatisfied.wanted,
+        found: unsatisfied.found,
+        considered: unsatisfied.considered,
+        lacks: lacks.collect(),
+    };
+    let report = ErrorReport::new(ErrorKind::Unsatisfied, unsatisfied.to_string());
+    ErrorReport { shortfall: Some(shortfall), ..report }
 }
 
 /// A node in the terms of placement; `None` if it is not alive, or tells too little.

@@ -5,6 +5,7 @@
 //! looked up beside the loop, which goes on gossiping meanwhile, however long a file server or name
 //! service takes. Of several SIGHUPs in a row only the last one's reading counts.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tidings_control::Mode;
@@ -93,7 +94,13 @@ impl Driver {
             if let Err(error) = self.endpoint.node.set_roster(&members, self.clock.now()) {
                 return self.refuse(&error);
             }
+            let named = members.iter().find(|member| member.name == self.settings.name);
+            let address = named.and_then(|own| SocketAddr::try_from(own.address).ok());
+            if let Some(address) = address.filter(|_| self.settings.advertise.is_none()) {
+                self.standing.address = address.to_string();
+            }
         }
+        self.board.try_again();
         if roster == members.is_empty() {
             warn!("from roster to seeds or back takes a restart; the way at the start is kept");
         } else if prepared.settings.colony == self.settings.colony {

@@ -10,6 +10,9 @@ const CELL_MOST = 48;
 const CELL_LEAST = 6;
 const HEIGHT_WANTED = 300;
 
+/** The narrowest cell with a name in it: there is room for a mark above. */
+const NAMED_LEAST = 38;
+
 export class NodeMap {
   #place;
   #open;
@@ -83,11 +86,13 @@ export class NodeMap {
     }
     const painter = new Painter(this.canvas.getContext('2d'), ratio, cell);
     painter.clear(columns * cell, rows * cell);
+    const names = cell < NAMED_LEAST ? [] : this.#nodes.map((node) => node.name);
+    const label = labelOf(names, (text) => painter.fits(text));
     this.#nodes.forEach((node, index) => {
       const value = valueOf(node, this.#column);
       const place = value === null ? null : placeOf(value, this.#range);
       const [x, y] = [(index % columns) * cell, Math.floor(index / columns) * cell];
-      painter.node(x, y, node, place, this.#matches(node));
+      painter.node(x, y, node, place, this.#matches(node), label(node.name));
     });
     const at = this.#at();
     if (at !== null && document.activeElement === this.#place) {
@@ -215,6 +220,22 @@ export function shape(count, width) {
   return { columns, cell, rows: Math.max(1, Math.ceil(count / columns)) };
 }
 
+/**
+ * What stands in the cells: whole names if all of them fit, else what follows their common
+ * beginning if that fits, else nothing: names cut so that several look alike would mislead.
+ */
+export function labelOf(names, fits) {
+  if (names.length === 0) return () => '';
+  if (names.every(fits)) return (name) => name;
+  const first = names.reduce((a, b) => (b < a ? b : a));
+  const last = names.reduce((a, b) => (b > a ? b : a));
+  let common = 0;
+  while (common < first.length && first[common] === last[common]) common += 1;
+  const rest = (name) => `…${name.slice(common)}`;
+  const told = names.every((name) => name.length > common && fits(rest(name)));
+  return told ? rest : () => '';
+}
+
 /** Paints cells of one size. */
 class Painter {
   #context;
@@ -239,7 +260,12 @@ class Painter {
     this.#context.clearRect(0, 0, width, height);
   }
 
-  node(x, y, node, place, matches) {
+  /** Whether a text has room in a cell. */
+  fits(text) {
+    return this.#context.measureText(text).width <= this.#cell - 8;
+  }
+
+  node(x, y, node, place, matches, label = '') {
     const context = this.#context;
     const gap = this.#cell > 10 ? 2 : 1;
     const size = this.#cell - gap;
@@ -254,18 +280,14 @@ class Painter {
     const paint = place === null ? this.colours.text : ink(place);
     if (node.shown !== 'alive') {
       if (place === null) this.#clearing(x, y, size);
-      this.#mark(x, y, size, node.shown, paint);
+      this.#mark(x, y, size, node.shown, paint, label !== '');
     }
-    if (size > 30 && node.name) this.#label(x, y, size, node, paint);
+    if (label) this.#label(x, y, size, node, paint, label);
     context.globalAlpha = 1;
   }
 
-  /** The end of the name, where nodes differ. */
-  #label(x, y, size, node, paint) {
+  #label(x, y, size, node, paint, text) {
     const context = this.#context;
-    let text = node.name;
-    while (text.length > 1 && context.measureText(text).width > size - 6) text = text.slice(1);
-    if (text !== node.name) text = `…${text.slice(1)}`;
     const middle = node.shown === 'alive' ? y + size / 2 : y + size - 9;
     if (paint === this.colours.text && node.shown === 'alive') this.#clearing(x, y, size);
     context.fillStyle = paint;
@@ -280,9 +302,8 @@ class Painter {
   }
 
   /** A mark a state: a cross, a question mark, a clock, a dash, a point. */
-  #mark(x, y, size, state, paint) {
+  #mark(x, y, size, state, paint, labelled) {
     const context = this.#context;
-    const labelled = size > 30;
     const [centre, middle] = [x + size / 2, y + (labelled ? size * 0.36 : size / 2)];
     const reach = labelled ? size * 0.22 : size * 0.3;
     context.strokeStyle = paint;

@@ -203,10 +203,7 @@ impl<'a> Demo<'a> {
     /// Tells a reader of a pipe where to look; a screen shows it all the time.
     fn announce(&self) -> Result<(), Failure> {
         let (Screen::Plain { .. }, Some(http)) = (&self.screen, &self.http) else { return Ok(()) };
-        output::print(&format!(
-            "tidings demo: {}\nJSON http://{http}/v1/nodes   metrics http://{http}/metrics\n",
-            self.plan.title()
-        ))
+        output::print(&format!("tidings demo: {}\n{}\n", self.plan.title(), table::addresses(http)))
     }
 
     /// Asks and draws until the time is over or a signal comes.

@@ -107,9 +107,7 @@ impl View<'_> {
     }
 
     fn foot(&self) -> Vec<String> {
-        let http = self
-            .http
-            .map(|http| format!("JSON http://{http}/v1/nodes   metrics http://{http}/metrics"));
+        let http = self.http.map(addresses);
         let end = "Ctrl-C ends it".to_owned();
         std::iter::once(String::new()).chain(http).chain([end]).collect()
     }
@@ -244,6 +242,11 @@ impl View<'_> {
     }
 }
 
+/// Where the first agent's page and its answers for programs are.
+pub fn addresses(http: &str) -> String {
+    format!("web page http://{http}/   there too: /v1/nodes (JSON), /metrics")
+}
+
 /// The run in one line.
 pub fn summary(nodes: usize, elapsed_s: f64, interval_s: f64, ledger: &Ledger) -> String {
     let view = match ledger.first_full_view_s() {
@@ -323,7 +326,7 @@ mod tests {
             "messages sent, 1/s           4.0        4.0        4.0",
             "CPU, % of a core            0.20       0.20       0.20",
             "n01       2   512 ms    0.5              -",
-            "JSON http://127.0.0.1:7/v1/nodes   metrics http://127.0.0.1:7/metrics",
+            "web page http://127.0.0.1:7/   there too: /v1/nodes (JSON), /metrics",
         ] {
             assert!(text.contains(line), "{line}\nnot in\n{text}");
         }
@@ -342,7 +345,7 @@ mod tests {
         let rows = [row.clone(), row.clone(), row];
         let lines = view(&ledger, &recent, &rows).lines(80, 20);
         assert_eq!(lines.len(), 20);
-        assert!(lines[18].starts_with("JSON http") && lines[19].starts_with("Ctrl-C"));
+        assert!(lines[18].starts_with("web page http") && lines[19].starts_with("Ctrl-C"));
     }
 
     #[test]

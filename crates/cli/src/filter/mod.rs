@@ -65,7 +65,7 @@ impl FilterError {
 }
 
 /// The text with carets under the place, indented by two; a long text is cut around the place.
-fn underline(text: &str, place: &Range<usize>) -> String {
+pub(crate) fn underline(text: &str, place: &Range<usize>) -> String {
     const BEFORE: usize = 60;
     const AFTER: usize = 30;
     let before: Vec<char> = text.get(..place.start).unwrap_or("").chars().collect();
@@ -94,6 +94,24 @@ mod tests {
         assert_eq!(lines[0], "no column `lod1`; the nearest is `load1`");
         assert_eq!(lines[1], "  cores >= 4 and lod1 < 2");
         assert_eq!(lines[2], "                 ^^^^");
+    }
+
+    /// The whole message, as a person sees it behind `tidings: --where: `.
+    #[test]
+    fn what_is_wrong_with_a_condition_is_pointed_at() {
+        for (text, golden) in [
+            ("laod < 2", "no column `laod`; the nearest is `load1`\n  laod < 2\n  ^^^^"),
+            (
+                "name == n1 adn age < 2s",
+                "expected `and`, `or` or the end, found `adn`\n  name == n1 adn age < 2s\n             ^^^",
+            ),
+            (
+                "mem_avail > 8GiB",
+                "no column `mem_avail`; the nearest is `mem_available_bytes`\n  mem_avail > 8GiB\n  ^^^^^^^^^",
+            ),
+        ] {
+            assert_eq!(Filter::parse(text).expect_err(text).to_string(), golden);
+        }
     }
 
     #[test]

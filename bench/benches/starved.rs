@@ -1,0 +1,137 @@
+//! What do agents know that all together get 5 % of one processor for a minute?
+//!
+//! Real agents, each on a host of its own (a network namespace), 256 ms a unit, all in one control
+//! group. Ages are read from their boards once a unit, which costs the agents nothing: for 20 s
+//! without a limit, for 60 s with it, and then without again until they are as before. The
+//! reference is the age before. Asked for: at most twice that, no false death, and ages as before
+//! within 5 s after.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+use tidings_manifest::Table;
+use tidings_tests::ages::{Boards, Look};
+use tidings_tests::hosts::Hosts;
+use tidings_tests::quota::Quota;
+use tidings_tests::site::Site;
+
+const UNIT: Duration = Duration::from_millis(256);
+/// The share of one processor that all agents get together.
+const PERCENT: f64 = 5.0;
+/// Ages are as before when they are older than that by no more than this.
+const AS_BEFORE: f64 = 1.1;
+
+/// Numbers of agents, and looks, one a unit: before, with the quota, and after, at most.
+struct Plan {
+    agents: &'static [usize],
+    looks: [usize; 3],
+}
+
+const MEASURED: Plan = Plan { agents: &[16, 48], looks: [78, 234, 78] };
+const TINY: Plan = Plan { agents: &[3], looks: [2, 4, 2] };
+
+fn main() -> ExitCode {
+    // `cargo test` runs this too, without `--bench`: a few looks then keep it from rotting.
+    let arguments: Vec<String> = std::env::args().collect();
+    let plan = if arguments.iter().any(|it| it == "--bench") { MEASURED } else { TINY };
+    let at = arguments.iter().position(|argument| argument == "--output");
+    let folder = at.and_then(|at| arguments.get(at + 1)).map(PathBuf::from);
+    let place = folder.map(|folder| Table::in_folder(&folder, "starved", "make starved", 0));
+    let made = place.transpose().and_then(|place| {
+        let mut table = "agents,phase,time_s,age_avg_ms,age_max_ms,estranged_pairs\n".to_owned();
+        let mut facts = Map::new();
+        for &agents in plan.agents {
+            let found = measure(agents, plan.looks, &mut table);
+            let _ = writeln!(std::io::stderr(), "{agents} agents: {found}");
+            facts.insert(format!("agents_{agents}"), found);
+        }
+        if let Some(place) = place {
+            return place.write(&table, &facts);
+        }
+        let _ = std::io::stdout().write_all(table.as_bytes()); // who does not read wants no more
+        Ok(())
+    });
+    match made {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "starved: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// One phase's looks, with the time of each since its begin, in seconds.
+type Phase = Vec<(f64, Look)>;
+
+fn measure(agents: usize, looks: [usize; 3], table: &mut String) -> Value {
+    let quota = Quota::new();
+    let site = Site::new(Hosts::new(agents), &["--interval", "256ms"]);
+    for host in site.all() {
+        quota.admit(site.agent(host).process());
+    }
+    let mut boards = Boards::of(&site, &site.all());
+    let (used_s, began) = (processor_s(&site), Instant::now());
+    let before = watch(&mut boards, looks[0], |_| false);
+    let share = (processor_s(&site) - used_s) / began.elapsed().as_secs_f64();
+    quota.limit(PERCENT);
+    let starved = watch(&mut boards, looks[1], |_| false);
+    let (throttled, periods) = quota.throttled();
+    quota.lift();
+    let usual_ms = average_ms(&before);
+    let is_as_before = |look: &Look| look.estranged == 0 && look.age_avg_ms <= AS_BEFORE * usual_ms;
+    let after = watch(&mut boards, looks[2], |look| is_as_before(&look));
+    for (phase, looks) in [("before", &before), ("starved", &starved), ("after", &after)] {
+        for (time_s, look) in looks {
+            let Look { age_avg_ms, age_max_ms, estranged } = look;
+            let _ = writeln!(
+                table,
+                "{agents},{phase},{time_s:.2},{age_avg_ms:.1},{age_max_ms:.1},{estranged}"
+            );
+        }
+    }
+    let back = after.last().filter(|(_, look)| is_as_before(look)).map(|(time_s, _)| *time_s);
+    let estranged = starved.iter().chain(&after).map(|(_, look)| look.estranged).max();
+    json!({
+        "processor_share_before": share,
+        "age_avg_ms_before": usual_ms,
+        "age_avg_ms_starved": average_ms(&starved),
+        "age_max_ms_before": oldest_ms(&before),
+        "age_max_ms_starved": oldest_ms(&starved),
+        "as_before_after_s": back,
+        "estranged_pairs_at_most": estranged,
+        "deaths_declared": site.count(&site.all(), "deaths_declared"),
+        "deaths_outlived": site.count(&site.all(), "deaths_outlived"),
+        "periods_throttled": throttled,
+        "periods": periods,
+        "load_after": std::fs::read_to_string("/proc/loadavg").unwrap_or_default().trim(),
+    })
+}
+
+/// A look each unit, so many times, or until `ends`.
+fn watch(boards: &mut Boards, looks: usize, ends: impl Fn(Look) -> bool) -> Phase {
+    let began = Instant::now();
+    let mut phase = Phase::new();
+    while phase.len() < looks && !phase.last().is_some_and(|(_, look)| ends(*look)) {
+        sleep(UNIT); // a measurement's pace, nothing waits for what happens meanwhile
+        phase.push((began.elapsed().as_secs_f64(), boards.look()));
+    }
+    phase
+}
+
+fn average_ms(phase: &Phase) -> f64 {
+    phase.iter().map(|(_, look)| look.age_avg_ms).sum::<f64>() / phase.len() as f64
+}
+
+fn oldest_ms(phase: &Phase) -> f64 {
+    phase.iter().map(|(_, look)| look.age_max_ms).fold(0.0, f64::max)
+}
+
+/// What all agents have used of processors so far, in seconds.
+fn processor_s(site: &Site) -> f64 {
+    site.all().iter().map(|&host| site.agent(host).status().cpu_seconds).sum()
+}

@@ -1,0 +1,602 @@
+/* tidings_pick.h: asks this machine's Tidings agent for nodes for work, as `tidings pick` does.
+ *
+ * Header only, C11 or C++, no library, beside tidings.h: include it first, or define
+ * _POSIX_C_SOURCE yourself.
+ *
+ *     tidings_pick_request want = {.count = 4, .cpus = 8, .mem_bytes = 16ull << 30};
+ *     tidings_picked nodes[4];
+ *     tidings_refusal why;
+ *     if (tidings_pick(&want, nodes, &why) == TIDINGS_OK) puts(nodes[0].name);
+ *     else fprintf(stderr, "%s\n", why.message);
+ *
+ * The agent remembers what it handed out, for all who ask, so this asks it through its control
+ * socket (docs/reference/control.md). The whole call takes no longer than the timeout, whatever the
+ * agent does; what comes back is bounded; no signal is raised, no memory taken, no locale heeded.
+ */
+#ifndef TIDINGS_PICK_H
+#define TIDINGS_PICK_H
+
+#include "tidings.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What tidings_pick returns besides TIDINGS_OK; the numbers go on where those of tidings.h end. */
+enum tidings_pick_status {
+    TIDINGS_NO_AGENT = -10,    /* nothing listens on the agent's socket */
+    TIDINGS_FORBIDDEN = -11,   /* this user may not open it */
+    TIDINGS_TIMED_OUT = -12,   /* the agent did not answer in time: it may be stopped */
+    TIDINGS_CLOSED = -13,      /* it hung up: it has left or ended */
+    TIDINGS_BROKEN = -14,      /* the system refused something else */
+    TIDINGS_MALFORMED = -15,   /* the answer is none */
+    TIDINGS_BAD_REQUEST = -16, /* what was asked is impossible, whatever the cluster */
+    TIDINGS_REFUSED = -17,     /* the agent refused, as when too many ask at once */
+    TIDINGS_UNSATISFIED = -18  /* too few nodes have what is needed */
+};
+
+/* What to pick. Zeros are the defaults. */
+typedef struct tidings_pick_request {
+    uint32_t count;            /* nodes, each another; at least 1 */
+    double cpus;               /* processors that each must have free, to a thousandth */
+    uint64_t mem_bytes;        /* memory that each must have free, bytes */
+    const char *const *avoid;  /* names of nodes that are not to be picked */
+    size_t avoid_count;        /* how many of them */
+    const char *policy;        /* two-choices (NULL), least-loaded, spread or pack */
+    const char *runtime_dir;   /* the agent's; NULL: the usual place */
+    int64_t timeout_ns;        /* for the whole call; 0: 5 s */
+} tidings_pick_request;
+
+/* A node that was picked, as it was known before. */
+typedef struct tidings_picked {
+    char name[TIDINGS_NAME];
+    double age_s;            /* how old the news of it is, s */
+    double cpus, free_cpus;  /* its processors, and those free, earlier picks taken off */
+    uint64_t mem_free_bytes; /* memory that is free, earlier picks taken off, bytes */
+} tidings_picked;
+
+/* A need that some nodes do not meet. */
+typedef struct tidings_lack {
+    double asked; /* of each node: processors, or bytes */
+    double best;  /* the most that one of those that have less has free */
+    double lacks; /* by how much that one falls short */
+    uint64_t nodes; /* nodes that have less than asked; 0: this need is met by all */
+} tidings_lack;
+
+/* Why nothing was picked. */
+typedef struct tidings_refusal {
+    char message[1024];                 /* in words, the place and the remedy, as the command's */
+    uint64_t wanted, found, considered; /* with TIDINGS_UNSATISFIED: nodes */
+    tidings_lack cpus, mem_bytes;       /* with TIDINGS_UNSATISFIED: which need failed */
+} tidings_refusal;
+
+/* The longest request that an agent reads, and the most bytes of a reply that are read. */
+#define TIDINGS_REQUEST_BYTES 65536u
+#define TIDINGS_REPLY_BYTES 268435456u
+
+/* A connection, and what was read of a reply but not used yet. */
+typedef struct tidings_wire_ {
+    int file, status, errno_;
+    int64_t deadline_ns;
+    size_t at, end, sent, received, node;
+    char buffer[4096];
+    const tidings_pick_request *request;
+    tidings_picked *nodes;
+    tidings_refusal *why;
+    int ok, kind; /* -1 while not read */
+} tidings_wire_;
+
+/* Waits until the socket can be read or written, or the time is over. */
+static inline int tidings_poll_(tidings_wire_ *wire, short events)
+{
+    struct pollfd one;
+    int64_t left_ms;
+    int ready;
+    one.fd = wire->file;
+    one.events = events;
+    do {
+        left_ms = (wire->deadline_ns - tidings_now_ns() + 999999) / 1000000;
+        ready = left_ms <= 0 ? 0 : poll(&one, 1, left_ms > 1000000 ? 1000000 : (int)left_ms);
+    } while (ready < 0 && errno == EINTR);
+    if (ready <= 0)
+        wire->status = ready == 0 ? TIDINGS_TIMED_OUT : TIDINGS_BROKEN;
+    return ready > 0;
+}
+
+static inline void tidings_flush_(tidings_wire_ *wire)
+{
+    size_t at = 0;
+    ssize_t sent;
+    while (wire->status == TIDINGS_OK && at < wire->end) {
+        sent = send(wire->file, wire->buffer + at, wire->end - at, MSG_NOSIGNAL);
+        if (sent > 0)
+            at += (size_t)sent;
+        else if (errno == EAGAIN || errno == EWOULDBLOCK)
+            tidings_poll_(wire, POLLOUT);
+        else if (errno != EINTR)
+            wire->status = errno == EPIPE ? TIDINGS_CLOSED : TIDINGS_BROKEN;
+    }
+    wire->end = 0;
+}
+
+static inline void tidings_put_(tidings_wire_ *wire, const char *text, size_t bytes)
+{
+    for (; bytes && wire->status == TIDINGS_OK; bytes--) {
+        if (++wire->sent > TIDINGS_REQUEST_BYTES)
+            wire->status = TIDINGS_BAD_REQUEST;
+        if (wire->end == sizeof wire->buffer)
+            tidings_flush_(wire);
+        if (wire->status == TIDINGS_OK)
+            wire->buffer[wire->end++] = *text++;
+    }
+}
+
+/* Sends a text between quotes. */
+static inline void tidings_put_text_(tidings_wire_ *wire, const char *text)
+{
+    char escaped[8];
+    tidings_put_(wire, "\"", 1);
+    for (; *text; text++) {
+        if ((unsigned char)*text >= 32 && *text != '"' && *text != '\\') {
+            tidings_put_(wire, text, 1);
+            continue;
+        }
+        snprintf(escaped, sizeof escaped, "\\u%04x", (unsigned char)*text);
+        tidings_put_(wire, escaped, 6);
+    }
+    tidings_put_(wire, "\"", 1);
+}
+
+static inline void tidings_send_(tidings_wire_ *wire, const tidings_pick_request *request)
+{
+    char head[160];
+    /* No decimal point of a locale: thousandths, as an integer with an exponent. */
+    unsigned long long thousandths = (unsigned long long)(request->cpus * 1000 + 0.999);
+    size_t at;
+    int bytes = snprintf(head, sizeof head,
+                         "{\"op\":\"pick\",\"count\":%lu,\"cpus\":%llue-3,\"mem_bytes\":%llu,"
+                         "\"policy\":",
+                         (unsigned long)request->count, thousandths,
+                         (unsigned long long)request->mem_bytes);
+    tidings_put_(wire, head, (size_t)bytes);
+    tidings_put_text_(wire, request->policy ? request->policy : "two-choices");
+    tidings_put_(wire, ",\"avoid\":[", 10);
+    for (at = 0; at < request->avoid_count; at++) {
+        tidings_put_(wire, ",", at > 0);
+        tidings_put_text_(wire, request->avoid[at]);
+    }
+    tidings_put_(wire, "]}\n", 3);
+    tidings_flush_(wire);
+}
+
+/* The next byte of the reply without taking it; -1 when there is none. */
+static inline int tidings_peek_(tidings_wire_ *wire)
+{
+    ssize_t read;
+    while (wire->status == TIDINGS_OK && wire->at == wire->end) {
+        read = recv(wire->file, wire->buffer, sizeof wire->buffer, 0);
+        if (read > 0) {
+            wire->at = 0;
+            wire->end = (size_t)read;
+            wire->received += (size_t)read;
+            if (wire->received > TIDINGS_REPLY_BYTES)
+                wire->status = TIDINGS_MALFORMED;
+        } else if (read == 0 || errno == ECONNRESET)
+            wire->status = TIDINGS_CLOSED;
+        else if (errno == EAGAIN || errno == EWOULDBLOCK)
+            tidings_poll_(wire, POLLIN);
+        else if (errno != EINTR)
+            wire->status = TIDINGS_BROKEN;
+    }
+    return wire->status == TIDINGS_OK ? (unsigned char)wire->buffer[wire->at] : -1;
+}
+
+/* Takes the next byte; -1 when there is none. */
+static inline int tidings_take_(tidings_wire_ *wire)
+{
+    int byte = tidings_peek_(wire);
+    if (byte >= 0)
+        wire->at++;
+    return byte;
+}
+
+/* The next byte that is no blank, not taken. */
+static inline int tidings_next_(tidings_wire_ *wire)
+{
+    int byte = tidings_peek_(wire);
+    while (byte == ' ' || byte == '\t' || byte == '\r') {
+        wire->at++;
+        byte = tidings_peek_(wire);
+    }
+    return byte;
+}
+
+/* Takes the byte if it comes next. */
+static inline int tidings_is_(tidings_wire_ *wire, int byte)
+{
+    int is = tidings_next_(wire) == byte;
+    wire->at += (size_t)is;
+    return is;
+}
+
+static inline void tidings_expect_(tidings_wire_ *wire, int byte)
+{
+    if (!tidings_is_(wire, byte) && wire->status == TIDINGS_OK)
+        wire->status = TIDINGS_MALFORMED;
+}
+
+/* The character behind a backslash as a code point. */
+static inline unsigned tidings_escaped_(tidings_wire_ *wire)
+{
+    int byte = tidings_take_(wire), digits = 4;
+    unsigned code = 0;
+    switch (byte) {
+    case 'b': return 8;
+    case 'f': return 12;
+    case 'n': return 10;
+    case 'r': return 13;
+    case 't': return 9;
+    case 'u': break;
+    default: return byte < 0 ? 0 : (unsigned)byte;
+    }
+    for (; digits > 0; digits--) {
+        byte = tidings_take_(wire);
+        if (byte >= '0' && byte <= '9')
+            code = code * 16 + (unsigned)(byte - '0');
+        else if ((byte | 32) >= 'a' && (byte | 32) <= 'f')
+            code = code * 16 + (unsigned)((byte | 32) - 'a') + 10;
+        else if (wire->status == TIDINGS_OK)
+            wire->status = TIDINGS_MALFORMED;
+    }
+    return code < 128 ? code : '?'; /* agents send others as they are */
+}
+
+/* Reads a text into room of so many bytes, cut off if it is longer, with a 0 behind it. */
+static inline void tidings_get_text_(tidings_wire_ *wire, char *to, size_t room)
+{
+    size_t at = 0;
+    int byte;
+    tidings_expect_(wire, '"');
+    for (;;) {
+        byte = tidings_take_(wire);
+        if (byte < 0 || byte == '"')
+            break;
+        if (byte == '\\')
+            byte = (int)tidings_escaped_(wire);
+        if (at + 1 < room)
+            to[at++] = (char)byte;
+    }
+    if (room)
+        to[at] = 0;
+}
+
+/* Reads a number that is not negative; null is 0. No decimal point of a locale is heeded. */
+static inline double tidings_get_number_(tidings_wire_ *wire, uint64_t *whole)
+{
+    double value = 0, step = 1;
+    uint64_t exact = 0;
+    int byte = tidings_next_(wire), digits = 0, exponent = 0, sign = 1, part = 0;
+    for (;; byte = tidings_peek_(wire)) {
+        if (byte >= '0' && byte <= '9') {
+            digits++;
+            if (part == 2)
+                exponent = exponent < 1000 ? exponent * 10 + byte - '0' : exponent;
+            else if (part == 1)
+                value += (byte - '0') * (step /= 10);
+            else {
+                value = value * 10 + (byte - '0');
+                exact = exact * 10 + (uint64_t)(byte - '0');
+            }
+        } else if (byte == '.' && part == 0)
+            part = 1;
+        else if ((byte | 32) == 'e' && byte > 0 && part < 2)
+            part = 2;
+        else if (byte == '-' && part == 2)
+            sign = -1;
+        else if (byte != '+' || part != 2)
+            break;
+        wire->at++;
+    }
+    for (; exponent > 0; exponent--)
+        value = sign > 0 ? value * 10 : value / 10;
+    if (digits == 0 && wire->status == TIDINGS_OK)
+        wire->status = TIDINGS_MALFORMED;
+    if (whole)
+        *whole = part == 0 ? exact : value < 1.8e19 ? (uint64_t)value : UINT64_MAX;
+    return value;
+}
+
+/* Passes over a value of any kind. */
+static inline void tidings_skip_(tidings_wire_ *wire)
+{
+    size_t depth = 0;
+    int byte;
+    do {
+        byte = tidings_next_(wire);
+        if (byte == '"')
+            tidings_get_text_(wire, NULL, 0);
+        else if (byte == '{' || byte == '[')
+            depth++, wire->at++;
+        else if (byte == '}' || byte == ']') {
+            if (depth-- == 0) {
+                wire->status = TIDINGS_MALFORMED;
+                return;
+            }
+            wire->at++;
+        } else if (byte == ',' || byte == ':')
+            wire->at++;
+        else
+            while (byte >= 0 && !strchr(",:]}\n\" ", byte)) {
+                wire->at++;
+                byte = tidings_peek_(wire);
+            }
+        if (byte == '\n' || byte == 0)
+            wire->status = TIDINGS_MALFORMED;
+    } while (depth > 0 && wire->status == TIDINGS_OK);
+}
+
+/* Reads an object, whose fields are taken by name. */
+static inline void tidings_object_(tidings_wire_ *wire,
+                                   void (*field)(tidings_wire_ *, const char *, void *), void *to)
+{
+    char key[32];
+    tidings_expect_(wire, '{');
+    if (tidings_is_(wire, '}'))
+        return;
+    do {
+        tidings_get_text_(wire, key, sizeof key);
+        tidings_expect_(wire, ':');
+        if (wire->status == TIDINGS_OK)
+            field(wire, key, to);
+    } while (tidings_is_(wire, ','));
+    tidings_expect_(wire, '}');
+}
+
+/* Reads a list of objects; each gets what place returns. */
+static inline void tidings_list_(tidings_wire_ *wire, void (*one)(tidings_wire_ *))
+{
+    tidings_expect_(wire, '[');
+    if (tidings_is_(wire, ']'))
+        return;
+    do
+        one(wire);
+    while (tidings_is_(wire, ',') && wire->status == TIDINGS_OK);
+    tidings_expect_(wire, ']');
+}
+
+static inline void tidings_node_field_(tidings_wire_ *wire, const char *key, void *to)
+{
+    tidings_picked *node = (tidings_picked *)to;
+    if (strcmp(key, "name") == 0)
+        tidings_get_text_(wire, node->name, sizeof node->name);
+    else if (strcmp(key, "age_ms") == 0)
+        node->age_s = tidings_get_number_(wire, NULL) / 1000;
+    else if (strcmp(key, "cpus") == 0)
+        node->cpus = tidings_get_number_(wire, NULL);
+    else if (strcmp(key, "free_cpus") == 0)
+        node->free_cpus = tidings_get_number_(wire, NULL);
+    else if (strcmp(key, "mem_free_bytes") == 0)
+        tidings_get_number_(wire, &node->mem_free_bytes);
+    else
+        tidings_skip_(wire);
+}
+
+static inline void tidings_node_(tidings_wire_ *wire)
+{
+    tidings_picked node;
+    memset(&node, 0, sizeof node);
+    tidings_object_(wire, tidings_node_field_, &node);
+    if (wire->node < wire->request->count && wire->nodes)
+        wire->nodes[wire->node] = node;
+    wire->node++;
+}
+
+static inline void tidings_result_field_(tidings_wire_ *wire, const char *key, void *to)
+{
+    (void)to;
+    if (strcmp(key, "nodes") == 0)
+        tidings_list_(wire, tidings_node_);
+    else
+        tidings_skip_(wire);
+}
+
+/* A lack and the name of its need, which may come first or last. */
+typedef struct tidings_named_lack_ {
+    char need[16];
+    tidings_lack lack;
+} tidings_named_lack_;
+
+static inline void tidings_lack_field_(tidings_wire_ *wire, const char *key, void *to)
+{
+    tidings_named_lack_ *named = (tidings_named_lack_ *)to;
+    if (strcmp(key, "need") == 0)
+        tidings_get_text_(wire, named->need, sizeof named->need);
+    else if (strcmp(key, "asked") == 0)
+        named->lack.asked = tidings_get_number_(wire, NULL);
+    else if (strcmp(key, "best") == 0)
+        named->lack.best = tidings_get_number_(wire, NULL);
+    else if (strcmp(key, "short") == 0)
+        named->lack.lacks = tidings_get_number_(wire, NULL);
+    else if (strcmp(key, "nodes") == 0)
+        tidings_get_number_(wire, &named->lack.nodes);
+    else
+        tidings_skip_(wire);
+}
+
+static inline void tidings_lack_(tidings_wire_ *wire)
+{
+    tidings_named_lack_ named;
+    memset(&named, 0, sizeof named);
+    tidings_object_(wire, tidings_lack_field_, &named);
+    if (strcmp(named.need, "cpus") == 0)
+        wire->why->cpus = named.lack;
+    else if (strcmp(named.need, "mem_bytes") == 0)
+        wire->why->mem_bytes = named.lack;
+}
+
+static inline void tidings_shortfall_field_(tidings_wire_ *wire, const char *key, void *to)
+{
+    (void)to;
+    if (strcmp(key, "wanted") == 0)
+        tidings_get_number_(wire, &wire->why->wanted);
+    else if (strcmp(key, "found") == 0)
+        tidings_get_number_(wire, &wire->why->found);
+    else if (strcmp(key, "considered") == 0)
+        tidings_get_number_(wire, &wire->why->considered);
+    else if (strcmp(key, "lacks") == 0)
+        tidings_list_(wire, tidings_lack_);
+    else
+        tidings_skip_(wire);
+}
+
+static inline void tidings_error_field_(tidings_wire_ *wire, const char *key, void *to)
+{
+    char kind[32];
+    (void)to;
+    if (strcmp(key, "kind") == 0) {
+        tidings_get_text_(wire, kind, sizeof kind);
+        wire->kind = strcmp(kind, "unsatisfied") == 0   ? TIDINGS_UNSATISFIED
+                     : strcmp(kind, "bad-request") == 0 ? TIDINGS_BAD_REQUEST
+                                                        : TIDINGS_REFUSED;
+    } else if (strcmp(key, "message") == 0)
+        tidings_get_text_(wire, wire->why->message, sizeof wire->why->message);
+    else if (strcmp(key, "shortfall") == 0)
+        tidings_object_(wire, tidings_shortfall_field_, NULL);
+    else
+        tidings_skip_(wire);
+}
+
+static inline void tidings_reply_field_(tidings_wire_ *wire, const char *key, void *to)
+{
+    (void)to;
+    if (strcmp(key, "ok") == 0) {
+        wire->ok = tidings_next_(wire) == 't';
+        tidings_skip_(wire);
+    } else if (strcmp(key, "result") == 0)
+        tidings_object_(wire, tidings_result_field_, NULL);
+    else if (strcmp(key, "error") == 0)
+        tidings_object_(wire, tidings_error_field_, NULL);
+    else
+        tidings_skip_(wire);
+}
+
+/* Connects to the socket; the path goes to why->message, for what is said of it. */
+static inline void tidings_connect_(tidings_wire_ *wire, const char *runtime_dir)
+{
+    struct sockaddr_un address;
+    struct timespec pause = {0, 1000000};
+    char path[4096];
+    if (runtime_dir)
+        snprintf(path, sizeof path, "%s", runtime_dir);
+    else
+        tidings_default_dir_(path, sizeof path);
+    memset(&address, 0, sizeof address);
+    address.sun_family = AF_UNIX;
+    snprintf(wire->why->message, sizeof wire->why->message, "%.900s/control.sock", path);
+    if (strlen(wire->why->message) >= sizeof address.sun_path) {
+        wire->errno_ = ENAMETOOLONG;
+        wire->status = TIDINGS_NO_AGENT;
+        return;
+    }
+    memcpy(address.sun_path, wire->why->message, strlen(wire->why->message));
+    wire->file = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (wire->file < 0 || fcntl(wire->file, F_SETFD, FD_CLOEXEC) < 0 ||
+        fcntl(wire->file, F_SETFL, O_NONBLOCK) < 0) {
+        wire->status = TIDINGS_BROKEN;
+        return;
+    }
+    while (connect(wire->file, (const struct sockaddr *)&address, sizeof address) != 0) {
+        if (errno == EISCONN)
+            return;
+        /* An agent that takes no connections: there is nothing to poll for until it does. */
+        if ((errno != EAGAIN && errno != EINTR) || tidings_now_ns() > wire->deadline_ns) {
+            wire->errno_ = errno;
+            wire->status = errno == EACCES || errno == EPERM ? TIDINGS_FORBIDDEN
+                           : errno == EAGAIN                 ? TIDINGS_TIMED_OUT
+                                                             : TIDINGS_NO_AGENT;
+            return;
+        }
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* Says in words what went wrong on this side; the agent's own words stay. */
+static inline void tidings_explain_(tidings_wire_ *wire, const char *path)
+{
+    const char *what = "talking to it failed", *because = strerror(wire->errno_);
+    char *text = wire->why->message;
+    size_t bytes = sizeof wire->why->message;
+    switch (wire->status) {
+    case TIDINGS_NO_AGENT:
+        snprintf(text, bytes,
+                 "no agent answers at %s: start one with `tidings agent`, or name its runtime "
+                 "directory (%s)",
+                 path, because);
+        return;
+    case TIDINGS_FORBIDDEN:
+        snprintf(text, bytes,
+                 "the agent's socket %s may not be opened by this user: run the program as the "
+                 "agent's user, or as a member of its group (%s)",
+                 path, because);
+        return;
+    case TIDINGS_TIMED_OUT:
+        what = "did not answer in time: it may be stopped or overloaded";
+        break;
+    case TIDINGS_CLOSED: what = "closed the connection: it has left or ended"; break;
+    case TIDINGS_MALFORMED:
+        what = "answered what this program does not understand: are both of the same version?";
+        break;
+    case TIDINGS_BAD_REQUEST:
+        what = "was not asked: name fewer nodes to avoid, and ask for 0 to 1e6 processors";
+        break;
+    default: break;
+    }
+    snprintf(text, bytes, "the agent at %s %s", path, what);
+}
+
+/* Picks nodes for work, into nodes, which has room for request->count, the best first. Returns
+ * TIDINGS_OK, or what went wrong, which why (not NULL) says in words; nodes are of no meaning then.
+ */
+static inline int tidings_pick(const tidings_pick_request *request, tidings_picked *nodes,
+                               tidings_refusal *why)
+{
+    tidings_wire_ wire;
+    char path[sizeof why->message];
+    memset(&wire, 0, sizeof wire);
+    memset(why, 0, sizeof *why);
+    wire.file = -1;
+    wire.ok = -1;
+    wire.kind = TIDINGS_REFUSED;
+    wire.request = request;
+    wire.nodes = nodes;
+    wire.why = why;
+    wire.deadline_ns =
+        tidings_now_ns() + (request->timeout_ns > 0 ? request->timeout_ns : 5000000000);
+    tidings_connect_(&wire, request->runtime_dir);
+    memcpy(path, why->message, sizeof path);
+    why->message[0] = 0;
+    if (wire.status == TIDINGS_OK && !(request->cpus >= 0 && request->cpus <= 1e6))
+        wire.status = TIDINGS_BAD_REQUEST;
+    if (wire.status == TIDINGS_OK)
+        tidings_send_(&wire, request);
+    if (wire.status == TIDINGS_OK)
+        tidings_object_(&wire, tidings_reply_field_, NULL);
+    if (wire.status == TIDINGS_OK && (wire.ok < 0 || (wire.ok && wire.node != request->count)))
+        wire.status = TIDINGS_MALFORMED;
+    if (wire.file >= 0)
+        close(wire.file);
+    if (wire.status == TIDINGS_OK)
+        return wire.ok ? TIDINGS_OK : wire.kind;
+    tidings_explain_(&wire, path);
+    return wire.status;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

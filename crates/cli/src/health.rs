@@ -1,0 +1,77 @@
+//! `tidings health [NODE]`: a verdict as an exit code, for scripts that guard a node.
+//!
+//! Without a name it is the agent's own verdict about itself: that it runs, answers, and makes its
+//! rounds in time. With a name it is also what that agent knows of another node. An agent that is
+//! not well is not asked about others: its picture may be old.
+
+use clap::Args;
+use tidings_control::State;
+
+use crate::Failure;
+use crate::output::{self, Agent};
+use crate::show;
+
+const AFTER_HELP: &str = concat!(
+    "\
+Ends with 0 if all is well, with 1 if the agent is not well, with 3 if no agent answers, with 4 if
+NODE is dead, has left, was never heard of or is unknown. A node that is merely suspected counts as alive.
+
+Examples:
+  tidings health                      is this node's agent well?
+  tidings health n7                   is it, and is n7 alive?
+  tidings health || echo keep away",
+    "\n\n",
+    crate::arguments::exit_codes!()
+);
+
+/// Options of `tidings health`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Options {
+    /// Another node, which must be alive as far as the agent knows
+    #[arg(value_name = "NODE")]
+    name: Option<String>,
+}
+
+/// Prints `ok` if all is well.
+///
+/// # Errors
+/// [`Failure::Ill`], [`Failure::NotThere`], [`Failure::UnknownNode`], or a failure of reaching the
+/// agent.
+pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
+    let mut client = agent.connect()?;
+    let status = client.status()?;
+    if let Some(reason) = status.ill {
+        return Err(Failure::Ill { name: status.name, reason });
+    }
+    if let Some(name) = &options.name {
+        if let Some(state) = absence(show::ask(&mut client, name)?.state) {
+            let (observer, name) = (status.name, name.clone());
+            return Err(Failure::NotThere { observer, name, state });
+        }
+    }
+    output::print("ok\n")
+}
+
+/// In which words a node in this state is not there; `None` if it is.
+fn absence(state: State) -> Option<&'static str> {
+    match state {
+        State::Alive | State::Suspected => None,
+        State::Dead => Some("holds it for dead"),
+        State::Left => Some("heard it say goodbye"),
+        State::Unheard => Some("has never heard of it"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_suspected_is_there_and_who_is_dead_is_not() {
+        assert_eq!(absence(State::Alive).or(absence(State::Suspected)), None);
+        for state in [State::Dead, State::Left, State::Unheard] {
+            assert!(absence(state).is_some(), "{state:?}");
+        }
+    }
+}

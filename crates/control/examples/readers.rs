@@ -1,0 +1,24 @@
+//! The two ways to read the picture of this machine's agent in Rust, as README shows them: an entry
+//! from the board, which asks nobody; and nodes for work, of which the agent remembers the picks.
+//!
+//! `cargo run -p tidings-control --example readers`
+
+#![expect(clippy::print_stdout, reason = "an example for a terminal")]
+
+use std::error::Error;
+use std::time::Duration;
+
+use tidings_board::{Board, board_path, now_ns};
+use tidings_control::{Pick, runtime_dir};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let board = Board::open(&board_path(&runtime_dir()), Duration::from_secs(5))?;
+    if let Some(entry) = board.entry("n0007")? {
+        println!("{} {:?}", entry.state.name(), entry.age(now_ns()));
+    }
+    let want = Pick { cpus: 8.0, mem_bytes: 16 << 30, ..Pick::of(4) };
+    for node in tidings_control::pick(want)?.nodes {
+        println!("{} {} ms", node.name, node.age_ms);
+    }
+    Ok(())
+}

@@ -1,0 +1,186 @@
+/* See gossip.h. */
+#include "gossip.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* How long a polite process sleeps between two looks for messages, at most. */
+#define NAP_US 200
+
+/* Bytes that a datagram and an entry have beyond the payload: docs/protocol.md, sections 2 and 3. */
+#define DATAGRAM_BYTES 50
+#define ENTRY_BYTES 12
+
+/* The largest datagram of the core; a longer window is a message of several. */
+#define MAX_DATAGRAM_BYTES 65507
+
+/* The steps of a look's phase within the unit: the golden ratio spreads them evenly. */
+#define PHASE_STEP 0.6180339887498949
+
+typedef struct Process {
+    const GossipOptions *options;
+    Ring ring;
+    TidingsTransport transport;
+    TidingsNode *node;
+    uint64_t *ages_us;
+    uint64_t *payload;
+    int rank, ranks;
+    GossipReport *report;
+} Process;
+
+static TidingsConfig configuration(const Process *process)
+{
+    const GossipOptions *options = process->options;
+    TidingsConfig config = tidings_config_default((uint32_t)process->ranks,
+                                                  (uint32_t)process->rank);
+    uint32_t entries = options->window_entries;
+    if (entries > (uint32_t)process->ranks)
+        entries = (uint32_t)process->ranks;
+    size_t window = (size_t)entries * (ENTRY_BYTES + options->payload_bytes);
+    size_t datagrams = window / (MAX_DATAGRAM_BYTES - DATAGRAM_BYTES - ENTRY_BYTES - 1024) + 1;
+    config.interval_us = options->interval_us;
+    config.window_entries = options->window_entries;
+    config.payload_bytes = options->payload_bytes;
+    config.datagram_bytes = MAX_DATAGRAM_BYTES;
+    config.message_bytes = (uint32_t)(datagrams * MAX_DATAGRAM_BYTES);
+    config.strategy = options->strategy;
+    config.seed = options->seed * 0x9E3779B97F4A7C15u + (uint64_t)process->rank + 1;
+    return config;
+}
+
+static bool all_say(MPI_Comm comm, bool yes)
+{
+    int mine = yes, least;
+    MPI_Allreduce(&mine, &least, 1, MPI_INT, MPI_MIN, comm);
+    return least == 1;
+}
+
+static void end(Process *process)
+{
+    tidings_node_free(process->node);
+    free(process->ages_us);
+    free(process->payload);
+}
+
+/* Makes node and ring, or on no rank. */
+static bool begin(Process *process, MPI_Comm comm, char *why, size_t why_bytes)
+{
+    TidingsConfig config = configuration(process);
+    bool made = tidings_node_new(&config, &process->node, why, why_bytes) == TIDINGS_STATUS_OK;
+    process->ages_us = malloc((size_t)process->ranks * sizeof *process->ages_us);
+    process->payload = calloc(1, (size_t)process->options->payload_bytes + sizeof(uint64_t));
+    if (made && !(process->ages_us && process->payload)) {
+        snprintf(why, why_bytes, "no memory for %d ages", process->ranks);
+        made = false;
+    }
+    if (!all_say(comm, made)) {
+        end(process);
+        return false;
+    }
+    if (!ring_open(&process->ring, comm, process->options->slots, config.message_bytes)) {
+        snprintf(why, why_bytes, "no memory for %d messages of %u bytes", process->options->slots,
+                 config.message_bytes);
+        end(process);
+        return false;
+    }
+    process->transport = ring_transport(&process->ring);
+    return true;
+}
+
+/* Counts all ages as they are now. */
+static void look(Process *process, uint64_t now_us)
+{
+    GossipReport *report = process->report;
+    uint64_t oldest_us = 0;
+    tidings_node_all_ages(process->node, now_us, process->ages_us);
+    for (int rank = 0; rank < process->ranks; rank++) {
+        uint64_t age_us = process->ages_us[rank];
+        if (rank == process->rank)
+            continue;
+        if (age_us == TIDINGS_NO_AGE) {
+            report->unheard++;
+            continue;
+        }
+        report->age_sum_us += (double)age_us;
+        report->ages++;
+        if (age_us > oldest_us)
+            oldest_us = age_us;
+    }
+    report->oldest_sum_us += (double)oldest_us;
+    report->looks++;
+}
+
+/* The moment of a look: one in each unit, at another phase of each. */
+static uint64_t look_at_us(const Process *process, uint64_t begin_us, uint64_t number)
+{
+    double phase = PHASE_STEP * (double)(number + (uint64_t)process->rank);
+    phase -= (double)(uint64_t)phase;
+    return begin_us + (uint64_t)(((double)number + phase) * (double)process->options->interval_us);
+}
+
+static void nap(uint64_t until_us, uint64_t now_us)
+{
+    uint64_t left_us = until_us > now_us ? until_us - now_us : 0;
+    if (left_us > 0)
+        usleep(left_us < NAP_US ? (useconds_t)left_us : NAP_US);
+}
+
+static void live(Process *process)
+{
+    const GossipOptions *options = process->options;
+    uint64_t begin_us = (uint64_t)(options->warmup_s * 1e6);
+    uint64_t end_us = options->seconds > 0 ? begin_us + (uint64_t)(options->seconds * 1e6)
+                                           : UINT64_MAX;
+    uint64_t due_us = 0, number = 0, busy_us = 0, now_us = ring_now_us(&process->ring);
+    uint64_t look_us = look_at_us(process, begin_us, number);
+    while (now_us < end_us && !(options->stop && options->stop(options->context))) {
+        uint64_t began_us = now_us;
+        bool due = now_us >= due_us;
+        if (due) {
+            memcpy(process->payload, &now_us, sizeof now_us);
+            tidings_node_publish(process->node, (uint8_t *)process->payload,
+                                 options->payload_bytes);
+        }
+        tidings_node_turn(process->node, &process->transport, &due_us);
+        now_us = ring_now_us(&process->ring);
+        if ((ring_took(&process->ring) || due) && began_us >= begin_us)
+            busy_us += now_us - began_us;
+        if (now_us >= look_us) {
+            look(process, now_us);
+            /* Looks that were missed are left out: what is seen late is seen once. */
+            while (look_us <= now_us)
+                look_us = look_at_us(process, begin_us, ++number);
+            now_us = ring_now_us(&process->ring);
+        } else if (options->polite) {
+            nap(due_us < look_us ? due_us : look_us, now_us);
+            now_us = ring_now_us(&process->ring);
+        }
+    }
+    process->report->busy_s = (double)busy_us / 1e6;
+    if (now_us > begin_us)
+        process->report->measured_s = (double)(now_us - begin_us) / 1e6;
+}
+
+bool gossip_run(MPI_Comm comm, const GossipOptions *options, GossipReport *report, char *why,
+                size_t why_bytes)
+{
+    Process process = { .options = options, .report = report };
+    MPI_Comm_rank(comm, &process.rank);
+    MPI_Comm_size(comm, &process.ranks);
+    *report = (GossipReport){ 0 };
+    if (!begin(&process, comm, why, why_bytes))
+        return false;
+    /* The ranks begin together, so the clock that counts from here is one that all share. */
+    MPI_Barrier(process.ring.comm);
+    process.ring.origin = MPI_Wtime();
+    tidings_node_set_clock(process.node, 0, 0);
+    live(&process);
+    ring_drain(&process.ring);
+    tidings_node_counters(process.node, &report->node);
+    report->ring = process.ring.counters;
+    ring_close(&process.ring);
+    end(&process);
+    return true;
+}

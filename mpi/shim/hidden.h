@@ -1,0 +1,46 @@
+/* Which ranks are hidden, what they do, and what the others are told of the job. */
+#ifndef TIDINGS_SHIM_HIDDEN_H
+#define TIDINGS_SHIM_HIDDEN_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* How hidden ranks are chosen. */
+typedef struct HiddenRule {
+    int every;     /* each so-many-th rank; 0: not so */
+    bool per_node; /* the last rank of each node */
+    bool one_a_node;
+} HiddenRule;
+
+/* A rank's place in the job. */
+typedef struct HiddenPlace {
+    bool hidden;
+    int rank, ranks;             /* in the whole job */
+    int local_rank, local_ranks; /* on its node */
+    int hidden_ranks;            /* in the whole job */
+} HiddenPlace;
+
+/* Reads the rule from the environment; false, with the reason in `why`, if it says nonsense. */
+bool hidden_rule(HiddenRule *rule, char *why, size_t why_bytes);
+
+/* Where this rank stands; false, with the reason in `why`, if the rule cannot be followed. Collective. */
+bool hidden_place(const HiddenRule *rule, MPI_Comm world, HiddenPlace *place, char *why,
+                  size_t why_bytes);
+
+/* Rewrites what launchers put into the environment, so that it speaks of the application's ranks. */
+void hidden_rewrite_environment(MPI_Comm app, MPI_Comm node, const HiddenPlace *place);
+
+/* The slots that the application would be told of, out of those of the whole job. */
+int hidden_universe(const HiddenPlace *place, int slots);
+
+/* What a hidden rank does until it is told to stop by a message of `control`. Collective over `comm`. */
+void hidden_live(MPI_Comm comm, MPI_Comm control);
+
+/* Tells `count` hidden ranks to stop. Called by one rank of the application. */
+void hidden_stop(MPI_Comm control, const int *ranks, int count);
+
+/* The tag of that message. */
+#define HIDDEN_STOP_TAG 3
+
+#endif

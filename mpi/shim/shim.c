@@ -1,0 +1,292 @@
+/* See shim.h. */
+#include "shim.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hidden.h"
+
+MPI_Comm shim_world;
+bool shim_timed;
+
+static HiddenRule rule;
+static HiddenPlace place;
+
+/* Of all ranks, for starting, stopping and aborting. */
+static MPI_Comm control = MPI_COMM_NULL;
+static int *hidden_ranks;
+
+/* The time in MPI, in nanoseconds and calls of any thread; only outermost calls count. */
+static _Thread_local int depth;
+static _Thread_local double entered;
+static atomic_llong nanoseconds, calls;
+static double started;
+
+/* A function of the library below; a program that calls what it lacks ends here. */
+static void *real(const char *name)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+    if (!found) {
+        fprintf(stderr, "tidings: the MPI library has no %s\n", name);
+        abort();
+    }
+    return found;
+}
+
+#define REAL(function) ((__typeof__(&function))real("P" #function))
+
+static void missing(void)
+{
+    fputs("tidings: a function was called that this MPI library does not have: build the shim with "
+          "its mpicc\n", stderr);
+    abort();
+}
+
+__attribute__((constructor)) static void resolve(void)
+{
+    shim_world = MPI_COMM_WORLD;
+    for (int at = 0; at < shim_functions; at++) {
+        shim_real[at] = dlsym(RTLD_NEXT, shim_names[at]);
+        if (!shim_real[at])
+            shim_real[at] = (void *)missing;
+    }
+}
+
+void shim_enter(void)
+{
+    if (depth++ == 0)
+        entered = REAL(MPI_Wtime)();
+}
+
+void shim_leave(void)
+{
+    if (--depth > 0)
+        return;
+    double passed = REAL(MPI_Wtime)() - entered;
+    atomic_fetch_add_explicit(&nanoseconds, (long long)(passed * 1e9), memory_order_relaxed);
+    atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
+}
+
+/* Ends the job because it cannot be run as was asked. */
+static void refuse(const char *why)
+{
+    if (place.rank == 0)
+        fprintf(stderr, "tidings: %s\n", why);
+    REAL(MPI_Barrier)(MPI_COMM_WORLD);
+    REAL(MPI_Finalize)();
+    exit(2);
+}
+
+/* Learns which ranks are hidden, on every rank. */
+static void learn_hidden(void)
+{
+    int hidden = place.hidden, found = 0;
+    int *all = malloc((size_t)place.ranks * sizeof *all);
+    hidden_ranks = malloc((size_t)place.ranks * sizeof *hidden_ranks);
+    if (!all || !hidden_ranks)
+        REAL(MPI_Abort)(MPI_COMM_WORLD, 1);
+    REAL(MPI_Allgather)(&hidden, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD);
+    for (int rank = 0; rank < place.ranks; rank++)
+        if (all[rank])
+            hidden_ranks[found++] = rank;
+    free(all);
+}
+
+/* Takes the hidden ranks out; they never return from here. */
+static void begin(void)
+{
+    char why[256] = "";
+    MPI_Comm own, node;
+    REAL(MPI_Comm_rank)(MPI_COMM_WORLD, &place.rank);
+    started = REAL(MPI_Wtime)();
+    shim_timed = false;
+    if (!hidden_rule(&rule, why, sizeof why))
+        refuse(why);
+    if (rule.every == 0 && !rule.per_node) {
+        shim_timed = getenv("TIDINGS_TIMES") != NULL;
+        return;
+    }
+    if (!hidden_place(&rule, MPI_COMM_WORLD, &place, why, sizeof why))
+        refuse(why);
+    learn_hidden();
+    REAL(MPI_Comm_dup)(MPI_COMM_WORLD, &control);
+    REAL(MPI_Comm_split)(MPI_COMM_WORLD, place.hidden, place.rank, &own);
+    if (place.hidden) {
+        hidden_live(own, control);
+        REAL(MPI_Comm_free)(&own);
+        REAL(MPI_Comm_free)(&control);
+        REAL(MPI_Finalize)();
+        /* Not _exit: launchers are told at exit that a rank has ended well. */
+        exit(0);
+    }
+    REAL(MPI_Comm_set_name)(own, "MPI_COMM_WORLD");
+    REAL(MPI_Comm_split_type)(own, MPI_COMM_TYPE_SHARED, place.rank, MPI_INFO_NULL, &node);
+    hidden_rewrite_environment(own, node, &place);
+    REAL(MPI_Comm_free)(&node);
+    shim_world = own;
+    started = REAL(MPI_Wtime)();
+    shim_timed = getenv("TIDINGS_TIMES") != NULL;
+}
+
+/* Writes how long the application's ranks were in MPI, as one JSON object. */
+static void write_times(void)
+{
+    double passed = REAL(MPI_Wtime)() - started, in_mpi = (double)atomic_load(&nanoseconds) / 1e9;
+    double mine[2] = { passed, in_mpi }, sums[2], share = passed > 0 ? in_mpi / passed : 0, most;
+    long long count = atomic_load(&calls), counts;
+    int rank, ranks;
+    REAL(MPI_Comm_rank)(shim_world, &rank);
+    REAL(MPI_Comm_size)(shim_world, &ranks);
+    REAL(MPI_Reduce)(mine, sums, 2, MPI_DOUBLE, MPI_SUM, 0, shim_world);
+    REAL(MPI_Reduce)(&share, &most, 1, MPI_DOUBLE, MPI_MAX, 0, shim_world);
+    REAL(MPI_Reduce)(&count, &counts, 1, MPI_LONG_LONG, MPI_SUM, 0, shim_world);
+    if (rank != 0)
+        return;
+    FILE *out = fopen(getenv("TIDINGS_TIMES"), "w");
+    if (!out) {
+        perror(getenv("TIDINGS_TIMES"));
+        return;
+    }
+    fprintf(out, "{\"ranks\":%d,\"seconds\":%.6f,\"mpi_seconds\":%.6f,\"mpi_share\":%.6f,"
+            "\"mpi_share_most\":%.6f,\"calls\":%lld}\n",
+            ranks, sums[0] / ranks, sums[1] / ranks, sums[0] > 0 ? sums[1] / sums[0] : 0.0, most,
+            counts);
+    fclose(out);
+}
+
+SHIM_EXPORT int MPI_Init(int *count, char ***words)
+{
+    int answer = REAL(MPI_Init)(count, words);
+    if (answer == MPI_SUCCESS)
+        begin();
+    return answer;
+}
+SHIM_EXPORT int PMPI_Init(int *count, char ***words) __attribute__((alias("MPI_Init")));
+
+SHIM_EXPORT int MPI_Init_thread(int *count, char ***words, int wanted, int *provided)
+{
+    int answer = REAL(MPI_Init_thread)(count, words, wanted, provided);
+    if (answer == MPI_SUCCESS)
+        begin();
+    return answer;
+}
+SHIM_EXPORT int PMPI_Init_thread(int *count, char ***words, int wanted, int *provided)
+    __attribute__((alias("MPI_Init_thread")));
+
+SHIM_EXPORT int MPI_Finalize(void)
+{
+    if (shim_timed) {
+        shim_timed = false;
+        write_times();
+    }
+    if (control != MPI_COMM_NULL) {
+        MPI_Comm own = shim_world;
+        int rank;
+        REAL(MPI_Barrier)(own);
+        REAL(MPI_Comm_rank)(own, &rank);
+        if (rank == 0)
+            hidden_stop(control, hidden_ranks, place.hidden_ranks);
+        shim_world = MPI_COMM_WORLD;
+        REAL(MPI_Comm_free)(&own);
+        REAL(MPI_Comm_free)(&control);
+        free(hidden_ranks);
+    }
+    return REAL(MPI_Finalize)();
+}
+SHIM_EXPORT int PMPI_Finalize(void) __attribute__((alias("MPI_Finalize")));
+
+/* The whole job ends, whichever of its ranks a program knows. */
+SHIM_EXPORT int MPI_Abort(MPI_Comm comm, int code)
+{
+    return REAL(MPI_Abort)(comm, code);
+}
+SHIM_EXPORT int PMPI_Abort(MPI_Comm comm, int code) __attribute__((alias("MPI_Abort")));
+
+static bool is_predefined(int key)
+{
+    return key == MPI_TAG_UB || key == MPI_IO || key == MPI_HOST || key == MPI_WTIME_IS_GLOBAL ||
+           key == MPI_UNIVERSE_SIZE || key == MPI_LASTUSEDCODE || key == MPI_APPNUM;
+}
+
+/* What is told of the universe. */
+static int universe;
+
+/* Predefined attributes are those of the true world; the rest are the program's own. */
+SHIM_EXPORT int MPI_Comm_get_attr(MPI_Comm comm, int key, void *value, int *flag)
+{
+    MPI_Comm meant = is_predefined(key) ? comm : shim_comm(comm);
+    int answer = REAL(MPI_Comm_get_attr)(meant, key, value, flag);
+    if (answer == MPI_SUCCESS && *flag && key == MPI_UNIVERSE_SIZE && control != MPI_COMM_NULL) {
+        universe = hidden_universe(&place, **(int **)value);
+        *(int **)value = &universe;
+    }
+    return answer;
+}
+SHIM_EXPORT int PMPI_Comm_get_attr(MPI_Comm comm, int key, void *value, int *flag)
+    __attribute__((alias("MPI_Comm_get_attr")));
+
+SHIM_EXPORT int MPI_Attr_get(MPI_Comm comm, int key, void *value, int *flag)
+{
+    return MPI_Comm_get_attr(comm, key, value, flag);
+}
+SHIM_EXPORT int PMPI_Attr_get(MPI_Comm comm, int key, void *value, int *flag)
+    __attribute__((alias("MPI_Attr_get")));
+
+/* A spawned job would have ranks that are hidden from nobody and find nobody hidden. */
+static int refuse_to_spawn(MPI_Comm comm)
+{
+    fputs("tidings: MPI_Comm_spawn cannot be had while ranks are hidden (TIDINGS_HIDE)\n", stderr);
+    REAL(MPI_Comm_call_errhandler)(shim_comm(comm), MPI_ERR_SPAWN);
+    return MPI_ERR_SPAWN;
+}
+
+SHIM_EXPORT int MPI_Comm_spawn(const char *command, char *words[], int most, MPI_Info info,
+                               int root, MPI_Comm comm, MPI_Comm *between, int codes[])
+{
+    if (control != MPI_COMM_NULL)
+        return refuse_to_spawn(comm);
+    return REAL(MPI_Comm_spawn)(command, words, most, info, root, comm, between, codes);
+}
+SHIM_EXPORT int PMPI_Comm_spawn(const char *command, char *words[], int most, MPI_Info info,
+                                int root, MPI_Comm comm, MPI_Comm *between, int codes[])
+    __attribute__((alias("MPI_Comm_spawn")));
+
+SHIM_EXPORT int MPI_Comm_spawn_multiple(int count, char *commands[], char **words[],
+                                        const int most[], const MPI_Info infos[], int root,
+                                        MPI_Comm comm, MPI_Comm *between, int codes[])
+{
+    if (control != MPI_COMM_NULL)
+        return refuse_to_spawn(comm);
+    return REAL(MPI_Comm_spawn_multiple)(count, commands, words, most, infos, root, comm, between,
+                                         codes);
+}
+SHIM_EXPORT int PMPI_Comm_spawn_multiple(int count, char *commands[], char **words[],
+                                         const int most[], const MPI_Info infos[], int root,
+                                         MPI_Comm comm, MPI_Comm *between, int codes[])
+    __attribute__((alias("MPI_Comm_spawn_multiple")));
+
+#if MPI_VERSION >= 4
+/* A set of processes without the hidden ones. */
+SHIM_EXPORT int MPI_Group_from_session_pset(MPI_Session session, const char *set, MPI_Group *group)
+{
+    MPI_Group all, world, hidden, without;
+    int answer = REAL(MPI_Group_from_session_pset)(session, set, group);
+    if (answer != MPI_SUCCESS || control == MPI_COMM_NULL)
+        return answer;
+    all = *group;
+    REAL(MPI_Comm_group)(MPI_COMM_WORLD, &world);
+    REAL(MPI_Group_incl)(world, place.hidden_ranks, hidden_ranks, &hidden);
+    REAL(MPI_Group_difference)(all, hidden, &without);
+    REAL(MPI_Group_free)(&all);
+    REAL(MPI_Group_free)(&world);
+    REAL(MPI_Group_free)(&hidden);
+    *group = without;
+    return MPI_SUCCESS;
+}
+SHIM_EXPORT int PMPI_Group_from_session_pset(MPI_Session session, const char *set,
+                                             MPI_Group *group)
+    __attribute__((alias("MPI_Group_from_session_pset")));
+#endif

@@ -1,0 +1,53 @@
+/*
+ * The shim: a library for LD_PRELOAD that takes some ranks of an unmodified MPI program for gossip and
+ * hides them from it, and measures how long the program is in MPI.
+ *
+ * Wherever the program says MPI_COMM_WORLD it gets a communicator of the ranks that are its own: the
+ * wrappers of generate.py replace it in every function that takes one. What replacing does not do is
+ * written by hand: start and end, abort, attributes, spawning, sessions and environment variables.
+ *
+ * | variable | value |
+ * |---|---|
+ * | TIDINGS_HIDE | `every:K`: ranks K-1, 2K-1, ... are hidden; `node`: the last rank of each node; without it none is |
+ * | TIDINGS_HIDE_ONE_A_NODE | set: refuse to start unless every node has one hidden rank |
+ * | TIDINGS_HIDDEN | what hidden ranks do: `gossip` (the default) or `sleep` |
+ * | TIDINGS_GOSSIP | options of the gossip process, as of tidings-mpi-gossip |
+ * | TIDINGS_REPORT | a file for the report of the hidden ranks |
+ * | TIDINGS_TIMES | a file for the time that the program was in MPI |
+ */
+#ifndef TIDINGS_SHIM_H
+#define TIDINGS_SHIM_H
+
+#include <mpi.h>
+#include <stdbool.h>
+
+#define SHIM_EXPORT __attribute__((visibility("default")))
+
+/* The functions of the library below, by number. */
+extern const int shim_functions;
+extern void *shim_real[];
+extern const char *const shim_names[];
+
+/* What the application has for MPI_COMM_WORLD; that itself before MPI_Init and in MPI_Finalize. */
+extern MPI_Comm shim_world;
+
+/* Whether time is taken. */
+extern bool shim_timed;
+
+void shim_enter(void);
+void shim_leave(void);
+
+static inline MPI_Comm shim_comm(MPI_Comm comm)
+{
+    return comm == MPI_COMM_WORLD ? shim_world : comm;
+}
+
+#define SHIM_ENTER                          \
+    if (__builtin_expect(shim_timed, 0))    \
+        shim_enter();
+
+#define SHIM_LEAVE                          \
+    if (__builtin_expect(shim_timed, 0))    \
+        shim_leave();
+
+#endif

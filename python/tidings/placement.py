@@ -1,0 +1,315 @@
+"""Nodes for work, from this machine's agent: what ``tidings pick`` prints, as a list.
+
+``pick`` is one connection to the agent's control socket, one request, one reply
+(docs/reference/control.md). It is asked of the agent and not computed from the board because the
+agent remembers what it handed out: callers at once do not all get the same idle node. It needs the
+standard library alone.
+
+Invariants: a call takes no longer than ``timeout_s`` and reads no more than 256 MiB, whatever
+the agent does; an error says what was wrong, where, and what to do, in the words of the command.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import socket
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_REPLY_BYTES_MAX = 256 << 20
+_REQUEST_BYTES_MAX = 64 << 10
+_UNITS = {"": 1, "B": 1, "KB": 1000, "kB": 1000, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_UNITS |= {"PB": 10**15, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_UNITS |= {"PiB": 1 << 50}
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]*)\s*")
+
+
+@dataclass(frozen=True)
+class Picked:
+    """A node that was picked, as it was known before."""
+
+    name: str
+    age_s: float
+    """How old the news of it is, s."""
+    cpus: float
+    """Its processors."""
+    free_cpus: float
+    """Those that were free, earlier picks taken off."""
+    mem_free_bytes: int
+    """Memory that was free, earlier picks taken off, bytes."""
+
+
+@dataclass(frozen=True)
+class Lack:
+    """A need that some nodes do not meet. A node may lack several."""
+
+    need: str
+    """``cpus`` or ``mem_bytes``."""
+    asked: float
+    """What was asked of each node: processors, or bytes."""
+    best: float
+    """The most that one of those that have less has free."""
+    short: float
+    """By how much that one falls short."""
+    nodes: int
+    """Nodes that have less than asked."""
+
+
+class PickError(Exception):
+    """No nodes were picked; the message says why, and what to do."""
+
+
+class AgentError(PickError):
+    """No agent can be asked: none runs, this user may not ask it, or it has hung up."""
+
+
+class AgentTimeoutError(AgentError):
+    """The agent did not answer in time."""
+
+
+class RefusedError(PickError):
+    """The agent refused the request. ``kind`` is that of docs/reference/control.md."""
+
+    def __init__(self, message: str, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class UnsatisfiedError(RefusedError):
+    """Too few nodes have what is needed."""
+
+    def __init__(self, message: str, kind: str, shortfall: Mapping[str, Any]) -> None:
+        super().__init__(message, kind)
+        self.wanted = int(shortfall.get("wanted", 0))
+        """Nodes that were wanted."""
+        self.found = int(shortfall.get("found", 0))
+        """Nodes that would do."""
+        self.considered = int(shortfall.get("considered", 0))
+        """Nodes that were considered."""
+        self.lacks = [_lack(lack) for lack in shortfall.get("lacks", [])]
+        """The needs that fail, by how much; none if there are simply too few nodes."""
+
+
+def default_runtime_dir() -> Path:
+    """Name the runtime directory of this user's agent, as docs/reference/control.md has it."""
+    if named := os.environ.get("TIDINGS_RUNTIME_DIR"):
+        return Path(named)
+    if os.getuid() == 0:
+        return Path("/run/tidings")
+    if xdg := os.environ.get("XDG_RUNTIME_DIR"):
+        return Path(xdg) / "tidings"
+    return Path(f"/tmp/tidings-{os.getuid()}")
+
+
+def pick(
+    n: int = 1,
+    *,
+    need: Mapping[str, float | str] | None = None,
+    avoid: Iterable[str] = (),
+    policy: str = "two-choices",
+    runtime_dir: str | os.PathLike[str] | None = None,
+    timeout_s: float = 5.0,
+) -> list[Picked]:
+    """Pick ``n`` nodes for work, each another, the best first.
+
+    Parameters
+    ----------
+    n
+        How many.
+    need
+        What each must have free: ``cpus``, a number, and ``mem``, bytes or a text such as "16GiB".
+    avoid
+        Names of nodes that are not to be picked.
+    policy
+        "two-choices", "least-loaded", "spread" or "pack".
+    runtime_dir
+        The agent's; the usual one by default.
+    timeout_s
+        The longest that the call takes, s.
+
+    Raises
+    ------
+    UnsatisfiedError
+        If too few nodes have what is needed; ``lacks`` has which need failed, and by how much.
+    RefusedError
+        If the agent refuses otherwise, such as a policy that does not exist.
+    AgentError
+        If no agent can be asked; AgentTimeoutError if it does not answer in time.
+    ValueError
+        If a need, or how many, cannot be read.
+
+    """
+    cpus, mem_bytes = _read_need(need or {})
+    if isinstance(avoid, str):
+        avoid = [avoid]
+    request = {
+        "op": "pick",
+        "count": _count(n),
+        "cpus": cpus,
+        "mem_bytes": mem_bytes,
+        "avoid": list(avoid),
+        "policy": policy,
+    }
+    line = json.dumps(request).encode() + b"\n"
+    if len(line) > _REQUEST_BYTES_MAX:
+        raise ValueError(f"avoid: a request has at most {_REQUEST_BYTES_MAX} bytes; name fewer")
+    directory = Path(runtime_dir) if runtime_dir is not None else default_runtime_dir()
+    path = directory / "control.sock"
+    return _nodes(_ask(path, line, timeout_s), path)
+
+
+def _count(n: int) -> int:
+    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= 1 << 20:
+        raise ValueError(f"n={n!r}: name a whole number of nodes, 1 to {1 << 20}")
+    return n
+
+
+def _read_need(need: Mapping[str, float | str]) -> tuple[float, int]:
+    if not isinstance(need, Mapping):
+        raise ValueError(f"need={need!r}: write need={{'cpus': 8, 'mem': '16GiB'}}")
+    for key in need:
+        if key not in ("cpus", "mem"):
+            raise ValueError(
+                f"need: no need {key!r}; there are 'cpus' and 'mem', "
+                "as in need={'cpus': 8, 'mem': '16GiB'}"
+            )
+    try:
+        cpus = float(need.get("cpus", 0))
+    except (TypeError, ValueError):
+        cpus = math.nan
+    if not 0 <= cpus <= 1e6:
+        raise ValueError(f"need: cpus={need['cpus']!r} is no number of processors, 0 to 1e6")
+    return cpus, _size_bytes(need.get("mem", 0))
+
+
+def _size_bytes(size: float | str) -> int:
+    bytes_ = math.nan
+    if isinstance(size, str):
+        found = _SIZE.fullmatch(size)
+        if found and found[2] in _UNITS:
+            bytes_ = float(found[1]) * _UNITS[found[2]]
+    elif isinstance(size, (int, float)):
+        bytes_ = size
+    if not 0 <= bytes_ <= 1e18:
+        raise ValueError(f"need: mem={size!r} is no size; write bytes, or a text such as '16GiB'")
+    return math.ceil(bytes_)
+
+
+def _ask(path: Path, line: bytes, timeout_s: float) -> bytes:
+    """Send the line, and return the line that comes back."""
+    deadline_s = time.monotonic() + timeout_s
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        try:
+            _connect(connection, path, deadline_s)
+            connection.settimeout(_left_s(deadline_s))
+            connection.sendall(line)
+            return _read_line(connection, deadline_s, path)
+        except TimeoutError as error:
+            raise AgentTimeoutError(
+                f"the agent at {path} did not answer within {timeout_s:.1f} s: it may be stopped "
+                "or overloaded"
+            ) from error
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise _closed(path) from error
+        except OSError as error:
+            raise AgentError(f"talking to the agent at {path} failed: {error}") from error
+
+
+def _connect(connection: socket.socket, path: Path, deadline_s: float) -> None:
+    # A stopped agent's backlog fills up; a socket without waiting says so.
+    connection.setblocking(False)
+    while True:
+        try:
+            connection.connect(str(path))
+        except BlockingIOError:
+            _left_s(deadline_s)
+            time.sleep(1e-3)
+        except PermissionError as error:
+            raise AgentError(
+                f"the agent's socket {path} may not be opened by this user: run the program as "
+                f"the agent's user, or as a member of its group ({error.strerror})"
+            ) from error
+        except OSError as error:
+            raise AgentError(
+                f"no agent answers at {path}: start one with `tidings agent`, or name its runtime "
+                f"directory with runtime_dir ({error.strerror or error})"
+            ) from error
+        else:
+            return
+
+
+def _left_s(deadline_s: float) -> float:
+    left_s = deadline_s - time.monotonic()
+    if left_s <= 0:
+        raise TimeoutError
+    return left_s
+
+
+def _read_line(connection: socket.socket, deadline_s: float, path: Path) -> bytes:
+    parts: list[bytes] = []
+    received = 0
+    while not (parts and parts[-1].endswith(b"\n")):
+        connection.settimeout(_left_s(deadline_s))
+        part = connection.recv(1 << 16)
+        if not part:
+            raise _closed(path)
+        parts.append(part)
+        received += len(part)
+        if received > _REPLY_BYTES_MAX:
+            raise _odd(path, f"more than {_REPLY_BYTES_MAX} bytes in one reply")
+    return b"".join(parts)
+
+
+def _nodes(reply: bytes, path: Path) -> list[Picked]:
+    """Read the nodes of a reply, or raise what it refuses with."""
+    try:
+        envelope = json.loads(reply)
+        if envelope["ok"]:
+            return [_picked(node) for node in envelope["result"]["nodes"]]
+        kind, message = str(envelope["error"]["kind"]), str(envelope["error"]["message"])
+        shortfall = envelope["error"].get("shortfall", {})
+        refusal = (
+            UnsatisfiedError(message, kind, shortfall)
+            if kind == "unsatisfied"
+            else RefusedError(message, kind)
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _odd(path, str(error)) from error
+    raise refusal
+
+
+def _picked(node: Mapping[str, Any]) -> Picked:
+    return Picked(
+        name=str(node["name"]),
+        age_s=float(node["age_ms"]) / 1e3,
+        cpus=float(node["cpus"]),
+        free_cpus=float(node["free_cpus"]),
+        mem_free_bytes=int(node["mem_free_bytes"]),
+    )
+
+
+def _lack(lack: Mapping[str, Any]) -> Lack:
+    return Lack(
+        need=str(lack["need"]),
+        asked=float(lack["asked"]),
+        best=float(lack["best"]),
+        short=float(lack["short"]),
+        nodes=int(lack["nodes"]),
+    )
+
+
+def _closed(path: Path) -> AgentError:
+    return AgentError(f"the agent at {path} closed the connection: it has left or ended")
+
+
+def _odd(path: Path, reason: str) -> AgentError:
+    return AgentError(
+        f"the agent at {path} answered what this package does not understand ({reason}): are both "
+        "of the same version?"
+    )
