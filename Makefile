@@ -181,10 +181,10 @@ $(PYTHON_DIR)/.ready: python/requirements.txt
 # A python that has extrap 4.2.5, for the comparison.
 EXTRA_P ?= $(TARGET_DIR)/extra-p/bin/python
 
-scaling: python ## compare the engines of tidings.scaling and Extra-P on synthetic suites (a quarter of an hour)
+scaling: python ## compare the engines of tidings.scaling and Extra-P on synthetic suites (five minutes)
 	test -x $(EXTRA_P) || { python3 -m venv $(TARGET_DIR)/extra-p; $(EXTRA_P) -m pip install --quiet extrap==4.2.5; }
-	$(PYTHON) bench/scaling/compare.py --suite held-out --seed 9001 --per-noise 2 --extra-p $(EXTRA_P) --output $(RESULTS)
-	$(PYTHON) bench/scaling/compare.py --suite tuning --seed 77 --per-noise 2 --extra-p $(EXTRA_P) --output $(RESULTS)
+	$(PYTHON) bench/scaling/compare.py --suite held-out --seed 9001 --per-noise 4 --extra-p $(EXTRA_P) --output $(RESULTS)
+	$(PYTHON) bench/scaling/compare.py --suite tuning --seed 77 --per-noise 4 --extra-p $(EXTRA_P) --output $(RESULTS)
 	$(PYTHON) bench/scaling/page.py $(RESULTS)/scaling.md
 
 colonies: build ## simulate 10^4, 10^5 and 10^6 nodes in colonies, into docs/results
