@@ -25,7 +25,7 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench peers board crowded soak mpi figures figure2 colonies ages failures model busy strategies deaths starved plots python ruff fuzz install install-files deb clean
+.PHONY: help demo build test lint fmt clippy doc deny bench peers board crowded soak mpi figures figure2 colonies ages failures model busy strategies deaths starved plots python scaling ruff fuzz install install-files deb clean
 
 help: ## list the targets
 	@echo "usage: make TARGET"
@@ -70,6 +70,8 @@ doc:
 ruff: python
 	cd python && $(PYTHON_DIR)/bin/python -m ruff check --no-cache --quiet
 	cd python && $(PYTHON_DIR)/bin/python -m ruff format --no-cache --check --quiet
+	$(PYTHON_DIR)/bin/python -m ruff check --no-cache --quiet --config python/pyproject.toml bench/scaling
+	$(PYTHON_DIR)/bin/python -m ruff format --no-cache --check --quiet --config python/pyproject.toml bench/scaling
 	cd python && $(PYTHON_DIR)/bin/python -m mypy --cache-dir $(PYTHON_DIR)/mypy tidings tests
 
 deny:
@@ -175,6 +177,15 @@ $(PYTHON_DIR)/.ready: python/requirements.txt
 	$(PYTHON_DIR)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
 		--only-binary :all: --requirement python/requirements.txt
 	@touch $@
+
+# A python that has extrap 4.2.5, for the comparison.
+EXTRA_P ?= $(TARGET_DIR)/extra-p/bin/python
+
+scaling: python ## compare the engines of tidings.scaling and Extra-P on synthetic suites (five minutes)
+	test -x $(EXTRA_P) || { python3 -m venv $(TARGET_DIR)/extra-p; $(EXTRA_P) -m pip install --quiet extrap==4.2.5; }
+	$(PYTHON) bench/scaling/compare.py --suite held-out --seed 9001 --per-noise 4 --extra-p $(EXTRA_P) --output $(RESULTS)
+	$(PYTHON) bench/scaling/compare.py --suite tuning --seed 77 --per-noise 4 --extra-p $(EXTRA_P) --output $(RESULTS)
+	$(PYTHON) bench/scaling/page.py $(RESULTS)/scaling.md
 
 colonies: build ## simulate 10^4, 10^5 and 10^6 nodes in colonies, into docs/results
 	@$(TARGET_DIR)/release/tidings sim colonies --seed 7 --output docs/results

@@ -2,26 +2,28 @@
 
 ``tidings.Board`` reads the vector of this machine's agent from shared memory; it needs NumPy alone.
 ``tidings.pick`` asks the agent for nodes for work; it needs nothing besides Python.
+``tidings.scaling`` tests how measurements grow against what is expected; it needs NumPy alone.
 ``tidings.plots`` draws the figures of docs/results, ``tidings.tables`` writes their tables; both
 read the CSV files that ``tidings sim`` and the benches write.
+
+What is named here is imported when it is first used, so that each part starts without the others.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tidings.placement import (
-    AgentError,
-    AgentTimeoutError,
-    Picked,
-    PickError,
-    RefusedError,
-    UnsatisfiedError,
-    pick,
-)
-
 if TYPE_CHECKING:
     from tidings.board import Board, BoardError, Entries, Entry
+    from tidings.placement import (
+        AgentError,
+        AgentTimeoutError,
+        Picked,
+        PickError,
+        RefusedError,
+        UnsatisfiedError,
+        pick,
+    )
 
 __all__ = [
     "AgentError",
@@ -41,9 +43,13 @@ _OF_BOARD = ("Board", "BoardError", "Entries", "Entry")
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401, whatever the name stands for
-    """Load what needs NumPy when it is first named."""
-    if name not in _OF_BOARD:
+    """Load the part that has a name when it is first used."""
+    if name not in __all__:
         raise AttributeError(f"module 'tidings' has no attribute {name!r}")
+    if name not in _OF_BOARD:
+        from tidings import placement
+
+        return getattr(placement, name)
     try:
         from tidings import board
     except ModuleNotFoundError as error:

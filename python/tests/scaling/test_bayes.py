@@ -1,0 +1,172 @@
+"""The default engine: what it must find, what it must not mind, what it must not claim."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tidings.scaling.engines.bayes import BayesEngine, BayesModel
+from tidings.scaling.expectation import Expectation
+from tidings.scaling.limits import Limits
+from tidings.scaling.measurement import Measurement, Row
+from tidings.scaling.terms import Term
+
+Floats = NDArray[np.float64]
+SIZES: Floats = np.exp2(np.arange(3.0, 11.0))
+
+
+def values_of(text: str, constant: float = 2.0, sizes: Floats = SIZES) -> Floats:
+    """Return a constant, and as much growth as that at the middle size."""
+    logs = Expectation.parse(text).term.log_value(sizes)
+    return np.asarray(constant + max(constant, 1.0) * np.exp(logs - logs[len(sizes) // 2]))
+
+
+def noisy(values: Floats, percent: float, seed: int, repetitions: int = 5) -> Floats:
+    """Return repetitions with relative normal noise."""
+    rng = np.random.default_rng(seed)
+    return values[:, None] * (1 + percent / 100 * rng.standard_normal((len(values), repetitions)))
+
+
+def fit(values: Floats, sizes: Floats = SIZES, expected: Term | None = None) -> BayesModel:
+    """Fit values at sizes."""
+    return BayesEngine().fit(Measurement.of_values(sizes.tolist(), values.tolist()), expected)
+
+
+def holds(model: BayesModel, text: str, within: str | None = None) -> float:
+    """Return the probability that an expectation holds, faster growth allowed."""
+    expected = Expectation.parse(text).term
+    limits = Limits.around(expected, Expectation.parse(within).term if within else None)
+    return model.probability(expected, None, limits.upper)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1", "log n", "log^2 n", "n^0.25", "sqrt n", "n", "n log n", "n^1.5", "n^2", "n^3 log n"],
+)
+def test_exact_values_name_their_growth(text: str) -> None:
+    model = fit(values_of(text))
+    assert model.growth == Expectation.parse(text).term
+    far = model.predict(np.array([2.0**20]))
+    assert far == pytest.approx(values_of(text, sizes=np.append(SIZES, 2.0**20))[-1:], rel=0.5)
+
+
+@pytest.mark.parametrize("text", ["n^0.85", "n^1.1", "n^2.807", "n^0.37"])
+def test_exponents_that_no_list_has(text: str) -> None:
+    growth = fit(values_of(text)).growth
+    assert float(growth.power) == pytest.approx(float(Expectation.parse(text).term.power), abs=1e-3)
+    assert growth.logs == 0
+
+
+@pytest.mark.parametrize("text", ["1/n", "n^-0.5", "log n / n"])
+def test_decays(text: str) -> None:
+    assert fit(values_of(text, constant=0.0)).growth == Expectation.parse(text).term
+
+
+@pytest.mark.parametrize("text", ["2^k", "k^3 2^k", "k 2^k", "2^(k/2)"])
+def test_exponentials(text: str) -> None:
+    sizes: Floats = np.arange(3.0, 13.0)
+    model = fit(values_of(text, sizes=sizes), sizes)
+    assert model.growth == Expectation.parse(text).term
+
+
+def test_mixtures_are_named_by_their_leading_term() -> None:
+    values = 100 + 30 * SIZES + SIZES**2
+    assert fit(noisy(values, 1, 1)).growth == Term.of(2)
+
+
+def test_spikes_are_left_out() -> None:
+    values = noisy(values_of("n"), 2, 5)
+    values[2, 1] *= 8
+    values[6, 3] *= 5
+    model = fit(values)
+    assert model.summary.spikes == 2
+    assert model.growth == Term.of(1)
+
+
+@pytest.mark.parametrize("text", ["n log n", "1", "n^0.37", "1/n", "n^3"])
+@pytest.mark.parametrize("percent", [0, 5, 25])
+def test_units_order_and_doubled_rows_change_no_bit(text: str, percent: float) -> None:
+    values = np.abs(noisy(values_of(text), percent, 11))
+    rows = [
+        Row(float(size), "", "", float(value))
+        for size, at_size in zip(SIZES, values)
+        for value in at_size
+    ]
+    plain = BayesEngine().fit(Measurement.of(rows))
+    rng = np.random.default_rng(3)
+    for factor in (1.0, 1e-6, 1e6, 3600.0, 1 / 3):
+        scaled = [Row(r.size, r.run, r.repetition, r.value * factor) for r in rows]
+        shuffled = [scaled[i] for i in rng.permutation(len(scaled))] + scaled[::3]
+        model = BayesEngine().fit(Measurement.of(shuffled))
+        assert model.posterior.by_term() == plain.posterior.by_term()
+        assert holds(model, "n") == holds(plain, "n")
+        assert model.growth == plain.growth
+        low, high = model.interval(1e6)
+        assert np.allclose([low / factor, high / factor], plain.interval(1e6), rtol=1e-12, atol=0)
+
+
+def test_a_broken_expectation_is_told_from_a_true_one() -> None:
+    model = fit(noisy(values_of("n^1.5"), 5, 21))
+    assert holds(model, "n^1.5", "n^0.25") > 0.9
+    assert holds(model, "n", "n^0.25") < 0.01
+
+
+def test_faster_growth_than_expected_holds_unless_a_lower_limit_is_given() -> None:
+    model = fit(noisy(values_of("log n"), 2, 4))
+    assert holds(model, "n") > 0.99
+    limits = Limits.around(Term.of(1.5))
+    assert model.probability(limits.expected, limits.lower, limits.upper) < 0.1
+
+
+def test_runs_count_once() -> None:
+    """A hundred repetitions inside each of two runs are two values, not two hundred."""
+    rng = np.random.default_rng(8)
+    rows = [
+        Row(float(size), f"{size:g}-{run}", str(index), float(factor * (1 + 0.001 * noise)))
+        for size in SIZES
+        for run, factor in enumerate(np.exp(0.1 * rng.standard_normal(2)))
+        for index, noise in enumerate(rng.standard_normal(100))
+    ]
+    model = BayesEngine().fit(Measurement.of(rows))
+    assert model.summary.counts.tolist() == [2.0] * len(SIZES)
+    assert model.summary.variance == pytest.approx(0.01, rel=0.8)
+
+
+def test_a_run_s_own_factor_cancels_where_runs_are_complete() -> None:
+    rng = np.random.default_rng(9)
+    factors = np.exp(0.5 * rng.standard_normal(4))
+    rows = [
+        Row(float(size), f"run {run}", "", float(factor * value))
+        for size, value in zip(SIZES, values_of("n"))
+        for run, factor in enumerate(factors)
+    ]
+    model = BayesEngine().fit(Measurement.of(rows))
+    assert model.growth == Term.of(1)
+    assert model.summary.variance < 1e-12
+
+
+def test_few_sizes_leave_doubt() -> None:
+    sizes = SIZES[:3]
+    model = fit(noisy(values_of("n", sizes=sizes), 10, 2), sizes)
+    assert max(model.posterior.by_term().values()) < 0.9
+    low, high = model.interval(2.0**20)
+    assert high > 100 * low
+
+
+@pytest.mark.parametrize("first", [1.0, 0.25])
+def test_sizes_of_one_and_less_have_no_logarithm_but_a_growth(first: float) -> None:
+    sizes = first * SIZES / SIZES[0]
+    rng = np.random.default_rng(5)
+    values = (3 + sizes)[:, None] * (1 + 0.05 * rng.standard_normal((len(sizes), 3)))
+    model = fit(values, sizes)
+    assert model.growth == Term.of(1)
+    values[4:] *= 9
+    assert fit(values, sizes).cliff is not None
+
+
+def test_huge_sizes_and_exponential_expectations_do_not_overflow() -> None:
+    sizes: Floats = np.exp2(np.arange(10.0, 16.0))
+    model = fit(values_of("n", sizes=sizes), sizes, Expectation.parse("2^n").term)
+    assert model.growth == Term.of(1)
+    assert np.isfinite(model.interval(1e9)).all()

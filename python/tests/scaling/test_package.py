@@ -1,0 +1,57 @@
+"""The package: the example of its page, and what a start imports."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tidings.scaling
+
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "scaling.md"
+
+
+def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (example,) = [block for block in blocks if "fit(measured)" in block]
+    exec(compile(example, str(PAGE), "exec"), {})
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].startswith("O(log p) (")
+    assert out[1] == "Outcome.HOLDS"
+
+
+def test_the_specification_of_the_page_is_read() -> None:
+    from tidings.scaling.specification import Specification
+
+    (block,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    specification = Specification.parse(block, Path("scaling.toml"))
+    assert specification.target == 1048576
+    assert [len(specification.expectations), len(specification.rules)] == [1, 1]
+    assert specification.runs[0].value == "latency ([0-9.]+)"
+
+
+def test_all_names_are_there() -> None:
+    for name in tidings.scaling.__all__:
+        assert getattr(tidings.scaling, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        tidings.scaling.__getattr__("nothing")
+
+
+def test_a_check_imports_neither_plots_nor_the_board() -> None:
+    program = (
+        "import sys; import tidings.scaling.cli; import tidings.scaling.checking; "
+        "heavy = {'matplotlib', 'pandas', 'polars', 'pytest', 'tidings.board', 'ctypes.util', "
+        "'unittest', 'tidings.scaling.reports.plot'}; print(sorted(heavy & set(sys.modules)))"
+    )
+    folder = str(Path(__file__).parents[2])
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout.strip() == "[]"

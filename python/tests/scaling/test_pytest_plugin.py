@@ -1,0 +1,92 @@
+"""The pytest plugin: a test a line, a table at the end, failure where growth is violated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+EXAMPLE = """
+def quadratic(n):
+    total = 0
+    for i in range(n):
+        for j in range(n):
+            total += 1
+    return total
+
+
+def test_true(scaling):
+    judged = scaling(quadratic, n=[4, 8, 16, 32, 64]).expect("n^2", metric="bytecodes")
+    assert judged.outcome.value == "holds"
+
+
+def test_broken(scaling):
+    scaling(quadratic, n=[4, 8, 16, 32, 64]).expect("n", metric="bytecodes")
+
+
+def test_returned(scaling):
+    scaling(quadratic, n=[4, 8, 16, 32, 64]).expect("n^2", metric="returned")
+
+
+def test_few_sizes(scaling):
+    scaling(quadratic, n=[4, 8, 16]).expect("n^2", metric="returned")
+
+
+def test_memory(scaling):
+    sizes = [2**k for k in range(10, 16)]
+    scaling(lambda n: [0] * n, n=sizes).expect("n", metric="allocated")
+
+
+def test_setup(scaling):
+    scaling(len, setup=lambda n: "x" * n, n=[4, 8, 16, 32, 64]).expect("n", metric="returned")
+"""
+
+
+@pytest.fixture
+def example(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """Make a folder with the example, and the plugin known as an installation makes it."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    pytester.makepyfile(EXAMPLE)
+    return pytester
+
+
+def test_a_line_a_test_and_a_table(example: pytest.Pytester) -> None:
+    result = example.runpytest_subprocess("-p", "tidings.scaling.pytest_plugin", "-q")
+    result.assert_outcomes(passed=5, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*= scaling =*",
+            "*expected O(n), found O(n) ✓*: holds",
+            "len (returned): expected O(n), found O(n) ✓*: holds",
+            "quadratic (bytecodes): expected O(n), found O(n^2) *: violated",
+            "quadratic (bytecodes): expected O(n^2), found O(n^2) ✓*: holds",
+            "quadratic (returned): expected O(n^2), found O(n^2) ✓*: holds",
+            "quadratic (returned)*undecided; 3 sizes*measure n=*",
+        ]
+    )
+
+
+def test_doubt_fails_where_strict(example: pytest.Pytester) -> None:
+    options = ("-p", "tidings.scaling.pytest_plugin", "--scaling-strict", "-k", "few")
+    example.runpytest_subprocess(*options).assert_outcomes(failed=1, deselected=5)
+
+
+def test_wrong_use_is_an_error(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    pytester.makepyfile(
+        """
+        def test_metric(scaling):
+            scaling(abs, n=[1, 2, 3]).expect("n", metric="speed")
+
+        def test_growth(scaling):
+            scaling(abs, n=[1, 2, 3]).expect("n^^2")
+
+        def test_parameters(scaling):
+            scaling(abs, n=[1], m=[2])
+        """
+    )
+    result = pytester.runpytest_subprocess("-p", "tidings.scaling.pytest_plugin")
+    result.assert_outcomes(failed=3)
+    result.stdout.fnmatch_lines(["*it is one of time*", "*an exponent is missing*"])

@@ -1,0 +1,187 @@
+"""Verdicts: what is said of true and broken expectations, of doubt, and of what fits nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.scaling.series import SIZES, measurement, noisy
+from tidings.scaling import plan, verdict
+from tidings.scaling.engines.bayes import BayesEngine
+from tidings.scaling.expectation import Expectation
+from tidings.scaling.limits import Limits
+from tidings.scaling.measurement import Measurement
+from tidings.scaling.terms import Term
+from tidings.scaling.verdict import Judged, Outcome
+
+QUARTER = Term.of("1/4")
+
+
+def judged(values: list[list[float]], expected: str, sizes: list[float] | None = None) -> Judged:
+    """Judge one expectation, with a deviation of n^(1/4)."""
+    term = Expectation.parse(expected).term
+    model = BayesEngine().fit(Measurement.of_values(sizes or SIZES.tolist(), values), term)
+    return verdict.judge([model], [Limits.around(term, QUARTER)])[0]
+
+
+def test_a_true_expectation_holds() -> None:
+    one = judged(noisy("n log n", 2, 3).tolist(), "n log n")
+    assert one.outcome is Outcome.HOLDS
+    assert one.match.value == "✓"
+    assert one.divergence == Term()
+
+
+def test_a_broken_expectation_is_violated() -> None:
+    one = judged(noisy("n^1.5", 2, 3).tolist(), "n")
+    assert one.outcome is Outcome.VIOLATED
+    assert one.divergence == Term.of("1/2")
+    low, high = one.divergence_band
+    assert low <= one.divergence <= high
+
+
+def test_faster_than_expected_is_reported_and_no_violation() -> None:
+    one = judged(noisy("log n", 2, 3).tolist(), "n")
+    assert one.outcome is Outcome.HOLDS
+    assert one.faster
+    assert one.reasons == ("grows more slowly than the limits",)
+
+
+def test_two_sides_can_be_asked_for() -> None:
+    term = Term.of(2)
+    model = BayesEngine().fit(measurement("f", "log n"), term)
+    one = verdict.judge([model], [Limits.around(term, QUARTER)], two_sided=[True])[0]
+    assert one.outcome is Outcome.VIOLATED
+
+
+def test_four_sizes_are_undecided_and_a_plan_is_made() -> None:
+    one = judged(noisy("n", 1, 3)[:4].tolist(), "n", SIZES[:4].tolist())
+    assert one.outcome is Outcome.UNDECIDED
+    assert "4 sizes" in one.reasons[0]
+    assert one.next_design is not None
+    assert one.next_design.size > SIZES[3]
+
+
+def test_a_cliff_is_a_misfit() -> None:
+    """A copy changes its method at 1,024 elements: no smooth curve is bent through that."""
+    values = noisy("n", 2, 5)
+    values[SIZES >= 1024] *= 30
+    one = judged(values.tolist(), "n")
+    assert one.outcome is Outcome.MISFIT
+    assert "cliff between 512 and 1024" in one.reasons[0]
+
+
+def test_wild_scatter_between_sizes_is_a_misfit() -> None:
+    factors = np.array([1.0, 3.0, 0.5, 4.0, 0.4, 2.5, 1.0])
+    one = judged((noisy("n", 1, 5) * factors[:, None]).tolist(), "n")
+    assert one.outcome is Outcome.MISFIT
+
+
+def test_sizes_that_cannot_tell_candidates_apart_are_undecided() -> None:
+    sizes = [1000.0, 1001.0, 1002.0, 1003.0, 1004.0]
+    rng = np.random.default_rng(4)
+    values = (1 + 0.01 * rng.standard_normal((5, 5))).tolist()
+    assert judged(values, "log n", sizes).outcome is Outcome.UNDECIDED
+
+
+def test_a_suite_shares_its_rate_of_false_alarms() -> None:
+    """What one test alone may call violated, one of many may not: Holm's rule."""
+    term = Expectation.parse("n").term
+    limits = Limits.around(term, QUARTER)
+    models = [BayesEngine().fit(measurement("f", "n^1.5", 14, seed), term) for seed in range(40)]
+    between = [
+        m
+        for m in models
+        if verdict.threshold(0.01 / 50) < m.probability(term, None, limits.upper) < 0.15
+    ]
+    assert between, "the seeds make no case between the thresholds"
+    alone = verdict.judge(between[:1], [limits])[0]
+    true = [BayesEngine().fit(measurement("f", "n", 2, seed), term) for seed in range(49)]
+    together = verdict.judge([between[0], *true], [limits] * 50)[0]
+    assert alone.outcome is Outcome.VIOLATED
+    assert together.outcome is Outcome.UNDECIDED
+
+
+def test_thresholds_follow_the_rate() -> None:
+    assert verdict.threshold(0.01) == pytest.approx(0.25)
+    assert verdict.threshold(0.001) == pytest.approx(0.025)
+    assert verdict.threshold(0.5) < 0.5
+
+
+def test_plans_prefer_what_is_cheap_and_decides() -> None:
+    term = Expectation.parse("n").term
+    limits = Limits.around(term, QUARTER)
+    values = noisy("n^1.1", 10, 8)[:5]
+    model = BayesEngine().fit(Measurement.of_values(SIZES[:5].tolist(), values.tolist()), term)
+    designs = plan.designs(model, limits, False, (0.2, 0.9))
+    assert [d.cost for d in designs] == sorted(d.cost for d in designs)
+    best = plan.cheapest(designs)
+    assert best is not None
+    assert best.decides >= max(d.decides for d in designs) or best.decides >= plan.ENOUGH
+    assert plan.designs(model, limits, False, (0.2, 0.9), largest=SIZES[4] * 2)[-1].size <= 2048
+    assert plan.cheapest([]) is None
+
+
+def test_a_plan_takes_a_step_and_no_leap() -> None:
+    hopeless = [plan.Design(10.0**i, 1, 10.0**i, i / 20) for i in range(1, 7)]
+    assert plan.cheapest(hopeless) is hopeless[-1]
+    assert plan.cheapest(hopeless, spent=300.0) is hopeless[2]
+    assert plan.cheapest(hopeless, spent=1.0) is hopeless[0]
+    sure = plan.Design(1e9, 5, 5e9, 0.9)
+    assert plan.cheapest([*hopeless, sure], spent=1.0) is sure
+
+
+def test_what_is_planned_decides() -> None:
+    """Measuring what the plan says decides most undecided cases, of 12 with seeded noise."""
+    term = Expectation.parse("n").term
+    limits = Limits.around(term, QUARTER)
+    undecided = decided = 0
+    for seed in range(30):
+        values = noisy("n", 10, seed)[:5]
+        sizes = SIZES[:5].tolist()
+        model = BayesEngine().fit(Measurement.of_values(sizes, values.tolist()), term)
+        first = verdict.judge([model], [limits])[0]
+        if first.outcome is not Outcome.UNDECIDED or first.next_design is None:
+            continue
+        design = first.next_design
+        more = np.append(SIZES[:5], design.size)
+        truth = noisy("n", 10, seed, more)
+        truth[:5] = values
+        scale = float(np.mean(values[2]) / np.mean(truth[2]))
+        row = (truth[5] * scale)[: design.runs].tolist()
+        grown = Measurement.of_values([*sizes, design.size], [*values.tolist(), row])
+        again = verdict.judge([BayesEngine().fit(grown, term)], [limits])[0]
+        undecided += 1
+        decided += again.outcome in (Outcome.HOLDS, Outcome.VIOLATED)
+    assert undecided >= 5
+    assert decided >= undecided / 2
+
+
+def test_correct_code_never_alarms_and_a_regression_is_caught() -> None:
+    """Selection in O(n) beside the same with a sort in it, counted with 1 % noise, 500 times each.
+
+    At the rate of 1 % up to 5 alarms would be allowed; at a count's noise none is seen.
+    """
+    term = Expectation.parse("n").term
+    limits = Limits.around(term, Term.of(0, 1) ** "1/2")
+    caught = 0
+    for seed in range(500):
+        correct = BayesEngine().fit(measurement("select", "n", 1, seed), term)
+        assert verdict.judge([correct], [limits])[0].outcome is not Outcome.VIOLATED, seed
+        sorting = BayesEngine().fit(measurement("select", "n log n", 1, seed), term)
+        caught += verdict.judge([sorting], [limits])[0].outcome is Outcome.VIOLATED
+    assert caught >= 495
+
+
+def test_an_empty_suite_is_judged() -> None:
+    assert verdict.judge([], []) == []
+    assert (
+        replace(
+            verdict.judge([BayesEngine().fit(measurement("f", "n"))], [Limits.around(Term.of(1))])[
+                0
+            ],
+            reasons=(),
+        ).outcome
+        is Outcome.HOLDS
+    )

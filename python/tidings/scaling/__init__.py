@@ -1,0 +1,70 @@
+"""tidings.scaling: expectations of growth as tests.
+
+State how a function should grow, measure it at five or more sizes, and get a verdict with a stated
+rate of false alarms. After Shudler et al., "Exascaling Your Library", ICS 2015;
+docs/concepts/scaling.md says what is added. The modules, from what is said to what comes out:
+`terms`, `expectation`, `limits`, `search_space`; `measurement`, `readers`; `engines`; `verdict`,
+`plan`, `rules`; `specification`, `checking`, `reports`, `runs`, `cli`, `pytest_plugin`.
+
+What is named here is imported when it is first used: a start costs what it needs and no more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tidings.scaling.engines.bayes import BayesEngine, BayesModel
+    from tidings.scaling.engines.paper import PaperEngine
+    from tidings.scaling.expectation import Expectation, ExpectationError
+    from tidings.scaling.limits import Limits, Match
+    from tidings.scaling.measurement import Measurement, MeasurementError, Row
+    from tidings.scaling.terms import Term
+    from tidings.scaling.verdict import Outcome, judge
+
+_HOMES = {
+    "BayesEngine": "engines.bayes",
+    "BayesModel": "engines.bayes",
+    "PaperEngine": "engines.paper",
+    "Expectation": "expectation",
+    "ExpectationError": "expectation",
+    "Limits": "limits",
+    "Match": "limits",
+    "Measurement": "measurement",
+    "MeasurementError": "measurement",
+    "Row": "measurement",
+    "Term": "terms",
+    "Outcome": "verdict",
+    "judge": "verdict",
+}
+__all__ = [
+    "BayesEngine",
+    "BayesModel",
+    "Expectation",
+    "ExpectationError",
+    "Limits",
+    "Match",
+    "Measurement",
+    "MeasurementError",
+    "Outcome",
+    "PaperEngine",
+    "Row",
+    "Term",
+    "fit",
+    "judge",
+]
+
+
+def fit(measurement: Measurement, expected: Term | None = None) -> BayesModel:
+    """Fit the default engine; an expectation, if given, is among the candidates."""
+    from tidings.scaling.engines.bayes import BayesEngine
+
+    return BayesEngine().fit(measurement, expected)
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,211 @@
+"""Checking: the expectations of a scaling.toml against measurements, all of a suite at once.
+
+Each expectation is matched with the measurement of its function and metric. What no growth is given
+for is recorded: the growth found becomes the expectation, in a file beside scaling.toml, and later
+checks are held to it. A deviation is laid to the machine where a trusted reference beside it
+(`litmus`) deviates too, or where the count of its work (`count`) is as expected while its time is
+not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tidings.scaling import rules, verdict
+from tidings.scaling.engines.bayes import BayesEngine, BayesModel
+from tidings.scaling.expectation import Expectation
+from tidings.scaling.limits import Limits, Match
+from tidings.scaling.measurement import Measurement, MeasurementError
+from tidings.scaling.specification import Specification, Stated, StatedRule
+from tidings.scaling.verdict import Judged, Outcome
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One expectation with its measurement, model and verdict.
+
+    `interval` is that of the expected value at `target`; `recorded` says that the growth was found
+    and recorded now; `blame` is empty, or says whether code or machine deviates.
+    """
+
+    stated: Stated
+    expectation: Expectation
+    measurement: Measurement
+    model: BayesModel
+    judged: Judged
+    target: float
+    interval: tuple[float, float]
+    recorded: bool = False
+    blame: str = ""
+
+
+@dataclass(frozen=True)
+class CheckedRule:
+    """One rule with its result."""
+
+    stated: StatedRule
+    result: rules.RuleResult
+    outcome: str
+
+
+@dataclass
+class Report:
+    """All that a check found; `path` is that of scaling.toml."""
+
+    path: Path
+    alpha: float
+    checked: list[Checked] = field(default_factory=list)
+    rules: list[CheckedRule] = field(default_factory=list)
+
+    def outcomes(self) -> list[str]:
+        """Return the outcomes of all expectations and rules."""
+        return [c.judged.outcome.value for c in self.checked] + [r.outcome for r in self.rules]
+
+    def exit_code(self, strict: bool = False) -> int:
+        """Return 0 (holds), 1 (violated), or 3 (a misfit; undecided with `strict`)."""
+        outcomes = self.outcomes()
+        if Outcome.VIOLATED.value in outcomes:
+            return 1
+        if Outcome.MISFIT.value in outcomes:
+            return 3
+        return 3 if strict and Outcome.UNDECIDED.value in outcomes else 0
+
+
+def check(
+    specification: Specification, measurements: Sequence[Measurement], record: bool = True
+) -> Report:
+    """Check all expectations and rules of a specification."""
+    alpha = specification.alpha or verdict.ALPHA
+    known = _read_recorded(specification)
+    pairs = [
+        (stated, _measurement_of(stated, measurements)) for stated in specification.expectations
+    ]
+    engine = BayesEngine()
+    found: list[tuple[Stated, Expectation, Measurement, BayesModel, bool]] = []
+    for stated, measurement in pairs:
+        expectation = stated.expectation or known.get(stated.name)
+        model = engine.fit(measurement, expectation.term if expectation else None)
+        new = expectation is None
+        if expectation is None:
+            term = model.growth
+            expectation = Expectation(
+                term, measurement.parameter, term.big_o(measurement.parameter)
+            )
+        found.append((stated, expectation, measurement, model, new))
+    limits = [stated.limits or Limits.around(e.term) for stated, e, *_ in found]
+    sides = [stated.two_sided for stated, *_ in found]
+    judged = verdict.judge([model for *_, model, _ in found], limits, alpha, sides)
+    report = Report(specification.path, alpha)
+    for (stated, expectation, measurement, model, new), one in zip(found, judged):
+        target = specification.target or 64 * float(model.summary.sizes[-1])
+        interval = model.interval(target)
+        report.checked.append(
+            Checked(stated, expectation, measurement, model, one, target, interval, new)
+        )
+    report.checked = [_blamed(one, report.checked) for one in report.checked]
+    report.rules = _rules(specification, measurements, alpha)
+    if record:
+        _record(specification, report)
+    return report
+
+
+def _measurement_of(stated: Stated, measurements: Sequence[Measurement]) -> Measurement:
+    matching = [
+        m for m in measurements if m.function == stated.function and stated.metric in ("", m.metric)
+    ]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        metrics = ", ".join(m.metric for m in matching)
+        raise MeasurementError(
+            f"{stated.function}, stated on line {stated.line}, has several metrics ({metrics}): "
+            "say which with `metric`"
+        )
+    there = ", ".join(sorted(m.name for m in measurements)) or "none at all"
+    raise MeasurementError(
+        f"no measurement of {stated.name}, stated on line {stated.line}; there are: {there}"
+    )
+
+
+def _rules(
+    specification: Specification, measurements: Sequence[Measurement], alpha: float
+) -> list[CheckedRule]:
+    checked = []
+    engine = BayesEngine()
+    for stated in specification.rules:
+        models = {
+            m.function: engine.fit(m)
+            for m in measurements
+            if stated.metric in ("", m.metric) and m.function in stated.rule.functions
+        }
+        try:
+            result = rules.weigh(stated.rule, models, specification.target)
+        except rules.RuleError as error:
+            raise MeasurementError(f"{specification.path}:{stated.line}: {error}") from None
+        share = alpha / len(specification.rules)
+        checked.append(CheckedRule(stated, result, result.outcome(share)))
+    return checked
+
+
+def _blamed(one: Checked, all_checked: Sequence[Checked]) -> Checked:
+    """Say whether code or machine deviates, where there is something to compare with."""
+    if one.judged.outcome is not Outcome.VIOLATED:
+        return one
+    function, metric = one.stated.function, one.stated.metric
+    for other in all_checked:
+        is_litmus = one.stated.litmus and other.stated.function == one.stated.litmus
+        is_count = (
+            one.stated.count
+            and other.stated.function == function
+            and other.stated.metric == one.stated.count != metric
+        )
+        if not (is_litmus or is_count):
+            continue
+        what = f"litmus test {other.stated.function}" if is_litmus else f"count {one.stated.count}"
+        outcome = other.judged.outcome
+        if outcome is Outcome.UNDECIDED or outcome is Outcome.MISFIT:
+            return replace(one, blame=f"not clear: {what} is {outcome.value}")
+        machine = (outcome is Outcome.VIOLATED) == bool(is_litmus)
+        side = "machine" if machine else "code"
+        deviates = "deviates too" if outcome is Outcome.VIOLATED else "is as expected"
+        return replace(one, blame=f"{side}: {what} {deviates}")
+    return one
+
+
+def _recorded_path(specification: Specification) -> Path:
+    return specification.path.parent / specification.recorded
+
+
+def _read_recorded(specification: Specification) -> dict[str, Expectation]:
+    """Return the growth that was recorded by earlier checks."""
+    path = _recorded_path(specification)
+    if not path.exists():
+        return {}
+    try:
+        entries: Mapping[str, str] = json.loads(path.read_text(encoding="utf-8"))["growth"]
+        return {name: Expectation.parse(text) for name, text in entries.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise MeasurementError(f"{path}: {error}; remove it to record anew") from None
+
+
+def _record(specification: Specification, report: Report) -> None:
+    """Write the growth that was found where none was given; a misfit or doubt is not recorded."""
+    fresh = {
+        one.stated.name: str(one.expectation)
+        for one in report.checked
+        if one.recorded and one.judged.outcome is Outcome.HOLDS
+    }
+    if not fresh:
+        return
+    known = {name: str(e) for name, e in _read_recorded(specification).items()}
+    text = json.dumps({"growth": {**known, **fresh}}, indent=2, sort_keys=True, ensure_ascii=False)
+    _recorded_path(specification).write_text(text + "\n", encoding="utf-8")
+
+
+def mark_of(one: Checked) -> str:
+    """Return the paper's mark, with an arrow where growth is slower than the limits."""
+    match = one.judged.match
+    return match.value + ("↓" if match is Match.NONE and one.judged.faster else "")

@@ -1,0 +1,224 @@
+"""The command tidings-scaling: check, plan, run and explain.
+
+Exit codes: 0 all expectations hold (or are undecided, without --strict), 1 one is violated, 2 wrong
+usage or measurements that cannot be used, 3 a misfit, or with --strict one is undecided.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tidings.scaling.expectation import ExpectationError
+from tidings.scaling.measurement import Measurement, MeasurementError
+from tidings.scaling.specification import Specification, SpecificationError
+
+USAGE = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.action(options))
+    except (SpecificationError, MeasurementError, ExpectationError) as error:
+        print(f"error: {error}", file=sys.stderr)
+    except BrokenPipeError:
+        return 0
+    except OSError as error:
+        print(f"error: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
+    return USAGE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tidings-scaling", description="Scalability expectations as tests."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    check = commands.add_parser("check", help="hold measurements against the expectations")
+    _shared(check)
+    check.add_argument(
+        "--alpha", type=float, help="false alarms of the whole suite, 0.01 if not set"
+    )
+    check.add_argument("--target", type=float, help="the size to foretell")
+    check.add_argument("--strict", action="store_true", help="exit with 3 where one is undecided")
+    check.add_argument("--no-record", action="store_true", help="record no growth found")
+    check.add_argument("--format", choices=("table", "json", "markdown"), default="table")
+    for form in ("json", "junit", "sarif", "markdown"):
+        check.add_argument(f"--{form}", metavar="FILE", type=Path, help=f"write {form} to a file")
+    check.add_argument(
+        "--svg", metavar="FOLDER", type=Path, help="write a plot for each expectation"
+    )
+    check.set_defaults(action=_check)
+    plan = commands.add_parser("plan", help="say which size and how many runs decide most cheaply")
+    _shared(plan)
+    plan.add_argument("--largest", type=float, help="the largest size that can be measured")
+    plan.add_argument("--cost-power", type=float, default=1.0, help="cost = runs * size^this")
+    plan.set_defaults(action=_plan)
+    run = commands.add_parser("run", help="make the runs that the file states, resuming")
+    run.add_argument("--file", type=Path, default=Path("scaling.toml"))
+    run.set_defaults(action=_run)
+    explain = commands.add_parser("explain", help="show limits and search space of an expectation")
+    explain.add_argument("growth", help="as `p log p`")
+    explain.add_argument("--within", help="the deviation D, as `p^(1/4)`")
+    explain.set_defaults(action=_explain)
+    return parser
+
+
+def _shared(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("measurements", nargs="*", help="files; those of scaling.toml if none")
+    parser.add_argument("--file", type=Path, default=Path("scaling.toml"))
+
+
+def _specification(options: argparse.Namespace) -> Specification:
+    specification = Specification.read(options.file)
+    alpha = getattr(options, "alpha", None)
+    if alpha is not None and not 0 < alpha <= 0.5:
+        raise SpecificationError(f"--alpha is {alpha}: it is above 0, at most 0.5")
+    return replace(
+        specification,
+        alpha=alpha or specification.alpha,
+        target=getattr(options, "target", None) or specification.target,
+    )
+
+
+def _measurements(options: argparse.Namespace, specification: Specification) -> list[Measurement]:
+    from tidings.scaling.readers import read
+
+    folder = specification.path.parent
+    named = options.measurements or [str(folder / p) for p in specification.measurements]
+    paths = []
+    for pattern in named:
+        matching = sorted(Path(pattern).parent.glob(Path(pattern).name))
+        if not matching:
+            raise MeasurementError(f"{pattern}: there is no such file")
+        paths += matching
+    if not paths:
+        raise MeasurementError(
+            f"{specification.path}: no measurements named; give files, or set `measurements`"
+        )
+    return read(dict.fromkeys(paths))
+
+
+def _check(options: argparse.Namespace) -> int:
+    specification = _specification(options)
+    measurements = _measurements(options, specification)
+    if specification.engine == "paper":
+        from tidings.scaling.paper_check import check_paper
+
+        text, code = check_paper(specification, measurements)
+        sys.stdout.write(text)
+        return code
+    from tidings.scaling.checking import check
+    from tidings.scaling.reports import table
+
+    report = check(specification, measurements, record=not options.no_record)
+    if options.format == "table":
+        sys.stdout.write(table.terminal(report, color=sys.stdout.isatty()))
+    elif options.format == "markdown":
+        sys.stdout.write(table.markdown(report))
+    _write_files(options, report)
+    return report.exit_code(options.strict)
+
+
+def _write_files(options: argparse.Namespace, report: object) -> None:
+    from tidings.scaling.checking import Report
+    from tidings.scaling.reports import table
+
+    assert isinstance(report, Report)
+    wanted = (options.json, options.junit, options.sarif)
+    if options.format == "json" or any(wanted):
+        from tidings.scaling.reports import structured
+
+        if options.format == "json":
+            sys.stdout.write(structured.as_json(report))
+        makers = (structured.as_json, structured.as_junit, structured.as_sarif)
+        for path, make in zip(wanted, makers):
+            if path:
+                path.write_text(make(report), encoding="utf-8")
+    if options.markdown:
+        options.markdown.write_text(table.markdown(report), encoding="utf-8")
+    if options.svg:
+        from tidings.scaling.reports import plot
+
+        options.svg.mkdir(parents=True, exist_ok=True)
+        for one in report.checked:
+            name = "".join(c if c.isalnum() or c in "-._" else "-" for c in one.stated.name)
+            (options.svg / f"{name}.svg").write_text(plot.svg(one), encoding="utf-8")
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from tidings.scaling import plan, verdict
+    from tidings.scaling.checking import check
+    from tidings.scaling.verdict import Outcome
+
+    specification = _specification(options)
+    report = check(specification, _measurements(options, specification), record=False)
+    low = verdict.threshold(report.alpha / max(len(report.checked), 1))
+    for one in report.checked:
+        if one.judged.outcome is not Outcome.UNDECIDED:
+            print(f"{one.stated.name}: {one.judged.outcome.value}; nothing to plan")
+            continue
+        judged = one.judged
+        listed = plan.designs(
+            one.model,
+            judged.limits,
+            judged.two_sided,
+            (low, verdict.HOLDS),
+            options.largest,
+            options.cost_power,
+        )
+        best = plan.cheapest(listed, plan.spent(one.model, options.cost_power))
+        print(f"{one.stated.name}: P {judged.probability:.3f}, undecided")
+        print("    size      runs      cost  decides")
+        for design in listed:
+            mark = "  <- cheapest" if design is best else ""
+            print(
+                f"{design.size:8g}  {design.runs:8d}  {design.cost:8.4g}  "
+                f"{design.decides:7.2f}{mark}"
+            )
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    from tidings.scaling.runs import RunError, make
+
+    specification = Specification.read(options.file)
+    if not specification.runs:
+        raise SpecificationError(f"{options.file}: there is no [[run]]")
+    try:
+        for stated in specification.runs:
+            make(stated, specification.path.parent, sys.stderr)
+    except RunError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return USAGE
+    return 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from tidings.scaling import search_space
+    from tidings.scaling.expectation import Expectation
+    from tidings.scaling.limits import Limits
+
+    expected = Expectation.parse(options.growth)
+    within = Expectation.parse(options.within).term if options.within else None
+    try:
+        limits = Limits.around(expected.term, within)
+    except ValueError as error:
+        raise SpecificationError(str(error)) from None
+    variable = expected.variable
+    low, high = limits.bounds
+    space = search_space.around(expected.term)
+    print(f"expectation   {expected}   class {expected.term.class_name}")
+    print(f"deviation     {limits.deviation.big_o(variable)}")
+    print(f"limits        {limits.lower.big_o(variable)} to {limits.upper.big_o(variable)}")
+    print(f"bounds        {low.big_o(variable)} to {high.big_o(variable)}")
+    print(f"search space  {', '.join(term.text(variable) for term in space)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,5 @@
+"""Engines: what turns measurements into a model of growth; two behind one interface.
+
+``paper`` is the method of Shudler et al. as it is; ``bayes`` is the default. Both have ``fit``,
+which takes a Measurement; both models have ``growth`` (a Term) and ``predict``.
+"""

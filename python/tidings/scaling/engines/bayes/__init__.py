@@ -1,0 +1,212 @@
+"""The default engine: Bayesian model averaging over growth terms by marginal likelihood.
+
+Every candidate growth, with and without a constant or a lower term beside it, is weighed by how
+probable it makes the measurements, integrated over everything unknown: coefficients (all positive)
+and the noise, which is relative and may exceed what repetitions show. There is no threshold and no
+penalty to tune: a candidate that can be bent to anything has its prior spread thin and pays for it.
+
+`summary` reduces the measurements, `noise` is the likelihood of residuals, `candidates` the terms,
+`evidence` the integrals, `posterior` the answers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidings.scaling.engines.bayes import cliff, free
+from tidings.scaling.engines.bayes.candidates import Candidates, candidates
+from tidings.scaling.engines.bayes.cliff import Cliff
+from tidings.scaling.engines.bayes.evidence import Found, Problem, Rows
+from tidings.scaling.engines.bayes.noise import noise_of
+from tidings.scaling.engines.bayes.posterior import Points, Posterior
+from tidings.scaling.engines.bayes.summary import Summary, summarize
+from tidings.scaling.measurement import Measurement
+from tidings.scaling.terms import Term
+
+Floats = NDArray[np.float64]
+
+_ALONE_SHARE = 0.3
+_CONSTANT_NODES = np.array([-2.6, -1.3, 0.0, 1.3, 2.6])
+_WIDEST_CONSTANT = 2.0
+_FARTHEST_CONSTANT = 6.0
+_NEGLIGIBLE = 1e-6
+_SMOOTH = 0.5
+"""Where more noise than the repetitions show is less likely than this, no cliff is sought."""
+
+
+@dataclass(frozen=True)
+class BayesModel:
+    """A posterior over growth, and the summary it rests on.
+
+    `wider_noise` is the probability that sizes scatter more than their repetitions; `cliff` the
+    likeliest jump, likely or not.
+    """
+
+    posterior: Posterior
+    summary: Summary
+    wider_noise: float
+    cliff: Cliff | None
+
+    @property
+    def growth(self) -> Term:
+        """The growth that the data favour, G."""
+        return self.posterior.growth
+
+    def probability(self, expected: Term, lower: Term | None, upper: Term) -> float:
+        """Return the probability that growth keeps the limits; `lower` None: faster is fine."""
+        return self.posterior.holds(expected, lower, upper)
+
+    def predict(self, sizes: Floats) -> Floats:
+        """Return the median of the expected value at each size, in the metric's unit."""
+        return np.array([self.interval(float(size), 0.0)[0] for size in np.atleast_1d(sizes)])
+
+    def interval(self, size: float, level: float = 0.95) -> tuple[float, float]:
+        """Return the interval that holds the expected value at a size with this probability."""
+        tail = (1 - level) / 2
+        low, high = self.posterior.quantiles(size, np.array([tail, 1 - tail]))
+        return (_exp(low), _exp(high))
+
+
+def _exp(value: float) -> float:
+    return math.exp(value) if value < 709 else math.inf
+
+
+@dataclass(frozen=True)
+class BayesEngine:
+    """Fits all candidates; an expectation, if there is one, is among them."""
+
+    def fit(self, measurement: Measurement, expected: Term | None = None) -> BayesModel:
+        """Return the posterior of a measurement."""
+        summary = summarize(measurement)
+        noise = noise_of(summary)
+        problem = Problem(summary.sizes, summary.logs, noise)
+        weighed = _Weighed(problem, candidates(float(summary.sizes[-1]), expected))
+        squares = min(weighed.mixed_integral.squares.min(), weighed.alone_integral.squares.min())
+        wider = noise.wider(float(squares))
+        jump = weighed.cliff() if wider > _SMOOTH else None
+        return BayesModel(weighed.posterior(summary.reference), summary, wider, jump)
+
+
+class _Weighed:
+    """All rows with their integrals, first those with something beside the growing part."""
+
+    def __init__(self, problem: Problem, chosen: Candidates) -> None:
+        self.problem = problem
+        self.chosen = chosen
+        searched = _searched(problem, chosen)
+        free_power, free_width = searched.q[:2], searched.width[:2]
+        free_exponents, free_weights = free.rows(
+            free_power + free.starts(problem)[:, 0], free_width
+        )
+        families = len(chosen.terms) + np.repeat([0, 1], free.NODES)
+        grows, pairs = chosen.grows, len(chosen.leads)
+        constants, constant_weights = _pair_constants(searched.q[2:], searched.width[2:], chosen)
+        every = np.repeat(np.arange(pairs), len(_CONSTANT_NODES))
+        leads, lowers = chosen.lead_exponents, chosen.lower_exponents
+        listed = np.concatenate([chosen.exponents[grows], free_exponents])
+        self.mixed = (
+            Rows.beside_constant(listed)
+            .joined(Rows.beside_lower(leads, lowers, np.full(pairs, -np.inf)))
+            .joined(Rows.beside_lower(leads[every], lowers[every], constants))
+        )
+        alone_exponents, alone_weights = free.rows(*free.straight(problem))
+        self.alone = Rows.beside_constant(np.concatenate([chosen.exponents, alone_exponents]))
+        single = np.append(chosen.weights, alone_weights) * _ALONE_SHARE
+        single[: len(chosen.terms)][~_among(grows, len(chosen.terms))] /= _ALONE_SHARE
+        beside = 1 - _ALONE_SHARE
+        weights = [
+            beside * chosen.weights[grows],
+            beside * free_weights,
+            _ALONE_SHARE * chosen.pair_weights,
+            beside * constant_weights,
+            single,
+        ]
+        self.log_prior = np.log(np.concatenate(weights))
+        self.log_prior -= np.logaddexp.reduce(self.log_prior)
+        groups = [grows, families, chosen.leads, chosen.leads[every]]
+        self.group = np.concatenate([*groups, np.arange(len(chosen.terms)), families])
+        self.mixed_integral = problem.integrate(self.mixed)
+        self.alone_integral = problem.alone(self.alone.growing)
+
+    def posterior(self, reference: float) -> Posterior:
+        """Put all together."""
+        evidence = np.append(self.mixed_integral.log_evidence, self.alone_integral.log_evidence)
+        rows = self.mixed.joined(self.alone)
+        return Posterior(
+            rows,
+            self.chosen.terms,
+            self.group,
+            evidence,
+            self.log_prior,
+            self._points(),
+            self.problem.middle,
+            reference,
+        )
+
+    def cliff(self) -> Cliff | None:
+        """Return the likeliest jump between growth on either side of it."""
+        count = len(self.chosen.terms)
+        smooth = np.append(self.mixed_integral.log_evidence, self.alone_integral.log_evidence)
+        total = float(np.logaddexp.reduce(smooth + self.log_prior))
+        prior = np.log(self.chosen.weights)
+        return cliff.find(self.problem, self.alone.growing[:count], prior, total)
+
+    def _points(self) -> Points:
+        """Return every node of every row that has any weight."""
+        mixed, alone, prior = self.mixed_integral, self.alone_integral, self.log_prior
+        count, width = mixed.nodes.shape
+        logs = np.append(
+            mixed.log_weights + prior[:count, None], alone.log_weights[:, 0] + prior[count:]
+        )
+        mass = np.exp(logs - logs.max())
+        kept = np.flatnonzero(mass > _NEGLIGIBLE)
+        from_mixed = kept < count * width
+        row = np.where(from_mixed, kept // width, kept - count * width + count)
+        squares = np.append(mixed.squares, alone.squares)[kept]
+        residual = self.problem.noise.variance(squares)
+        return Points(
+            row,
+            np.append(mixed.nodes, alone.nodes)[kept],
+            ~from_mixed,
+            np.append(mixed.levels, alone.levels)[kept],
+            residual / self.problem.count_weight,
+            residual,
+            mass[kept] / mass[kept].sum(),
+        )
+
+
+def _among(places: NDArray[np.intp], count: int) -> NDArray[np.bool_]:
+    present = np.zeros(count, bool)
+    present[places] = True
+    return present
+
+
+def _searched(problem: Problem, chosen: Candidates) -> Found:
+    """Seek the best free exponent of both families, then the best constant beside each pair."""
+    starts, pairs = free.starts(problem), len(chosen.leads)
+    count = len(starts)
+    rows = Rows(
+        np.concatenate([starts, chosen.lead_exponents]),
+        np.concatenate([np.zeros((count, 3)), chosen.lower_exponents]),
+        np.append(np.full(count, -np.inf), np.zeros(pairs)),
+        np.append(np.zeros(count), np.full(pairs, -np.inf)),
+    )
+    is_free = np.arange(count + pairs) < count
+    slope = np.log(problem.sizes / problem.middle)[None, :]
+    zero = np.zeros(count + pairs)
+    return problem.search(rows, slope, is_free, zero, zero)
+
+
+def _pair_constants(best: Floats, width: Floats, chosen: Candidates) -> tuple[Floats, Floats]:
+    """Return logarithms of constants around the best ones of pairs, and their prior weights."""
+    width = np.minimum(width, _WIDEST_CONSTANT)[:, None]
+    constants = np.clip(best, -_FARTHEST_CONSTANT, _FARTHEST_CONSTANT)[:, None]
+    constants = constants + width * _CONSTANT_NODES
+    half = np.exp(-np.abs(constants) / 2)
+    density = half / (2 * (1 + half) ** 2)
+    weights = chosen.pair_weights[:, None] * density * width * np.gradient(_CONSTANT_NODES)
+    return constants.ravel(), weights.ravel()

@@ -1,0 +1,140 @@
+"""Candidates: the terms that the default engine weighs against each other, and their prior weights.
+
+The list of Extra-P (constant and 42 terms), some between and beyond, decays, exponentials where
+sizes are small enough to tell them, and pairs of a leading and a lower term. An exponent that no
+list has is sought by the engine itself. Prior weights are mild: the data of five sizes should
+outweigh them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidings.scaling.terms import CONSTANT, Term
+
+Floats = NDArray[np.float64]
+
+FREE_WEIGHT = 4.0
+"""Prior weight of an exponent that is in no list, over all exponents."""
+
+CONSTANT_WEIGHT = 2.5
+"""Prior weight of no growth at all; a term of the list has about 1."""
+
+LARGEST_EXPONENTIAL_SIZE = 128.0
+"""Exponentials are weighed where the largest size is at most this."""
+
+_EXTRA_P = (
+    ("0", "1 2"),
+    ("1/4 1/3", "0 1 2"),
+    ("1/2", "0 1 2"),
+    ("2/3 3/4", "0 1 2"),
+    ("4/5", "0"),
+    ("1", "0 1 2"),
+    ("5/4 4/3", "0 1"),
+    ("3/2", "0 1 2"),
+    ("5/3 7/4", "0"),
+    ("2", "0 1 2"),
+    ("9/4 7/3", "0"),
+    ("5/2", "0 1 2"),
+    ("8/3 11/4", "0"),
+    ("3", "0 1"),
+)
+_BEYOND = (("5/4 4/3", "2"), ("5/3 7/4 7/3 8/3", "1"), ("0", "1/2 3/2 3"), ("4", "0"))
+_DECAYS = (("-1/4 -1/3 -1/2 -2/3 -3/4 -1 -5/4 -4/3 -3/2 -2", "0"), ("-1/2 -1", "1"), ("0", "-1"))
+_POWER_WEIGHTS = {1: 1.0, 2: 1.0, 3: 0.7, 4: 0.7, 5: 0.5}
+_LOG_WEIGHTS = {0: 1.0, 1: 0.9, 2: 0.6}
+_RATES = (("1/3", 2), ("1/2", 4), ("1", 5), ("1.585", 2), ("2", 2))
+_PAIRS = (
+    ("2", "0", "1", "0"),
+    ("2", "0", "1", "1"),
+    ("1", "1", "1", "0"),
+    ("3/2", "0", "1", "0"),
+    ("3/2", "0", "1/2", "0"),
+    ("1", "0", "1/2", "0"),
+    ("1", "0", "0", "1"),
+    ("1/2", "0", "0", "1"),
+    ("2", "1", "2", "0"),
+    ("3", "0", "2", "0"),
+    ("3", "0", "1", "0"),
+)
+_PAIR_WEIGHT = 0.6
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Terms with prior weights, slowest first, and pairs of a leading and a lower term.
+
+    `exponents` are (power, logs, rate) of each term; `grows` the places of all but the constant;
+    `leads` and `lowers` the places of pairs' terms.
+    """
+
+    terms: tuple[Term, ...]
+    weights: Floats
+    exponents: Floats
+    grows: NDArray[np.intp]
+    leads: NDArray[np.intp]
+    lowers: NDArray[np.intp]
+    pair_weights: Floats
+
+    @property
+    def lead_exponents(self) -> Floats:
+        """Exponents of the pairs' leading terms."""
+        return self.exponents[self.leads]
+
+    @property
+    def lower_exponents(self) -> Floats:
+        """Exponents of the pairs' lower terms."""
+        return self.exponents[self.lowers]
+
+
+def candidates(largest_size: float, expected: Term | None = None) -> Candidates:
+    """Return what is weighed for sizes up to the largest; an expectation joins the list."""
+    return _candidates(largest_size <= LARGEST_EXPONENTIAL_SIZE, expected)
+
+
+@lru_cache(maxsize=64)
+def _candidates(with_exponentials: bool, expected: Term | None) -> Candidates:
+    weights = {CONSTANT: CONSTANT_WEIGHT}
+    weights.update(_listed(_EXTRA_P, 1.0))
+    weights.update(_listed(_BEYOND, 0.15))
+    weights.update(_listed(_DECAYS, 0.5))
+    if with_exponentials:
+        weights.update(_exponentials())
+    if expected is not None and expected not in weights:
+        weights[expected] = 0.5
+    terms = tuple(sorted(weights))
+    place = {term: index for index, term in enumerate(terms)}
+    pairs = [(place[Term.of(a, b)], place[Term.of(c, d)]) for a, b, c, d in _PAIRS]
+    return Candidates(
+        terms,
+        np.array([weights[term] for term in terms]),
+        np.array([[float(t.power), float(t.logs), float(t.rate)] for t in terms]),
+        np.array([index for index, term in enumerate(terms) if not term.is_constant]),
+        np.array([lead for lead, _ in pairs]),
+        np.array([lower for _, lower in pairs]),
+        np.full(len(pairs), _PAIR_WEIGHT),
+    )
+
+
+def _listed(groups: tuple[tuple[str, str], ...], factor: float) -> dict[Term, float]:
+    listed: dict[Term, float] = {}
+    for powers, logs in groups:
+        for power in map(Fraction, powers.split()):
+            for log in map(Fraction, logs.split()):
+                weight = _POWER_WEIGHTS[power.denominator] * _LOG_WEIGHTS.get(int(log), 0.6)
+                listed[Term(power, log)] = factor * weight
+    return listed
+
+
+def _exponentials() -> dict[Term, float]:
+    listed: dict[Term, float] = {}
+    for rate, powers in _RATES:
+        for power in range(powers):
+            listed[Term.of(power, 0, rate)] = 0.5 if rate == "1" else 0.3
+    listed[Term.of(0, 0, -1)] = 0.1
+    return listed

@@ -1,0 +1,276 @@
+"""Evidence: how probable the data are under each candidate, integrated over its unknown constants.
+
+A candidate is f(x) = A·(o(x) + e^u·g(x)): a growing part g, beside it o, which is a constant, a
+lower term, or both; A scales all and integrates out (`noise`); u, the logarithm of the growing
+part's share at the middle size, is integrated numerically. All constants are positive by
+construction. The prior of u is logistic, so that the share is about uniform; its width follows how
+far g ranges over the sizes, as a prior on the size at which g overtakes the rest would. A term
+alone (o = 0) is a candidate of its own.
+
+A free exponent and the constant beside a pair of terms are a second unknown q. Its best value and
+width come from a damped Gauss–Newton search; then a few values of q around it are rows like all
+others.
+
+All candidates are rows of arrays and are treated together; nothing loops over them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidings.scaling.engines.bayes.noise import Noise
+from tidings.scaling.terms import log_values_of
+
+Floats = NDArray[np.float64]
+
+_COARSE = 13
+_LOCAL = np.array([-14, -8, -5, -3.4, -2.3, -1.5, -0.9, -0.4, 0, 0.4, 0.9, 1.5, 2.3, 3.4, 5, 8, 14])
+_MARGIN = 6.0
+_PAIR_MARGIN = 2.2
+"""A leading term beside a lower one has a tenth of it somewhere, or does not count."""
+_STEPS = 4
+_SEARCH_STEPS = 9
+_CLIP = 300.0
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Candidates, one a row: exponents (power, logs, rate) of the growing and of the lower part.
+
+    `constant` is the logarithm of the constant beside the growing part (-inf: none); `lower_scale`
+    that of the lower part (-inf: none). Both at the middle size.
+    """
+
+    growing: Floats
+    lower: Floats
+    lower_scale: Floats
+    constant: Floats
+
+    @classmethod
+    def beside_constant(cls, growing: Floats) -> Rows:
+        """Rows of a term and a constant."""
+        count = len(growing)
+        absent = np.full(count, -np.inf)
+        return cls(growing, np.zeros((count, 3)), absent, np.zeros(count))
+
+    @classmethod
+    def beside_lower(cls, growing: Floats, lower: Floats, constant: Floats) -> Rows:
+        """Rows of a term and a lower one, and a constant."""
+        return cls(growing, lower, np.zeros(len(growing)), constant)
+
+    def joined(self, other: Rows) -> Rows:
+        """Return these rows and the others."""
+        return Rows(
+            np.concatenate([self.growing, other.growing]),
+            np.concatenate([self.lower, other.lower]),
+            np.concatenate([self.lower_scale, other.lower_scale]),
+            np.concatenate([self.constant, other.constant]),
+        )
+
+    def parts(self, sizes: Floats, middle: float) -> tuple[Floats, Floats]:
+        """Return o(x) and ln g(x), both relative to the middle size."""
+        points = np.append(sizes, middle)
+        growing = log_values_of(self.growing, points)
+        growing = np.clip(growing[:, :-1] - growing[:, -1:], -_CLIP, _CLIP)
+        beside = np.repeat(np.exp(self.constant)[:, None], len(sizes), axis=1)
+        has_lower = np.isfinite(self.lower_scale)
+        if has_lower.any():
+            lower = log_values_of(self.lower[has_lower], points)
+            lower = np.clip(lower[:, :-1] - lower[:, -1:], -_CLIP, _CLIP)
+            beside[has_lower] += np.exp(lower + self.lower_scale[has_lower, None])
+        return beside, growing
+
+
+@dataclass(frozen=True)
+class Integral:
+    """The result of integrating rows: nodes of u, and for each its log weight, R and ln A."""
+
+    nodes: Floats
+    log_weights: Floats
+    squares: Floats
+    levels: Floats
+
+    @property
+    def log_evidence(self) -> Floats:
+        """The logarithm of each row's integral."""
+        top = self.log_weights.max(axis=1, keepdims=True)
+        sums = np.exp(self.log_weights - top).sum(axis=1, keepdims=True)
+        return np.asarray((top + np.log(sums))[:, 0])
+
+
+class Problem:
+    """The data that rows are held against: logarithms at sizes, and their noise."""
+
+    def __init__(self, sizes: Floats, logs: Floats, noise: Noise) -> None:
+        """Keep the data; the middle size is where shares are given."""
+        self.sizes = sizes
+        self.logs = logs
+        self.noise = noise
+        self.weights = noise.weights / noise.weights.sum()
+        self.count_weight = float(noise.weights.sum())
+        self.middle = float(sizes[len(sizes) // 2])
+
+    def residuals(self, shapes: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return residuals of ln f, their weighted sum of squares, and ln A."""
+        distance = self.logs - shapes
+        level = distance @ self.weights
+        distance = distance - level[..., None]
+        return distance, (distance * distance) @ self.weights * self.count_weight, level
+
+    def alone(self, growing: Floats) -> Integral:
+        """Weigh terms alone, without anything beside them."""
+        rows = Rows.beside_constant(growing)
+        shapes = rows.parts(self.sizes, self.middle)[1]
+        _, squares, levels = self.residuals(shapes)
+        likelihood = self.noise.log_likelihood(squares)
+        nodes = np.zeros((len(growing), 1))
+        return Integral(nodes, likelihood[:, None], squares[:, None], levels[:, None])
+
+    def integrate(self, rows: Rows) -> Integral:
+        """Integrate each row over the share of its growing part."""
+        beside, growing = rows.parts(self.sizes, self.middle)
+        factor = np.exp(growing)
+        margin = np.where(np.isfinite(rows.lower_scale), _PAIR_MARGIN, _MARGIN)
+        even = np.log(beside) - growing
+        low, high = even.min(axis=1) - margin, even.max(axis=1) + _MARGIN
+        coarse = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, _COARSE)
+        squares, levels = self._at(beside, factor, coarse)
+        best = coarse[np.arange(len(coarse)), squares.argmin(axis=1)]
+        best, width = self._refined(beside, factor, best, low, high)
+        local = np.clip(best[:, None] + width[:, None] * _LOCAL, low[:, None], high[:, None])
+        local_squares, local_levels = self._at(beside, factor, local)
+        nodes = np.concatenate([coarse, local], axis=1)
+        order = nodes.argsort(axis=1, kind="stable")
+        nodes = np.take_along_axis(nodes, order, axis=1)
+        squares = np.take_along_axis(
+            np.concatenate([squares, local_squares], axis=1), order, axis=1
+        )
+        levels = np.take_along_axis(np.concatenate([levels, local_levels], axis=1), order, axis=1)
+        log_weights = self.noise.log_likelihood(squares) + _log_prior(nodes, growing)
+        return Integral(nodes, log_weights + np.log(_spacing(nodes)), squares, levels)
+
+    def _at(self, beside: Floats, factor: Floats, nodes: Floats) -> tuple[Floats, Floats]:
+        shapes = np.log(beside[:, None, :] + np.exp(nodes)[:, :, None] * factor[:, None, :])
+        _, squares, levels = self.residuals(shapes)
+        return squares, levels
+
+    def _refined(
+        self, beside: Floats, factor: Floats, best: Floats, low: Floats, high: Floats
+    ) -> tuple[Floats, Floats]:
+        """Improve u by Gauss–Newton steps; return it and its standard deviation."""
+        squares = power = np.zeros(len(best))
+        for _ in range(_STEPS + 1):
+            grown = np.exp(best)[:, None] * factor
+            total = beside + grown
+            distance, squares, _ = self.residuals(np.log(total))
+            slope = grown / total
+            slope = slope - (slope @ self.weights)[:, None]
+            power = (slope * slope) @ self.weights + 1e-300
+            step = np.clip((slope * distance) @ self.weights / power, -1.5, 1.5)
+            best = np.clip(best + step, low, high)
+        width = 1.0 / np.sqrt(2 * self.noise.slope(squares) * power * self.count_weight + 1e-300)
+        return best, np.minimum(width, (high - low) / 10)
+
+    def search(
+        self, rows: Rows, slope_of: Floats, free: NDArray[np.bool_], u: Floats, q: Floats
+    ) -> Found:
+        """Seek the best (u, q) of rows by damped Gauss–Newton steps.
+
+        For rows where `free` is true, q is added to the growing part's power, whose derivative is
+        `slope_of` (ln x relative to the middle); elsewhere q is the logarithm of the constant.
+        """
+        beside, growing = rows.parts(self.sizes, self.middle)
+        state = _Search(self, beside, growing, slope_of, free)
+        point = np.stack([u, q], axis=1)
+        damping = np.full(len(u), 1e-2)
+        distance, jacobian, squares = state.at(point)
+        for _ in range(_SEARCH_STEPS):
+            step = _damped(jacobian, distance, self.weights, damping)
+            trial = point + np.clip(step, -2.0, 2.0)
+            trial_distance, trial_jacobian, trial_squares = state.at(trial)
+            better = trial_squares < squares
+            point = np.where(better[:, None], trial, point)
+            distance = np.where(better[:, None], trial_distance, distance)
+            jacobian = np.where(better[:, None, None], trial_jacobian, jacobian)
+            squares = np.where(better, trial_squares, squares)
+            damping = np.where(better, damping * 0.1, damping * 10)
+        normal = np.einsum("rin,rjn,n->rij", jacobian, jacobian, self.weights)
+        normal = normal * self.count_weight + 1e-12 * np.eye(2)
+        determinant = normal[:, 0, 0] * normal[:, 1, 1] - normal[:, 0, 1] ** 2
+        variance = normal[:, 0, 0] / np.maximum(determinant, 1e-30)
+        width = np.sqrt(variance / (2 * self.noise.slope(squares) + 1e-300))
+        return Found(point[:, 0], point[:, 1], width, squares)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best u and q of rows, the standard deviation of q, and R there."""
+
+    u: Floats
+    q: Floats
+    width: Floats
+    squares: Floats
+
+
+class _Search:
+    """Residuals and derivatives of rows with a second unknown."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        beside: Floats,
+        growing: Floats,
+        slope_of: Floats,
+        free: NDArray[np.bool_],
+    ) -> None:
+        self.problem = problem
+        self.beside = beside
+        self.growing = growing
+        self.slope_of = slope_of
+        self.free = free[:, None].astype(float)
+
+    def at(self, point: Floats) -> tuple[Floats, Floats, Floats]:
+        u, q = point[:, :1], point[:, 1:]
+        power = np.clip(u + self.growing + self.free * q * self.slope_of, -_CLIP, _CLIP)
+        constant = np.exp(np.clip(q, -40, 40)) * (1 - self.free)
+        grown = np.exp(power)
+        total = self.beside + constant + grown
+        distance, squares, _ = self.problem.residuals(np.log(total))
+        share = grown / total
+        second = self.free * share * self.slope_of + constant / total
+        jacobian = np.stack([share, second], axis=1)
+        jacobian = jacobian - (jacobian @ self.problem.weights)[..., None]
+        return distance, jacobian, squares
+
+
+def _damped(jacobian: Floats, distance: Floats, weights: Floats, damping: Floats) -> Floats:
+    """Solve the damped normal equations of two unknowns, row by row."""
+    weighted = jacobian * weights
+    a = (weighted[:, 0] * jacobian[:, 0]).sum(axis=1) * (1 + damping) + 1e-14
+    d = (weighted[:, 1] * jacobian[:, 1]).sum(axis=1) * (1 + damping) + 1e-14
+    b = (weighted[:, 0] * jacobian[:, 1]).sum(axis=1)
+    right = (weighted * distance[:, None, :]).sum(axis=2)
+    determinant = np.maximum(a * d - b * b, 1e-30)
+    first = (d * right[:, 0] - b * right[:, 1]) / determinant
+    second = (a * right[:, 1] - b * right[:, 0]) / determinant
+    return np.stack([first, second], axis=1)
+
+
+def _log_prior(nodes: Floats, growing: Floats) -> Floats:
+    """Return ln of the logistic density of u."""
+    reach = growing.max(axis=1) - growing.min(axis=1)
+    scale = (1.0 + 0.2 * reach)[:, None]
+    z = np.abs(nodes / scale)
+    return np.asarray(-z - 2 * np.log1p(np.exp(-z)) - np.log(scale))
+
+
+def _spacing(nodes: Floats) -> Floats:
+    """Return the trapezoidal weights of sorted nodes."""
+    gaps = np.diff(nodes, axis=1)
+    spacing = np.zeros_like(nodes)
+    spacing[:, :-1] += gaps / 2
+    spacing[:, 1:] += gaps / 2
+    return spacing + 1e-300

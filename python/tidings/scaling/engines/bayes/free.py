@@ -1,0 +1,77 @@
+"""Free exponents: growth x^a and x^a log x with an exponent a that is in no list.
+
+Rows stand at a few exponents around the best one, close together where the data are sharp and far
+apart where they are not, each with the prior mass of its stretch. With a constant beside it the
+best exponent comes from a search, without one from a straight line through the logarithms. Where
+such a growth is to be named, the exponent is the simplest fraction within what is uncertain.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidings.scaling.engines.bayes.candidates import FREE_WEIGHT
+from tidings.scaling.engines.bayes.evidence import Problem
+
+Floats = NDArray[np.float64]
+
+LOGS = np.array([0.0, 1.0])
+"""The two families: without a logarithm and with one."""
+
+_LOG_SHARES = np.array([[0.75], [0.25]])
+_RANGE = (-2.5, 3.6)
+_SMALLEST = 0.02
+_WIDEST = 0.4
+_NODES = np.array([-3.2, -2.2, -1.4, -0.7, 0.0, 0.7, 1.4, 2.2, 3.2])
+_GAPS = np.gradient(_NODES)
+_DENOMINATORS = (1, 2, 3, 4, 5, 10, 20, 100)
+NODES = len(_NODES)
+
+
+def starts(problem: Problem) -> Floats:
+    """Return exponents (power, logs, rate) that a search may begin at: the steeper end's slope."""
+    x = np.log(problem.sizes)
+    slopes = np.diff(problem.logs) / np.diff(x)
+    power = float(np.clip(max(slopes[0], slopes[-1], key=abs), -3.0, 4.0))
+    return np.array([[power, 0.0, 0.0], [power, 1.0, 0.0]])
+
+
+def straight(problem: Problem) -> tuple[Floats, Floats]:
+    """Return the best power without a constant in either family, and its standard deviation."""
+    x = np.log(problem.sizes)
+    x = x - x @ problem.weights
+    log_part = np.log(np.maximum(np.log2(problem.sizes), 1e-9))
+    logs = problem.logs - LOGS[:, None] * log_part
+    power_of_x = float((x * x) @ problem.weights)
+    power = (logs * problem.weights) @ x / power_of_x
+    _, squares, _ = problem.residuals(LOGS[:, None] * log_part + power[:, None] * x)
+    sharpness = 2 * problem.noise.slope(squares) * power_of_x * problem.count_weight
+    return power, 1.0 / np.sqrt(sharpness + 1e-300)
+
+
+def rows(power: Floats, width: Floats) -> tuple[Floats, Floats]:
+    """Return exponents around the best powers, family by family, and their prior weights."""
+    width = np.minimum(width, _WIDEST)[:, None]
+    at = power[:, None] + width * _NODES
+    inside = (at > _RANGE[0]) & (at < _RANGE[1]) & (np.abs(at) > _SMALLEST)
+    density = FREE_WEIGHT / (_RANGE[1] - _RANGE[0]) * _LOG_SHARES
+    weights = np.where(inside, density * width * _GAPS, 1e-300).ravel()
+    exponents = np.zeros((at.size, 3))
+    exponents[:, 0] = at.ravel()
+    exponents[:, 1] = np.repeat(LOGS, NODES)
+    return exponents, weights
+
+
+def named(power: Floats, mass: Floats) -> Fraction:
+    """Return the fraction that names weighted powers: the simplest within what is uncertain."""
+    mean = float((power * mass).sum() / mass.sum())
+    spread = math.sqrt(float((((power - mean) ** 2) * mass).sum() / mass.sum()))
+    for denominator in _DENOMINATORS:
+        near = Fraction(round(mean * denominator), denominator)
+        if abs(float(near) - mean) <= max(0.8 * spread, 1e-5):
+            return near
+    return Fraction(mean).limit_denominator(10_000)

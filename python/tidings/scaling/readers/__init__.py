@@ -1,0 +1,66 @@
+"""Readers: measurements from files, each form told by what is in the file.
+
+Own JSON Lines, Extra-P's JSON Lines, text and JSON, Google Benchmark, pytest-benchmark, hyperfine,
+Criterion, ReFrame, JUBE and OSU: docs/reference/scaling.md says what of each is read. Rows of one
+function and metric from several files are put together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from tidings.scaling.measurement import Measurement, MeasurementError
+from tidings.scaling.readers.found import Found
+
+
+def read(paths: Iterable[Path]) -> list[Measurement]:
+    """Read files into measurements, or raise MeasurementError with file and line."""
+    found: list[Found] = []
+    for path in paths:
+        found.extend(read_file(path))
+    return gathered(found)
+
+
+def read_file(path: Path) -> list[Found]:
+    """Read the rows of one file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise MeasurementError(f"{path}: this is no text in UTF-8") from None
+    except OSError as error:
+        raise MeasurementError(f"{path}: {error.strerror or error}") from None
+    stripped = text.lstrip()
+    if not stripped:
+        raise MeasurementError(f"{path}: the file is empty")
+    if stripped[0] in "{[":
+        from tidings.scaling.readers import json_forms, json_lines
+
+        whole = json_forms.document(text)
+        if whole is None or json_lines.is_row(whole):
+            return json_lines.rows(text, str(path))
+        return json_forms.rows(whole, str(path))
+    from tidings.scaling.readers import text_forms
+
+    return text_forms.rows(text, str(path))
+
+
+def gathered(found: Iterable[Found]) -> list[Measurement]:
+    """Put rows together by function and metric; refuse mixed parameters and units."""
+    groups: dict[tuple[str, str], list[Found]] = {}
+    for one in found:
+        groups.setdefault((one.function, one.metric), []).append(one)
+    measurements = []
+    for (function, metric), members in sorted(groups.items()):
+        first = members[0]
+        for other in members:
+            for what in ("unit", "parameter"):
+                mine, its = getattr(first, what), getattr(other, what)
+                if mine != its:
+                    raise MeasurementError(
+                        f"{other.row.place}: {what} `{its}` of {function} ({metric}), but "
+                        f"`{mine}` at {first.row.place}: convert one, or name the metric otherwise"
+                    )
+        rows = [member.row for member in members]
+        measurements.append(Measurement.of(rows, function, metric, first.parameter, first.unit))
+    return measurements

@@ -1,0 +1,133 @@
+"""Plots as SVG, without any library: points, model, 95 % band and limits, on logarithmic axes."""
+
+from __future__ import annotations
+
+import math
+from xml.sax.saxutils import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidings.scaling.checking import Checked
+
+Floats = NDArray[np.float64]
+
+_WIDTH, _HEIGHT = 640, 420
+_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 36, 44, 52
+_STEPS = 48
+_SPARE = 0.08
+
+
+class _Axes:
+    """Where a size and a value lie in the picture, both by their logarithms."""
+
+    def __init__(self, low: tuple[float, float], high: tuple[float, float]) -> None:
+        self.low = low
+        self.high = high
+
+    def at(self, log_size: float, log_value: float) -> tuple[float, float]:
+        x = (log_size - self.low[0]) / (self.high[0] - self.low[0])
+        y = (log_value - self.low[1]) / (self.high[1] - self.low[1])
+        y = min(max(y, -0.5), 1.5)
+        return (
+            _LEFT + x * (_WIDTH - _LEFT - _RIGHT),
+            _HEIGHT - _BOTTOM - y * (_HEIGHT - _TOP - _BOTTOM),
+        )
+
+    def path(self, sizes: Floats, values: Floats) -> str:
+        points = [self.at(float(x), float(y)) for x, y in zip(sizes, values)]
+        return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+
+
+def svg(one: Checked) -> str:
+    """Return the plot of one expectation."""
+    rows = one.measurement.rows
+    sizes = np.log([row.size for row in rows])
+    values = np.log([row.value for row in rows])
+    last = min(one.target, 64 * math.exp(sizes.max()))
+    grid = np.linspace(sizes.min(), math.log(last), _STEPS)
+    shares = np.array([0.025, 0.5, 0.975])
+    bands = np.array([one.model.posterior.quantiles(float(np.exp(x)), shares) for x in grid])
+    limits = [
+        _through(one, term, grid) for term in (one.judged.limits.lower, one.judged.limits.upper)
+    ]
+    low = min(values.min(), float(np.min(bands[:, 1])))
+    high = max(values.max(), float(np.max(bands[:, 1])))
+    spare = max(_SPARE * (high - low), 0.2)
+    axes = _Axes((float(grid[0]), low - spare), (float(grid[-1]) + 1e-9, high + spare))
+    parts = [
+        _frame(one, axes),
+        _polygon(axes, grid, bands[:, 0], bands[:, 2]),
+        *(_line(axes, grid, limit, "#b06000", "6 4") for limit in limits),
+        _line(axes, grid, bands[:, 1], "#1f5fa8", ""),
+        *(_point(axes, float(x), float(y)) for x, y in zip(sizes, values)),
+    ]
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        'font-family="sans-serif" font-size="13" role="img">'
+    )
+    return "\n".join([head, *parts, "</svg>"]) + "\n"
+
+
+def _through(one: Checked, term: object, grid: Floats) -> Floats:
+    """Return a limit's curve through the model at the first size."""
+    logs = term.log_value(np.exp(grid))  # type: ignore[attr-defined]
+    finite = np.flatnonzero(np.isfinite(logs))
+    first = int(finite[0]) if len(finite) else 0
+    start = one.model.posterior.quantiles(float(np.exp(grid[first])), np.array([0.5]))[0]
+    return np.asarray(np.where(np.isfinite(logs), logs - logs[first] + start, start))
+
+
+def _frame(one: Checked, axes: _Axes) -> str:
+    title = (
+        f"{one.stated.name}: expected {one.expectation}, found "
+        f"{one.judged.growth.big_o(one.expectation.variable)}, {one.judged.outcome.value}"
+    )
+    right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
+    parts = [
+        f"<title>{escape(title)}</title>",
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="white"/>',
+        f'<text x="{_LEFT}" y="22" font-weight="bold">{escape(title)}</text>',
+        f'<path d="M{_LEFT},{_TOP}V{bottom}H{right}" fill="none" stroke="#444"/>',
+    ]
+    for value in _ticks(axes.low[0], axes.high[0], 2.0):
+        x, _ = axes.at(value, axes.low[1])
+        label = f"{math.exp(value):.6g}"
+        parts.append(f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{label}</text>')
+    for value in _ticks(axes.low[1], axes.high[1], 10.0):
+        _, y = axes.at(axes.low[0], value)
+        label = f"{math.exp(value):.3g}"
+        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{label}</text>')
+    variable = escape(one.expectation.variable)
+    middle = (_LEFT + right) / 2
+    unit = escape(one.measurement.unit or one.measurement.metric)
+    parts.append(f'<text x="{middle}" y="{_HEIGHT - 12}" text-anchor="middle">{variable}</text>')
+    parts.append(f'<text x="8" y="{_TOP - 6}">{unit}</text>')
+    legend = "line: model, band: 95 %, dashes: limits"
+    parts.append(f'<text x="{right}" y="{_TOP - 6}" text-anchor="end">{legend}</text>')
+    return "\n".join(parts)
+
+
+def _ticks(low: float, high: float, base: float) -> list[float]:
+    """Return logarithms of powers of a base, seven at most; ends where no power lies between."""
+    step = math.log(base)
+    first, last = math.ceil(low / step), math.floor(high / step)
+    stride = max(1, math.ceil((last - first + 1) / 7))
+    ticks = [index * step for index in range(first, last + 1, stride)]
+    return ticks if len(ticks) > 1 else [low, high]
+
+
+def _polygon(axes: _Axes, grid: Floats, low: Floats, high: Floats) -> str:
+    around = f"{axes.path(grid, low)} {axes.path(grid[::-1], high[::-1])}"
+    return f'<g clip-path="inset(0)"><polygon points="{around}" fill="#1f5fa8" opacity="0.18"/></g>'
+
+
+def _line(axes: _Axes, grid: Floats, values: Floats, color: str, dashes: str) -> str:
+    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
+    path = axes.path(grid, values)
+    return f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="1.6"{dashed}/>'
+
+
+def _point(axes: _Axes, size: float, value: float) -> str:
+    x, y = axes.at(size, value)
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="#222"/>'

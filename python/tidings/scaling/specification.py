@@ -1,0 +1,300 @@
+"""The file scaling.toml: expectations, rules and runs of a repository, each with its line.
+
+Reference: docs/reference/scaling.md. Unknown keys, wrong types and growth that does not parse are
+refused with file and line; nothing is taken silently.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tidings.scaling.expectation import Expectation, ExpectationError
+from tidings.scaling.limits import Limits
+from tidings.scaling.rules import Rule, RuleError
+
+ENGINES = ("bayes", "paper")
+COUNTERS = ("", "callgrind", "perf")
+_SUITE_KEYS = {
+    "alpha": float,
+    "engine": str,
+    "target": float,
+    "measurements": list,
+    "recorded": str,
+    "expectation": list,
+    "rule": list,
+    "run": list,
+}
+_EXPECTATION_KEYS = {
+    "function": str,
+    "metric": str,
+    "growth": str,
+    "within": str,
+    "sides": str,
+    "litmus": str,
+    "count": str,
+}
+_RULE_KEYS = {"rule": str, "metric": str}
+_RUN_KEYS = {
+    "function": str,
+    "metric": str,
+    "parameter": str,
+    "command": str,
+    "sizes": list,
+    "repetitions": int,
+    "value": str,
+    "counter": str,
+    "unit": str,
+    "output": str,
+}
+
+
+class SpecificationError(ValueError):
+    """A scaling.toml cannot be used. The message names file, line and remedy."""
+
+
+@dataclass(frozen=True)
+class Stated:
+    """An expectation as stated: of which function and metric, with which limits, on which line.
+
+    `limits` is None where no growth is given: then what is found is recorded, and held to later.
+    """
+
+    function: str
+    metric: str
+    expectation: Expectation | None
+    limits: Limits | None
+    two_sided: bool
+    litmus: str
+    count: str
+    line: int
+
+    @property
+    def name(self) -> str:
+        """Function and metric."""
+        return f"{self.function} ({self.metric})" if self.metric else self.function
+
+
+@dataclass(frozen=True)
+class StatedRun:
+    """Runs to make: a command with ``{size}`` in it, at sizes, some times each."""
+
+    function: str
+    metric: str
+    parameter: str
+    command: str
+    sizes: tuple[float, ...]
+    repetitions: int
+    value: str
+    counter: str
+    unit: str
+    output: str
+    line: int
+
+
+@dataclass(frozen=True)
+class StatedRule:
+    """A rule between functions, of one metric."""
+
+    rule: Rule
+    metric: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Specification:
+    """All that a scaling.toml says."""
+
+    path: Path
+    alpha: float | None
+    engine: str
+    target: float | None
+    measurements: tuple[str, ...]
+    recorded: str
+    expectations: tuple[Stated, ...]
+    rules: tuple[StatedRule, ...]
+    runs: tuple[StatedRun, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> Specification:
+        """Read a file, or raise SpecificationError."""
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise SpecificationError(f"{path}: {error.strerror or error}") from None
+        return cls.parse(text, path)
+
+    @classmethod
+    def parse(cls, text: str, path: Path) -> Specification:
+        """Read the text of a file."""
+        reader = _Reader(text, path)
+        table = reader.table()
+        reader.check(table, _SUITE_KEYS, 1, "the file")
+        engine = table.get("engine", ENGINES[0])
+        if engine not in ENGINES:
+            reader.fail(reader.line_of("engine"), f"engine `{engine}`: it is bayes or paper")
+        alpha = table.get("alpha")
+        if alpha is not None and not 0 < alpha <= 0.5:
+            reader.fail(reader.line_of("alpha"), f"alpha is {alpha}: it is above 0, at most 0.5")
+        return cls(
+            path,
+            alpha,
+            engine,
+            table.get("target"),
+            tuple(str(entry) for entry in table.get("measurements", [])),
+            table.get("recorded", "scaling.recorded.json"),
+            tuple(reader.expectations(table.get("expectation", []))),
+            tuple(reader.rules(table.get("rule", []))),
+            tuple(reader.runs(table.get("run", []))),
+        )
+
+
+class _Reader:
+    """Turns tables into what they state; knows the line of each."""
+
+    def __init__(self, text: str, path: Path) -> None:
+        self.text = text
+        self.lines = text.splitlines()
+        self.path = path
+
+    def table(self) -> dict[str, Any]:
+        try:
+            import tomllib
+        except ImportError:  # before Python 3.11
+            import tomli as tomllib  # type: ignore[import-not-found,no-redef,unused-ignore]
+        try:
+            return tomllib.loads(self.text)
+        except tomllib.TOMLDecodeError as error:
+            raise SpecificationError(f"{self.path}: {error}") from None
+
+    def fail(self, line: int, problem: str) -> None:
+        raise SpecificationError(f"{self.path}:{line}: {problem}")
+
+    def line_of(self, key: str, begin: int = 0) -> int:
+        """Return the line, from 1, of a key's first assignment from a place on."""
+        for number, line in enumerate(self.lines[begin:], begin + 1):
+            if re.match(rf"\s*{re.escape(key)}\s*=", line):
+                return number
+        return begin or 1
+
+    def heads(self, name: str) -> list[int]:
+        """Return the lines of the heads ``[[name]]``."""
+        head = re.compile(rf"\s*\[\[\s*{name}\s*\]\]")
+        return [number for number, line in enumerate(self.lines, 1) if head.match(line)]
+
+    def check(
+        self, table: Mapping[str, Any], keys: Mapping[str, type], line: int, place: str
+    ) -> None:
+        """Refuse unknown keys and wrong types."""
+        for key, value in table.items():
+            if key not in keys:
+                known = ", ".join(keys)
+                self.fail(self.line_of(key, line - 1), f"{place} has no `{key}`; it has {known}")
+            wanted = keys[key]
+            right = (
+                isinstance(value, (int, float)) if wanted is float else isinstance(value, wanted)
+            )
+            if not right or isinstance(value, bool):
+                self.fail(self.line_of(key, line - 1), f"`{key}` must be a {wanted.__name__}")
+
+    def entries(
+        self, listed: list[Any], name: str, keys: Mapping[str, type], needed: tuple[str, ...]
+    ) -> list[tuple[dict[str, Any], int]]:
+        """Return tables of one kind with their lines."""
+        heads = self.heads(name)
+        found = []
+        for index, table in enumerate(listed):
+            line = heads[index] if index < len(heads) else 1
+            if not isinstance(table, dict):
+                self.fail(line, f"`{name}` is a table: begin it with [[{name}]]")
+            self.check(table, keys, line, f"[[{name}]]")
+            for key in needed:
+                if key not in table:
+                    self.fail(line, f"[[{name}]] lacks `{key}`")
+            found.append((table, line))
+        return found
+
+    def expectations(self, listed: list[Any]) -> list[Stated]:
+        stated = []
+        for table, line in self.entries(listed, "expectation", _EXPECTATION_KEYS, ("function",)):
+            sides = table.get("sides", "upper")
+            if sides not in ("upper", "both"):
+                self.fail(self.line_of("sides", line), f"sides is `{sides}`: upper or both")
+            growth = self.growth(table, "growth", line)
+            within = self.growth(table, "within", line)
+            stated.append(
+                Stated(
+                    table["function"],
+                    table.get("metric", ""),
+                    growth,
+                    self.limits(growth, within, line),
+                    sides == "both",
+                    table.get("litmus", ""),
+                    table.get("count", ""),
+                    self.line_of("growth", line) if growth else line,
+                )
+            )
+        return stated
+
+    def limits(
+        self, growth: Expectation | None, within: Expectation | None, line: int
+    ) -> Limits | None:
+        if growth is None:
+            return None
+        try:
+            return Limits.around(growth.term, within.term if within else None)
+        except ValueError as error:
+            raise SpecificationError(f"{self.path}:{line}: {error}") from None
+
+    def growth(self, table: Mapping[str, Any], key: str, line: int) -> Expectation | None:
+        if key not in table:
+            return None
+        try:
+            return Expectation.parse(table[key])
+        except ExpectationError as error:
+            raise SpecificationError(f"{self.path}:{self.line_of(key, line)}: {error}") from None
+
+    def rules(self, listed: list[Any]) -> list[StatedRule]:
+        stated = []
+        for table, line in self.entries(listed, "rule", _RULE_KEYS, ("rule",)):
+            at = self.line_of("rule", line)
+            try:
+                stated.append(StatedRule(Rule.parse(table["rule"]), table.get("metric", ""), at))
+            except RuleError as error:
+                raise SpecificationError(f"{self.path}:{at}: {error}") from None
+        return stated
+
+    def runs(self, listed: list[Any]) -> list[StatedRun]:
+        stated = []
+        needed = ("function", "command", "sizes", "output")
+        for table, line in self.entries(listed, "run", _RUN_KEYS, needed):
+            sizes = table["sizes"]
+            if not all(isinstance(size, (int, float)) and size > 0 for size in sizes):
+                self.fail(self.line_of("sizes", line), "sizes are positive numbers")
+            if "{size}" not in table["command"]:
+                self.fail(self.line_of("command", line), "the command lacks {size}")
+            counter = table.get("counter", "")
+            if counter not in COUNTERS or (counter and "value" in table):
+                self.fail(
+                    self.line_of("counter", line),
+                    f"counter is `{counter}`: callgrind or perf, and then no `value`",
+                )
+            stated.append(
+                StatedRun(
+                    table["function"],
+                    table.get("metric", "instructions" if counter else "time"),
+                    table.get("parameter", "n"),
+                    table["command"],
+                    tuple(float(size) for size in sizes),
+                    table.get("repetitions", 1 if counter == "callgrind" else 5),
+                    table.get("value", ""),
+                    counter,
+                    table.get("unit", ""),
+                    table["output"],
+                    line,
+                )
+            )
+        return stated

@@ -1,0 +1,171 @@
+"""Verdicts: holds, violated, undecided or misfit, with a stated rate of false alarms.
+
+`violated` is said only where the probability that the limits are kept is so small that, over suites
+in which every expectation is true, at most the stated share of suites has an alarm at all. Which
+probability that is for a single test was measured, not assumed: `threshold`. Over the tests of a
+suite the rate is shared by Holm's rule. Growth faster than expected, a better function, is no
+violation unless both sides are asked for; it is reported.
+
+Whatever no growth describes is a misfit: a cliff between two sizes, or scatter between sizes that
+no candidate explains. Fewer than five sizes decide nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+
+from tidings.scaling import plan
+from tidings.scaling.engines.bayes import BayesModel
+from tidings.scaling.limits import Limits, Match
+from tidings.scaling.terms import Term
+
+ALPHA = 0.01
+"""False alarms of a whole suite, by default: the share of suites of true expectations with any."""
+
+HOLDS = 0.9
+"""From this probability on an expectation holds."""
+
+FEWEST_SIZES = 5
+CREDIBLE = 0.95
+CLIFF_PROBABILITY = 0.95
+LARGEST_RESIDUAL = 0.25
+"""Scatter between sizes, beyond that of repetitions, above which no growth describes them."""
+
+_CALIBRATION = 25.0
+_LARGEST_THRESHOLD = 0.3
+
+
+class Outcome(Enum):
+    """What a verdict says."""
+
+    HOLDS = "holds"
+    VIOLATED = "violated"
+    UNDECIDED = "undecided"
+    MISFIT = "misfit"
+
+
+def threshold(alpha: float) -> float:
+    """Return the P(holds) below which one test may say `violated` with false alarms at `alpha`.
+
+    Measured on 2,576 synthetic cases (bench/scaling/alarms.py): P is below 0.25 for 0.2 to 0.5 % of
+    true expectations, below 0.02 for 0.15 % at most.
+    """
+    return min(_CALIBRATION * alpha, _LARGEST_THRESHOLD)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One expectation held against one model."""
+
+    limits: Limits
+    two_sided: bool
+    outcome: Outcome
+    probability: float
+    growth: Term
+    match: Match
+    divergence: Term
+    divergence_band: tuple[Term, Term]
+    faster: bool
+    reasons: tuple[str, ...]
+    next_design: plan.Design | None = None
+
+
+def judge(
+    models: Sequence[BayesModel],
+    limits: Sequence[Limits],
+    alpha: float = ALPHA,
+    two_sided: Sequence[bool] | None = None,
+) -> list[Judged]:
+    """Judge a suite: a model and limits for each expectation; `alpha` is for all together."""
+    sides = list(two_sided) if two_sided is not None else [False] * len(models)
+    measured = [_measured(m, ls, s) for m, ls, s in zip(models, limits, sides)]
+    violated = _holm([judged.probability for judged in measured], alpha)
+    return [
+        _settled(judged, model, broken, threshold(alpha / max(len(measured), 1)))
+        for judged, model, broken in zip(measured, models, violated)
+    ]
+
+
+def _measured(model: BayesModel, limits: Limits, two_sided: bool) -> Judged:
+    lower = limits.lower if two_sided else None
+    growth = model.growth
+    low, high = credible(model)
+    probability = model.probability(limits.expected, lower, limits.upper)
+    return Judged(
+        limits=limits,
+        two_sided=two_sided,
+        outcome=Outcome.UNDECIDED,
+        probability=probability,
+        growth=growth,
+        match=limits.match(growth),
+        divergence=limits.divergence(growth),
+        divergence_band=(limits.divergence(low), limits.divergence(high)),
+        faster=growth < limits.lower,
+        reasons=(),
+    )
+
+
+def credible(model: BayesModel, level: float = CREDIBLE) -> tuple[Term, Term]:
+    """Return the slowest and fastest growth of the middle `level` of the posterior."""
+    ordered = sorted(model.posterior.by_term().items(), key=lambda pair: pair[0].order)
+    cumulated = np.cumsum([share for _, share in ordered])
+    tail = (1 - level) / 2
+    low = int(np.searchsorted(cumulated, tail))
+    high = int(np.searchsorted(cumulated, 1 - tail))
+    return ordered[low][0], ordered[min(high, len(ordered) - 1)][0]
+
+
+def _holm(probabilities: Sequence[float], alpha: float) -> list[bool]:
+    """Return which tests are violated when the rate is shared by Holm's rule."""
+    count = len(probabilities)
+    violated = [False] * count
+    order = sorted(range(count), key=lambda index: probabilities[index])
+    for rank, index in enumerate(order):
+        if probabilities[index] >= threshold(alpha / (count - rank)):
+            break
+        violated[index] = True
+    return violated
+
+
+def _settled(judged: Judged, model: BayesModel, violated: bool, low: float) -> Judged:
+    """Give a verdict, its reasons, and a plan where it is undecided."""
+    sizes = model.summary.sizes
+    misfit = misfits(model)
+    if len(sizes) < FEWEST_SIZES:
+        reason = f"{len(sizes)} sizes; {FEWEST_SIZES} are needed for a verdict"
+        return _planned(replace(judged, reasons=(reason,)), model, low)
+    if misfit:
+        return replace(judged, outcome=Outcome.MISFIT, reasons=misfit)
+    if violated:
+        return replace(judged, outcome=Outcome.VIOLATED)
+    if judged.probability >= HOLDS:
+        reasons = ("grows more slowly than the limits",) if judged.faster else ()
+        return replace(judged, outcome=Outcome.HOLDS, reasons=reasons)
+    return _planned(judged, model, low)
+
+
+def misfits(model: BayesModel) -> tuple[str, ...]:
+    """Return why no growth describes the measurements, or nothing."""
+    reasons = []
+    cliff = model.cliff
+    if cliff and cliff.probability >= CLIFF_PROBABILITY:
+        reasons.append(
+            f"a cliff between {cliff.below:g} and {cliff.above:g}, "
+            f"by a factor of {cliff.factor:.3g}"
+        )
+    points = model.posterior.points
+    residual = math.sqrt(float(points.residual @ points.weight))
+    own = math.sqrt(model.summary.variance / float(model.summary.counts.mean()))
+    if model.wider_noise > 0.99 and residual > max(LARGEST_RESIDUAL, 3 * own):
+        reasons.append(f"sizes scatter by {100 * residual:.0f} % around every growth")
+    return tuple(reasons)
+
+
+def _planned(judged: Judged, model: BayesModel, low: float) -> Judged:
+    listed = plan.designs(model, judged.limits, judged.two_sided, (low, HOLDS))
+    return replace(judged, next_design=plan.cheapest(listed, plan.spent(model)))
