@@ -106,6 +106,7 @@ Arguments arguments_read(int count, char **words)
     };
     int letter, at = 0;
     opterr = 0;
+    optind = 0; /* from the start: a program below which this runs may have used getopt before */
     while (!arguments.wrong[0] && (letter = getopt_long(count, words, "", NAMES, &at)) != -1) {
         if (letter == '?' || letter == ':')
             snprintf(arguments.wrong, sizeof arguments.wrong, "%s is no option, or lacks a value",
