@@ -11,15 +11,15 @@
 //! references are the number of nodes, which the cost should follow, and 1, which no share may
 //! exceed.
 
+use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::Map;
+use tidings_bench::campaign::{self, Made};
 use tidings_bench::driven::{Cost, Driven, Setting, WINDOW_PERCENT};
-use tidings_manifest::Table;
 
 const NODES: [u32; 4] = [1024, 2048, 4096, 8192];
 /// The paper's entries, and the agent's.
@@ -42,23 +42,10 @@ struct Measured {
 }
 
 fn main() -> ExitCode {
-    // `cargo test` runs this too, without `--bench`: one small pass then keeps it from rotting.
-    let arguments: Vec<String> = std::env::args().collect();
-    let is_measured = arguments.iter().any(|argument| argument == "--bench");
-    let at = arguments.iter().position(|argument| argument == "--output");
-    let folder = at.and_then(|at| arguments.get(at + 1)).map(PathBuf::from);
-    match run(is_measured, folder.as_deref()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            let _ = writeln!(std::io::stderr(), "busy: {message}");
-            ExitCode::FAILURE
-        }
-    }
+    campaign::table("busy", "make busy", 1, |is_measured| Ok::<_, Infallible>(all(is_measured)))
 }
 
-fn run(is_measured: bool, folder: Option<&Path>) -> Result<(), String> {
-    let place = folder.map(|folder| Table::in_folder(folder, "busy", "make busy", 1));
-    let place = place.transpose().map_err(|error| error.to_string())?;
+fn all(is_measured: bool) -> Made {
     let (nodes, units) = if is_measured { (&NODES[..], UNITS) } else { (&NODES[..1], 3) };
     let mut table = heading();
     for &payload_bytes in &PAYLOADS {
@@ -70,10 +57,7 @@ fn run(is_measured: bool, folder: Option<&Path>) -> Result<(), String> {
             }
         }
     }
-    match place {
-        Some(place) => place.write(&table, &Map::new()).map_err(|error| error.to_string()),
-        None => std::io::stdout().write_all(table.as_bytes()).map_err(|error| error.to_string()),
-    }
+    (table, Map::new())
 }
 
 fn measure(setting: Setting, units: usize) -> Measured {

@@ -8,10 +8,10 @@
 //!
 //! `make crowded` measures for 40 s at each; without `--bench` a short pass keeps it from rotting.
 
+use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,9 +19,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
+use tidings_bench::campaign::{self, Made};
 use tidings_board::{Board, Snapshot, board_path};
 use tidings_control::{Client, Status};
-use tidings_manifest::Table;
 use tidings_tests::agents::Cluster;
 
 /// Busy loops for each core.
@@ -67,25 +67,15 @@ struct Ages {
 }
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().collect();
-    let at = arguments.iter().position(|argument| argument == "--output");
-    let folder = at.and_then(|at| arguments.get(at + 1)).map(PathBuf::from);
-    let is_measured = arguments.iter().any(|argument| argument == "--bench");
-    let seconds = |measured: u64| if is_measured { Duration::from_secs(measured) } else { PAUSE };
-    let agents = if is_measured { 16 } else { 2 };
-    let course = Course { agents, warmup: seconds(15), measured: seconds(40) };
-    match run(&course, folder.as_deref()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            let _ = writeln!(std::io::stderr(), "crowded: {message}");
-            ExitCode::FAILURE
-        }
-    }
+    campaign::table("crowded", "make crowded", 0, |is_measured| {
+        let seconds = |measured| if is_measured { Duration::from_secs(measured) } else { PAUSE };
+        let agents = if is_measured { 16 } else { 2 };
+        let course = Course { agents, warmup: seconds(15), measured: seconds(40) };
+        Ok::<_, Infallible>(all(&course))
+    })
 }
 
-fn run(course: &Course, folder: Option<&Path>) -> Result<(), String> {
-    let place = folder.map(|folder| Table::in_folder(folder, "crowded", "make crowded", 0));
-    let place = place.transpose().map_err(|error| error.to_string())?;
+fn all(course: &Course) -> Made {
     let settings = [("normal", false), ("normal", true), ("low", true), ("idle", true)];
     let mut outcomes = Vec::new();
     for (priority, is_crowded) in settings {
@@ -93,13 +83,12 @@ fn run(course: &Course, folder: Option<&Path>) -> Result<(), String> {
         let _ = write!(std::io::stderr(), "{}", outcome.row());
         outcomes.push(outcome);
     }
-    let Some(place) = place else { return Ok(()) };
     let facts = Map::from_iter([
         ("agents".to_owned(), Value::from(course.agents)),
         ("loops_per_core".to_owned(), Value::from(LOOPS)),
         ("measured_s".to_owned(), Value::from(course.measured.as_secs())),
     ]);
-    place.write(&table(&outcomes), &facts).map_err(|error| error.to_string())
+    (table(&outcomes), facts)
 }
 
 impl Applications {

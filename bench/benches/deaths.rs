@@ -7,13 +7,13 @@
 //! 4 s with 10 % of the datagrams lost. All agents share the machine's processors, which is part of
 //! the times: below a few milliseconds they mean nothing.
 
+use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value};
-use tidings_manifest::Table;
+use tidings_bench::campaign::{self, Made};
 use tidings_tests::hosts::Hosts;
 use tidings_tests::kills::{Kill, Vigil, median};
 use tidings_tests::site::Site;
@@ -36,30 +36,12 @@ const STRIDE: usize = 7;
 const SEEDS: usize = 3;
 
 fn main() -> ExitCode {
-    // `cargo test` runs this too, without `--bench`: one kill then keeps it from rotting.
-    let arguments: Vec<String> = std::env::args().collect();
-    let plan = if arguments.iter().any(|it| it == "--bench") { MEASURED } else { TINY };
-    let at = arguments.iter().position(|argument| argument == "--output");
-    let folder = at.and_then(|at| arguments.get(at + 1)).map(PathBuf::from);
-    let place = folder.map(|folder| Table::in_folder(&folder, "deaths-agents", "make deaths", 0));
-    let made = place.transpose().and_then(|place| {
-        let (table, facts) = measure(&plan);
-        if let Some(place) = place {
-            return place.write(&table, &facts);
-        }
-        let _ = std::io::stdout().write_all(table.as_bytes()); // who does not read wants no more
-        Ok(())
-    });
-    match made {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "deaths: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    campaign::table("deaths-agents", "make deaths", 0, |is_measured| {
+        Ok::<_, Infallible>(measure(if is_measured { &MEASURED } else { &TINY }))
+    })
 }
 
-fn measure(plan: &Plan) -> (String, Map<String, Value>) {
+fn measure(plan: &Plan) -> Made {
     let mut table = "loss_percent,kill,host,others,half_ms,all_ms\n".to_owned();
     let mut facts = Map::new();
     facts.insert("load_before".to_owned(), load());

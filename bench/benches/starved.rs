@@ -6,15 +6,15 @@
 //! reference is the age before. Asked for: at most twice that, no false death, and ages as before
 //! within 5 s after.
 
+use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
-use tidings_manifest::Table;
+use tidings_bench::campaign::{self, Made};
 use tidings_tests::ages::{Boards, Look};
 use tidings_tests::hosts::Hosts;
 use tidings_tests::quota::Quota;
@@ -36,33 +36,20 @@ const MEASURED: Plan = Plan { agents: &[16, 48], looks: [78, 234, 78] };
 const TINY: Plan = Plan { agents: &[3], looks: [2, 4, 2] };
 
 fn main() -> ExitCode {
-    // `cargo test` runs this too, without `--bench`: a few looks then keep it from rotting.
-    let arguments: Vec<String> = std::env::args().collect();
-    let plan = if arguments.iter().any(|it| it == "--bench") { MEASURED } else { TINY };
-    let at = arguments.iter().position(|argument| argument == "--output");
-    let folder = at.and_then(|at| arguments.get(at + 1)).map(PathBuf::from);
-    let place = folder.map(|folder| Table::in_folder(&folder, "starved", "make starved", 0));
-    let made = place.transpose().and_then(|place| {
-        let mut table = "agents,phase,time_s,age_avg_ms,age_max_ms,estranged_pairs\n".to_owned();
-        let mut facts = Map::new();
-        for &agents in plan.agents {
-            let found = measure(agents, plan.looks, &mut table);
-            let _ = writeln!(std::io::stderr(), "{agents} agents: {found}");
-            facts.insert(format!("agents_{agents}"), found);
-        }
-        if let Some(place) = place {
-            return place.write(&table, &facts);
-        }
-        let _ = std::io::stdout().write_all(table.as_bytes()); // who does not read wants no more
-        Ok(())
-    });
-    match made {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "starved: {error}");
-            ExitCode::FAILURE
-        }
+    campaign::table("starved", "make starved", 0, |is_measured| {
+        Ok::<_, Infallible>(all(if is_measured { &MEASURED } else { &TINY }))
+    })
+}
+
+fn all(plan: &Plan) -> Made {
+    let mut table = "agents,phase,time_s,age_avg_ms,age_max_ms,estranged_pairs\n".to_owned();
+    let mut facts = Map::new();
+    for &agents in plan.agents {
+        let found = measure(agents, plan.looks, &mut table);
+        let _ = writeln!(std::io::stderr(), "{agents} agents: {found}");
+        facts.insert(format!("agents_{agents}"), found);
     }
+    (table, facts)
 }
 
 /// One phase's looks, with the time of each since its begin, in seconds.

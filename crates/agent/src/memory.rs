@@ -155,20 +155,8 @@ fn limit_files(root: &Path, line: &str) -> Option<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Surroundings, parse_arguments};
-    use std::ffi::OsString;
+    use crate::config::tests::settings_of;
     use tidings_control::State;
-
-    fn settings(flags: &[&str]) -> Settings {
-        let arguments = ["tidings-agent"].iter().chain(flags).map(OsString::from);
-        let invocation = parse_arguments(arguments).expect("a valid command line");
-        let surroundings = Surroundings {
-            variable: &|_| None,
-            host_name: "n1".to_owned(),
-            runtime_dir: "/run/tidings".into(),
-        };
-        Settings::load(&invocation, &surroundings).expect("valid settings")
-    }
 
     /// A machine as its files describe it.
     fn machine(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -206,9 +194,9 @@ mod tests {
     #[test]
     fn settings_that_may_need_more_than_there_is_are_refused_with_the_figures() {
         let root = machine(&[MEMINFO]);
-        let default = check_in(&settings(&[]), root.path()).expect("the default fits");
+        let default = check_in(&settings_of(&[]), root.path()).expect("the default fits");
         assert!(default < 256 << 20, "{default}: the unit for systemd allows 256 MiB");
-        let refused = check_in(&settings(&["--max-nodes", "1000000"]), root.path());
+        let refused = check_in(&settings_of(&["--max-nodes", "1000000"]), root.path());
         let message = refused.expect_err("too large").to_string();
         let start = "with these settings the agent may take ";
         let end = format!(
@@ -221,7 +209,7 @@ mod tests {
 
     #[test]
     fn parts_that_are_left_out_cost_nothing() {
-        let bound = |flags: &[&str]| bound_bytes(&settings(flags));
+        let bound = |flags: &[&str]| bound_bytes(&settings_of(flags));
         assert!(bound(&["--board", "off"]) < bound(&[]));
         assert!(bound(&["--max-nodes", "8192"]) > bound(&[]));
         assert!(bound(&["--colony", "1"]) > bound(&[]));

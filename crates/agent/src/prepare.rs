@@ -109,22 +109,13 @@ pub(crate) fn is_loopback(ip: IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Surroundings, parse_arguments};
-    use std::ffi::OsString;
+    use crate::config::tests::settings_of;
     use std::os::unix::fs::PermissionsExt;
 
     const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n";
 
     fn prepared(flags: &[&str]) -> Result<Prepared, String> {
-        let arguments = ["tidings-agent"].iter().chain(flags).map(OsString::from);
-        let invocation = parse_arguments(arguments).expect("a valid command line");
-        let surroundings = Surroundings {
-            variable: &|_| None,
-            host_name: "n1".to_owned(),
-            runtime_dir: "/run/tidings".into(),
-        };
-        let settings = Settings::load(&invocation, &surroundings).expect("valid settings");
-        prepare(settings).map_err(|errors| errors.to_string())
+        prepare(settings_of(flags)).map_err(|errors| errors.to_string())
     }
 
     fn key_file(directory: &Path, text: &str, mode: u32) -> String {

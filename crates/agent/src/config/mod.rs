@@ -346,4 +346,4 @@ fn default_listen(keys: bool) -> Written {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

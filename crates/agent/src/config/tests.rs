@@ -12,6 +12,18 @@ struct Given<'a> {
     file: Option<&'a str>,
 }
 
+/// The settings of an agent called `n1` with these flags and nothing else.
+pub(crate) fn settings_of(flags: &[&str]) -> Settings {
+    let arguments = ["tidings-agent"].iter().chain(flags).map(OsString::from);
+    let invocation = parse_arguments(arguments).expect("a valid command line");
+    let surroundings = Surroundings {
+        variable: &|_| None,
+        host_name: "n1".to_owned(),
+        runtime_dir: "/run/tidings".into(),
+    };
+    Settings::load(&invocation, &surroundings).expect("valid settings")
+}
+
 fn load(given: &Given<'_>) -> Result<Settings, String> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("agent.toml");
