@@ -1,8 +1,8 @@
 //! A program that makes one table of docs/results.
 //!
-//! With `--bench`, as cargo gives it, it measures; without, as `cargo test` runs it, it makes a small
-//! pass that keeps it from rotting. `--output FOLDER` writes the table there, beside its manifest;
-//! otherwise it goes to standard output.
+//! With `--bench`, as cargo gives it, it measures; without, as `cargo test` runs it, it makes a
+//! small pass that keeps it from rotting. `--output FOLDER` writes the table there, beside its
+//! manifest; otherwise it goes to standard output.
 
 use std::fmt::Display;
 use std::io::Write as _;
