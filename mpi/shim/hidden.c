@@ -47,17 +47,17 @@ bool hidden_place(const HiddenRule *rule, MPI_Comm world, HiddenPlace *place, ch
     MPI_Comm_rank(world, &place->rank);
     MPI_Comm_size(world, &place->ranks);
     MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, place->rank, MPI_INFO_NULL, &node);
-    MPI_Comm_rank(node, &place->local_rank);
-    MPI_Comm_size(node, &place->local_ranks);
+    int local_rank, local_ranks;
+    MPI_Comm_rank(node, &local_rank);
+    MPI_Comm_size(node, &local_ranks);
     if (rule->every > 0)
         place->hidden = place->rank % rule->every == rule->every - 1;
     else if (rule->per_node)
-        place->hidden = place->local_rank == place->local_ranks - 1;
+        place->hidden = local_rank == local_ranks - 1;
     int hidden = place->hidden, on_node, wrong[2], wrong_here[2];
-    MPI_Allreduce(&hidden, &place->hidden_ranks, 1, MPI_INT, MPI_SUM, world);
     MPI_Allreduce(&hidden, &on_node, 1, MPI_INT, MPI_SUM, node);
     /* Where all ranks of a node are hidden the application has none there. */
-    wrong_here[0] = rule->per_node && place->local_ranks == 1;
+    wrong_here[0] = rule->per_node && local_ranks == 1;
     wrong_here[1] = rule->one_a_node && on_node != 1;
     MPI_Allreduce(wrong_here, wrong, 2, MPI_INT, MPI_MAX, world);
     MPI_Comm_free(&node);
@@ -83,13 +83,13 @@ static void rewrite(const char *variable, int value)
     setenv(variable, text, 1);
 }
 
-int hidden_universe(const HiddenPlace *place, int slots)
+int hidden_universe(int ranks, int hidden, int slots)
 {
     /* With fewer slots than ranks it is the machine that is counted, not the job. */
-    return slots < place->ranks ? slots : slots - place->hidden_ranks;
+    return slots < ranks ? slots : slots - hidden;
 }
 
-void hidden_rewrite_environment(MPI_Comm app, MPI_Comm node, const HiddenPlace *place)
+void hidden_rewrite_environment(MPI_Comm app, MPI_Comm node, int ranks)
 {
     static const char *const RANK[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
                                         "SLURM_PROCID" };
@@ -114,7 +114,7 @@ void hidden_rewrite_environment(MPI_Comm app, MPI_Comm node, const HiddenPlace *
         rewrite(LOCAL_SIZE[at], local_size);
     const char *slots = getenv("OMPI_UNIVERSE_SIZE");
     if (slots)
-        rewrite("OMPI_UNIVERSE_SIZE", hidden_universe(place, atoi(slots)));
+        rewrite("OMPI_UNIVERSE_SIZE", hidden_universe(ranks, ranks - size, atoi(slots)));
 }
 
 /* Whether the message that ends a hidden rank's life has come. It is taken in. */

@@ -16,9 +16,7 @@ typedef struct HiddenRule {
 /* A rank's place in the job. */
 typedef struct HiddenPlace {
     bool hidden;
-    int rank, ranks;             /* in the whole job */
-    int local_rank, local_ranks; /* on its node */
-    int hidden_ranks;            /* in the whole job */
+    int rank, ranks; /* in the whole job */
 } HiddenPlace;
 
 /* Reads the rule from the environment; false, with the reason in `why`, if it says nonsense. */
@@ -28,11 +26,14 @@ bool hidden_rule(HiddenRule *rule, char *why, size_t why_bytes);
 bool hidden_place(const HiddenRule *rule, MPI_Comm world, HiddenPlace *place, char *why,
                   size_t why_bytes);
 
-/* Rewrites what launchers put into the environment, so that it speaks of the application's ranks. */
-void hidden_rewrite_environment(MPI_Comm app, MPI_Comm node, const HiddenPlace *place);
+/*
+ * Rewrites what launchers put into the environment, so that it speaks of the application's ranks and
+ * not of all `ranks` of the job.
+ */
+void hidden_rewrite_environment(MPI_Comm app, MPI_Comm node, int ranks);
 
-/* The slots that the application would be told of, out of those of the whole job. */
-int hidden_universe(const HiddenPlace *place, int slots);
+/* The slots that the application would be told of, out of those of a job of `ranks`, some hidden. */
+int hidden_universe(int ranks, int hidden, int slots);
 
 /* What a hidden rank does until it is told to stop by a message of `control`. Collective over `comm`. */
 void hidden_live(MPI_Comm comm, MPI_Comm control);

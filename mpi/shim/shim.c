@@ -17,7 +17,7 @@ static HiddenPlace place;
 
 /* Of all ranks, for starting, stopping and aborting. */
 static MPI_Comm control = MPI_COMM_NULL;
-static int *hidden_ranks;
+static int *hidden_ranks, hidden_count;
 
 /* The time in MPI, in nanoseconds and calls of any thread; only outermost calls count. */
 static _Thread_local int depth;
@@ -37,6 +37,8 @@ static void *real(const char *name)
 }
 
 #define REAL(function) ((__typeof__(&function))real("P" #function))
+
+/* MPI_Wtime has no wrapper, so it is the library's already. */
 
 static void missing(void)
 {
@@ -58,14 +60,14 @@ __attribute__((constructor)) static void resolve(void)
 void shim_enter(void)
 {
     if (depth++ == 0)
-        entered = REAL(MPI_Wtime)();
+        entered = MPI_Wtime();
 }
 
 void shim_leave(void)
 {
     if (--depth > 0)
         return;
-    double passed = REAL(MPI_Wtime)() - entered;
+    double passed = MPI_Wtime() - entered;
     atomic_fetch_add_explicit(&nanoseconds, (long long)(passed * 1e9), memory_order_relaxed);
     atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
 }
@@ -92,6 +94,7 @@ static void learn_hidden(void)
     for (int rank = 0; rank < place.ranks; rank++)
         if (all[rank])
             hidden_ranks[found++] = rank;
+    hidden_count = found;
     free(all);
 }
 
@@ -101,7 +104,7 @@ static void begin(void)
     char why[256] = "";
     MPI_Comm own, node;
     REAL(MPI_Comm_rank)(MPI_COMM_WORLD, &place.rank);
-    started = REAL(MPI_Wtime)();
+    started = MPI_Wtime();
     shim_timed = false;
     if (!hidden_rule(&rule, why, sizeof why))
         refuse(why);
@@ -124,17 +127,17 @@ static void begin(void)
     }
     REAL(MPI_Comm_set_name)(own, "MPI_COMM_WORLD");
     REAL(MPI_Comm_split_type)(own, MPI_COMM_TYPE_SHARED, place.rank, MPI_INFO_NULL, &node);
-    hidden_rewrite_environment(own, node, &place);
+    hidden_rewrite_environment(own, node, place.ranks);
     REAL(MPI_Comm_free)(&node);
     shim_world = own;
-    started = REAL(MPI_Wtime)();
+    started = MPI_Wtime();
     shim_timed = getenv("TIDINGS_TIMES") != NULL;
 }
 
 /* Writes how long the application's ranks were in MPI, as one JSON object. */
 static void write_times(void)
 {
-    double passed = REAL(MPI_Wtime)() - started, in_mpi = (double)atomic_load(&nanoseconds) / 1e9;
+    double passed = MPI_Wtime() - started, in_mpi = (double)atomic_load(&nanoseconds) / 1e9;
     double mine[2] = { passed, in_mpi }, sums[2], share = passed > 0 ? in_mpi / passed : 0, most;
     long long count = atomic_load(&calls), counts;
     int rank, ranks;
@@ -188,7 +191,7 @@ SHIM_EXPORT int MPI_Finalize(void)
         REAL(MPI_Barrier)(own);
         REAL(MPI_Comm_rank)(own, &rank);
         if (rank == 0)
-            hidden_stop(control, hidden_ranks, place.hidden_ranks);
+            hidden_stop(control, hidden_ranks, hidden_count);
         shim_world = MPI_COMM_WORLD;
         REAL(MPI_Comm_free)(&own);
         REAL(MPI_Comm_free)(&control);
@@ -220,7 +223,7 @@ SHIM_EXPORT int MPI_Comm_get_attr(MPI_Comm comm, int key, void *value, int *flag
     MPI_Comm meant = is_predefined(key) ? comm : shim_comm(comm);
     int answer = REAL(MPI_Comm_get_attr)(meant, key, value, flag);
     if (answer == MPI_SUCCESS && *flag && key == MPI_UNIVERSE_SIZE && control != MPI_COMM_NULL) {
-        universe = hidden_universe(&place, **(int **)value);
+        universe = hidden_universe(place.ranks, hidden_count, **(int **)value);
         *(int **)value = &universe;
     }
     return answer;
@@ -278,7 +281,7 @@ SHIM_EXPORT int MPI_Group_from_session_pset(MPI_Session session, const char *set
         return answer;
     all = *group;
     REAL(MPI_Comm_group)(MPI_COMM_WORLD, &world);
-    REAL(MPI_Group_incl)(world, place.hidden_ranks, hidden_ranks, &hidden);
+    REAL(MPI_Group_incl)(world, hidden_count, hidden_ranks, &hidden);
     REAL(MPI_Group_difference)(all, hidden, &without);
     REAL(MPI_Group_free)(&all);
     REAL(MPI_Group_free)(&world);

@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
-use crate::question::{Asker, Place, Question, VISIT_PATIENCE, json};
+use crate::question::{Asker, PATIENCE, Place, Question, VISIT_PATIENCE, json};
 
 /// Connections served at a time.
 pub(crate) const CONNECTIONS_MOST: usize = 32;
@@ -198,22 +198,19 @@ async fn reply(line: &[u8], asker: &Asker) -> (String, Option<Place>) {
         }
     };
     let place = match request {
-        Request::Visit { .. } => asker.visitors_place().await,
-        Request::Nodes | Request::Colonies => asker.place().await,
-        _ => {
-            let answer = asker.ask(|back| Question::Control(request, back)).await;
-            return (answer.unwrap_or_else(stalled), None);
-        }
+        Request::Visit { .. } => Some(asker.visitors_place().await),
+        Request::Nodes | Request::Colonies => Some(asker.place().await),
+        _ => None,
     };
-    if place.is_none() {
+    if matches!(place, Some(None)) {
         return (error_line(ErrorKind::Busy, "others are being given as much; try again"), None);
     }
-    let Request::Visit { colony } = request else {
-        let answer = asker.ask(|back| Question::Control(request, back)).await;
-        return (answer.unwrap_or_else(stalled), place);
+    let (patience, colony) = match request {
+        Request::Visit { colony } => (VISIT_PATIENCE, Some(colony)),
+        _ => (PATIENCE, None),
     };
-    let answer = asker.ask_within(VISIT_PATIENCE, |back| Question::Control(request, back)).await;
-    (answer.unwrap_or_else(|| unanswered(colony)), place)
+    let answer = asker.ask_within(patience, |back| Question::Control(request, back)).await;
+    (answer.unwrap_or_else(|| colony.map_or_else(stalled, unanswered)), place.flatten())
 }
 
 fn stalled() -> String {

@@ -26,7 +26,7 @@ const VISITS_MOST: usize = 1;
 const PART_BYTES: usize = 1_024;
 
 /// How long an asker waits for the loop.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long one who asks for the vector of another colony waits: what that takes depends on others.
 pub(crate) const VISIT_PATIENCE: Duration = Duration::from_secs(10);

@@ -439,7 +439,7 @@ impl Node {
             salt: self.salt,
             counter: self.sealed,
         };
-        let said = self.extension(receiver).write(version, &mut datagram[header::BYTES..]);
+        let said = self.extension(version, receiver).write(version, &mut datagram[header::BYTES..]);
         let bytes = header::BYTES + said + written + TAG_BYTES;
         datagram[..header::BYTES].copy_from_slice(&header.to_bytes());
         self.keys.seal(&mut datagram[..bytes]);

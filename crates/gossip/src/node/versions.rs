@@ -32,8 +32,12 @@ impl Node {
         })
     }
 
-    /// What a datagram for anybody says of itself, or one that asks `receiver` for something.
-    pub(super) fn extension(&self, receiver: Option<NodeId>) -> Extension {
+    /// What a datagram of `version` for anybody says of itself, or one that asks `receiver` for
+    /// something; nothing in version 1.
+    pub(super) fn extension(&self, version: u8, receiver: Option<NodeId>) -> Extension {
+        if version < 2 {
+            return Extension::default();
+        }
         let receiver = receiver.map(|id| {
             let held = self.vector.get(id).map(|entry| entry.stamp.incarnation());
             Receiver { id, incarnation: held.unwrap_or_default() }
@@ -48,7 +52,7 @@ impl Node {
 
     /// Where a body begins in a datagram of this node.
     pub(super) fn body_at_in(&self, version: u8, receiver: Option<NodeId>) -> usize {
-        crate::wire::header::BYTES + self.extension(receiver).bytes(version)
+        crate::wire::header::BYTES + self.extension(version, receiver).bytes(version)
     }
 
     /// The version in which a member is answered that asked in its own: the lower of the two, so
