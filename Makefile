@@ -17,7 +17,7 @@ PEERS_ARGS ?=
 
 # The seconds each fuzz target runs, and the targets.
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= wire payload aggregate roster keyring control
+FUZZ_TARGETS ?= wire payload aggregate roster keyring control config
 # Coverage for libFuzzer, on the stable toolchain: what cargo-fuzz passes too.
 FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-level=4 \
@@ -25,11 +25,12 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares
 
-.PHONY: help demo build test lint fmt clippy doc deny bench peers board crowded soak mpi figures figure2 colonies ages failures model busy strategies deaths starved plots python scaling ruff fuzz install install-files deb clean
+# Every target that is a word names a purpose, never a file.
+.PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## list the targets
 	@echo "usage: make TARGET"
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: build ## start a cluster of real agents on this machine and watch the news spread
 	@$(TARGET_DIR)/release/tidings demo $(DEMO_ARGS)
@@ -41,14 +42,21 @@ build: ## build the release binaries
 test: python ## install what the tests need, then run them all
 	@.ci/require cargo cc c++ python3 dpkg-deb objdump systemd-analyze man \
 		prometheus promtool chromium ip nft openmpi mpich smpi gfortran hpcc lmp \
-		munged slurmctld slurmd srun faketime
+		munged slurmctld slurmd srun faketime valgrind pw.x
 	$(CARGO) build --workspace --locked --lib --bins
 	@mkdir -p $(TARGET_DIR)
 	TIDINGS_BIN_DIR=$(TARGET_DIR)/debug $(CARGO) test --workspace --locked --no-fail-fast \
 		2>&1 | tee $(TARGET_DIR)/test.log && status=0 || status=$$?; \
 	TIDINGS_BIN_DIR=$(TARGET_DIR)/debug $(PYTHON) -m pytest -q -c python/pyproject.toml --rootdir python python \
 		2>&1 | tee -a $(TARGET_DIR)/test.log || status=$$?; \
+	$(MAKE) expectations 2>&1 | tee -a $(TARGET_DIR)/test.log || status=$$?; \
 	.ci/summary $(TARGET_DIR)/test.log $$status
+
+expectations: python ## count instructions of the core and the board, and hold them to scaling.toml
+	@.ci/require cargo cc valgrind
+	$(CARGO) build --locked -p tidings-bench --bin growth
+	PATH=$(TARGET_DIR)/debug:$$PATH $(PYTHON) -m tidings.scaling run --anew
+	$(PYTHON) -m tidings.scaling check --no-record --strict
 
 lint: fmt clippy doc deny ruff ## check format, lints, documentation and dependencies
 
@@ -70,8 +78,8 @@ doc:
 ruff: python
 	cd python && $(PYTHON_DIR)/bin/python -m ruff check --no-cache --quiet
 	cd python && $(PYTHON_DIR)/bin/python -m ruff format --no-cache --check --quiet
-	$(PYTHON_DIR)/bin/python -m ruff check --no-cache --quiet --config python/pyproject.toml bench/scaling
-	$(PYTHON_DIR)/bin/python -m ruff format --no-cache --check --quiet --config python/pyproject.toml bench/scaling
+	$(PYTHON_DIR)/bin/python -m ruff check --no-cache --quiet --config python/pyproject.toml bench/scaling lab
+	$(PYTHON_DIR)/bin/python -m ruff format --no-cache --check --quiet --config python/pyproject.toml bench/scaling lab
 	cd python && $(PYTHON_DIR)/bin/python -m mypy --cache-dir $(PYTHON_DIR)/mypy tidings tests
 
 deny:
@@ -113,6 +121,23 @@ mpi: ## build gossip over MPI, and the shim that hides it, into target/mpi
 	for mpicc in mpicc.openmpi mpicc.mpich smpicc; do \
 		mpi/build $$mpicc $(TARGET_DIR)/release/libtidings_node.a $(TARGET_DIR)/mpi || exit 1; \
 	done
+
+# A bench beside real MPIs.
+mpi_bench = env TIDINGS_BIN_DIR=$(TARGET_DIR)/release \
+	$(CARGO) bench --locked -p tidings-bench --bench $(1) -- --output $(abspath $(RESULTS))
+
+shim-cost: mpi ## count the instructions that the shim adds to a call, into docs/results
+	@.ci/require valgrind
+	$(call mpi_bench,shim-cost)
+
+yielding: mpi ## measure waiting of more ranks than cores, with the library that yields and without
+	$(call mpi_bench,yielding)
+
+# Runs of overloaded gossip over MPI.
+RUNS ?= 1000
+
+overload: mpi ## ask more of gossip over MPI than can be done, RUNS (1000) times (10 to 30 minutes)
+	TIDINGS_OVERLOAD_RUNS=$(RUNS) nice -n 5 $(call mpi_bench,overload)
 
 figures: figure2 ages failures busy strategies ## redraw all tables and plots of docs/results: half an hour
 
@@ -158,6 +183,26 @@ starved: python ## give 16 and 48 real agents 5 % of a processor for a minute (r
 	TMPDIR=/dev/shm $(CARGO) bench --locked -p tidings-bench --bench starved -- --output $(abspath $(RESULTS))
 	$(PYTHON) -m tidings.tables starved $(RESULTS)/starved.csv --into $(RESULTS)/faults.md
 
+campaigns: build mpi python ## what gossip costs on this machine, and whether an injected 0.5 % is found (root; 16 minutes)
+	mpicc.openmpi -O2 examples/lab/known_length.c -o $(TARGET_DIR)/mpi/known_length
+	$(TARGET_DIR)/release/tidings lab overhead lab/overhead/injected.toml --output $(TARGET_DIR)/campaigns/injected
+	$(TARGET_DIR)/release/tidings lab overhead lab/overhead/local.toml --output $(TARGET_DIR)/campaigns/local
+	for name in injected local; do \
+		for kind in csv manifest.json; do \
+			cp $(TARGET_DIR)/campaigns/$$name/results.$$kind $(RESULTS)/overhead-$$name.$$kind || exit 1; \
+		done; \
+	done
+	$(PYTHON) -m tidings.plots overhead $(RESULTS)/overhead-local.csv --output $(RESULTS)/overhead-local.svg
+	$(PYTHON) -m tidings.tables overhead $(RESULTS)/overhead-local.csv --into $(RESULTS)/overhead-local.md
+
+# Nodes of the simulated torus: 64, or up to 1,024, where a cell takes 5 minutes instead of 10 seconds.
+NODES ?= 64
+
+reproduce: mpi python ## simulate what gossip costs on a torus, as in Table 1 of ROSS'14 (15 minutes; goes on where it was)
+	lab/overhead/simulate.py --nodes $(NODES) --programs $(TARGET_DIR)/mpi --output $(RESULTS)
+	$(PYTHON) -m tidings.plots reproduction $(RESULTS)/overhead.csv --output $(RESULTS)/overhead.svg
+	$(PYTHON) -m tidings.tables reproduction $(RESULTS)/overhead.csv --into $(RESULTS)/overhead.md
+
 plots: python ## draw the plots and tables of docs/results from the CSV files that are there
 	$(call draw,figure2)
 	$(call draw,ages)
@@ -181,11 +226,34 @@ $(PYTHON_DIR)/.ready: python/requirements.txt
 # A python that has extrap 4.2.5, for the comparison.
 EXTRA_P ?= $(TARGET_DIR)/extra-p/bin/python
 
-scaling: python ## compare the engines of tidings.scaling and Extra-P on synthetic suites (five minutes)
+scaling: python ## compare the engines of tidings.scaling and Extra-P on synthetic suites and kernels (ten minutes)
+	@.ci/require cc valgrind
 	test -x $(EXTRA_P) || { python3 -m venv $(TARGET_DIR)/extra-p; $(EXTRA_P) -m pip install --quiet extrap==4.2.5; }
 	$(PYTHON) bench/scaling/compare.py --suite held-out --seed 9001 --per-noise 4 --extra-p $(EXTRA_P) --output $(RESULTS)
-	$(PYTHON) bench/scaling/compare.py --suite tuning --seed 77 --per-noise 4 --extra-p $(EXTRA_P) --output $(RESULTS)
+	$(PYTHON) bench/scaling/compare.py --suite tuning --seed 77 --per-noise 2 --extra-p $(EXTRA_P) --output $(RESULTS)
+	$(PYTHON) bench/scaling/compare.py --suite drawn --seed 2026 --per-noise 1 --extra-p $(EXTRA_P) --output $(RESULTS)
+	$(PYTHON) bench/scaling/kernels.py --measure --extra-p $(EXTRA_P) --output $(RESULTS)
 	$(PYTHON) bench/scaling/page.py $(RESULTS)/scaling.md
+
+# Where the MPI study keeps what it measured: one that was stopped goes on. Removed when it is done.
+SCALING_RAW ?= $(TARGET_DIR)/scaling-mpi
+
+scaling-mpi: python ## Tables 2 and 3 of the scaling paper: three simulated machines, Open MPI, MPICH (20 minutes)
+	@.ci/require cc python3 openmpi mpich smpi
+	for mpicc in mpicc.openmpi mpicc.mpich smpicc; do mpi/scaling/build $$mpicc $(TARGET_DIR)/mpi || exit 1; done
+	$(PYTHON) lab/scaling/mpi.py --programs $(TARGET_DIR)/mpi --raw $(SCALING_RAW) --output $(RESULTS)
+	rm -r $(SCALING_RAW)
+	$(PYTHON) lab/scaling/mpi_page.py $(RESULTS)/scaling-mpi.md
+
+scaling-mafia: python ## Table 4 of the scaling paper: kernels of a clustering by steps, instructions and time (10 minutes)
+	@.ci/require cc python3 valgrind
+	bench/mafia/build $(TARGET_DIR)/mafia
+	$(PYTHON) lab/scaling/mafia.py --program $(TARGET_DIR)/mafia --output $(RESULTS)
+	$(PYTHON) lab/scaling/mafia_page.py $(RESULTS)/scaling-mafia.md
+
+scaling-pages: python ## draw the tables of both studies from the CSV files that are there
+	$(PYTHON) lab/scaling/mpi_page.py $(RESULTS)/scaling-mpi.md
+	$(PYTHON) lab/scaling/mafia_page.py $(RESULTS)/scaling-mafia.md
 
 colonies: build ## simulate 10^4, 10^5 and 10^6 nodes in colonies, into docs/results
 	@$(TARGET_DIR)/release/tidings sim colonies --seed 7 --output docs/results

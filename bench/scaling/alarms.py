@@ -18,7 +18,7 @@ from tidings.scaling import verdict
 from tidings.scaling.engines.bayes import BayesEngine
 from tidings.scaling.measurement import Measurement
 
-THRESHOLDS = (0.25, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002)
+THRESHOLDS = (0.25, 0.2, 0.15, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002)
 SUITE_SIZES = (1, 5, 20, 50)
 DRAWS = 10_000
 

@@ -15,13 +15,14 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import platform
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
+import manifests
 import numpy as np
 import scores
 from scores import Outcome
@@ -44,10 +45,11 @@ EXTRA_P_LIST = {
     for power in powers.split()
     for logs in logs_of.split()
 }
+PARTS = 12
 INDEPENDENT = ("0", "2", "5", "10", "25")
 COLUMNS = (
     "tool", "group", "cases", "exact", "near", "far", "covered_4", "covered_64",
-    "alarm", "caught", "unsure", "missed", "cpu_ms",
+    "alarm", "caught", "unsure", "missed", "forced_alarm", "forced_caught", "brier", "cpu_ms",
 )  # fmt: skip
 
 
@@ -61,15 +63,16 @@ def bayes(case: Case) -> Outcome:
     outcome.cpu_ms = 1e3 * (time.process_time() - began)
     outcome.far = float(model.predict(np.array([case.far]))[0])
     outcome.intervals = {f: model.interval(scores.beyond(case, f)) for f in (4.0, 64.0)}
-    outcome.verdict_true = _judged(measurement, case.growth.term, case)
+    outcome.verdict_true, outcome.p_true = _judged(measurement, case.growth.term, case)
     if case.broken is not None:
-        outcome.verdict_broken = _judged(measurement, case.broken, case)
+        outcome.verdict_broken, outcome.p_broken = _judged(measurement, case.broken, case)
     return outcome
 
 
-def _judged(measurement: Measurement, expected: Term, case: Case) -> str:
+def _judged(measurement: Measurement, expected: Term, case: Case) -> tuple[str, float]:
     model = BayesEngine().fit(measurement, expected)
-    return verdict.judge([model], [Limits.around(expected, case.deviation)])[0].outcome.value
+    one = verdict.judge([model], [Limits.around(expected, case.deviation)])[0]
+    return one.outcome.value, one.probability
 
 
 def paper(case: Case) -> Outcome:
@@ -148,6 +151,29 @@ def tables(scored: list[tuple[Case, dict[str, float]]]) -> Iterator[tuple[str, d
         yield from ((name, row) for name, row in group.items() if name != "all")
 
 
+def tools(options: argparse.Namespace) -> dict[str, Callable[[], Callable[[Case], Outcome]]]:
+    """Return what starts each tool."""
+    started: dict[str, Callable[[], Callable[[Case], Outcome]]] = {
+        "tidings": lambda: bayes,
+        "paper, told E": lambda: paper,
+    }
+    if options.extra_p:
+        started["Extra-P, mean"] = lambda: ExtraP(options.extra_p, "mean", False)
+        started["Extra-P, median"] = lambda: ExtraP(options.extra_p, "median", False)
+        if options.decays:
+            started["Extra-P, median, decays"] = lambda: ExtraP(options.extra_p, "median", True)
+    return started
+
+
+def answered(
+    options: argparse.Namespace, name: str, part: int
+) -> list[tuple[Case, dict[str, float]]]:
+    """Return the marks of a tool for each PARTS-th case of the suite, from one on."""
+    tool = tools(options)[name]()
+    cases = list(SUITES[options.suite].cases(options.seed, options.per_noise, NOISES))
+    return [(case, scores.marks(case, tool(case))) for case in cases[part::PARTS]]
+
+
 def main() -> None:
     """Compare, write and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -156,18 +182,17 @@ def main() -> None:
     parser.add_argument("--per-noise", type=int, default=5, help="cases a function and noise")
     parser.add_argument("--extra-p", help="python of an environment with extrap")
     parser.add_argument("--decays", action="store_true", help="Extra-P with its option, too")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
-    tools = {"tidings": bayes, "paper, told E": paper}
-    if options.extra_p:
-        tools["Extra-P, mean"] = ExtraP(options.extra_p, "mean", False)
-        tools["Extra-P, median"] = ExtraP(options.extra_p, "median", False)
-        if options.decays:
-            tools["Extra-P, median, decays"] = ExtraP(options.extra_p, "median", True)
-    cases = list(SUITES[options.suite].cases(options.seed, options.per_noise, NOISES))
     lines = []
-    for name, tool in tools.items():
-        scored = [(case, scores.marks(case, tool(case))) for case in cases]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        names = list(tools(options))
+        asked = [(name, part) for name in names for part in range(PARTS)]
+        answers = pool.map(partial(answered, options), *zip(*asked, strict=True))
+        by_part = dict(zip(asked, answers, strict=True))
+    for name in names:
+        scored = [pair for part in range(PARTS) for pair in by_part[name, part]]
         for group, row in tables(scored):
             lines.append({"tool": name, "group": group, **row})
     _print(lines)
@@ -189,22 +214,9 @@ def _write(options: argparse.Namespace, lines: list[dict[str, object]]) -> None:
         writer.writeheader()
         for line in lines:
             writer.writerow({k: f"{v:.5g}" if isinstance(v, float) else v for k, v in line.items()})
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True
-    ).stdout.strip()
-    manifest = {
-        "command": "python bench/scaling/compare.py " + " ".join(sys.argv[1:]),
-        "commit": commit,
-        "seed": options.seed,
-        "machine": f"{platform.machine()}, {platform.system()} {platform.release()}",
-        "versions": {
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "extrap": "4.2.5" if options.extra_p else None,
-        },
-    }
-    text = json.dumps(manifest, indent=2) + "\n"
-    stem.with_suffix(".manifest.json").write_text(text, encoding="utf-8")
+    manifests.write(
+        stem.with_suffix(".csv"), options.seed, extrap="4.2.5" if options.extra_p else None
+    )
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ import argparse
 from collections import Counter
 
 import numpy as np
+from growths import TUNING, Growth
 from numpy.typing import NDArray
-from suite import TUNING, Case, Growth
+from suite import Case
 from tidings.scaling import verdict
 from tidings.scaling.engines.bayes import BayesEngine
 from tidings.scaling.limits import Limits

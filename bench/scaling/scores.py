@@ -3,7 +3,9 @@
 Per case: `exact` (the leading term is the true one), `near` (the same exponential rate, exponent of
 x within 1/4), `far` (forecast within 20 % at 64 times the largest size, or 4 more where growth is
 exponential), `covered` (the 95 % interval at 4 and 64 times the largest size holds the true value),
-`alarm` (the true expectation called violated), `caught` (the broken one called violated).
+`alarm` (the true expectation called violated), `caught` (the broken one called violated); the same
+with a tool forced to decide, at a probability of a half; and `brier`, the mean square of what the
+probabilities of the true and of the broken expectation are wrong by.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from suite import Case
 from tidings.scaling.terms import Term
 
 NEAR = Fraction(1, 4)
+FORCED = 0.5
 
 
 @dataclass
@@ -59,6 +62,15 @@ def marks(case: Case, outcome: Outcome) -> dict[str, float]:
     if outcome.verdict_broken:
         marked["caught"] = float(outcome.verdict_broken == "violated")
         marked["missed"] = float(outcome.verdict_broken == "holds")
+    wrong = []
+    if outcome.p_true is not None:
+        marked["forced_alarm"] = float(outcome.p_true < FORCED)
+        wrong.append(1 - outcome.p_true)
+    if outcome.p_broken is not None:
+        marked["forced_caught"] = float(outcome.p_broken < FORCED)
+        wrong.append(outcome.p_broken)
+    if wrong:
+        marked["brier"] = sum(share**2 for share in wrong) / len(wrong)
     return marked
 
 

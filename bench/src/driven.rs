@@ -78,6 +78,8 @@ impl Driven {
         config.window = Window::Percent(f64::from(WINDOW_PERCENT));
         (config.payload_bytes, config.datagram_bytes) = (payload_bytes, datagram_bytes);
         config.max_nodes = nodes;
+        // No probe is answered here, and nobody's silence is to be taken for death.
+        config.death_after = Some(Duration::from_secs(3_600));
         let roster: Vec<Member> = (0..nodes).map(member).collect();
         let window = config.window.entries(nodes as usize);
         let origins = roster[1..].iter().map(|peer| NodeId::of_name(&peer.name, 0)).collect();

@@ -2,6 +2,7 @@
 //!
 //! libFuzzer calls them from `fuzz_targets/`; `make test` calls them from `tests/fuzz` over seeded
 //! mutations of the inputs in `fuzz/seeds`. Each states in its doc what must hold for all inputs.
+//! `configurations` is a module of the target `config` alone, and of the agent's tests.
 
 mod aggregates;
 mod datagrams;

@@ -4,10 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* How long a polite process sleeps between two looks for messages, at most. */
-#define NAP_US 200
 
 /* Bytes that a datagram and an entry have beyond the payload: docs/protocol.md, sections 2 and 3. */
 #define DATAGRAM_BYTES 50
@@ -79,7 +75,8 @@ static bool begin(Process *process, MPI_Comm comm, char *why, size_t why_bytes)
         end(process);
         return false;
     }
-    if (!ring_open(&process->ring, comm, process->options->slots, config.message_bytes)) {
+    if (!ring_open(&process->ring, comm, process->options->slots, config.message_bytes,
+                   process->options->machine)) {
         snprintf(why, why_bytes, "no memory for %d messages of %u bytes", process->options->slots,
                  config.message_bytes);
         end(process);
@@ -120,13 +117,6 @@ static uint64_t look_at_us(const Process *process, uint64_t begin_us, uint64_t n
     return begin_us + (uint64_t)(((double)number + phase) * (double)process->options->interval_us);
 }
 
-static void nap(uint64_t until_us, uint64_t now_us)
-{
-    uint64_t left_us = until_us > now_us ? until_us - now_us : 0;
-    if (left_us > 0)
-        usleep(left_us < NAP_US ? (useconds_t)left_us : NAP_US);
-}
-
 static void live(Process *process)
 {
     const GossipOptions *options = process->options;
@@ -154,7 +144,7 @@ static void live(Process *process)
                 look_us = look_at_us(process, begin_us, ++number);
             now_us = ring_now_us(&process->ring);
         } else if (options->polite) {
-            nap(due_us < look_us ? due_us : look_us, now_us);
+            ring_rest(&process->ring, due_us < look_us ? due_us : look_us);
             now_us = ring_now_us(&process->ring);
         }
     }

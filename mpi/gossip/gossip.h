@@ -29,6 +29,7 @@ typedef struct GossipOptions {
     /* Asked after each turn whether to stop; null: never. */
     bool (*stop)(void *context);
     void *context;
+    const struct RingMachine *machine; /* null but on a simulated machine */
 } GossipOptions;
 
 /* What one rank saw and did after its warm-up; the messages are those of its whole life. */

@@ -4,6 +4,10 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* How long a polite process sleeps between two looks for messages, at most. */
+#define NAP_US 200
 
 /* Before each message: how long its segments are. */
 #define FRAME_BYTES 4
@@ -43,8 +47,10 @@ static void give_back(Ring *ring)
     MPI_Comm_free(&ring->comm);
 }
 
-bool ring_open(Ring *ring, MPI_Comm comm, int slots, size_t message_bytes)
+bool ring_open(Ring *ring, MPI_Comm comm, int slots, size_t message_bytes,
+               const struct RingMachine *machine)
 {
+    (void)machine; /* there is none */
     *ring = (Ring){ .slots = slots, .message_bytes = message_bytes };
     MPI_Comm_dup(comm, &ring->comm);
     size_t slot_bytes = message_bytes + FRAME_BYTES;
@@ -75,6 +81,13 @@ uint64_t ring_now_us(const Ring *ring)
 {
     double passed = MPI_Wtime() - ring->origin;
     return passed > 0 ? (uint64_t)(passed * 1e6) : 0;
+}
+
+void ring_rest(Ring *ring, uint64_t until_us)
+{
+    uint64_t now_us = ring_now_us(ring), left_us = until_us > now_us ? until_us - now_us : 0;
+    if (left_us > 0)
+        usleep(left_us < NAP_US ? (useconds_t)left_us : NAP_US);
 }
 
 static int free_slot(const Ring *ring)

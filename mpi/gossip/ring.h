@@ -26,6 +26,9 @@ typedef struct RingCounters {
     uint64_t received; /* taken in, those of ring_drain as well */
 } RingCounters;
 
+/* What a ring is told on a simulated machine: beside/simulated_ring.h. On a real one there is none. */
+struct RingMachine;
+
 typedef struct Ring {
     MPI_Comm comm;
     int slots;
@@ -36,6 +39,7 @@ typedef struct Ring {
     uint8_t *incoming;
     double origin; /* MPI_Wtime when the ring was made */
     bool took;     /* whether a message was taken in since ring_took was asked */
+    void *simulated; /* what a ring on a simulated machine has besides */
     RingCounters counters;
 } Ring;
 
@@ -44,7 +48,8 @@ typedef struct Ring {
  * flight. Collective over `comm`. False if there is no memory for it on some rank, or the ranks
  * disagree about message_bytes; then no rank has one.
  */
-bool ring_open(Ring *ring, MPI_Comm comm, int slots, size_t message_bytes);
+bool ring_open(Ring *ring, MPI_Comm comm, int slots, size_t message_bytes,
+               const struct RingMachine *machine);
 
 /* Gives everything back. Collective, after ring_drain. */
 void ring_close(Ring *ring);
@@ -57,6 +62,9 @@ TidingsTransport ring_transport(Ring *ring);
 
 /* Whether a message was taken in since this was last asked. */
 bool ring_took(Ring *ring);
+
+/* Sleeps until a message may have arrived, and no longer than that time on ring_now_us. */
+void ring_rest(Ring *ring, uint64_t until_us);
 
 /*
  * Takes in and throws away what is still on its way until, over all ranks, as many messages were

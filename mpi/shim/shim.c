@@ -1,4 +1,5 @@
 /* See shim.h. */
+#define _GNU_SOURCE /* dladdr */
 #include "shim.h"
 
 #include <dlfcn.h>
@@ -25,6 +26,9 @@ static _Thread_local double entered;
 static atomic_llong nanoseconds, calls;
 static double started;
 
+/* Whether MPI_Init has been called, and ranks taken out. */
+static bool begun;
+
 /* A function of the library below; a program that calls what it lacks ends here. */
 static void *real(const char *name)
 {
@@ -35,6 +39,15 @@ static void *real(const char *name)
     }
     return found;
 }
+
+/* The kind of MPI whose mpi.h this was made from. */
+#if defined(OPEN_MPI)
+#define SHIM_MPI "Open MPI"
+#elif defined(MPI_ABI_VERSION)
+#define SHIM_MPI "the ABI of the MPI standard"
+#else
+#define SHIM_MPI "the family of MPICH"
+#endif
 
 #define REAL(function) ((__typeof__(&function))real("P" #function))
 
@@ -72,6 +85,53 @@ void shim_leave(void)
     atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
 }
 
+/* Ends this rank before MPI has begun: one of the job's, where launchers number them, says why. */
+static void refuse_early(const char *why)
+{
+    static const char *const RANK[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK" };
+    const char *rank = NULL;
+    for (size_t at = 0; at < sizeof RANK / sizeof *RANK && !rank; at++)
+        rank = getenv(RANK[at]);
+    if (!rank || strcmp(rank, "0") == 0)
+        fprintf(stderr, "tidings: %s\n", why);
+    exit(2);
+}
+
+/* Whether the library that the program uses is of the kind that this shim was made for. */
+static bool is_own_library(const char *version, const char *file)
+{
+    bool is_open_mpi = strstr(version, "Open MPI") != NULL, is_abi = strstr(file, "libmpi_abi");
+#if defined(OPEN_MPI)
+    return is_open_mpi && !is_abi;
+#elif defined(MPI_ABI_VERSION)
+    (void)is_open_mpi;
+    return is_abi;
+#else
+    return !is_open_mpi && !is_abi;
+#endif
+}
+
+/*
+ * A shim made from the mpi.h of one MPI takes the handles of another for its own, and crashes. So
+ * before anything else the program's MPI is asked what it is.
+ */
+static void require_own_library(void)
+{
+    static char version[8192], why[512]; /* as long as any MPI's answer */
+    Dl_info found;
+    int length;
+    void *init = real("PMPI_Init");
+    const char *file = dladdr(init, &found) && found.dli_fname ? found.dli_fname : "?";
+    REAL(MPI_Get_library_version)(version, &length);
+    if (is_own_library(version, file))
+        return;
+    version[strcspn(version, "\n,")] = 0;
+    snprintf(why, sizeof why, "this shim is made for " SHIM_MPI ", but the program uses %.100s "
+             "(%.200s): preload the shim that mpi/build makes with its own mpicc", version,
+             file);
+    refuse_early(why);
+}
+
 /* Ends the job because it cannot be run as was asked. */
 static void refuse(const char *why)
 {
@@ -103,6 +163,7 @@ static void begin(void)
 {
     char why[256] = "";
     MPI_Comm own, node;
+    begun = true;
     REAL(MPI_Comm_rank)(MPI_COMM_WORLD, &place.rank);
     started = MPI_Wtime();
     shim_timed = false;
@@ -162,6 +223,7 @@ static void write_times(void)
 
 SHIM_EXPORT int MPI_Init(int *count, char ***words)
 {
+    require_own_library();
     int answer = REAL(MPI_Init)(count, words);
     if (answer == MPI_SUCCESS)
         begin();
@@ -171,6 +233,7 @@ SHIM_EXPORT int PMPI_Init(int *count, char ***words) __attribute__((alias("MPI_I
 
 SHIM_EXPORT int MPI_Init_thread(int *count, char ***words, int wanted, int *provided)
 {
+    require_own_library();
     int answer = REAL(MPI_Init_thread)(count, words, wanted, provided);
     if (answer == MPI_SUCCESS)
         begin();
@@ -238,6 +301,37 @@ SHIM_EXPORT int MPI_Attr_get(MPI_Comm comm, int key, void *value, int *flag)
 SHIM_EXPORT int PMPI_Attr_get(MPI_Comm comm, int key, void *value, int *flag)
     __attribute__((alias("MPI_Attr_get")));
 
+/*
+ * Errors that belong to no communicator, a datatype that is none for instance, are raised on the
+ * true world: whoever sets the handler of its world means those as well.
+ */
+SHIM_EXPORT int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
+{
+    int answer = REAL(MPI_Comm_set_errhandler)(shim_comm(comm), handler);
+    if (answer == MPI_SUCCESS && shim_comm(comm) != comm)
+        answer = REAL(MPI_Comm_set_errhandler)(comm, handler);
+    return answer;
+}
+SHIM_EXPORT int PMPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
+    __attribute__((alias("MPI_Comm_set_errhandler")));
+
+/* The names of MPI-1: programs may call them though an mpi.h of today forbids it. */
+#undef MPI_Errhandler_set
+#undef MPI_Errhandler_get
+SHIM_EXPORT int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler handler)
+{
+    return MPI_Comm_set_errhandler(comm, handler);
+}
+SHIM_EXPORT int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler handler)
+    __attribute__((alias("MPI_Errhandler_set")));
+
+SHIM_EXPORT int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *handler)
+{
+    return REAL(MPI_Comm_get_errhandler)(shim_comm(comm), handler);
+}
+SHIM_EXPORT int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *handler)
+    __attribute__((alias("MPI_Errhandler_get")));
+
 /* A spawned job would have ranks that are hidden from nobody and find nobody hidden. */
 static int refuse_to_spawn(MPI_Comm comm)
 {
@@ -272,24 +366,67 @@ SHIM_EXPORT int PMPI_Comm_spawn_multiple(int count, char *commands[], char **wor
     __attribute__((alias("MPI_Comm_spawn_multiple")));
 
 #if MPI_VERSION >= 4
+static int group_without_hidden(MPI_Session session, const char *set, MPI_Group *group)
+{
+    MPI_Group all;
+    int answer = REAL(MPI_Group_from_session_pset)(session, set, &all), size;
+    if (answer != MPI_SUCCESS || control == MPI_COMM_NULL) {
+        *group = all;
+        return answer;
+    }
+    REAL(MPI_Group_size)(all, &size);
+    if (size != place.ranks) {
+        *group = all; /* not the job: MPI has sets of the whole job, and of a process itself */
+        return MPI_SUCCESS;
+    }
+    /*
+     * A set of the whole job is in the order of its world. MPI_Group_difference would not need
+     * that, but MPICH 5.0 ends a program that compares groups of a session and of the world.
+     */
+    answer = REAL(MPI_Group_excl)(all, hidden_count, hidden_ranks, group);
+    REAL(MPI_Group_free)(&all);
+    return answer;
+}
+
 /* A set of processes without the hidden ones. */
 SHIM_EXPORT int MPI_Group_from_session_pset(MPI_Session session, const char *set, MPI_Group *group)
 {
-    MPI_Group all, world, hidden, without;
-    int answer = REAL(MPI_Group_from_session_pset)(session, set, group);
-    if (answer != MPI_SUCCESS || control == MPI_COMM_NULL)
-        return answer;
-    all = *group;
-    REAL(MPI_Comm_group)(MPI_COMM_WORLD, &world);
-    REAL(MPI_Group_incl)(world, hidden_count, hidden_ranks, &hidden);
-    REAL(MPI_Group_difference)(all, hidden, &without);
-    REAL(MPI_Group_free)(&all);
-    REAL(MPI_Group_free)(&world);
-    REAL(MPI_Group_free)(&hidden);
-    *group = without;
-    return MPI_SUCCESS;
+    return group_without_hidden(session, set, group);
 }
 SHIM_EXPORT int PMPI_Group_from_session_pset(MPI_Session session, const char *set,
                                              MPI_Group *group)
     __attribute__((alias("MPI_Group_from_session_pset")));
+
+/* What is told of a set is how many processes it has. */
+SHIM_EXPORT int MPI_Session_get_pset_info(MPI_Session session, const char *set, MPI_Info *info)
+{
+    MPI_Group group;
+    int answer = REAL(MPI_Session_get_pset_info)(session, set, info), size;
+    if (answer != MPI_SUCCESS || control == MPI_COMM_NULL)
+        return answer;
+    answer = group_without_hidden(session, set, &group);
+    if (answer != MPI_SUCCESS)
+        return answer;
+    char text[16];
+    REAL(MPI_Group_size)(group, &size);
+    snprintf(text, sizeof text, "%d", size);
+    if (size > 0)
+        REAL(MPI_Group_free)(&group);
+    return REAL(MPI_Info_set)(*info, "mpi_size", text);
+}
+SHIM_EXPORT int PMPI_Session_get_pset_info(MPI_Session session, const char *set, MPI_Info *info)
+    __attribute__((alias("MPI_Session_get_pset_info")));
+
+/* Ranks are hidden from the world that MPI_Init makes: before, there is none to take them from. */
+SHIM_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
+{
+    const char *hide = getenv("TIDINGS_HIDE");
+    require_own_library();
+    if (hide && *hide && !begun)
+        refuse_early("a program that begins with MPI_Session_init has no world to hide ranks of: "
+                     "run it without TIDINGS_HIDE");
+    return REAL(MPI_Session_init)(info, handler, session);
+}
+SHIM_EXPORT int PMPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
+    __attribute__((alias("MPI_Session_init")));
 #endif

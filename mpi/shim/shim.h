@@ -21,7 +21,14 @@
 #include <mpi.h>
 #include <stdbool.h>
 
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
+
 #define SHIM_EXPORT __attribute__((visibility("default")))
+
+/* Nobody else's: reached without the detour that a symbol of several libraries takes. */
+#pragma GCC visibility push(hidden)
 
 /* The functions of the library below, by number. */
 extern const int shim_functions;
@@ -37,17 +44,11 @@ extern bool shim_timed;
 void shim_enter(void);
 void shim_leave(void);
 
+#pragma GCC visibility pop
+
 static inline MPI_Comm shim_comm(MPI_Comm comm)
 {
     return comm == MPI_COMM_WORLD ? shim_world : comm;
 }
-
-#define SHIM_ENTER                          \
-    if (__builtin_expect(shim_timed, 0))    \
-        shim_enter();
-
-#define SHIM_LEAVE                          \
-    if (__builtin_expect(shim_timed, 0))    \
-        shim_leave();
 
 #endif

@@ -65,6 +65,37 @@ agents,phase,time_s,age_avg_ms,age_max_ms,estranged_pairs
 16,after,0.26,600.0,1300.0,1
 16,after,0.51,410.0,900.0,0
 """
+OVERHEAD = """\
+application,nodes,ranks,arm,interval_ms,window,entry_bytes,runs,failed,pairs,contaminated,seconds,\
+baseline_seconds,slowdown,slowdown_low,slowdown_high,floor,p,p_holm,verdict,mpi_share,\
+baseline_mpi_share,busy_share,busy_share_most,age_avg_ms,age_max_ms,messages_dropped
+fft,2,4,asleep,,,,80,0,39,1,1.500000000,1.500000000,0.000100000,-0.002000000,0.002200000,\
+0.002200000,,,baseline,0.600000000,0.600000000,,,,,
+fft,2,4,none,,,,40,0,40,0,1.499000000,1.500000000,-0.000700000,-0.002500000,0.001000000,\
+0.002200000,0.400000000,0.400000000,within noise,0.590000000,0.600000000,,,,,
+fft,2,4,gossip,256,20%,64,40,0,40,0,1.501000000,1.500000000,0.000700000,-0.001000000,0.002400000,\
+0.002200000,0.300000000,0.600000000,within noise,0.600000000,0.600000000,0.000200000,\
+0.0003,400,900,0
+fft,2,4,gossip,256,40%,64,40,0,40,0,1.502000000,1.500000000,0.001300000,-0.000700000,0.002600000,\
+0.002200000,0.300000000,0.600000000,within noise,0.600000000,0.600000000,0.000400000,\
+0.0003,300,800,0
+fft,2,4,gossip,4,20%,64,40,0,40,0,1.540000000,1.500000000,0.026700000,0.021000000,0.031000000,\
+0.002200000,0.000010000,0.000030000,slower,0.620000000,0.600000000,0.012000000,0.0130,7,14,0
+fft,2,4,gossip,4,40%,64,38,2,38,0,1.600000000,1.500000000,0.066700000,0.061000000,0.071000000,\
+0.002200000,0.000010000,0.000030000,slower,0.640000000,0.600000000,0.024000000,0.0260,6,12,0
+"""
+
+REPRODUCTION = """\
+application,nodes,interval_ms,window_percent,slowdown_percent,mpi_share
+fft,64,64,10,0.1740,0.57
+fft,64,64,20,0.3,0.57
+fft,64,64,20,0.4,0.57
+fft,64,8,10,1.25,0.57
+fft,64,64,80,1.4754,0.57
+ptrans,64,64,20,0.2784,0.8
+proxy,64,64,20,0.0000,0.2
+"""
+
 ALL = {
     "figure2": FIGURE2,
     "ages": AGES,
@@ -74,4 +105,7 @@ ALL = {
     "deaths": DEATHS,
     "deaths-agents": DEATHS_AGENTS,
     "starved": STARVED,
+    "overhead": OVERHEAD,
+    "reproduction": REPRODUCTION,
+    "gossip-busy": OVERHEAD,
 }

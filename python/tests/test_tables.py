@@ -10,7 +10,9 @@ from tests.samples import ALL
 from tidings.csv_table import Table, TableError
 from tidings.tables import KINDS, insert, main, markdown
 
-PAGES = {"deaths-agents": "deaths", "starved": "faults"}
+PAGES = {"deaths-agents": "deaths", "starved": "faults", "overhead": "overhead-local"}
+PAGES["reproduction"] = "overhead"
+FILES = {"overhead": "overhead-local", "reproduction": "overhead"}
 FOLDER = Path(__file__).parents[2] / "docs" / "results"
 
 
@@ -50,6 +52,24 @@ def tables_of(kind: str, folder: Path) -> dict[str, str]:
             "strategies",
             "| 1024 | 20 % | 10 % | 0 % | 0 ms | 10.96 / 31.9 / 44.9 | - |",
         ),
+        (
+            "overhead",
+            "overhead",
+            "| fft | 2 | gossip, 4 ms, 20% of 64 B | 40 (0) | 1.54 s | **2.67 %** | 2.10 to 3.10 % "
+            "| 62.0 | 1.20 | 0.01 s |",
+        ),
+        (
+            "reproduction",
+            "table1",
+            "| 64 ms | 0.17 % (0.2 %) | 0.35 % (0.3 %) | - (0.6 %) | 1.48 % (1.5 %) |",
+        ),
+        (
+            "reproduction",
+            "equal-bytes",
+            "| 80 % at 64 ms | 1.25 % at 8 ms | - at 16 ms | - at 32 ms | 1.48 % at 64 ms |",
+        ),
+        ("reproduction", "against-interval", "| 64 ms | 0.28 % | 1.4 % | 0.00 % | 0.0 % |"),
+        ("overhead", "slowdown-grid", "| 256 ms | ≤ 0.24 % | ≤ 0.26 % |"),
         ("deaths", "deaths", "| uniform | silent | 10 % | 3.26 s | 3.76 s | 5.09 s | 0 |"),
         ("deaths-agents", "deaths-agents", "| 0 % | 3 | 0.31 s | 0.40 s | 0.52 s | 0.85 s |"),
         (
@@ -70,7 +90,8 @@ def test_the_pages_of_the_repository_have_a_place_for_each_table(kind: str, tmp_
     """What `make figures` writes into exists, and holds the table of the CSV beside it."""
     columns, tables = KINDS[kind]
     page = (FOLDER / f"{PAGES.get(kind, kind)}.md").read_text(encoding="utf-8")
-    assert insert(page, tables(Table.read(FOLDER / f"{kind}.csv", columns))) == page
+    file = FOLDER / f"{FILES.get(kind, kind)}.csv"
+    assert insert(page, tables(Table.read(file, columns))) == page
 
 
 def test_only_the_table_s_own_place_changes() -> None:

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from tidings import reproduction
 from tidings.csv_table import Row, Table, TableError
 
 END = "<!-- end -->"
@@ -244,6 +245,78 @@ def starved(table: Table) -> dict[str, str]:
     return {"starved": markdown([*names, "pairs estranged", "as before after"], lines)}
 
 
+def overhead(table: Table) -> dict[str, str]:
+    """Return a line for each arm of a campaign, and Table 1's grid for each application."""
+    lines = [
+        [
+            row.text("application"),
+            row.text("nodes"),
+            _arm(row),
+            f"{row.text('pairs')} ({row.text('contaminated')})",
+            f"{row.number('seconds'):.4g} s",
+            _slowdown(row),
+            f"{_percent(row.number('slowdown_low'))} to {_percent(row.number('slowdown_high'))} %",
+            _percent(row.number("mpi_share"), 1),
+            _percent(row.number("busy_share")),
+            "" if math.isnan(age := row.number("age_avg_ms")) else _seconds(age),
+        ]
+        for row in table
+    ]
+    names = ["application", "nodes", "arm", "pairs (dropped)", "time", "slowdown", "95 % interval"]
+    return {
+        "overhead": markdown([*names, "MPI, %", "busy, %", "age"], lines),
+        "slowdown-grid": "\n\n".join(_grid(table, *key) for key in _grids(table)),
+    }
+
+
+def _grids(table: Table) -> list[tuple[str, ...]]:
+    return table.where(arm="gossip").distinct("application", "nodes", "entry_bytes")
+
+
+def _grid(table: Table, application: str, nodes: str, entry: str) -> str:
+    """Return slowdowns in the form of the paper's Table 1: a row an interval, a column a window."""
+    own = table.where(application=application, nodes=nodes, entry_bytes=entry, arm="gossip")
+    windows = [window for (window,) in own.distinct("window")]
+    intervals = sorted({row.number("interval_ms") for row in own}, reverse=True)
+    cells = {(row.number("interval_ms"), row.text("window")): row for row in own}
+    lines = [
+        [
+            f"{interval:g} ms",
+            *(
+                _slowdown(cells[interval, window]) if (interval, window) in cells else "—"
+                for window in windows
+            ),
+        ]
+        for interval in intervals
+    ]
+    heading = f"{application}, {nodes} nodes, entries of {entry} B"
+    return markdown([heading, *windows], lines)
+
+
+def _arm(row: Row) -> str:
+    name = row.text("arm")
+    if name == "gossip":
+        window = f"{row.text('window')} of {row.text('entry_bytes')} B"
+        name = f"gossip, {row.number('interval_ms'):g} ms, {window}"
+    return f"{name} (baseline)" if row.text("verdict") == "baseline" else name
+
+
+def _slowdown(row: Row) -> str:
+    """Return the slowdown where it may be told, else how large it can be."""
+    verdict = row.text("verdict")
+    if verdict == "baseline":
+        return "A/A pairs"
+    if verdict in ("slower", "faster"):
+        return f"**{_percent(row.number('slowdown'))} %**"
+    if verdict == "too few pairs":
+        return verdict
+    return f"≤ {_percent(max(row.number('slowdown_high'), row.number('floor')))} %"
+
+
+def _percent(share: float, digits: int = 2) -> str:
+    return "" if math.isnan(share) else f"{100 * share:.{digits}f}"
+
+
 def _seconds(milliseconds: float) -> str:
     return _rounded(milliseconds / 1e3, 2, " s")
 
@@ -256,6 +329,25 @@ def _median(values: Sequence[float]) -> float:
     return sorted(values)[len(values) // 2]
 
 
+ARMS = (
+    "application",
+    "nodes",
+    "arm",
+    "interval_ms",
+    "window",
+    "entry_bytes",
+    "pairs",
+    "contaminated",
+    "seconds",
+    "slowdown",
+    "slowdown_low",
+    "slowdown_high",
+    "floor",
+    "verdict",
+    "mpi_share",
+    "busy_share",
+    "age_avg_ms",
+)
 KINDS: dict[str, tuple[tuple[str, ...], Callable[[Table], dict[str, str]]]] = {
     "figure2": (("nodes", "window_percent", "age_avg_units", "deviation_percent"), figure2),
     "ages": (("nodes", "interval_ms", "age_avg_s", "age_avg_said_s"), ages),
@@ -264,6 +356,8 @@ KINDS: dict[str, tuple[tuple[str, ...], Callable[[Table], dict[str, str]]]] = {
     "deaths": (("strategy", "host", "loss_percent", "half_ms", "false_deaths"), deaths),
     "deaths-agents": (("loss_percent", "half_ms", "all_ms"), deaths_agents),
     "starved": (("agents", "phase", "time_s", "age_avg_ms", "estranged_pairs"), starved),
+    "overhead": (ARMS, overhead),
+    "reproduction": (reproduction.COLUMNS, reproduction.tables),
     "strategies": (("strategy", "nodes", "loss", "dead_percent", "clock_error_ms"), strategies),
 }
 

@@ -63,7 +63,11 @@ static void communicators(void)
     MPI_Comm_free(&made);
     MPI_Comm_get_parent(&made);
     say("without a parent", made == MPI_COMM_NULL);
+#ifdef MPI_ABI_VERSION
+    say_size("by way of a number", MPI_Comm_fromint(MPI_Comm_toint(MPI_COMM_WORLD)));
+#else
     say_size("by way of Fortran", MPI_Comm_f2c(MPI_Comm_c2f(MPI_COMM_WORLD)));
+#endif
     MPI_Comm_test_inter(MPI_COMM_WORLD, &answer);
     say("between worlds", answer);
 }
@@ -142,12 +146,38 @@ static void windows_and_files(void)
 }
 
 #if MPI_VERSION >= 4
+static void process_set(MPI_Session session, int number)
+{
+    char name[MPI_MAX_PSET_NAME_LEN], question[MPI_MAX_PSET_NAME_LEN + 32], members[16] = "-1";
+    int bytes = sizeof name, found, text_bytes = sizeof members;
+    MPI_Info info;
+    MPI_Group group;
+    MPI_Session_get_nth_pset(session, MPI_INFO_NULL, number, &bytes, name);
+    MPI_Session_get_pset_info(session, name, &info);
+    MPI_Info_get_string(info, "mpi_size", &text_bytes, members, &found);
+    MPI_Info_free(&info);
+    snprintf(question, sizeof question, "%s is told to have", name);
+    say(question, atol(members));
+    snprintf(question, sizeof question, "%s has", name);
+    if (MPI_Group_from_session_pset(session, name, &group) == MPI_SUCCESS)
+        say_group(question, group);
+}
+
 static void sessions(void)
 {
     MPI_Session session;
     MPI_Group group;
+    MPI_Comm made;
+    int sets;
     MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+    MPI_Session_get_num_psets(session, MPI_INFO_NULL, &sets);
+    say("sets of processes", sets);
+    for (int number = 0; number < sets; number++)
+        process_set(session, number);
     MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+    MPI_Comm_create_from_group(group, "leaks", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made);
+    say_size("made of the world of a session", made);
+    MPI_Comm_free(&made);
     say_group("the world of a session", group);
     MPI_Session_finalize(&session);
 }

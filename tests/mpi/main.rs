@@ -1,7 +1,15 @@
 //! The core in C programs: its C interface, gossip among the ranks of real MPI programs and of a
 //! simulated machine, and the shim that hides it from them.
 
+use tidings_tests::mpi as toolchain;
+
+mod beside;
 mod c_interface;
+mod cost;
+mod differential;
 mod gossip;
+mod kernels;
+mod platforms;
+mod proxy;
+mod refusals;
 mod shim;
-mod toolchain;

@@ -2,7 +2,7 @@
 //! those of a plain run with as many ranks.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -10,13 +10,13 @@ use serde_json::Value;
 use crate::toolchain::{Mpi, done, place, root, run, said};
 
 /// How ranks are hidden, and from how many.
-struct Hiding {
+pub(crate) struct Hiding {
     variables: &'static [(&'static str, &'static str)],
     ranks: usize,
 }
 
 /// Four ranks and two that gossip.
-const GOSSIP: Hiding = Hiding {
+pub(crate) const GOSSIP: Hiding = Hiding {
     variables: &[("TIDINGS_HIDE", "every:3"), ("TIDINGS_GOSSIP", "--interval 4 --window 100%")],
     ranks: 6,
 };
@@ -30,14 +30,20 @@ const ONE_A_NODE: Hiding =
     Hiding { variables: &[("TIDINGS_HIDE", "node"), ("TIDINGS_HIDE_ONE_A_NODE", "1")], ranks: 5 };
 
 /// The launcher with the shim below the program that is to follow.
-fn shimmed(mpi: Mpi, hiding: &Hiding, directory: &Path) -> Command {
+pub(crate) fn shimmed(mpi: Mpi, hiding: &Hiding, directory: &Path) -> Command {
+    shimmed_with(mpi, hiding, directory, &[])
+}
+
+/// The same with other libraries above the shim.
+pub(crate) fn shimmed_with(
+    mpi: Mpi,
+    hiding: &Hiding,
+    directory: &Path,
+    above: &[PathBuf],
+) -> Command {
     let mut command = mpi.launcher(hiding.ranks, directory);
     command.envs(hiding.variables.iter().copied());
-    match mpi {
-        // The launcher itself must not have it: it is no MPI program.
-        Mpi::Open => command.arg("-x").arg(format!("LD_PRELOAD={}", mpi.shim().display())),
-        _ => command.args(["-genv", "LD_PRELOAD"]).arg(mpi.shim()),
-    };
+    mpi.preload(&mut command, &[above, &[mpi.shim()]].concat());
     command
 }
 
@@ -64,6 +70,11 @@ fn no_query_of_open_mpi_tells_of_hidden_ranks() {
 #[test]
 fn no_query_of_mpich_tells_of_hidden_ranks() {
     tells_nothing(Mpi::Mpich, "leaks.c", &[GOSSIP, SLEEP, ONE_A_NODE]);
+}
+
+#[test]
+fn no_query_by_the_standards_abi_tells_of_hidden_ranks() {
+    tells_nothing(Mpi::Abi, "leaks.c", &[GOSSIP]);
 }
 
 #[test]
@@ -105,6 +116,34 @@ fn lammps_computes_the_same_to_the_last_digit() {
     assert!(times["calls"].as_u64() > Some(100), "{times}");
     let share = times["mpi_share"].as_f64().expect("a number");
     assert!(share > 0.0 && share <= 1.0, "{times}");
+}
+
+/// What pw.x printed of silicon on four ranks, but for times.
+fn energies(directory: &Path, launcher: &mut Command) -> Vec<String> {
+    let examples = Path::new("/usr/share/doc/quantum-espresso/examples");
+    let potential = examples.join("EPW/sic/pp/Si.pz-vbc.UPF.gz");
+    let text = done(Command::new("zcat").arg(potential));
+    fs::write(directory.join("Si.pz-vbc.UPF"), text).expect("the place can be written");
+    let input = root().join("tests/mpi/silicon.in");
+    let printed = done(launcher.arg("pw.x").args(["-ndiag", "1", "-in"]).arg(input));
+    let is_time = |line: &str| {
+        [" CPU ", "cpu time", " starts on ", "terminated on"].iter().any(|time| line.contains(time))
+    };
+    printed.lines().filter(|line| !is_time(line)).map(str::to_owned).collect()
+}
+
+#[test]
+fn quantum_espresso_computes_the_same_to_the_last_digit() {
+    let directory = place();
+    let mut plain = Mpi::Open.launcher(4, directory.path());
+    Mpi::Open.preload(&mut plain, &[Mpi::Open.yielding()]);
+    let plain = energies(directory.path(), &mut plain);
+    let above = [Mpi::Open.yielding()];
+    let mut hidden = shimmed_with(Mpi::Open, &GOSSIP, directory.path(), &above);
+    assert_eq!(energies(directory.path(), &mut hidden), plain);
+    for told in ["running on     4 processors", "!    total energy", "Total force =", "P= "] {
+        assert!(plain.iter().any(|line| line.contains(told)), "{told} is missing: {plain:?}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! each script is reached through another that says which agent is this node's.
 
 mod daemons;
+mod scaling;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -4,12 +4,15 @@
 
 use std::time::Duration;
 
-use tidings_board::{Board, Snapshot, State, board_path};
+use tidings_board::{Board, BoardError, Snapshot, State, board_path};
 
 use crate::site::Site;
 
 /// Boards are read however long their agents have been silent: that is what is looked at.
 const ANY_SILENCE: Duration = Duration::from_secs(24 * 3_600);
+/// How often a board is tried whose agent a quota stops in the midst of an entry; a try takes
+/// a fifth of a second.
+const TRIES: u32 = 50;
 
 /// The boards of some hosts, read as one.
 #[derive(Debug)]
@@ -44,7 +47,7 @@ impl Boards {
         let (mut sum_ms, mut age_max_ms, mut heard, mut estranged) = (0.0, 0.0_f64, 0, 0);
         let others = self.boards.len() - 1;
         for board in &self.boards {
-            board.snapshot(&mut self.snapshot).expect("its agent has not left");
+            copy(board, &mut self.snapshot);
             let mut alive = 0;
             for entry in self.snapshot.entries().filter(|entry| entry.name != board.observer()) {
                 let lives = matches!(entry.state, State::Alive | State::Suspected);
@@ -64,4 +67,14 @@ impl Boards {
         let own = board.entry(board.observer()).expect("its agent has not left");
         own.expect("a node is on its own board").sequence
     }
+}
+
+fn copy(board: &Board, snapshot: &mut Snapshot) {
+    for _ in 0..TRIES {
+        match board.snapshot(snapshot) {
+            Err(BoardError::Unfinished { .. }) => {}
+            result => return result.expect("its agent has not left"),
+        }
+    }
+    panic!("an agent is stopped in the midst of an entry");
 }

@@ -1,7 +1,9 @@
 //! Tests that need more than one crate, and what several of them share: [`agents`] on one
 //! machine; on [`hosts`] of their own, between which a [`relay`] may stand, as a [`site`]; and
 //! what befalls them: a [`disk`] that is full, a processor of which they get a [`quota`], and
-//! [`kills`]. [`ages`] are read beside all that.
+//! [`kills`]. [`ages`] are read beside all that. Programs of the [`mpi`]s that Debian has are
+//! started alike everywhere, and the [`instructions`] of their calls counted. Inputs of fuzz
+//! targets come from [`mutations`].
 //!
 //! | test | what it shows |
 //! |---|---|
@@ -17,7 +19,10 @@ pub mod agents;
 pub mod ages;
 pub mod disk;
 pub mod hosts;
+pub mod instructions;
 pub mod kills;
+pub mod mpi;
+pub mod mutations;
 pub mod quota;
 pub mod relay;
 pub mod site;

@@ -57,27 +57,11 @@ impl Clock {
     pub(crate) fn uptime(self) -> Duration {
         self.epoch.elapsed()
     }
-
-    /// When the core's time will be `instant`: never earlier, so that a timer set to it finds its
-    /// work due. Times before the start are the start.
-    pub(crate) fn moment(self, instant: Instant) -> Moment {
-        self.epoch + Duration::from_micros(u64::try_from(instant.as_micros()).unwrap_or(0))
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_way_there_and_back_loses_less_than_a_microsecond() {
-        let clock = Clock::start();
-        let instant = Instant::from_micros(1_234_567);
-        let moment = clock.moment(instant);
-        assert_eq!((moment - clock.epoch).as_micros(), 1_234_567);
-        assert_eq!(clock.moment(Instant::from_micros(-5)), clock.epoch);
-        assert!(clock.now() <= clock.now());
-    }
 
     #[test]
     fn the_machines_clock_and_the_cores_go_alike() {

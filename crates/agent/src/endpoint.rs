@@ -2,42 +2,43 @@
 //!
 //! A loop waits until an endpoint is [`ready`](Endpoint::ready), lets it [`receive`], says what its
 //! node publishes if a round [is due](Endpoint::is_due), and lets it [`advance`]. Invariants: each
-//! turn does a bounded amount of work; between two turns the thread sleeps; the timer is armed anew
-//! only when the node wants to be called at another time than before.
+//! turn does a bounded amount of work; between two turns the thread sleeps, and nothing but a
+//! datagram, the timer or the loop's own affairs wakes it.
 //!
 //! [`receive`]: Endpoint::receive
 //! [`advance`]: Endpoint::advance
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
 use tidings_gossip::{Instant, Node};
-use tokio::time::{Sleep, sleep_until};
 
 use crate::clock::Clock;
 use crate::socket::DatagramSocket;
+use crate::timer::Timer;
 
 /// A node with the clock and the socket that it lacks.
 pub struct Endpoint {
     pub(crate) node: Node,
     pub(crate) socket: DatagramSocket,
     clock: Clock,
-    timer: Pin<Box<Sleep>>,
-    /// What the timer is set to, in the core's time.
-    armed: Instant,
+    timer: Timer,
+    /// When the loop wants to go on in any case.
+    alarm: Option<Instant>,
     /// Whether the socket had something since it was last read.
     arrived: bool,
 }
 
 impl Endpoint {
     /// Puts `node`, whose time is that of `clock`, on `socket`. Wants a tokio runtime around it.
-    pub fn new(node: Node, clock: Clock, socket: DatagramSocket) -> Self {
-        let armed = node.poll_timeout();
-        let timer = Box::pin(sleep_until(clock.moment(armed)));
-        Self { node, socket, clock, timer, armed, arrived: false }
+    ///
+    /// # Errors
+    /// When the system has no timer left.
+    pub fn new(node: Node, clock: Clock, socket: DatagramSocket) -> io::Result<Self> {
+        let timer = Timer::new(clock)?;
+        Ok(Self { node, socket, clock, timer, alarm: None, arrived: false })
     }
 
     /// The node, to ask.
@@ -55,6 +56,11 @@ impl Endpoint {
         self.clock.now()
     }
 
+    /// Makes it [`ready`](Self::ready) at this time, too.
+    pub(crate) fn set_alarm(&mut self, at: Instant) {
+        self.alarm = Some(at);
+    }
+
     /// Waits until a datagram has arrived, the node wants to be called, or there is room for a
     /// transmit that was held back. It may be dropped and called anew at any time.
     ///
@@ -62,16 +68,13 @@ impl Endpoint {
     /// When the socket can no longer be waited for.
     pub async fn ready(&mut self) -> io::Result<()> {
         let due = self.node.poll_timeout();
-        if due != self.armed {
-            self.timer.as_mut().reset(self.clock.moment(due));
-            self.armed = due;
-        }
+        self.timer.set(self.alarm.map_or(due, |alarm| alarm.min(due)))?;
         poll_fn(|context| {
             if let Poll::Ready(ready) = self.socket.poll_ready(context) {
                 self.arrived = true;
                 return Poll::Ready(ready);
             }
-            self.timer.as_mut().poll(context).map(Ok)
+            self.timer.poll(context)
         })
         .await
     }
@@ -140,7 +143,8 @@ mod tests {
             number += 1;
             let (life, seed) = (Incarnation::new(1), number as u64);
             let node = Node::new(config.clone(), keys, me, &roster, life, seed, clock.now());
-            Endpoint::new(node.expect("a valid roster"), clock, socket)
+            let node = node.expect("a valid roster");
+            Endpoint::new(node, clock, socket).expect("a timer of this system")
         })
     }
 

@@ -9,7 +9,8 @@
 //! | `start`, `check` | from the command line to a running agent, or to a clear message |
 //! | [`config`], `prepare`, `resolve` | settings, the files they name, host names |
 //! | `driver`, [`Endpoint`] | the loop that owns the node, and its part that gossips |
-//! | `socket`, `clock`, `incarnation`, `home` | UDP, time, restarts, the runtime directory |
+//! | `socket`, `clock`, `timer`, `watched` | UDP, time, and how the thread waits for both |
+//! | `incarnation`, `home` | restarts, the runtime directory |
 //! | [`collect`], `user_metrics` | what this node says of itself |
 //! | `question`, `control`, `http`, `metrics` | what it answers to programs on the machine |
 //! | `page` | what it shows to people, in a browser |
@@ -42,7 +43,9 @@ mod refusals;
 mod resolve;
 mod socket;
 mod start;
+mod timer;
 mod user_metrics;
+mod watched;
 
 pub use clock::Clock;
 pub use endpoint::Endpoint;

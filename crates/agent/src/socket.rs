@@ -4,20 +4,25 @@
 //! and recvmmsg; the quinn-udp crate finds out what the kernel has. Buffers are made once. A full
 //! send buffer holds back one transmit until the socket is writable again; every other failure is
 //! counted and forgotten, as a lost datagram would be.
+//!
+//! The thread waits for what arrives, and for room only while a transmit is held back: the kernel
+//! says that there is room whenever a datagram has gone out, and that would wake it for each.
 
 use std::array;
 use std::future::poll_fn;
 use std::io::{self, IoSliceMut};
-use std::net::{IpAddr, SocketAddr};
-use std::task::{Context, Poll};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+use std::task::{Context, Poll, ready};
 
 use quinn_udp::{RecvMeta, UdpSocketState};
 use tidings_gossip::Transmit;
 use tokio::io::Interest;
-use tokio::net::UdpSocket;
+use tokio::io::unix::AsyncFd;
 
 use crate::prepare::is_loopback;
 use crate::refusals;
+use crate::watched::watch;
 
 /// Datagram buffers handed to one receiving call.
 const BATCH: usize = 8;
@@ -92,13 +97,15 @@ pub(crate) struct SocketCounters {
 /// The socket with its buffers.
 #[derive(Debug)]
 pub struct DatagramSocket {
-    socket: UdpSocket,
+    socket: AsyncFd<UdpSocket>,
     state: UdpSocketState,
     ipv6: bool,
     loopback_only: bool,
     receive_buffer: Box<[u8]>,
     send_buffer: Box<[u8]>,
     blocked: Option<Transmit>,
+    /// The socket once more, to wait for room for the transmit that is held back.
+    room: Option<AsyncFd<OwnedFd>>,
     counters: SocketCounters,
     last_error: Option<io::Error>,
     /// Something sent earlier has come back.
@@ -127,9 +134,8 @@ impl DatagramSocket {
         kernel: KernelBuffers,
     ) -> Result<Self, BindError> {
         let open = || -> io::Result<Self> {
-            let socket = std::net::UdpSocket::bind(address)?;
+            let socket = UdpSocket::bind(address)?;
             socket.set_nonblocking(true)?;
-            let socket = UdpSocket::from_std(socket)?;
             let state = UdpSocketState::new((&socket).into())?;
             // The kernel caps what it grants; less than asked costs datagrams in bursts, no more.
             let _ = state.set_recv_buffer_size((&socket).into(), kernel.receive_bytes);
@@ -139,13 +145,14 @@ impl DatagramSocket {
             let segments = state.max_gso_segments();
             let send_bytes = (segments * usize::from(datagram_bytes)).min(SEND_BYTES);
             Ok(Self {
-                socket,
+                socket: watch(socket, Interest::READABLE)?,
                 state,
                 ipv6: address.is_ipv6(),
                 loopback_only,
                 receive_buffer: vec![0; BATCH * BUFFER_BYTES].into_boxed_slice(),
                 send_buffer: vec![0; send_bytes].into_boxed_slice(),
                 blocked: None,
+                room: None,
                 counters: SocketCounters::default(),
                 last_error: None,
                 came_back: false,
@@ -159,7 +166,7 @@ impl DatagramSocket {
     /// # Errors
     /// When the system refuses to tell.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
+        self.socket.get_ref().local_addr()
     }
 
     /// How many datagrams one sending call may carry.
@@ -185,19 +192,20 @@ impl DatagramSocket {
     /// Whether there is something to receive or, if a transmit is held back, room to send it. The
     /// last task that asked is woken when there is.
     pub(crate) fn poll_ready(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.blocked.is_some() {
-            if let Poll::Ready(room) = self.socket.poll_send_ready(context) {
-                return Poll::Ready(room);
+        if let Some(room) = &self.room {
+            if let Poll::Ready(room) = room.poll_write_ready(context) {
+                return Poll::Ready(room.map(drop));
             }
         }
-        self.socket.poll_recv_ready(context)
+        ready!(self.socket.poll_read_ready(context))?.retain_ready();
+        Poll::Ready(Ok(()))
     }
 
     /// Hands over the addresses where nobody listens, as their hosts said since the last call.
     pub(crate) fn take_refusals(&mut self, mut each: impl FnMut(SocketAddr)) {
         if std::mem::take(&mut self.came_back) {
             let count = &mut self.counters.came_back;
-            refusals::take(&self.socket, |address| {
+            refusals::take(self.socket.get_ref(), |address| {
                 *count += 1;
                 each(address);
             });
@@ -251,8 +259,8 @@ impl DatagramSocket {
             array::from_fn(|_| IoSliceMut::new(buffers.next().unwrap_or_default()));
         self.counters.receive_calls += 1;
         let mut received = Ok(0);
-        let asked = self.socket.try_io(Interest::READABLE, || {
-            received = self.state.recv((&self.socket).into(), &mut slices, metas);
+        let asked = self.socket.try_io(Interest::READABLE, |socket| {
+            received = self.state.recv(socket.into(), &mut slices, metas);
             match &received {
                 Ok(BATCH) => Ok(()),
                 Ok(_) => Err(io::ErrorKind::WouldBlock.into()),
@@ -277,17 +285,25 @@ impl DatagramSocket {
                 self.came_back = true;
                 sent = self.send_one(&transmit);
             }
+            self.room = None;
             match sent {
                 Ok(()) => {}
                 Err(error) if refusals::is_about_earlier(&error) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.counters.send_blocked += 1;
+                    // Without a descriptor to wait with, the next turn of the loop tries again.
+                    self.room = self.wait_for_room().ok();
                     self.blocked = Some(transmit);
                     return;
                 }
                 Err(error) => self.count_failure(error),
             }
         }
+    }
+
+    fn wait_for_room(&self) -> io::Result<AsyncFd<OwnedFd>> {
+        let again = self.socket.get_ref().as_fd().try_clone_to_owned()?;
+        watch(again, Interest::WRITABLE)
     }
 
     fn send_one(&mut self, transmit: &Transmit) -> io::Result<()> {
@@ -305,8 +321,7 @@ impl DatagramSocket {
             src_ip: None,
         };
         self.counters.send_calls += 1;
-        self.socket
-            .try_io(Interest::WRITABLE, || self.state.try_send((&self.socket).into(), &outgoing))
+        self.state.try_send(self.socket.get_ref().into(), &outgoing)
     }
 
     fn count_failure(&mut self, error: io::Error) {
@@ -347,7 +362,7 @@ mod tests {
         Transmit { to: to.into(), bytes, segment_bytes }
     }
 
-    /// Sends until nothing is held back: a fresh socket is not known to be writable yet.
+    /// Sends until nothing is held back.
     async fn send(
         socket: &mut DatagramSocket,
         mut fill: impl FnMut(&mut [u8]) -> Option<Transmit>,

@@ -243,7 +243,7 @@ async fn start(
     let standing = standing(&prepared, address, page, memory_bound_bytes);
     announce(&settings, &socket, &standing, number);
     let collector = Collector::new(&Sources::default());
-    let endpoint = Endpoint::new(node, clock, socket);
+    let endpoint = Endpoint::new(node, clock, socket).map_err(system("a timer"))?;
     let parts = Parts { endpoint, clock, collector, settings, standing, reloading };
     Ok(Running { home, driver: Driver::new(parts), inbox, servers, closing })
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::{
-    colonies, completions, demo, health, keys, manuals, nodes, pick, plan, publish, show, sim,
+    colonies, completions, demo, health, keys, lab, manuals, nodes, pick, plan, publish, show, sim,
     status, top, watch,
 };
 
@@ -85,6 +85,8 @@ pub enum Command {
     Sim(sim::Options),
     /// Which interval, window and strategy keep an age, and what they cost
     Plan(plan::Options),
+    /// Measure what gossip costs applications beside it
+    Lab(lab::Options),
     /// Make and change cluster key files
     Keys(keys::Options),
     /// Print completions for a shell

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use tidings_board::BoardError;
 use tidings_control::{ClientError, ErrorKind};
+use tidings_lab::LabError;
 
 use crate::columns::UnknownColumn;
 use crate::demo::DemoError;
@@ -122,6 +123,17 @@ pub enum Failure {
     /// No plan keeps the age, or none within the budget.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// A campaign cannot be read, run, kept or judged.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// Two campaigns differ.
+    #[error("{arms} of {all} arms differ")]
+    Differs {
+        /// Arms that differ.
+        arms: usize,
+        /// Arms that were compared.
+        all: usize,
+    },
     /// A file that was to be written cannot be.
     #[error("{} cannot be written ({source}): name a place that can", path.display())]
     File {
@@ -164,6 +176,8 @@ impl Failure {
             Self::Demo(error) => error.exit_code(),
             Self::Simulation(error) => error.exit_code(),
             Self::Plan(error) => error.exit_code(),
+            Self::Lab(error) => error.exit_code(),
+            Self::Differs { .. } => 5,
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Ill { .. }
             | Self::Agent(_)

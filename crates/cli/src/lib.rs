@@ -8,6 +8,7 @@
 //!   [`watch`]: ask one agent.
 //! * [`demo`]: starts a whole cluster of agents on loopback and measures it.
 //! * [`sim`]: simulates a cluster and prints its figures. [`plan`]: foretells them.
+//! * [`lab`]: measures what gossip costs applications beside it.
 //! * [`agent`]: becomes the agent. [`keys`]: makes and changes key files.
 //! * [`filter`], [`columns`], [`units`], [`table`]: the language of conditions and the form of
 //!   tables.
@@ -25,6 +26,7 @@ pub mod failure;
 pub mod filter;
 pub mod health;
 pub mod keys;
+pub mod lab;
 pub mod manuals;
 pub mod nodes;
 pub mod output;
@@ -96,6 +98,7 @@ fn dispatch(line: CommandLine) -> Result<(), Failure> {
         Command::Pick(options) => pick::run(&agent, &options),
         Command::Publish(options) => publish::run(&agent, &options),
         Command::Sim(options) => sim::run(&options),
+        Command::Lab(options) => lab::run(&options),
         Command::Plan(options) => plan::run(&options),
         Command::Keys(options) => keys::run(&options),
         Command::Completions(options) => completions::run(&options),

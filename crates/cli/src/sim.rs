@@ -13,7 +13,7 @@ mod figure2;
 mod model;
 mod parallel;
 mod strategies;
-mod watch;
+pub(crate) mod watch;
 
 use std::fmt::Write as _;
 use std::fs;

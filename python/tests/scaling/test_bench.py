@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import importlib
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,10 @@ FOLDER = Path(__file__).parents[3] / "bench" / "scaling"
 def bench(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Import the modules of the bench, which is no package."""
     monkeypatch.syspath_prepend(str(FOLDER))
-    names = ("suite", "scores", "compare", "plans", "alarms", "page")
+    names = (
+        *("growths", "suite", "scores", "compare", "plans", "alarms"),
+        *("page", "kernels", "collectives"),
+    )
     return {name: importlib.import_module(name) for name in names}
 
 
@@ -37,6 +42,7 @@ def test_the_suites_share_no_odd_growth(bench: dict[str, Any]) -> None:
         for suite in bench["suite"].SUITES.values()
     ]
     assert not odd[0] & odd[1]
+    assert not odd[2] & (odd[0] | odd[1])
 
 
 def test_broken_expectations_are_too_low_by_the_square_root(bench: dict[str, Any]) -> None:
@@ -64,3 +70,44 @@ def test_the_paper_s_engine_is_asked_too(bench: dict[str, Any]) -> None:
     cases = bench["suite"].SUITES["held-out"].cases(3, 1, ("0",))
     case = next(case for case in cases if case.growth.term == Term.of(1, 1))
     assert bench["compare"].paper(case).growth == Term.of(1, 1)
+
+
+def test_kernels_run_and_refuse_what_they_are_not(bench: dict[str, Any], tmp_path: Path) -> None:
+    program = tmp_path / "kernels"
+    source = FOLDER / "kernels.c"
+    compiler = ["cc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run([*compiler, "-o", str(program), str(source), "-lm"], check=True)
+    for name, (_, sizes) in bench["kernels"].KERNELS.items():
+        ran = subprocess.run([program, name, str(sizes[0]), "count"], check=False)
+        assert ran.returncode == 0, name
+    for words in (["sum", "1"], ["sum", "x"], ["none", "8"], ["sum"]):
+        refused = subprocess.run([program, *words], capture_output=True, text=True, check=False)
+        assert refused.returncode == 2
+        assert "usage" in refused.stderr
+
+
+def test_growth_of_the_counted_kernels_is_named(bench: dict[str, Any]) -> None:
+    kernels = bench["kernels"]
+    values = kernels.read(FOLDER.parents[1] / "docs" / "results" / "scaling-kernels.csv")
+    lines = kernels.judged(
+        {key: rows for key, rows in values.items() if key[1] == "count"},
+        {"tidings": bench["compare"].bayes},
+        ("count",),
+    )
+    assert len(lines) == 18
+    assert [line["kernel"] for line in lines if line["near"] != 1] == []
+    assert [line["kernel"] for line in lines if line["alarm"] != 0] == []
+    assert kernels.cliff(values)["true"].startswith("misfit")
+
+
+def test_statistics_of_one_series_are_judged_apart(bench: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "mpi_data.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["mpi", "variable", "Ranks", "mean", "median", "min"])
+        for step in range(5):
+            ranks = 32 * 2**step
+            writer.writerow(["Some", "MPI_Bcast", ranks, ranks**2, 5 + step, 5 + step])
+    series = bench["collectives"].read(path)
+    line = bench["collectives"].judged("Bcast", series["Some", "Bcast"], None)
+    assert (line["mean"], line["median"], line["min"]) == ("violated", "holds", "holds")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import numpy as np
 import pytest
+from matplotlib.image import imread
 
 from tests.scaling.series import SIZES, measurement, write_lines
 from tidings.scaling.cli import main
@@ -117,6 +121,52 @@ def test_a_missing_file_exits_with_2(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "No such file" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("m.jsonl", b"", "m.jsonl: the file is empty"),
+        ("m.jsonl", b"\xff\x00\x80", "m.jsonl: this is no text in UTF-8"),
+        ("m.txt", b"# a comment\n", "m.txt: the file has comments and no measurement"),
+        ("m.json", b'{"benchmarks": 3}', "m.json: JSON of no known form"),
+        ("m.json", b'{"benchmarks": [3]}', "m.json: JSON of no known form"),
+        ("m.json", b'{"measurements": {"f": 3}}', "m.json: JSON of no known form"),
+        ("scaling.toml", b"\xff\x00", "scaling.toml: this is no text in UTF-8"),
+        ("scaling.toml", b"target = -1", "scaling.toml:1: target is -1: it is a positive size"),
+    ],
+)
+def test_files_that_are_something_else_exit_with_2(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str, content: bytes, problem: str
+) -> None:
+    (folder / "scaling.toml").write_text(HEAD, encoding="utf-8")
+    (folder / name).write_bytes(content)
+    words = ["check", "--file", str(folder / "scaling.toml")]
+    assert main([*words, *([] if name == "scaling.toml" else [str(folder / name)])]) == 2
+    assert problem in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size", ["0", "-5", "nan", "inf"])
+def test_a_target_is_a_positive_size(
+    folder: Path, capsys: pytest.CaptureFixture[str], size: str
+) -> None:
+    assert check(folder, expectation("sort", "n log n"), f"--target={size}") == 2
+    assert f"--target is {size}: it is a positive size" in capsys.readouterr().err
+
+
+def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
+    (folder / "scaling.toml").write_text(HEAD + expectation("sort", "n log n"), encoding="utf-8")
+    reads, writes = os.pipe()
+    os.close(reads)
+    ended = subprocess.run(
+        [sys.executable, "-m", "tidings.scaling", "check", "--file", folder / "scaling.toml"],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        stdout=writes,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writes)
+    assert (ended.returncode, ended.stderr) == (141, b"")
+
+
 def test_growth_that_is_not_stated_is_recorded_and_held_to(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -135,7 +185,8 @@ def test_reports_for_machines(folder: Path) -> None:
     text += '\n[[rule]]\nrule = "sort <= slow + lookup"\n'
     names = {form: folder / f"report.{form}" for form in ("json", "junit", "sarif", "markdown")}
     options = [part for form, path in names.items() for part in (f"--{form}", str(path))]
-    assert check(folder, text, *options, "--svg", str(folder / "plots")) == 1
+    plots = ("--svg", str(folder / "plots"), "--png", str(folder / "pictures"))
+    assert check(folder, text, *options, *plots) == 1
     whole = json.loads(names["json"].read_text(encoding="utf-8"))
     sort, slow = whole["expectations"]
     assert (sort["verdict"], sort["found"], sort["match"]) == ("holds", "O(n log n)", "total")
@@ -150,6 +201,10 @@ def test_reports_for_machines(folder: Path) -> None:
     assert "| slow |" in names["markdown"].read_text(encoding="utf-8")
     drawn = sorted(path.name for path in (folder / "plots").iterdir())
     assert drawn == ["slow.svg", "sort.svg"]
+    for name in ("slow.png", "sort.png"):
+        pixels = imread(folder / "pictures" / name)
+        assert pixels.shape[:2] == (630, 960)
+        assert len(np.unique(pixels.reshape(-1, pixels.shape[2]), axis=0)) > 10
     picture = ElementTree.parse(folder / "plots" / "sort.svg").getroot()
     assert len(picture.findall("{http://www.w3.org/2000/svg}circle")) == 5 * len(SIZES)
 
@@ -182,70 +237,6 @@ def test_plan_says_what_decides(folder: Path, capsys: pytest.CaptureFixture[str]
     assert "<- cheapest" in out
     assert "sort: holds; nothing to plan" in out
     assert "8192" not in out
-
-
-def test_run_measures_interleaved_and_resumes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = f"{sys.executable} -c 'print(\\\"work\\\", 3 * {{size}})'"
-    text = (
-        f'[[run]]\nfunction = "f"\nmetric = "work"\ncommand = "{command}"\nsizes = [1, 2, 4]\n'
-        'repetitions = 2\nvalue = "work ([0-9.]+)"\noutput = "out/f.jsonl"\n'
-    )
-    file = tmp_path / "scaling.toml"
-    file.write_text(text, encoding="utf-8")
-    assert main(["run", "--file", str(file)]) == 0
-    output = tmp_path / "out" / "f.jsonl"
-    rows = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
-    assert [row["size"] for row in rows] == [1, 2, 4, 1, 2, 4]
-    assert [row["value"] for row in rows] == [3, 6, 12, 3, 6, 12]
-    output.write_text("".join(json.dumps(row) + "\n" for row in rows[:4]), encoding="utf-8")
-    capsys.readouterr()
-    assert main(["run", "--file", str(file)]) == 0
-    assert "(2 of 2)" in capsys.readouterr().err
-    assert len(output.read_text(encoding="utf-8").splitlines()) == 6
-
-
-@pytest.mark.parametrize(
-    ("counter", "program", "said"),
-    [
-        ("callgrind", "valgrind", "==7== Events    : Ir\\n==7== Collected : 131012"),
-        ("perf", "perf", "131012,,instructions:u,1000,100.00,,"),
-    ],
-)
-def test_instructions_are_counted(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    counter: str,
-    program: str,
-    said: str,
-) -> None:
-    """The counter's program is a stand-in that says what the real one does of `/bin/true`."""
-    stand_in = tmp_path / program
-    stand_in.write_text(f"#!/bin/sh\nprintf '{said}\\n' >&2\n", encoding="utf-8")
-    stand_in.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    file = tmp_path / "scaling.toml"
-    text = '[[run]]\nfunction = "f"\ncommand = "true {size}"\nsizes = [1, 2]\noutput = "f.jsonl"\n'
-    file.write_text(f'{text}counter = "{counter}"\nrepetitions = 1\n', encoding="utf-8")
-    assert main(["run", "--file", str(file)]) == 0
-    rows = [json.loads(line) for line in (tmp_path / "f.jsonl").read_text().splitlines()]
-    assert [(row["metric"], row["value"]) for row in rows] == [("instructions", 131012)] * 2
-    stand_in.write_text("#!/bin/sh\necho '<not supported>' >&2\n", encoding="utf-8")
-    (tmp_path / "f.jsonl").unlink()
-    assert main(["run", "--file", str(file)]) == 2
-    assert f"{counter} counted no instructions here: <not supported>" in capsys.readouterr().err
-
-
-def test_a_run_that_fails_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "scaling.toml"
-    file.write_text(
-        '[[run]]\nfunction = "f"\ncommand = "false {size}"\nsizes = [1]\noutput = "f.jsonl"\n',
-        encoding="utf-8",
-    )
-    assert main(["run", "--file", str(file)]) == 2
-    assert "`false 1` ended with 1" in capsys.readouterr().err
 
 
 def test_explain_shows_the_paper_s_example(capsys: pytest.CaptureFixture[str]) -> None:

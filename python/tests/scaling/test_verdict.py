@@ -104,8 +104,8 @@ def test_a_suite_shares_its_rate_of_false_alarms() -> None:
 
 
 def test_thresholds_follow_the_rate() -> None:
-    assert verdict.threshold(0.01) == pytest.approx(0.25)
-    assert verdict.threshold(0.001) == pytest.approx(0.025)
+    assert verdict.threshold(0.01) == pytest.approx(0.15)
+    assert verdict.threshold(0.001) == pytest.approx(0.015)
     assert verdict.threshold(0.5) < 0.5
 
 

@@ -14,7 +14,17 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from tidings.csv_table import Table
-from tidings.plots import ages, busy, failures, figure2, strategies, style
+from tidings.plots import (
+    ages,
+    busy,
+    failures,
+    figure2,
+    gossip_busy,
+    overhead,
+    reproduction,
+    strategies,
+    style,
+)
 
 __all__ = ["KINDS", "Kind", "draw"]
 
@@ -32,6 +42,9 @@ KINDS = {
     "ages": Kind(ages.COLUMNS, ages.figure),
     "failures": Kind(failures.COLUMNS, failures.figure),
     "busy": Kind(busy.COLUMNS, busy.figure),
+    "overhead": Kind(overhead.COLUMNS, overhead.figure),
+    "gossip-busy": Kind(gossip_busy.COLUMNS, gossip_busy.figure),
+    "reproduction": Kind(reproduction.COLUMNS, reproduction.figure),
     "strategies": Kind(strategies.COLUMNS, strategies.figure),
 }
 

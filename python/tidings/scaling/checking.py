@@ -89,6 +89,8 @@ def check(
         expectation = stated.expectation or known.get(stated.name)
         model = engine.fit(measurement, expectation.term if expectation else None)
         new = expectation is None
+        if expectation and expectation.term.is_constant:
+            expectation = replace(expectation, variable=measurement.parameter)
         if expectation is None:
             term = model.growth
             expectation = Expectation(

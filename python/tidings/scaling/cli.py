@@ -1,4 +1,4 @@
-"""The command tidings-scaling: check, plan, run and explain.
+"""The command tidings-scaling: check, plan, run, library and explain.
 
 Exit codes: 0 all expectations hold (or are undecided, without --strict), 1 one is violated, 2 wrong
 usage or measurements that cannot be used, 3 a misfit, or with --strict one is undecided.
@@ -7,27 +7,41 @@ usage or measurements that cannot be used, 3 a misfit, or with --strict one is u
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tidings.scaling.expectation import ExpectationError
 from tidings.scaling.measurement import Measurement, MeasurementError
 from tidings.scaling.specification import Specification, SpecificationError
 
+if TYPE_CHECKING:
+    from tidings.scaling.checking import Report
+
 USAGE = 2
+STOPPED = 130
+STOPPED_READING = 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
     options = _parser().parse_args(arguments)
     try:
-        return int(options.action(options))
+        code = int(options.action(options))
+        sys.stdout.flush()
+        return code
     except (SpecificationError, MeasurementError, ExpectationError) as error:
         print(f"error: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return STOPPED
     except BrokenPipeError:
-        return 0
+        # Nobody reads on, as with `| head`: the interpreter must not try again when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return STOPPED_READING
     except OSError as error:
         print(f"error: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
     return USAGE
@@ -52,6 +66,9 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--svg", metavar="FOLDER", type=Path, help="write a plot for each expectation"
     )
+    check.add_argument(
+        "--png", metavar="FOLDER", type=Path, help="the same as PNG; needs matplotlib"
+    )
     check.set_defaults(action=_check)
     plan = commands.add_parser("plan", help="say which size and how many runs decide most cheaply")
     _shared(plan)
@@ -60,7 +77,12 @@ def _parser() -> argparse.ArgumentParser:
     plan.set_defaults(action=_plan)
     run = commands.add_parser("run", help="make the runs that the file states, resuming")
     run.add_argument("--file", type=Path, default=Path("scaling.toml"))
+    run.add_argument("--anew", action="store_true", help="measure again what is measured already")
     run.set_defaults(action=_run)
+    library = commands.add_parser("library", help="print the path of the counting library")
+    library.add_argument("--include", action="store_true", help="the folder of its header instead")
+    library.add_argument("--callgrind", action="store_true", help="that with marks for callgrind")
+    library.set_defaults(action=_library)
     explain = commands.add_parser("explain", help="show limits and search space of an expectation")
     explain.add_argument("growth", help="as `p log p`")
     explain.add_argument("--within", help="the deviation D, as `p^(1/4)`")
@@ -78,6 +100,10 @@ def _specification(options: argparse.Namespace) -> Specification:
     alpha = getattr(options, "alpha", None)
     if alpha is not None and not 0 < alpha <= 0.5:
         raise SpecificationError(f"--alpha is {alpha}: it is above 0, at most 0.5")
+    for name in ("target", "largest"):
+        size = getattr(options, name, None)
+        if size is not None and not 0 < size < float("inf"):
+            raise SpecificationError(f"--{name} is {size:g}: it is a positive size")
     return replace(
         specification,
         alpha=alpha or specification.alpha,
@@ -124,11 +150,9 @@ def _check(options: argparse.Namespace) -> int:
     return report.exit_code(options.strict)
 
 
-def _write_files(options: argparse.Namespace, report: object) -> None:
-    from tidings.scaling.checking import Report
+def _write_files(options: argparse.Namespace, report: Report) -> None:
     from tidings.scaling.reports import table
 
-    assert isinstance(report, Report)
     wanted = (options.json, options.junit, options.sarif)
     if options.format == "json" or any(wanted):
         from tidings.scaling.reports import structured
@@ -141,13 +165,25 @@ def _write_files(options: argparse.Namespace, report: object) -> None:
                 path.write_text(make(report), encoding="utf-8")
     if options.markdown:
         options.markdown.write_text(table.markdown(report), encoding="utf-8")
-    if options.svg:
-        from tidings.scaling.reports import plot
+    _write_plots(options, report)
 
-        options.svg.mkdir(parents=True, exist_ok=True)
-        for one in report.checked:
-            name = "".join(c if c.isalnum() or c in "-._" else "-" for c in one.stated.name)
+
+def _write_plots(options: argparse.Namespace, report: Report) -> None:
+    for one in report.checked if options.svg or options.png else ():
+        name = "".join(c if c.isalnum() or c in "-._" else "-" for c in one.stated.name)
+        if options.svg:
+            from tidings.scaling.reports import plot
+
+            options.svg.mkdir(parents=True, exist_ok=True)
             (options.svg / f"{name}.svg").write_text(plot.svg(one), encoding="utf-8")
+        if options.png:
+            from tidings.scaling.reports import picture
+
+            options.png.mkdir(parents=True, exist_ok=True)
+            try:
+                picture.write(one, options.png / f"{name}.png")
+            except picture.PictureError as error:
+                raise SpecificationError(f"--png: {error}") from None
 
 
 def _plan(options: argparse.Namespace) -> int:
@@ -191,8 +227,22 @@ def _run(options: argparse.Namespace) -> int:
         raise SpecificationError(f"{options.file}: there is no [[run]]")
     try:
         for stated in specification.runs:
-            make(stated, specification.path.parent, sys.stderr)
+            make(stated, specification.path.parent, sys.stderr, options.anew)
+    except KeyboardInterrupt:
+        print("stopped; what is measured is kept: start it again to go on", file=sys.stderr)
+        return STOPPED
     except RunError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return USAGE
+    return 0
+
+
+def _library(options: argparse.Namespace) -> int:
+    from tidings.scaling.counters import library
+
+    try:
+        print(library.INCLUDE if options.include else library.path(options.callgrind))
+    except library.CounterError as error:
         print(f"error: {error}", file=sys.stderr)
         return USAGE
     return 0

@@ -8,27 +8,27 @@ them. Doubt does not fail a test unless ``--scaling-strict`` is given. A table o
 session; with xdist its lines come from the workers by their reports, so nothing is shared between
 processes.
 
-Metrics: ``time`` (seconds, time.perf_counter), ``cpu`` (seconds, time.process_time), ``bytecodes``
-(Python instructions executed; exact, blind to what C does), ``returned`` (the number that the
-function returns), ``allocated`` (peak of bytes that Python allocated meanwhile).
+Metrics: those of `counters.calls`, measured in this process, and those of `counters.alone`, for
+which the test runs once more in a process of its own.
 """
 
 from __future__ import annotations
 
-import gc
-import sys
-import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tidings.scaling.counters import alone, calls, processor
+from tidings.scaling.counters.library import CounterError
+
 if TYPE_CHECKING:
     from tidings.scaling.verdict import Judged
 
-METRICS = ("time", "cpu", "bytecodes", "returned", "allocated")
+METRICS = tuple(dict.fromkeys([*calls.METRICS, *alone.METRICS]))
 _PROPERTY = "tidings_scaling"
-_EXACT = ("bytecodes", "returned")
+_JUDGED = pytest.StashKey[list[Any]]()
+_REQUEST = pytest.StashKey["alone.Request | None"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,6 +41,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="false alarms of all expectations of the session together (0.01)",
     )
     group.addoption("--scaling-strict", action="store_true", help="fail where one is undecided")
+    group.addoption(
+        "--scaling-counter",
+        choices=("auto", "perf", "callgrind"),
+        default="auto",
+        help="what counts instructions: the processor (perf), or callgrind, which needs valgrind; "
+        "auto takes callgrind where the processor's counter cannot be read (auto)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Learn whether this process counts for another."""
+    config.stash[_REQUEST] = alone.Request.here()
 
 
 @pytest.fixture
@@ -94,6 +106,26 @@ class Measured:
     ) -> Judged:
         """Measure, judge, and fail the test where the growth is violated; return the judgement."""
         __tracebackhide__ = True
+        if metric not in METRICS:
+            raise ValueError(f"metric `{metric}`: it is one of {', '.join(METRICS)}")
+        judged = self._replayed() or self._judged(growth, metric, within, sides)
+        self.node.stash.setdefault(_JUDGED, []).append(judged)
+        return judged
+
+    def _replayed(self) -> Judged | None:
+        """In a process that counts for another: what that one judged, until it is our turn."""
+        request = self.node.config.stash.get(_REQUEST, None)
+        if request is None:
+            return None
+        earlier: list[Judged] = request.earlier
+        made = len(self.node.stash.get(_JUDGED, []))
+        if made < len(earlier):
+            return earlier[made]
+        request.answer(self.function, self.setup)
+        return None
+
+    def _judged(self, growth: str, metric: str, within: str | None, sides: str) -> Judged:
+        __tracebackhide__ = True
         from tidings.scaling import verdict
         from tidings.scaling.engines.bayes import BayesEngine
         from tidings.scaling.expectation import Expectation
@@ -103,6 +135,8 @@ class Measured:
         expectation = Expectation.parse(growth)
         deviation = Expectation.parse(within).term if within else None
         limits = Limits.around(expectation.term, deviation)
+        if sides not in ("upper", "both"):
+            raise ValueError(f"sides `{sides}`: it is upper or both")
         rows = self._rows(metric)
         name = getattr(self.function, "__name__", "function")
         measurement = Measurement.of(rows, name, metric, self.variable)
@@ -121,9 +155,10 @@ class Measured:
         """Measure all sizes, one repetition after the other."""
         from tidings.scaling.measurement import Row
 
-        if metric not in METRICS:
-            raise ValueError(f"metric `{metric}`: it is one of {', '.join(METRICS)}")
-        repetitions = 1 if metric in _EXACT else self.repetitions
+        if self._counts_alone(metric):
+            values = self._counted(metric)
+            return [Row(float(n), "", "", value) for n, value in zip(self.sizes, values)]
+        repetitions = 1 if metric in calls.EXACT else self.repetitions
         if repetitions > 1:
             self._value("time", self.sizes[0])
         return [
@@ -132,58 +167,27 @@ class Measured:
             for size in self.sizes
         ]
 
+    def _counts_alone(self, metric: str) -> bool:
+        """Whether a metric is counted in a process of its own."""
+        if metric != "instructions":
+            return metric in alone.METRICS
+        counter = self.node.config.getoption("--scaling-counter")
+        refused = processor.refused() if counter != "callgrind" else ""
+        if counter == "perf" and refused:
+            pytest.fail(f"there is no counter of instructions here ({refused})", pytrace=False)
+        return counter == "callgrind" or bool(refused)
+
+    def _counted(self, metric: str) -> list[float]:
+        earlier = self.node.stash.get(_JUDGED, [])
+        try:
+            return alone.counts(self.node, metric, self.sizes, earlier)
+        except CounterError as error:
+            problem = str(error)
+        pytest.fail(problem, pytrace=False)
+
     def _value(self, metric: str, size: float) -> float:
         argument = self.setup(size) if self.setup else size
-        if metric == "returned":
-            return float(self.function(argument))
-        if metric == "bytecodes":
-            return float(_bytecodes(self.function, argument))
-        if metric == "allocated":
-            return float(_allocated(self.function, argument))
-        clock = time.process_time if metric == "cpu" else time.perf_counter
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            began = clock()
-            self.function(argument)
-            return clock() - began
-        finally:
-            if collecting:
-                gc.enable()
-
-
-def _bytecodes(function: Callable[..., Any], argument: Any) -> int:  # noqa: ANN401
-    """Count the Python instructions of a call."""
-    count = 0
-
-    def trace(frame: Any, event: str, _: Any) -> Any:  # noqa: ANN401
-        nonlocal count
-        frame.f_trace_opcodes = True
-        frame.f_trace_lines = False
-        count += event == "opcode"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        function(argument)
-    finally:
-        sys.settrace(before)
-    return count
-
-
-def _allocated(function: Callable[..., Any], argument: Any) -> int:  # noqa: ANN401
-    """Return the peak of bytes allocated by Python during a call."""
-    import tracemalloc
-
-    tracemalloc.start()
-    try:
-        before, _ = tracemalloc.get_traced_memory()
-        tracemalloc.reset_peak()
-        function(argument)
-        return max(tracemalloc.get_traced_memory()[1] - before, 1)
-    finally:
-        tracemalloc.stop()
+        return calls.METRICS[metric](lambda: self.function(argument))
 
 
 def _line(name: str, metric: str, variable: str, expected: str, judged: Judged) -> str:

@@ -1,119 +1,121 @@
 """Runs: commands at several sizes, repetitions interleaved, each result a line of JSON at once.
 
 All sizes are run once before any is run again, so that slow drifts of the machine meet every size
-alike. Each line is written as soon as its run ends; a later start skips what is there already. The
-value is the wall time of the command, the number that a regular expression finds in its output, or
-the instructions that it executes in user mode, counted by callgrind (exact to a few, fifty times
-slower) or by perf (the processor's counter, where it has one for this user).
+alike. Each line is written as soon as its run ends; a later start skips what is there already, so
+that a campaign may be stopped at any time. The value is the wall time of the command, what a
+regular expression finds in its output, or what a counter counts (`counters.commands`). A command
+that prints several values made them in one run: they share its name.
 """
 
 from __future__ import annotations
 
 import json
-import re
-import shlex
-import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
-from tidings.scaling.specification import StatedRun
+from tidings.scaling.launchers import RunError, Wanted, here
+from tidings.scaling.stated_run import StatedRun
 
-_COUNTING: dict[str, tuple[list[str], str]] = {
-    "callgrind": (
-        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"],
-        r"Collected\s*:\s*([0-9]+)",
-    ),
-    "perf": (["perf", "stat", "-x,", "-e", "instructions:u"], r"^([0-9]+),[^,]*,instructions"),
-}
+__all__ = ["RunError", "make"]
 
 
-class RunError(Exception):
-    """A run failed. What was measured before stays in the output file."""
+def make(stated: StatedRun, folder: Path, progress: TextIO, anew: bool = False) -> int:
+    """Make the runs that are not yet in the output file; return how many were made.
 
-
-def make(stated: StatedRun, folder: Path, progress: TextIO) -> int:
-    """Make the runs that are not yet in the output file; return how many were made."""
+    With `anew` the rows of this function and metric are removed before.
+    """
     output = folder / stated.output
-    done = _done(output, stated)
-    wanted = [
-        (size, repetition)
-        for repetition in range(stated.repetitions)
-        for size in stated.sizes
-        if (size, repetition) not in done
-    ]
     output.parent.mkdir(parents=True, exist_ok=True)
+    done = _done(output, stated, anew)
+    wanted = [
+        Wanted(start, size)
+        for start in range(stated.repetitions)
+        for size in stated.sizes
+        if (start, size) not in done
+    ]
+    if not wanted:
+        print(f"{stated.function}: all {len(done)} runs are in {output}", file=progress)
+        return 0
+    began = time.monotonic()
     with output.open("a", encoding="utf-8") as file:
-        for number, (size, repetition) in enumerate(wanted, 1):
-            value = _one(stated, size, folder)
-            row = {
-                "function": stated.function,
-                "metric": stated.metric,
-                "parameter": stated.parameter,
-                "size": size,
-                "repetition": repetition,
-                "value": value,
-                "unit": _unit(stated),
-            }
-            file.write(json.dumps(row) + "\n")
+        for number, (one, values) in enumerate(_results(stated, wanted, folder), 1):
+            file.write("".join(json.dumps(row) + "\n" for row in _rows(stated, one, values)))
             file.flush()
+            left = (time.monotonic() - began) / number * (len(wanted) - number)
             print(
-                f"{stated.function} {stated.parameter}={size:g}: {value:.4g} "
-                f"({number} of {len(wanted)})",
+                f"{stated.function} {stated.parameter}={one.size:g}: {_said(values)} "
+                f"({number} of {len(wanted)}{_rest(left)})",
                 file=progress,
+                flush=True,
             )
     return len(wanted)
 
 
-def _done(output: Path, stated: StatedRun) -> set[tuple[float, int]]:
-    """Return sizes and repetitions that the output file has of this function and metric."""
+def _results(
+    stated: StatedRun, wanted: list[Wanted], folder: Path
+) -> Iterator[tuple[Wanted, list[float]]]:
+    if stated.launcher != "slurm":
+        return here(stated, wanted, folder)
+    from tidings.scaling.batch import jobs
+
+    return jobs(stated, wanted, folder)
+
+
+def _rows(stated: StatedRun, one: Wanted, values: list[float]) -> list[dict[str, Any]]:
+    """Return a row for each value; several values of one run bear its name."""
+    row = {
+        "function": stated.function,
+        "metric": stated.metric,
+        "parameter": stated.parameter,
+        "size": one.size,
+        "start": one.start,
+        "unit": stated.unit,
+    }
+    if len(values) == 1:
+        return [{**row, "repetition": one.start, "value": values[0]}]
+    run = f"{one.size:g}.{one.start}"
+    return [
+        {**row, "run": run, "repetition": number, "value": value}
+        for number, value in enumerate(values)
+    ]
+
+
+def _said(values: list[float]) -> str:
+    if len(values) == 1:
+        return f"{values[0]:.4g}"
+    return f"{len(values)} values, {min(values):.4g} to {max(values):.4g}"
+
+
+def _rest(seconds: float) -> str:
+    """Return about how long the rest takes, where that is worth saying."""
+    if seconds < 10:
+        return ""
+    return f", {seconds:.0f} s left" if seconds < 120 else f", {seconds / 60:.0f} min left"
+
+
+def _done(output: Path, stated: StatedRun, anew: bool) -> set[tuple[int, float]]:
+    """Return the starts and sizes that the output file has; with `anew`, remove them."""
     if not output.exists():
         return set()
-    found = set()
-    for number, line in enumerate(output.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            row = json.loads(line)
-            mine = (row["function"], row["metric"]) == (stated.function, stated.metric)
-            if mine:
-                found.add((float(row["size"]), int(row["repetition"])))
-        except (ValueError, KeyError, TypeError):
-            raise RunError(f"{output}:{number}: no row of a run; move the file away") from None
-    return found
+    text = output.read_text(encoding="utf-8", errors="replace")
+    whole, _, cut_short = text.rpartition("\n")
+    lines = whole.splitlines()
+    mine = [_start_of(line, f"{output}:{at}", stated) for at, line in enumerate(lines, 1)]
+    kept = [line for line, start in zip(lines, mine) if not (anew and start)]
+    if cut_short or len(kept) < len(lines):
+        # A row that was being written when its writer was killed is no row.
+        output.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+    return set() if anew else {start for start in mine if start}
 
 
-def _unit(stated: StatedRun) -> str:
-    if stated.counter:
-        return ""
-    return stated.unit if stated.value else "s"
-
-
-def _counted(counter: str, said: str) -> float:
-    """Return the instructions that a counter reports on standard error."""
-    found = re.search(_COUNTING[counter][1], said, re.MULTILINE)
-    if not found:
-        last = (said.strip().splitlines() or ["nothing"])[-1]
-        raise RunError(f"{counter} counted no instructions here: {last}")
-    return float(found.group(1))
-
-
-def _one(stated: StatedRun, size: float, folder: Path) -> float:
-    """Make one run and return its value."""
-    command = stated.command.replace("{size}", f"{size:.17g}")
-    words = [*_COUNTING.get(stated.counter, ([], ""))[0], *shlex.split(command)]
-    began = time.perf_counter()
+def _start_of(line: str, place: str, stated: StatedRun) -> tuple[int, float] | None:
+    """Return start and size of a row, or None where it is of another function or metric."""
     try:
-        ended = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise RunError(f"`{words[0]}`: {error.strerror}") from None
-    seconds = time.perf_counter() - began
-    if ended.returncode:
-        last = ended.stderr.strip().splitlines()[-1:] or ["no message"]
-        raise RunError(f"`{command}` ended with {ended.returncode}: {last[0]}")
-    if stated.counter:
-        return _counted(stated.counter, ended.stderr)
-    if not stated.value:
-        return seconds
-    found = re.search(stated.value, ended.stdout, re.MULTILINE)
-    if not found:
-        raise RunError(f"`{command}`: no `{stated.value}` in its output")
-    return float(found.group(found.lastindex or 0))
+        row = json.loads(line)
+        if (row["function"], row["metric"]) != (stated.function, stated.metric):
+            return None
+        return int(row["start"] if "start" in row else row["repetition"]), float(row["size"])
+    except (ValueError, KeyError, TypeError):
+        raise RunError(f"{place}: no row of a run; move the file away") from None

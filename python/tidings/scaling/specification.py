@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tidings.scaling import stated_run
 from tidings.scaling.expectation import Expectation, ExpectationError
 from tidings.scaling.limits import Limits
 from tidings.scaling.rules import Rule, RuleError
+from tidings.scaling.stated_run import RunTableError, StatedRun
 
 ENGINES = ("bayes", "paper")
-COUNTERS = ("", "callgrind", "perf")
 _SUITE_KEYS = {
     "alpha": float,
     "engine": str,
@@ -38,18 +39,6 @@ _EXPECTATION_KEYS = {
     "count": str,
 }
 _RULE_KEYS = {"rule": str, "metric": str}
-_RUN_KEYS = {
-    "function": str,
-    "metric": str,
-    "parameter": str,
-    "command": str,
-    "sizes": list,
-    "repetitions": int,
-    "value": str,
-    "counter": str,
-    "unit": str,
-    "output": str,
-}
 
 
 class SpecificationError(ValueError):
@@ -76,23 +65,6 @@ class Stated:
     def name(self) -> str:
         """Function and metric."""
         return f"{self.function} ({self.metric})" if self.metric else self.function
-
-
-@dataclass(frozen=True)
-class StatedRun:
-    """Runs to make: a command with ``{size}`` in it, at sizes, some times each."""
-
-    function: str
-    metric: str
-    parameter: str
-    command: str
-    sizes: tuple[float, ...]
-    repetitions: int
-    value: str
-    counter: str
-    unit: str
-    output: str
-    line: int
 
 
 @dataclass(frozen=True)
@@ -125,6 +97,8 @@ class Specification:
             text = path.read_text(encoding="utf-8")
         except OSError as error:
             raise SpecificationError(f"{path}: {error.strerror or error}") from None
+        except UnicodeDecodeError:
+            raise SpecificationError(f"{path}: this is no text in UTF-8") from None
         return cls.parse(text, path)
 
     @classmethod
@@ -139,11 +113,14 @@ class Specification:
         alpha = table.get("alpha")
         if alpha is not None and not 0 < alpha <= 0.5:
             reader.fail(reader.line_of("alpha"), f"alpha is {alpha}: it is above 0, at most 0.5")
+        target = table.get("target")
+        if target is not None and not 0 < target < float("inf"):
+            reader.fail(reader.line_of("target"), f"target is {target}: it is a positive size")
         return cls(
             path,
             alpha,
             engine,
-            table.get("target"),
+            target,
             tuple(str(entry) for entry in table.get("measurements", [])),
             table.get("recorded", "scaling.recorded.json"),
             tuple(reader.expectations(table.get("expectation", []))),
@@ -197,7 +174,7 @@ class _Reader:
             right = (
                 isinstance(value, (int, float)) if wanted is float else isinstance(value, wanted)
             )
-            if not right or isinstance(value, bool):
+            if not right or isinstance(value, bool) != (wanted is bool):
                 self.fail(self.line_of(key, line - 1), f"`{key}` must be a {wanted.__name__}")
 
     def entries(
@@ -268,33 +245,10 @@ class _Reader:
         return stated
 
     def runs(self, listed: list[Any]) -> list[StatedRun]:
-        stated = []
-        needed = ("function", "command", "sizes", "output")
-        for table, line in self.entries(listed, "run", _RUN_KEYS, needed):
-            sizes = table["sizes"]
-            if not all(isinstance(size, (int, float)) and size > 0 for size in sizes):
-                self.fail(self.line_of("sizes", line), "sizes are positive numbers")
-            if "{size}" not in table["command"]:
-                self.fail(self.line_of("command", line), "the command lacks {size}")
-            counter = table.get("counter", "")
-            if counter not in COUNTERS or (counter and "value" in table):
-                self.fail(
-                    self.line_of("counter", line),
-                    f"counter is `{counter}`: callgrind or perf, and then no `value`",
-                )
-            stated.append(
-                StatedRun(
-                    table["function"],
-                    table.get("metric", "instructions" if counter else "time"),
-                    table.get("parameter", "n"),
-                    table["command"],
-                    tuple(float(size) for size in sizes),
-                    table.get("repetitions", 1 if counter == "callgrind" else 5),
-                    table.get("value", ""),
-                    counter,
-                    table.get("unit", ""),
-                    table["output"],
-                    line,
-                )
-            )
+        stated: list[StatedRun] = []
+        for table, line in self.entries(listed, "run", stated_run.KEYS, stated_run.NEEDED):
+            try:
+                stated += stated_run.of_table(table, line)
+            except RunTableError as error:
+                self.fail(self.line_of(error.key, line), str(error))
         return stated

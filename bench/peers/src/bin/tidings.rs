@@ -151,7 +151,7 @@ fn endpoints(invocation: &Invocation) -> anyhow::Result<Vec<Endpoint>> {
         let (config, keys, me) = (config.clone(), keys.clone(), roster[number].clone());
         let seed = work.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(number as u64);
         let node = Node::new(config, keys, me, &roster, Incarnation::new(1), seed, clock.now())?;
-        Ok(Endpoint::new(node, clock, socket))
+        Ok(Endpoint::new(node, clock, socket)?)
     };
     sockets.into_iter().enumerate().map(node).collect()
 }

@@ -1,7 +1,7 @@
 //! A small text file of the kernel that is read again and again.
 //!
-//! It stays open: reading it from offset 0 makes the kernel write it anew, in one or two system
-//! calls instead of four. A file that is missing, unreadable or not as expected is asleep for
+//! It stays open: reading it from offset 0 makes the kernel write it anew, in one system call
+//! instead of four. A file that is missing, unreadable or not as expected is asleep for
 //! [`RETRY_AFTER`] and then tried again.
 
 use std::fs::File;
@@ -17,6 +17,11 @@ pub(super) const MAX_BYTES: usize = 1 << 20;
 
 /// Bytes of a file that holds a number or a line.
 pub(super) const LINE_BYTES: usize = 512;
+
+/// Bytes of the longest record of these files. The kernel gives what fits into a page, in whole
+/// records: less than a page, and by more than this, is the end.
+const RECORD_BYTES: usize = 1024;
+const PAGE_BYTES: usize = 4096;
 
 /// What one pass over all sources shares.
 #[derive(Debug, Default)]
@@ -75,9 +80,13 @@ impl Source {
                 scratch.resize((2 * filled).max(4096), 0);
             }
             let end = scratch.len().min(limit);
-            match file.read_at(&mut scratch[filled..end], filled as u64).ok()? {
-                0 => return Some(&scratch[..filled]),
-                bytes => filled += bytes,
+            let room = end - filled;
+            let bytes = file.read_at(&mut scratch[filled..end], filled as u64).ok()?;
+            filled += bytes;
+            // Asking whether that was all would have the kernel write all of it once more.
+            let ends = bytes < room && bytes + RECORD_BYTES < PAGE_BYTES;
+            if bytes == 0 || ends || filled == limit {
+                return Some(&scratch[..filled]);
             }
         }
     }

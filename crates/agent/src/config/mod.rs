@@ -128,15 +128,31 @@ impl Settings {
         let named = (surroundings.variable)(FILE_VARIABLE).filter(|path| !path.is_empty());
         let path = invocation.file.clone().or(named.map(PathBuf::from));
         let file = path.map_or(Ok(Layer::new()), |path| read_file(&path))?;
+        Self::from_layers(invocation.flags.clone(), file, surroundings)
+    }
+
+    /// What a configuration file of this `text` says, with no flag beside it; `path` is for
+    /// messages.
+    ///
+    /// # Errors
+    /// Everything that is wrong.
+    pub fn from_text(
+        path: &Path,
+        text: &str,
+        surroundings: &Surroundings<'_>,
+    ) -> Result<Self, ConfigErrors> {
+        let file = file::parse(path, text).map_err(ConfigErrors)?;
+        Self::from_layers(Layer::new(), file, surroundings)
+    }
+
+    fn from_layers(
+        flags: Layer,
+        file: Layer,
+        surroundings: &Surroundings<'_>,
+    ) -> Result<Self, ConfigErrors> {
         let environment = layers::environment(surroundings.variable);
-        let merged = layers::merge([
-            invocation.flags.clone(),
-            environment,
-            file,
-            layers::defaults(),
-            machine_defaults(surroundings),
-        ]);
-        Self::from_layer(merged)
+        let (defaults, machine) = (layers::defaults(), machine_defaults(surroundings));
+        Self::from_layer(layers::merge([flags, environment, file, defaults, machine]))
     }
 
     fn from_layer(mut merged: Layer) -> Result<Self, ConfigErrors> {

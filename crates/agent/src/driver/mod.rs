@@ -24,7 +24,7 @@ use tidings_gossip::{Address, Event, Instant};
 use tidings_placement::Promises;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
-use tokio::time::{Instant as Moment, MissedTickBehavior, interval_at, timeout};
+use tokio::time::timeout;
 use tracing::{debug, error, info, warn};
 
 use crate::board::{Publisher, Turn};
@@ -70,10 +70,13 @@ pub(crate) struct Standing {
 }
 
 /// Where everything but datagrams comes in.
+///
+/// All of that is rare, so that a task of its own waits for it and tells the loop of one thing
+/// after the other: a loop that asked each source itself would do so with every datagram.
 pub(crate) struct Inbox {
-    pub(crate) questions: mpsc::Receiver<Question>,
-    pub(crate) seeds: mpsc::Receiver<Vec<Found>>,
-    pub(crate) reloaded: mpsc::Receiver<Result<Box<Reloaded>, Refusal>>,
+    questions: mpsc::Receiver<Question>,
+    seeds: mpsc::Receiver<Vec<Found>>,
+    reloaded: mpsc::Receiver<Result<Box<Reloaded>, Refusal>>,
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
@@ -95,12 +98,29 @@ impl Inbox {
             hang_up: signal(SignalKind::hangup())?,
         })
     }
+
+    /// Passes on what comes, until nobody wants it any more.
+    async fn pass_on(mut self, to: mpsc::Sender<Wake>) {
+        loop {
+            let wake = tokio::select! {
+                Some(question) = self.questions.recv() => Wake::Question(question),
+                Some(seeds) = self.seeds.recv() => Wake::Seeds(seeds),
+                Some(reloaded) = self.reloaded.recv() => Wake::Reloaded(reloaded),
+                _ = self.hang_up.recv() => Wake::HangUp,
+                _ = self.terminate.recv() => Wake::End("SIGTERM"),
+                _ = self.interrupt.recv() => Wake::End("SIGINT"),
+                () = to.closed() => return,
+            };
+            if to.send(wake).await.is_err() {
+                return;
+            }
+        }
+    }
 }
 
 /// Why the loop woke up.
 enum Wake {
     Gossip(io::Result<()>),
-    Collect,
     Question(Question),
     Seeds(Vec<Found>),
     Reloaded(Result<Box<Reloaded>, Refusal>),
@@ -113,6 +133,8 @@ pub(crate) struct Driver {
     endpoint: Endpoint,
     clock: Clock,
     collector: Collector,
+    /// When the machine is to be read next.
+    next_collection: Instant,
     settings: Settings,
     standing: Standing,
     reloading: Reloading,
@@ -172,6 +194,7 @@ impl Driver {
             event_lines: Budget::new(20, ten_seconds),
             error_lines: Budget::new(2, ten_seconds),
             ends: None,
+            next_collection: Instant::EPOCH,
             endpoint,
             clock,
             collector,
@@ -185,21 +208,14 @@ impl Driver {
     ///
     /// # Errors
     /// When the socket can no longer be waited for.
-    pub(crate) async fn run(mut self, mut inbox: Inbox) -> io::Result<()> {
-        self.collect();
-        let every = self.settings.collect_interval;
-        let mut collections = interval_at(Moment::now() + every, every);
-        collections.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    pub(crate) async fn run(mut self, inbox: Inbox) -> io::Result<()> {
+        let (to, mut letters) = mpsc::channel(1);
+        tokio::spawn(inbox.pass_on(to));
+        self.collect(self.clock.now());
         while self.ends.is_none() {
             let wake = tokio::select! {
                 ready = self.endpoint.ready() => Wake::Gossip(ready),
-                _ = collections.tick() => Wake::Collect,
-                Some(question) = inbox.questions.recv() => Wake::Question(question),
-                Some(seeds) = inbox.seeds.recv() => Wake::Seeds(seeds),
-                Some(reloaded) = inbox.reloaded.recv() => Wake::Reloaded(reloaded),
-                _ = inbox.hang_up.recv() => Wake::HangUp,
-                _ = inbox.terminate.recv() => Wake::End("SIGTERM"),
-                _ = inbox.interrupt.recv() => Wake::End("SIGINT"),
+                Some(wake) = letters.recv() => wake,
             };
             self.handle(wake)?;
             self.advance();
@@ -215,7 +231,6 @@ impl Driver {
                 ready?;
                 self.endpoint.receive();
             }
-            Wake::Collect => self.collect(),
             Wake::Question(question) => self.answer(question),
             Wake::Seeds(found) => self.meet(&found),
             Wake::Reloaded(reloaded) => self.apply(reloaded),
@@ -228,6 +243,9 @@ impl Driver {
     /// What follows any input: the round if it is due, datagrams, events.
     fn advance(&mut self) {
         let now = self.clock.now();
+        if now >= self.next_collection && (self.endpoint.is_due() || now >= self.last_call()) {
+            self.collect(now);
+        }
         if self.endpoint.is_due() && self.user.next_end().is_some_and(|end| end <= now) {
             self.publish(now);
         }
@@ -248,14 +266,25 @@ impl Driver {
         }
     }
 
+    /// When the machine is read at the latest, though nothing else is to be done then. Usually it
+    /// is read when the node wants to be called: its news is then as new as can be, and the agent
+    /// need not wake up for it.
+    fn last_call(&self) -> Instant {
+        let unit = self.settings.interval;
+        let grace = if unit <= self.settings.collect_interval { unit } else { Duration::ZERO };
+        self.next_collection + grace
+    }
+
     /// Reads the machine and publishes what it found.
-    fn collect(&mut self) {
+    fn collect(&mut self, now: Instant) {
         self.counters.collections += 1;
+        self.next_collection = now + self.settings.collect_interval;
+        self.endpoint.set_alarm(self.last_call());
         self.keep_what_was_not();
         self.follow_address();
         self.state = self.collector.collect(self.clock.uptime());
-        self.publish(self.clock.now());
-        self.contacts.introduce_again(self.clock.now(), &mut self.endpoint.node);
+        self.publish(now);
+        self.contacts.introduce_again(now, &mut self.endpoint.node);
         self.judge_seeds();
     }
 

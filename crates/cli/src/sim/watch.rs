@@ -77,7 +77,8 @@ impl<'a> Watch<'a> {
     }
 }
 
-fn bar(share: f64, done: u32, all: u32, things: &str) -> String {
+/// A bar that is filled up to a share of its length, and how many of all things are done.
+pub(crate) fn bar(share: f64, done: u32, all: u32, things: &str) -> String {
     let filled = ((30.0 * share) as usize).min(30);
     let bar = "#".repeat(filled) + &".".repeat(30 - filled);
     format!("[{bar}] {done} of {all} {things} ")

@@ -13,7 +13,8 @@
 //!   longest pause that a living node may make, and others have been heard meanwhile: who hears
 //!   nobody is deaf, and declares nobody dead.
 //!
-//! All waits are longer where the node has reason to doubt itself (`health.rs`). Every node looks
+//! All waits are longer where the node has reason to doubt itself, and doubts are begun one at a
+//! time where it is late (`health.rs`). Every node looks
 //! at [`LOOKS`] entries a unit: each member is looked at as often, whatever the cluster's size, and
 //! at a threshold of [`DOUBT_PHI`] a living member whose news arrives at random moments is probed
 //! once in three units, by somebody. A death is so noticed within few units, by whoever has gone
@@ -261,7 +262,12 @@ impl Detector {
 
     /// In what time proof should come.
     fn wait(&self) -> Duration {
-        wait(self.unit) * self.health.patience()
+        (wait(self.unit) + 2 * self.health.lateness()) * self.health.patience()
+    }
+
+    /// How many doubts may be begun in a unit: one by a node that is late itself.
+    pub(crate) fn new_doubts(&self) -> usize {
+        if self.health.lateness() < wait(self.unit) { NEW_DOUBTS } else { 1 }
     }
 }
 

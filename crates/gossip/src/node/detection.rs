@@ -82,7 +82,7 @@ impl Node {
         (self.refusals, self.hurried, self.warned) = (0, 0, 0);
         let Some(detector) = self.detector.as_mut() else { return };
         let slots = self.vector.meta.len();
-        let may_accuse = detector.health.may_accuse(now);
+        let room = if detector.health.may_accuse(now) { detector.new_doubts() } else { 0 };
         let oldest = now - detector.longest_silence();
         let (mut begun, mut dead, mut picked) = (0, 0, None);
         for _ in 0..LOOKS.min(slots) {
@@ -100,7 +100,7 @@ impl Node {
             }
             let phi = meta.silence.phi(self.vector.age_steps(meta.birth));
             let overdue = phi >= DOUBT_PHI || meta.birth < oldest;
-            if may_accuse && overdue && begun < NEW_DOUBTS {
+            if overdue && begun < room {
                 detector.begin(meta.id, meta.stamp.incarnation(), now);
                 begun += 1;
             }

@@ -39,7 +39,13 @@ def read_file(path: Path) -> list[Found]:
         whole = json_forms.document(text)
         if whole is None or json_lines.is_row(whole):
             return json_lines.rows(text, str(path))
-        return json_forms.rows(whole, str(path))
+        try:
+            return json_forms.rows(whole, str(path))
+        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            raise MeasurementError(
+                f"{path}: JSON of no known form: it begins like one, but then a part is missing or "
+                f"of another kind ({type(error).__name__}: {error})"
+            ) from None
     from tidings.scaling.readers import text_forms
 
     return text_forms.rows(text, str(path))

@@ -24,7 +24,10 @@ _KEYWORDS = ("PARAMETER", "POINTS", "REGION", "METRIC", "DATA")
 
 def rows(text: str, path: str) -> list[Found]:
     """Read a text by the form that it has."""
-    first = next(line for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    told = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    first = next(told, None)
+    if first is None:
+        raise MeasurementError(f"{path}: the file has comments and no measurement")
     if first.split()[0].upper() in _KEYWORDS:
         return list(_extra_p(text, path))
     if re.search(r"^#\s*OSU", text, re.MULTILINE):

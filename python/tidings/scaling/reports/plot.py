@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -39,34 +40,70 @@ class _Axes:
         return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
-def svg(one: Checked) -> str:
-    """Return the plot of one expectation."""
+def _band(one: Checked, size: float) -> tuple[float, float, float]:
+    """Return ln of the interval's low end, of the median and of the high end at a size."""
+    low, high = one.model.log_interval(size)
+    return (low, one.model.log_interval(size, 0.0)[0], high)
+
+
+@dataclass(frozen=True)
+class Curves:
+    """What a plot shows, all as logarithms: points, and over a grid model, 95 % band and limits."""
+
+    sizes: Floats
+    values: Floats
+    grid: Floats
+    bands: Floats
+    limits: list[Floats]
+
+
+def curves(one: Checked) -> Curves:
+    """Compute what a plot of an expectation shows."""
     rows = one.measurement.rows
     sizes = np.log([row.size for row in rows])
     values = np.log([row.value for row in rows])
     last = min(one.target, 64 * math.exp(sizes.max()))
-    grid = np.linspace(sizes.min(), math.log(last), _STEPS)
-    shares = np.array([0.025, 0.5, 0.975])
-    bands = np.array([one.model.posterior.quantiles(float(np.exp(x)), shares) for x in grid])
+    grid = np.linspace(sizes.min(), math.log(max(last, math.exp(sizes.max()))), _STEPS)
+    bands = np.array([_band(one, math.exp(x)) for x in grid])
     limits = [
         _through(one, term, grid) for term in (one.judged.limits.lower, one.judged.limits.upper)
     ]
-    low = min(values.min(), float(np.min(bands[:, 1])))
-    high = max(values.max(), float(np.max(bands[:, 1])))
-    spare = max(_SPARE * (high - low), 0.2)
-    axes = _Axes((float(grid[0]), low - spare), (float(grid[-1]) + 1e-9, high + spare))
+    return Curves(sizes, values, grid, bands, limits)
+
+
+def title(one: Checked) -> str:
+    """Return what a plot is called."""
+    return (
+        f"{one.stated.name}: expected {one.expectation}, found "
+        f"{one.judged.growth.big_o(one.expectation.variable)}, {one.judged.outcome.value}"
+    )
+
+
+def svg(one: Checked) -> str:
+    """Return the plot of one expectation."""
+    drawn = curves(one)
+    low, high = value_range(drawn)
+    axes = _Axes((float(drawn.grid[0]), low), (float(drawn.grid[-1]) + 1e-9, high))
     parts = [
         _frame(one, axes),
-        _polygon(axes, grid, bands[:, 0], bands[:, 2]),
-        *(_line(axes, grid, limit, "#b06000", "6 4") for limit in limits),
-        _line(axes, grid, bands[:, 1], "#1f5fa8", ""),
-        *(_point(axes, float(x), float(y)) for x, y in zip(sizes, values)),
+        _polygon(axes, drawn.grid, drawn.bands[:, 0], drawn.bands[:, 2]),
+        *(_line(axes, drawn.grid, limit, "#b06000", "6 4") for limit in drawn.limits),
+        _line(axes, drawn.grid, drawn.bands[:, 1], "#1f5fa8", ""),
+        *(_point(axes, float(x), float(y)) for x, y in zip(drawn.sizes, drawn.values)),
     ]
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
         'font-family="sans-serif" font-size="13" role="img">'
     )
     return "\n".join([head, *parts, "</svg>"]) + "\n"
+
+
+def value_range(drawn: Curves) -> tuple[float, float]:
+    """Return the range of values: that of points and model; bands and limits may leave it."""
+    low = min(drawn.values.min(), float(np.min(drawn.bands[:, 1])))
+    high = max(drawn.values.max(), float(np.max(drawn.bands[:, 1])))
+    spare = max(_SPARE * (high - low), 0.2)
+    return low - spare, high + spare
 
 
 def _through(one: Checked, term: object, grid: Floats) -> Floats:
@@ -79,15 +116,12 @@ def _through(one: Checked, term: object, grid: Floats) -> Floats:
 
 
 def _frame(one: Checked, axes: _Axes) -> str:
-    title = (
-        f"{one.stated.name}: expected {one.expectation}, found "
-        f"{one.judged.growth.big_o(one.expectation.variable)}, {one.judged.outcome.value}"
-    )
+    named = escape(title(one))
     right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
     parts = [
-        f"<title>{escape(title)}</title>",
+        f"<title>{named}</title>",
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="white"/>',
-        f'<text x="{_LEFT}" y="22" font-weight="bold">{escape(title)}</text>',
+        f'<text x="{_LEFT}" y="22" font-weight="bold">{named}</text>',
         f'<path d="M{_LEFT},{_TOP}V{bottom}H{right}" fill="none" stroke="#444"/>',
     ]
     for value in _ticks(axes.low[0], axes.high[0], 2.0):

@@ -1,9 +1,9 @@
 """Candidates: the terms that the default engine weighs against each other, and their prior weights.
 
-The list of Extra-P (constant and 42 terms), some between and beyond, decays, exponentials where
-sizes are small enough to tell them, and pairs of a leading and a lower term. An exponent that no
-list has is sought by the engine itself. Prior weights are mild: the data of five sizes should
-outweigh them.
+The list of Extra-P (constant and 42 terms), some between and beyond, exponents in tenths, decays,
+exponentials where sizes are small enough to tell them, and pairs of a leading and a lower term. An
+exponent that no list has is sought by the engine itself. Prior weights are mild, by kinds of terms
+and never by single ones: the data of five sizes should outweigh them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tidings.scaling.terms import CONSTANT, Term
 
 Floats = NDArray[np.float64]
 
-FREE_WEIGHT = 4.0
+FREE_WEIGHT = 3.0
 """Prior weight of an exponent that is in no list, over all exponents."""
 
 CONSTANT_WEIGHT = 2.5
@@ -45,23 +45,41 @@ _EXTRA_P = (
     ("3", "0 1"),
 )
 _BEYOND = (("5/4 4/3", "2"), ("5/3 7/4 7/3 8/3", "1"), ("0", "1/2 3/2 3"), ("4", "0"))
+_TENTHS = range(1, 30)
+_TENTH_WEIGHT = 0.15
+_HALVING = {Term.of("1.58496"): 0.3, Term.of("2.80735"): 0.3}
+"""log2 3 and log2 7: products of numbers and of matrices by halves (Karatsuba, Strassen)."""
 _DECAYS = (("-1/4 -1/3 -1/2 -2/3 -3/4 -1 -5/4 -4/3 -3/2 -2", "0"), ("-1/2 -1", "1"), ("0", "-1"))
-_POWER_WEIGHTS = {1: 1.0, 2: 1.0, 3: 0.7, 4: 0.7, 5: 0.5}
-_LOG_WEIGHTS = {0: 1.0, 1: 0.9, 2: 0.6}
-_RATES = (("1/3", 2), ("1/2", 4), ("1", 5), ("1.585", 2), ("2", 2))
+_POWER_WEIGHTS = {1: 1.2, 2: 1.0, 3: 0.7, 4: 0.7, 5: 0.3}
+_LOG_WEIGHTS = {0: 1.0, 1: 0.65, 2: 0.45}
+_LOGS_ALONE = {Fraction(1): 1.0, Fraction(2): 0.7}
+_RARE_LOGS = 0.6
+_RATES = (("1/3", 2, 0.7), ("1/2", 4, 0.7), ("1", 5, 2.0), ("1.585", 2, 0.7), ("2", 2, 0.7))
+_SHRINKING_WEIGHT = 0.1
+_UNEVEN = 0.2
+"""Less weight for exponentials where sizes go up by factors: then few of them show any growth."""
 _PAIRS = (
-    ("2", "0", "1", "0"),
-    ("2", "0", "1", "1"),
-    ("1", "1", "1", "0"),
-    ("3/2", "0", "1", "0"),
-    ("3/2", "0", "1/2", "0"),
-    ("1", "0", "1/2", "0"),
-    ("1", "0", "0", "1"),
-    ("1/2", "0", "0", "1"),
-    ("2", "1", "2", "0"),
-    ("3", "0", "2", "0"),
-    ("3", "0", "1", "0"),
+    ("0 1", "-1 0"),
+    ("1/2 0", "0 1"),
+    ("1/2 0", "-1 0"),
+    ("1 0", "0 1"),
+    ("1 0", "1/2 0"),
+    ("1 0", "-1 0"),
+    ("1 1", "0 1"),
+    ("1 1", "1 0"),
+    ("3/2 0", "1/2 0"),
+    ("3/2 0", "1 0"),
+    ("2 0", "1/2 0"),
+    ("2 0", "1 0"),
+    ("2 0", "1 1"),
+    ("2 0", "3/2 0"),
+    ("2 1", "1 0"),
+    ("2 1", "2 0"),
+    ("3 0", "1 0"),
+    ("3 0", "2 0"),
+    ("3 0", "2 1"),
 )
+"""Power and logarithm of the leading term, and of the lower one."""
 _PAIR_WEIGHT = 0.6
 
 
@@ -92,24 +110,29 @@ class Candidates:
         return self.exponents[self.lowers]
 
 
-def candidates(largest_size: float, expected: Term | None = None) -> Candidates:
-    """Return what is weighed for sizes up to the largest; an expectation joins the list."""
-    return _candidates(largest_size <= LARGEST_EXPONENTIAL_SIZE, expected)
+def candidates(sizes: Floats, expected: Term | None = None) -> Candidates:
+    """Return what is weighed for ascending sizes; an expectation joins the list."""
+    if sizes[-1] > LARGEST_EXPONENTIAL_SIZE:
+        return _candidates(0.0, expected)
+    steps = np.diff(sizes)
+    return _candidates(1.0 if steps.max() <= 1.01 * steps.min() else _UNEVEN, expected)
 
 
 @lru_cache(maxsize=64)
-def _candidates(with_exponentials: bool, expected: Term | None) -> Candidates:
+def _candidates(exponential_weight: float, expected: Term | None) -> Candidates:
     weights = {CONSTANT: CONSTANT_WEIGHT}
+    weights.update({Term(Fraction(tenth, 10)): _TENTH_WEIGHT for tenth in _TENTHS})
+    weights.update(_HALVING)
     weights.update(_listed(_EXTRA_P, 1.0))
     weights.update(_listed(_BEYOND, 0.15))
-    weights.update(_listed(_DECAYS, 0.5))
-    if with_exponentials:
-        weights.update(_exponentials())
+    weights.update(_listed(_DECAYS, 0.7))
+    if exponential_weight:
+        weights.update(_exponentials(exponential_weight))
     if expected is not None and expected not in weights:
         weights[expected] = 0.5
     terms = tuple(sorted(weights))
     place = {term: index for index, term in enumerate(terms)}
-    pairs = [(place[Term.of(a, b)], place[Term.of(c, d)]) for a, b, c, d in _PAIRS]
+    pairs = [[place[Term.of(*part.split())] for part in pair] for pair in _PAIRS]
     return Candidates(
         terms,
         np.array([weights[term] for term in terms]),
@@ -122,19 +145,26 @@ def _candidates(with_exponentials: bool, expected: Term | None) -> Candidates:
 
 
 def _listed(groups: tuple[tuple[str, str], ...], factor: float) -> dict[Term, float]:
-    listed: dict[Term, float] = {}
-    for powers, logs in groups:
-        for power in map(Fraction, powers.split()):
-            for log in map(Fraction, logs.split()):
-                weight = _POWER_WEIGHTS[power.denominator] * _LOG_WEIGHTS.get(int(log), 0.6)
-                listed[Term(power, log)] = factor * weight
-    return listed
+    return {
+        Term(power, logs): factor * _weight(power, logs)
+        for powers, logs_of in groups
+        for power in map(Fraction, powers.split())
+        for logs in map(Fraction, logs_of.split())
+    }
 
 
-def _exponentials() -> dict[Term, float]:
-    listed: dict[Term, float] = {}
-    for rate, powers in _RATES:
-        for power in range(powers):
-            listed[Term.of(power, 0, rate)] = 0.5 if rate == "1" else 0.3
-    listed[Term.of(0, 0, -1)] = 0.1
+def _weight(power: Fraction, logs: Fraction) -> float:
+    """Return the weight of a listed term: the simpler its exponents, the more."""
+    if power == 0:
+        return _LOGS_ALONE.get(logs, _RARE_LOGS)
+    return _POWER_WEIGHTS[power.denominator] * _LOG_WEIGHTS.get(int(logs), _RARE_LOGS)
+
+
+def _exponentials(factor: float) -> dict[Term, float]:
+    listed = {
+        Term.of(power, 0, rate): factor * weight
+        for rate, powers, weight in _RATES
+        for power in range(powers)
+    }
+    listed[Term.of(0, 0, -1)] = factor * _SHRINKING_WEIGHT
     return listed

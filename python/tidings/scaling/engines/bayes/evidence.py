@@ -16,6 +16,7 @@ All candidates are rows of arrays and are treated together; nothing loops over t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,8 +33,10 @@ _MARGIN = 6.0
 _PAIR_MARGIN = 2.2
 """A leading term beside a lower one has a tenth of it somewhere, or does not count."""
 _STEPS = 4
-_SEARCH_STEPS = 9
+_SEARCH_STEPS = 7
 _CLIP = 300.0
+_HOPELESS = 18.0
+"""Rows whose integral is about this much below the best one's, in logarithms, are left rough."""
 
 
 @dataclass(frozen=True)
@@ -93,12 +96,29 @@ class Integral:
     squares: Floats
     levels: Floats
 
+    def put(self, rows: NDArray[np.intp], others: Integral) -> None:
+        """Replace some rows by others."""
+        self.nodes[rows] = others.nodes
+        self.log_weights[rows] = others.log_weights
+        self.squares[rows] = others.squares
+        self.levels[rows] = others.levels
+
     @property
     def log_evidence(self) -> Floats:
         """The logarithm of each row's integral."""
         top = self.log_weights.max(axis=1, keepdims=True)
         sums = np.exp(self.log_weights - top).sum(axis=1, keepdims=True)
         return np.asarray((top + np.log(sums))[:, 0])
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Rows' likeliest u with its standard deviation, and R and ln A there."""
+
+    at: Floats
+    width: Floats
+    squares: Floats
+    levels: Floats
 
 
 class Problem:
@@ -130,7 +150,7 @@ class Problem:
         return Integral(nodes, likelihood[:, None], squares[:, None], levels[:, None])
 
     def integrate(self, rows: Rows) -> Integral:
-        """Integrate each row over the share of its growing part."""
+        """Integrate each row over the share of its growing part; hopeless rows only roughly."""
         beside, growing = rows.parts(self.sizes, self.middle)
         factor = np.exp(growing)
         margin = np.where(np.isfinite(rows.lower_scale), _PAIR_MARGIN, _MARGIN)
@@ -139,18 +159,20 @@ class Problem:
         coarse = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, _COARSE)
         squares, levels = self._at(beside, factor, coarse)
         best = coarse[np.arange(len(coarse)), squares.argmin(axis=1)]
-        best, width = self._refined(beside, factor, best, low, high)
-        local = np.clip(best[:, None] + width[:, None] * _LOCAL, low[:, None], high[:, None])
-        local_squares, local_levels = self._at(beside, factor, local)
-        nodes = np.concatenate([coarse, local], axis=1)
-        order = nodes.argsort(axis=1, kind="stable")
-        nodes = np.take_along_axis(nodes, order, axis=1)
-        squares = np.take_along_axis(
-            np.concatenate([squares, local_squares], axis=1), order, axis=1
+        peak = self._refined(beside, factor, best, low, high)
+        integral = _narrow(peak, self.noise.log_likelihood(peak.squares), growing)
+        height = integral.log_weights[:, 0]
+        likely = np.flatnonzero(height > height.max() - _HOPELESS)
+        local = peak.at[likely, None] + peak.width[likely, None] * _LOCAL
+        local = _within(local, low[likely, None], high[likely, None])
+        near_squares, near_levels = self._at(beside[likely], factor[likely], local)
+        nodes, squares, levels = _sorted(
+            (coarse[likely], squares[likely], levels[likely]), (local, near_squares, near_levels)
         )
-        levels = np.take_along_axis(np.concatenate([levels, local_levels], axis=1), order, axis=1)
-        log_weights = self.noise.log_likelihood(squares) + _log_prior(nodes, growing)
-        return Integral(nodes, log_weights + np.log(_spacing(nodes)), squares, levels)
+        log_weights = self.noise.log_likelihood(squares) + _log_prior(nodes, growing[likely])
+        log_weights += np.log(_spacing(nodes))
+        integral.put(likely, Integral(nodes, log_weights, squares, levels))
+        return integral
 
     def _at(self, beside: Floats, factor: Floats, nodes: Floats) -> tuple[Floats, Floats]:
         shapes = np.log(beside[:, None, :] + np.exp(nodes)[:, :, None] * factor[:, None, :])
@@ -159,20 +181,20 @@ class Problem:
 
     def _refined(
         self, beside: Floats, factor: Floats, best: Floats, low: Floats, high: Floats
-    ) -> tuple[Floats, Floats]:
-        """Improve u by Gauss–Newton steps; return it and its standard deviation."""
-        squares = power = np.zeros(len(best))
+    ) -> Peak:
+        """Improve u by Gauss–Newton steps; say where they end, and how wide the peak is."""
+        squares = power = levels = at = step = np.zeros(len(best))
         for _ in range(_STEPS + 1):
-            grown = np.exp(best)[:, None] * factor
+            at = _within(best + step, low, high)
+            grown = np.exp(at)[:, None] * factor
             total = beside + grown
-            distance, squares, _ = self.residuals(np.log(total))
+            distance, squares, levels = self.residuals(np.log(total))
             slope = grown / total
             slope = slope - (slope @ self.weights)[:, None]
             power = (slope * slope) @ self.weights + 1e-300
-            step = np.clip((slope * distance) @ self.weights / power, -1.5, 1.5)
-            best = np.clip(best + step, low, high)
+            best, step = at, _within((slope * distance) @ self.weights / power, -1.5, 1.5)
         width = 1.0 / np.sqrt(2 * self.noise.slope(squares) * power * self.count_weight + 1e-300)
-        return best, np.minimum(width, (high - low) / 10)
+        return Peak(at, np.minimum(width, (high - low) / 10), squares, levels)
 
     def search(
         self, rows: Rows, slope_of: Floats, free: NDArray[np.bool_], u: Floats, q: Floats
@@ -189,7 +211,7 @@ class Problem:
         distance, jacobian, squares = state.at(point)
         for _ in range(_SEARCH_STEPS):
             step = _damped(jacobian, distance, self.weights, damping)
-            trial = point + np.clip(step, -2.0, 2.0)
+            trial = point + _within(step, -2.0, 2.0)
             trial_distance, trial_jacobian, trial_squares = state.at(trial)
             better = trial_squares < squares
             point = np.where(better[:, None], trial, point)
@@ -234,14 +256,14 @@ class _Search:
 
     def at(self, point: Floats) -> tuple[Floats, Floats, Floats]:
         u, q = point[:, :1], point[:, 1:]
-        power = np.clip(u + self.growing + self.free * q * self.slope_of, -_CLIP, _CLIP)
-        constant = np.exp(np.clip(q, -40, 40)) * (1 - self.free)
+        power = _within(u + self.growing + self.free * q * self.slope_of, -_CLIP, _CLIP)
+        constant = np.exp(_within(q, -40.0, 40.0)) * (1 - self.free)
         grown = np.exp(power)
         total = self.beside + constant + grown
         distance, squares, _ = self.problem.residuals(np.log(total))
         share = grown / total
         second = self.free * share * self.slope_of + constant / total
-        jacobian = np.stack([share, second], axis=1)
+        jacobian = np.concatenate([share[:, None], second[:, None]], axis=1)
         jacobian = jacobian - (jacobian @ self.problem.weights)[..., None]
         return distance, jacobian, squares
 
@@ -256,7 +278,30 @@ def _damped(jacobian: Floats, distance: Floats, weights: Floats, damping: Floats
     determinant = np.maximum(a * d - b * b, 1e-30)
     first = (d * right[:, 0] - b * right[:, 1]) / determinant
     second = (a * right[:, 1] - b * right[:, 0]) / determinant
-    return np.stack([first, second], axis=1)
+    return np.concatenate([first[:, None], second[:, None]], axis=1)
+
+
+def _within(values: Floats, low: Floats | float, high: Floats | float) -> Floats:
+    """Return np.clip, without its overhead for small arrays."""
+    return np.asarray(np.minimum(np.maximum(values, low), high))
+
+
+def _sorted(some: tuple[Floats, ...], others: tuple[Floats, ...]) -> list[Floats]:
+    """Join arrays with others along the nodes, and sort all by the first, which is the nodes."""
+    joined = [np.concatenate(pair, axis=1) for pair in zip(some, others)]
+    order = joined[0].argsort(axis=1, kind="stable")
+    return [np.take_along_axis(array, order, axis=1) for array in joined]
+
+
+def _narrow(peak: Peak, log_likelihood: Floats, growing: Floats) -> Integral:
+    """Return integrals by Laplace's approximation, all of it in the first node."""
+    shape = (len(peak.at), _COARSE + len(_LOCAL))
+    nodes = np.repeat(peak.at[:, None], shape[1], axis=1)
+    log_weights = np.full(shape, -np.inf)
+    area = np.log(peak.width * math.sqrt(2 * math.pi) + 1e-300)
+    log_weights[:, 0] = log_likelihood + _log_prior(nodes[:, :1], growing)[:, 0] + area
+    squares = np.repeat(peak.squares[:, None], shape[1], axis=1)
+    return Integral(nodes, log_weights, squares, np.repeat(peak.levels[:, None], shape[1], axis=1))
 
 
 def _log_prior(nodes: Floats, growing: Floats) -> Floats:

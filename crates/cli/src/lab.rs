@@ -1,0 +1,316 @@
+//! `tidings lab`: what gossip costs an application that runs beside it.
+//!
+//! The method is a crate of its own (`tidings-lab`). This module is its driver: it shows progress,
+//! turns the first signal into an end that leaves nothing running, and writes tables where the
+//! campaign's journal lies.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use tidings_lab::analysis::{Analysis, analyse};
+use tidings_lab::comparison::{Difference, Quantity, compare};
+use tidings_lab::overhead::Watcher;
+use tidings_lab::record::Record;
+use tidings_lab::{Campaign, LabError, journal, overhead, report, schedule};
+use tidings_manifest::Table;
+
+use crate::sim::watch::bar;
+use crate::table::{Align, render};
+use crate::{Failure, output};
+
+const AFTER_HELP: &str = concat!(
+    "\
+Examples:
+  tidings lab overhead examples/lab/first.toml --check
+  tidings lab overhead examples/lab/first.toml --output results
+  tidings lab table results
+  tidings lab compare results-before results-after
+docs/guides/first-campaign.md leads through a first campaign; docs/reference/lab.md describes the
+campaign file, the journal and the tables.
+
+Codes of `tidings lab` besides those below:
+  5    `compare` found a difference
+  130  Ctrl-C ended the campaign; the same command goes on (143: SIGTERM, 129: SIGHUP)",
+    "\n\n",
+    crate::arguments::exit_codes!()
+);
+
+/// Options of `tidings lab`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Options {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Run a campaign, or go on with it, and print what it shows
+    #[command(after_help = AFTER_HELP)]
+    Overhead(Overhead),
+    /// Print what the runs of a campaign show so far
+    #[command(after_help = AFTER_HELP)]
+    Table(Of),
+    /// Whether arms cost more in one campaign than in another
+    #[command(after_help = AFTER_HELP)]
+    Compare(Compare),
+}
+
+#[derive(Debug, Args)]
+struct Overhead {
+    /// The campaign file
+    #[arg(value_name = "FILE")]
+    campaign: PathBuf,
+    /// The folder for journal and tables [default: the campaign's name]
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Find out whether all is there, say what would be run, and run nothing
+    #[arg(long)]
+    check: bool,
+    /// Print one JSON object, not a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct Of {
+    /// The folder of the campaign
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Print one JSON object, not a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct Compare {
+    /// The folder of the campaign that is compared with
+    #[arg(value_name = "A")]
+    first: PathBuf,
+    /// The folder of the campaign that is compared
+    #[arg(value_name = "B")]
+    second: PathBuf,
+    /// Compare times, not slowdowns: for two campaigns on one machine
+    #[arg(long)]
+    seconds: bool,
+    /// Print one JSON object, not a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `tidings lab`.
+///
+/// # Errors
+/// [`Failure`].
+pub fn run(options: &Options) -> Result<(), Failure> {
+    match &options.action {
+        Action::Overhead(options) => overhead(options),
+        Action::Table(options) => {
+            let (_, analysis) = analysis_of(&options.folder)?;
+            show(&analysis, options.json)
+        }
+        Action::Compare(options) => comparison(options),
+    }
+}
+
+fn overhead(options: &Overhead) -> Result<(), Failure> {
+    let campaign = Campaign::read(&options.campaign)?;
+    let folder = options.output.clone().unwrap_or_else(|| PathBuf::from(&campaign.name));
+    if options.check {
+        tidings_lab::backend::Stage::prepare(&campaign)?;
+        return output::print(&foretold(&campaign, &folder));
+    }
+    let mut screen = Screen::begin().map_err(Failure::Output)?;
+    let table = Table::in_folder(&folder, "results", &again(options), campaign.seed);
+    let table = table.map_err(LabError::from)?;
+    let records = overhead::run(&campaign, &folder, &mut screen);
+    screen.end();
+    let records = records?;
+    let analysis = analyse(&campaign, &records);
+    table
+        .write(&report::results_csv(&analysis), &facts(&campaign, &records))
+        .map_err(LabError::from)?;
+    for (name, text) in [
+        ("phases.csv", report::phases_csv(&analysis)),
+        ("figures.csv", report::figures_csv(&analysis)),
+    ] {
+        let path = folder.join(name);
+        if text.lines().count() > 1 {
+            std::fs::write(&path, text).map_err(|source| Failure::File { path, source })?;
+        }
+    }
+    show(&analysis, options.json)
+}
+
+/// The command that makes the tables again.
+fn again(options: &Overhead) -> String {
+    let output = options.output.as_ref();
+    let output = output.map_or(String::new(), |path| format!(" --output {}", path.display()));
+    format!("tidings lab overhead {}{output}", options.campaign.display())
+}
+
+/// What the manifest says besides what all manifests say.
+fn facts(campaign: &Campaign, records: &[Record]) -> Map<String, Value> {
+    let measured_s: f64 = records.iter().map(|record| record.wall_s).sum();
+    let mut facts = Map::new();
+    facts.insert("campaign".to_owned(), json!(campaign.name));
+    facts.insert("campaign_sha256".to_owned(), json!(campaign.digest));
+    facts.insert("runs".to_owned(), json!(records.len()));
+    facts.insert("measured_s".to_owned(), json!(measured_s.round()));
+    facts.insert("first".to_owned(), json!(records.first().map(|record| &record.started)));
+    facts.insert("last".to_owned(), json!(records.last().map(|record| &record.started)));
+    facts
+}
+
+/// What a campaign would run.
+fn foretold(campaign: &Campaign, folder: &Path) -> String {
+    let plan = schedule::plan(campaign);
+    let arms: Vec<String> = campaign.arms.iter().map(ToString::to_string).collect();
+    let names: Vec<&str> = campaign.applications.iter().map(|own| own.name.as_str()).collect();
+    let limit_s = campaign.limit_s * plan.len() as f64;
+    format!(
+        "{}: {} runs into {}\napplications: {}\nnodes: {:?}\nbaseline: {}\narms: {}\n\
+         at most {}\n",
+        campaign.name,
+        plan.len(),
+        folder.display(),
+        names.join(", "),
+        campaign.nodes,
+        campaign.baseline,
+        arms.join(", "),
+        humantime::format_duration(Duration::from_secs(limit_s as u64)),
+    )
+}
+
+/// A campaign by its folder, and what its journal shows.
+fn analysis_of(folder: &Path) -> Result<(Campaign, Analysis), Failure> {
+    let campaign = Campaign::read(&folder.join(journal::CAMPAIGN))?;
+    let (_, records) = journal::read(folder)?;
+    let analysis = analyse(&campaign, &records);
+    Ok((campaign, analysis))
+}
+
+fn show(analysis: &Analysis, json: bool) -> Result<(), Failure> {
+    if json {
+        return output::print_json(analysis);
+    }
+    for warning in report::warnings(analysis) {
+        output::complain(&warning);
+    }
+    let left = ["application", "arm", "verdict"];
+    let headings = report::HEADINGS
+        .map(|heading| (heading, if left.contains(&heading) { Align::Left } else { Align::Right }));
+    output::print(&render(&headings, &report::lines(analysis)))
+}
+
+fn comparison(options: &Compare) -> Result<(), Failure> {
+    let quantity = if options.seconds { Quantity::Seconds } else { Quantity::Slowdown };
+    let (first, second) = (analysis_of(&options.first)?.1, analysis_of(&options.second)?.1);
+    let differences = compare(&first, &second, quantity)?;
+    if options.json {
+        output::print_json(&differences)?;
+    } else {
+        output::print(&compared(&differences, quantity))?;
+    }
+    match differences.iter().filter(|difference| difference.differs).count() {
+        0 => Ok(()),
+        arms => Err(Failure::Differs { arms, all: differences.len() }),
+    }
+}
+
+fn compared(differences: &[Difference], quantity: Quantity) -> String {
+    let percent = |share: f64| format!("{:.2}", 100.0 * share);
+    let value = |value: f64| match quantity {
+        Quantity::Slowdown => percent(value) + " %",
+        Quantity::Seconds => format!("{value:.4} s"),
+    };
+    let rows: Vec<Vec<String>> = differences
+        .iter()
+        .map(|own| {
+            let change = own.change.map_or("-".to_owned(), |change| {
+                format!("{} to {}", percent(change.low), percent(change.high))
+            });
+            vec![
+                own.application.clone(),
+                own.nodes.to_string(),
+                own.doing.to_string(),
+                value(own.values[0]),
+                value(own.values[1]),
+                change,
+                format!("{:.3}", own.p_holm),
+                if own.differs { "differs" } else { "no difference" }.to_owned(),
+            ]
+        })
+        .collect();
+    let headings = [
+        ("application", Align::Left),
+        ("nodes", Align::Right),
+        ("arm", Align::Left),
+        ("A", Align::Right),
+        ("B", Align::Right),
+        ("change, %", Align::Right),
+        ("p", Align::Right),
+        ("verdict", Align::Left),
+    ];
+    render(&headings, &rows)
+}
+
+/// Progress on a terminal, and the signal that came.
+struct Screen {
+    signal: Arc<AtomicUsize>,
+    is_seen: bool,
+    begin: Instant,
+    /// Runs that were done before, once it is known.
+    before: Option<usize>,
+}
+
+impl Screen {
+    /// From now on signals are noted; none ends the process, which has children to end first.
+    fn begin() -> io::Result<Self> {
+        let signal = Arc::new(AtomicUsize::new(0));
+        for number in [SIGINT, SIGTERM, SIGHUP] {
+            flag::register_usize(number, Arc::clone(&signal), number as usize)?;
+        }
+        let is_seen = io::stderr().is_terminal();
+        Ok(Self { signal, is_seen, begin: Instant::now(), before: None })
+    }
+
+    fn end(&self) {
+        if self.is_seen {
+            let _ = write!(io::stderr().lock(), "\r\x1b[K");
+        }
+    }
+}
+
+impl Watcher for Screen {
+    fn progress(&mut self, done: usize, all: usize, next: &str) {
+        let before = *self.before.get_or_insert(done);
+        if !self.is_seen {
+            return;
+        }
+        let bar = bar(done as f64 / all.max(1) as f64, done as u32, all as u32, "runs");
+        let left = self.begin.elapsed().as_secs_f64() / (done - before).max(1) as f64
+            * (all - done) as f64;
+        let left = if done > before { format!("{left:.0} s left") } else { String::new() };
+        let _ = write!(io::stderr().lock(), "\r\x1b[K{bar}{left}  {next}");
+    }
+
+    fn say(&mut self, text: &str) {
+        self.end();
+        output::complain(text);
+    }
+
+    fn stopped(&self) -> Option<i32> {
+        match self.signal.load(Ordering::Relaxed) {
+            0 => None,
+            signal => i32::try_from(signal).ok(),
+        }
+    }
+}

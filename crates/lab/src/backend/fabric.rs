@@ -1,0 +1,180 @@
+//! Several hosts on one machine: a network namespace each, on one switch, with the rate, delay and
+//! loss that a campaign asks for.
+//!
+//! A host is a namespace with one end of a cable (veth); the other ends lie in a namespace that is
+//! the switch: a bridge of the kernel, or a [`DelayLine`] where packets are to travel for a while,
+//! since many kernels have no netem. Rate is a token bucket (tbf) where a host sends, loss a rule
+//! of netfilter where it receives. Nothing of the machine's own network is touched, and all of it
+//! goes with the [`Fabric`]. Wants root, `ip` and `tc` (iproute2), and `nft` (nftables) for loss.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::delay_line::DelayLine;
+use crate::LabError;
+use crate::campaign::Network;
+
+/// More hosts than this do not fit into the addresses of a fabric.
+pub(super) const MOST_HOSTS: u32 = 250;
+/// How long a packet may wait for its tokens before it is dropped.
+const QUEUE_MS: u32 = 50;
+
+/// Numbers the fabrics of this process.
+static FABRICS: AtomicU32 = AtomicU32::new(0);
+
+/// Hosts that reach each other.
+#[derive(Debug)]
+pub(super) struct Fabric {
+    /// What tells its namespaces from those of others.
+    tag: String,
+    hosts: u32,
+    delay_line: Option<DelayLine>,
+}
+
+impl Fabric {
+    /// Makes so many hosts.
+    ///
+    /// # Errors
+    /// [`LabError::Machine`] with what was refused; nothing is left behind.
+    pub(super) fn new(hosts: u32, network: &Network) -> Result<Self, LabError> {
+        let number = FABRICS.fetch_add(1, Ordering::Relaxed);
+        let tag = format!("tidings-lab-{}-{number}", std::process::id());
+        let mut fabric = Self { tag, hosts, delay_line: None };
+        fabric.plug(network)?; // what is there already goes when it is dropped
+        Ok(fabric)
+    }
+
+    fn plug(&mut self, network: &Network) -> Result<(), LabError> {
+        let switch = self.switch();
+        run("ip", &["netns", "add", &switch], "")?;
+        for host in 0..self.hosts {
+            let (name, port, card) = (self.namespace(host), port(host), card(host));
+            run("ip", &["netns", "add", &name], "")?;
+            let cable = ["link", "add", &port, "type", "veth", "peer", "name", "eth0"];
+            let end = ["address", &card, "netns", &name];
+            run("ip", &[&["-n", &switch], &cable[..], &end].concat(), "")?;
+            run("ip", &["-n", &switch, "link", "set", &port, "addrgenmode", "none", "up"], "")?;
+        }
+        if network.delay_us > 0.0 {
+            let ports = (0..self.hosts).map(port).collect();
+            let line = DelayLine::between(&switch, ports, network.delay_us);
+            let refused = |error| LabError::Machine(format!("no delay line: {error}"));
+            self.delay_line = Some(line.map_err(refused)?);
+        } else {
+            self.bridge(&switch)?;
+        }
+        (0..self.hosts).try_for_each(|host| self.settle(host, network))
+    }
+
+    fn bridge(&self, switch: &str) -> Result<(), LabError> {
+        let mut lines = "link add bridge type bridge\nlink set bridge up\n".to_owned();
+        for host in 0..self.hosts {
+            let _ = writeln!(lines, "link set {} master bridge", port(host));
+        }
+        run("ip", &["-n", switch, "-batch", "-"], &lines)
+    }
+
+    /// Gives a host its address, and its cable its rate and its loss.
+    fn settle(&self, host: u32, network: &Network) -> Result<(), LabError> {
+        let name = self.namespace(host);
+        let mut lines = format!(
+            "link set lo up\nlink set eth0 gso_max_segs 1 addrgenmode none up\n\
+             address add {}/24 dev eth0\n",
+            address(host)
+        );
+        // Nobody has to ask where others are.
+        for other in (0..self.hosts).filter(|&other| other != host) {
+            let (address, card) = (address(other), card(other));
+            let _ = writeln!(lines, "neighbour add {address} lladdr {card} dev eth0 nud permanent");
+        }
+        run("ip", &["-n", &name, "-batch", "-"], &lines)?;
+        if let Some(rate_mbit) = network.rate_mbit {
+            let rate = format!("{:.0}", rate_mbit * 1e6);
+            // A millisecond's worth, but for some full packets at least.
+            let burst = format!("{:.0}", (rate_mbit * 1e3 / 8.0).max(16_000.0));
+            let bucket = ["tbf", "rate", &rate, "burst", &burst];
+            let queue = ["latency", &format!("{QUEUE_MS}ms")];
+            let add = ["-n", &name, "qdisc", "add", "dev", "eth0", "root"];
+            run("tc", &[&add[..], &bucket, &queue].concat(), "")?;
+        }
+        if network.loss_percent > 0.0 {
+            let drops = (network.loss_percent * 1e4).round();
+            let rules = format!(
+                "table inet lab {{ chain in {{ type filter hook input priority 0\n\
+                 iifname eth0 numgen random mod 1000000 < {drops} drop\n}}\n}}\n"
+            );
+            run("ip", &["netns", "exec", &name, "nft", "-f", "-"], &rules)?;
+        }
+        Ok(())
+    }
+
+    /// The namespace of a host.
+    pub(super) fn namespace(&self, host: u32) -> String {
+        format!("{}-{host}", self.tag)
+    }
+
+    /// What all namespaces of hosts begin with.
+    pub(super) fn tag(&self) -> &str {
+        &self.tag
+    }
+
+    fn switch(&self) -> String {
+        format!("{}-switch", self.tag)
+    }
+}
+
+impl Drop for Fabric {
+    fn drop(&mut self) {
+        drop(self.delay_line.take()); // its sockets would keep the namespace alive
+        let hosts = (0..self.hosts).map(|host| self.namespace(host));
+        for name in hosts.chain([self.switch()]) {
+            // What was not made cannot be removed; the rest goes all the same.
+            let _ = Command::new("ip").args(["netns", "delete", &name]).output();
+        }
+    }
+}
+
+/// The name of a host, as its processes see it.
+pub(super) fn host_name(host: u32) -> String {
+    format!("h{host}")
+}
+
+/// The address of a host.
+pub(super) fn address(host: u32) -> String {
+    format!("10.48.0.{}", host + 1)
+}
+
+/// The switch's end of a host's cable.
+fn port(host: u32) -> String {
+    format!("port{host}")
+}
+
+/// The hardware address of a host.
+fn card(host: u32) -> String {
+    format!("02:00:0a:30:00:{:02x}", host + 1)
+}
+
+/// Runs a program that reads `input`.
+fn run(program: &str, arguments: &[&str], input: &str) -> Result<(), LabError> {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let refused = |reason: &str| {
+        LabError::Machine(format!(
+            "{program} {}: {}: backend hosts makes network namespaces: run it as root, with \
+             iproute2 and nftables installed",
+            arguments.join(" "),
+            reason.trim()
+        ))
+    };
+    let mut child = command.spawn().map_err(|error| refused(&error.to_string()))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        let _ = stdin.write_all(input.as_bytes()); // who ends early says why itself
+    }
+    let output = child.wait_with_output().map_err(|error| refused(&error.to_string()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(refused(&String::from_utf8_lossy(&output.stderr)))
+}

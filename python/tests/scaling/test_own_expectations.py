@@ -1,0 +1,92 @@
+"""The expectations that Tidings has of its own code: a seeded fault is found, noise is not one."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tidings.scaling import runs
+from tidings.scaling.checking import check
+from tidings.scaling.measurement import Measurement, Row
+from tidings.scaling.readers import read
+from tidings.scaling.specification import Specification
+
+ROOT = Path(__file__).parents[3]
+
+
+def counted(
+    specification: Specification, folder: Path, fault: str = ""
+) -> tuple[Specification, list[Measurement]]:
+    """Count what the runs of a specification state, below a folder; with a seeded fault or none."""
+    made = [replace(stated, command=stated.command + fault) for stated in specification.runs]
+    for stated in made:
+        runs.make(stated, folder, io.StringIO())
+    names = {stated.function for stated in made}
+    kept = tuple(one for one in specification.expectations if one.function in names)
+    outputs = sorted({folder / stated.output for stated in made})
+    return replace(specification, path=folder / "scaling.toml", expectations=kept), read(outputs)
+
+
+@pytest.fixture(autouse=True)
+def programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the built programs where commands are looked for."""
+    built = Path(os.environ.get("TIDINGS_BIN_DIR", ROOT / "target" / "debug"))
+    monkeypatch.setenv("PATH", str(built), prepend=os.pathsep)
+
+
+@pytest.fixture
+def specification() -> Specification:
+    return Specification.read(ROOT / "scaling.toml")
+
+
+def suites(measured: list[Measurement], count: int) -> Iterator[list[Measurement]]:
+    """Yield suites of the same counts, three noisy repetitions each, from a seed each."""
+    for seed in range(count):
+        rng = np.random.default_rng(seed)
+        spread = (0.01, 0.02, 0.05)[seed % 3]
+        yield [
+            Measurement.of(
+                [
+                    Row(row.size, "", str(repetition), value)
+                    for row in one.rows
+                    for repetition, value in enumerate(
+                        row.value * np.exp(spread * rng.standard_normal(3))
+                    )
+                ],
+                one.function,
+                one.metric,
+                one.parameter,
+            )
+            for one in measured
+        ]
+
+
+def test_a_selection_that_sorts_is_found(specification: Specification, tmp_path: Path) -> None:
+    by_nodes = tuple(
+        replace(stated, sizes=(128, 256, 512, 1024, 2048))
+        for stated in specification.runs
+        if "nodes" in stated.function
+    )
+    only = replace(specification, runs=by_nodes)
+    report = check(*counted(only, tmp_path, fault=" --fault sort"), record=False)
+    assert report.outcomes() == ["violated"] * 3
+    assert report.exit_code() == 1
+
+
+def test_correct_code_never_alarms_in_a_thousand_noisy_suites(
+    specification: Specification, tmp_path: Path
+) -> None:
+    counts = counted(specification, tmp_path)
+    assert check(*counts, record=False).outcomes() == ["holds"] * 5
+    alarms = [
+        seed
+        for seed, noisy in enumerate(suites(counts[1], 1000))
+        if check(counts[0], noisy, record=False).exit_code() != 0
+    ]
+    assert alarms == []

@@ -1,0 +1,284 @@
+"""Runs: interleaved, resumed, counted by real counters, over several parameters, by mpirun."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tidings.scaling.cli import main
+from tidings.scaling.counters import library, processor
+from tidings.scaling.specification import Specification, SpecificationError
+
+PRINTING = f"{sys.executable} -S -c 'print(\"work\", 3 * {{size}})'"
+PROGRAM = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tidings_counts.h"
+
+__attribute__((noinline)) unsigned long work(unsigned long steps) {
+    volatile unsigned long sum = 0;
+    for (unsigned long at = 0; at < steps; at++)
+        sum += at;
+    return sum;
+}
+
+int main(int count, char **words) {
+    unsigned long size = strtoul(words[1], 0, 10);
+    for (volatile long at = 0; at < 1000000; at++)
+        ;
+    tidings_counts_mark_begin();
+    work(size);
+    char *block = malloc(1000 * size);
+    for (unsigned long at = 0; at < 1000 * size; at += 1000)
+        block[at] = 1;
+    for (unsigned long at = 1; at < size; at++) {
+        void *volatile small = malloc(10);
+        free(small);
+    }
+    tidings_counts_mark_end();
+    printf("%d\\n", block[0] + count);
+    free(block);
+    return 0;
+}
+"""
+
+
+def write(folder: Path, **keys: object) -> Path:
+    """Write a scaling.toml with a run of these keys."""
+    stated = {"function": "f", "sizes": [1, 2, 4], "output": "out/f.jsonl", **keys}
+    lines = [f"{key} = {_toml(value)}" for key, value in stated.items()]
+    file = folder / "scaling.toml"
+    file.write_text("\n".join(["[[run]]", *lines]) + "\n", encoding="utf-8")
+    return file
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(entry)}" for key, entry in value.items()) + " }"
+    return json.dumps(value)
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows of the output file."""
+    text = (folder / "out" / "f.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def run(file: Path, *options: str) -> int:
+    """Make the runs of a file."""
+    return main(["run", "--file", str(file), *options])
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """Compile a program that sets marks."""
+    source, built = tmp_path / "program.c", tmp_path / "program"
+    source.write_text(PROGRAM, encoding="utf-8")
+    words = ["cc", "-O1", "-Wall", "-Werror", f"-I{library.INCLUDE}"]
+    subprocess.run([*words, "-o", built, source, "-ldl"], check=True)
+    return built
+
+
+def test_runs_are_interleaved_and_resumed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path, command=PRINTING, metric="work", repetitions=2, value="work ([0-9.]+)")
+    assert run(file) == 0
+    made = rows(tmp_path)
+    assert [row["size"] for row in made] == [1, 2, 4, 1, 2, 4]
+    assert [row["value"] for row in made] == [3, 6, 12, 3, 6, 12]
+    output = tmp_path / "out" / "f.jsonl"
+    whole = output.read_text(encoding="utf-8").splitlines(keepends=True)
+    # The fourth row was being written when its writer was killed.
+    output.write_text("".join(whole[:3]) + whole[3][:20], encoding="utf-8")
+    capsys.readouterr()
+    assert run(file) == 0
+    assert "(3 of 3)" in capsys.readouterr().err
+    assert rows(tmp_path) == made
+    assert run(file) == 0
+    assert "all 6 runs are in" in capsys.readouterr().err
+    assert run(file, "--anew") == 0
+    assert "(6 of 6)" in capsys.readouterr().err
+    assert rows(tmp_path) == made
+
+
+def test_anew_leaves_other_functions_alone(tmp_path: Path) -> None:
+    other = '{"function": "g", "metric": "work", "size": 1, "repetition": 0, "value": 7}\n'
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "f.jsonl").write_text(other, encoding="utf-8")
+    file = write(tmp_path, command=PRINTING, metric="work", repetitions=1, value="work (.*)")
+    assert run(file, "--anew") == 0
+    assert [row["function"] for row in rows(tmp_path)] == ["g", "f", "f", "f"]
+
+
+def test_several_values_of_a_run_bear_its_name(tmp_path: Path) -> None:
+    command = f"{sys.executable} -S -c 'print({{size}}, {{size}} + 1)'"
+    file = write(tmp_path, command=command, repetitions=1, value="[0-9]+", sizes=[5, 8])
+    assert run(file) == 0
+    found = [(row["run"], row["repetition"], row["value"]) for row in rows(tmp_path)]
+    assert found == [("5.0", 0, 5), ("5.0", 1, 6), ("8.0", 0, 8), ("8.0", 1, 9)]
+    assert run(file) == 0
+    assert len(rows(tmp_path)) == 4
+
+
+def test_every_combination_of_parameters_is_a_function(tmp_path: Path) -> None:
+    file = write(
+        tmp_path,
+        function="{kind}, {bytes} B",
+        command=f"{sys.executable} -S -c 'print(\"{{kind}}\", {{bytes}} * {{size}})'",
+        vary={"kind": ["ring", "tree"], "bytes": [8, 64]},
+        repetitions=1,
+        value="[0-9]+$",
+    )
+    assert run(file) == 0
+    found = {row["function"]: row["value"] for row in rows(tmp_path)}
+    assert found == {"ring, 8 B": 32, "ring, 64 B": 256, "tree, 8 B": 32, "tree, 64 B": 256}
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({"counter": "callgrind", "toggle": "work"}, None),
+        ({"counter": "callgrind", "marked": True}, None),
+        ({"counter": "allocations", "marked": True}, [1000, 2000, 4000]),
+        ({"counter": "heap", "marked": True}, [1e6, 2e6, 4e6]),
+        ({"counter": "held", "marked": True}, [1e6, 2e6, 4e6]),
+        ({"counter": "pss", "marked": True}, [1e6, 2e6, 4e6]),
+        ({"counter": "allocations"}, [1000, 2000, 4000]),
+    ],
+)
+def test_counters_count(
+    tmp_path: Path, program: Path, keys: dict[str, object], expected: list[float] | None
+) -> None:
+    """What is between the marks grows like the size; outside it has a million steps."""
+    file = write(
+        tmp_path, command=f"{program} {{size}}", sizes=[1000, 2000, 4000], repetitions=1, **keys
+    )
+    assert run(file) == 0
+    values = [row["value"] for row in rows(tmp_path)]
+    if expected is None:
+        assert (values[2] - values[1]) / (values[1] - values[0]) == pytest.approx(2, rel=0.01)
+        assert values[2] < 1e6
+    else:
+        assert values == pytest.approx(expected, rel=0.15)
+
+
+def test_what_is_not_counted_is_told(
+    tmp_path: Path, program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for keys, problem in (
+        ({"counter": "callgrind", "toggle": "nothing"}, "no function is called `nothing`"),
+        ({"counter": "callgrind", "marked": True}, "the command set no marks"),
+        ({"counter": "heap", "marked": True}, "the command set no marks"),
+    ):
+        file = write(tmp_path, command="true {size}", repetitions=1, **keys)
+        assert run(file) == 2
+        assert problem in capsys.readouterr().err
+    file = write(tmp_path, command=f"{program} {{size}}", repetitions=1, counter="perf")
+    refused = processor.refused()
+    assert run(file) == (2 if refused else 0)
+    assert ("perf counted no instructions here" in capsys.readouterr().err) == bool(refused)
+
+
+def test_what_perf_says_is_read() -> None:
+    from tidings.scaling.counters.commands import Counter
+
+    said = "noise\n131012,,instructions:u,1000,100.00,,\n"
+    assert Counter("perf").count(said, Path()) == 131012
+
+
+def test_mpirun_starts_as_many_as_the_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    for launch, size_of in (
+        ("mpirun.openmpi --oversubscribe", "OMPI_COMM_WORLD_SIZE"),
+        ("mpirun.mpich", "PMI_SIZE"),
+    ):
+        file = write(
+            tmp_path,
+            function=size_of,
+            # MPICH's launcher is ended by SIGPIPE if a program is gone before it has set it up.
+            command=f"sh -c 'timeout 0.3 tail -f /dev/null; echo ranks ${size_of}'",
+            launcher="mpirun",
+            launch=launch,
+            repetitions=1,
+            value="ranks ([0-9]+)",
+        )
+        assert run(file) == 0
+    assert [(row["size"], row["value"]) for row in rows(tmp_path)] == [
+        (size, size) for _ in range(2) for size in (1, 2, 2, 4, 4, 4, 4)
+    ]
+    assert {row["parameter"] for row in rows(tmp_path)} == {"p"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ({"launcher": "ssh"}, ":6: launcher is `ssh`: local, mpirun, slurm"),
+        ({"sizes": []}, ":3: sizes are positive numbers"),
+        ({"sizes": [True]}, ":3: sizes are positive numbers"),
+        ({"command": "f"}, ":5: the command lacks {size}"),
+        ({"command": "f '{size}"}, ":5: `f '{size}`: No closing quotation"),
+        ({"repetitions": 0}, ":6: repetitions is 0: 1 or more"),
+        ({"value": "("}, ":6: `(` is no regular expression"),
+        ({"counter": "sundial"}, ":6: counter is `sundial`: callgrind, perf, allocations"),
+        ({"counter": "heap", "value": "x"}, ":6: a counter gives the value"),
+        ({"counter": "heap", "toggle": "x"}, ":7: only the counter callgrind has a `toggle`"),
+        ({"marked": True}, ":6: marks are for callgrind"),
+        ({"marked": "yes"}, ":6: `marked` must be a bool"),
+        ({"vary": {"kind": ["a"]}}, ":6: vary: the function lacks {kind}"),
+        ({"vary": {"kind": []}}, ":6: vary: `kind` is a list of values"),
+        ({"launcher": "mpirun", "sizes": [1.5]}, ":3: sizes are numbers of processes"),
+        ({"launcher": "mpirun", "tasks": 2, "command": "f"}, ":5: neither the command nor"),
+    ],
+)
+def test_a_run_that_cannot_be_made_is_refused_with_its_line(
+    tmp_path: Path, keys: dict[str, object], problem: str
+) -> None:
+    with pytest.raises(SpecificationError) as refused:
+        Specification.read(write(tmp_path, **{"command": "f {size}", **keys}))
+    assert problem in str(refused.value)
+
+
+def test_a_run_that_fails_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command, problem in (
+        ("false {size}", "`false 1` ended with 1"),
+        ("/no/such/program {size}", "`/no/such/program`: No such file"),
+    ):
+        assert run(write(tmp_path, command=command)) == 2
+        assert problem in capsys.readouterr().err
+    (tmp_path / "out" / "f.jsonl").write_text("what is this\n", encoding="utf-8")
+    assert run(write(tmp_path, command="true {size}")) == 2
+    assert "f.jsonl:1: no row of a run; move the file away" in capsys.readouterr().err
+
+
+def test_a_campaign_that_is_stopped_goes_on(tmp_path: Path) -> None:
+    """The third run waits for ever: the campaign is stopped there, by Ctrl-C, and started again."""
+    (tmp_path / "wait").touch()
+    command = f"sh -c '[ {{size}} != 4 ] || [ ! -e {tmp_path}/wait ] || exec cat {tmp_path}/fifo'"
+    os.mkfifo(tmp_path / "fifo")
+    file = write(tmp_path, command=command, repetitions=1)
+    words = [sys.executable, "-m", "tidings.scaling", "run", "--file", str(file)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    stopped = subprocess.Popen(
+        words, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert stopped.stderr is not None
+    assert any("(2 of 3" in line for line in stopped.stderr)
+    with (tmp_path / "fifo").open("w"):
+        os.killpg(stopped.pid, signal.SIGINT)
+        said = stopped.communicate()[1]
+    assert stopped.returncode == 130
+    assert "stopped; what is measured is kept" in said
+    assert len(rows(tmp_path)) == 2
+    (tmp_path / "wait").unlink()
+    assert run(file) == 0
+    assert [row["size"] for row in rows(tmp_path)] == [1, 2, 4]

@@ -1,0 +1,90 @@
+"""Calls of a function, measured in this process: time, interpreter's instructions, memory.
+
+Each measures one call and returns one positive number. The garbage collector waits meanwhile, where
+it would be measured in place of the function.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tidings.scaling.counters import processor
+
+Call = Callable[[], Any]
+
+EXACT = ("bytecodes", "returned")
+"""Metrics without noise: one repetition tells all."""
+
+
+@contextlib.contextmanager
+def without_collector() -> Iterator[None]:
+    """Keep the garbage collector from running."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _seconds(clock: Callable[[], float], call: Call) -> float:
+    with without_collector():
+        began = clock()
+        call()
+        return clock() - began
+
+
+def _bytecodes(call: Call) -> float:
+    """Count the Python instructions of a call."""
+    count = 0
+
+    def trace(frame: Any, event: str, _: Any) -> Any:  # noqa: ANN401
+        nonlocal count
+        frame.f_trace_opcodes = True
+        frame.f_trace_lines = False
+        count += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return float(count)
+
+
+def _allocated(call: Call) -> float:
+    """Return the peak of bytes allocated by Python during a call."""
+    import tracemalloc
+
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        call()
+        return float(max(tracemalloc.get_traced_memory()[1] - before, 1))
+    finally:
+        tracemalloc.stop()
+
+
+def _instructions(call: Call) -> float:
+    with without_collector():
+        return float(processor.count(call))
+
+
+METRICS: dict[str, Callable[[Call], float]] = {
+    "time": lambda call: _seconds(time.perf_counter, call),
+    "cpu": lambda call: _seconds(time.process_time, call),
+    "bytecodes": _bytecodes,
+    "returned": lambda call: float(call()),
+    "allocated": _allocated,
+    "instructions": _instructions,
+}
+"""What each metric does with a call; `instructions` by the processor's counter."""

@@ -1,0 +1,41 @@
+"""Plots as PNG, by matplotlib: the same points, model, band and limits as those in SVG."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tidings.scaling.checking import Checked
+from tidings.scaling.reports.plot import curves, title, value_range
+
+_INCHES = (6.4, 4.2)
+_DOTS_PER_INCH = 150
+
+
+class PictureError(Exception):
+    """No picture can be drawn. The message says what to install."""
+
+
+def write(one: Checked, path: Path) -> None:
+    """Draw the plot of one expectation into a file."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise PictureError("PNG needs matplotlib: pip install 'tidings[plots]'") from None
+    drawn = curves(one)
+    grid, low, middle, high = np.exp(drawn.grid), *np.exp(drawn.bands.T)
+    figure = Figure(figsize=_INCHES, dpi=_DOTS_PER_INCH, layout="constrained")
+    axes = figure.add_subplot()
+    axes.fill_between(grid, low, high, alpha=0.18, linewidth=0, label="95 %")
+    axes.plot(grid, middle, label="model")
+    for index, limit in enumerate(drawn.limits):
+        label = "limits" if index == 0 else "_nolegend_"
+        axes.plot(grid, np.exp(limit), "--", color="#b06000", label=label)
+    axes.plot(np.exp(drawn.sizes), np.exp(drawn.values), "o", color="#222222", markersize=3)
+    axes.set(xscale="log", yscale="log", xlabel=one.expectation.variable)
+    axes.set_ylim(*np.exp(value_range(drawn)))
+    axes.set_ylabel(one.measurement.unit or one.measurement.metric)
+    axes.set_title(title(one), fontsize="small")
+    axes.legend(fontsize="small")
+    figure.savefig(path)

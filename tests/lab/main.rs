@@ -1,0 +1,232 @@
+//! Campaigns with real launchers: they go on where they were interrupted, refuse what cannot be
+//! measured, and leave no process behind.
+
+mod places;
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tidings_tests::disk::Disk;
+
+use places::{Bench, known_length, said, shim_of};
+
+/// A campaign of one arm and as few laps as can show something.
+fn campaign(backend: &str, command: &str) -> String {
+    let shim = shim_of("openmpi");
+    let shim = shim.display();
+    format!(
+        "name = \"small\"\nrepetitions = 6\nwarm_up = 0\nlimit_s = 60.0\n\
+         [world]\nnodes = [2]\nranks_per_node = 2\n\
+         [backend]\n{backend}\nshim = \"{shim}\"\n\
+         [gossip]\nintervals_ms = [4]\nwindows = [\"100%\"]\nentry_bytes = [64]\n\
+         options = [\"--warmup\", \"0\"]\n\
+         [[applications]]\nname = \"known\"\ncommand = {command}\n\
+         seconds = {{ file = \"stdout\", json = \"seconds\" }}\n"
+    )
+}
+
+const LOCAL: &str = "kind = \"local\"\nmpi = \"openmpi\"";
+
+/// The command of an application of some milliseconds.
+fn short(bench: &Bench) -> String {
+    let program = known_length(bench, "mpicc.openmpi");
+    format!("[\"{}\", \"--work\", \"20\"]", program.display())
+}
+
+fn code(output: &Output) -> Option<i32> {
+    output.status.code()
+}
+
+#[test]
+fn a_campaign_goes_on_where_ctrl_c_ended_it() {
+    let bench = Bench::new();
+    let file = bench.lay("small.toml", &campaign(LOCAL, &short(&bench)));
+    let mut running = bench.start(&["lab", "overhead", &file, "--output", "out"]);
+    bench.until("three runs are in the journal", || bench.runs("out").len() >= 3);
+    kill_process(Pid::from_child(&running), Signal::INT).expect("it runs");
+    assert_eq!(running.wait().expect("an own child").code(), Some(130));
+    assert!(!bench.has_processes(), "the ranks ended with it");
+    let before = bench.runs("out");
+    let done = bench.tidings(&["lab", "overhead", &file, "--output", "out"]);
+    assert_eq!(code(&done), Some(0), "{}", said(&done));
+    let after = bench.runs("out");
+    assert_eq!(after[..before.len()], before[..], "what was measured is kept");
+    let mut places: Vec<u64> = after.iter().filter_map(|run| run["index"].as_u64()).collect();
+    places.sort_unstable();
+    assert_eq!(places, (0..18).collect::<Vec<u64>>(), "each run once");
+    let gossip = after.iter().find(|run| run["arm"] == "gossip").expect("an arm");
+    assert_eq!(gossip["gossip"]["ranks"], 2, "{gossip}");
+    assert_eq!(gossip["times"]["ranks"], 2, "{gossip}");
+    let results = fs::read_to_string(bench.file("out/results.csv")).expect("written");
+    assert_eq!(results.lines().count(), 3, "{results}");
+    assert!(bench.file("out/results.manifest.json").is_file());
+    let compared = bench.tidings(&["lab", "compare", "out", "out"]);
+    assert_eq!(code(&compared), Some(0), "a campaign does not differ from itself");
+    assert!(said(&compared).contains("no difference"), "{}", said(&compared));
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_before_anything_runs() {
+    let bench = Bench::new();
+    let right = campaign(LOCAL, &short(&bench));
+    let refused = |name: &str, text: &str, wanted: &str| {
+        let file = bench.lay(name, text);
+        let output = bench.tidings(&["lab", "overhead", &file, "--output", "refused"]);
+        assert_eq!(code(&output), Some(2), "{name}: {}", said(&output));
+        assert!(said(&output).contains(wanted), "{name}: {}", said(&output));
+        assert!(bench.runs("refused").is_empty(), "{name}");
+    };
+    let with = |from: &str, to: &str| {
+        assert!(right.contains(from), "{from}");
+        right.replacen(from, to, 1)
+    };
+    refused("key.toml", &with("limit_s", "limits"), "key.toml:4: unknown field `limits`");
+    refused("k.toml", &with("ranks_per_node = 2", "ranks_per_node = 2\nevery = 9"), "none would");
+    refused(
+        "mpi.toml",
+        &with("mpi = \"openmpi\"", "mpi = \"openmpi\"\nlauncher = \"no-mpirun\""),
+        "no-mpirun",
+    );
+    refused("shim.toml", &with("libtidings-shim", "no-shim"), "make mpi");
+    let missing = campaign(LOCAL, "[\"./not-there\"]");
+    refused("program.toml", &missing, "not-there");
+    let program = bench.compile_static();
+    let fixed = campaign(LOCAL, &format!("[\"{}\"]", program.display()));
+    refused("static.toml", &fixed, "PT_INTERP");
+    bench.lay("klein.xml", "<platform>\n<cluster topology=\"KLEIN\"/>\n</platform>\n");
+    let klein =
+        with("kind = \"local\"\nmpi = \"openmpi\"", "kind = \"smpi\"\nplatform = \"klein.xml\"");
+    let shim = format!("shim = \"{}\"\n", shim_of("openmpi").display());
+    refused("klein.toml", &klein.replace(&shim, ""), "klein.xml:2: unknown topology `KLEIN`");
+}
+
+#[test]
+fn a_program_that_fails_or_hangs_is_told_and_nothing_of_it_stays() {
+    let bench = Bench::new();
+    let script = |name: &str, text: &str| {
+        let path = bench.lay_program(name, text);
+        campaign(LOCAL, &format!("[\"{}\"]", path.display()))
+    };
+    let file =
+        bench.lay("fails.toml", &script("fails", "#!/bin/sh\necho no such grid >&2; exit 7\n"));
+    let output = bench.tidings(&["lab", "overhead", &file, "--output", "failed"]);
+    assert_eq!(code(&output), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("no such grid"), "{}", said(&output));
+    let runs = bench.runs("failed");
+    assert_eq!((runs.len(), &runs[0]["outcome"]), (1, &"failed".into()), "{runs:?}");
+    assert_eq!(runs[0]["exit_code"], 7);
+    // A child in a session of its own, deaf to the launcher's request to end.
+    let hangs = "#!/bin/sh\ntrap '' TERM\nsetsid sleep 1000 &\nsleep 1000\n";
+    let text =
+        script("hangs", hangs).replace("limit_s = 60.0", "limit_s = 1.5\non_failure = \"go-on\"");
+    let file = bench.lay("hangs.toml", &text);
+    let mut running = bench.start(&["lab", "overhead", &file, "--output", "hung"]);
+    bench.until("a run has hung and was ended", || !bench.runs("hung").is_empty());
+    kill_process(Pid::from_child(&running), Signal::TERM).expect("it runs");
+    assert_eq!(running.wait().expect("an own child").code(), Some(143));
+    assert_eq!(bench.runs("hung")[0]["outcome"], "late");
+    assert!(!bench.has_processes(), "no orphans");
+}
+
+#[test]
+fn a_full_disk_ends_a_campaign_and_loses_nothing() {
+    let bench = Bench::new();
+    let disk = Disk::at(&bench.file("disk"), 256);
+    let file = bench.lay("small.toml", &campaign(LOCAL, &short(&bench)));
+    let mut running = bench.start(&["lab", "overhead", &file, "--output", "disk/out"]);
+    bench.until("a run is in the journal", || !bench.runs("disk/out").is_empty());
+    disk.fill();
+    assert_eq!(running.wait().expect("an own child").code(), Some(1));
+    assert!(!bench.runs("disk/out").is_empty());
+    disk.free();
+    let done = bench.tidings(&["lab", "overhead", &file, "--output", "disk/out"]);
+    assert_eq!(code(&done), Some(0), "{}", said(&done));
+    let runs = bench.runs("disk/out");
+    // The run that met the full disk may have failed of it; it was repeated.
+    assert_eq!(runs.iter().filter(|run| run["outcome"] == "ok").count(), 18, "{runs:?}");
+}
+
+/// Runs a campaign until two runs are well, then ends it; those runs.
+fn two_runs(bench: &Bench, name: &str, text: &str) -> Vec<serde_json::Value> {
+    let file = bench.lay(&format!("{name}.toml"), text);
+    let mut running = bench.start(&["lab", "overhead", &file, "--output", name]);
+    bench.until(&format!("two runs of {name}"), || {
+        let ended = running.try_wait().expect("an own child");
+        assert!(ended.is_none(), "{name} ended: {}", bench.complaint());
+        bench.runs(name).len() >= 2
+    });
+    kill_process(Pid::from_child(&running), Signal::INT).expect("it runs");
+    assert_eq!(running.wait().expect("an own child").code(), Some(130));
+    bench.runs(name)
+}
+
+#[test]
+fn hosts_of_their_own_are_made_and_packets_travel_as_long_as_asked() {
+    let bench = Bench::new();
+    let backend = |more: &str| format!("kind = \"hosts\"\nmpi = \"openmpi\"\n{more}");
+    let text = |more: &str| campaign(&backend(more), &short(&bench));
+    let near = two_runs(&bench, "near", &text("rate_mbit = 1000.0"));
+    let far = two_runs(&bench, "far", &text("delay_us = 2000.0"));
+    let seconds = |run: &serde_json::Value| run["seconds"].as_f64().expect("a time");
+    assert!(near.iter().chain(&far).all(|run| run["outcome"] == "ok"), "{near:?} {far:?}");
+    // Fifty steps, in each of which a word goes there and one comes back: 2 ms at least.
+    assert!(far.iter().all(|run| seconds(run) >= 50.0 * 0.002), "{far:?}");
+    assert!(!bench.has_processes());
+    assert!(!places::has_namespaces(), "they went with the campaign");
+}
+
+#[test]
+fn mpich_is_started_as_open_mpi_is() {
+    let bench = Bench::new();
+    let program = known_length(&bench, "mpicc.mpich");
+    let command = format!("[\"{}\", \"--work\", \"20\"]", program.display());
+    let shim = shim_of("mpich").display().to_string();
+    let backend = "kind = \"local\"\nmpi = \"mpich\"";
+    let text = campaign(backend, &command);
+    let text = text.replace(&shim_of("openmpi").display().to_string(), &shim);
+    let runs = two_runs(&bench, "mpich", &text);
+    assert!(
+        runs.iter().all(|run| run["outcome"] == "ok" && run["times"]["ranks"] == 2),
+        "{runs:?}"
+    );
+}
+
+#[test]
+fn in_virtual_time_two_baseline_runs_are_the_same() {
+    let bench = Bench::new();
+    let program = known_length(&bench, "smpicc");
+    let platform = places::repository().join("lab/platforms/torus-4x4x4.xml");
+    let text = format!(
+        "name = \"torus\"\nrepetitions = 1\nlimit_s = 60.0\n\
+         [world]\nnodes = [16]\nranks_per_node = 2\n\
+         [backend]\nkind = \"smpi\"\nplatform = \"{}\"\n\
+         launcher_arguments = [\"--cfg=smpi/simulate-computation:no\"]\n\
+         [gossip]\nintervals_ms = [4]\nwindows = [\"20%\"]\nentry_bytes = [64]\n\
+         [[applications]]\nname = \"known\"\ncommand = [\"{}\", \"--now\", \"{{hidden}}\"]\n\
+         seconds = {{ file = \"stdout\", json = \"seconds\" }}\n",
+        platform.display(),
+        program.display()
+    );
+    let file = bench.lay("torus.toml", &text);
+    let done = bench.tidings(&["lab", "overhead", &file, "--output", "torus"]);
+    assert_eq!(code(&done), Some(0), "{}", said(&done));
+    let runs = bench.runs("torus");
+    let baseline: Vec<_> = runs.iter().filter(|run| run["baseline"] == true).collect();
+    assert_eq!(baseline.len(), 2, "{runs:?}");
+    assert_eq!(baseline[0]["seconds"], baseline[1]["seconds"]);
+    assert!(said(&done).contains("within noise"), "{}", said(&done));
+}
+
+/// The example of the guide is a campaign, and what it names lies where the guide builds it.
+#[test]
+fn the_example_can_be_read() {
+    let file = Path::new("examples/lab/first.toml");
+    let bench = Bench::new();
+    let path = places::repository().join(file).display().to_string();
+    let output = bench.tidings(&["lab", "overhead", &path, "--check"]);
+    let refused = said(&output);
+    let is_built = code(&output) == Some(0);
+    assert!(is_built || refused.contains("target/mpi/known_length"), "{refused}");
+}

