@@ -15,6 +15,12 @@ PYTHON := PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=python $(PYTHON_DIR)/bin/python
 RESULTS := docs/results
 PEERS_ARGS ?=
 
+# What the tests need, built in one go: another selection has other features and is built again.
+TESTED := --workspace --locked --lib --bins --tests
+# The suites beside the crates, and those of whole programs.
+PARTS := $(addprefix --test ,$(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs)))))
+WHOLE := $(addprefix --test ,$(shell sed -n 's/^name = "\([a-z_]*\)"$$/\1/p' tests/Cargo.toml))
+
 # The seconds each fuzz target runs, and the targets.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= wire payload aggregate roster keyring control config
@@ -43,18 +49,25 @@ test: python ## install what the tests need, then run them all
 	@.ci/require cargo cc c++ python3 dpkg-deb objdump systemd-analyze man \
 		prometheus promtool chromium ip nft openmpi mpich smpi gfortran hpcc lmp \
 		munged slurmctld slurmd srun faketime valgrind pw.x
-	$(CARGO) build --workspace --locked --lib --bins
-	@mkdir -p $(TARGET_DIR)
-	TIDINGS_BIN_DIR=$(TARGET_DIR)/debug $(CARGO) test --workspace --locked --no-fail-fast \
-		2>&1 | tee $(TARGET_DIR)/test.log && status=0 || status=$$?; \
-	TIDINGS_BIN_DIR=$(TARGET_DIR)/debug $(PYTHON) -m pytest -q -c python/pyproject.toml --rootdir python python \
-		2>&1 | tee -a $(TARGET_DIR)/test.log || status=$$?; \
-	$(MAKE) expectations 2>&1 | tee -a $(TARGET_DIR)/test.log || status=$$?; \
+	$(CARGO) build $(TESTED)
+	$(MAKE) --keep-going --jobs=2 test-parts test-whole && status=0 || status=$$?; \
+	cat $(TARGET_DIR)/test-{parts,whole}.log >$(TARGET_DIR)/test.log; \
 	.ci/summary $(TARGET_DIR)/test.log $$status
+
+# Two lanes beside each other: what computes, and what mostly waits for processes and comes first.
+test-parts:
+	@.ci/lane $@ $(TARGET_DIR)/$@.log nice \
+		"$(CARGO) test --workspace --locked --no-fail-fast --lib --bins $(PARTS)" \
+		"$(CARGO) test --workspace --locked --no-fail-fast --doc" \
+		"$(PYTHON) -m pytest -q -c python/pyproject.toml --rootdir python python" \
+		"$(MAKE) expectations"
+
+test-whole:
+	@.ci/lane $@ $(TARGET_DIR)/$@.log env "$(CARGO) test --workspace --locked --no-fail-fast $(WHOLE)"
 
 expectations: python ## count instructions of the core and the board, and hold them to scaling.toml
 	@.ci/require cargo cc valgrind
-	$(CARGO) build --locked -p tidings-bench --bin growth
+	$(CARGO) build $(TESTED)
 	PATH=$(TARGET_DIR)/debug:$$PATH $(PYTHON) -m tidings.scaling run --anew
 	$(PYTHON) -m tidings.scaling check --no-record --strict
 
