@@ -131,14 +131,16 @@ class Machine:
 def cells(options: argparse.Namespace) -> Iterator[Cell]:
     """Return the study's cells, the most telling first."""
     for seed in range(1, options.seeds + 1):
-        if "fft" in options.applications:
-            for interval_ms, windows in TABLE1.items():
+        for application in ("fft", "ptrans", "proxy"):
+            if application not in options.applications:
+                continue
+            grid = TABLE1 if application == "fft" else dict.fromkeys(FIGURE_INTERVALS, (20,))
+            for interval_ms, windows in grid.items():
                 for window in windows:
-                    yield Cell("fft", interval_ms, window, seed)
-        for application in ("ptrans", "proxy"):
-            if application in options.applications:
-                for interval_ms in FIGURE_INTERVALS:
-                    yield Cell(application, interval_ms, 20, seed)
+                    if interval_ms in (options.intervals or grid) and (
+                        window in (options.windows or windows)
+                    ):
+                        yield Cell(application, interval_ms, window, seed)
 
 
 def row(cell: Cell, options: argparse.Namespace, idle: dict, result: dict) -> dict[str, object]:
@@ -167,17 +169,18 @@ def row(cell: Cell, options: argparse.Namespace, idle: dict, result: dict) -> di
     }
 
 
-def there(table: Path, options: argparse.Namespace) -> set[Cell]:
-    """Return the cells that a table has for this machine."""
+def there(table: Path, options: argparse.Namespace) -> list[dict[str, str]]:
+    """Return the lines that a table has for this machine."""
     if not table.exists():
-        return set()
+        return []
     with table.open(encoding="utf-8", newline="") as lines:
-        return {
-            Cell(line["application"], int(line["interval_ms"]), int(line["window_percent"]),
-                 int(line["seed"]))
-            for line in csv.DictReader(lines)
-            if int(line["nodes"]) == options.nodes
-        }  # fmt: skip
+        return [line for line in csv.DictReader(lines) if int(line["nodes"]) == options.nodes]
+
+
+def cell_of(line: dict[str, str]) -> Cell:
+    """Return the cell that a line of the table is of."""
+    numbers = (int(line[name]) for name in ("interval_ms", "window_percent", "seed"))
+    return Cell(line["application"], *numbers)
 
 
 def append(table: Path, line: dict[str, object]) -> None:
@@ -219,7 +222,8 @@ def study(options: argparse.Namespace, directory: Path) -> None:
     """Run the cells that are missing."""
     machine = Machine(options, directory)
     table = options.output / f"{options.name}.csv"
-    done, idle, began = there(table, options), {}, time.monotonic()
+    idle, began = {}, time.monotonic()
+    done = {cell_of(line) for line in there(table, options)}
     for cell in cells(options):
         if cell in done:
             continue
@@ -251,6 +255,8 @@ def arguments() -> argparse.Namespace:
         "--applications", nargs="+", default=["fft", "ptrans", "proxy"],
         choices=("fft", "ptrans", "proxy"),
     )  # fmt: skip
+    parser.add_argument("--intervals", nargs="+", type=int, help="of the grid's, ms; all if none")
+    parser.add_argument("--windows", nargs="+", type=int, help="of the grid's, %%; all if none")
     parser.add_argument("--programs", type=Path, required=True, help="where make mpi built")
     parser.add_argument("--output", type=Path, required=True, help="a folder")
     return parser.parse_args()

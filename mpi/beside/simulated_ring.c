@@ -236,8 +236,9 @@ static void await(Simulated *own)
     }
 }
 
-void ring_rest(Ring *ring, uint64_t until_us)
+void ring_rest(Ring *ring, uint64_t until_us, uint64_t nap_us)
 {
+    (void)nap_us; /* messages wake it */
     Simulated *own = ring->simulated;
     if (any_here(own))
         return;

@@ -117,6 +117,17 @@ static uint64_t look_at_us(const Process *process, uint64_t begin_us, uint64_t n
     return begin_us + (uint64_t)(((double)number + phase) * (double)process->options->interval_us);
 }
 
+/*
+ * How long a polite process sleeps between two looks for messages, at most: a sixty-fourth of a
+ * unit makes no news noticeably older, and each look takes the core from an application. A sleeping
+ * rank of the shim looks each millisecond too, to hear that the application has ended.
+ */
+static uint64_t nap_us(const GossipOptions *options)
+{
+    uint64_t part_us = options->interval_us / 64;
+    return part_us < 200 ? 200 : part_us > 1000 ? 1000 : part_us;
+}
+
 static void live(Process *process)
 {
     const GossipOptions *options = process->options;
@@ -144,7 +155,7 @@ static void live(Process *process)
                 look_us = look_at_us(process, begin_us, ++number);
             now_us = ring_now_us(&process->ring);
         } else if (options->polite) {
-            ring_rest(&process->ring, due_us < look_us ? due_us : look_us);
+            ring_rest(&process->ring, due_us < look_us ? due_us : look_us, nap_us(options));
             now_us = ring_now_us(&process->ring);
         }
     }

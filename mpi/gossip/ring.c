@@ -6,9 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long a polite process sleeps between two looks for messages, at most. */
-#define NAP_US 200
-
 /* Before each message: how long its segments are. */
 #define FRAME_BYTES 4
 
@@ -83,11 +80,11 @@ uint64_t ring_now_us(const Ring *ring)
     return passed > 0 ? (uint64_t)(passed * 1e6) : 0;
 }
 
-void ring_rest(Ring *ring, uint64_t until_us)
+void ring_rest(Ring *ring, uint64_t until_us, uint64_t nap_us)
 {
     uint64_t now_us = ring_now_us(ring), left_us = until_us > now_us ? until_us - now_us : 0;
     if (left_us > 0)
-        usleep(left_us < NAP_US ? (useconds_t)left_us : NAP_US);
+        usleep((useconds_t)(left_us < nap_us ? left_us : nap_us));
 }
 
 static int free_slot(const Ring *ring)

@@ -63,8 +63,11 @@ TidingsTransport ring_transport(Ring *ring);
 /* Whether a message was taken in since this was last asked. */
 bool ring_took(Ring *ring);
 
-/* Sleeps until a message may have arrived, and no longer than that time on ring_now_us. */
-void ring_rest(Ring *ring, uint64_t until_us);
+/*
+ * Sleeps until a message may have arrived, and no longer than that time on ring_now_us. Where nobody
+ * wakes a process for a message, it sleeps for `nap_us` microseconds at most.
+ */
+void ring_rest(Ring *ring, uint64_t until_us, uint64_t nap_us);
 
 /*
  * Takes in and throws away what is still on its way until, over all ranks, as many messages were

@@ -163,8 +163,18 @@ fn two_runs(bench: &Bench, name: &str, text: &str) -> Vec<serde_json::Value> {
 }
 
 #[test]
+fn hosts_have_shared_memory_of_their_own_where_a_campaign_cannot_lie() {
+    let bench = Bench::below("/dev/shm");
+    let backend = "kind = \"hosts\"\nmpi = \"openmpi\"";
+    let file = bench.lay("shared.toml", &campaign(backend, &short(&bench)));
+    let done = bench.tidings(&["lab", "overhead", &file]);
+    assert_eq!(code(&done), Some(1), "{}", said(&done));
+    assert!(said(&done).contains("choose another folder with --output"), "{}", said(&done));
+}
+
+#[test]
 fn hosts_of_their_own_are_made_and_packets_travel_as_long_as_asked() {
-    let bench = Bench::new();
+    let bench = Bench::below(env!("CARGO_TARGET_TMPDIR"));
     let backend = |more: &str| format!("kind = \"hosts\"\nmpi = \"openmpi\"\n{more}");
     let text = |more: &str| campaign(&backend(more), &short(&bench));
     let near = two_runs(&bench, "near", &text("rate_mbit = 1000.0"));

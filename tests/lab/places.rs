@@ -30,6 +30,11 @@ impl Bench {
         Self { folder: TempDir::new().expect("there is room for temporary files") }
     }
 
+    /// In this folder, whatever is the one for temporary files.
+    pub(crate) fn below(place: &str) -> Self {
+        Self { folder: TempDir::new_in(place).expect("there is room") }
+    }
+
     /// A file of it.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)

@@ -8,6 +8,7 @@ mod board;
 mod colonies;
 mod deaths;
 mod flood;
+mod heap;
 mod memory;
 mod pages;
 mod pick;

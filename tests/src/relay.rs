@@ -1,41 +1,25 @@
 //! A switch in user space: frames pass from cable to cable late, twice, and out of turn.
 //!
-//! Kernels without netem can neither delay nor double what passes through them. So the ends of all
-//! cables in the switch's namespace are opened as packet sockets, and one thread hands what arrives
-//! at one to that of its receiver, by hardware address as a switch does, when its time has come.
-//! Each copy of a frame draws its own delay, so that frames overtake each other.
+//! What arrives at a port of the lab's [switch](tidings_lab::switch) leaves by that of its
+//! receiver, by hardware address as a switch does, when its time has come. Each copy of a frame
+//! draws its own delay, so that frames overtake each other.
 //!
 //! Invariants: without [`Conduct`] every frame passes once, in order; what waits is bounded, and
 //! what finds no room is counted, not lost in silence; one seed and one sequence of frames make the
 //! same choices.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
-use nix::ifaddrs::getifaddrs;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sched::{CloneFlags, setns};
-use nix::sys::socket::{
-    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, bind, recv, send, socket,
-};
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use tidings_lab::switch::{ETHERNET_BYTES, Ports, Switch};
 
 /// Frames that may wait at one time.
 const ROOM: usize = 16_384;
-/// The longest frame.
-const FRAME_BYTES: usize = 65_550;
-/// Destination, source and kind: what every frame begins with.
-const ETHERNET_BYTES: usize = 14;
 /// The kind of a frame that holds IPv4.
 const IPV4: [u8; 2] = [0x08, 0x00];
 /// The protocol number of UDP, and the place of the checksum in its header.
@@ -70,8 +54,7 @@ pub struct Passed {
 #[derive(Debug)]
 pub struct Relay {
     shared: Arc<Shared>,
-    end: Option<UnixStream>,
-    thread: Option<JoinHandle<()>>,
+    _switch: Switch,
 }
 
 #[derive(Debug, Default)]
@@ -91,24 +74,11 @@ impl Relay {
     /// What the system says, if it refuses packet sockets.
     pub fn between(namespace: &str, ports: Vec<String>, seed: u64) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
-        let (end, ended) = UnixStream::pair()?;
-        let namespace = File::open(format!("/run/netns/{namespace}"))?;
-        let (told, begun) = sync_channel(1);
         let of_thread = Arc::clone(&shared);
-        let thread = thread::spawn(move || {
-            // A thread may be in another network than its process.
-            let opened = setns(namespace, CloneFlags::CLONE_NEWNET).map_err(io::Error::from);
-            match opened.and_then(|()| ports.iter().map(|port| open(port)).collect()) {
-                Ok(sockets) => {
-                    let _ = told.send(Ok(())); // nobody listens: the end comes at once
-                    Switch::new(sockets, of_thread, seed).run(&ended);
-                }
-                Err(error) => drop(told.send(Err(error))),
-            }
+        let switch = Switch::start(namespace, ports, move |ports| {
+            Forwarding::new(ports, of_thread, seed).run();
         });
-        let relay = Self { shared, end: Some(end), thread: Some(thread) };
-        begun.recv().unwrap_or_else(|_| Err(io::Error::other("the relay ended at once")))?;
-        Ok(relay)
+        Ok(Self { shared, _switch: switch? })
     }
 
     /// Treats frames so from now on.
@@ -131,31 +101,9 @@ impl Relay {
     }
 }
 
-impl Drop for Relay {
-    fn drop(&mut self) {
-        drop(self.end.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join(); // it has nothing to say that its counters do not
-        }
-    }
-}
-
-/// A packet socket on an interface of this thread's network.
-fn open(port: &str) -> io::Result<OwnedFd> {
-    let link = getifaddrs()?
-        .filter(|interface| interface.interface_name == port)
-        .find_map(|interface| interface.address?.as_link_addr().copied());
-    let link: LinkAddr = link.ok_or_else(|| io::Error::other(format!("no interface {port}")))?;
-    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let (family, protocol) = (AddressFamily::Packet, SockProtocol::EthAll);
-    let socket = socket(family, SockType::Raw, flags, protocol)?;
-    bind(socket.as_raw_fd(), &link)?;
-    Ok(socket)
-}
-
 /// The thread's part.
-struct Switch {
-    ports: Vec<OwnedFd>,
+struct Forwarding {
+    ports: Ports,
     /// Behind which port each hardware address is.
     places: BTreeMap<[u8; 6], usize>,
     backlog: Backlog,
@@ -163,14 +111,14 @@ struct Switch {
     begin: Instant,
 }
 
-impl Switch {
-    fn new(ports: Vec<OwnedFd>, shared: Arc<Shared>, seed: u64) -> Self {
+impl Forwarding {
+    fn new(ports: Ports, shared: Arc<Shared>, seed: u64) -> Self {
         let (places, backlog) = (BTreeMap::new(), Backlog::new(seed));
         Self { ports, places, backlog, shared, begin: Instant::now() }
     }
 
-    fn run(mut self, ended: &UnixStream) {
-        let mut buffer = vec![0; FRAME_BYTES];
+    fn run(mut self) {
+        let mut buffer = Ports::buffer();
         loop {
             let now = self.begin.elapsed();
             while let Some((frame, is_overtaken)) = self.backlog.leave(now) {
@@ -178,41 +126,19 @@ impl Switch {
                 self.forward(&frame);
             }
             let wait = self.backlog.next_due().map(|due| due.saturating_sub(now));
-            match self.arrived(ended, wait) {
-                Some(ports) => ports.into_iter().for_each(|port| self.receive(port, &mut buffer)),
+            match self.ports.ready(wait) {
+                Some(ready) => ready.into_iter().for_each(|port| self.take(port, &mut buffer)),
                 None => return,
             }
         }
     }
 
-    /// The ports where something is, after `wait` at the latest; `None` at the end.
-    fn arrived(&self, ended: &UnixStream, wait: Option<Duration>) -> Option<Vec<usize>> {
-        let sources = self.ports.iter().map(AsFd::as_fd).chain([ended.as_fd()]);
-        let mut polled: Vec<PollFd<'_>> =
-            sources.map(|source| PollFd::new(source, PollFlags::POLLIN)).collect();
-        let wait_ms = wait.map(|wait| wait.as_micros().div_ceil(1_000));
-        let timeout = wait_ms.map_or(PollTimeout::NONE, |ms| {
-            PollTimeout::from(u16::try_from(ms).unwrap_or(u16::MAX))
-        });
-        match poll(&mut polled, timeout) {
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(_) => return None,
-        }
-        let is_ready = |at: &usize| polled[*at].any() == Some(true);
-        let ready: Vec<usize> = (0..polled.len()).filter(is_ready).collect();
-        (!ready.contains(&self.ports.len())).then_some(ready)
-    }
-
-    fn receive(&mut self, port: usize, buffer: &mut [u8]) {
-        let fd = self.ports[port].as_raw_fd();
-        while let Ok(bytes) = recv(fd, buffer, MsgFlags::MSG_DONTWAIT) {
-            let Some(content) = buffer.get_mut(..bytes).filter(|_| bytes >= ETHERNET_BYTES) else {
-                continue;
-            };
+    fn take(&mut self, port: usize, buffer: &mut [u8]) {
+        while let Some(content) = self.ports.receive(port, buffer) {
             settle_checksum(content);
             self.places.insert(address(&content[6..12]), port);
             let conduct = *self.shared.conduct.lock().expect("no holder panics");
-            let frame = Frame { from: port, content: content.into() };
+            let frame = Frame { from: port, content: (&*content).into() };
             let taken = self.backlog.arrive(self.begin.elapsed(), &frame, conduct);
             count(&self.shared.frames, 1);
             count(&self.shared.doubled, u64::from(taken.is_doubled));
@@ -223,10 +149,10 @@ impl Switch {
     fn forward(&self, frame: &Frame) {
         let to = address(&frame.content[..6]);
         let known = self.places.get(&to);
-        for (at, port) in self.ports.iter().enumerate() {
-            if at != frame.from && known.is_none_or(|&place| place == at) {
-                let sent = send(port.as_raw_fd(), &frame.content, MsgFlags::MSG_DONTWAIT);
-                count(&self.shared.overflowed, u64::from(sent.is_err()));
+        for port in 0..self.ports.count() {
+            if port != frame.from && known.is_none_or(|&place| place == port) {
+                let is_sent = self.ports.send(port, &frame.content);
+                count(&self.shared.overflowed, u64::from(!is_sent));
             }
         }
     }

@@ -17,7 +17,8 @@
 //! [`campaign`] is read from a file, [`schedule`] lays out the runs, [`backend`] says how each is
 //! started, [`run`] starts it and [`journal`] keeps what came out, line by line, so that a campaign
 //! can be interrupted anywhere. [`analysis`] needs the journal alone; [`report`] prints it,
-//! [`comparison`] sets two campaigns beside each other.
+//! [`comparison`] sets two campaigns beside each other. [`switch`] is what packets pass where a
+//! campaign's hosts are to be far from each other.
 //!
 //! Source: the method of Levy et al. (ROSS'14), section 4, with what it lacked: A/A runs,
 //! repetitions and intervals. Runs are ordered as in Georges, Buytaert and Eeckhout (OOPSLA'07) and
@@ -39,6 +40,7 @@ pub mod report;
 pub mod run;
 pub mod schedule;
 pub mod statistics;
+pub mod switch;
 
 pub use campaign::Campaign;
 pub use error::LabError;

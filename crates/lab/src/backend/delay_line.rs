@@ -1,42 +1,27 @@
 //! A switch in user space that lets every frame travel for a while: for kernels without netem.
 //!
-//! The switch's ends of all cables are opened as packet sockets, and one thread hands what arrives
-//! at one to that of its receiver when its time has come. All frames travel equally long, so the
-//! queue is in order of time. Cables leave checksums to the card of the other end, which a packet
-//! socket is not: they are made here.
+//! What arrives at a port of the [switch](crate::switch) leaves by that of its receiver when its
+//! time has come. All frames travel equally long, so the queue is in order of time. Cables leave
+//! checksums to the card of the other end, which a packet socket is not: they are made here.
 //!
 //! Invariants: frames leave in the order in which they came, each once; what waits is bounded, and
 //! what finds no room is dropped, as by a switch.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
-use std::os::unix::net::UnixStream;
-use std::sync::mpsc::sync_channel;
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use nix::ifaddrs::getifaddrs;
-use nix::sched::{CloneFlags, setns};
 use nix::sys::prctl::set_timerslack;
-use nix::sys::socket::{
-    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, bind, recv, send, socket,
-};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::switch::{ETHERNET_BYTES, Ports, Switch};
 
 /// Frames that may wait at one time.
 const ROOM: usize = 65_536;
-/// The longest frame.
-const FRAME_BYTES: usize = 65_550;
-/// Destination, source and kind: what every frame begins with.
-const ETHERNET_BYTES: usize = 14;
 
 /// A delay line that runs; it ends when dropped.
 #[derive(Debug)]
 pub(super) struct DelayLine {
-    end: Option<UnixStream>,
-    thread: Option<JoinHandle<()>>,
+    _switch: Switch,
 }
 
 impl DelayLine {
@@ -45,48 +30,13 @@ impl DelayLine {
     /// # Errors
     /// What the system says, if it refuses packet sockets.
     pub(super) fn between(namespace: &str, ports: Vec<String>, delay_us: f64) -> io::Result<Self> {
-        let (end, ended) = UnixStream::pair()?;
-        let namespace = File::open(format!("/run/netns/{namespace}"))?;
-        let (told, begun) = sync_channel(1);
-        let thread = thread::spawn(move || {
-            // A thread may be in another network than its process.
-            let entered = setns(namespace, CloneFlags::CLONE_NEWNET).map_err(io::Error::from);
-            match entered.and_then(|()| ports.iter().map(|port| open(port)).collect()) {
-                Ok(ports) => {
-                    let _ = told.send(Ok(())); // nobody listens: the end comes at once
-                    let _ = set_timerslack(1); // else every delay is some 50 µs longer
-                    let delay = Duration::from_secs_f64(delay_us / 1e6);
-                    Line { ports, delay, travelling: VecDeque::new() }.run(&ended);
-                }
-                Err(error) => drop(told.send(Err(error))),
-            }
+        let delay = Duration::from_secs_f64(delay_us / 1e6);
+        let switch = Switch::start(namespace, ports, move |ports| {
+            let _ = set_timerslack(1); // else every delay is some 50 µs longer
+            Line { ports, delay, travelling: VecDeque::new() }.run();
         });
-        let line = Self { end: Some(end), thread: Some(thread) };
-        begun.recv().unwrap_or_else(|_| Err(io::Error::other("it ended at once")))?;
-        Ok(line)
+        Ok(Self { _switch: switch? })
     }
-}
-
-impl Drop for DelayLine {
-    fn drop(&mut self) {
-        drop(self.end.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join(); // it has nothing to say
-        }
-    }
-}
-
-/// A packet socket on an interface of this thread's network.
-fn open(port: &str) -> io::Result<OwnedFd> {
-    let link = getifaddrs()?
-        .filter(|interface| interface.interface_name == port)
-        .find_map(|interface| interface.address?.as_link_addr().copied());
-    let link: LinkAddr = link.ok_or_else(|| io::Error::other(format!("no interface {port}")))?;
-    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let (family, protocol) = (AddressFamily::Packet, SockProtocol::EthAll);
-    let socket = socket(family, SockType::Raw, flags, protocol)?;
-    bind(socket.as_raw_fd(), &link)?;
-    Ok(socket)
 }
 
 /// A frame that travels.
@@ -98,14 +48,14 @@ struct Frame {
 
 /// The thread's part.
 struct Line {
-    ports: Vec<OwnedFd>,
+    ports: Ports,
     delay: Duration,
     travelling: VecDeque<Frame>,
 }
 
 impl Line {
-    fn run(mut self, ended: &UnixStream) {
-        let mut buffer = vec![0; FRAME_BYTES];
+    fn run(mut self) {
+        let mut buffer = Ports::buffer();
         loop {
             let now = Instant::now();
             while self.travelling.front().is_some_and(|frame| frame.due <= now) {
@@ -113,38 +63,19 @@ impl Line {
                 self.arrive(&frame);
             }
             let wait = self.travelling.front().map(|frame| frame.due.duration_since(now));
-            match self.ready(ended, wait) {
-                Some(ports) => ports.into_iter().for_each(|port| self.depart(port, &mut buffer)),
+            match self.ports.ready(wait) {
+                Some(ready) => ready.into_iter().for_each(|port| self.depart(port, &mut buffer)),
                 None => return,
             }
         }
     }
 
-    /// The ports where something is, after `wait` at the latest; `None` at the end.
-    fn ready(&self, ended: &UnixStream, wait: Option<Duration>) -> Option<Vec<usize>> {
-        let sources = self.ports.iter().map(AsFd::as_fd).chain([ended.as_fd()]);
-        let mut polled: Vec<PollFd<'_>> =
-            sources.map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN)).collect();
-        let timeout = wait.and_then(|wait| Timespec::try_from(wait).ok());
-        match poll(&mut polled, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return None,
-        }
-        let ready = (0..polled.len()).filter(|&at| !polled[at].revents().is_empty());
-        let ready: Vec<usize> = ready.collect();
-        (!ready.contains(&self.ports.len())).then_some(ready)
-    }
-
     fn depart(&mut self, from: usize, buffer: &mut [u8]) {
-        let socket = self.ports[from].as_raw_fd();
-        while let Ok(bytes) = recv(socket, buffer, MsgFlags::MSG_DONTWAIT) {
-            let Some(content) = buffer.get_mut(..bytes).filter(|_| bytes >= ETHERNET_BYTES) else {
-                continue;
-            };
+        while let Some(content) = self.ports.receive(from, buffer) {
             if self.travelling.len() < ROOM {
                 settle_checksum(content);
                 let due = Instant::now() + self.delay;
-                self.travelling.push_back(Frame { due, from, content: content.into() });
+                self.travelling.push_back(Frame { due, from, content: (&*content).into() });
             }
         }
     }
@@ -154,10 +85,9 @@ impl Line {
     fn arrive(&self, frame: &Frame) {
         let place = usize::from(frame.content[5]).wrapping_sub(1);
         let is_group = frame.content[0] % 2 == 1;
-        for (at, port) in self.ports.iter().enumerate() {
-            if at != frame.from && (is_group || place == at) {
-                // A cable that is full drops it.
-                let _ = send(port.as_raw_fd(), &frame.content, MsgFlags::MSG_DONTWAIT);
+        for port in 0..self.ports.count() {
+            if port != frame.from && (is_group || place == port) {
+                self.ports.send(port, &frame.content); // a cable that is full drops it
             }
         }
     }

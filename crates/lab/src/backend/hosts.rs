@@ -52,7 +52,8 @@ impl Launcher {
         }
         let hosts = Fabric::new(count, network)?;
         let refused = |error: std::io::Error| LabError::Machine(format!("no script: {error}"));
-        let place = TempDir::with_prefix("tidings-lab-").map_err(refused)?;
+        // Not where temporary files may lie, in /dev/shm: that is another one on each host.
+        let place = TempDir::with_prefix_in("tidings-lab-", "/run").map_err(refused)?;
         let script = lay_script(place.path(), hosts.tag(), count).map_err(refused)?;
         Ok(Self { mpirun, script, _hosts: hosts, _place: place })
     }
@@ -103,6 +104,8 @@ fn lay_script(folder: &Path, tag: &str, hosts: u32) -> std::io::Result<PathBuf> 
          host=$1; shift\n\
          exec ip netns exec {tag}-${{host#h}} unshare --uts --ipc --mount sh -c '\n\
          hostname \"$1\" && mount --bind {} /etc/hosts && mount -t tmpfs tmpfs /dev/shm || exit 125\n\
+         [ -d \"$PWD\" ] || {{ echo \"$PWD is in /dev/shm, of which each host has its own: \
+         choose another folder with --output\" >&2; exit 125; }}\n\
          shift; eval \"$*\"' sh \"$host\" \"$@\"\n",
         quoted(&names.display().to_string()).replace('\'', "\""),
     );
