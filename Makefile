@@ -196,23 +196,33 @@ starved: python ## give 16 and 48 real agents 5 % of a processor for a minute (r
 	TMPDIR=/dev/shm $(CARGO) bench --locked -p tidings-bench --bench starved -- --output $(abspath $(RESULTS))
 	$(PYTHON) -m tidings.tables starved $(RESULTS)/starved.csv --into $(RESULTS)/faults.md
 
-campaigns: build mpi python ## what gossip costs on this machine, and whether an injected 0.5 % is found (root; 16 minutes)
+# Campaigns on this machine, and those of them that have a page.
+CAMPAIGNS := injected local applications mpich
+CAMPAIGN_PAGES := local applications mpich
+
+campaigns: build mpi python ## what gossip costs on this machine, and whether an injected 0.5 % is found (root; half an hour)
 	mpicc.openmpi -O2 examples/lab/known_length.c -o $(TARGET_DIR)/mpi/known_length
-	$(TARGET_DIR)/release/tidings lab overhead lab/overhead/injected.toml --output $(TARGET_DIR)/campaigns/injected
-	$(TARGET_DIR)/release/tidings lab overhead lab/overhead/local.toml --output $(TARGET_DIR)/campaigns/local
-	for name in injected local; do \
+	for name in $(CAMPAIGNS); do \
+		$(TARGET_DIR)/release/tidings lab overhead lab/overhead/$$name.toml --output $(TARGET_DIR)/campaigns/$$name || exit 1; \
 		for kind in csv manifest.json; do \
 			cp $(TARGET_DIR)/campaigns/$$name/results.$$kind $(RESULTS)/overhead-$$name.$$kind || exit 1; \
 		done; \
 	done
-	$(PYTHON) -m tidings.plots overhead $(RESULTS)/overhead-local.csv --output $(RESULTS)/overhead-local.svg
-	$(PYTHON) -m tidings.tables overhead $(RESULTS)/overhead-local.csv --into $(RESULTS)/overhead-local.md
+	$(MAKE) campaign-pages
 
-# Nodes of the simulated torus: 64, or up to 1,024, where a cell takes 5 minutes instead of 10 seconds.
-NODES ?= 64
+campaign-pages: python ## draw the plots and tables of these campaigns from the CSV files that are there
+	for name in $(CAMPAIGN_PAGES); do \
+		$(PYTHON) -m tidings.plots overhead $(RESULTS)/overhead-$$name.csv --output $(RESULTS)/overhead-$$name.svg || exit 1; \
+		$(PYTHON) -m tidings.tables overhead $(RESULTS)/overhead-$$name.csv --into $(RESULTS)/overhead-$$name.md || exit 1; \
+	done
 
-reproduce: mpi python ## simulate what gossip costs on a torus, as in Table 1 of ROSS'14 (15 minutes; goes on where it was)
-	lab/overhead/simulate.py --nodes $(NODES) --programs $(TARGET_DIR)/mpi --output $(RESULTS)
+# Nodes of the simulated torus, and what is run there. At 64 nodes a cell takes seconds:
+# make reproduce NODES=64 STUDY="--name overhead-64"
+NODES ?= 1024
+STUDY ?= --log2 29 --parts 1 --repeats 2 --seeds 2 --unit-ns 30
+
+reproduce: mpi python ## simulate what gossip costs on a torus, as in Table 1 of ROSS'14 (an hour; goes on where it was)
+	lab/overhead/simulate.py --nodes $(NODES) $(STUDY) --programs $(TARGET_DIR)/mpi --output $(RESULTS)
 	$(PYTHON) -m tidings.plots reproduction $(RESULTS)/overhead.csv --output $(RESULTS)/overhead.svg
 	$(PYTHON) -m tidings.tables reproduction $(RESULTS)/overhead.csv --into $(RESULTS)/overhead.md
 
