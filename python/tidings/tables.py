@@ -19,8 +19,9 @@ from tidings.csv_table import Row, Table, TableError
 
 END = "<!-- end -->"
 
-# Ages are as before when they are older by no more than this: as in bench/benches/starved.rs.
-AS_BEFORE = 1.1
+# Ages are as before when these many looks are older by no more than this on average: as in
+# bench/benches/starved.rs.
+TOGETHER, AS_BEFORE = 5, 1.1
 
 
 def markdown(heading: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
@@ -227,9 +228,10 @@ def starved(table: Table) -> dict[str, str]:
         averages = [_mean(rows.numbers("age_avg_ms")) for rows in (before, under)]
         oldest = [max(rows.numbers("age_max_ms")) for rows in (before, under)]
         estranged = max(under.numbers("estranged_pairs"))
-        last = after.rows[-1]
-        usual = last.number("age_avg_ms") <= AS_BEFORE * averages[0]
-        in_vain = "" if usual and last.number("estranged_pairs") == 0 else "not in "
+        last, together = after.rows[-1], after.rows[-TOGETHER:]
+        usual = _mean([row.number("age_avg_ms") for row in together]) <= AS_BEFORE * averages[0]
+        none = all(row.number("estranged_pairs") == 0 for row in together)
+        in_vain = "" if usual and none else "not in "
         lines.append(
             [
                 agents,

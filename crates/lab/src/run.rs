@@ -159,6 +159,8 @@ impl Running {
             let left = FAREWELL.saturating_sub(asked.elapsed());
             if left.is_zero() {
                 let _ = kill_process_group(group, Signal::KILL);
+                // Under SCHED_FIFO it dies only when ranks that spin have left it a processor.
+                self.end_marked();
                 self.child.wait()?;
                 break;
             }

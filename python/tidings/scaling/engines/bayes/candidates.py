@@ -54,7 +54,15 @@ _POWER_WEIGHTS = {1: 1.2, 2: 1.0, 3: 0.7, 4: 0.7, 5: 0.3}
 _LOG_WEIGHTS = {0: 1.0, 1: 0.65, 2: 0.45}
 _LOGS_ALONE = {Fraction(1): 1.0, Fraction(2): 0.7}
 _RARE_LOGS = 0.6
-_RATES = (("1/3", 2, 0.7), ("1/2", 4, 0.7), ("1", 5, 2.0), ("1.585", 2, 0.7), ("2", 2, 0.7))
+_RATES = (
+    ("1/3", 0.7, 0.3),
+    ("1/2", 0.7, 0.5),
+    ("1", 2.0, 2.0),
+    ("3/2", 0.4, 0.3),
+    ("1.585", 0.7, 0.2),
+    ("2", 0.7, 0.3),
+)
+"""Rates of exponentials, and their weights with a power of x up to 1, and of 2 to 4."""
 _SHRINKING_WEIGHT = 0.1
 _UNEVEN = 0.2
 """Less weight for exponentials where sizes go up by factors: then few of them show any growth."""
@@ -162,9 +170,9 @@ def _weight(power: Fraction, logs: Fraction) -> float:
 
 def _exponentials(factor: float) -> dict[Term, float]:
     listed = {
-        Term.of(power, 0, rate): factor * weight
-        for rate, powers, weight in _RATES
-        for power in range(powers)
+        Term.of(power, 0, rate): factor * (low if power < 2 else high)
+        for rate, low, high in _RATES
+        for power in range(5)
     }
     listed[Term.of(0, 0, -1)] = factor * _SHRINKING_WEIGHT
     return listed
