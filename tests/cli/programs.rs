@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Once;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -13,20 +12,9 @@ use tempfile::TempDir;
 /// After this a process counts as one that never ends.
 const HANG: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
 
-/// A program of this workspace, built in the profile that the test itself was built in.
+/// A program of this workspace.
 pub(crate) fn built(program: &str) -> PathBuf {
-    static BUILD: Once = Once::new();
-    let test = std::env::current_exe().expect("a running test has a path");
-    let profile = test.parent().and_then(Path::parent).expect("the test lies in PROFILE/deps");
-    BUILD.call_once(|| {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--package", "tidings-cli", "--package", "tidings-agent"]);
-        if profile.ends_with("release") {
-            cargo.arg("--release");
-        }
-        assert!(cargo.status().expect("cargo starts").success(), "the programs do not build");
-    });
-    profile.join(program)
+    tidings_tests::agents::programs().join(program)
 }
 
 /// A temporary directory and the programs that run in it.
