@@ -81,10 +81,11 @@ impl Launch {
         let begin = Instant::now();
         let mark = mark();
         let child = self.start(scheduling, &mark)?;
-        let mut running = Running { child, mark, delays: BTreeMap::new() };
+        let mut running = Running { child, mark, delays: BTreeMap::new(), orphans: 0 };
         let end = running.wait(begin, limit, stop);
         let wall_s = begin.elapsed().as_secs_f64();
-        let orphans = running.end_marked();
+        running.end_marked();
+        let orphans = running.orphans;
         let mut disturbance = Counters::now().since(&before);
         disturbance.run_delay_share = running.delay_s().map(|delay_s| delay_s / wall_s);
         Ok(Seen { end: end?, wall_s, disturbance, orphans })
@@ -124,6 +125,8 @@ struct Running {
     mark: String,
     /// How long each process has waited for a processor, in nanoseconds.
     delays: BTreeMap<i32, u64>,
+    /// Processes but the launcher that had to be ended.
+    orphans: usize,
 }
 
 impl Running {
@@ -169,10 +172,10 @@ impl Running {
         Ok(())
     }
 
-    /// Ends every process that carries the mark; how many there were.
-    fn end_marked(&self) -> usize {
+    /// Ends every process that carries the mark, and counts them.
+    fn end_marked(&mut self) {
         let wanted = format!("{MARK}={}", self.mark);
-        let mut ended = 0;
+        let launcher = Pid::from_child(&self.child);
         // One that is ended may have made another meanwhile: until a look finds none.
         for _ in 0..100 {
             let found: Vec<Pid> = marked(wanted.as_bytes());
@@ -182,7 +185,7 @@ impl Running {
             for pid in &found {
                 let _ = kill_process(*pid, Signal::KILL);
             }
-            ended += found.len();
+            self.orphans += found.iter().filter(|pid| **pid != launcher).count();
             for pid in found {
                 // Who has no parent left is reaped by another; a moment is enough.
                 if let Ok(file) = pidfd_open(pid, PidfdFlags::empty()) {
@@ -190,7 +193,6 @@ impl Running {
                 }
             }
         }
-        ended
     }
 
     /// Notes how long the processes of the run have waited.
