@@ -263,13 +263,15 @@ pub(crate) fn judged(status: ExitStatus) -> (Option<i32>, Option<String>) {
 pub(crate) fn last_words(directory: &Path) -> String {
     let tail = |name: &str| {
         let text = fs::read(directory.join(name)).unwrap_or_default();
-        let from = text.len().saturating_sub(600);
+        let from = text.len().saturating_sub(1_200);
         String::from_utf8_lossy(&text[from..]).trim().to_owned()
     };
     let (said, complained) = (tail("stdout"), tail("stderr"));
     let words = if complained.is_empty() { said } else { complained };
-    let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    lines[lines.len().saturating_sub(5)..].join(" | ")
+    // A launcher draws lines, and says in some five more that the program has failed.
+    let is_word = |line: &&str| line.bytes().any(|byte| byte != b'-');
+    let lines: Vec<&str> = words.lines().map(str::trim).filter(is_word).collect();
+    lines[lines.len().saturating_sub(10)..].join(" | ")
 }
 
 #[cfg(test)]
