@@ -16,8 +16,8 @@ RESULTS := docs/results
 PEERS_ARGS ?=
 
 # What the tests need, built in one go: another selection has other features and is built again.
-TESTED := --workspace --locked --lib --bins --tests
-# The suites beside the crates, and those of whole programs.
+TESTED := --workspace --locked --lib --bins --tests --examples
+# The suites beside the crates, and those of whole programs, with which short passes of the benches go.
 PARTS := $(addprefix --test ,$(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs)))))
 WHOLE := $(addprefix --test ,$(shell sed -n 's/^name = "\([a-z_]*\)"$$/\1/p' tests/Cargo.toml))
 
@@ -57,13 +57,13 @@ test: python ## install what the tests need, then run them all
 # Two lanes beside each other: what computes, and what mostly waits for processes and comes first.
 test-parts:
 	@.ci/lane $@ $(TARGET_DIR)/$@.log nice \
-		"$(CARGO) test --workspace --locked --no-fail-fast --lib --bins $(PARTS)" \
+		"$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --examples $(PARTS)" \
 		"$(CARGO) test --workspace --locked --no-fail-fast --doc" \
 		"$(PYTHON) -m pytest -q -c python/pyproject.toml --rootdir python python" \
 		"$(MAKE) expectations"
 
 test-whole:
-	@.ci/lane $@ $(TARGET_DIR)/$@.log env "$(CARGO) test --workspace --locked --no-fail-fast $(WHOLE)"
+	@.ci/lane $@ $(TARGET_DIR)/$@.log env "$(CARGO) test --workspace --locked --no-fail-fast $(WHOLE) --bench '*'"
 
 expectations: python ## count instructions of the core and the board, and hold them to scaling.toml
 	@.ci/require cargo cc valgrind
