@@ -6,11 +6,11 @@
  * planted and found is printed as JSON. Exit status: 0 if what was found is what was planted, 1 if
  * not, or a file cannot be written, 2 for a wrong command line.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "../../mpi/machine/long_options.h"
 #include "kernels.h"
 #include "room.h"
 #include "tidings_scaling.h"
@@ -57,8 +57,9 @@ static bool whole(const char *text, long least, long most, long *value)
     return rest != text && *rest == 0 && *value >= least && *value <= most;
 }
 
-static bool option(Study *study, int letter, const char *text)
+static bool option(void *into, int letter, const char *text)
 {
+    Study *study = into;
     switch (letter) {
     case 'k': return whole(text, 2, 20, &study->k);
     case 'n': return whole(text, 1000, 10000000, &study->points);
@@ -83,18 +84,7 @@ static Study study_read(int count, char **words)
         { NULL, 0, NULL, 0 },
     };
     Study study = { .k = 5, .points = 100000, .dimensions = 20, .clusters = 3, .seed = 1 };
-    int letter, at = 0;
-    opterr = 0;
-    while (!study.wrong[0] && (letter = getopt_long(count, words, "", NAMES, &at)) != -1) {
-        if (letter == '?')
-            snprintf(study.wrong, sizeof study.wrong, "%s is no option, or lacks a value",
-                     words[optind - 1]);
-        else if (!option(&study, letter, optarg))
-            snprintf(study.wrong, sizeof study.wrong, "--%s cannot be '%s'", NAMES[at].name,
-                     optarg);
-    }
-    if (!study.wrong[0] && optind < count)
-        snprintf(study.wrong, sizeof study.wrong, "'%s' is no option", words[optind]);
+    long_options_read(count, words, NAMES, option, &study, study.wrong, sizeof study.wrong);
     if (!study.wrong[0] && study.k > study.dimensions)
         snprintf(study.wrong, sizeof study.wrong,
                  "clusters of %ld dimensions do not fit into a space of %ld", study.k,

@@ -203,6 +203,8 @@ int main(int count, char **words)
     char *why = beside.why;
     if (!*why && arguments.wrong[0])
         snprintf(why, sizeof beside.why, "%.200s", arguments.wrong);
+    else if (!*why && arguments.options.nodes)
+        snprintf(why, sizeof beside.why, "--nodes is not for it: each node has a rank");
     else if (!*why && ranks % RANKS_A_NODE)
         snprintf(why, sizeof beside.why, "%d ranks are not three a node", ranks);
     else if (!*why && !beside.idle && ranks < 2 * RANKS_A_NODE)

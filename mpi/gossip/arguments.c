@@ -1,15 +1,17 @@
 /* See arguments.h. */
 #include "arguments.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "../machine/long_options.h"
 
 const char ARGUMENTS_USAGE[] =
     "  --interval MS      the unit of time, 0.1 to 3600000 (default 256)\n"
     "  --window ENTRIES   entries sent in a unit, or a share such as 20% (default 20%)\n"
     "  --entry BYTES      bytes of an entry's payload, 0 to 1024 (default 64)\n"
+    "  --nodes N          nodes of the cluster; if more than ranks, the last rank plays the rest\n"
     "  --strategy NAME    uniform, spread, push-pull, staggered or grid (default uniform)\n"
     "  --busy             look for messages without pause, as in the paper; else sleep between looks\n"
     "  --slots N          messages in flight before they are dropped (default 64)\n"
@@ -61,8 +63,9 @@ static bool strategy(Arguments *arguments, const char *name)
 }
 
 /* Takes one option; false if its value cannot be. */
-static bool option(Arguments *arguments, int letter, const char *text)
+static bool option(void *into, int letter, const char *text)
 {
+    Arguments *arguments = into;
     GossipOptions *options = &arguments->options;
     double value = 0;
     bool fits = true;
@@ -72,6 +75,10 @@ static bool option(Arguments *arguments, int letter, const char *text)
     case 'e':
         fits = whole(text, 0, 1024, &value);
         options->payload_bytes = (uint16_t)value;
+        return fits;
+    case 'o':
+        fits = whole(text, 2, 1 << 20, &value);
+        options->nodes = (uint32_t)value;
         return fits;
     case 's': return strategy(arguments, text);
     case 'b': options->polite = false; return true;
@@ -93,7 +100,8 @@ Arguments arguments_read(int count, char **words)
 {
     static const struct option NAMES[] = {
         { "interval", required_argument, NULL, 'i' }, { "window", required_argument, NULL, 'w' },
-        { "entry", required_argument, NULL, 'e' },    { "strategy", required_argument, NULL, 's' },
+        { "entry", required_argument, NULL, 'e' },    { "nodes", required_argument, NULL, 'o' },
+        { "strategy", required_argument, NULL, 's' },
         { "busy", no_argument, NULL, 'b' },           { "slots", required_argument, NULL, 'n' },
         { "warmup", required_argument, NULL, 'u' },   { "seconds", required_argument, NULL, 'c' },
         { "seed", required_argument, NULL, 'd' },     { "help", no_argument, NULL, 'h' },
@@ -104,28 +112,33 @@ Arguments arguments_read(int count, char **words)
                      .warmup_s = -1, .seconds = -1 },
         .interval_ms = 256, .window = 20, .window_is_share = true,
     };
-    int letter, at = 0;
-    opterr = 0;
-    optind = 0; /* from the start: a program below which this runs may have used getopt before */
-    while (!arguments.wrong[0] && (letter = getopt_long(count, words, "", NAMES, &at)) != -1) {
-        if (letter == '?' || letter == ':')
-            snprintf(arguments.wrong, sizeof arguments.wrong, "%s is no option, or lacks a value",
-                     words[optind - 1]);
-        else if (!option(&arguments, letter, optarg))
-            snprintf(arguments.wrong, sizeof arguments.wrong, "--%s cannot be '%s'",
-                     NAMES[at].name, optarg);
-    }
-    if (!arguments.wrong[0] && optind < count)
-        snprintf(arguments.wrong, sizeof arguments.wrong, "'%s' is no option", words[optind]);
+    long_options_read(count, words, NAMES, option, &arguments, arguments.wrong,
+                      sizeof arguments.wrong);
     return arguments;
+}
+
+void arguments_fit(Arguments *arguments, int ranks)
+{
+    const GossipOptions *options = &arguments->options;
+    const char *why = NULL;
+    if (ranks < 2)
+        why = "gossip takes two ranks or more: start it with mpirun -n RANKS";
+    else if (options->nodes && options->nodes < (uint32_t)ranks)
+        why = "--nodes are fewer than there are ranks";
+    else if (options->nodes > (uint32_t)ranks && options->strategy > TIDINGS_STRATEGY_SPREAD)
+        why = "--nodes beyond the ranks answer nothing: --strategy must be uniform or spread";
+    if (why && !arguments->wrong[0])
+        snprintf(arguments->wrong, sizeof arguments->wrong, "%s", why);
 }
 
 GossipOptions arguments_options(const Arguments *arguments, int ranks)
 {
     GossipOptions options = arguments->options;
     double unit_s = arguments->interval_ms / 1e3, entries = arguments->window;
+    if (!options.nodes)
+        options.nodes = (uint32_t)ranks;
     if (arguments->window_is_share)
-        entries = (double)ranks * entries / 100 + 1e-9;
+        entries = (double)options.nodes * entries / 100 + 1e-9;
     options.interval_us = (uint64_t)(arguments->interval_ms * 1e3 + 0.5);
     options.window_entries = entries < 1 ? 1 : (uint32_t)entries;
     if (options.warmup_s < 0)

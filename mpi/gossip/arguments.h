@@ -20,6 +20,9 @@ typedef struct Arguments {
 /* Reads words, the first of which is the program's name; what is wrong with them is left in `wrong`. */
 Arguments arguments_read(int count, char **words);
 
+/* Leaves in `wrong`, if nothing is yet, why so many ranks cannot gossip so. */
+void arguments_fit(Arguments *arguments, int ranks);
+
 /* The options for so many ranks. */
 GossipOptions arguments_options(const Arguments *arguments, int ranks);
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "crowd.h"
+
 /* Bytes that a datagram and an entry have beyond the payload: docs/protocol.md, sections 2 and 3. */
 #define DATAGRAM_BYTES 50
 #define ENTRY_BYTES 12
@@ -18,23 +20,26 @@
 typedef struct Process {
     const GossipOptions *options;
     Ring ring;
+    Crowd crowd;
     TidingsTransport transport;
     TidingsNode *node;
     uint64_t *ages_us;
     uint64_t *payload;
-    int rank, ranks;
+    int rank;
     GossipReport *report;
 } Process;
+
+/* The entries of a full window. */
+static uint32_t window_entries(const GossipOptions *options)
+{
+    return options->window_entries < options->nodes ? options->window_entries : options->nodes;
+}
 
 static TidingsConfig configuration(const Process *process)
 {
     const GossipOptions *options = process->options;
-    TidingsConfig config = tidings_config_default((uint32_t)process->ranks,
-                                                  (uint32_t)process->rank);
-    uint32_t entries = options->window_entries;
-    if (entries > (uint32_t)process->ranks)
-        entries = (uint32_t)process->ranks;
-    size_t window = (size_t)entries * (ENTRY_BYTES + options->payload_bytes);
+    TidingsConfig config = tidings_config_default(options->nodes, (uint32_t)process->rank);
+    size_t window = (size_t)window_entries(options) * (ENTRY_BYTES + options->payload_bytes);
     size_t datagrams = window / (MAX_DATAGRAM_BYTES - DATAGRAM_BYTES - ENTRY_BYTES - 1024) + 1;
     config.interval_us = options->interval_us;
     config.window_entries = options->window_entries;
@@ -65,10 +70,10 @@ static bool begin(Process *process, MPI_Comm comm, char *why, size_t why_bytes)
 {
     TidingsConfig config = configuration(process);
     bool made = tidings_node_new(&config, &process->node, why, why_bytes) == TIDINGS_STATUS_OK;
-    process->ages_us = malloc((size_t)process->ranks * sizeof *process->ages_us);
+    process->ages_us = malloc((size_t)config.nodes * sizeof *process->ages_us);
     process->payload = calloc(1, (size_t)process->options->payload_bytes + sizeof(uint64_t));
     if (made && !(process->ages_us && process->payload)) {
-        snprintf(why, why_bytes, "no memory for %d ages", process->ranks);
+        snprintf(why, why_bytes, "no memory for %u ages", config.nodes);
         made = false;
     }
     if (!all_say(comm, made)) {
@@ -83,6 +88,8 @@ static bool begin(Process *process, MPI_Comm comm, char *why, size_t why_bytes)
         return false;
     }
     process->transport = ring_transport(&process->ring);
+    if (process->crowd.nodes)
+        process->transport = crowd_transport(&process->crowd, process->transport);
     return true;
 }
 
@@ -92,9 +99,9 @@ static void look(Process *process, uint64_t now_us)
     GossipReport *report = process->report;
     uint64_t oldest_us = 0;
     tidings_node_all_ages(process->node, now_us, process->ages_us);
-    for (int rank = 0; rank < process->ranks; rank++) {
-        uint64_t age_us = process->ages_us[rank];
-        if (rank == process->rank)
+    for (uint32_t node = 0; node < process->options->nodes; node++) {
+        uint64_t age_us = process->ages_us[node];
+        if (node == (uint32_t)process->rank)
             continue;
         if (age_us == TIDINGS_NO_AGE) {
             report->unheard++;
@@ -107,6 +114,18 @@ static void look(Process *process, uint64_t now_us)
     }
     report->oldest_sum_us += (double)oldest_us;
     report->looks++;
+}
+
+/* Renews what is said of this node, and of those that it plays. */
+static void publish(Process *process, uint64_t now_us)
+{
+    const GossipOptions *options = process->options;
+    memcpy(process->payload, &now_us, sizeof now_us);
+    tidings_node_publish(process->node, (uint8_t *)process->payload, options->payload_bytes);
+    if (process->crowd.is_here)
+        /* One place in the window is for its own entry. */
+        crowd_speak(&process->crowd, process->node, now_us, window_entries(options) - 1,
+                    (uint8_t *)process->payload, options->payload_bytes);
 }
 
 /* The moment of a look: one in each unit, at another phase of each. */
@@ -139,17 +158,15 @@ static void live(Process *process)
     while (now_us < end_us && !(options->stop && options->stop(options->context))) {
         uint64_t began_us = now_us;
         bool due = now_us >= due_us;
-        if (due) {
-            memcpy(process->payload, &now_us, sizeof now_us);
-            tidings_node_publish(process->node, (uint8_t *)process->payload,
-                                 options->payload_bytes);
-        }
+        if (due)
+            publish(process, now_us);
         tidings_node_turn(process->node, &process->transport, &due_us);
         now_us = ring_now_us(&process->ring);
         if ((ring_took(&process->ring) || due) && began_us >= begin_us)
             busy_us += now_us - began_us;
         if (now_us >= look_us) {
-            look(process, now_us);
+            if (!process->crowd.is_here)
+                look(process, now_us);
             /* Looks that were missed are left out: what is seen late is seen once. */
             while (look_us <= now_us)
                 look_us = look_at_us(process, begin_us, ++number);
@@ -159,6 +176,9 @@ static void live(Process *process)
             now_us = ring_now_us(&process->ring);
         }
     }
+    process->report->is_crowd = process->crowd.is_here;
+    if (process->crowd.is_here)
+        return;
     process->report->busy_s = (double)busy_us / 1e6;
     if (now_us > begin_us)
         process->report->measured_s = (double)(now_us - begin_us) / 1e6;
@@ -168,9 +188,13 @@ bool gossip_run(MPI_Comm comm, const GossipOptions *options, GossipReport *repor
                 size_t why_bytes)
 {
     Process process = { .options = options, .report = report };
+    int ranks;
     MPI_Comm_rank(comm, &process.rank);
-    MPI_Comm_size(comm, &process.ranks);
+    MPI_Comm_size(comm, &ranks);
     *report = (GossipReport){ 0 };
+    if (options->nodes > (uint32_t)ranks)
+        process.crowd = (Crowd){ .first = (uint32_t)ranks - 1, .nodes = options->nodes,
+                                 .is_here = process.rank == ranks - 1 };
     if (!begin(&process, comm, why, why_bytes))
         return false;
     /* The ranks begin together, so the clock that counts from here is one that all share. */

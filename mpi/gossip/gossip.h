@@ -20,6 +20,7 @@ typedef struct GossipOptions {
     uint64_t interval_us;
     uint32_t window_entries;
     uint16_t payload_bytes;
+    uint32_t nodes;    /* of the cluster; more than ranks: the last rank plays the rest (crowd.h) */
     uint32_t strategy; /* a TidingsStrategy */
     bool polite;
     int slots;         /* messages in flight */
@@ -41,12 +42,13 @@ typedef struct GossipReport {
     uint64_t ages;       /* how many that were */
     double oldest_sum_us; /* of the oldest, over all looks */
     uint64_t unheard;    /* entries never heard of, over all looks */
+    bool is_crowd;       /* this rank plays nodes: nothing above was counted */
     TidingsCounters node;
     RingCounters ring;
 } GossipReport;
 
 /*
- * Gossips among the ranks of `comm`, two at least. Collective. On failure false is returned on every
+ * Gossips among the ranks of `comm`, two at least and no more than nodes. Collective. On failure false is returned on every
  * rank, and `why` (of `why_bytes` bytes) says what is wrong on those that know.
  */
 bool gossip_run(MPI_Comm comm, const GossipOptions *options, GossipReport *report, char *why,

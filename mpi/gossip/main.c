@@ -19,9 +19,8 @@ int main(int count, char **words)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     Arguments arguments = arguments_read(count, words);
     GossipOptions options = arguments_options(&arguments, ranks);
-    if (!arguments.wrong[0] && !arguments.help && ranks < 2)
-        snprintf(arguments.wrong, sizeof arguments.wrong,
-                 "gossip takes two ranks or more: start it with mpirun -n RANKS");
+    if (!arguments.help)
+        arguments_fit(&arguments, ranks);
     GossipReport report;
     if (arguments.wrong[0]) {
         if (rank == 0)

@@ -8,12 +8,12 @@
  *
  * Exit status: 0 when done, 1 if not all could be measured, 2 for a wrong command line.
  */
-#include <getopt.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../machine/long_options.h"
 #include "tidings_scaling.h"
 #include "tidings_scaling_mpi.h"
 
@@ -121,8 +121,9 @@ static bool number(const char *text, double least, double most, double *value)
 }
 
 /* Takes one option; false if its value cannot be. */
-static bool option(Study *study, int letter, const char *text)
+static bool option(void *into, int letter, const char *text)
 {
+    Study *study = into;
     switch (letter) {
     case 'f': study->file = text; return *text != 0;
     case 'r': study->run = text; return *text != 0;
@@ -158,18 +159,7 @@ static Study study_read(int count, char **words)
         { "help", no_argument, NULL, 'h' },        { NULL, 0, NULL, 0 },
     };
     Study study = { .repetitions = 400, .bytes = 128 };
-    int letter, at = 0;
-    opterr = 0;
-    while (!study.wrong[0] && (letter = getopt_long(count, words, "", NAMES, &at)) != -1) {
-        if (letter == '?')
-            snprintf(study.wrong, sizeof study.wrong, "%s is no option, or lacks a value",
-                     words[optind - 1]);
-        else if (!option(&study, letter, optarg))
-            snprintf(study.wrong, sizeof study.wrong, "--%s cannot be '%s'", NAMES[at].name,
-                     optarg);
-    }
-    if (!study.wrong[0] && optind < count)
-        snprintf(study.wrong, sizeof study.wrong, "'%s' is no option", words[optind]);
+    long_options_read(count, words, NAMES, option, &study, study.wrong, sizeof study.wrong);
     return study;
 }
 

@@ -40,6 +40,10 @@ WAITING = re.compile(
     r"|File_|Win_|Put|Get$|Rput|Rget|Accumulate|Raccumulate|Get_acc|Rget_acc|Fetch_and|Compare_and)"
 )
 
+# Of x86-64: bytes of a pointer, and where the first parameters are, in eight bytes and in four.
+POINTER = 8
+REGISTERS = ["rdi, edi", "rsi, esi", "rdx, edx", "rcx, ecx", "r8, r8d", "r9, r9d"]
+
 
 def wrapped(functions):
     """Return those that get a wrapper."""
@@ -55,10 +59,10 @@ def wrapped(functions):
 
 
 def wrapper(number, function):
-    """Return the C text of one wrapper.
+    """Return the C text of one wrapper, which has two ways: time is taken, or it is not.
 
-    Both of its ways end in a call with the parameters that it was given, which the compiler makes a
-    jump: what is on the stack stays where it is, however many parameters there are.
+    The second ends in a jump to the library's function, so that what is on the stack stays there,
+    however many parameters there are.
     """
     name, taken = function.name, function.parameters
     declared = ", ".join(parameter.declaration for parameter in taken) or "void"
@@ -66,17 +70,18 @@ def wrapper(number, function):
         f"shim_comm({parameter.name})" if parameter.type == "MPI_Comm" else parameter.name
         for parameter in taken
     )
-    given = ", ".join(parameter.name for parameter in taken)
     real = f"((__typeof__(&{name}))shim_real[{number}])({passed})"
-    return f"""
-static __attribute__((noinline, cold)) int timed_{name}({declared})
+    timed = f"""
+__attribute__((noinline, cold, used)) static int timed_{name}({declared})
 {{
     shim_enter();
     int answer = {real};
     shim_leave();
     return answer;
 }}
-SHIM_EXPORT int {name}({declared})
+"""
+    given = ", ".join(parameter.name for parameter in taken)
+    compiled = f"""SHIM_EXPORT int {name}({declared})
 {{
     if (__builtin_expect(shim_timed, 0))
         return timed_{name}({given});
@@ -84,6 +89,20 @@ SHIM_EXPORT int {name}({declared})
 }}
 SHIM_EXPORT int P{name}({declared}) __attribute__((alias("{name}")));
 """
+    if len(taken) <= len(REGISTERS):
+        return timed + compiled
+    return f"{timed}#ifdef SHIM_JUMPS\n{jump(number, function)}#else\n{compiled}#endif\n"
+
+
+def jump(number, function):
+    """Return the way without time of a function with parameters on the stack, for x86-64."""
+    replaced = ""
+    for at, parameter in enumerate(function.parameters):
+        if parameter.type == "MPI_Comm":
+            above = at - len(REGISTERS)
+            place = f"AT({POINTER * (above + 1)})" if above >= 0 else f"IN({REGISTERS[at]})"
+            replaced += f" SHIM_REPLACE_{place}"
+    return f"SHIM_JUMP({function.name}, {POINTER * number},{replaced})\n"
 
 
 def main():
@@ -95,7 +114,7 @@ def main():
     if count < 100:
         sys.exit(f"generate.py: found {count} functions only in the mpi.h of {sys.argv[1]}")
     print("/* Made by generate.py: do not edit. */")
-    print('#include "shim.h"\n')
+    print('#include "jump.h"\n#include "shim.h"\n')
     print(f"const int shim_functions = {count};")
     print(f"void *shim_real[{count}];")
     print(f"const char *const shim_names[{count}] = {{")

@@ -173,6 +173,8 @@ void hidden_live(MPI_Comm comm, MPI_Comm control)
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &ranks);
     Arguments arguments = arguments_read(count, words);
+    if (ranks >= 2)
+        arguments_fit(&arguments, ranks);
     GossipOptions options = arguments_options(&arguments, ranks);
     options.seconds = 0; /* until told to stop */
     options.stop = told_to_stop;

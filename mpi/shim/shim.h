@@ -35,7 +35,10 @@ extern const int shim_functions;
 extern void *shim_real[];
 extern const char *const shim_names[];
 
-/* What the application has for MPI_COMM_WORLD; that itself before MPI_Init and in MPI_Finalize. */
+/* MPI_COMM_WORLD, where jump.h can read it. */
+extern const MPI_Comm shim_all;
+
+/* What the application has in its place; that itself before MPI_Init and in MPI_Finalize. */
 extern MPI_Comm shim_world;
 
 /* Whether time is taken. */

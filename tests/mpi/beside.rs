@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::toolchain::{Mpi, place, root, run, said};
+use crate::toolchain::{self, Mpi, place, root, run, said};
 
 const NODES: usize = 16;
 
@@ -76,13 +76,10 @@ fn the_proxy_computes_the_same_beside_gossip() {
 
 #[test]
 fn wrong_command_lines_are_refused() {
-    let directory = place();
+    let program = Mpi::Simulated.application("beside");
     let refused = |ranks, words: &str, complaint: &str| {
-        let mut command = Mpi::Simulated.launcher(ranks, directory.path());
-        command.arg(Mpi::Simulated.application("beside")).args(words.split(' '));
-        let output = run(&mut command);
-        assert!(!output.status.success(), "{words}");
-        assert!(said(&output).contains(complaint), "{words}: {}", said(&output));
+        let words: Vec<&str> = words.split(' ').collect();
+        toolchain::refused(Mpi::Simulated, &program, ranks, &words, complaint);
     };
     refused(6, "--idle", "no application is named: fft, ptrans or proxy");
     refused(7, "--idle fft", "7 ranks are not three a node");

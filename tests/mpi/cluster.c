@@ -191,10 +191,30 @@ static void wrong_calls_are_answered(void)
     CHECK(tidings_node_publish(one, NULL, 3) == TIDINGS_STATUS_NULL);
     CHECK(tidings_node_entry(one, 0, NODES, &entry) == TIDINGS_STATUS_NUMBER);
     CHECK(tidings_node_entry(NULL, 0, 0, &entry) == TIDINGS_STATUS_NULL);
+    CHECK(tidings_node_speak_for(one, 0, NODES, NULL, 0) == TIDINGS_STATUS_NUMBER);
+    CHECK(tidings_node_speak_for(one, 0, 1, NULL, 1) == TIDINGS_STATUS_NULL);
+    CHECK(tidings_node_speak_for(one, 0, 1, (const uint8_t *)"nine byte", 9) ==
+          TIDINGS_STATUS_TOO_LONG);
     CHECK(tidings_node_turn(one, &without, NULL) == TIDINGS_STATUS_NULL);
     CHECK(tidings_node_turn(one, NULL, NULL) == TIDINGS_STATUS_NULL);
     CHECK(strlen(tidings_status_text(TIDINGS_STATUS_BROKEN)) > 0 && strlen(tidings_status_text(99)) > 0);
     tidings_node_free(NULL);
+}
+
+/* What node 0 says for node 3 is news, which goes round like its own; of itself it is no news. */
+static void one_speaks_for_another(void)
+{
+    TidingsEntry before, after;
+    TidingsNode *one = places[0].node;
+    CHECK(tidings_node_entry(one, time_us, 3, &before) == TIDINGS_STATUS_OK);
+    CHECK(tidings_node_speak_for(one, time_us, 3, (const uint8_t *)"for it", 6) == TIDINGS_STATUS_OK);
+    CHECK(tidings_node_entry(one, time_us, 3, &after) == TIDINGS_STATUS_OK);
+    CHECK(after.sequence > before.sequence && after.age_us == 0);
+    CHECK(memcmp(after.payload, "for it\0\0", 8) == 0);
+    CHECK(tidings_node_entry(one, time_us, 0, &before) == TIDINGS_STATUS_OK);
+    CHECK(tidings_node_speak_for(one, time_us, 0, (const uint8_t *)"myself", 6) == TIDINGS_STATUS_OK);
+    CHECK(tidings_node_entry(one, time_us, 0, &after) == TIDINGS_STATUS_OK);
+    CHECK(after.sequence == before.sequence);
 }
 
 int main(void)
@@ -216,6 +236,7 @@ int main(void)
     run(200);
     unsigned long steady = allocations - before;
     all_know_all();
+    one_speaks_for_another();
     wrong_calls_are_answered();
     uint64_t taken = 0, turned_away = 0, datagrams = 0;
     for (uint32_t number = 0; number < NODES; number++) {

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::toolchain::{Mpi, done, place, run, said};
+use crate::toolchain::{self, Mpi, done, place};
 
 fn report(mpi: Mpi, ranks: usize, arguments: &[&str]) -> Value {
     let directory = place();
@@ -78,20 +78,41 @@ fn sixty_four_ranks_gossip_on_a_simulated_torus() {
     assert!((6.0..8.5).contains(&age), "{report}");
 }
 
+/// More than a core can do in a millisecond: what is not done is counted, and all that was sent is
+/// received, as among the processes of the paper's largest runs, which were aborted.
+#[test]
+fn a_rank_speaks_among_thousands_of_nodes_that_another_plays() {
+    let mut arguments = vec!["--nodes", "8192", "--entry", "1024", "--interval", "1", "--busy"];
+    arguments.extend(["--warmup", "0.5", "--seconds", "0.5"]);
+    for mpi in [Mpi::Open, Mpi::Mpich] {
+        let report = report(mpi, 2, &arguments);
+        let count = |name: &str| report[name].as_u64().expect("a number");
+        assert_eq!((count("nodes"), count("window_entries")), (8192, 1638), "{report}");
+        assert_eq!(count("messages_sent"), count("messages_received"), "{report}");
+        assert!(count("rounds") + count("rounds_skipped") >= 990, "{report}");
+        let taken = count("messages_received") - count("crowd_messages_sent");
+        assert!(count("crowd_messages_sent") > 0 && taken > 0, "{report}");
+        // Whatever arrives of the crowd is a whole window, and most of it news.
+        assert_eq!(count("entries_received") % 1638, 0, "{report}");
+        assert!(count("entries_news") > count("entries_received") / 2, "{report}");
+    }
+}
+
 #[test]
 fn wrong_command_lines_are_refused() {
-    let directory = place();
     let refused = |ranks, arguments: &[&str], complaint: &str| {
-        let mut command = Mpi::Mpich.launcher(ranks, directory.path());
-        let output = run(command.arg(Mpi::Mpich.gossip()).args(arguments));
-        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
         let complaint = format!("tidings-mpi-gossip: {complaint}");
-        assert!(said(&output).contains(&complaint), "{}", said(&output));
+        let program = Mpi::Mpich.gossip();
+        let code = toolchain::refused(Mpi::Mpich, &program, ranks, arguments, &complaint);
+        assert_eq!(code, Some(2), "{arguments:?}");
     };
     refused(2, &["--interval", "0"], "--interval cannot be '0'; see --help");
     refused(2, &["--window", "120%"], "--window cannot be '120%'; see --help");
     refused(2, &["--strategy", "best"], "--strategy cannot be 'best'; see --help");
     refused(2, &["--entry"], "--entry is no option, or lacks a value; see --help");
     refused(2, &["more"], "'more' is no option; see --help");
+    refused(3, &["--nodes", "2"], "--nodes are fewer than there are ranks; see --help");
+    let grid = ["--nodes", "64", "--strategy", "grid"];
+    refused(2, &grid, "--nodes beyond the ranks answer nothing: --strategy must be uniform or");
     refused(1, &[], "gossip takes two ranks or more");
 }

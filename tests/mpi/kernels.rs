@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::toolchain::{Mpi, done, place, run, said};
+use crate::toolchain::{self, Mpi, done, place};
 
 fn kernel(mpi: Mpi, ranks: usize, words: &str) -> Value {
     let directory = place();
@@ -56,13 +56,11 @@ fn a_model_takes_the_time_of_its_bytes_and_flops() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let directory = place();
+    let program = Mpi::Mpich.application("kernels");
     let refused = |ranks, words: &str, complaint: &str| {
-        let mut command = Mpi::Mpich.launcher(ranks, directory.path());
-        command.arg(Mpi::Mpich.application("kernels")).args(words.split(' '));
-        let output = run(&mut command);
-        assert_eq!(output.status.code(), Some(2), "{words}: {}", said(&output));
-        assert!(said(&output).contains(complaint), "{words}: {}", said(&output));
+        let words: Vec<&str> = words.split(' ').collect();
+        let code = toolchain::refused(Mpi::Mpich, &program, ranks, &words, complaint);
+        assert_eq!(code, Some(2), "{words:?}");
     };
     refused(1, "fft --log2 100", "fft: --log2 cannot be '100'; see --help");
     refused(1, "fft --log2", "fft: --log2 lacks a value; see --help");

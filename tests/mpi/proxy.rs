@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::toolchain::{Mpi, done, place, run, said};
+use crate::toolchain::{self, Mpi, done, place};
 
 fn proxy(mpi: Mpi, ranks: usize, words: &str, cuts: Option<&Path>) -> Value {
     let directory = place();
@@ -113,13 +113,11 @@ fn the_cuts_are_within_a_hundredth_of_the_best() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let directory = place();
+    let program = Mpi::Mpich.application("proxy");
     let refused = |ranks, words: &str, complaint: &str| {
-        let mut command = Mpi::Mpich.launcher(ranks, directory.path());
-        command.arg(Mpi::Mpich.application("proxy")).args(words.split(' '));
-        let output = run(&mut command);
-        assert_eq!(output.status.code(), Some(2), "{words}: {}", said(&output));
-        assert!(said(&output).contains(complaint), "{words}: {}", said(&output));
+        let words: Vec<&str> = words.split(' ').collect();
+        let code = toolchain::refused(Mpi::Mpich, &program, ranks, &words, complaint);
+        assert_eq!(code, Some(2), "{words:?}");
     };
     refused(1, "--blocks 12", "proxy: --blocks and --clouds are powers of two");
     refused(1, "--blocks 16 --clouds 4", "proxy: --clouds 4 need --blocks 32 or more");

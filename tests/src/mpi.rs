@@ -152,6 +152,25 @@ impl Mpi {
     }
 }
 
+/// Starts a program of `mpi/build` on so many ranks, with these words behind its name, which it must
+/// refuse with this complaint; its exit code, which MPIs hand on in ways of their own.
+///
+/// # Panics
+/// If it succeeds, or says something else.
+pub fn refused(
+    mpi: Mpi,
+    program: &Path,
+    ranks: usize,
+    words: &[&str],
+    complaint: &str,
+) -> Option<i32> {
+    let directory = place();
+    let output = run(mpi.launcher(ranks, directory.path()).arg(program).args(words));
+    assert!(!output.status.success(), "{words:?}");
+    assert!(said(&output).contains(complaint), "{words:?}: {}", said(&output));
+    output.status.code()
+}
+
 /// A file of simulated hosts, one for each rank.
 fn simulated_hosts(directory: &Path, ranks: usize) -> PathBuf {
     let path = directory.join("hosts");

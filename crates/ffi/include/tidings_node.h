@@ -356,6 +356,20 @@ enum TidingsStatus tidings_node_publish(struct TidingsNode *node,
                                         size_t bytes);
 
 /*
+ Says for node `number` what it would say of itself at `now_us` of this node's clock, as if that
+ had just come from there. For nodes that this program plays, as one process of a load test plays
+ all the others. Nothing happens if the number is this node's own.
+
+ # Safety
+ As [`tidings_node_publish`].
+ */
+enum TidingsStatus tidings_node_speak_for(struct TidingsNode *node,
+                                          uint64_t now_us,
+                                          uint32_t number,
+                                          const uint8_t *payload,
+                                          size_t bytes);
+
+/*
  Tells the node what a clock shows that all nodes share, at the time `now_us` of its own clock.
  `staggered` and `grid` keep better time with it; if it is wrong, that costs freshness only.
 

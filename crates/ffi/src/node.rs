@@ -1,22 +1,26 @@
 //! Making, turning and ending a node.
 
 use core::ffi::c_char;
+use core::time::Duration;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{ptr, slice};
 
-use tidings_gossip::{Incarnation, Member, Node};
+use tidings_gossip::{Incarnation, Member, Node, NodeId};
 
-use crate::config::{TIDINGS_KEY_BYTES, TidingsConfig, Unusable, member};
+use crate::config::{Name, TIDINGS_KEY_BYTES, TidingsConfig, Unusable, member};
 use crate::status::TidingsStatus;
 use crate::transport::{TidingsTransport, Wired, instant};
 
-/// Messages taken in one turn, so that a turn ends whatever arrives.
+/// Messages taken in one turn, so that a turn ends whatever arrives. It ends after a unit of time as
+/// well: who is sent more than can be taken in still sends.
 const RECEIVE_MOST: u32 = 512;
 
 /// A node. Only pointers to it leave the library.
 pub struct TidingsNode {
     pub(crate) node: Node,
     pub(crate) nodes: u32,
+    /// The unit of time.
+    unit: Duration,
     /// Where messages are written and taken in.
     room: Box<[u8]>,
     /// Messages that the transport took, and those it refused.
@@ -27,18 +31,20 @@ pub struct TidingsNode {
 impl TidingsNode {
     fn new(config: &TidingsConfig, key: Option<[u8; TIDINGS_KEY_BYTES]>) -> Result<Self, Unusable> {
         let core = config.core()?;
+        let unit = core.interval;
         let keys = TidingsConfig::keys(key, &core);
         let roster: Vec<Member> = (0..config.nodes).map(member).collect();
         let (life, now) = (Incarnation::new(1), instant(0));
         let me = member(config.number);
         let node = Node::new(core, keys, me, &roster, life, config.seed, now)?;
         let room = vec![0; config.message_bytes as usize].into_boxed_slice();
-        Ok(Self { node, nodes: config.nodes, room, messages: (0, 0), broken: false })
+        Ok(Self { node, nodes: config.nodes, unit, room, messages: (0, 0), broken: false })
     }
 
     /// One turn: takes in what has arrived, does what is due, sends; returns when the next is due.
     fn turn(&mut self, transport: &Wired) -> u64 {
-        transport.receive(&mut self.node, &mut self.room, RECEIVE_MOST);
+        let until = transport.now() + self.unit;
+        transport.receive(&mut self.node, &mut self.room, RECEIVE_MOST, until);
         let now = transport.now();
         if now >= self.node.poll_timeout() {
             self.node.handle_timeout(now);
@@ -147,6 +153,19 @@ pub unsafe extern "C" fn tidings_node_free(node: *mut TidingsNode) {
     }
 }
 
+/// The bytes that a program points to; `None` if it points nowhere, but says that there are some.
+///
+/// # Safety
+/// `bytes` is 0, or `start` is null or has that many bytes that nobody changes.
+unsafe fn text<'a>(start: *const u8, bytes: usize) -> Option<&'a [u8]> {
+    match (start.is_null(), bytes) {
+        (_, 0) => Some(&[]),
+        (true, _) => None,
+        // SAFETY: it is not null and has that many bytes, as the caller promises.
+        (false, _) => Some(unsafe { slice::from_raw_parts(start, bytes) }),
+    }
+}
+
 /// Sets what the node says of itself from its next round on: `bytes` bytes; a shorter text than
 /// `payload_bytes` is padded with zeros.
 ///
@@ -158,18 +177,46 @@ pub unsafe extern "C" fn tidings_node_publish(
     payload: *const u8,
     bytes: usize,
 ) -> TidingsStatus {
-    let payload: &[u8] = match (payload.is_null(), bytes) {
-        (_, 0) => &[],
-        (true, _) => return TidingsStatus::Null,
-        // SAFETY: it is not null and has that many bytes, as the caller promises.
-        (false, _) => unsafe { slice::from_raw_parts(payload, bytes) },
-    };
+    // SAFETY: as the caller promises.
+    let Some(payload) = (unsafe { text(payload, bytes) }) else { return TidingsStatus::Null };
     let publish = |node: &mut TidingsNode| match node.node.publish(payload) {
         Ok(()) => TidingsStatus::Ok,
         Err(_) => TidingsStatus::TooLong,
     };
     // SAFETY: as the caller promises.
     unsafe { with(node, publish) }
+}
+
+/// Says for node `number` what it would say of itself at `now_us` of this node's clock, as if that
+/// had just come from there. For nodes that this program plays, as one process of a load test plays
+/// all the others. Nothing happens if the number is this node's own.
+///
+/// # Safety
+/// As [`tidings_node_publish`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidings_node_speak_for(
+    node: *mut TidingsNode,
+    now_us: u64,
+    number: u32,
+    payload: *const u8,
+    bytes: usize,
+) -> TidingsStatus {
+    // SAFETY: as the caller promises.
+    let Some(payload) = (unsafe { text(payload, bytes) }) else { return TidingsStatus::Null };
+    let speak = |node: &mut TidingsNode| {
+        if number >= node.nodes {
+            return TidingsStatus::Number;
+        }
+        let name = Name::of(number);
+        let salt = node.node.config().id_salt;
+        let id = NodeId::of_name(name.text().unwrap_or(""), salt);
+        match node.node.speak_for(id, payload, instant(now_us)) {
+            Ok(()) => TidingsStatus::Ok,
+            Err(_) => TidingsStatus::TooLong,
+        }
+    };
+    // SAFETY: as the caller promises.
+    unsafe { with(node, speak) }
 }
 
 /// Tells the node what a clock shows that all nodes share, at the time `now_us` of its own clock.

@@ -1,12 +1,11 @@
 //! What a node knows: entries, ages and counters.
 
 use core::time::Duration;
-use std::fmt::Write as _;
 use std::{ptr, slice};
 
 use tidings_gossip::{EntryState, EntryView};
 
-use crate::config::number;
+use crate::config::{Name, number};
 use crate::node::{TidingsNode, with};
 use crate::status::TidingsStatus;
 use crate::transport::instant;
@@ -117,22 +116,6 @@ impl TidingsEntry {
     }
 }
 
-/// A name of at most eleven letters, made without taking memory.
-#[derive(Default)]
-struct Name {
-    letters: [u8; 12],
-    length: usize,
-}
-
-impl core::fmt::Write for Name {
-    fn write_str(&mut self, text: &str) -> core::fmt::Result {
-        let room = self.letters.get_mut(self.length..self.length + text.len());
-        room.ok_or(core::fmt::Error)?.copy_from_slice(text.as_bytes());
-        self.length += text.len();
-        Ok(())
-    }
-}
-
 /// Writes what the node knows of the one called `number`, itself included, to `entry`.
 ///
 /// # Safety
@@ -147,11 +130,9 @@ pub unsafe extern "C" fn tidings_node_entry(
     // SAFETY: it is null or valid, as the caller promises.
     let Some(entry) = (unsafe { entry.as_mut() }) else { return TidingsStatus::Null };
     let read = |node: &mut TidingsNode| {
-        let mut name = Name::default();
-        let written = write!(name, "n{number}");
-        let text = core::str::from_utf8(&name.letters[..name.length]).ok();
-        let text = text.filter(|_| written.is_ok() && number < node.nodes);
-        match text.and_then(|text| node.node.entry(text, instant(now_us))) {
+        let name = Name::of(number);
+        let known = name.text().filter(|_| number < node.nodes);
+        match known.and_then(|name| node.node.entry(name, instant(now_us))) {
             Some(view) => {
                 *entry = TidingsEntry::of(&view);
                 TidingsStatus::Ok

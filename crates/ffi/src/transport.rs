@@ -70,9 +70,9 @@ impl Wired {
         instant(unsafe { (self.now_us)(self.context) })
     }
 
-    /// Hands the node at most `most` messages; returns how many there were.
-    pub(crate) fn receive(&self, node: &mut Node, room: &mut [u8], most: u32) -> u32 {
-        for taken in 0..most {
+    /// Hands the node at most `most` messages, and none after `until`.
+    pub(crate) fn receive(&self, node: &mut Node, room: &mut [u8], most: u32, until: Instant) {
+        for _ in 0..most {
             let (mut from, mut segment) = (0, 0);
             let out = (room.as_mut_ptr(), room.len());
             // SAFETY: the room is as long as is said, both results are ours, and `of` was promised
@@ -83,7 +83,7 @@ impl Wired {
             // A length beyond the room is not believed: the message is dropped.
             let Some(message) = room.get_mut(..bytes).filter(|message| !message.is_empty()) else {
                 if bytes == 0 {
-                    return taken;
+                    return;
                 }
                 continue;
             };
@@ -91,8 +91,10 @@ impl Wired {
             for datagram in message.chunks_mut(segment.max(1)) {
                 node.handle_datagram(now, address(from), datagram);
             }
+            if now >= until {
+                return;
+            }
         }
-        most
     }
 
     /// Sends what the node wants to send; returns messages that were taken, and refused ones.

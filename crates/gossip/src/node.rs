@@ -4,7 +4,8 @@
 //! out datagrams, the next timeout and events:
 //!
 //! 1. *inputs*: [`Node::handle_timeout`], [`Node::handle_datagram`], and the commands
-//!    [`Node::publish`], [`Node::join`], [`Node::leave`], [`Node::set_keys`], [`Node::set_roster`];
+//!    [`Node::publish`], [`Node::speak_for`], [`Node::join`], [`Node::leave`], [`Node::set_keys`],
+//!    [`Node::set_roster`];
 //! 2. after any input call [`Node::poll_transmit`] until it returns `None`, and
 //!    [`Node::poll_event`] likewise;
 //! 3. then sleep until [`Node::poll_timeout`] or the next datagram.
@@ -258,13 +259,15 @@ impl Node {
     /// # Errors
     /// If it is longer than the cluster's payloads.
     pub fn publish(&mut self, payload: &[u8]) -> Result<(), PayloadTooLong> {
-        let room = usize::from(self.config.payload_bytes);
-        if payload.len() > room {
-            return Err(PayloadTooLong { given: payload.len(), room });
-        }
+        self.must_fit(payload)?;
         self.payload.clear();
         self.payload.extend_from_slice(payload);
         Ok(())
+    }
+
+    fn must_fit(&self, payload: &[u8]) -> Result<(), PayloadTooLong> {
+        let (given, room) = (payload.len(), usize::from(self.config.payload_bytes));
+        if given > room { Err(PayloadTooLong { given, room }) } else { Ok(()) }
     }
 
     /// Names nodes to ask for the members. Until another is known the node asks them again and

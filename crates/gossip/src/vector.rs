@@ -252,7 +252,7 @@ impl Vector {
         if payload.len() == room.len() {
             room.copy_from_slice(payload);
         } else {
-            // Only the own payload and tombstones may be short: what they do not fill is zero.
+            // What does not come from a datagram may be short: what it does not fill is zero.
             let filled = payload.len().min(room.len());
             room[..filled].copy_from_slice(&payload[..filled]);
             room[filled..].fill(0);

@@ -7,6 +7,7 @@ use crate::config::Capacity;
 use crate::counters::Dropped;
 use crate::dissemination::scene::{Ids, Order, What};
 use crate::entry::{Incarnation, NodeId, Stamp};
+use crate::error::PayloadTooLong;
 use crate::event::Event;
 use crate::membership::{NotAdded, Refused};
 use crate::merge::Merged;
@@ -57,6 +58,30 @@ impl Node {
         if let Err(dropped) = self.receive(now, from, datagram) {
             self.counters.count(dropped);
         }
+    }
+
+    /// Says for another member, at `now`, what it would say of itself: news as if it had just come
+    /// from there, and counted so. A shorter text is padded with zeros. For members that this
+    /// program plays, as one process of a load test plays all the others.
+    ///
+    /// Nothing happens if `id` is this node's or no member's.
+    ///
+    /// # Errors
+    /// If the payload is longer than the cluster's.
+    pub fn speak_for(
+        &mut self,
+        id: NodeId,
+        payload: &[u8],
+        now: Instant,
+    ) -> Result<(), PayloadTooLong> {
+        self.must_fit(payload)?;
+        let now = self.vector.advance(now);
+        let held = self.vector.get(id).map(|entry| entry.stamp);
+        let stamp = held.map_or(Some(Stamp::new(Incarnation::new(1), 0)), Stamp::next);
+        let Some(stamp) = stamp.filter(|_| id != self.id) else { return Ok(()) };
+        self.arrival = self.arrival.wrapping_add(1).max(1);
+        self.take(now, self.address, &WireEntry { id, stamp, age_micros: 0, payload });
+        Ok(())
     }
 
     fn receive(&mut self, now: Instant, from: Address, bytes: &mut [u8]) -> Result<(), Dropped> {
