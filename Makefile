@@ -48,7 +48,7 @@ build: ## build the release binaries
 test: python ## install what the tests need, then run them all
 	@.ci/require cargo cc c++ python3 dpkg-deb objdump systemd-analyze man \
 		prometheus promtool chromium ip nft openmpi mpich smpi gfortran hpcc lmp \
-		munged slurmctld slurmd srun faketime valgrind pw.x
+		munged slurmctld slurmd srun faketime valgrind pw.x mocassin
 	$(CARGO) build $(TESTED)
 	$(MAKE) --keep-going --jobs=2 test-parts test-whole && status=0 || status=$$?; \
 	cat $(TARGET_DIR)/test-{parts,whole}.log >$(TARGET_DIR)/test.log; \

@@ -2,10 +2,10 @@
 //!
 //! The paper's largest and fastest (ROSS'14, section 5.3: 8,192 nodes, entries of 1 KiB, one of the
 //! shortest intervals) needs more than a core of its machine has, and its runs were aborted. Here
-//! one rank gossips on a core, and a second plays the 8,191 others (`mpi/gossip/crowd.h`): it sends a
-//! window that is news from end to end each unit, as far as it can itself. Asked: the process
-//! does every round, or passes rounds over and drops messages, and counts both; it ends, and as many
-//! messages were received as were sent.
+//! one rank gossips on a core, and a second plays the 8,191 others (`mpi/gossip/crowd.h`): it sends
+//! a window that is news from end to end each unit, as far as it can itself. Asked: the process
+//! does every round, or passes rounds over and drops messages, and counts both; it ends, and as
+//! many messages were received as were sent.
 //!
 //! The reference is what was due: rounds done and messages taken in, as shares of the units that
 //! passed. `make thousands` measures; without `--bench` one short run keeps it from rotting.
@@ -75,8 +75,9 @@ fn all() -> Result<Made, String> {
 
 fn measured_lines(settings: &[Setting]) -> Result<Made, String> {
     let columns = COUNTED.join(",");
-    let mut table =
-        format!("mpi,nodes,payload_bytes,interval_ms,seconds,run,{columns},rounds_share,taken_share\n");
+    let mut table = format!(
+        "mpi,nodes,payload_bytes,interval_ms,seconds,run,{columns},rounds_share,taken_share\n"
+    );
     for setting in settings {
         let report = run(*setting)?;
         let number = |name: &str| report[name].as_f64().unwrap_or(f64::NAN);

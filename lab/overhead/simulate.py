@@ -106,8 +106,10 @@ class Machine:
             return ["--idle"]
         fewer = NODES_OF_PAPER / self.options.nodes
         words = ["--interval", str(cell.interval_ms), "--window", f"{cell.window_percent}%"]
-        words += ["--seed", str(cell.seed), "--entry-us", f"{ENTRY_US * fewer:g}"]
-        return [*words, "--wire-entry", f"{ENTRY_BYTES * fewer:.0f}"]
+        entry_us = 0 if self.options.without == "work" else ENTRY_US * fewer
+        entry_bytes = 1 if self.options.without == "bytes" else ENTRY_BYTES * fewer
+        words += ["--seed", str(cell.seed), "--entry-us", f"{entry_us:g}"]
+        return [*words, "--wire-entry", f"{entry_bytes:.0f}"]
 
     def run(self, cell: Cell) -> dict[str, object]:
         """Return what the application printed, and under `gossip` what the gossip did."""
@@ -257,6 +259,11 @@ def arguments() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--intervals", nargs="+", type=int, help="of the grid's, ms; all if none")
     parser.add_argument("--windows", nargs="+", type=int, help="of the grid's, %%; all if none")
+    parser.add_argument(
+        "--without", choices=("bytes", "work"),
+        help="what to leave out of the gossip, to see what its cost comes from: payloads of 1 byte, "
+        "or entries that take no processor time",
+    )  # fmt: skip
     parser.add_argument("--programs", type=Path, required=True, help="where make mpi built")
     parser.add_argument("--output", type=Path, required=True, help="a folder")
     return parser.parse_args()

@@ -89,7 +89,7 @@ fn a_rank_speaks_among_thousands_of_nodes_that_another_plays() {
         let count = |name: &str| report[name].as_u64().expect("a number");
         assert_eq!((count("nodes"), count("window_entries")), (8192, 1638), "{report}");
         assert_eq!(count("messages_sent"), count("messages_received"), "{report}");
-        assert!(count("rounds") + count("rounds_skipped") >= 990, "{report}");
+        assert!(count("rounds") + count("rounds_skipped") > 500, "{report}");
         let taken = count("messages_received") - count("crowd_messages_sent");
         assert!(count("crowd_messages_sent") > 0 && taken > 0, "{report}");
         // Whatever arrives of the crowd is a whole window, and most of it news.

@@ -3,6 +3,7 @@
 
 use tidings_tests::mpi as toolchain;
 
+mod applications;
 mod beside;
 mod c_interface;
 mod cost;

@@ -25,11 +25,14 @@ pub fn library() -> PathBuf {
 /// MPICH 5, below the folder of what cargo builds, made there once.
 fn standard() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
-    MADE.get_or_init(|| {
-        let folder = programs().parent().unwrap_or(programs()).join("mpich-5.0.2");
-        done(Command::new(root().join(".ci/mpich5")).arg(&folder));
-        folder
-    })
+    MADE.get_or_init(|| made_by(".ci/mpich5", "mpich-5.0.2"))
+}
+
+/// A folder below that of what cargo builds, which a script makes unless it is there.
+fn made_by(script: &str, name: &str) -> PathBuf {
+    let folder = programs().parent().unwrap_or(programs()).join(name);
+    done(Command::new(root().join(script)).arg(&folder));
+    folder
 }
 
 /// One of them.
@@ -77,6 +80,17 @@ impl Mpi {
     /// One of the applications: `proxy`, `kernels`, or `beside` on a simulated machine.
     pub fn application(self, name: &str) -> PathBuf {
         self.built().join(format!("tidings-mpi-{name}.{}", self.name()))
+    }
+
+    /// An application of others, `hpcc` or `lmp`: Debian's for Open MPI, and for MPICH one that a
+    /// script makes.
+    pub fn of_others(self, name: &str) -> PathBuf {
+        static MADE: OnceLock<PathBuf> = OnceLock::new();
+        if self == Self::Open {
+            return name.into();
+        }
+        let make = || made_by(".ci/mpich-applications", "mpich-applications");
+        MADE.get_or_init(make).join("bin").join(name)
     }
 
     /// The shim.
@@ -152,8 +166,8 @@ impl Mpi {
     }
 }
 
-/// Starts a program of `mpi/build` on so many ranks, with these words behind its name, which it must
-/// refuse with this complaint; its exit code, which MPIs hand on in ways of their own.
+/// Starts a program of `mpi/build` on so many ranks, with these words behind its name, which it
+/// must refuse with this complaint; its exit code, which MPIs hand on in ways of their own.
 ///
 /// # Panics
 /// If it succeeds, or says something else.

@@ -11,8 +11,8 @@ use crate::config::{Name, TIDINGS_KEY_BYTES, TidingsConfig, Unusable, member};
 use crate::status::TidingsStatus;
 use crate::transport::{TidingsTransport, Wired, instant};
 
-/// Messages taken in one turn, so that a turn ends whatever arrives. It ends after a unit of time as
-/// well: who is sent more than can be taken in still sends.
+/// Messages taken in one turn, so that a turn ends whatever arrives. It ends after a unit of time
+/// as well: who is sent more than can be taken in still sends.
 const RECEIVE_MOST: u32 = 512;
 
 /// A node. Only pointers to it leave the library.
