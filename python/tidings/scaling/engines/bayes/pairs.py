@@ -8,8 +8,7 @@ better than one of its terms, which is a candidate of its own.
 
 The fit only chooses; what is chosen is integrated as all other candidates are. It stands for the
 rest, too, and takes over the prior weight of the rest as far as that fits: noise that hides all
-lower terms must not take the weight from sums, or forecasts are too sure. Twelve pairs do as well
-as forty.
+lower terms must not take the weight from sums, or forecasts are too sure.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from tidings.scaling.engines.bayes.candidates import Candidates, Floats, Places
 from tidings.scaling.engines.bayes.evidence import Problem
 from tidings.scaling.terms import log_values_of
 
-WEIGHED = 14
-"""How many pairs are weighed."""
+WEIGHED = 20
+"""How many pairs are weighed: twelve name growth as well as forty; forecasts need the others."""
 
 _CLIP = 300.0
 _TINY = 1e-12
