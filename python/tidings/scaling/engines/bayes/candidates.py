@@ -1,7 +1,8 @@
 """Candidates: the terms that the default engine weighs against each other, and their prior weights.
 
 The list of Extra-P (constant and 42 terms), some between and beyond, exponents in tenths, decays,
-exponentials where sizes are small enough to tell them, and pairs of a leading and a lower term. An
+exponentials where sizes are small enough to tell them, and all pairs of a leading and a lower term
+of the simpler ones, hundreds, of which `pairs` chooses those that the data do not rule out. An
 exponent that no list has is sought by the engine itself. Prior weights are mild, by kinds of terms
 and never by single ones: the data of five sizes should outweigh them.
 """
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from tidings.scaling.terms import CONSTANT, Term
 
 Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 FREE_WEIGHT = 3.0
 """Prior weight of an exponent that is in no list, over all exponents."""
@@ -66,29 +68,20 @@ _RATES = (
 _SHRINKING_WEIGHT = 0.1
 _UNEVEN = 0.2
 """Less weight for exponentials where sizes go up by factors: then few of them show any growth."""
-_PAIRS = (
-    ("0 1", "-1 0"),
-    ("1/2 0", "0 1"),
-    ("1/2 0", "-1 0"),
-    ("1 0", "0 1"),
-    ("1 0", "1/2 0"),
-    ("1 0", "-1 0"),
-    ("1 1", "0 1"),
-    ("1 1", "1 0"),
-    ("3/2 0", "1/2 0"),
-    ("3/2 0", "1 0"),
-    ("2 0", "1/2 0"),
-    ("2 0", "1 0"),
-    ("2 0", "1 1"),
-    ("2 0", "3/2 0"),
-    ("2 1", "1 0"),
-    ("2 1", "2 0"),
-    ("3 0", "1 0"),
-    ("3 0", "2 0"),
-    ("3 0", "2 1"),
-)
-"""Power and logarithm of the leading term, and of the lower one."""
-_PAIR_WEIGHT = 0.6
+PAIRS_WEIGHT = 12.0
+"""Prior weight of all sums of two terms together."""
+
+_PAIR_POWERS = {1: 1.0, 2: 0.8, 3: 0.2, 4: 0.3}
+_PAIR_LOGS = {Fraction(0): 1.0, Fraction(1): 0.5, Fraction(2): 0.1}
+"""Weights of a term in a pair, by its power's denominator and its logarithms; others are in none.
+
+A pair has the product of both its terms' weights, and is left out if that is below `_RAREST_PAIR`:
+two rare terms are seldom met in one sum.
+"""
+_RAREST_PAIR = 0.05
+_LARGEST_PAIRED_POWER = 3
+_SHARED_OUT = Term.of(-1)
+"""The only decay in a pair, as its lower term: work that is shared out."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +95,9 @@ class Candidates:
     terms: tuple[Term, ...]
     weights: Floats
     exponents: Floats
-    grows: NDArray[np.intp]
-    leads: NDArray[np.intp]
-    lowers: NDArray[np.intp]
+    grows: Places
+    leads: Places
+    lowers: Places
     pair_weights: Floats
 
     @property
@@ -139,17 +132,35 @@ def _candidates(exponential_weight: float, expected: Term | None) -> Candidates:
     if expected is not None and expected not in weights:
         weights[expected] = 0.5
     terms = tuple(sorted(weights))
-    place = {term: index for index, term in enumerate(terms)}
-    pairs = [[place[Term.of(*part.split())] for part in pair] for pair in _PAIRS]
+    leads, lowers, pair_weights = _pairs(terms)
     return Candidates(
         terms,
         np.array([weights[term] for term in terms]),
         np.array([[float(t.power), float(t.logs), float(t.rate)] for t in terms]),
         np.array([index for index, term in enumerate(terms) if not term.is_constant]),
-        np.array([lead for lead, _ in pairs]),
-        np.array([lower for _, lower in pairs]),
-        np.full(len(pairs), _PAIR_WEIGHT),
+        leads,
+        lowers,
+        pair_weights,
     )
+
+
+def _pairs(terms: tuple[Term, ...]) -> tuple[Places, Places, Floats]:
+    """Return the places of leading and of lower terms of all pairs, and the pairs' weights."""
+    shares = np.array([_pair_share(term) for term in terms])
+    paired = np.flatnonzero(shares)
+    first, second = np.triu_indices(len(paired), 1)
+    weights = shares[paired[second]] * shares[paired[first]]
+    met = weights >= _RAREST_PAIR - 1e-9
+    weights = weights[met] * (PAIRS_WEIGHT / weights[met].sum())
+    return paired[second][met], paired[first][met], weights
+
+
+def _pair_share(term: Term) -> float:
+    """Return the weight of a term in a pair; 0 where it is in none."""
+    grows = term > CONSTANT and not term.rate and term.power <= _LARGEST_PAIRED_POWER
+    if not grows and term != _SHARED_OUT:
+        return 0.0
+    return _PAIR_POWERS.get(term.power.denominator, 0.0) * _PAIR_LOGS.get(term.logs, 0.0)
 
 
 def _listed(groups: tuple[tuple[str, str], ...], factor: float) -> dict[Term, float]:
