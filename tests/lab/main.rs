@@ -196,6 +196,45 @@ fn with_mpich(bench: &Bench, backend: &str) -> String {
     text.replace(&shim("openmpi"), &shim("mpich"))
 }
 
+/// What the hosts' own counters say while the campaign runs: packets that waited for tokens, and
+/// packets that were thrown away.
+#[test]
+fn hosts_send_no_faster_and_lose_what_was_asked() {
+    let bench = Bench::below(env!("CARGO_TARGET_TMPDIR"));
+    let kernels = shim_of("openmpi").with_file_name("tidings-mpi-kernels.openmpi");
+    // Three exchanges of 128 KiB between two hosts: far more than a bucket holds.
+    let command = format!("[\"{}\", \"fft\", \"--log2\", \"14\"]", kernels.display());
+    let backend = "kind = \"hosts\"\nmpi = \"openmpi\"\nrate_mbit = 50.0\ndelay_us = 100.0\n\
+                   loss_percent = 2.0";
+    let file = bench.lay("lossy.toml", &campaign(backend, &command));
+    let mut running = bench.start(&["lab", "overhead", &file, "--output", "lossy"]);
+    let lab = running.id();
+    bench.until("a run is well, and packets waited and were lost", || {
+        let ended = running.try_wait().expect("an own child");
+        assert!(ended.is_none(), "it ended: {}", bench.complaint());
+        !bench.runs("lossy").is_empty() && waited(lab) > 0 && lost(lab) > 0
+    });
+    kill_process(Pid::from_child(&running), Signal::INT).expect("it runs");
+    assert_eq!(running.wait().expect("an own child").code(), Some(130));
+    let runs = bench.runs("lossy");
+    assert!(runs.iter().all(|run| run["outcome"] == "ok"), "{runs:?}");
+}
+
+/// How often the token bucket of the first host made a packet wait.
+fn waited(lab: u32) -> u64 {
+    let shown = places::on_host(lab, 0, "tc", &["-s", "-j", "qdisc", "show", "dev", "eth0"]);
+    shown[0]["overlimits"].as_u64().expect("tc counts")
+}
+
+/// How many packets did not reach the first host.
+fn lost(lab: u32) -> u64 {
+    let shown = places::on_host(lab, 0, "nft", &["-j", "list", "ruleset"]);
+    let rules = shown["nftables"].as_array().expect("objects").iter();
+    let mut words = rules.filter_map(|object| object["rule"]["expr"].as_array()).flatten();
+    let counter = words.find_map(|word| word["counter"]["packets"].as_u64());
+    counter.expect("the rule counts")
+}
+
 #[test]
 fn mpich_is_started_as_open_mpi_is() {
     let bench = Bench::new();

@@ -124,10 +124,26 @@ pub(crate) fn shim_of(mpi: &str) -> PathBuf {
     place.path().join(format!("libtidings-shim.{mpi}.so"))
 }
 
+/// What a program says in JSON on a host of the campaign that this process runs.
+pub(crate) fn on_host(lab: u32, host: u32, program: &str, arguments: &[&str]) -> Value {
+    let name = format!("tidings-lab-{lab}-0-{host}");
+    let mut command = Command::new("ip");
+    let output = command.args(["netns", "exec", &name, program]).args(arguments).output();
+    let output = output.expect("there is an ip");
+    assert!(output.status.success(), "{program}: {}", said(&output));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
 /// The application of known length, built with this compiler.
 pub(crate) fn known_length(bench: &Bench, compiler: &str) -> PathBuf {
-    let program = bench.file(&format!("known_length.{compiler}"));
     let source = repository().join("examples/lab/known_length.c");
+    compile(bench, compiler, &source.display().to_string())
+}
+
+/// A program, built with this compiler.
+pub(crate) fn compile(bench: &Bench, compiler: &str, source: &str) -> PathBuf {
+    let name = Path::new(source).file_stem().expect("a file").to_string_lossy().into_owned();
+    let program = bench.file(&format!("{name}.{compiler}"));
     done(
         Command::new(compiler)
             .args(["-O2", "-Wall", "-Werror"])

@@ -4,8 +4,9 @@
 //! A host is a namespace with one end of a cable (veth); the other ends lie in a namespace that is
 //! the switch: a bridge of the kernel, or a [`DelayLine`] where packets are to travel for a while,
 //! since many kernels have no netem. Rate is a token bucket (tbf) where a host sends, loss a rule
-//! of netfilter where it receives. Nothing of the machine's own network is touched, and all of it
-//! goes with the [`Fabric`]. Wants root, `ip` and `tc` (iproute2), and `nft` (nftables) for loss.
+//! of netfilter where it receives; both count what they do to packets. Nothing of the machine's own
+//! network is touched, and all of it goes with the [`Fabric`]. Wants root, `ip` and `tc`
+//! (iproute2), and `nft` (nftables) for loss.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -103,7 +104,7 @@ impl Fabric {
             let drops = (network.loss_percent * 1e4).round();
             let rules = format!(
                 "table inet lab {{ chain in {{ type filter hook input priority 0\n\
-                 iifname eth0 numgen random mod 1000000 < {drops} drop\n}}\n}}\n"
+                 iifname eth0 numgen random mod 1000000 < {drops} counter drop\n}}\n}}\n"
             );
             run("ip", &["netns", "exec", &name, "nft", "-f", "-"], &rules)?;
         }
