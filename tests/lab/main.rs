@@ -187,6 +187,62 @@ fn hosts_of_their_own_are_made_and_packets_travel_as_long_as_asked() {
     assert!(!places::has_namespaces(), "they went with the campaign");
 }
 
+/// How many ranks have the library that yields loaded, and are scheduled in turns, as an MPI
+/// program finds out itself.
+const LOADED: &str = r#"
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+int main(int count, char **words)
+{
+    char line[4096];
+    int rank, mine[2] = { 0, sched_getscheduler(0) == SCHED_RR }, all[2];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    MPI_Init(&count, &words);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    double begin = MPI_Wtime();
+    while (fgets(line, sizeof line, maps))
+        mine[0] |= strstr(line, "libtidings-yield.so") != NULL;
+    MPI_Reduce(mine, all, 2, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("{\"seconds\":%f,\"yielding\":%d,\"turns\":%d}\n", 1e-6 + MPI_Wtime() - begin,
+               all[0], all[1]);
+    MPI_Finalize();
+    return 0;
+}
+"#;
+
+#[test]
+fn ranks_that_outnumber_cores_can_be_had_to_yield_and_to_take_turns() {
+    let bench = Bench::new();
+    let program = places::compile(&bench, "mpicc.openmpi", &bench.lay("loaded.c", LOADED));
+    let figures = "figures = { yielding = { file = \"stdout\", json = \"yielding\" }, \
+                   turns = { file = \"stdout\", json = \"turns\" } }\n";
+    let text = campaign(LOCAL, &format!("[\"{}\"]", program.display())) + figures;
+    let text = text.replace("warm_up = 0", "warm_up = 0\nscheduling = \"rr:1\"");
+    let yielding = |library: &Path| {
+        text.replace(LOCAL, &format!("{LOCAL}\nyielding = \"{}\"", library.display()))
+    };
+    let library = shim_of("openmpi").with_file_name("libtidings-yield.so");
+    for run in two_runs(&bench, "yielding", &yielding(&library)) {
+        let (outcome, figures) = (&run["outcome"], &run["figures"]);
+        assert_eq!((outcome, &figures["yielding"]), (&"ok".into(), &2.0.into()), "{run}");
+        assert_eq!(figures["turns"], 2.0, "{run}");
+    }
+    for (wrong, wanted) in [
+        (bench.file("not-there.so"), "`make mpi` builds it"),
+        (shim_of("openmpi"), "name libtidings-yield.so"),
+    ] {
+        let file = bench.lay("refused.toml", &yielding(&wrong));
+        let refused = bench.tidings(&["lab", "overhead", &file, "--check"]);
+        assert_eq!(code(&refused), Some(2), "{}", said(&refused));
+        assert!(said(&refused).contains(wanted), "{}", said(&refused));
+    }
+}
+
 /// A campaign with MPICH, on a backend with further keys.
 fn with_mpich(bench: &Bench, backend: &str) -> String {
     let program = known_length(bench, "mpicc.mpich");

@@ -109,6 +109,9 @@ pub(crate) fn scheduling_words(scheduling: Scheduling) -> Vec<String> {
     match scheduling {
         Scheduling::Normal => Vec::new(),
         Scheduling::Fifo(priority) => vec!["chrt".into(), "--fifo".into(), priority.to_string()],
+        Scheduling::RoundRobin(priority) => {
+            vec!["chrt".into(), "--rr".into(), priority.to_string()]
+        }
         Scheduling::Nice(niceness) => vec!["nice".into(), "-n".into(), niceness.to_string()],
     }
 }
@@ -311,6 +314,15 @@ mod tests {
         assert!(seen.orphans >= 1, "the session outlived its launcher: {seen:?}");
         let stopped = run(&launch, 60_000, true);
         assert!(matches!(stopped.end, End::Stopped), "{stopped:?}");
+    }
+
+    #[test]
+    fn scheduling_is_words_before_the_command() {
+        let words = |scheduling| scheduling_words(scheduling).join(" ");
+        assert_eq!(words(Scheduling::Normal), "");
+        assert_eq!(words(Scheduling::Fifo(3)), "chrt --fifo 3");
+        assert_eq!(words(Scheduling::RoundRobin(4)), "chrt --rr 4");
+        assert_eq!(words(Scheduling::Nice(-5)), "nice -n -5");
     }
 
     #[test]

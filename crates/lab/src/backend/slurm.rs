@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use super::{Order, find_launcher, find_shim};
+use super::{Order, find_launcher, preloaded};
 use crate::LabError;
 use crate::campaign::{Mpi, MpiFamily};
 use crate::run::Launch;
@@ -16,7 +16,8 @@ use crate::run::Launch;
 pub(super) struct Launcher {
     program: PathBuf,
     words: Vec<String>,
-    shim: String,
+    /// As LD_PRELOAD names it.
+    preloaded: String,
 }
 
 impl Launcher {
@@ -33,7 +34,7 @@ impl Launcher {
         };
         let mut words = vec![interface.to_owned(), "--distribution=block".to_owned()];
         words.extend(mpi.launcher_arguments.iter().chain(arguments).cloned());
-        Ok(Self { program, words, shim: find_shim(mpi)? })
+        Ok(Self { program, words, preloaded: preloaded(mpi)? })
     }
 
     /// What starts a run.
@@ -48,7 +49,7 @@ impl Launcher {
         if order.hides_one_a_node {
             environment.push(("TIDINGS_HIDE_ONE_A_NODE".to_owned(), "1".to_owned()));
         }
-        words.push(format!("--export=ALL,LD_PRELOAD={}", self.shim));
+        words.push(format!("--export=ALL,LD_PRELOAD={}", self.preloaded));
         words.extend(order.application.iter().cloned());
         Launch { words, environment, directory: order.directory.to_owned() }
     }
