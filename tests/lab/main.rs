@@ -39,15 +39,42 @@ fn code(output: &Output) -> Option<i32> {
     output.status.code()
 }
 
+/// The same, but its ranks sleep for ever as long as there is no file `gate`.
+fn gated(bench: &Bench) -> String {
+    let program = known_length(bench, "mpicc.openmpi");
+    let gate = bench.file("gate");
+    let text = format!(
+        "#!/bin/sh\n[ -e {} ] || exec sleep 100000\nexec {} --work 20\n",
+        gate.display(),
+        program.display()
+    );
+    format!("[\"{}\"]", bench.lay_program("gated", &text).display())
+}
+
+/// A lab that is killed leaves the folder and the ranks of its run; beside it lies one of a person.
+fn killed_in_its_first_run(bench: &Bench, file: &str) {
+    let mut running = bench.start(&["lab", "overhead", file, "--output", "out"]);
+    bench.until("a rank sleeps in the folder of the run", || bench.has_processes_named("sleep"));
+    kill_process(Pid::from_child(&running), Signal::KILL).expect("it runs");
+    assert_eq!(running.wait().expect("an own child").code(), None);
+    assert!(bench.has_processes_named("sleep"), "nobody ended them");
+    assert_eq!(bench.run_folders("out").len(), 1);
+    fs::create_dir(bench.file("out/run-of-mine")).expect("ours");
+}
+
 #[test]
-fn a_campaign_goes_on_where_ctrl_c_ended_it() {
+fn a_campaign_goes_on_where_it_was_killed_and_where_ctrl_c_ended_it() {
     let bench = Bench::new();
-    let file = bench.lay("small.toml", &campaign(LOCAL, &short(&bench)));
+    let file = bench.lay("small.toml", &campaign(LOCAL, &gated(&bench)));
+    killed_in_its_first_run(&bench, &file);
+    bench.lay("gate", "");
     let mut running = bench.start(&["lab", "overhead", &file, "--output", "out"]);
     bench.until("three runs are in the journal", || bench.runs("out").len() >= 3);
     kill_process(Pid::from_child(&running), Signal::INT).expect("it runs");
     assert_eq!(running.wait().expect("an own child").code(), Some(130));
-    assert!(!bench.has_processes(), "the ranks ended with it");
+    assert!(!bench.has_processes(), "the ranks ended with it, and those of the lab before it");
+    assert_eq!(bench.run_folders("out"), ["run-of-mine"], "{}", bench.complaint());
+    assert!(bench.complaint().contains("left by a lab that was killed"), "{}", bench.complaint());
     let before = bench.runs("out");
     let done = bench.tidings(&["lab", "overhead", &file, "--output", "out"]);
     assert_eq!(code(&done), Some(0), "{}", said(&done));

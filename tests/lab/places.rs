@@ -96,10 +96,25 @@ impl Bench {
 
     /// Whether a process lives that works in this folder.
     pub(crate) fn has_processes(&self) -> bool {
+        self.has_processes_named("")
+    }
+
+    /// Whether one lives whose program's name begins so.
+    pub(crate) fn has_processes_named(&self, name: &str) -> bool {
         let own = fs::canonicalize(self.folder.path()).expect("it is there");
-        let entries = fs::read_dir("/proc").expect("Linux").flatten();
-        let mut places = entries.filter_map(|entry| fs::read_link(entry.path().join("cwd")).ok());
-        places.any(|place| place.starts_with(&own))
+        let entries = fs::read_dir("/proc").expect("Linux").flatten().map(|entry| entry.path());
+        let mut here = entries
+            .filter(|entry| fs::read_link(entry.join("cwd")).is_ok_and(|at| at.starts_with(&own)));
+        here.any(|entry| {
+            fs::read_to_string(entry.join("comm")).is_ok_and(|it| it.starts_with(name))
+        })
+    }
+
+    /// The names of what lies in a campaign's folder as directories of runs do.
+    pub(crate) fn run_folders(&self, folder: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.file(folder)).expect("it is there").flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with("run-")).collect()
     }
 
     /// A program without a dynamic linker.

@@ -57,7 +57,7 @@ impl Launcher {
         words.extend(self.mpi.launcher_arguments.iter().cloned());
         words.extend(self.handed_on(&order.environment));
         words.extend(order.application.iter().cloned());
-        Launch { words, environment, directory: order.directory.to_owned() }
+        Launch { words, environment, directory: order.directory.to_owned(), farewell: None }
     }
 
     /// Options that hand variables to the ranks. LD_PRELOAD is for them alone: the launcher is no

@@ -13,6 +13,7 @@ mod slurm;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use crate::application;
 use crate::campaign::{Application, Backend, Doing, Mpi, Scheduling};
@@ -130,6 +131,11 @@ impl<'a> Stage<'a> {
             Kind::Slurm(launcher) => Ok(launcher.launch(&order)),
             Kind::Simulated(launcher) => launcher.launch(&order),
         }
+    }
+
+    /// How long a launcher may take to end, if longer than usual.
+    pub(crate) fn farewell(&self) -> Option<Duration> {
+        matches!(self.kind, Kind::Slurm(_)).then_some(slurm::FAREWELL)
     }
 }
 

@@ -5,13 +5,18 @@
 //! folder of the campaign must lie where all nodes see it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::{Order, find_launcher, preloaded};
 use crate::LabError;
 use crate::campaign::{Mpi, MpiFamily};
 use crate::run::Launch;
 
-/// srun, and the shim that goes below what it starts.
+/// How long srun may take to end: it waits for Slurm to end the job, by default 32 seconds, and
+/// would leave it in the queue if it were killed before.
+pub(super) const FAREWELL: Duration = Duration::from_secs(45);
+
+/// srun, and the libraries that go below what it starts.
 #[derive(Debug)]
 pub(super) struct Launcher {
     program: PathBuf,
@@ -51,6 +56,7 @@ impl Launcher {
         }
         words.push(format!("--export=ALL,LD_PRELOAD={}", self.preloaded));
         words.extend(order.application.iter().cloned());
-        Launch { words, environment, directory: order.directory.to_owned() }
+        let directory = order.directory.to_owned();
+        Launch { words, environment, directory, farewell: Some(FAREWELL) }
     }
 }
