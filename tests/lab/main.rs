@@ -52,7 +52,8 @@ fn gated(bench: &Bench) -> String {
 }
 
 /// A lab that is killed leaves the folder and the ranks of its run; beside it lies one of a person.
-fn killed_in_its_first_run(bench: &Bench, file: &str) {
+/// Its process.
+fn killed_in_its_first_run(bench: &Bench, file: &str) -> u32 {
     let mut running = bench.start(&["lab", "overhead", file, "--output", "out"]);
     bench.until("a rank sleeps in the folder of the run", || bench.has_processes_named("sleep"));
     kill_process(Pid::from_child(&running), Signal::KILL).expect("it runs");
@@ -60,6 +61,7 @@ fn killed_in_its_first_run(bench: &Bench, file: &str) {
     assert!(bench.has_processes_named("sleep"), "nobody ended them");
     assert_eq!(bench.run_folders("out").len(), 1);
     fs::create_dir(bench.file("out/run-of-mine")).expect("ours");
+    running.id()
 }
 
 #[test]
@@ -186,6 +188,7 @@ fn two_runs(bench: &Bench, name: &str, text: &str) -> Vec<serde_json::Value> {
     });
     kill_process(Pid::from_child(&running), Signal::INT).expect("it runs");
     assert_eq!(running.wait().expect("an own child").code(), Some(130));
+    assert!(!places::has_namespaces(running.id()), "they went with the campaign");
     bench.runs(name)
 }
 
@@ -200,6 +203,20 @@ fn hosts_have_shared_memory_of_their_own_where_a_campaign_cannot_lie() {
 }
 
 #[test]
+fn hosts_of_a_lab_that_was_killed_go_when_the_next_makes_its_own() {
+    let bench = Bench::below(env!("CARGO_TARGET_TMPDIR"));
+    let backend = "kind = \"hosts\"\nmpi = \"openmpi\"";
+    let text = campaign(backend, &gated(&bench));
+    let killed = killed_in_its_first_run(&bench, &bench.lay("out.toml", &text));
+    assert!(places::has_namespaces(killed), "nobody removed them");
+    bench.lay("gate", "");
+    let runs = two_runs(&bench, "out", &text);
+    assert!(runs.iter().all(|run| run["outcome"] == "ok"), "{runs:?}");
+    assert!(!places::has_namespaces(killed));
+    assert!(!bench.has_processes());
+}
+
+#[test]
 fn hosts_of_their_own_are_made_and_packets_travel_as_long_as_asked() {
     let bench = Bench::below(env!("CARGO_TARGET_TMPDIR"));
     let backend = |more: &str| format!("kind = \"hosts\"\nmpi = \"openmpi\"\n{more}");
@@ -211,7 +228,6 @@ fn hosts_of_their_own_are_made_and_packets_travel_as_long_as_asked() {
     // Fifty steps, in each of which a word goes there and one comes back: 2 ms at least.
     assert!(far.iter().all(|run| seconds(run) >= 50.0 * 0.002), "{far:?}");
     assert!(!bench.has_processes());
-    assert!(!places::has_namespaces(), "they went with the campaign");
 }
 
 /// How many ranks have the library that yields loaded, and are scheduled in turns, as an MPI

@@ -169,14 +169,11 @@ pub(crate) fn compile(bench: &Bench, compiler: &str, source: &str) -> PathBuf {
     program
 }
 
-/// Whether a network namespace of a campaign is left that this process's children made.
-pub(crate) fn has_namespaces() -> bool {
+/// Whether there is a network namespace of the campaign that this process ran.
+pub(crate) fn has_namespaces(lab: u32) -> bool {
     let entries = fs::read_dir("/run/netns").into_iter().flatten().flatten();
-    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    // Whose process has ended is nobody's any more.
-    names
-        .filter_map(|name| name.strip_prefix("tidings-lab-")?.split('-').next()?.parse().ok())
-        .any(|pid: u32| !Path::new(&format!("/proc/{pid}")).exists())
+    let mut names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.any(|name| name.starts_with(&format!("tidings-lab-{lab}-")))
 }
 
 fn done(command: &mut Command) {

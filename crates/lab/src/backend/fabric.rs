@@ -9,11 +9,13 @@
 //! (iproute2), and `nft` (nftables) for loss.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::delay_line::DelayLine;
+use super::home::PREFIX;
 use crate::LabError;
 use crate::campaign::Network;
 
@@ -39,9 +41,7 @@ impl Fabric {
     ///
     /// # Errors
     /// [`LabError::Machine`] with what was refused; nothing is left behind.
-    pub(super) fn new(hosts: u32, network: &Network) -> Result<Self, LabError> {
-        let number = FABRICS.fetch_add(1, Ordering::Relaxed);
-        let tag = format!("tidings-lab-{}-{number}", std::process::id());
+    pub(super) fn new(tag: String, hosts: u32, network: &Network) -> Result<Self, LabError> {
         let mut fabric = Self { tag, hosts, delay_line: None };
         fabric.plug(network)?; // what is there already goes when it is dropped
         Ok(fabric)
@@ -116,11 +116,6 @@ impl Fabric {
         format!("{}-{host}", self.tag)
     }
 
-    /// What all namespaces of hosts begin with.
-    pub(super) fn tag(&self) -> &str {
-        &self.tag
-    }
-
     fn switch(&self) -> String {
         format!("{}-switch", self.tag)
     }
@@ -132,6 +127,22 @@ impl Drop for Fabric {
         let hosts = (0..self.hosts).map(|host| self.namespace(host));
         for name in hosts.chain([self.switch()]) {
             // What was not made cannot be removed; the rest goes all the same.
+            let _ = Command::new("ip").args(["netns", "delete", &name]).output();
+        }
+    }
+}
+
+/// A tag for a fabric: what the names of its namespaces begin with.
+pub(super) fn tag() -> String {
+    let number = FABRICS.fetch_add(1, Ordering::Relaxed);
+    format!("{PREFIX}{}-{number}", std::process::id())
+}
+
+/// Removes what namespaces there are with this tag.
+pub(super) fn remove(tag: &str) {
+    for entry in fs::read_dir("/run/netns").into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.strip_prefix(tag).is_some_and(|rest| rest.starts_with('-')) {
             let _ = Command::new("ip").args(["netns", "delete", &name]).output();
         }
     }

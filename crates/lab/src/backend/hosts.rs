@@ -9,9 +9,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
-
 use super::fabric::{self, Fabric};
+use super::home::{self, Home};
 use super::{Order, local};
 use crate::campaign::{Mpi, MpiFamily, Network};
 use crate::run::Launch;
@@ -28,7 +27,7 @@ pub(super) struct Launcher {
     script: PathBuf,
     /// Held for what they are: with them hosts and script go.
     _hosts: Fabric,
-    _place: TempDir,
+    _home: Home,
 }
 
 impl Launcher {
@@ -49,12 +48,13 @@ impl Launcher {
             let reason = format!("{count} nodes: backend hosts makes {most} on a machine at most");
             return Err(LabError::Machine(reason));
         }
-        let hosts = Fabric::new(count, network)?;
         let refused = |error: std::io::Error| LabError::Machine(format!("no script: {error}"));
-        // Not where temporary files may lie, in /dev/shm: that is another one on each host.
-        let place = TempDir::with_prefix_in("tidings-lab-", "/run").map_err(refused)?;
-        let script = lay_script(place.path(), hosts.tag(), count).map_err(refused)?;
-        Ok(Self { family: mpi.family, mpirun, script, _hosts: hosts, _place: place })
+        home::clear(fabric::remove);
+        let tag = fabric::tag();
+        let home = Home::make(&tag).map_err(refused)?;
+        let script = lay_script(home.path(), &tag, count).map_err(refused)?;
+        let hosts = Fabric::new(tag, count, network)?;
+        Ok(Self { family: mpi.family, mpirun, script, _hosts: hosts, _home: home })
     }
 
     /// What starts a run.

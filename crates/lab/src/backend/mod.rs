@@ -6,6 +6,7 @@
 
 mod delay_line;
 mod fabric;
+mod home;
 mod hosts;
 mod local;
 mod simulated;
