@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "finish.h"
 #include "hidden.h"
 
 const MPI_Comm shim_all = MPI_COMM_WORLD;
@@ -133,13 +134,20 @@ static void require_own_library(void)
     refuse_early(why);
 }
 
+/* The library's MPI_Finalize. */
+static int finish(void)
+{
+    finish_begins();
+    return REAL(MPI_Finalize)();
+}
+
 /* Ends the job because it cannot be run as was asked. */
 static void refuse(const char *why)
 {
     if (place.rank == 0)
         fprintf(stderr, "tidings: %s\n", why);
     REAL(MPI_Barrier)(MPI_COMM_WORLD);
-    REAL(MPI_Finalize)();
+    finish();
     exit(2);
 }
 
@@ -204,7 +212,7 @@ static void begin(void)
         hidden_live(own, control);
         REAL(MPI_Comm_free)(&own);
         REAL(MPI_Comm_free)(&control);
-        REAL(MPI_Finalize)();
+        finish();
         /* Not _exit: launchers are told at exit that a rank has ended well. */
         exit(0);
     }
@@ -282,7 +290,7 @@ SHIM_EXPORT int MPI_Finalize(void)
         REAL(MPI_Comm_free)(&control);
         free(hidden_ranks);
     }
-    return REAL(MPI_Finalize)();
+    return finish();
 }
 SHIM_EXPORT int PMPI_Finalize(void) __attribute__((alias("MPI_Finalize")));
 

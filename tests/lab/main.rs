@@ -39,15 +39,44 @@ fn code(output: &Output) -> Option<i32> {
     output.status.code()
 }
 
+/// The same, but its ranks sleep for ever as long as there is no file `gate`.
+fn gated(bench: &Bench) -> String {
+    let program = known_length(bench, "mpicc.openmpi");
+    let gate = bench.file("gate");
+    let text = format!(
+        "#!/bin/sh\n[ -e {} ] || exec sleep 100000\nexec {} --work 20\n",
+        gate.display(),
+        program.display()
+    );
+    format!("[\"{}\"]", bench.lay_program("gated", &text).display())
+}
+
+/// A lab that is killed leaves the folder and the ranks of its run; beside it lies one of a person.
+/// Its process.
+fn killed_in_its_first_run(bench: &Bench, file: &str) -> u32 {
+    let mut running = bench.start(&["lab", "overhead", file, "--output", "out"]);
+    bench.until("a rank sleeps in the folder of the run", || bench.has_processes_named("sleep"));
+    kill_process(Pid::from_child(&running), Signal::KILL).expect("it runs");
+    assert_eq!(running.wait().expect("an own child").code(), None);
+    assert!(bench.has_processes_named("sleep"), "nobody ended them");
+    assert_eq!(bench.run_folders("out").len(), 1);
+    fs::create_dir(bench.file("out/run-of-mine")).expect("ours");
+    running.id()
+}
+
 #[test]
-fn a_campaign_goes_on_where_ctrl_c_ended_it() {
+fn a_campaign_goes_on_where_it_was_killed_and_where_ctrl_c_ended_it() {
     let bench = Bench::new();
-    let file = bench.lay("small.toml", &campaign(LOCAL, &short(&bench)));
+    let file = bench.lay("small.toml", &campaign(LOCAL, &gated(&bench)));
+    killed_in_its_first_run(&bench, &file);
+    bench.lay("gate", "");
     let mut running = bench.start(&["lab", "overhead", &file, "--output", "out"]);
     bench.until("three runs are in the journal", || bench.runs("out").len() >= 3);
     kill_process(Pid::from_child(&running), Signal::INT).expect("it runs");
     assert_eq!(running.wait().expect("an own child").code(), Some(130));
-    assert!(!bench.has_processes(), "the ranks ended with it");
+    assert!(!bench.has_processes(), "the ranks ended with it, and those of the lab before it");
+    assert_eq!(bench.run_folders("out"), ["run-of-mine"], "{}", bench.complaint());
+    assert!(bench.complaint().contains("left by a lab that was killed"), "{}", bench.complaint());
     let before = bench.runs("out");
     let done = bench.tidings(&["lab", "overhead", &file, "--output", "out"]);
     assert_eq!(code(&done), Some(0), "{}", said(&done));
@@ -159,6 +188,7 @@ fn two_runs(bench: &Bench, name: &str, text: &str) -> Vec<serde_json::Value> {
     });
     kill_process(Pid::from_child(&running), Signal::INT).expect("it runs");
     assert_eq!(running.wait().expect("an own child").code(), Some(130));
+    assert!(!places::has_namespaces(running.id()), "they went with the campaign");
     bench.runs(name)
 }
 
@@ -173,6 +203,20 @@ fn hosts_have_shared_memory_of_their_own_where_a_campaign_cannot_lie() {
 }
 
 #[test]
+fn hosts_of_a_lab_that_was_killed_go_when_the_next_makes_its_own() {
+    let bench = Bench::below(env!("CARGO_TARGET_TMPDIR"));
+    let backend = "kind = \"hosts\"\nmpi = \"openmpi\"";
+    let text = campaign(backend, &gated(&bench));
+    let killed = killed_in_its_first_run(&bench, &bench.lay("out.toml", &text));
+    assert!(places::has_namespaces(killed), "nobody removed them");
+    bench.lay("gate", "");
+    let runs = two_runs(&bench, "out", &text);
+    assert!(runs.iter().all(|run| run["outcome"] == "ok"), "{runs:?}");
+    assert!(!places::has_namespaces(killed));
+    assert!(!bench.has_processes());
+}
+
+#[test]
 fn hosts_of_their_own_are_made_and_packets_travel_as_long_as_asked() {
     let bench = Bench::below(env!("CARGO_TARGET_TMPDIR"));
     let backend = |more: &str| format!("kind = \"hosts\"\nmpi = \"openmpi\"\n{more}");
@@ -184,23 +228,139 @@ fn hosts_of_their_own_are_made_and_packets_travel_as_long_as_asked() {
     // Fifty steps, in each of which a word goes there and one comes back: 2 ms at least.
     assert!(far.iter().all(|run| seconds(run) >= 50.0 * 0.002), "{far:?}");
     assert!(!bench.has_processes());
-    assert!(!places::has_namespaces(), "they went with the campaign");
+}
+
+/// How many ranks have the library that yields loaded, and are scheduled in turns, as an MPI
+/// program finds out itself.
+const LOADED: &str = r#"
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+int main(int count, char **words)
+{
+    char line[4096];
+    int rank, mine[2] = { 0, sched_getscheduler(0) == SCHED_RR }, all[2];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    MPI_Init(&count, &words);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    double begin = MPI_Wtime();
+    while (fgets(line, sizeof line, maps))
+        mine[0] |= strstr(line, "libtidings-yield.so") != NULL;
+    MPI_Reduce(mine, all, 2, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("{\"seconds\":%f,\"yielding\":%d,\"turns\":%d}\n", 1e-6 + MPI_Wtime() - begin,
+               all[0], all[1]);
+    MPI_Finalize();
+    return 0;
+}
+"#;
+
+#[test]
+fn ranks_that_outnumber_cores_can_be_had_to_yield_and_to_take_turns() {
+    let bench = Bench::new();
+    let program = places::compile(&bench, "mpicc.openmpi", &bench.lay("loaded.c", LOADED));
+    let figures = "figures = { yielding = { file = \"stdout\", json = \"yielding\" }, \
+                   turns = { file = \"stdout\", json = \"turns\" } }\n";
+    let text = campaign(LOCAL, &format!("[\"{}\"]", program.display())) + figures;
+    let text = text.replace("warm_up = 0", "warm_up = 0\nscheduling = \"rr:1\"");
+    let yielding = |library: &Path| {
+        text.replace(LOCAL, &format!("{LOCAL}\nyielding = \"{}\"", library.display()))
+    };
+    let library = shim_of("openmpi").with_file_name("libtidings-yield.so");
+    for run in two_runs(&bench, "yielding", &yielding(&library)) {
+        let (outcome, figures) = (&run["outcome"], &run["figures"]);
+        assert_eq!((outcome, &figures["yielding"]), (&"ok".into(), &2.0.into()), "{run}");
+        assert_eq!(figures["turns"], 2.0, "{run}");
+    }
+    for (wrong, wanted) in [
+        (bench.file("not-there.so"), "`make mpi` builds it"),
+        (shim_of("openmpi"), "name libtidings-yield.so"),
+    ] {
+        let file = bench.lay("refused.toml", &yielding(&wrong));
+        let refused = bench.tidings(&["lab", "overhead", &file, "--check"]);
+        assert_eq!(code(&refused), Some(2), "{}", said(&refused));
+        assert!(said(&refused).contains(wanted), "{}", said(&refused));
+    }
+}
+
+/// A campaign with MPICH, on a backend with further keys.
+fn with_mpich(bench: &Bench, backend: &str) -> String {
+    let program = known_length(bench, "mpicc.mpich");
+    let command = format!("[\"{}\", \"--work\", \"20\"]", program.display());
+    let text = campaign(&format!("{backend}\nmpi = \"mpich\""), &command);
+    let shim = |mpi: &str| shim_of(mpi).display().to_string();
+    text.replace(&shim("openmpi"), &shim("mpich"))
+}
+
+/// What the hosts' own counters say while the campaign runs: packets that waited for tokens, and
+/// packets that were thrown away.
+#[test]
+fn hosts_send_no_faster_and_lose_what_was_asked() {
+    let bench = Bench::below(env!("CARGO_TARGET_TMPDIR"));
+    let kernels = shim_of("openmpi").with_file_name("tidings-mpi-kernels.openmpi");
+    // Three exchanges of 128 KiB between two hosts: far more than a bucket holds.
+    let command = format!("[\"{}\", \"fft\", \"--log2\", \"14\"]", kernels.display());
+    let backend = "kind = \"hosts\"\nmpi = \"openmpi\"\nrate_mbit = 50.0\ndelay_us = 100.0\n\
+                   loss_percent = 2.0";
+    let file = bench.lay("lossy.toml", &campaign(backend, &command));
+    let mut running = bench.start(&["lab", "overhead", &file, "--output", "lossy"]);
+    let lab = running.id();
+    bench.until("a run is well, and packets waited and were lost", || {
+        let ended = running.try_wait().expect("an own child");
+        assert!(ended.is_none(), "it ended: {}", bench.complaint());
+        !bench.runs("lossy").is_empty() && waited(lab) > 0 && lost(lab) > 0
+    });
+    kill_process(Pid::from_child(&running), Signal::INT).expect("it runs");
+    assert_eq!(running.wait().expect("an own child").code(), Some(130));
+    let runs = bench.runs("lossy");
+    assert!(runs.iter().all(|run| run["outcome"] == "ok"), "{runs:?}");
+}
+
+/// How often the token bucket of the first host made a packet wait.
+fn waited(lab: u32) -> u64 {
+    let shown = places::on_host(lab, 0, "tc", &["-s", "-j", "qdisc", "show", "dev", "eth0"]);
+    shown[0]["overlimits"].as_u64().expect("tc counts")
+}
+
+/// How many packets did not reach the first host.
+fn lost(lab: u32) -> u64 {
+    let shown = places::on_host(lab, 0, "nft", &["-j", "list", "ruleset"]);
+    let rules = shown["nftables"].as_array().expect("objects").iter();
+    let mut words = rules.filter_map(|object| object["rule"]["expr"].as_array()).flatten();
+    let counter = words.find_map(|word| word["counter"]["packets"].as_u64());
+    counter.expect("the rule counts")
 }
 
 #[test]
 fn mpich_is_started_as_open_mpi_is() {
     let bench = Bench::new();
-    let program = known_length(&bench, "mpicc.mpich");
-    let command = format!("[\"{}\", \"--work\", \"20\"]", program.display());
-    let shim = shim_of("mpich").display().to_string();
-    let backend = "kind = \"local\"\nmpi = \"mpich\"";
-    let text = campaign(backend, &command);
-    let text = text.replace(&shim_of("openmpi").display().to_string(), &shim);
-    let runs = two_runs(&bench, "mpich", &text);
+    let runs = two_runs(&bench, "mpich", &with_mpich(&bench, "kind = \"local\""));
     assert!(
         runs.iter().all(|run| run["outcome"] == "ok" && run["times"]["ranks"] == 2),
         "{runs:?}"
     );
+}
+
+/// Below the shim MPICH's ranks on several hosts did not end: one that waited in the barrier of
+/// `MPI_Finalize` did not answer those that came later (mpi/shim/finish.c).
+#[test]
+fn mpich_ends_on_hosts_of_their_own_too() {
+    let bench = Bench::below(env!("CARGO_TARGET_TMPDIR"));
+    // The shim itself finds out whether the ranks are laid out as they should be.
+    let each = "environment = { TIDINGS_HIDE_ONE_A_NODE = \"1\" }\n";
+    let text = with_mpich(&bench, "kind = \"hosts\"") + each;
+    let file = bench.lay("hosts.toml", &text);
+    let done = bench.tidings(&["lab", "overhead", &file, "--output", "out"]);
+    assert_eq!(code(&done), Some(0), "{}", said(&done));
+    let runs = bench.runs("out");
+    assert_eq!(runs.len(), 18, "{runs:?}");
+    assert!(runs.iter().all(|run| run["outcome"] == "ok"), "{runs:?}");
+    let gossip = runs.iter().find(|run| run["arm"] == "gossip").expect("an arm");
+    assert_eq!((&gossip["gossip"]["ranks"], &gossip["times"]["ranks"]), (&2.into(), &2.into()));
+    assert!(!bench.has_processes());
 }
 
 #[test]

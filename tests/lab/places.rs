@@ -96,10 +96,25 @@ impl Bench {
 
     /// Whether a process lives that works in this folder.
     pub(crate) fn has_processes(&self) -> bool {
+        self.has_processes_named("")
+    }
+
+    /// Whether one lives whose program's name begins so.
+    pub(crate) fn has_processes_named(&self, name: &str) -> bool {
         let own = fs::canonicalize(self.folder.path()).expect("it is there");
-        let entries = fs::read_dir("/proc").expect("Linux").flatten();
-        let mut places = entries.filter_map(|entry| fs::read_link(entry.path().join("cwd")).ok());
-        places.any(|place| place.starts_with(&own))
+        let entries = fs::read_dir("/proc").expect("Linux").flatten().map(|entry| entry.path());
+        let mut here = entries
+            .filter(|entry| fs::read_link(entry.join("cwd")).is_ok_and(|at| at.starts_with(&own)));
+        here.any(|entry| {
+            fs::read_to_string(entry.join("comm")).is_ok_and(|it| it.starts_with(name))
+        })
+    }
+
+    /// The names of what lies in a campaign's folder as directories of runs do.
+    pub(crate) fn run_folders(&self, folder: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.file(folder)).expect("it is there").flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with("run-")).collect()
     }
 
     /// A program without a dynamic linker.
@@ -124,10 +139,26 @@ pub(crate) fn shim_of(mpi: &str) -> PathBuf {
     place.path().join(format!("libtidings-shim.{mpi}.so"))
 }
 
+/// What a program says in JSON on a host of the campaign that this process runs.
+pub(crate) fn on_host(lab: u32, host: u32, program: &str, arguments: &[&str]) -> Value {
+    let name = format!("tidings-lab-{lab}-0-{host}");
+    let mut command = Command::new("ip");
+    let output = command.args(["netns", "exec", &name, program]).args(arguments).output();
+    let output = output.expect("there is an ip");
+    assert!(output.status.success(), "{program}: {}", said(&output));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
 /// The application of known length, built with this compiler.
 pub(crate) fn known_length(bench: &Bench, compiler: &str) -> PathBuf {
-    let program = bench.file(&format!("known_length.{compiler}"));
     let source = repository().join("examples/lab/known_length.c");
+    compile(bench, compiler, &source.display().to_string())
+}
+
+/// A program, built with this compiler.
+pub(crate) fn compile(bench: &Bench, compiler: &str, source: &str) -> PathBuf {
+    let name = Path::new(source).file_stem().expect("a file").to_string_lossy().into_owned();
+    let program = bench.file(&format!("{name}.{compiler}"));
     done(
         Command::new(compiler)
             .args(["-O2", "-Wall", "-Werror"])
@@ -138,14 +169,11 @@ pub(crate) fn known_length(bench: &Bench, compiler: &str) -> PathBuf {
     program
 }
 
-/// Whether a network namespace of a campaign is left that this process's children made.
-pub(crate) fn has_namespaces() -> bool {
+/// Whether there is a network namespace of the campaign that this process ran.
+pub(crate) fn has_namespaces(lab: u32) -> bool {
     let entries = fs::read_dir("/run/netns").into_iter().flatten().flatten();
-    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    // Whose process has ended is nobody's any more.
-    names
-        .filter_map(|name| name.strip_prefix("tidings-lab-")?.split('-').next()?.parse().ok())
-        .any(|pid: u32| !Path::new(&format!("/proc/{pid}")).exists())
+    let mut names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.any(|name| name.starts_with(&format!("tidings-lab-{lab}-")))
 }
 
 fn done(command: &mut Command) {

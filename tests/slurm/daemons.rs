@@ -146,13 +146,15 @@ impl Slurm {
              SlurmdPidFile={}\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n\
              JobAcctGatherType=jobacct_gather/none\nMpiDefault=none\nSelectType=select/cons_tres\n\
              SelectTypeParameters=CR_Core\nSlurmdParameters=config_overrides\nReturnToService=2\n\
-             SlurmdTimeout=15\nMailProg=/bin/true\n{}\n",
+             SlurmdTimeout=15\nMailProg=/bin/true\nTmpFS={}\n{}\n",
             self.ports[0],
             file("socket"),
             file("state"),
             file("spool-%n"),
             file("slurmctld.pid"),
             file("slurmd-%n.pid"),
+            // Each node has a folder of its own for PMIx, though nodes share a machine.
+            file("tmp-%n"),
             self.settings,
         );
         for (node, port) in self.nodes.iter().zip(&self.ports[1..]) {
@@ -161,7 +163,10 @@ impl Slurm {
                 "NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=2 \
                  RealMemory=64"
             );
-            fs::create_dir_all(self.directory.join(format!("spool-{node}"))).expect("ours");
+            for kind in ["spool", "tmp"] {
+                let folder = self.directory.join(format!("{kind}-{node}"));
+                fs::create_dir_all(folder).expect("ours");
+            }
         }
         let _ = writeln!(text, "PartitionName=all Nodes={} Default=YES", self.nodes.join(","));
         fs::create_dir_all(self.directory.join("state")).expect("ours");

@@ -34,6 +34,7 @@ pub mod comparison;
 pub mod error;
 pub mod journal;
 pub mod overhead;
+mod place;
 pub mod pressure;
 pub mod record;
 pub mod report;

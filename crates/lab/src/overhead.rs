@@ -8,12 +8,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use tempfile::TempDir;
-
 use crate::application::{self, object_in};
 use crate::backend::{REPORT, Stage, TIMES};
 use crate::campaign::{OnFailure, Reading};
 use crate::journal::{self, Journal};
+use crate::place;
 use crate::record::{Outcome, Record};
 use crate::run::{self, End, Seen};
 use crate::schedule::{Planned, plan};
@@ -40,6 +39,7 @@ pub fn run(
 ) -> Result<Vec<Record>, LabError> {
     let stage = Stage::prepare(campaign)?;
     let mut journal = Journal::open(folder, campaign)?;
+    clear(folder, stage.farewell(), watcher)?;
     let plan = plan(campaign);
     let done: BTreeMap<u32, Outcome> =
         journal.records().iter().map(|record| (record.index, record.outcome)).collect();
@@ -64,6 +64,28 @@ pub fn run(
     }
     watcher.progress(plan.len(), plan.len(), "");
     Ok(journal.records().to_vec())
+}
+
+/// Clears away what was left by a lab that was killed: the journal's lock says that none lives.
+fn clear(
+    folder: &Path,
+    farewell: Option<Duration>,
+    watcher: &mut dyn Watcher,
+) -> Result<(), LabError> {
+    let unwritable = |source| LabError::Unwritable { path: folder.to_owned(), source };
+    let whole = fs::canonicalize(folder).map_err(unwritable)?;
+    for left in place::clear(&whole, farewell).map_err(unwritable)? {
+        let (path, ended) = (left.path.display(), left.ended);
+        watcher.say(&match left.refused {
+            None => format!(
+                "removed {path}, left by a lab that was killed, and ended {ended} of its processes"
+            ),
+            Some(reason) => format!(
+                "{path}, left by a lab that was killed, cannot be removed: {reason}: remove it"
+            ),
+        });
+    }
+    Ok(())
 }
 
 /// Keeps a record; a failure is told, and ends a campaign that stops then.
@@ -101,7 +123,7 @@ fn measure(
     }
     let unwritable = |source| LabError::Unwritable { path: folder.to_owned(), source };
     let folder = fs::canonicalize(folder).map_err(unwritable)?;
-    let place = TempDir::with_prefix_in("run-", &folder).map_err(unwritable)?;
+    let place = place::make(&folder).map_err(unwritable)?;
     let application = &campaign.applications[planned.application];
     for (name, source) in &application.files {
         let to = place.path().join(name);

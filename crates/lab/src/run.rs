@@ -1,8 +1,9 @@
 //! One run: its processes are started in a group of their own, watched, and ended if they must be.
 //!
-//! Every process of a run carries a mark in its environment, which its children inherit whatever
-//! group or session they put themselves into. So whatever a launcher leaves behind is found and
-//! ended: after a run none of its processes is there, however the run ended.
+//! Every process of a run carries a mark in its environment, the run's directory, which its
+//! children inherit whatever group or session they put themselves into. So whatever a launcher
+//! leaves behind is found and ended: after a run none of its processes is there, however the run
+//! ended, and those of a lab that was killed are found later (`end_all_in`).
 //!
 //! While it waits it looks a few times a second how long its processes have waited for a processor
 //! (`schedstat`); what they wait in the last quarter of a second is not seen.
@@ -10,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -24,7 +26,7 @@ use crate::record::Disturbance;
 
 /// How often a run is looked at.
 const LOOK: Duration = Duration::from_millis(250);
-/// How long a run may take to end when it is asked to.
+/// How long a run may take to end when it is asked to, unless its backend needs longer.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// The variable that marks the processes of a run.
 const MARK: &str = "TIDINGS_LAB_RUN";
@@ -40,6 +42,8 @@ pub struct Launch {
     pub environment: Vec<(String, String)>,
     /// Where it runs; its output goes to the files `stdout` and `stderr` there.
     pub directory: PathBuf,
+    /// How long the launcher may take to end when it is asked to; two seconds if nothing is said.
+    pub farewell: Option<Duration>,
 }
 
 /// How a run ended.
@@ -79,9 +83,13 @@ impl Launch {
     ) -> io::Result<Seen> {
         let before = Counters::now();
         let begin = Instant::now();
-        let mark = mark();
-        let child = self.start(scheduling, &mark)?;
-        let mut running = Running { child, mark, delays: BTreeMap::new(), orphans: 0 };
+        let mut running = Running {
+            child: self.start(scheduling)?,
+            mark: mark(&self.directory),
+            farewell: self.farewell.unwrap_or(FAREWELL),
+            delays: BTreeMap::new(),
+            orphans: 0,
+        };
         let end = running.wait(begin, limit, stop);
         let wall_s = begin.elapsed().as_secs_f64();
         running.end_marked();
@@ -91,12 +99,12 @@ impl Launch {
         Ok(Seen { end: end?, wall_s, disturbance, orphans })
     }
 
-    fn start(&self, scheduling: Scheduling, mark: &str) -> io::Result<Child> {
+    fn start(&self, scheduling: Scheduling) -> io::Result<Child> {
         let scheduled = scheduling_words(scheduling).into_iter().chain(self.words.iter().cloned());
         let words: Vec<String> = scheduled.collect();
         let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
-        command.args(arguments).envs(self.environment.iter().cloned()).env(MARK, mark);
+        command.args(arguments).envs(self.environment.iter().cloned()).env(MARK, &self.directory);
         command.current_dir(&self.directory).process_group(0).stdin(Stdio::null());
         command.stdout(File::create(self.directory.join("stdout"))?);
         command.stderr(File::create(self.directory.join("stderr"))?);
@@ -109,20 +117,64 @@ pub(crate) fn scheduling_words(scheduling: Scheduling) -> Vec<String> {
     match scheduling {
         Scheduling::Normal => Vec::new(),
         Scheduling::Fifo(priority) => vec!["chrt".into(), "--fifo".into(), priority.to_string()],
+        Scheduling::RoundRobin(priority) => {
+            vec!["chrt".into(), "--rr".into(), priority.to_string()]
+        }
         Scheduling::Nice(niceness) => vec!["nice".into(), "-n".into(), niceness.to_string()],
     }
 }
 
-/// A text that no other process has in its environment.
-fn mark() -> String {
-    let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-    format!("{}-{}", std::process::id(), since.as_nanos())
+/// What no process but those of the run in a directory has in its environment.
+fn mark(directory: &Path) -> Vec<u8> {
+    [MARK.as_bytes(), b"=", directory.as_os_str().as_bytes()].concat()
+}
+
+/// Ends every process of a run in this directory, and counts them. They are asked first, and have
+/// as long for it as a launcher has.
+pub(crate) fn end_all_in(directory: &Path, farewell: Option<Duration>) -> usize {
+    let mark = mark(directory);
+    let (asked, found) = (Instant::now(), marked(&mark));
+    for pid in &found {
+        let _ = kill_process(*pid, Signal::TERM);
+    }
+    for pid in &found {
+        let left = farewell.unwrap_or(FAREWELL).saturating_sub(asked.elapsed());
+        if let Ok(file) = pidfd_open(*pid, PidfdFlags::empty()) {
+            let _ = wait_for(&file, left);
+        }
+    }
+    end_marked(&mark);
+    found.len()
+}
+
+/// Ends every process that carries a mark, and names them.
+fn end_marked(mark: &[u8]) -> Vec<Pid> {
+    let mut ended = Vec::new();
+    // One that is ended may have made another meanwhile: until a look finds none.
+    for _ in 0..100 {
+        let found: Vec<Pid> = marked(mark);
+        if found.is_empty() {
+            break;
+        }
+        for pid in &found {
+            let _ = kill_process(*pid, Signal::KILL);
+        }
+        for pid in &found {
+            // Who has no parent left is reaped by another; a moment is enough.
+            if let Ok(file) = pidfd_open(*pid, PidfdFlags::empty()) {
+                let _ = wait_for(&file, FAREWELL);
+            }
+        }
+        ended.extend(found);
+    }
+    ended
 }
 
 /// A run whose processes are there.
 struct Running {
     child: Child,
-    mark: String,
+    mark: Vec<u8>,
+    farewell: Duration,
     /// How long each process has waited for a processor, in nanoseconds.
     delays: BTreeMap<i32, u64>,
     /// Processes but the launcher that had to be ended.
@@ -159,7 +211,7 @@ impl Running {
         let _ = kill_process_group(group, Signal::TERM); // it may have ended just now
         let asked = Instant::now();
         while self.child.try_wait()?.is_none() {
-            let left = FAREWELL.saturating_sub(asked.elapsed());
+            let left = self.farewell.saturating_sub(asked.elapsed());
             if left.is_zero() {
                 let _ = kill_process_group(group, Signal::KILL);
                 // Under SCHED_FIFO it dies only when ranks that spin have left it a processor.
@@ -172,27 +224,10 @@ impl Running {
         Ok(())
     }
 
-    /// Ends every process that carries the mark, and counts them.
+    /// Ends every process of the run, and counts those that the launcher left.
     fn end_marked(&mut self) {
-        let wanted = format!("{MARK}={}", self.mark);
         let launcher = Pid::from_child(&self.child);
-        // One that is ended may have made another meanwhile: until a look finds none.
-        for _ in 0..100 {
-            let found: Vec<Pid> = marked(wanted.as_bytes());
-            if found.is_empty() {
-                break;
-            }
-            for pid in &found {
-                let _ = kill_process(*pid, Signal::KILL);
-            }
-            self.orphans += found.iter().filter(|pid| **pid != launcher).count();
-            for pid in found {
-                // Who has no parent left is reaped by another; a moment is enough.
-                if let Ok(file) = pidfd_open(pid, PidfdFlags::empty()) {
-                    let _ = wait_for(&file, FAREWELL);
-                }
-            }
-        }
+        self.orphans += end_marked(&self.mark).iter().filter(|pid| **pid != launcher).count();
     }
 
     /// Notes how long the processes of the run have waited.
@@ -311,6 +346,15 @@ mod tests {
         assert!(seen.orphans >= 1, "the session outlived its launcher: {seen:?}");
         let stopped = run(&launch, 60_000, true);
         assert!(matches!(stopped.end, End::Stopped), "{stopped:?}");
+    }
+
+    #[test]
+    fn scheduling_is_words_before_the_command() {
+        let words = |scheduling| scheduling_words(scheduling).join(" ");
+        assert_eq!(words(Scheduling::Normal), "");
+        assert_eq!(words(Scheduling::Fifo(3)), "chrt --fifo 3");
+        assert_eq!(words(Scheduling::RoundRobin(4)), "chrt --rr 4");
+        assert_eq!(words(Scheduling::Nice(-5)), "nice -n -5");
     }
 
     #[test]

@@ -4,15 +4,18 @@
 //! A host is a namespace with one end of a cable (veth); the other ends lie in a namespace that is
 //! the switch: a bridge of the kernel, or a [`DelayLine`] where packets are to travel for a while,
 //! since many kernels have no netem. Rate is a token bucket (tbf) where a host sends, loss a rule
-//! of netfilter where it receives. Nothing of the machine's own network is touched, and all of it
-//! goes with the [`Fabric`]. Wants root, `ip` and `tc` (iproute2), and `nft` (nftables) for loss.
+//! of netfilter where it receives; both count what they do to packets. Nothing of the machine's own
+//! network is touched, and all of it goes with the [`Fabric`]. Wants root, `ip` and `tc`
+//! (iproute2), and `nft` (nftables) for loss.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::delay_line::DelayLine;
+use super::home::PREFIX;
 use crate::LabError;
 use crate::campaign::Network;
 
@@ -38,9 +41,7 @@ impl Fabric {
     ///
     /// # Errors
     /// [`LabError::Machine`] with what was refused; nothing is left behind.
-    pub(super) fn new(hosts: u32, network: &Network) -> Result<Self, LabError> {
-        let number = FABRICS.fetch_add(1, Ordering::Relaxed);
-        let tag = format!("tidings-lab-{}-{number}", std::process::id());
+    pub(super) fn new(tag: String, hosts: u32, network: &Network) -> Result<Self, LabError> {
         let mut fabric = Self { tag, hosts, delay_line: None };
         fabric.plug(network)?; // what is there already goes when it is dropped
         Ok(fabric)
@@ -103,7 +104,7 @@ impl Fabric {
             let drops = (network.loss_percent * 1e4).round();
             let rules = format!(
                 "table inet lab {{ chain in {{ type filter hook input priority 0\n\
-                 iifname eth0 numgen random mod 1000000 < {drops} drop\n}}\n}}\n"
+                 iifname eth0 numgen random mod 1000000 < {drops} counter drop\n}}\n}}\n"
             );
             run("ip", &["netns", "exec", &name, "nft", "-f", "-"], &rules)?;
         }
@@ -113,11 +114,6 @@ impl Fabric {
     /// The namespace of a host.
     pub(super) fn namespace(&self, host: u32) -> String {
         format!("{}-{host}", self.tag)
-    }
-
-    /// What all namespaces of hosts begin with.
-    pub(super) fn tag(&self) -> &str {
-        &self.tag
     }
 
     fn switch(&self) -> String {
@@ -131,6 +127,22 @@ impl Drop for Fabric {
         let hosts = (0..self.hosts).map(|host| self.namespace(host));
         for name in hosts.chain([self.switch()]) {
             // What was not made cannot be removed; the rest goes all the same.
+            let _ = Command::new("ip").args(["netns", "delete", &name]).output();
+        }
+    }
+}
+
+/// A tag for a fabric: what the names of its namespaces begin with.
+pub(super) fn tag() -> String {
+    let number = FABRICS.fetch_add(1, Ordering::Relaxed);
+    format!("{PREFIX}{}-{number}", std::process::id())
+}
+
+/// Removes what namespaces there are with this tag.
+pub(super) fn remove(tag: &str) {
+    for entry in fs::read_dir("/run/netns").into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.strip_prefix(tag).is_some_and(|rest| rest.starts_with('-')) {
             let _ = Command::new("ip").args(["netns", "delete", &name]).output();
         }
     }

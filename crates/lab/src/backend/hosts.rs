@@ -1,7 +1,7 @@
 //! Several real hosts on one machine: each node has a network, a host name, shared memory and
 //! file systems mounted of its own.
 //!
-//! Open MPI's own launcher starts its daemons by what it takes for ssh: a script that enters the
+//! The MPI's own launcher starts its daemons by what it takes for ssh: a script that enters the
 //! namespaces of a host. Names, shared memory and the table of hosts are the host's own there, or
 //! the MPI would find out that all ranks share a machine and pass the network by.
 
@@ -9,22 +9,25 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
-
 use super::fabric::{self, Fabric};
+use super::home::{self, Home};
 use super::{Order, local};
 use crate::campaign::{Mpi, MpiFamily, Network};
 use crate::run::Launch;
 use crate::{Campaign, LabError};
 
+/// The network card of a host.
+const CARD: &str = "eth0";
+
 /// The hosts, and the launcher that runs on the first.
 #[derive(Debug)]
 pub(super) struct Launcher {
+    family: MpiFamily,
     mpirun: local::Launcher,
     script: PathBuf,
     /// Held for what they are: with them hosts and script go.
     _hosts: Fabric,
-    _place: TempDir,
+    _home: Home,
 }
 
 impl Launcher {
@@ -38,11 +41,6 @@ impl Launcher {
         network: &Network,
         campaign: &Campaign,
     ) -> Result<Self, LabError> {
-        if mpi.family == MpiFamily::Mpich {
-            let reason = "backend hosts runs Open MPI alone: below the shim MPICH's ranks on several \
-                          hosts of one machine do not end; write mpi = \"openmpi\"";
-            return Err(LabError::Machine(reason.to_owned()));
-        }
         let mpirun = local::Launcher::find(mpi)?;
         let count = campaign.nodes.iter().copied().max().unwrap_or(1);
         if count > fabric::MOST_HOSTS {
@@ -50,12 +48,13 @@ impl Launcher {
             let reason = format!("{count} nodes: backend hosts makes {most} on a machine at most");
             return Err(LabError::Machine(reason));
         }
-        let hosts = Fabric::new(count, network)?;
         let refused = |error: std::io::Error| LabError::Machine(format!("no script: {error}"));
-        // Not where temporary files may lie, in /dev/shm: that is another one on each host.
-        let place = TempDir::with_prefix_in("tidings-lab-", "/run").map_err(refused)?;
-        let script = lay_script(place.path(), hosts.tag(), count).map_err(refused)?;
-        Ok(Self { mpirun, script, _hosts: hosts, _place: place })
+        home::clear(fabric::remove);
+        let tag = fabric::tag();
+        let home = Home::make(&tag).map_err(refused)?;
+        let script = lay_script(home.path(), &tag, count).map_err(refused)?;
+        let hosts = Fabric::new(tag, count, network)?;
+        Ok(Self { family: mpi.family, mpirun, script, _hosts: hosts, _home: home })
     }
 
     /// What starts a run.
@@ -76,19 +75,32 @@ impl Launcher {
         let hosts = (0..order.nodes).map(|host| format!("{}:{each}", fabric::host_name(host)));
         let hosts = hosts.collect::<Vec<_>>().join(",");
         let script = self.script.display().to_string();
-        let card = "eth0";
-        let words = [["--host", &hosts], ["--map-by", "slot"], ["--bind-to", "none"]];
-        let parameters = [
-            ["plm", "rsh"],
-            ["plm_rsh_agent", &script],
-            ["btl_tcp_if_include", card],
-            ["oob_tcp_if_include", card],
-            ["pml", "ob1"],
-            ["btl", "tcp,vader,self"],
-        ];
-        let parameters = parameters.iter().flat_map(|[name, value]| ["--mca", name, value]);
-        words.as_flattened().iter().copied().chain(parameters).map(str::to_owned).collect()
+        let words = match self.family {
+            MpiFamily::OpenMpi => open_mpi(&hosts, &script),
+            MpiFamily::Mpich => mpich(&hosts, &script),
+        };
+        words.into_iter().map(str::to_owned).collect()
     }
+}
+
+/// How Open MPI's launcher is told of hosts, of what to reach them by, and of the network.
+fn open_mpi<'a>(hosts: &'a str, script: &'a str) -> Vec<&'a str> {
+    let words = [["--host", hosts], ["--map-by", "slot"], ["--bind-to", "none"]];
+    let parameters = [
+        ["plm", "rsh"],
+        ["plm_rsh_agent", script],
+        ["btl_tcp_if_include", CARD],
+        ["oob_tcp_if_include", CARD],
+        ["pml", "ob1"],
+        ["btl", "tcp,vader,self"],
+    ];
+    let parameters = parameters.into_iter().flat_map(|[name, value]| ["--mca", name, value]);
+    words.into_iter().flatten().chain(parameters).collect()
+}
+
+/// The same for MPICH's, HYDRA, which fills hosts one after the other.
+fn mpich<'a>(hosts: &'a str, script: &'a str) -> Vec<&'a str> {
+    vec!["-launcher", "ssh", "-launcher-exec", script, "-hosts", hosts, "-iface", CARD]
 }
 
 /// Lays the script that runs a line of shell on a host, called as ssh is: options, host, words.

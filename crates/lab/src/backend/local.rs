@@ -3,18 +3,19 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::{Order, find_launcher, find_shim};
+use super::{Order, find_launcher, preloaded};
 use crate::LabError;
 use crate::application;
 use crate::campaign::{Mpi, MpiFamily};
 use crate::run::Launch;
 
-/// mpirun, and the shim that goes below what it starts.
+/// mpirun, and the libraries that go below what it starts.
 #[derive(Debug)]
 pub(super) struct Launcher {
     program: PathBuf,
     mpi: Mpi,
-    shim: String,
+    /// As LD_PRELOAD names it.
+    preloaded: String,
 }
 
 impl Launcher {
@@ -38,7 +39,7 @@ impl Launcher {
                 "install MPICH (Debian: mpich), or name its `launcher`",
             )?,
         };
-        Ok(Self { program, mpi: mpi.clone(), shim: find_shim(mpi)? })
+        Ok(Self { program, mpi: mpi.clone(), preloaded: preloaded(mpi)? })
     }
 
     /// What starts a run.
@@ -56,13 +57,13 @@ impl Launcher {
         words.extend(self.mpi.launcher_arguments.iter().cloned());
         words.extend(self.handed_on(&order.environment));
         words.extend(order.application.iter().cloned());
-        Launch { words, environment, directory: order.directory.to_owned() }
+        Launch { words, environment, directory: order.directory.to_owned(), farewell: None }
     }
 
     /// Options that hand variables to the ranks. LD_PRELOAD is for them alone: the launcher is no
     /// MPI program.
     fn handed_on(&self, variables: &[(String, String)]) -> Vec<String> {
-        let preload = ("LD_PRELOAD".to_owned(), self.shim.clone());
+        let preload = ("LD_PRELOAD".to_owned(), self.preloaded.clone());
         match self.mpi.family {
             MpiFamily::OpenMpi => {
                 let names: BTreeSet<String> =

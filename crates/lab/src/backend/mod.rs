@@ -6,6 +6,7 @@
 
 mod delay_line;
 mod fabric;
+mod home;
 mod hosts;
 mod local;
 mod simulated;
@@ -13,6 +14,7 @@ mod slurm;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use crate::application;
 use crate::campaign::{Application, Backend, Doing, Mpi, Scheduling};
@@ -30,6 +32,9 @@ pub(crate) const REPORT: &str = "tidings-gossip.json";
 const WARM_UP_UNITS: f64 = 10.0;
 /// No unit of time is longer: hidden ranks that are to be busy, and no more, gossip once in it.
 const NEVER_MS: f64 = 3_600_000.0;
+
+/// What stands in the library that has ranks yield (mpi/yield), and in no other of `make mpi`.
+const YIELDS: &[u8] = b"OMPI_MCA_mpi_yield_when_idle";
 
 /// A place where the runs of a campaign can be started.
 #[derive(Debug)]
@@ -127,6 +132,11 @@ impl<'a> Stage<'a> {
             Kind::Slurm(launcher) => Ok(launcher.launch(&order)),
             Kind::Simulated(launcher) => launcher.launch(&order),
         }
+    }
+
+    /// How long a launcher may take to end, if longer than usual.
+    pub(crate) fn farewell(&self) -> Option<Duration> {
+        matches!(self.kind, Kind::Slurm(_)).then_some(slurm::FAREWELL)
     }
 }
 
@@ -238,11 +248,27 @@ fn find_launcher(names: &[&str], wanted: &str, remedy: &str) -> Result<PathBuf, 
     Err(LabError::Program(format!("no {} on PATH: {remedy}", names.join(" or "))))
 }
 
-/// The shim of an MPI, by its whole path.
-fn find_shim(mpi: &Mpi) -> Result<String, LabError> {
-    let path = std::fs::canonicalize(&mpi.shim).map_err(|error| {
-        let path = mpi.shim.display();
+/// What is preloaded below the ranks, as LD_PRELOAD names it: what has them yield is asked before
+/// the shim.
+fn preloaded(mpi: &Mpi) -> Result<String, LabError> {
+    let shim = find_library(&mpi.shim)?;
+    let Some(yielding) = &mpi.yielding else { return Ok(shim) };
+    let library = find_library(yielding)?;
+    let content = std::fs::read(yielding).unwrap_or_default(); // a folder is no such library either
+    if !content.windows(YIELDS.len()).any(|bytes| bytes == YIELDS) {
+        return Err(LabError::Program(format!(
+            "{}: has no waiting rank yield: name libtidings-yield.so, which `make mpi` builds",
+            yielding.display()
+        )));
+    }
+    Ok(format!("{library}:{shim}"))
+}
+
+/// A library by its whole path.
+fn find_library(path: &Path) -> Result<String, LabError> {
+    let whole = std::fs::canonicalize(path).map_err(|error| {
+        let path = path.display();
         LabError::Program(format!("{path}: {error}: `make mpi` builds it, into target/mpi"))
     })?;
-    Ok(path.display().to_string())
+    Ok(whole.display().to_string())
 }

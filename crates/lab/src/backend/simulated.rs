@@ -63,7 +63,7 @@ impl Launcher {
         words.extend(self.machine.launcher_arguments.iter().cloned());
         words.extend(order.application.iter().cloned());
         let environment = order.environment.clone();
-        Ok(Launch { words, environment, directory: order.directory.to_owned() })
+        Ok(Launch { words, environment, directory: order.directory.to_owned(), farewell: None })
     }
 
     /// The name of the host of each rank, a line each.

@@ -5,18 +5,24 @@
 //! folder of the campaign must lie where all nodes see it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use super::{Order, find_launcher, find_shim};
+use super::{Order, find_launcher, preloaded};
 use crate::LabError;
 use crate::campaign::{Mpi, MpiFamily};
 use crate::run::Launch;
 
-/// srun, and the shim that goes below what it starts.
+/// How long srun may take to end: it waits for Slurm to end the job, by default 32 seconds, and
+/// would leave it in the queue if it were killed before.
+pub(super) const FAREWELL: Duration = Duration::from_secs(45);
+
+/// srun, and the libraries that go below what it starts.
 #[derive(Debug)]
 pub(super) struct Launcher {
     program: PathBuf,
     words: Vec<String>,
-    shim: String,
+    /// As LD_PRELOAD names it.
+    preloaded: String,
 }
 
 impl Launcher {
@@ -33,7 +39,7 @@ impl Launcher {
         };
         let mut words = vec![interface.to_owned(), "--distribution=block".to_owned()];
         words.extend(mpi.launcher_arguments.iter().chain(arguments).cloned());
-        Ok(Self { program, words, shim: find_shim(mpi)? })
+        Ok(Self { program, words, preloaded: preloaded(mpi)? })
     }
 
     /// What starts a run.
@@ -48,8 +54,9 @@ impl Launcher {
         if order.hides_one_a_node {
             environment.push(("TIDINGS_HIDE_ONE_A_NODE".to_owned(), "1".to_owned()));
         }
-        words.push(format!("--export=ALL,LD_PRELOAD={}", self.shim));
+        words.push(format!("--export=ALL,LD_PRELOAD={}", self.preloaded));
         words.extend(order.application.iter().cloned());
-        Launch { words, environment, directory: order.directory.to_owned() }
+        let directory = order.directory.to_owned();
+        Launch { words, environment, directory, farewell: Some(FAREWELL) }
     }
 }

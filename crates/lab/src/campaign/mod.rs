@@ -111,6 +111,8 @@ pub enum Scheduling {
     Normal,
     /// SCHED_FIFO with this priority: nothing of the usual kind takes a core from them.
     Fifo(u8),
+    /// SCHED_RR with this priority: the same, and the run's own processes take turns.
+    RoundRobin(u8),
     /// With this niceness.
     Nice(i8),
 }
@@ -207,6 +209,8 @@ pub struct Mpi {
     pub family: MpiFamily,
     /// The shim to preload.
     pub shim: PathBuf,
+    /// The library to preload before it that has waiting ranks let others run, if any.
+    pub yielding: Option<PathBuf>,
     /// Its launcher, where it is not Debian's.
     pub launcher: Option<PathBuf>,
     /// Further arguments of its launcher.
@@ -387,6 +391,19 @@ seconds = { file = "stdout", json = "seconds" }
     }
 
     #[test]
+    fn scheduling_has_a_class_and_what_belongs_to_it() {
+        for (written, wanted) in [
+            ("normal", Scheduling::Normal),
+            ("fifo:1", Scheduling::Fifo(1)),
+            ("rr:99", Scheduling::RoundRobin(99)),
+            ("nice:-20", Scheduling::Nice(-20)),
+        ] {
+            let line = format!("scheduling = \"{written}\"\nseed = 1");
+            assert_eq!(campaign_of(&LOCAL.replace("seed = 1", &line)).scheduling, wanted);
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_said_with_its_line_and_a_remedy() {
         for (right, wrong, line, said) in [
             ("seed = 1", "sead = 1", 3, "unknown field `sead`"),
@@ -408,6 +425,8 @@ seconds = { file = "stdout", json = "seconds" }
             ("steal_share", "steel_share", 23, "unknown field"),
             ("[\"./spin\", \"--gossip\", \"{gossip}\"]", "[]", 25, "is empty"),
             ("file = \"stdout\"", "file = \"../x\"", 25, "no file of the run's directory"),
+            ("seed = 1", "scheduling = \"rr:0\"", 3, "rr:1 to rr:99"),
+            ("seed = 1", "scheduling = \"batch:1\"", 3, "nice:-20 to nice:19"),
             ("repetitions = 20", "repetitions = 5", 4, "5 repetitions can show nothing"),
             ("name = \"small\"", "name = \"a b\"", 2, "it names files"),
         ] {

@@ -58,6 +58,7 @@ struct BackendText {
     kind: Spanned<String>,
     mpi: Option<Spanned<MpiFamily>>,
     shim: Option<Spanned<PathBuf>>,
+    yielding: Option<Spanned<PathBuf>>,
     launcher: Option<Spanned<PathBuf>>,
     #[serde(default)]
     launcher_arguments: Vec<String>,
@@ -195,7 +196,8 @@ pub(super) fn campaign(text: &str, path: &Path) -> Result<Campaign, LabError> {
         on_failure: read.on_failure,
         scheduling: read.scheduling.as_ref().map_or(Ok(Scheduling::Normal), |given| {
             scheduling(given.get_ref()).ok_or_else(|| {
-                place.refuse(given, "scheduling is normal, fifo:1 to fifo:99, or nice:-20 to 19")
+                let all = "normal, fifo:1 to fifo:99, rr:1 to rr:99, or nice:-20 to nice:19";
+                place.refuse(given, format!("scheduling is {all}"))
             })
         })?,
         nodes,
@@ -259,12 +261,11 @@ fn world(place: &Place<'_>, world: &WorldText) -> Result<(u32, u32, Vec<u32>), L
 }
 
 fn scheduling(text: &str) -> Option<Scheduling> {
+    let real_time = |text: &str| text.parse().ok().filter(|priority| (1..=99).contains(priority));
     match text.split_once(':') {
         None => (text == "normal").then_some(Scheduling::Normal),
-        Some(("fifo", priority)) => {
-            let priority = priority.parse().ok().filter(|priority| (1..=99).contains(priority));
-            priority.map(Scheduling::Fifo)
-        }
+        Some(("fifo", priority)) => real_time(priority).map(Scheduling::Fifo),
+        Some(("rr", priority)) => real_time(priority).map(Scheduling::RoundRobin),
         Some(("nice", niceness)) => {
             let niceness = niceness.parse().ok().filter(|niceness| (-20..=19).contains(niceness));
             niceness.map(Scheduling::Nice)
@@ -420,6 +421,7 @@ fn backend(place: &Place<'_>, text: &BackendText, folder: &Path) -> Result<Backe
         shim: text.shim.as_ref().map(|shim| folder.join(shim.get_ref())).ok_or_else(|| {
             place.refuse(&text.kind, format!("backend {kind} needs shim: a file of `make mpi`"))
         })?,
+        yielding: text.yielding.as_ref().map(|library| folder.join(library.get_ref())),
         launcher: text.launcher.as_ref().map(|launcher| launcher.get_ref().clone()),
         launcher_arguments: text.launcher_arguments.clone(),
     };
@@ -439,6 +441,11 @@ fn strangers(place: &Place<'_>, text: &BackendText, kind: &str) -> Result<(), La
     let keys = [
         ("mpi", start(text.mpi.as_ref().map(Spanned::span)), &["local", "hosts", "slurm"][..]),
         ("shim", start(text.shim.as_ref().map(Spanned::span)), &["local", "hosts", "slurm"]),
+        (
+            "yielding",
+            start(text.yielding.as_ref().map(Spanned::span)),
+            &["local", "hosts", "slurm"],
+        ),
         ("launcher", start(text.launcher.as_ref().map(Spanned::span)), &["local", "hosts"]),
         ("platform", start(text.platform.as_ref().map(Spanned::span)), &["smpi"]),
         ("host_pattern", start(text.host_pattern.as_ref().map(Spanned::span)), &["smpi"]),
