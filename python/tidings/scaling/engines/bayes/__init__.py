@@ -34,7 +34,7 @@ _CONSTANT_NODES = np.array([-1.7, 0.0, 1.7])
 _WIDEST_CONSTANT = 2.0
 _FARTHEST_CONSTANT = 6.0
 _NEGLIGIBLE = 1e-6
-_TAIL = 0.8
+_TAIL = 0.9
 """How large the tails of forecasts are, of what they are said to be.
 
 Over all growth the posterior's own tails hold a little less than they say, but a sum of two terms
