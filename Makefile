@@ -152,7 +152,7 @@ RUNS ?= 1000
 overload: mpi ## ask more of gossip over MPI than can be done, RUNS (1000) times (10 to 30 minutes)
 	TIDINGS_OVERLOAD_RUNS=$(RUNS) nice -n 5 $(call mpi_bench,overload)
 
-thousands: mpi ## have one gossip process speak among 8,192 nodes over MPI, down to 0.5 ms (6 minutes)
+thousands: mpi ## have one gossip process speak among 8,192 nodes over MPI, down to 0.5 ms (4 minutes)
 	$(call mpi_bench,thousands)
 
 figures: figure2 ages failures busy strategies ## redraw all tables and plots of docs/results: half an hour

@@ -22,8 +22,8 @@ const NODES: u32 = 8192;
 const PAYLOADS: [u16; 2] = [1024, 64];
 const INTERVALS_MS: [f64; 6] = [0.5, 1.0, 2.0, 4.0, 8.0, 16.0];
 /// Runs of each setting; the table has all.
-const RUNS: u64 = 3;
-const SECONDS: f64 = 4.0;
+const RUNS: u64 = 2;
+const SECONDS: f64 = 3.0;
 
 /// What is taken from the report of a run.
 const COUNTED: [&str; 9] = [
