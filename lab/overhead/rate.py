@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""How often is an injected slowdown of 0.5 % found, and how often one that is not there?
+
+    make injected-rate
+
+Runs campaigns of `injected.toml` one after another, each with a seed of its own: in those with an
+odd number the application does 0.5 % more work in one arm, in the others no more. Those that are
+there already are not run again. A machine that does nothing else gives a few campaigns an hour, too
+few for a rate. So further campaigns are drawn from the laps that were measured: as many laps as a
+campaign has, without replacement, from all laps of one kind, in their order in time; each is judged
+by `tidings lab table`, as a journal of its own. They share laps, so they are no independent
+repetitions, but the noise in them is the machine's.
+
+Written are a table with a line a campaign, and a manifest with the counts of both kinds.
+
+Exit status: 0 done, 1 a campaign failed, 2 wrong arguments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATE = ROOT / "lab/overhead/injected.toml"
+COLUMNS = (
+    "campaign", "injected", "load", "pairs", "slowdown", "slowdown_low", "slowdown_high",
+    "aa_slowdown_low", "aa_slowdown_high", "floor", "p", "verdict",
+)  # fmt: skip
+
+
+class LabError(Exception):
+    """A campaign did not go through, in the words of `tidings lab`."""
+
+
+def lab(tidings: Path, *words: str) -> str:
+    """Return what `tidings lab` printed."""
+    done = subprocess.run(
+        [tidings, "lab", *words], check=False, capture_output=True, text=True, cwd=ROOT
+    )
+    if done.returncode != 0:
+        raise LabError(f"tidings lab {' '.join(words)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def is_injected(number: int) -> bool:
+    """Return whether the arm of a campaign is slower."""
+    return number % 2 == 1
+
+
+def campaign_text(number: int) -> str:
+    """Return the campaign file of a number, for a folder two below the repository."""
+    text = TEMPLATE.read_text(encoding="utf-8")
+    text = re.sub(r"^seed = .*$", f"seed = {number}", text, flags=re.MULTILINE)
+    return text if is_injected(number) else text.replace('"0.005"', '"0"')
+
+
+def measured(options: argparse.Namespace, number: int) -> Path:
+    """Run a campaign unless it is there; return its folder."""
+    folder = options.folder / str(number)
+    file = options.folder / f"{number}.toml"
+    if (folder / "results.csv").exists():
+        return folder
+    options.folder.mkdir(parents=True, exist_ok=True)
+    file.write_text(campaign_text(number), encoding="utf-8")
+    load = os.getloadavg()[0]
+    lab(options.tidings, "overhead", str(file), "--output", str(folder))
+    (folder / "load").write_text(f"{load:.2f}\n", encoding="utf-8")
+    return folder
+
+
+def line_of(folder: Path, number: int) -> dict[str, object]:
+    """Return a campaign's line of the table."""
+    with (folder / "results.csv").open(encoding="utf-8", newline="") as lines:
+        arms = {line["arm"]: line for line in csv.DictReader(lines)}
+    arm, again = arms["gossip"], arms["asleep"]
+    load = folder / "load"
+    return {
+        "campaign": number,
+        "injected": "0.005" if is_injected(number) else "0",
+        "load": load.read_text(encoding="utf-8").strip() if load.exists() else "",
+        "aa_slowdown_low": again["slowdown_low"],
+        "aa_slowdown_high": again["slowdown_high"],
+        **{name: arm[name] for name in COLUMNS if name in arm and name not in ("campaign", "load")},
+    }
+
+
+def laps(folder: Path) -> tuple[str, list[list[dict]]]:
+    """Return the heading of a campaign's journal and its laps, each a list of runs."""
+    heading, *runs = (folder / "runs.jsonl").read_text(encoding="utf-8").splitlines()
+    by_lap: dict[int, list[dict]] = {}
+    for run in map(json.loads, runs):
+        by_lap.setdefault(run["lap"], []).append(run)
+    return heading, [by_lap[lap] for lap in sorted(by_lap) if lap > 0]
+
+
+def verdict_of(tidings: Path, like: Path, heading: str, drawn: list[list[dict]]) -> str:
+    """Return what `tidings lab` says of laps, as those of a campaign like one that was run."""
+    application = json.loads((like / "runs.jsonl").read_text().splitlines()[1])["application"]
+    with tempfile.TemporaryDirectory() as name:
+        folder, index = Path(name), 0
+        (folder / "campaign.toml").write_bytes((like / "campaign.toml").read_bytes())
+        with (folder / "runs.jsonl").open("w", encoding="utf-8") as journal:
+            journal.write(heading + "\n")
+            for lap, runs in enumerate(drawn, 1):
+                for run in runs:
+                    changed = {**run, "index": index, "lap": lap, "application": application}
+                    journal.write(json.dumps(changed) + "\n")
+                    index += 1
+        result = json.loads(lab(tidings, "table", str(folder), "--json"))
+    return next(row["verdict"] for row in result["results"] if row["arm"] == "gossip")
+
+
+def drawn_verdicts(options: argparse.Namespace, folders: list[Path]) -> dict[str, int]:
+    """Return how often which verdict is given to campaigns drawn from the laps of these."""
+    journals = [laps(folder) for folder in folders]
+    pool = [lap for _, found in journals for lap in found]
+    size = min(len(found) for _, found in journals)
+    chance, counts = random.Random(options.seed), dict[str, int]()
+    for _ in range(options.draws):
+        chosen = [pool[at] for at in sorted(chance.sample(range(len(pool)), size))]
+        verdict = verdict_of(options.tidings, folders[0], journals[0][0], chosen)
+        counts[verdict] = counts.get(verdict, 0) + 1
+    return counts
+
+
+def study(options: argparse.Namespace) -> None:
+    """Run what is missing, judge, and write table and manifest."""
+    folders = {number: measured(options, number) for number in range(1, options.campaigns + 1)}
+    with (options.output / "overhead-rate.csv").open("w", encoding="utf-8", newline="") as out:
+        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(line_of(folder, number) for number, folder in folders.items())
+    manifest: dict[str, object] = {
+        "command": "make injected-rate",
+        "seed": options.seed,
+        "draws": options.draws,
+        "processors": os.cpu_count(),
+    }
+    for injected in (True, False):
+        kind = [folder for number, folder in folders.items() if is_injected(number) == injected]
+        if kind:
+            manifest["drawn_injected" if injected else "drawn_none"] = drawn_verdicts(options, kind)
+    text = json.dumps(manifest, indent=2) + "\n"
+    (options.output / "overhead-rate.manifest.json").write_text(text, encoding="utf-8")
+    print(text, end="")
+
+
+def arguments() -> argparse.Namespace:
+    """Return the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--campaigns", type=int, default=8, help="how many, both kinds in turn")
+    parser.add_argument("--draws", type=int, default=200, help="campaigns drawn of each kind")
+    parser.add_argument("--seed", type=int, default=1, help="of the draws")
+    parser.add_argument("--folder", type=Path, required=True, help="of journals, two below ROOT")
+    parser.add_argument("--tidings", type=Path, required=True, help="the program")
+    parser.add_argument("--output", type=Path, required=True, help="a folder for the table")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Run the study."""
+    try:
+        study(arguments())
+    except (LabError, OSError) as error:
+        print(f"rate.py: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
