@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from statistics import median
 
 from tidings.csv_table import Table
 
@@ -27,7 +28,11 @@ COSMO_S = {
 
 
 def seen(table: Table, application: str, interval: int, window: int) -> float | None:
-    """Return the mean slowdown of a cell over its seeds; none if it was not run."""
+    """Return the median slowdown of a cell over its seeds; none if it was not run.
+
+    Now and then gossip resolves how an application's messages meet on the links, and a run gets
+    faster: one such run of three would decide a mean.
+    """
     rows = [
         row.number("slowdown_percent")
         for row in table
@@ -35,7 +40,7 @@ def seen(table: Table, application: str, interval: int, window: int) -> float | 
         and row.number("interval_ms") == interval
         and row.number("window_percent") == window
     ]
-    return sum(rows) / len(rows) if rows else None
+    return median(rows) if rows else None
 
 
 def recalled(application: str, interval: int) -> float | None:
