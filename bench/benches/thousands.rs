@@ -81,7 +81,7 @@ fn measured_lines(settings: &[Setting]) -> Result<Made, String> {
     for setting in settings {
         let report = run(*setting)?;
         let number = |name: &str| report[name].as_f64().unwrap_or(f64::NAN);
-        if number("messages_sent") != number("messages_received") {
+        if report["messages_sent"] != report["messages_received"] {
             return Err(format!("messages are not conserved: {report}"));
         }
         let due = number("rounds") + number("rounds_skipped");

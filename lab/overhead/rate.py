@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How often is an injected slowdown of 0.5 % found, and how often one that is not there?
+"""The rates at which campaigns find an injected slowdown of 0.5 %, and one that is not there.
 
     make injected-rate
 

@@ -261,8 +261,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--windows", nargs="+", type=int, help="of the grid's, %%; all if none")
     parser.add_argument(
         "--without", choices=("bytes", "work"),
-        help="what to leave out of the gossip, to see what its cost comes from: payloads of 1 byte, "
-        "or entries that take no processor time",
+        help="what to leave out of the gossip, to see what its cost comes from: bytes (payloads of "
+        "one), or work (entries take no processor time)",
     )  # fmt: skip
     parser.add_argument("--programs", type=Path, required=True, help="where make mpi built")
     parser.add_argument("--output", type=Path, required=True, help="a folder")

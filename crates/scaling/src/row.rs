@@ -23,6 +23,9 @@ pub enum RowError {
     /// Only positive numbers grow by a factor; the first is the size, the second the value.
     #[error("size {0}, value {1}: both are positive numbers; leave the row out")]
     NotPositive(f64, f64),
+    /// A series of another quantity was to take a time.
+    #[error("`{0}` in `{1}` takes no times: give times a series of their own, in `s`")]
+    NoTime(String, String),
     /// The output took no more.
     #[error("the row was not written: {0}")]
     Output(#[source] io::Error),

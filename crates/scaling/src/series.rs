@@ -5,6 +5,9 @@ use std::time::Instant;
 
 use crate::row::{Row, RowError};
 
+/// The unit of times.
+const SECONDS: &str = "s";
+
 /// What is measured: a function by a metric, against a parameter.
 ///
 /// ```
@@ -84,16 +87,24 @@ impl Series {
         Ok(())
     }
 
-    /// Times a call, in seconds, and writes that; returns what the call does.
+    /// Times a call, in seconds, and writes that; returns what the call does. The series is one of
+    /// times: its unit is `s`, whether [`Series::in_unit`] has said so or nothing.
     ///
     /// # Errors
-    /// As [`Series::write`]; a call too short for the clock to see is no positive number.
+    /// As [`Series::write`]; a call too short for the clock to see is no positive number. If the
+    /// series has another unit, or has values without one: then the call is not made.
     pub fn time<T>(
         &mut self,
         output: &mut impl Write,
         size: f64,
         call: impl FnOnce() -> T,
     ) -> Result<T, RowError> {
+        if self.unit.is_empty() && self.repetition == 0 {
+            SECONDS.clone_into(&mut self.unit);
+        }
+        if self.unit != SECONDS {
+            return Err(RowError::NoTime(self.metric.clone(), self.unit.clone()));
+        }
         let began = Instant::now();
         let made = std::hint::black_box(call());
         let seconds = began.elapsed().as_secs_f64();
@@ -132,6 +143,21 @@ mod tests {
         }
         let failed = Series::new("f", "count").write(&mut Full, 1.0, 1.0);
         assert!(matches!(failed, Err(RowError::Output(_))));
+    }
+
+    /// Times among counts made a series that grew like neither of them.
+    #[test]
+    fn a_series_of_counts_takes_no_times() {
+        let mut rows = Vec::new();
+        let mut counts = Series::new("f", "messages");
+        counts.write(&mut rows, 8.0, 24.0).expect("positive");
+        let mut called = false;
+        let refused = counts.time(&mut rows, 16.0, || called = true);
+        assert!(matches!(refused, Err(RowError::NoTime(..))) && !called);
+        let sleep = || std::hint::black_box((0..100_000_u64).sum::<u64>());
+        Series::new("f", "time").time(&mut rows, 8.0, sleep).expect("the clock sees that");
+        let text = String::from_utf8_lossy(&rows);
+        assert!(text.lines().count() == 2 && text.contains(r#""unit":"s""#), "{text}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomllib
 
 from tidings.scaling.counters import alone, calls, library, processor
 
@@ -81,6 +82,61 @@ def test_tests_that_run_at_once_are_counted(folder: pytest.Pytester) -> None:
             "boxes (bytecodes): expected O(n), found O(n) ✓*: holds",
             "boxes (heap): expected O(n), *: holds",
             "sorted (instructions): expected O(n log n), *: holds",
+        ]
+    )
+
+
+@pytest.mark.parametrize("options", [(), PLUGIN])
+def test_an_installed_package_counts(
+    folder: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    """The child was given the plugin a second time, under another name than its entry point's."""
+    stated = tomllib.loads((Path(PACKAGE) / "pyproject.toml").read_text(encoding="utf-8"))
+    points = stated["project"]["entry-points"]["pytest11"]
+    described = folder.mkdir("site") / "tidings-0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: tidings\nVersion: 0\n")
+    lines = [f"{name} = {module}\n" for name, module in points.items()]
+    (described / "entry_points.txt").write_text("[pytest11]\n" + "".join(lines))
+    monkeypatch.setenv("PYTHONPATH", f"{described.parent}{os.pathsep}{PACKAGE}")
+    folder.makepyfile(EXAMPLE)
+    chosen = ("--scaling-counter", "callgrind", "-k", "sort")
+    result = folder.runpytest_subprocess(*options, *chosen)
+    result.assert_outcomes(passed=1, deselected=2)
+
+
+SMALL = """
+def line(n):
+    return [0 for _ in range(n)]
+
+
+def square(n):
+    return [0 for _ in range(n * n)]
+
+
+def test_line(scaling):
+    scaling(line, n=[64, 128, 256, 512, 1024]).expect("n", metric="instructions")
+
+
+def test_square(scaling):
+    scaling(square, n=[8, 16, 32, 64, 128]).expect("n^2", metric="instructions")
+
+
+def test_nothing(scaling):
+    scaling(lambda n: n, n=[8, 16, 32, 64, 128]).expect("1", metric="instructions")
+"""
+
+
+def test_small_functions_are_counted_as_they_are(folder: pytest.Pytester) -> None:
+    """An empty call was counted once, cold, and more was subtracted than small calls cost."""
+    folder.makepyfile(SMALL)
+    result = folder.runpytest_subprocess(*PLUGIN, "--scaling-counter", "callgrind")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*at size 8 the function counts no more instructions than an empty one*",
+            "line (instructions): expected O(n), *: holds",
+            "square (instructions): expected O(n^2), *: holds",
         ]
     )
 

@@ -73,6 +73,14 @@ def test_doubt_fails_where_strict(example: pytest.Pytester) -> None:
     example.runpytest_subprocess(*options).assert_outcomes(failed=1, deselected=5)
 
 
+@pytest.mark.parametrize("share", ["0", "7", "nan", "-1", "much"])
+def test_a_share_of_alarms_that_cannot_be_is_refused(example: pytest.Pytester, share: str) -> None:
+    result = example.runpytest_subprocess(
+        "-p", "tidings.scaling.pytest_plugin", "--scaling-alpha", share
+    )
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+
+
 def test_wrong_use_is_an_error(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     pytester.makepyfile(

@@ -183,6 +183,14 @@ def test_caliper_s_records(tmp_path: Path) -> None:
         ("PARAMETER p\nPARAMETER q\n", ":2: a second parameter"),
         ("PARAMETER p\nPOINTS 1\nREGION f\nMETRIC t\nDATA 1\nDATA 2\n", ":6: more lines"),
         ('{"benchmarks": [{"name": "f", "real_time": 1}]}', "no size at its end"),
+        ("PARAMETER p\nPOINTS 1 2 3\nREGION f\nDATA 1\nDATA 3\n", ":4: 2 lines of DATA, but"),
+        ("PARAMETER p\nPOINTS 1 2\nREGION f\nDATA 1\nREGION g\n", ":4: 1 lines of DATA, but"),
+        ("size,time\n8,1\n16,\n", "row 3: time is missing"),
+        ("size,time,time\n8,1,2\n", "names time more than once"),
+        ("p,n,time\n8,64,1\n16,128,2\n", "row 3: n changes as well as p"),
+        ('{"size": 1, "value": ' + "9" * 400 + "}\n", ":1: the value is larger than any number"),
+        ('{"value": 1, "size": ' + "9" * 5000 + "}\n", "cannot be read"),
+        ("[" * 100_000, "cannot be read"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_its_place(

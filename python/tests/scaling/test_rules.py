@@ -26,7 +26,9 @@ def test_rules_are_read() -> None:
     assert rule.right == ((1.0, "MPI_Reduce"), (1.5, "MPI_Bcast"))
 
 
-@pytest.mark.parametrize("text", ["a < b", "a <= ", "a <= b * c", "", "a <= b <= c"])
+@pytest.mark.parametrize(
+    "text", ["a < b", "a <= ", "a <= b * c", "", "a <= b <= c", "a <= 0 b", "0.0 a <= b"]
+)
 def test_what_is_no_rule_is_refused(text: str) -> None:
     with pytest.raises(RuleError):
         Rule.parse(text)

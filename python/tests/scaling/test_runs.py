@@ -260,6 +260,17 @@ def test_a_run_that_fails_is_named(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "f.jsonl:1: no row of a run; move the file away" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("value", ["nan", "0", "-1", "inf"])
+def test_a_value_that_no_check_takes_is_not_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], value: str
+) -> None:
+    printing = f'{sys.executable} -S -c \'print("work", "{value}", {{size}})\''
+    file = write(tmp_path, command=printing, value="work (\\S+)")
+    assert main(["run", "--file", str(file)]) == 2
+    assert "f at n=1 gave" in capsys.readouterr().err
+    assert not (tmp_path / "out/f.jsonl").exists()
+
+
 def test_a_campaign_that_is_stopped_goes_on(tmp_path: Path) -> None:
     """The third run waits for ever: the campaign is stopped there, by Ctrl-C, and started again."""
     (tmp_path / "wait").touch()

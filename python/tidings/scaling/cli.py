@@ -30,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
     options = _parser().parse_args(arguments)
     try:
+        if sys.stdout is None:
+            raise SpecificationError("standard output is closed: give it a file, or /dev/null")
         code = int(options.action(options))
         sys.stdout.flush()
         return code
@@ -43,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return STOPPED_READING
     except OSError as error:
-        print(f"error: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
+        place = error.filename or "standard output, or a file that was being written"
+        print(f"error: {place}: {error.strerror or error}", file=sys.stderr)
     return USAGE
 
 
@@ -118,9 +121,10 @@ def _measurements(options: argparse.Namespace, specification: Specification) -> 
     named = options.measurements or [str(folder / p) for p in specification.measurements]
     paths = []
     for pattern in named:
-        matching = sorted(Path(pattern).parent.glob(Path(pattern).name))
+        name = Path(pattern).name
+        matching = sorted(Path(pattern).parent.glob(name)) if name else []
         if not matching:
-            raise MeasurementError(f"{pattern}: there is no such file")
+            raise MeasurementError(f"`{pattern}`: there is no such file")
         paths += matching
     if not paths:
         raise MeasurementError(

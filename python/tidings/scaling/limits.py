@@ -14,6 +14,9 @@ from fractions import Fraction
 
 from tidings.scaling.terms import CONSTANT, Term
 
+FEWEST_SIZES = 5
+"""Fewer have no verdict."""
+
 
 class Match(Enum):
     """How the growth found meets the one expected; the value is the paper's mark."""

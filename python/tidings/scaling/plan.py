@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidings.scaling.engines.bayes import BayesModel
-from tidings.scaling.limits import Limits
+from tidings.scaling.limits import FEWEST_SIZES, Limits
 
 Floats = NDArray[np.float64]
 
@@ -63,6 +63,8 @@ def designs(
         for runs in RUNS:
             spread = _spread(model, runs)
             decides = _decided_share(logs, weights, kept, spread, thresholds, rng)
+            if len(summary.sizes) + 1 < FEWEST_SIZES:
+                decides = 0.0  # one more size is still too few, whatever comes of it
             made.append(Design(size, runs, runs * size**cost_power, decides))
     return sorted(made, key=lambda design: (design.cost, design.size))
 

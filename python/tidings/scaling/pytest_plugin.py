@@ -14,6 +14,7 @@ which the test runs once more in a process of its own.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("scaling", "expectations of growth")
     group.addoption(
         "--scaling-alpha",
-        type=float,
+        type=_share,
         default=0.01,
         help="false alarms of all expectations of the session together (0.01)",
     )
@@ -48,6 +49,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="what counts instructions: the processor (perf), or callgrind, which needs valgrind; "
         "auto takes callgrind where the processor's counter cannot be read (auto)",
     )
+
+
+def _share(text: str) -> float:
+    """Return a share of false alarms as the command line has it."""
+    share = float(text)
+    if not 0 < share <= 0.5:
+        raise argparse.ArgumentTypeError(f"{text}: it is above 0, at most 0.5")
+    return share
 
 
 def pytest_configure(config: pytest.Config) -> None:

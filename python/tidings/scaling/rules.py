@@ -62,7 +62,10 @@ def _part(part: str, text: str) -> tuple[float, str]:
             f"`{part.strip()}` in `{text}` is no function with an optional factor; "
             "write it like `allreduce <= reduce + 1.5 bcast`"
         )
-    return float(found.group(1) or 1.0), found.group(2)
+    factor = float(found.group(1) or 1.0)
+    if not 0 < factor < math.inf:
+        raise RuleError(f"`{part.strip()}` in `{text}`: a factor is a positive number")
+    return factor, found.group(2)
 
 
 @dataclass(frozen=True)

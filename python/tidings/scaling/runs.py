@@ -10,8 +10,10 @@ that prints several values made them in one run: they share its name.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -39,8 +41,9 @@ def make(stated: StatedRun, folder: Path, progress: TextIO, anew: bool = False) 
         print(f"{stated.function}: all {len(done)} runs are in {output}", file=progress)
         return 0
     began = time.monotonic()
-    with output.open("a", encoding="utf-8") as file:
+    with _appended(output) as file:
         for number, (one, values) in enumerate(_results(stated, wanted, folder), 1):
+            _must_be_usable(stated, one, values)
             file.write("".join(json.dumps(row) + "\n" for row in _rows(stated, one, values)))
             file.flush()
             left = (time.monotonic() - began) / number * (len(wanted) - number)
@@ -51,6 +54,27 @@ def make(stated: StatedRun, folder: Path, progress: TextIO, anew: bool = False) 
                 flush=True,
             )
     return len(wanted)
+
+
+@contextmanager
+def _appended(output: Path) -> Iterator[TextIO]:
+    """Open a file to add rows; if none comes, no empty one is left, which no check could read."""
+    try:
+        with output.open("a", encoding="utf-8") as file:
+            yield file
+    finally:
+        if output.exists() and output.stat().st_size == 0:
+            output.unlink()
+
+
+def _must_be_usable(stated: StatedRun, one: Wanted, values: list[float]) -> None:
+    """Refuse what a check would refuse, before it counts as measured."""
+    for value in values:
+        if not 0 < value < math.inf:
+            raise RunError(
+                f"{stated.function} at {stated.parameter}={one.size:g} gave {value:g}, which is no "
+                "positive number: it is not kept; mend what prints it, or leave the size out"
+            )
 
 
 def _results(

@@ -21,7 +21,7 @@ import numpy as np
 
 from tidings.scaling import plan
 from tidings.scaling.engines.bayes import BayesModel
-from tidings.scaling.limits import Limits, Match
+from tidings.scaling.limits import FEWEST_SIZES, Limits, Match
 from tidings.scaling.terms import Term
 
 ALPHA = 0.01
@@ -30,7 +30,6 @@ ALPHA = 0.01
 HOLDS = 0.9
 """From this probability on an expectation holds."""
 
-FEWEST_SIZES = 5
 CREDIBLE = 0.95
 CLIFF_PROBABILITY = 0.95
 LARGEST_RESIDUAL = 0.25

@@ -7,7 +7,8 @@ to the expectation in question the child takes the judgements that the parent ha
 counts, writes its counts, and is skipped. Nothing is shared but a folder that lives as long as the
 child, so that any number of tests may do this at once, under xdist too.
 
-The cost of an empty call is subtracted. Strings hash alike in every child (PYTHONHASHSEED), so that
+The cost of an empty call is subtracted, once it has been made a few times: the first costs several
+times as much as those that follow. Strings hash alike in every child (PYTHONHASHSEED), so that
 counts repeat.
 """
 
@@ -35,6 +36,7 @@ METRICS = ("instructions", "allocations", "heap", "pss")
 """What can be counted in a process of its own."""
 
 _FOLDER = "TIDINGS_SCALING_ALONE"
+_EMPTY_CALLS = 5
 _REQUEST, _EARLIER, _COUNTS = "request.json", "earlier.pickle", "counts.json"
 
 Call = Callable[[float], Any]
@@ -113,8 +115,8 @@ def _arguments(node: pytest.Item) -> list[str]:
     arguments = ["::".join([str(node.path), *names]), "--rootdir", str(config.rootpath)]
     if config.inipath:
         arguments += ["-c", str(config.inipath)]
-    plugins = [name for name in config.option.plugins if name != "no:terminal"]
-    for plugin in [*plugins, __name__.replace("counters.alone", "pytest_plugin")]:
+    # The plugin itself comes as it came here: by its entry point, a conftest, or one of these.
+    for plugin in (name for name in config.option.plugins if name != "no:terminal"):
         arguments += ["-p", plugin]
     arguments += ["-p", "no:cacheprovider", "--import-mode", config.getoption("importmode")]
     known = config.pluginmanager.hasplugin
@@ -126,7 +128,7 @@ def _why(said: str) -> str:
     """Return what a child said of its error, in one line."""
     lines = [line.strip() for line in said.splitlines()]
     told = [line.removeprefix("E ").strip() for line in lines if line.startswith("E ")]
-    told = told or [line for line in lines if re.match(r"ERROR|.*error:|valgrind:", line)]
+    told = told or [line for line in lines if re.match(r"ERROR|\w*Error:|.*error:|valgrind:", line)]
     return f": {told[-1]}" if told else ": run it alone to see why"
 
 
@@ -155,13 +157,23 @@ class Request:
         prepared = setup or (lambda size: size)
         if self.metric != "pss":  # what a first call leaves behind would serve the second
             function(prepared(self.sizes[0]))
-        empty = measure.count(_nothing, prepared(self.sizes[0]))
-        values = []
-        for size in self.sizes:
-            counted = measure.count(function, prepared(size))
-            values.append(max(counted - empty, 1.0))
+        # What fills once, a cache of the interpreter or a table of the loader, is no call's cost.
+        empty = min(measure.count(_nothing, prepared(self.sizes[0])) for _ in range(_EMPTY_CALLS))
+        values = [
+            self._of_call(size, measure.count(function, prepared(size)) - empty)
+            for size in self.sizes
+        ]
         (self.folder / _COUNTS).write_text(json.dumps(values), encoding="utf-8")
         pytest.skip("counted")
+
+    def _of_call(self, size: float, counted: float) -> float:
+        """Return what is left of a call without what calling costs; none allocated counts as 1."""
+        if counted <= 0 and self.metric == "instructions":
+            raise CounterError(
+                f"at size {size:g} the function counts no more instructions than an empty one: "
+                "have it do more, or leave that size out"
+            )
+        return max(counted, 1.0)
 
 
 def _nothing(_: object) -> None:

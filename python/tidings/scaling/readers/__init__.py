@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from tidings.scaling.measurement import Measurement, MeasurementError
 from tidings.scaling.readers.found import Found
@@ -36,7 +37,7 @@ def read_file(path: Path) -> list[Found]:
     if stripped[0] in "{[":
         from tidings.scaling.readers import json_forms, json_lines
 
-        whole = json_forms.document(text)
+        whole = _document(text, path)
         if whole is None or json_lines.is_row(whole):
             return json_lines.rows(text, str(path))
         try:
@@ -49,6 +50,20 @@ def read_file(path: Path) -> list[Found]:
     from tidings.scaling.readers import text_forms
 
     return text_forms.rows(text, str(path))
+
+
+def _document(text: str, path: Path) -> Any:  # noqa: ANN401
+    from tidings.scaling.readers import json_forms
+
+    try:
+        return json_forms.document(text)
+    except (RecursionError, ValueError) as error:
+        raise MeasurementError(f"{path}: JSON that cannot be read: {_short(error)}") from None
+
+
+def _short(error: Exception) -> str:
+    said = str(error).split(";")[0]
+    return said if len(said) < 200 else type(error).__name__
 
 
 def gathered(found: Iterable[Found]) -> list[Measurement]:

@@ -25,5 +25,7 @@ def number(value: Any, place: str, what: str) -> float:  # noqa: ANN401
         raise MeasurementError(f"{place}: {what} is missing")
     try:
         return float(value)
+    except OverflowError:
+        raise MeasurementError(f"{place}: {what} is larger than any number here") from None
     except (TypeError, ValueError):
         raise MeasurementError(f"{place}: {what} is `{value}`, not a number") from None

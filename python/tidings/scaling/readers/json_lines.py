@@ -30,6 +30,8 @@ def rows(text: str, path: str) -> list[Found]:
             entry = json.loads(line)
         except json.JSONDecodeError as error:
             raise MeasurementError(f"{place}: no JSON: {error.msg}, column {error.colno}") from None
+        except (RecursionError, ValueError):
+            raise MeasurementError(f"{place}: a number or a nesting too long to be read") from None
         if not isinstance(entry, dict):
             raise MeasurementError(f'{place}: an object is expected, like {{"size": 8, ...}}')
         found.append(_row(entry, place))

@@ -16,6 +16,7 @@ from tidings.scaling.measurement import MeasurementError, Row
 from tidings.scaling.readers.found import Found, number
 
 _SIZES = ("size", "p", "n", "k", "x", "tasks", "procs", "nprocs", "num_tasks", "nodes", "ranks")
+_OF_MACHINE = ("p", "tasks", "procs", "nprocs", "num_tasks", "nodes", "ranks")
 _NAMES = ("function", "name", "check_name", "display_name", "descr", "testcase")
 _RUNS = ("run", "jobid")
 _NO_METRICS = {*_SIZES, *_NAMES, *_RUNS, "repetition", "unit", "metric"}
@@ -43,7 +44,7 @@ def _extra_p(text: str, path: str) -> Iterator[Found]:
     """Extra-P: ``PARAMETER p``, ``POINTS 8 16``, ``REGION f``, ``METRIC time``, then DATA."""
     parameter, function, metric = "", "", ""
     points: list[float] = []
-    at = 0
+    at, began = 0, ""
     for line_number, line in enumerate(text.splitlines(), 1):
         place = f"{path}:{line_number}"
         words = line.split()
@@ -58,6 +59,7 @@ def _extra_p(text: str, path: str) -> Iterator[Found]:
             points += [number(w, place, "a point") for w in re.findall(r"[^\s()]+", line)[1:]]
         elif keyword in ("REGION", "METRIC"):
             name = line.strip()[len(keyword) :].strip()
+            _all_there(at, len(points), began)
             function, metric = (name, metric) if keyword == "REGION" else (function, name)
             at = 0
         elif keyword == "DATA":
@@ -67,9 +69,18 @@ def _extra_p(text: str, path: str) -> Iterator[Found]:
                 value = number(word, place, "a value")
                 row = Row(points[at], "", str(repetition), value, place)
                 yield Found(function, metric, parameter or "x", "", row)
-            at += 1
+            at, began = at + 1, began if at else place
         else:
             raise MeasurementError(f"{place}: `{words[0]}` is none of {', '.join(_KEYWORDS)}")
+    _all_there(at, len(points), began)
+
+
+def _all_there(lines: int, points: int, began: str) -> None:
+    """Refuse a block of DATA that lacks lines: those after a missing one would be moved."""
+    if 0 < lines < points:
+        raise MeasurementError(
+            f"{began}: {lines} lines of DATA, but there are {points} points: each has a line"
+        )
 
 
 def _osu(text: str, path: str) -> Iterator[Found]:
@@ -90,15 +101,20 @@ def _osu(text: str, path: str) -> Iterator[Found]:
 def _csv(text: str, path: str, mark: str) -> Iterator[Found]:
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     heading = [cell.strip() for cell in next(csv.reader(lines[:1], delimiter=mark))]
+    twice = sorted({name for name in heading if name and heading.count(name) > 1})
+    if twice:
+        raise MeasurementError(f"{path}: the heading names {', '.join(twice)} more than once")
     size_column = next((name for name in _SIZES if name in heading), None)
     if size_column is None:
         raise MeasurementError(f"{path}: no column of sizes; name one `size`, or p, n, k")
+    fixed: dict[str, str] = {}
     for line_number, cells in enumerate(csv.reader(lines[1:], delimiter=mark), 2):
         place = f"{path}: row {line_number}"
         if len(cells) != len(heading):
             raise MeasurementError(f"{place}: {len(cells)} cells, but {len(heading)} columns")
         entry = dict(zip(heading, (cell.strip() for cell in cells)))
         size = number(entry.pop(size_column), place, "the size")
+        _hold_fixed(fixed, entry, size_column, place)
         parameter = "x" if size_column == "size" else size_column
         run = next((entry[name] for name in _RUNS if name in entry), "")
         function = next((entry[name] for name in _NAMES if name in entry), "")
@@ -106,6 +122,22 @@ def _csv(text: str, path: str, mark: str) -> Iterator[Found]:
         for metric, cell, unit in _cells(entry):
             value = number(cell, place, metric or "the value")
             yield Found(function, metric, parameter, unit, replace(row, value=value))
+
+
+def _hold_fixed(fixed: dict[str, str], entry: dict[str, str], grows: str, place: str) -> None:
+    """Refuse a second column of sizes whose values change: one parameter is meant to grow.
+
+    A column `size` says which one that is. Tasks and nodes are one parameter, the machine's size.
+    """
+    others = () if grows == "size" else _SIZES[1:]
+    for name in others:
+        if grows in _OF_MACHINE and name in _OF_MACHINE:
+            continue
+        if name in entry and fixed.setdefault(name, entry[name]) != entry[name]:
+            raise MeasurementError(
+                f"{place}: {name} changes as well as {grows}: one parameter is meant to grow; "
+                "leave the column out, or name the one that counts `size`"
+            )
 
 
 def _cells(entry: dict[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -118,7 +150,9 @@ def _cells(entry: dict[str, str]) -> Iterator[tuple[str, str, str]]:
         yield name, entry[f"{name}_value"], entry.get(f"{name}_unit", "")
     if not valued:
         for name, cell in entry.items():
-            if name not in _NO_METRICS and not name.startswith("jube_") and _is_number(cell):
+            is_metric = name not in _NO_METRICS and not name.startswith("jube_")
+            # An empty cell is a missing value, which is told, not a text.
+            if is_metric and (_is_number(cell) or not cell):
                 yield name, cell, ""
 
 

@@ -73,11 +73,14 @@ class Rows:
             np.concatenate([self.constant, other.constant]),
         )
 
-    def parts(self, sizes: Floats, middle: float) -> tuple[Floats, Floats]:
-        """Return o(x) and ln g(x), both relative to the middle size."""
+    def parts(self, sizes: Floats, middle: float, clip: float = _CLIP) -> tuple[Floats, Floats]:
+        """Return o(x) and ln g(x), both relative to the middle size.
+
+        Where g is not only weighed but foretold, `clip` is infinite.
+        """
         points = np.append(sizes, middle)
         growing = log_values_of(self.growing, points)
-        growing = np.clip(growing[:, :-1] - growing[:, -1:], -_CLIP, _CLIP)
+        growing = np.clip(growing[:, :-1] - growing[:, -1:], -clip, clip)
         beside = np.repeat(np.exp(self.constant)[:, None], len(sizes), axis=1)
         has_lower = np.isfinite(self.lower_scale)
         if has_lower.any():

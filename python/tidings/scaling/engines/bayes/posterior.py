@@ -145,7 +145,7 @@ class Posterior:
     def values(self, sizes: Floats) -> tuple[Floats, Floats]:
         """Return ln of the expected value at each size (columns) at each point, and the weights."""
         points = self.points
-        beside, growing = self.rows.parts(np.asarray(sizes, float), self.middle)
+        beside, growing = self.rows.parts(np.asarray(sizes, float), self.middle, math.inf)
         beside = beside[points.row]
         growing = growing[points.row]
         with np.errstate(divide="ignore", over="ignore"):
