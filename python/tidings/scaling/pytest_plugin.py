@@ -15,7 +15,8 @@ which the test runs once more in a process of its own.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,6 +25,9 @@ from tidings.scaling.counters import alone, calls, processor
 from tidings.scaling.counters.library import CounterError
 
 if TYPE_CHECKING:
+    from tidings.scaling.expectation import Expectation
+    from tidings.scaling.limits import Limits
+    from tidings.scaling.measurement import Measurement
     from tidings.scaling.verdict import Judged
 
 METRICS = tuple(dict.fromkeys([*calls.METRICS, *alone.METRICS]))
@@ -115,8 +119,6 @@ class Measured:
     ) -> Judged:
         """Measure, judge, and fail the test where the growth is violated; return the judgement."""
         __tracebackhide__ = True
-        if metric not in METRICS:
-            raise ValueError(f"metric `{metric}`: it is one of {', '.join(METRICS)}")
         judged = self._replayed() or self._judged(growth, metric, within, sides)
         self.node.stash.setdefault(_JUDGED, []).append(judged)
         return judged
@@ -137,18 +139,11 @@ class Measured:
         __tracebackhide__ = True
         from tidings.scaling import verdict
         from tidings.scaling.engines.bayes import BayesEngine
-        from tidings.scaling.expectation import Expectation
-        from tidings.scaling.limits import Limits
-        from tidings.scaling.measurement import Measurement
 
-        expectation = Expectation.parse(growth)
-        deviation = Expectation.parse(within).term if within else None
-        limits = Limits.around(expectation.term, deviation)
-        if sides not in ("upper", "both"):
-            raise ValueError(f"sides `{sides}`: it is upper or both")
-        rows = self._rows(metric)
+        with _told_in_a_line():
+            expectation, limits = _stated(growth, metric, within, sides)
         name = getattr(self.function, "__name__", "function")
-        measurement = Measurement.of(rows, name, metric, self.variable)
+        measurement = self._measured(name, metric)
         model = BayesEngine().fit(measurement, expectation.term)
         judged = verdict.judge([model], [limits], self.alpha, [sides == "both"])[0]
         line = _line(name, metric, self.variable, str(expectation), judged)
@@ -159,6 +154,14 @@ class Measured:
         ):
             pytest.fail(line, pytrace=False)
         return judged
+
+    def _measured(self, name: str, metric: str) -> Measurement:
+        __tracebackhide__ = True
+        from tidings.scaling.measurement import Measurement
+
+        rows = self._rows(metric)
+        with _told_in_a_line():
+            return Measurement.of(rows, name, metric, self.variable)
 
     def _rows(self, metric: str) -> list[Any]:
         """Measure all sizes, one repetition after the other."""
@@ -199,6 +202,33 @@ class Measured:
         return calls.METRICS[metric](lambda: self.function(argument))
 
 
+def _stated(growth: str, metric: str, within: str | None, sides: str) -> tuple[Expectation, Limits]:
+    """Return what an expectation says, or raise ValueError with what is wrong in it."""
+    from tidings.scaling.expectation import Expectation
+    from tidings.scaling.limits import Limits
+
+    if metric not in METRICS:
+        raise ValueError(f"metric `{metric}`: it is one of {', '.join(METRICS)}")
+    if sides not in ("upper", "both"):
+        raise ValueError(f"sides `{sides}`: it is upper or both")
+    expectation = Expectation.parse(growth)
+    deviation = Expectation.parse(within).term if within else None
+    return expectation, Limits.around(expectation.term, deviation)
+
+
+@contextmanager
+def _told_in_a_line() -> Iterator[None]:
+    """Fail the test with what is wrong in its own words, without the package's source."""
+    __tracebackhide__ = True
+    try:
+        yield
+    except ValueError as error:
+        problem = str(error)
+    else:
+        return
+    pytest.fail(problem, pytrace=False)
+
+
 def _line(name: str, metric: str, variable: str, expected: str, judged: Judged) -> str:
     """Return the one line of a test."""
     said = [
@@ -208,7 +238,8 @@ def _line(name: str, metric: str, variable: str, expected: str, judged: Judged) 
     ]
     if judged.next_design:
         design = judged.next_design
-        said.append(f"measure {variable}={design.size:g} next, {design.runs} times")
+        runs = "run" if design.runs == 1 else "runs"
+        said.append(f"measure {variable}={design.size:g} next, {design.runs} {runs}")
     return "; ".join(said)
 
 
