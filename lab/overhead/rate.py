@@ -116,7 +116,8 @@ def verdict_of(tidings: Path, like: Path, heading: str, drawn: list[list[dict]])
                     journal.write(json.dumps(changed) + "\n")
                     index += 1
         result = json.loads(lab(tidings, "table", str(folder), "--json"))
-    return next(row["verdict"] for row in result["results"] if row["arm"] == "gossip")
+    ((effect,),) = (group["effects"] for group in result["groups"])  # one application, one arm
+    return str(effect["verdict"])
 
 
 def drawn_verdicts(options: argparse.Namespace, folders: list[Path]) -> dict[str, int]:

@@ -204,6 +204,13 @@ def test_what_cannot_be_read_is_named_with_its_place(
     assert str(path) in str(refused.value)
 
 
+def test_each_function_has_its_other_sizes(tmp_path: Path) -> None:
+    lines = [f"{name},{p},{n},{p}" for name, n in (("f", 64), ("g", 128)) for p in (8, 16, 32)]
+    path = tmp_path / "both.csv"
+    path.write_text("\n".join(["function,p,n,time", *lines]) + "\n", encoding="utf-8")
+    assert [found.function for found in read([path])] == ["f", "g"]
+
+
 def test_mixed_units_are_refused(tmp_path: Path) -> None:
     lines = [
         {"function": "f", "metric": "time", "size": s, "value": 1.0, "unit": "s" if s < 4 else "ms"}

@@ -107,25 +107,27 @@ def _csv(text: str, path: str, mark: str) -> Iterator[Found]:
     size_column = next((name for name in _SIZES if name in heading), None)
     if size_column is None:
         raise MeasurementError(f"{path}: no column of sizes; name one `size`, or p, n, k")
-    fixed: dict[str, str] = {}
+    fixed: dict[tuple[str, str], str] = {}
     for line_number, cells in enumerate(csv.reader(lines[1:], delimiter=mark), 2):
         place = f"{path}: row {line_number}"
         if len(cells) != len(heading):
             raise MeasurementError(f"{place}: {len(cells)} cells, but {len(heading)} columns")
         entry = dict(zip(heading, (cell.strip() for cell in cells)))
         size = number(entry.pop(size_column), place, "the size")
-        _hold_fixed(fixed, entry, size_column, place)
         parameter = "x" if size_column == "size" else size_column
         run = next((entry[name] for name in _RUNS if name in entry), "")
         function = next((entry[name] for name in _NAMES if name in entry), "")
+        _hold_fixed(fixed, function, entry, size_column, place)
         row = Row(size, run, entry.get("repetition", ""), place=place)
         for metric, cell, unit in _cells(entry):
             value = number(cell, place, metric or "the value")
             yield Found(function, metric, parameter, unit, replace(row, value=value))
 
 
-def _hold_fixed(fixed: dict[str, str], entry: dict[str, str], grows: str, place: str) -> None:
-    """Refuse a second column of sizes whose values change: one parameter is meant to grow.
+def _hold_fixed(
+    fixed: dict[tuple[str, str], str], function: str, entry: dict[str, str], grows: str, place: str
+) -> None:
+    """Refuse a second column of sizes that changes within a function: one is meant to grow.
 
     A column `size` says which one that is. Tasks and nodes are one parameter, the machine's size.
     """
@@ -133,7 +135,7 @@ def _hold_fixed(fixed: dict[str, str], entry: dict[str, str], grows: str, place:
     for name in others:
         if grows in _OF_MACHINE and name in _OF_MACHINE:
             continue
-        if name in entry and fixed.setdefault(name, entry[name]) != entry[name]:
+        if name in entry and fixed.setdefault((function, name), entry[name]) != entry[name]:
             raise MeasurementError(
                 f"{place}: {name} changes as well as {grows}: one parameter is meant to grow; "
                 "leave the column out, or name the one that counts `size`"
