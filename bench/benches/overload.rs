@@ -17,7 +17,7 @@ use rand_core::{RngCore, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::{Map, Value};
 use tidings_bench::campaign::{self, Made};
-use tidings_tests::mpi::{Mpi, place};
+use tidings_tests::mpi::{Mpi, object, place};
 
 const SEED: u64 = 5;
 /// A job that has not ended after so many seconds hangs.
@@ -155,8 +155,7 @@ impl Job {
 /// How a run ended, and its report; null without one.
 fn judged(output: &Output) -> (Ending, Value) {
     let text = String::from_utf8_lossy(&output.stdout);
-    let line = text.lines().find(|line| line.starts_with('{'));
-    let report = line.and_then(|line| serde_json::from_str(line).ok()).unwrap_or(Value::Null);
+    let report = object(&text).unwrap_or(Value::Null);
     let ending = match output.status.code() {
         Some(124 | 137) => Ending::Hung,
         Some(0) if report.is_null() => Ending::Failed,

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use serde_json::{Map, Value};
 use tidings_bench::campaign::{self, Made};
-use tidings_tests::mpi::{Mpi, done, place};
+use tidings_tests::mpi::{Mpi, done, object, place};
 
 const NODES: u32 = 8192;
 const PAYLOADS: [u16; 2] = [1024, 64];
@@ -117,7 +117,5 @@ fn run(setting: Setting) -> Result<Value, String> {
         command.arg(name).arg(value);
     }
     let text = done(&mut command);
-    let line = text.lines().find(|line| line.starts_with('{'));
-    let line = line.ok_or_else(|| format!("no report: {text}"))?;
-    serde_json::from_str(line).map_err(|error| format!("{error}: {line}"))
+    object(&text).ok_or_else(|| format!("no report: {text}"))
 }

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::toolchain::{self, Mpi, place, root, run, said};
+use crate::toolchain::{self, Mpi, object, place, root, run, said};
 
 const NODES: usize = 16;
 
@@ -24,11 +24,9 @@ fn beside(words: &str) -> (Value, Option<Value>) {
     command.arg(Mpi::Simulated.application("beside")).arg("--report").arg(path("report.json"));
     let output = run(command.args(words.split(' ')).current_dir(directory.path()));
     assert!(output.status.success(), "{words}: {}", said(&output));
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let line = text.lines().find(|line| line.starts_with('{')).expect("an object");
+    let result = object(&String::from_utf8_lossy(&output.stdout)).expect("an object");
     let report = fs::read_to_string(path("report.json")).ok();
-    let parsed = |text: &str| serde_json::from_str(text).expect("JSON");
-    (parsed(line), report.map(|text| parsed(&text)))
+    (result, report.map(|text| serde_json::from_str(&text).expect("JSON")))
 }
 
 #[test]

@@ -6,14 +6,12 @@
 
 use serde_json::Value;
 
-use crate::toolchain::{self, Mpi, done, place};
+use crate::toolchain::{self, Mpi, done, object, place};
 
 fn report(mpi: Mpi, ranks: usize, arguments: &[&str]) -> Value {
     let directory = place();
     let text = done(mpi.launcher(ranks, directory.path()).arg(mpi.gossip()).args(arguments));
-    let line = text.lines().find(|line| line.starts_with('{'));
-    let line = line.unwrap_or_else(|| panic!("no report: {text}"));
-    serde_json::from_str(line).expect("the report is JSON")
+    object(&text).unwrap_or_else(|| panic!("no report: {text}"))
 }
 
 /// What must hold of every run.

@@ -3,14 +3,13 @@
 
 use serde_json::Value;
 
-use crate::toolchain::{self, Mpi, done, place};
+use crate::toolchain::{self, Mpi, done, object, place};
 
 fn kernel(mpi: Mpi, ranks: usize, words: &str) -> Value {
     let directory = place();
     let mut command = mpi.launcher(ranks, directory.path());
     let text = done(command.arg(mpi.application("kernels")).args(words.split(' ')));
-    let line = text.lines().find(|line| line.starts_with('{'));
-    serde_json::from_str(line.unwrap_or_else(|| panic!("no object: {text}"))).expect("JSON")
+    object(&text).unwrap_or_else(|| panic!("no object: {text}"))
 }
 
 fn is_right(mpi: Mpi, ranks: usize, words: &str) {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::toolchain::{self, Mpi, done, place};
+use crate::toolchain::{self, Mpi, done, object, place};
 
 fn proxy(mpi: Mpi, ranks: usize, words: &str, cuts: Option<&Path>) -> Value {
     let directory = place();
@@ -16,8 +16,7 @@ fn proxy(mpi: Mpi, ranks: usize, words: &str, cuts: Option<&Path>) -> Value {
         command.env("TIDINGS_PROXY_CUTS", file);
     }
     let text = done(command.arg(mpi.application("proxy")).args(words.split(' ')));
-    let line = text.lines().find(|line| line.starts_with('{'));
-    serde_json::from_str(line.unwrap_or_else(|| panic!("no object: {text}"))).expect("JSON")
+    object(&text).unwrap_or_else(|| panic!("no object: {text}"))
 }
 
 #[test]

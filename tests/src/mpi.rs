@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use crate::agents::programs;
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// The repository.
@@ -181,6 +182,12 @@ impl Mpi {
         command.args(["-n", &ranks.to_string()]).current_dir(directory);
         command
     }
+}
+
+/// The JSON object that a program printed on a line of its own, if there is one.
+pub fn object(text: &str) -> Option<Value> {
+    let line = text.lines().find(|line| line.starts_with('{'))?;
+    serde_json::from_str(line).ok()
 }
 
 /// Starts a program of `mpi/build` on so many ranks, with these words behind its name, which it
