@@ -219,7 +219,7 @@ campaign-pages: python ## draw the plots and tables of these campaigns from the 
 		$(PYTHON) -m tidings.tables overhead $(RESULTS)/overhead-$$name.csv --into $(RESULTS)/overhead-$$name.md || exit 1; \
 	done
 
-injected-rate: build mpi ## how often a campaign finds an injected 0.5 %, or one that is not there (root; an idle machine; 45 minutes)
+injected-rate: build mpi ## how often a campaign finds an injected 0.5 %, or one that is not there (root; an idle machine; an hour)
 	mpicc.openmpi -O2 examples/lab/known_length.c -o $(TARGET_DIR)/mpi/known_length
 	lab/overhead/rate.py --folder $(TARGET_DIR)/rate --tidings $(TARGET_DIR)/release/tidings --output $(RESULTS)
 

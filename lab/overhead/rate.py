@@ -6,12 +6,12 @@
 Runs campaigns of `injected.toml` one after another, each with a seed of its own: in those with an
 odd number the application does 0.5 % more work in one arm, in the others no more. Those that are
 there already are not run again. A machine that does nothing else gives a few campaigns an hour, too
-few for a rate. So further campaigns are drawn from the laps that were measured: as many laps as a
-campaign has, without replacement, from all laps of one kind, in their order in time; each is judged
-by `tidings lab table`, as a journal of its own. They share laps, so they are no independent
-repetitions, but the noise in them is the machine's.
+few for a rate. So further campaigns are drawn from the laps that were measured, some shorter and
+some longer: blocks of neighbouring laps, with replacement (a block bootstrap, which keeps how much
+a lap is like the one before), each judged by `tidings lab table`, as a journal of its own. They
+share laps, so they are no independent repetitions, but the noise in them is the machine's.
 
-Written are a table with a line a campaign, and a manifest with the counts of both kinds.
+Written are a table with a line a campaign, and a manifest with the verdicts of both kinds.
 
 Exit status: 0 done, 1 a campaign failed, 2 wrong arguments.
 """
@@ -31,6 +31,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = ROOT / "lab/overhead/injected.toml"
+SIZES = (50, 100, 200, 400)  # laps of the campaigns that are drawn
+BLOCK = 10  # laps; the level of the times drifts over a few
 COLUMNS = (
     "campaign", "injected", "load", "pairs", "slowdown", "slowdown_low", "slowdown_high",
     "aa_slowdown_low", "aa_slowdown_high", "floor", "p", "verdict",
@@ -120,17 +122,26 @@ def verdict_of(tidings: Path, like: Path, heading: str, drawn: list[list[dict]])
     return str(effect["verdict"])
 
 
-def drawn_verdicts(options: argparse.Namespace, folders: list[Path]) -> dict[str, int]:
-    """Return how often which verdict is given to campaigns drawn from the laps of these."""
+def draw(pool: list[list[list[dict]]], size: int, chance: random.Random) -> list[list[dict]]:
+    """Return so many laps: blocks of neighbours, each from any of the journals in the pool."""
+    chosen: list[list[dict]] = []
+    while len(chosen) < size:
+        journal = chance.choice(pool)
+        first = chance.randrange(len(journal) - BLOCK + 1)
+        chosen += journal[first : first + BLOCK]
+    return chosen[:size]
+
+
+def drawn_verdicts(options: argparse.Namespace, folders: list[Path], size: int) -> dict[str, int]:
+    """Return how often which verdict is given to campaigns of a size, drawn from laps of these."""
     journals = [laps(folder) for folder in folders]
-    pool = [lap for _, found in journals for lap in found]
-    size = min(len(found) for _, found in journals)
+    pool = [found for _, found in journals]
     chance, counts = random.Random(options.seed), dict[str, int]()
     for _ in range(options.draws):
-        chosen = [pool[at] for at in sorted(chance.sample(range(len(pool)), size))]
+        chosen = draw(pool, size, chance)
         verdict = verdict_of(options.tidings, folders[0], journals[0][0], chosen)
         counts[verdict] = counts.get(verdict, 0) + 1
-    return counts
+    return dict(sorted(counts.items()))
 
 
 def study(options: argparse.Namespace) -> None:
@@ -140,16 +151,20 @@ def study(options: argparse.Namespace) -> None:
         writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(line_of(folder, number) for number, folder in folders.items())
-    manifest: dict[str, object] = {
+    drawn = []
+    for injected in (True, False):
+        kind = [folder for number, folder in folders.items() if is_injected(number) == injected]
+        for size in SIZES if kind else ():
+            verdicts = drawn_verdicts(options, kind, size)
+            drawn.append({"injected": injected, "laps": size, "verdicts": verdicts})
+    manifest = {
         "command": "make injected-rate",
         "seed": options.seed,
         "draws": options.draws,
+        "laps_of_a_block": BLOCK,
         "processors": os.cpu_count(),
+        "drawn": drawn,
     }
-    for injected in (True, False):
-        kind = [folder for number, folder in folders.items() if is_injected(number) == injected]
-        if kind:
-            manifest["drawn_injected" if injected else "drawn_none"] = drawn_verdicts(options, kind)
     text = json.dumps(manifest, indent=2) + "\n"
     (options.output / "overhead-rate.manifest.json").write_text(text, encoding="utf-8")
     print(text, end="")
@@ -161,7 +176,9 @@ def arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--campaigns", type=int, default=8, help="how many, both kinds in turn")
-    parser.add_argument("--draws", type=int, default=200, help="campaigns drawn of each kind")
+    parser.add_argument(
+        "--draws", type=int, default=200, help="campaigns drawn of each kind and size"
+    )
     parser.add_argument("--seed", type=int, default=1, help="of the draws")
     parser.add_argument("--folder", type=Path, required=True, help="of journals, two below ROOT")
     parser.add_argument("--tidings", type=Path, required=True, help="the program")
