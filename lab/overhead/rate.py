@@ -31,7 +31,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = ROOT / "lab/overhead/injected.toml"
-SIZES = (50, 100, 200, 400)  # laps of the campaigns that are drawn
+SIZES = (100, 200, 400, 800)  # laps of the campaigns that are drawn
 BLOCK = 10  # laps; the level of the times drifts over a few
 COLUMNS = (
     "campaign", "injected", "load", "pairs", "slowdown", "slowdown_low", "slowdown_high",
