@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -97,7 +99,7 @@ def test_doubt_exits_with_3_only_where_strict(folder: Path) -> None:
         ('\n[[expectation]]\nfunction = "sort"\ngrowth = "n^^2"\n', "scaling.toml:6: an exponent"),
         ('\n[[expectation]]\nfunction = "sort"\ngrow = "n"\n', "scaling.toml:6: [[expectation]]"),
         ('\n[[expectation]]\ngrowth = "n"\n', "scaling.toml:4: [[expectation]] lacks `function`"),
-        ("\n[[expectation]]\nfunction = 3\n", "scaling.toml:5: `function` must be a str"),
+        ("\n[[expectation]]\nfunction = 3\n", "scaling.toml:5: `function` must be text in quotes"),
         (expectation("sort", "n", 'sides = "lower"'), "sides is `lower`"),
         (expectation("none", "n"), "no measurement of none, stated on line 6; there are: lookup"),
         ('\n[[rule]]\nrule = "sort < slow"\n', "scaling.toml:5: `sort < slow` has no `<=`"),
@@ -114,6 +116,43 @@ def test_what_is_wrong_exits_with_2_and_its_place(
     said = capsys.readouterr().err
     assert said.startswith("error: ")
     assert problem in said
+
+
+def test_what_nobody_asks_for_may_be_no_measurement(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"function": "odd", "metric": "time", "size": s, "value": s - 1} for s in (1, 2)]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / "odd.jsonl").write_text(lines, encoding="utf-8")
+    assert check(folder, expectation("sort", "n log n")) == 0
+    assert check(folder, expectation("odd", "n")) == 2
+    assert "odd.jsonl:1: the value at size 1 is 0" in capsys.readouterr().err
+    assert check(folder, '\n[[rule]]\nrule = "odd <= sort"\n') == 2
+
+
+def test_a_report_is_there_whole_or_not_at_all(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = folder / "report.json"
+    text = expectation("sort", "n log n")
+    assert check(folder, text, "--json", str(report)) == 0
+    before = report.read_text(encoding="utf-8")
+    mask = os.umask(0)
+    os.umask(mask)
+    assert stat.S_IMODE(report.stat().st_mode) == 0o666 & ~mask
+
+    def full(_part: Path, _path: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "replace", full)
+    assert check(folder, text, "--json", str(report), "--alpha", "0.02") == 2
+    assert f"error: {report}: No space left on device" in capsys.readouterr().err
+    assert report.read_text(encoding="utf-8") == before
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "measured.jsonl",
+        "report.json",
+        "scaling.toml",
+    ]
 
 
 def test_a_missing_file_exits_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

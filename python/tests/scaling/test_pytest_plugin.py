@@ -68,6 +68,25 @@ def test_a_line_a_test_and_a_table(example: pytest.Pytester) -> None:
     )
 
 
+def test_what_is_measured_is_expected_to_grow(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    pytester.makepyfile(
+        """
+        def test_forgotten(scaling):
+            scaling(len, n=[4, 8, 16, 32, 64])
+
+        def test_failed_before(scaling):
+            scaling(len, n=[4, 8, 16, 32, 64])
+            assert False
+        """
+    )
+    result = pytester.runpytest_subprocess("-p", "tidings.scaling.pytest_plugin")
+    result.assert_outcomes(passed=1, errors=1, failed=1)
+    result.stdout.fnmatch_lines(["*scaling(...) alone measures nothing: add .expect(...)"])
+
+
 def test_doubt_fails_where_strict(example: pytest.Pytester) -> None:
     options = ("-p", "tidings.scaling.pytest_plugin", "--scaling-strict", "-k", "few")
     example.runpytest_subprocess(*options).assert_outcomes(failed=1, deselected=5)

@@ -211,6 +211,14 @@ def test_each_function_has_its_other_sizes(tmp_path: Path) -> None:
     assert [found.function for found in read([path])] == ["f", "g"]
 
 
+def test_a_mark_of_byte_order_is_no_part_of_a_file(tmp_path: Path) -> None:
+    lines = [{"function": "f", "metric": "time", "size": s, "value": 1.0} for s in (1, 2, 4)]
+    path = tmp_path / "marked.jsonl"
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert read([path])[0].function == "f"
+
+
 def test_mixed_units_are_refused(tmp_path: Path) -> None:
     lines = [
         {"function": "f", "metric": "time", "size": s, "value": 1.0, "unit": "s" if s < 4 else "ms"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -119,6 +120,33 @@ def test_anew_leaves_other_functions_alone(tmp_path: Path) -> None:
     assert [row["function"] for row in rows(tmp_path)] == ["g", "f", "f", "f"]
 
 
+def test_what_another_command_measured_is_not_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys: dict[str, Any] = {"metric": "work", "repetitions": 1, "value": "work (.*)"}
+    assert run(write(tmp_path, command=PRINTING, **keys)) == 0
+    file = write(tmp_path, command=PRINTING.replace("3 *", "5 *"), **keys)
+    capsys.readouterr()
+    assert run(file) == 2
+    said = capsys.readouterr().err
+    assert "f.jsonl:1: f was measured by another command, `" in said
+    assert "`run --anew` measures it again" in said
+    assert [row["value"] for row in rows(tmp_path)] == [3, 6, 12]
+    assert run(file, "--anew") == 0
+    assert [row["value"] for row in rows(tmp_path)] == [5, 10, 20]
+
+
+def test_one_at_a_time_adds_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path, command=PRINTING, metric="work", repetitions=1, value="work (.*)")
+    (tmp_path / "out").mkdir()
+    with (tmp_path / "out/f.jsonl").open("a") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        assert run(file) == 2
+        assert "another run is adding to it; wait until it ends" in capsys.readouterr().err
+    assert run(file) == 0
+    assert len(rows(tmp_path)) == 3
+
+
 def test_several_values_of_a_run_bear_its_name(tmp_path: Path) -> None:
     command = f"{sys.executable} -S -c 'print({{size}}, {{size}} + 1)'"
     file = write(tmp_path, command=command, repetitions=1, value="[0-9]+", sizes=[5, 8])
@@ -233,7 +261,7 @@ def test_mpirun_starts_as_many_as_the_size(tmp_path: Path, monkeypatch: pytest.M
         ({"counter": "heap", "value": "x"}, ":6: a counter gives the value"),
         ({"counter": "heap", "toggle": "x"}, ":7: only the counter callgrind has a `toggle`"),
         ({"marked": True}, ":6: marks are for callgrind"),
-        ({"marked": "yes"}, ":6: `marked` must be a bool"),
+        ({"marked": "yes"}, ":6: `marked` must be true or false"),
         ({"vary": {"kind": ["a"]}}, ":6: vary: the function lacks {kind}"),
         ({"vary": {"kind": []}}, ":6: vary: `kind` is a list of values"),
         ({"launcher": "mpirun", "sizes": [1.5]}, ":3: sizes are numbers of processes"),

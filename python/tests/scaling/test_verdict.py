@@ -120,6 +120,22 @@ def test_plans_prefer_what_is_cheap_and_decides() -> None:
     assert best is not None
     assert best.decides >= max(d.decides for d in designs) or best.decides >= plan.ENOUGH
     assert plan.designs(model, limits, False, (0.2, 0.9), largest=SIZES[4] * 2)[-1].size <= 2048
+
+
+@pytest.mark.parametrize(
+    ("sizes", "proposed"),
+    [
+        ([3, 4, 5, 6, 7], [8, 9, 11]),
+        ([10, 11, 13, 16, 20], [24, 28, 36]),  # by small steps, not even ones
+        ([8, 16, 32, 64], [128, 256, 512, 1024]),
+    ],
+)
+def test_sizes_are_proposed_as_far_apart_as_those_before(
+    sizes: list[int], proposed: list[int]
+) -> None:
+    model = BayesEngine().fit(Measurement.of_values(sizes, [float(size) for size in sizes]))
+    designs = plan.designs(model, Limits.around(Term.of(1)), False, (0.2, 0.9))
+    assert sorted({design.size for design in designs}) == proposed
     assert plan.cheapest([]) is None
 
 

@@ -130,7 +130,7 @@ def _measurements(options: argparse.Namespace, specification: Specification) -> 
         raise MeasurementError(
             f"{specification.path}: no measurements named; give files, or set `measurements`"
         )
-    return read(dict.fromkeys(paths))
+    return read(dict.fromkeys(paths), specification.names)
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -155,7 +155,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _write_files(options: argparse.Namespace, report: Report) -> None:
-    from tidings.scaling.reports import table
+    from tidings.scaling.reports import table, whole
 
     wanted = (options.json, options.junit, options.sarif)
     if options.format == "json" or any(wanted):
@@ -166,9 +166,9 @@ def _write_files(options: argparse.Namespace, report: Report) -> None:
         makers = (structured.as_json, structured.as_junit, structured.as_sarif)
         for path, make in zip(wanted, makers):
             if path:
-                path.write_text(make(report), encoding="utf-8")
+                whole.write(path, make(report))
     if options.markdown:
-        options.markdown.write_text(table.markdown(report), encoding="utf-8")
+        whole.write(options.markdown, table.markdown(report))
     _write_plots(options, report)
 
 
@@ -176,10 +176,10 @@ def _write_plots(options: argparse.Namespace, report: Report) -> None:
     for one in report.checked if options.svg or options.png else ():
         name = "".join(c if c.isalnum() or c in "-._" else "-" for c in one.stated.name)
         if options.svg:
-            from tidings.scaling.reports import plot
+            from tidings.scaling.reports import plot, whole
 
             options.svg.mkdir(parents=True, exist_ok=True)
-            (options.svg / f"{name}.svg").write_text(plot.svg(one), encoding="utf-8")
+            whole.write(options.svg / f"{name}.svg", plot.svg(one))
         if options.png:
             from tidings.scaling.reports import picture
 

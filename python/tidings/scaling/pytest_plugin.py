@@ -69,11 +69,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def scaling(request: pytest.FixtureRequest) -> Callable[..., Measured]:
+def scaling(request: pytest.FixtureRequest) -> Iterator[Callable[..., Measured]]:
     """Measure a function at several sizes: ``scaling(function, n=sizes).expect("n log n")``."""
     tests = sum("scaling" in getattr(item, "fixturenames", ()) for item in request.session.items)
     alpha = request.config.getoption("--scaling-alpha") / max(tests, 1)
     strict = request.config.getoption("--scaling-strict")
+    failed = request.session.testsfailed
+    made: list[Measured] = []
 
     def measure(
         function: Callable[..., Any],
@@ -85,9 +87,13 @@ def scaling(request: pytest.FixtureRequest) -> Callable[..., Measured]:
             raise TypeError("give one parameter with its sizes, like n=[256, 512, 1024]")
         ((variable, sizes),) = parameter.items()
         listed = list(sizes)
-        return Measured(request.node, function, setup, repetitions, variable, listed, alpha, strict)
+        node = request.node
+        made.append(Measured(node, function, setup, repetitions, variable, listed, alpha, strict))
+        return made[-1]
 
-    return measure
+    yield measure
+    if request.session.testsfailed == failed and not all(one.is_expected for one in made):
+        pytest.fail("scaling(...) alone measures nothing: add .expect(...)", pytrace=False)
 
 
 class Measured:
@@ -113,12 +119,14 @@ class Measured:
         self.sizes = sizes
         self.alpha = alpha
         self.strict = strict
+        self.is_expected = False
 
     def expect(
         self, growth: str, metric: str = "time", within: str | None = None, sides: str = "upper"
     ) -> Judged:
         """Measure, judge, and fail the test where the growth is violated; return the judgement."""
         __tracebackhide__ = True
+        self.is_expected = True
         judged = self._replayed() or self._judged(growth, metric, within, sides)
         self.node.stash.setdefault(_JUDGED, []).append(judged)
         return judged

@@ -2,13 +2,16 @@
 
 All sizes are run once before any is run again, so that slow drifts of the machine meet every size
 alike. Each line is written as soon as its run ends; a later start skips what is there already, so
-that a campaign may be stopped at any time. The value is the wall time of the command, what a
-regular expression finds in its output, or what a counter counts (`counters.commands`). A command
-that prints several values made them in one run: they share its name.
+that a campaign may be stopped at any time. Lines name their command, so that what another command
+gave is not taken for it; and one process at a time adds to a file. The value is the wall time of
+the command, what a regular expression finds in its output, or what a counter counts
+(`counters.commands`). A command that prints several values made them in one run: they share its
+name.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import math
 import time
@@ -30,18 +33,18 @@ def make(stated: StatedRun, folder: Path, progress: TextIO, anew: bool = False) 
     """
     output = folder / stated.output
     output.parent.mkdir(parents=True, exist_ok=True)
-    done = _done(output, stated, anew)
-    wanted = [
-        Wanted(start, size)
-        for start in range(stated.repetitions)
-        for size in stated.sizes
-        if (start, size) not in done
-    ]
-    if not wanted:
-        print(f"{stated.function}: all {len(done)} runs are in {output}", file=progress)
-        return 0
-    began = time.monotonic()
     with _appended(output) as file:
+        done = _done(output, stated, anew)
+        wanted = [
+            Wanted(start, size)
+            for start in range(stated.repetitions)
+            for size in stated.sizes
+            if (start, size) not in done
+        ]
+        if not wanted:
+            print(f"{stated.function}: all {len(done)} runs are in {output}", file=progress)
+            return 0
+        began = time.monotonic()
         for number, (one, values) in enumerate(_results(stated, wanted, folder), 1):
             _must_be_usable(stated, one, values)
             file.write("".join(json.dumps(row) + "\n" for row in _rows(stated, one, values)))
@@ -58,13 +61,20 @@ def make(stated: StatedRun, folder: Path, progress: TextIO, anew: bool = False) 
 
 @contextmanager
 def _appended(output: Path) -> Iterator[TextIO]:
-    """Open a file to add rows; if none comes, no empty one is left, which no check could read."""
-    try:
-        with output.open("a", encoding="utf-8") as file:
+    """Open a file to add rows; if none comes, no empty one is left, which no check could read.
+
+    It is locked: who began first has it to itself.
+    """
+    with output.open("a", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunError(f"{output}: another run is adding to it; wait until it ends") from None
+        try:
             yield file
-    finally:
-        if output.exists() and output.stat().st_size == 0:
-            output.unlink()
+        finally:
+            if output.exists() and output.stat().st_size == 0:
+                output.unlink()
 
 
 def _must_be_usable(stated: StatedRun, one: Wanted, values: list[float]) -> None:
@@ -92,6 +102,7 @@ def _rows(stated: StatedRun, one: Wanted, values: list[float]) -> list[dict[str,
     row = {
         "function": stated.function,
         "metric": stated.metric,
+        "command": stated.template,
         "parameter": stated.parameter,
         "size": one.size,
         "start": one.start,
@@ -126,7 +137,7 @@ def _done(output: Path, stated: StatedRun, anew: bool) -> set[tuple[int, float]]
     text = output.read_text(encoding="utf-8", errors="replace")
     whole, _, cut_short = text.rpartition("\n")
     lines = whole.splitlines()
-    mine = [_start_of(line, f"{output}:{at}", stated) for at, line in enumerate(lines, 1)]
+    mine = [_start_of(line, f"{output}:{at}", stated, anew) for at, line in enumerate(lines, 1)]
     kept = [line for line, start in zip(lines, mine) if not (anew and start)]
     if cut_short or len(kept) < len(lines):
         # A row that was being written when its writer was killed is no row.
@@ -134,12 +145,19 @@ def _done(output: Path, stated: StatedRun, anew: bool) -> set[tuple[int, float]]
     return set() if anew else {start for start in mine if start}
 
 
-def _start_of(line: str, place: str, stated: StatedRun) -> tuple[int, float] | None:
+def _start_of(line: str, place: str, stated: StatedRun, anew: bool) -> tuple[int, float] | None:
     """Return start and size of a row, or None where it is of another function or metric."""
     try:
         row = json.loads(line)
         if (row["function"], row["metric"]) != (stated.function, stated.metric):
             return None
-        return int(row["start"] if "start" in row else row["repetition"]), float(row["size"])
-    except (ValueError, KeyError, TypeError):
+        command = str(row.get("command", stated.template))
+        start = int(row["start"] if "start" in row else row["repetition"]), float(row["size"])
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise RunError(f"{place}: no row of a run; move the file away") from None
+    if command != stated.template and not anew:
+        raise RunError(
+            f"{place}: {stated.function} was measured by another command, `{command}`: "
+            "`run --anew` measures it again"
+        )
+    return start

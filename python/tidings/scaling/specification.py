@@ -39,6 +39,14 @@ _EXPECTATION_KEYS = {
     "count": str,
 }
 _RULE_KEYS = {"rule": str, "metric": str}
+_KINDS = {
+    str: "text in quotes",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "a table",
+}
 
 
 class SpecificationError(ValueError):
@@ -100,6 +108,14 @@ class Specification:
         except UnicodeDecodeError:
             raise SpecificationError(f"{path}: this is no text in UTF-8") from None
         return cls.parse(text, path)
+
+    def names(self, function: str, metric: str) -> bool:
+        """Whether an expectation or a rule is about this function and metric."""
+        return any(
+            one.function == function and one.metric in ("", metric) for one in self.expectations
+        ) or any(
+            function in one.rule.functions and one.metric in ("", metric) for one in self.rules
+        )
 
     @classmethod
     def parse(cls, text: str, path: Path) -> Specification:
@@ -175,7 +191,7 @@ class _Reader:
                 isinstance(value, (int, float)) if wanted is float else isinstance(value, wanted)
             )
             if not right or isinstance(value, bool) != (wanted is bool):
-                self.fail(self.line_of(key, line - 1), f"`{key}` must be a {wanted.__name__}")
+                self.fail(self.line_of(key, line - 1), f"`{key}` must be {_KINDS[wanted]}")
 
     def entries(
         self, listed: list[Any], name: str, keys: Mapping[str, type], needed: tuple[str, ...]

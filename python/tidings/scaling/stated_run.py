@@ -71,6 +71,11 @@ class StatedRun:
     at_once: int
     line: int
 
+    @property
+    def template(self) -> str:
+        """What is started, with `{size}` in the size's place, as rows and messages have it."""
+        return " ".join([*self.launch, self.command])
+
     def words(self, size: float) -> list[str]:
         """Return the words of the command at a size."""
         return shlex.split(self.command.replace("{size}", f"{size:.17g}"))

@@ -7,7 +7,7 @@ function and metric from several files are put together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +15,24 @@ from tidings.scaling.measurement import Measurement, MeasurementError
 from tidings.scaling.readers.found import Found
 
 
-def read(paths: Iterable[Path]) -> list[Measurement]:
-    """Read files into measurements, or raise MeasurementError with file and line."""
+def read(
+    paths: Iterable[Path], wanted: Callable[[str, str], bool] = lambda _function, _metric: True
+) -> list[Measurement]:
+    """Read files into measurements, or raise MeasurementError with file and line.
+
+    `wanted` says whether anybody asks for a function and metric: if not, one that is no measurement
+    is left out.
+    """
     found: list[Found] = []
     for path in paths:
         found.extend(read_file(path))
-    return gathered(found)
+    return gathered(found, wanted)
 
 
 def read_file(path: Path) -> list[Found]:
     """Read the rows of one file."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise MeasurementError(f"{path}: this is no text in UTF-8") from None
     except OSError as error:
@@ -66,22 +72,32 @@ def _short(error: Exception) -> str:
     return said if len(said) < 200 else type(error).__name__
 
 
-def gathered(found: Iterable[Found]) -> list[Measurement]:
-    """Put rows together by function and metric; refuse mixed parameters and units."""
+def gathered(found: Iterable[Found], wanted: Callable[[str, str], bool]) -> list[Measurement]:
+    """Put rows together by function and metric; refuse those that are wanted and no measurement."""
     groups: dict[tuple[str, str], list[Found]] = {}
     for one in found:
         groups.setdefault((one.function, one.metric), []).append(one)
     measurements = []
     for (function, metric), members in sorted(groups.items()):
-        first = members[0]
-        for other in members:
-            for what in ("unit", "parameter"):
-                mine, its = getattr(first, what), getattr(other, what)
-                if mine != its:
-                    raise MeasurementError(
-                        f"{other.row.place}: {what} `{its}` of {function} ({metric}), but "
-                        f"`{mine}` at {first.row.place}: convert one, or name the metric otherwise"
-                    )
-        rows = [member.row for member in members]
-        measurements.append(Measurement.of(rows, function, metric, first.parameter, first.unit))
+        try:
+            measurements.append(_measurement(members))
+        except MeasurementError:
+            if wanted(function, metric):
+                raise
     return measurements
+
+
+def _measurement(members: list[Found]) -> Measurement:
+    """Make one of the rows of a function and metric; refuse mixed parameters and units."""
+    first = members[0]
+    function, metric = first.function, first.metric
+    for other in members:
+        for what in ("unit", "parameter"):
+            mine, its = getattr(first, what), getattr(other, what)
+            if mine != its:
+                raise MeasurementError(
+                    f"{other.row.place}: {what} `{its}` of {function} ({metric}), but "
+                    f"`{mine}` at {first.row.place}: convert one, or name the metric otherwise"
+                )
+    rows = [member.row for member in members]
+    return Measurement.of(rows, function, metric, first.parameter, first.unit)
