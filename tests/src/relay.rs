@@ -1,8 +1,9 @@
 //! A switch in user space: frames pass from cable to cable late, twice, and out of turn.
 //!
-//! What arrives at a port of the lab's [switch](tidings_lab::switch) leaves by that of its
-//! receiver, by hardware address as a switch does, when its time has come. Each copy of a frame
-//! draws its own delay, so that frames overtake each other.
+//! The ends of all cables in a network namespace are opened as packet sockets. What arrives at a port
+//! of this [switch](tidings_lab::switch) leaves by that of its receiver, by hardware address as a
+//! switch does, when its time has come. Each copy of a frame draws its own delay, so that frames
+//! overtake each other.
 //!
 //! Invariants: without [`Conduct`] every frame passes once, in order; what waits is bounded, and
 //! what finds no room is counted, not lost in silence; one seed and one sequence of frames make the
@@ -10,16 +11,21 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use nix::ifaddrs::getifaddrs;
+use nix::sys::socket::{AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType, bind, socket};
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use tidings_lab::switch::{ETHERNET_BYTES, Ports, Switch};
+use tidings_lab::switch::{Ports, Switch, enter};
 
 /// Frames that may wait at one time.
 const ROOM: usize = 16_384;
+/// Destination, source and kind: what every frame begins with.
+const ETHERNET_BYTES: usize = 14;
 /// The kind of a frame that holds IPv4.
 const IPV4: [u8; 2] = [0x08, 0x00];
 /// The protocol number of UDP, and the place of the checksum in its header.
@@ -75,9 +81,13 @@ impl Relay {
     pub fn between(namespace: &str, ports: Vec<String>, seed: u64) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let of_thread = Arc::clone(&shared);
-        let switch = Switch::start(namespace, ports, move |ports| {
-            Forwarding::new(ports, of_thread, seed).run();
-        });
+        let namespace = namespace.to_owned();
+        let plug = move || {
+            enter(&namespace)?;
+            ports.iter().map(|name| end_of(name)).collect()
+        };
+        let run = move |ports| Forwarding::new(ports, of_thread, seed).run();
+        let switch = Switch::start(plug, run);
         Ok(Self { shared, _switch: switch? })
     }
 
@@ -99,6 +109,19 @@ impl Relay {
             overflowed: read(&self.shared.overflowed),
         }
     }
+}
+
+/// A packet socket on an interface of this thread's network.
+fn end_of(name: &str) -> io::Result<OwnedFd> {
+    let link = getifaddrs()?
+        .filter(|interface| interface.interface_name == name)
+        .find_map(|interface| interface.address?.as_link_addr().copied());
+    let link: LinkAddr = link.ok_or_else(|| io::Error::other(format!("no interface {name}")))?;
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let (family, protocol) = (AddressFamily::Packet, SockProtocol::EthAll);
+    let socket = socket(family, SockType::Raw, flags, protocol)?;
+    bind(socket.as_raw_fd(), &link)?;
+    Ok(socket)
 }
 
 /// The thread's part.
@@ -135,6 +158,9 @@ impl Forwarding {
 
     fn take(&mut self, port: usize, buffer: &mut [u8]) {
         while let Some(content) = self.ports.receive(port, buffer) {
+            if content.len() < ETHERNET_BYTES {
+                continue; // no frame
+            }
             settle_checksum(content);
             self.places.insert(address(&content[6..12]), port);
             let conduct = *self.shared.conduct.lock().expect("no holder panics");

@@ -1,22 +1,28 @@
-//! A switch in user space that lets every frame travel for a while: for kernels without netem.
+//! A switch in user space that lets every packet travel for a while: for kernels without netem.
 //!
-//! What arrives at a port of the [switch](crate::switch) leaves by that of its receiver when its
-//! time has come. All frames travel equally long, so the queue is in order of time. Cables leave
-//! checksums to the card of the other end, which a packet socket is not: they are made here.
+//! The card of each host is a TUN device. What the host sends, the line reads from it; when its time
+//! has come it is written to the card of its receiver, to which it looks like a packet from the
+//! network. All packets travel equally long, so the queue is in order of time.
 //!
-//! Invariants: frames leave in the order in which they came, each once; what waits is bounded, and
-//! what finds no room is dropped, as by a switch.
+//! Invariants: packets leave in the order in which they came, each once; what waits is bounded, and
+//! what finds no room is dropped, as by a switch. The cards go with the line.
 
 use std::collections::VecDeque;
 use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
 use nix::sys::prctl::set_timerslack;
+use tun_rs::DeviceBuilder;
 
-use crate::switch::{ETHERNET_BYTES, Ports, Switch};
+use crate::switch::{Ports, Switch, enter};
 
-/// Frames that may wait at one time.
+/// Packets that may wait at one time.
 const ROOM: usize = 65_536;
+/// Packets that may wait in a card until the line reads them.
+const CARD_ROOM: u32 = 4_096;
+/// The shortest header of IPv4.
+const HEADER_BYTES: usize = 20;
 
 /// A delay line that runs; it ends when dropped.
 #[derive(Debug)]
@@ -25,13 +31,15 @@ pub(super) struct DelayLine {
 }
 
 impl DelayLine {
-    /// Between these interfaces of the network namespace `namespace`; host n is behind the n-th.
+    /// Gives each of these network namespaces a card of that name, for the host there. The address
+    /// of host n of the list, from 0, ends with n + 1.
     ///
     /// # Errors
-    /// What the system says, if it refuses packet sockets.
-    pub(super) fn between(namespace: &str, ports: Vec<String>, delay_us: f64) -> io::Result<Self> {
-        let delay = Duration::from_secs_f64(delay_us / 1e6);
-        let switch = Switch::start(namespace, ports, move |ports| {
+    /// What the system says, if it refuses TUN devices.
+    pub(super) fn between(hosts: Vec<String>, card: &str, delay_us: f64) -> io::Result<Self> {
+        let (card, delay) = (card.to_owned(), Duration::from_secs_f64(delay_us / 1e6));
+        let plug = move || hosts.iter().map(|host| end_of(host, &card)).collect();
+        let switch = Switch::start(plug, move |ports| {
             let _ = set_timerslack(1); // else every delay is some 50 µs longer
             Line { ports, delay, travelling: VecDeque::new() }.run();
         });
@@ -39,8 +47,17 @@ impl DelayLine {
     }
 }
 
-/// A frame that travels.
-struct Frame {
+/// The line's end of a card that it makes in a network namespace, and where this thread is then.
+fn end_of(host: &str, card: &str) -> io::Result<OwnedFd> {
+    enter(host)?;
+    let builder = DeviceBuilder::new().name(card).tx_queue_len(CARD_ROOM).enable(false);
+    let device = builder.build_sync()?;
+    device.set_nonblocking(true)?;
+    device.as_fd().try_clone_to_owned()
+}
+
+/// A packet that travels.
+struct Packet {
     due: Instant,
     from: usize,
     content: Box<[u8]>,
@@ -50,7 +67,7 @@ struct Frame {
 struct Line {
     ports: Ports,
     delay: Duration,
-    travelling: VecDeque<Frame>,
+    travelling: VecDeque<Packet>,
 }
 
 impl Line {
@@ -58,11 +75,11 @@ impl Line {
         let mut buffer = Ports::buffer();
         loop {
             let now = Instant::now();
-            while self.travelling.front().is_some_and(|frame| frame.due <= now) {
-                let frame = self.travelling.pop_front().expect("it was there just now");
-                self.arrive(&frame);
+            while self.travelling.front().is_some_and(|packet| packet.due <= now) {
+                let packet = self.travelling.pop_front().expect("it was there just now");
+                self.arrive(&packet);
             }
-            let wait = self.travelling.front().map(|frame| frame.due.duration_since(now));
+            let wait = self.travelling.front().map(|packet| packet.due.duration_since(now));
             match self.ports.ready(wait) {
                 Some(ready) => ready.into_iter().for_each(|port| self.depart(port, &mut buffer)),
                 None => return,
@@ -73,92 +90,65 @@ impl Line {
     fn depart(&mut self, from: usize, buffer: &mut [u8]) {
         while let Some(content) = self.ports.receive(from, buffer) {
             if self.travelling.len() < ROOM {
-                settle_checksum(content);
                 let due = Instant::now() + self.delay;
-                self.travelling.push_back(Frame { due, from, content: (&*content).into() });
+                self.travelling.push_back(Packet { due, from, content: (&*content).into() });
             }
         }
     }
 
-    /// Hands a frame to its receiver, whose number the last byte of its address is; to all others
-    /// if there is no such.
-    fn arrive(&self, frame: &Frame) {
-        let place = usize::from(frame.content[5]).wrapping_sub(1);
-        let is_group = frame.content[0] % 2 == 1;
+    fn arrive(&self, packet: &Packet) {
         for port in 0..self.ports.count() {
-            if port != frame.from && (is_group || place == port) {
-                self.ports.send(port, &frame.content); // a cable that is full drops it
+            if port != packet.from && is_for(&packet.content, port) {
+                self.ports.send(port, &packet.content); // a card that is full drops it
             }
         }
     }
 }
 
-/// Makes the checksum of a TCP segment or UDP datagram over IPv4 in a frame.
-fn settle_checksum(frame: &mut [u8]) {
-    let (head, packet) = frame.split_at_mut(ETHERNET_BYTES);
-    if head[12..] != [0x08, 0x00] || packet.len() < 20 {
-        return;
+/// Whether a packet is one of IPv4 for a host, or for all.
+fn is_for(packet: &[u8], host: usize) -> bool {
+    if packet.len() < HEADER_BYTES || packet[0] >> 4 != 4 {
+        return false;
     }
-    let (begin, protocol) = (usize::from(packet[0] & 0x0f) * 4, packet[9]);
-    let end = usize::from(u16::from_be_bytes([packet[2], packet[3]])).min(packet.len());
-    let is_part = packet[6] & 0x3f != 0 || packet[7] != 0;
-    let place = match protocol {
-        6 => 16,
-        17 => 6,
-        _ => return,
-    };
-    if is_part || begin < 20 || begin + place + 2 > end {
-        return;
-    }
-    let addresses: u32 = sum(&packet[12..20]);
-    let body = &mut packet[begin..end];
-    body[place..place + 2].fill(0);
-    let all = addresses + u32::from(protocol) + body.len() as u32 + sum(body);
-    let checksum = match !fold(all) {
-        0 if protocol == 17 => 0xffff, // 0 says that there is none
-        checksum => checksum,
-    };
-    body[place..place + 2].copy_from_slice(&checksum.to_be_bytes());
-}
-
-/// The sum of words of 16 bits; of 65,535 bytes it fits.
-fn sum(bytes: &[u8]) -> u32 {
-    let words = bytes.chunks(2);
-    words.map(|word| u32::from(word[0]) << 8 | u32::from(*word.get(1).unwrap_or(&0))).sum()
-}
-
-fn fold(mut sum: u32) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
+    let (first, last) = (packet[16], packet[19]);
+    first >= 224 || last == 255 || usize::from(last) == host + 1
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_checksum_is_made_and_nothing_else_is_touched() {
-        let mut frame = vec![0; ETHERNET_BYTES];
-        frame[12..14].copy_from_slice(&[0x08, 0x00]);
-        // An IPv4 header and a datagram of four bytes: RFC 1071's sum, computed by hand.
-        frame.extend([0x45, 0, 0, 32, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-        frame.extend([0x04, 0xd2, 0x16, 0x2e, 0, 12, 0xaa, 0xaa, b'a', b'b', b'c', b'd']);
-        let before = frame.clone();
-        settle_checksum(&mut frame);
-        let whole = sum(&frame[26..34]) + 17 + 12 + sum(&frame[34..46]);
-        assert_eq!(fold(whole), 0xffff, "a right checksum makes the sum of all ones");
-        frame[40..42].copy_from_slice(&[0xaa, 0xaa]);
-        assert_eq!(frame, before);
+    fn packet_to(address: [u8; 4]) -> Vec<u8> {
+        let mut packet = vec![0x45; HEADER_BYTES];
+        packet[16..].copy_from_slice(&address);
+        packet
+    }
+
+    fn receivers(packet: &[u8]) -> Vec<usize> {
+        (0..4).filter(|&host| is_for(packet, host)).collect()
     }
 
     #[test]
-    fn odd_and_torn_packets_are_left_alone() {
-        for bytes in 0..60 {
-            let mut frame = vec![0x45; ETHERNET_BYTES + bytes];
-            frame[12..14].copy_from_slice(&[0x08, 0x00]);
-            settle_checksum(&mut frame); // whatever it says, no panic
+    fn a_packet_is_for_the_host_of_its_address() {
+        assert_eq!(receivers(&packet_to([10, 48, 0, 3])), [2]);
+        assert_eq!(receivers(&packet_to([10, 48, 0, 9])), [0; 0], "nobody has this address");
+    }
+
+    #[test]
+    fn what_is_for_all_is_for_all() {
+        for all in [[10, 48, 0, 255], [255; 4], [224, 0, 0, 1]] {
+            assert_eq!(receivers(&packet_to(all)), [0, 1, 2, 3]);
         }
+    }
+
+    #[test]
+    fn what_is_torn_or_of_another_protocol_is_for_nobody() {
+        let whole = packet_to([255; 4]);
+        for bytes in 0..HEADER_BYTES {
+            assert_eq!(receivers(&whole[..bytes]), [0; 0], "{bytes} bytes");
+        }
+        let mut other = whole;
+        other[0] = 0x60;
+        assert_eq!(receivers(&other), [0; 0]);
     }
 }

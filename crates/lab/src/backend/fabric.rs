@@ -1,16 +1,16 @@
 //! Several hosts on one machine: a network namespace each, on one switch, with the rate, delay and
 //! loss that a campaign asks for.
 //!
-//! A host is a namespace with one end of a cable (veth); the other ends lie in a namespace that is
-//! the switch: a bridge of the kernel, or a [`DelayLine`] where packets are to travel for a while,
-//! since many kernels have no netem. Rate is a token bucket (tbf) where a host sends, loss a rule
-//! of netfilter where it receives; both count what they do to packets. Nothing of the machine's own
-//! network is touched, and all of it goes with the [`Fabric`]. Wants root, `ip` and `tc`
-//! (iproute2), and `nft` (nftables) for loss.
+//! A host is a network namespace with a card. Cards are ends of cables (veth), whose other ends lie
+//! on a bridge of the kernel in a namespace of its own; or they are those of a [`DelayLine`], where
+//! packets are to travel for a while, since many kernels have no netem. Rate is a token bucket (tbf)
+//! where a host sends, loss a rule of netfilter where it receives; both count what they do to
+//! packets. Nothing of the machine's own network is touched, and all of it goes with the [`Fabric`].
+//! Wants root, `ip` and `tc` (iproute2), and `nft` (nftables) for loss.
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -21,6 +21,8 @@ use crate::campaign::Network;
 
 /// More hosts than this do not fit into the addresses of a fabric.
 pub(super) const MOST_HOSTS: u32 = 250;
+/// The name of a host's card, as its processes see it.
+pub(super) const CARD: &str = "eth0";
 /// How long a packet may wait for its tokens before it is dropped.
 const QUEUE_MS: u32 = 50;
 
@@ -48,47 +50,48 @@ impl Fabric {
     }
 
     fn plug(&mut self, network: &Network) -> Result<(), LabError> {
+        let hosts = 0..self.hosts;
+        hosts
+            .clone()
+            .try_for_each(|host| run("ip", &["netns", "add", &self.namespace(host)], ""))?;
+        if network.delay_us > 0.0 {
+            let namespaces = hosts.clone().map(|host| self.namespace(host)).collect();
+            let line = DelayLine::between(namespaces, CARD, network.delay_us);
+            self.delay_line = Some(line.map_err(|error| no_delay_line(&error))?);
+        } else {
+            self.lay_cables()?;
+        }
+        hosts.clone().try_for_each(|host| self.settle(host, network))
+    }
+
+    fn lay_cables(&self) -> Result<(), LabError> {
         let switch = self.switch();
         run("ip", &["netns", "add", &switch], "")?;
-        for host in 0..self.hosts {
-            let (name, port, card) = (self.namespace(host), port(host), card(host));
-            run("ip", &["netns", "add", &name], "")?;
-            let cable = ["link", "add", &port, "type", "veth", "peer", "name", "eth0"];
-            let end = ["address", &card, "netns", &name];
-            run("ip", &[&["-n", &switch], &cable[..], &end].concat(), "")?;
-            run("ip", &["-n", &switch, "link", "set", &port, "addrgenmode", "none", "up"], "")?;
-        }
-        if network.delay_us > 0.0 {
-            let ports = (0..self.hosts).map(port).collect();
-            let line = DelayLine::between(&switch, ports, network.delay_us);
-            let refused = |error| LabError::Machine(format!("no delay line: {error}"));
-            self.delay_line = Some(line.map_err(refused)?);
-        } else {
-            self.bridge(&switch)?;
-        }
-        (0..self.hosts).try_for_each(|host| self.settle(host, network))
-    }
-
-    fn bridge(&self, switch: &str) -> Result<(), LabError> {
         let mut lines = "link add bridge type bridge\nlink set bridge up\n".to_owned();
         for host in 0..self.hosts {
-            let _ = writeln!(lines, "link set {} master bridge", port(host));
+            let (name, port, address) = (self.namespace(host), port(host), hardware_address(host));
+            let _ = write!(
+                lines,
+                "link add {port} type veth peer name {CARD} address {address} netns {name}\n\
+                 link set {port} addrgenmode none master bridge up\n"
+            );
         }
-        run("ip", &["-n", switch, "-batch", "-"], &lines)
+        run("ip", &["-n", &switch, "-batch", "-"], &lines)
     }
 
-    /// Gives a host its address, and its cable its rate and its loss.
+    /// Gives a host its address, and its card its rate and its loss.
     fn settle(&self, host: u32, network: &Network) -> Result<(), LabError> {
         let name = self.namespace(host);
         let mut lines = format!(
-            "link set lo up\nlink set eth0 gso_max_segs 1 addrgenmode none up\n\
-             address add {}/24 dev eth0\n",
+            "link set lo up\nlink set {CARD} gso_max_segs 1 addrgenmode none up\n\
+             address add {}/24 dev {CARD}\n",
             address(host)
         );
-        // Nobody has to ask where others are.
-        for other in (0..self.hosts).filter(|&other| other != host) {
-            let (address, card) = (address(other), card(other));
-            let _ = writeln!(lines, "neighbour add {address} lladdr {card} dev eth0 nud permanent");
+        // Nobody on a cable has to ask where others are.
+        let is_on_cable = self.delay_line.is_none();
+        for other in (0..self.hosts).filter(|&other| is_on_cable && other != host) {
+            let (to, card) = (address(other), hardware_address(other));
+            let _ = writeln!(lines, "neighbour add {to} lladdr {card} dev {CARD} nud permanent");
         }
         run("ip", &["-n", &name, "-batch", "-"], &lines)?;
         if let Some(rate_mbit) = network.rate_mbit {
@@ -97,14 +100,14 @@ impl Fabric {
             let burst = format!("{:.0}", (rate_mbit * 1e3 / 8.0).max(16_000.0));
             let bucket = ["tbf", "rate", &rate, "burst", &burst];
             let queue = ["latency", &format!("{QUEUE_MS}ms")];
-            let add = ["-n", &name, "qdisc", "add", "dev", "eth0", "root"];
+            let add = ["-n", &name, "qdisc", "add", "dev", CARD, "root"];
             run("tc", &[&add[..], &bucket, &queue].concat(), "")?;
         }
         if network.loss_percent > 0.0 {
             let drops = (network.loss_percent * 1e4).round();
             let rules = format!(
                 "table inet lab {{ chain in {{ type filter hook input priority 0\n\
-                 iifname eth0 numgen random mod 1000000 < {drops} counter drop\n}}\n}}\n"
+                 iifname {CARD} numgen random mod 1000000 < {drops} counter drop\n}}\n}}\n"
             );
             run("ip", &["netns", "exec", &name, "nft", "-f", "-"], &rules)?;
         }
@@ -123,7 +126,7 @@ impl Fabric {
 
 impl Drop for Fabric {
     fn drop(&mut self) {
-        drop(self.delay_line.take()); // its sockets would keep the namespace alive
+        drop(self.delay_line.take()); // its thread is in the namespace of a host
         let hosts = (0..self.hosts).map(|host| self.namespace(host));
         for name in hosts.chain([self.switch()]) {
             // What was not made cannot be removed; the rest goes all the same.
@@ -164,8 +167,15 @@ fn port(host: u32) -> String {
 }
 
 /// The hardware address of a host.
-fn card(host: u32) -> String {
+fn hardware_address(host: u32) -> String {
     format!("02:00:0a:30:00:{:02x}", host + 1)
+}
+
+fn no_delay_line(error: &io::Error) -> LabError {
+    LabError::Machine(format!(
+        "no delay line: {error}: delay_us wants TUN devices: run it as root, on a kernel that has \
+         them (modprobe tun)"
+    ))
 }
 
 /// Runs a program that reads `input`.

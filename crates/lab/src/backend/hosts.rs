@@ -9,15 +9,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::fabric::{self, Fabric};
+use super::fabric::{self, CARD, Fabric};
 use super::home::{self, Home};
 use super::{Order, local};
 use crate::campaign::{Mpi, MpiFamily, Network};
 use crate::run::Launch;
 use crate::{Campaign, LabError};
-
-/// The network card of a host.
-const CARD: &str = "eth0";
 
 /// The hosts, and the launcher that runs on the first.
 #[derive(Debug)]
