@@ -262,6 +262,7 @@ scaling: python ## compare the engines of tidings.scaling and Extra-P on synthet
 	$(PYTHON) bench/scaling/compare.py --suite held-out --seed 9001 --per-noise 4 --extra-p $(EXTRA_P) --output $(RESULTS)
 	$(PYTHON) bench/scaling/compare.py --suite tuning --seed 77 --per-noise 2 --extra-p $(EXTRA_P) --output $(RESULTS)
 	$(PYTHON) bench/scaling/compare.py --suite drawn --seed 2026 --per-noise 1 --extra-p $(EXTRA_P) --output $(RESULTS)
+	$(PYTHON) bench/scaling/coverage.py --seeds 300 349 --output $(RESULTS)
 	$(PYTHON) bench/scaling/kernels.py --measure --extra-p $(EXTRA_P) --output $(RESULTS)
 	$(PYTHON) bench/scaling/page.py $(RESULTS)/scaling.md
 

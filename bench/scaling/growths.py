@@ -113,4 +113,4 @@ def _mixtures(pairs: list[str]) -> list[Growth]:
     return [Growth("mixture", leading, (lower,)) for lower, leading in made]
 
 
-DRAWN = [growth for seed in (23, 24, 25, 26) for growth in drawn(seed)]
+DRAWN = [growth for seed in (27, 28, 29, 30) for growth in drawn(seed)]

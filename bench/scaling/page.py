@@ -95,6 +95,15 @@ def _range(groups: dict[str, dict[str, str]]) -> str:
     return f"{min(found):.1f} to {max(found):.1f}"
 
 
+def coverage(rows: list[dict[str, str]]) -> str:
+    """Return the coverage of the default engine's intervals by family."""
+    lines = ["| family | cases | covered ×4 | covered ×64 |", f"|{'---|' * 4}"]
+    for row in rows:
+        cells = f"{cell(row, 'covered_4')} | {cell(row, 'covered_64')}"
+        lines.append(f"| {row['family']} | {row['cases']} | {cells} |")
+    return "\n".join(lines)
+
+
 def kernels(rows: list[dict[str, str]]) -> str:
     """Return what each tool made of the kernels, in numbers of kernels."""
     heading = "| tool | kernels | exact | near | alarms | caught |"
@@ -120,6 +129,7 @@ def main() -> None:
     for suite, rows in suites.items():
         tables[f"scaling-{suite}"] = by_tool(rows)
         tables[f"scaling-{suite}-groups"] = by_group(rows)
+    tables["scaling-coverage"] = coverage(read(page.parent / "scaling-coverage.csv"))
     tables["scaling-kernels"] = kernels(read(page.parent / "scaling-kernel-verdicts.csv"))
     page.write_text(insert(page.read_text(encoding="utf-8"), tables), encoding="utf-8")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tidings.scaling.engines.bayes import BayesEngine, BayesModel
+from tidings.scaling.engines.bayes import BayesEngine, BayesModel, tails
 from tidings.scaling.expectation import Expectation
 from tidings.scaling.limits import Limits
 from tidings.scaling.measurement import Measurement, Row
@@ -102,6 +102,7 @@ def test_units_order_and_doubled_rows_change_no_bit(text: str, percent: float) -
         assert model.posterior.by_term() == plain.posterior.by_term()
         assert holds(model, "n") == holds(plain, "n")
         assert model.growth == plain.growth
+        assert tails.exponent(model.posterior) == tails.exponent(plain.posterior)
         low, high = model.interval(1e6)
         assert np.allclose([low / factor, high / factor], plain.interval(1e6), rtol=1e-12, atol=0)
 
@@ -170,3 +171,45 @@ def test_huge_sizes_and_exponential_expectations_do_not_overflow() -> None:
     model = fit(values_of("n", sizes=sizes), sizes, Expectation.parse("2^n").term)
     assert model.growth == Term.of(1)
     assert np.isfinite(model.interval(1e9)).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("n", tails.POWER),
+        ("n^1.5", tails.POWER),
+        ("n log n", tails.POWER_LOG_OR_CONSTANT),
+        ("1", tails.POWER_LOG_OR_CONSTANT),
+        ("log n", tails.REST),
+        ("1/n", tails.REST),
+        ("n^-0.85", tails.REST),
+        ("n^0.85", tails.ODD_OR_SUM),
+    ],
+)
+def test_tails_are_those_of_the_kind_that_is_likely(text: str, expected: float) -> None:
+    decays = "/" in text or "-" in text
+    posterior = fit(noisy(values_of(text, 0.0 if decays else 2.0), 0.1, 4)).posterior
+    assert tails.exponent(posterior) == pytest.approx(expected, abs=0.01)
+
+
+def test_tails_of_sums_exponentials_and_doubt() -> None:
+    values = 100 + 30 * SIZES + SIZES**2
+    assert tails.exponent(fit(noisy(values, 0.1, 1)).posterior) == pytest.approx(tails.ODD_OR_SUM)
+    sizes: Floats = np.arange(3.0, 13.0)
+    posterior = fit(noisy(values_of("2^k", sizes=sizes), 0.1, 1), sizes).posterior
+    assert tails.exponent(posterior) == pytest.approx(tails.REST)
+    doubtful = tails.exponent(fit(noisy(values, 25, 1)).posterior)
+    assert tails.POWER + 0.1 < doubtful < tails.ODD_OR_SUM - 0.1
+
+
+@pytest.mark.parametrize("text", ["n", "1", "n^0.85"])
+def test_intervals_begin_at_the_median_and_widen_with_their_level(text: str) -> None:
+    model = fit(noisy(values_of(text), 5, 6))
+    low, high = model.interval(1e5, 0.0)
+    assert low == high == model.predict(np.array([1e5]))[0]
+    assert np.log(low) == pytest.approx(model.posterior.quantiles(1e5, np.array([0.5]))[0])
+    for level in (0.5, 0.95, 0.999, 1.0):
+        wider_low, wider_high = model.interval(1e5, level)
+        assert wider_low < low
+        assert wider_high > high
+        low, high = wider_low, wider_high

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import importlib
+import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from tidings.scaling.terms import CONSTANT, Term
 
 FOLDER = Path(__file__).parents[3] / "bench" / "scaling"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(FOLDER.parents[1] / "python")}
 
 
 @pytest.fixture
@@ -70,6 +73,19 @@ def test_the_paper_s_engine_is_asked_too(bench: dict[str, Any]) -> None:
     cases = bench["suite"].SUITES["held-out"].cases(3, 1, ("0",))
     case = next(case for case in cases if case.growth.term == Term.of(1, 1))
     assert bench["compare"].paper(case).growth == Term.of(1, 1)
+
+
+def test_coverage_is_counted_by_family(tmp_path: Path) -> None:
+    """In a process of its own: the script has the name of a package that tests may be run with."""
+    command = [sys.executable, str(FOLDER / "coverage.py"), "--seeds", "1", "1"]
+    subprocess.run([*command, "--output", str(tmp_path)], check=True, cwd=FOLDER, env=ENVIRONMENT)
+    with (tmp_path / "scaling-coverage.csv").open() as file:
+        rows = {row["family"]: row for row in csv.DictReader(file)}
+    assert int(rows["all"]["cases"]) == 7 * 48
+    assert sum(int(row["cases"]) for row in rows.values()) == 2 * 7 * 48
+    assert len(rows) == 1 + 8
+    assert all(0.9 < float(rows["all"][column]) < 1 for column in ("covered_4", "covered_64"))
+    assert (tmp_path / "scaling-coverage.manifest.json").exists()
 
 
 def test_kernels_run_and_refuse_what_they_are_not(bench: dict[str, Any], tmp_path: Path) -> None:

@@ -6,18 +6,20 @@ and the noise, which is relative and may exceed what repetitions show. There is 
 penalty to tune: a candidate that can be bent to anything has its prior spread thin and pays for it.
 
 `summary` reduces the measurements, `noise` is the likelihood of residuals, `candidates` the terms,
-`pairs` chooses sums of two of them, `evidence` the integrals, `posterior` the answers.
+`pairs` chooses sums of two of them, `evidence` the integrals, `posterior` the answers, `tails` how
+far out intervals end.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidings.scaling.engines.bayes import cliff, free, pairs
+from tidings.scaling.engines.bayes import cliff, free, pairs, tails
 from tidings.scaling.engines.bayes.candidates import Candidates, candidates
 from tidings.scaling.engines.bayes.cliff import Cliff
 from tidings.scaling.engines.bayes.evidence import Found, Problem, Rows
@@ -34,15 +36,6 @@ _CONSTANT_NODES = np.array([-1.7, 0.0, 1.7])
 _WIDEST_CONSTANT = 2.0
 _FARTHEST_CONSTANT = 6.0
 _NEGLIGIBLE = 1e-6
-_TAIL = 0.9
-"""How large the tails of forecasts are, of what they are said to be.
-
-Over all growth the posterior's own tails hold a little less than they say, but a sum of two terms
-is often taken for one term between them, and its true value is in the tails more often than that:
-with this share the intervals of sums cover what they say. `_FLAT_TAIL` is where no growth is named,
-since all other candidates only widen it. Measured on the tuning suite and on lists drawn by chance.
-"""
-_FLAT_TAIL = 2.4
 _SMOOTH = 0.5
 """Where more noise than the repetitions show is less likely than this, no cliff is sought."""
 
@@ -80,10 +73,13 @@ class BayesModel:
 
     def log_interval(self, size: float, level: float = 0.95) -> tuple[float, float]:
         """Return ln of the interval, which may be beyond what a float holds."""
-        share = _FLAT_TAIL if self.growth.is_constant else _TAIL
-        tail = min(share * (1 - level) / 2, 0.5)
+        tail = (1 - level) ** self._tail_exponent / 2
         low, high = self.posterior.quantiles(size, np.array([tail, 1 - tail]))
         return (float(low), float(high))
+
+    @cached_property
+    def _tail_exponent(self) -> float:
+        return tails.exponent(self.posterior)
 
 
 def _exp(value: float) -> float:

@@ -73,11 +73,16 @@ class Posterior:
     reference: float
 
     @cached_property
-    def _by_place(self) -> tuple[tuple[Term, ...], Floats]:
-        """Leading terms and their probabilities; a free exponent has its name by now."""
+    def shares(self) -> Floats:
+        """The probability of each row."""
         logs = self.log_prior + self.log_evidence
         mass = np.exp(logs - logs.max())
-        mass = mass / mass.sum()
+        return np.asarray(mass / mass.sum())
+
+    @cached_property
+    def _by_place(self) -> tuple[tuple[Term, ...], Floats]:
+        """Leading terms and their probabilities; a free exponent has its name by now."""
+        mass = self.shares
         known = len(self.terms)
         by_group = np.bincount(self.group, mass, known + len(free.LOGS))
         terms = list(self.terms)
