@@ -1,8 +1,9 @@
 //! From records to verdicts: pairs, the noise floor, slowdowns with their intervals.
 //!
-//! Of each lap the ratio of an arm's time to the baseline's of the same lap is a pair; the baseline
-//! of a lap is the geometric mean of its two runs. Pairs are taken as logarithms, so that a ratio
-//! and its inverse weigh the same, and told as slowdowns: 0.005 is half a per cent more time.
+//! Of each lap the ratios of an arm's time to each run of the baseline are pairs. They are taken as
+//! logarithms, so that a ratio and its inverse weigh the same, and told as slowdowns: 0.005 is half
+//! a per cent more time. A mean of the two runs would take one pair of two, but times are skewed:
+//! the ratio of one run to a mean of two lies below 1 more often than above where nothing differs.
 //!
 //! An arm is *slower* only if three things hold: its rank test stays below 5 % after Holm's rule
 //! over all arms of the campaign, its interval lies above zero, and its estimate lies beyond the
@@ -16,7 +17,7 @@ use serde::Serialize;
 use crate::Campaign;
 use crate::campaign::{Contamination, Doing};
 use crate::record::{Disturbance, Outcome, Record};
-use crate::statistics::{CONFIDENCE, Interval, bootstrap, holm, interquartile_mean, signed_rank};
+use crate::statistics::{CONFIDENCE, Interval, aligned_ranks, bootstrap, holm, interquartile_mean};
 
 /// What a campaign has shown so far.
 #[derive(Clone, Debug, Serialize)]
@@ -65,9 +66,16 @@ pub struct Effect {
     pub verdict: Verdict,
     /// Slowdowns of the phases, by name, with the noise of their own A/A pairs.
     pub phases: BTreeMap<String, Phase>,
-    /// Logarithms of the pairs' ratios.
+    /// Logarithms of the pairs' ratios, those of a lap together.
     #[serde(skip)]
-    pub ratios: Vec<f64>,
+    pub laps: Vec<Vec<f64>>,
+}
+
+impl Effect {
+    /// One number a lap, the mean of its pairs' logarithms: what another campaign is compared with.
+    pub(crate) fn by_lap(&self) -> Vec<f64> {
+        self.laps.iter().map(|ratios| ratios.iter().sum::<f64>() / ratios.len() as f64).collect()
+    }
 }
 
 /// A phase of an application.
@@ -180,7 +188,7 @@ fn group(campaign: &Campaign, nodes: u32, records: Vec<&Record>) -> Group {
         application: application.unwrap_or_default(),
         nodes,
         baseline: laps.side(&campaign.baseline, true),
-        pairs: noise.ratios.len(),
+        pairs: noise.laps.len(),
         contaminated: noise.contaminated,
         noise: noise.interval(campaign.is_virtual()),
         effects: campaign.arms.iter().map(|doing| laps.effect(doing)).collect(),
@@ -213,8 +221,8 @@ fn verdict(effect: &Effect, floor: f64) -> Verdict {
 
 /// In virtual time nothing but the arm differs: what all pairs say is so.
 fn exact(effect: &Effect, floor: f64) -> Verdict {
-    let slowdowns = || effect.ratios.iter().map(|ratio| ratio.exp_m1());
-    if effect.ratios.is_empty() {
+    let slowdowns = || effect.laps.iter().flatten().map(|ratio| ratio.exp_m1());
+    if effect.laps.is_empty() {
         Verdict::TooFew
     } else if slowdowns().all(|slowdown| slowdown > floor) {
         Verdict::Slower
@@ -231,20 +239,23 @@ struct Laps<'a> {
     records: Vec<&'a Record>,
 }
 
-/// Pairs of an arm, and what became of the others.
+/// Pairs of an arm, those of a lap together, and in how many laps they were dropped.
 struct Pairs {
-    ratios: Vec<f64>,
+    laps: Vec<Vec<f64>>,
     contaminated: usize,
 }
 
 impl Pairs {
     /// The slowdown; in virtual time one pair is enough.
     fn interval(&self, is_virtual: bool) -> Option<Interval> {
-        let of_one = || match self.ratios[..] {
-            [ratio] if is_virtual => Some(Interval { estimate: ratio, low: ratio, high: ratio }),
+        let of_one = || match &self.laps[..] {
+            [lap] if is_virtual => {
+                let ratio = interquartile_mean(lap);
+                Some(Interval { estimate: ratio, low: ratio, high: ratio })
+            }
             _ => None,
         };
-        Some(bootstrap(&self.ratios).or_else(of_one)?.map(f64::exp_m1))
+        Some(bootstrap(&self.laps).or_else(of_one)?.map(f64::exp_m1))
     }
 }
 
@@ -274,22 +285,22 @@ impl<'a> Laps<'a> {
 
     /// A/A pairs: the second baseline run of a lap over the first.
     fn noise(&self, time: impl Fn(&Record) -> Option<f64>) -> Pairs {
-        let mut pairs = Pairs { ratios: Vec::new(), contaminated: 0 };
+        let mut pairs = Pairs { laps: Vec::new(), contaminated: 0 };
         for runs in self.by_lap(&self.campaign.baseline, true).values() {
             let run = |again| runs.iter().find(|record| record.again == again);
             let Some((first, second)) = run(false).zip(run(true)) else { continue };
             if !self.is_clean(first) || !self.is_clean(second) {
                 pairs.contaminated += 1;
             } else if let Some((first, second)) = time(first).zip(time(second)) {
-                pairs.ratios.push((second / first).ln());
+                pairs.laps.push(vec![(second / first).ln()]);
             }
         }
         pairs
     }
 
-    /// Pairs of an arm and the baseline of the same lap.
+    /// Pairs of an arm and each run of the baseline in the same lap.
     fn pairs(&self, doing: &Doing, time: impl Fn(&Record) -> Option<f64>) -> Pairs {
-        let mut pairs = Pairs { ratios: Vec::new(), contaminated: 0 };
+        let mut pairs = Pairs { laps: Vec::new(), contaminated: 0 };
         let baselines = self.by_lap(&self.campaign.baseline, true);
         for (lap, runs) in self.by_lap(doing, false) {
             // In virtual time the baseline of the first lap serves all.
@@ -300,11 +311,11 @@ impl<'a> Laps<'a> {
             if logs.is_empty() || !self.is_clean(runs[0]) {
                 pairs.contaminated += 1;
             } else if let Some(seconds) = time(runs[0]) {
-                pairs.ratios.push(seconds.ln() - logs.iter().sum::<f64>() / logs.len() as f64);
+                pairs.laps.push(logs.iter().map(|log| seconds.ln() - log).collect());
             }
         }
         // A time of 0 has no logarithm: a phase that was not there.
-        pairs.ratios.retain(|ratio| ratio.is_finite());
+        pairs.laps.retain(|ratios| ratios.iter().all(|ratio| ratio.is_finite()));
         pairs
     }
 
@@ -316,15 +327,15 @@ impl<'a> Laps<'a> {
         });
         Effect {
             side: self.side(doing, false),
-            pairs: pairs.ratios.len(),
+            pairs: pairs.laps.len(),
             contaminated: pairs.contaminated,
             failed: failed.count(),
             slowdown: pairs.interval(is_virtual),
-            p: signed_rank(&pairs.ratios),
+            p: aligned_ranks(&pairs.laps),
             p_holm: 1.0,
             verdict: Verdict::TooFew,
             phases: self.phases(doing),
-            ratios: pairs.ratios,
+            laps: pairs.laps,
         }
     }
 

@@ -119,7 +119,7 @@ fn effect_sample(group: &Group, effect: &Effect, quantity: Quantity) -> Option<S
     Some(match quantity {
         Quantity::Slowdown => {
             let told = effect.slowdown.map(|slowdown| slowdown.estimate);
-            sample(group, doing, effect.ratios.clone(), told)
+            sample(group, doing, effect.by_lap(), told)
         }
         Quantity::Seconds => sample(group, doing, effect.side.logs.clone(), effect.side.seconds),
     })

@@ -528,7 +528,7 @@ fn enough(place: &Place<'_>, read: &CampaignText, campaign: &Campaign) -> Result
         return Ok(()); // no noise: one run of each is enough
     }
     let least = (1..64).find(|&laps| {
-        statistics::signed_rank_least(laps) * tests as f64 <= 1.0 - statistics::CONFIDENCE
+        statistics::aligned_ranks_least(laps) * tests as f64 <= 1.0 - statistics::CONFIDENCE
     });
     let least = least.expect("p falls by half with each lap, and comparisons are bounded");
     if campaign.repetitions < least {

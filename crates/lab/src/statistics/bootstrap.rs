@@ -1,7 +1,8 @@
 //! Intervals by the bootstrap: how far the centre of a sample moves when the sample is drawn anew
 //! from itself.
 //!
-//! Efron's percentile interval, of the interquartile mean. It is a little narrow for samples of ten
+//! Efron's percentile interval, of the interquartile mean. What belongs together, as the pairs of a
+//! lap, is drawn together, or the interval would be too narrow. It is a little narrow for samples of ten
 //! or so; the test of many synthetic campaigns (`tests/campaigns.rs`) counts how often it misses.
 //! Drawn from a seed: the same sample gives the same interval.
 
@@ -9,7 +10,7 @@ use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
-use super::{interquartile_mean, interquartile_mean_of};
+use super::interquartile_mean_of;
 
 /// The share of intervals that are to hold the true value.
 pub const CONFIDENCE: f64 = 0.95;
@@ -47,17 +48,19 @@ impl Interval {
     }
 }
 
-/// The centre of a sample with its interval; `None` of fewer than two values.
-pub fn bootstrap(values: &[f64]) -> Option<Interval> {
-    difference_of(values, None)
+/// The centre of the values of all laps with its interval; `None` of fewer than two laps.
+pub fn bootstrap(laps: &[Vec<f64>]) -> Option<Interval> {
+    difference_of(laps, None)
 }
 
 /// The centre of `values` less that of `others`, with the interval of the difference.
 pub(crate) fn bootstrap_difference(values: &[f64], others: &[f64]) -> Option<Interval> {
-    difference_of(values, Some(others))
+    let each = |values| <[f64]>::iter(values).map(std::slice::from_ref).collect();
+    let (values, others): (Vec<&[f64]>, Vec<&[f64]>) = (each(values), each(others));
+    difference_of(&values, Some(&others))
 }
 
-fn difference_of(values: &[f64], others: Option<&[f64]>) -> Option<Interval> {
+fn difference_of<T: AsRef<[f64]>>(values: &[T], others: Option<&[T]>) -> Option<Interval> {
     if values.len() < 2 || others.is_some_and(|others| others.len() < 2) {
         return None;
     }
@@ -73,22 +76,30 @@ fn difference_of(values: &[f64], others: Option<&[f64]>) -> Option<Interval> {
     let at = |share: f64| centres[(share * (DRAWS - 1) as f64).round() as usize];
     let tail = (1.0 - CONFIDENCE) / 2.0;
     Some(Interval {
-        estimate: interquartile_mean(values) - others.map_or(0.0, interquartile_mean),
+        estimate: centre_of(values) - others.map_or(0.0, centre_of),
         low: at(tail),
         high: at(1.0 - tail),
     })
 }
 
-/// The centre of as many values, each drawn from `values`.
-fn redrawn(values: &[f64], drawn: &mut Vec<f64>, random: &mut Xoshiro256PlusPlus) -> f64 {
+fn centre_of<T: AsRef<[f64]>>(values: &[T]) -> f64 {
+    let mut all: Vec<f64> = values.iter().flat_map(AsRef::as_ref).copied().collect();
+    interquartile_mean_of(&mut all)
+}
+
+/// The centre of as many members, each drawn from `values`.
+fn redrawn<T: AsRef<[f64]>>(
+    values: &[T],
+    drawn: &mut Vec<f64>,
+    random: &mut Xoshiro256PlusPlus,
+) -> f64 {
     let many = values.len() as u64;
     drawn.clear();
-    // The upper half of a product: even to one part in 2^64 / n.
-    drawn.extend(
-        values
-            .iter()
-            .map(|_| values[((u128::from(random.next_u64()) * u128::from(many)) >> 64) as usize]),
-    );
+    for _ in values {
+        // The upper half of a product: even to one part in 2^64 / n.
+        let at = ((u128::from(random.next_u64()) * u128::from(many)) >> 64) as usize;
+        drawn.extend_from_slice(values[at].as_ref());
+    }
     interquartile_mean_of(drawn)
 }
 
@@ -98,7 +109,9 @@ mod tests {
 
     #[test]
     fn the_interval_holds_the_estimate_and_narrows_with_the_sample() {
-        let sample = |n: u32| -> Vec<f64> { (0..n).map(|at| f64::from(at * 7919 % 101)).collect() };
+        let sample = |n: u32| -> Vec<Vec<f64>> {
+            (0..n).map(|at| vec![f64::from(at * 7919 % 101)]).collect()
+        };
         let (few, many) = (bootstrap(&sample(10)), bootstrap(&sample(1_000)));
         let (few, many) = (few.expect("ten values"), many.expect("a thousand"));
         for interval in [few, many] {
@@ -109,9 +122,23 @@ mod tests {
     }
 
     #[test]
+    fn values_of_a_lap_are_drawn_together() {
+        let single: Vec<Vec<f64>> = (0..40).map(|at| vec![f64::from(at * 7919 % 101)]).collect();
+        let twice: Vec<Vec<f64>> = single.iter().map(|lap| [&lap[..], lap].concat()).collect();
+        let (single, twice) = (bootstrap(&single), bootstrap(&twice));
+        let (single, twice) = (single.expect("forty laps"), twice.expect("forty laps"));
+        assert!((single.estimate - twice.estimate).abs() < 1e-9);
+        let widths = (single.half_width(), twice.half_width());
+        assert!(
+            (widths.0 / widths.1 - 1.0).abs() < 0.05,
+            "repeated values say no more: {widths:?}"
+        );
+    }
+
+    #[test]
     fn one_value_has_no_interval_and_equal_values_have_a_point() {
-        assert_eq!(bootstrap(&[1.0]), None);
-        let point = bootstrap(&[2.0; 5]).expect("five values");
+        assert_eq!(bootstrap(&[vec![1.0]]), None);
+        let point = bootstrap(&vec![vec![2.0]; 5]).expect("five values");
         assert_eq!((point.low, point.high), (2.0, 2.0));
         let apart = bootstrap_difference(&[3.0; 4], &[1.0; 3]).expect("enough values");
         assert_eq!((apart.estimate, apart.low, apart.high), (2.0, 2.0, 2.0));

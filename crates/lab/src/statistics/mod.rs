@@ -1,8 +1,8 @@
 //! The few statistics that the lab needs: a robust mean, its interval, two rank tests, one rule
 //! for many tests.
 //!
-//! Run times are skewed to the right: something disturbs, nothing hastens. Ratios of pairs are
-//! symmetrical but heavy-tailed, so the centre is the *interquartile mean* (the mean of the middle
+//! Run times are skewed to the right: something disturbs, nothing hastens. Ratios of two runs are
+//! symmetrical but heavy-tailed (those of a run to a mean of two are not), so the centre is the *interquartile mean* (the mean of the middle
 //! half), which a quarter of wild ratios on either side cannot move far, and which wastes less than
 //! the median (docs/decisions/0015-paired-laps.md has the figures). Intervals are bootstrapped,
 //! tests go by ranks: neither supposes a distribution.
@@ -14,7 +14,7 @@ mod ranks;
 pub(crate) use bootstrap::bootstrap_difference;
 pub use bootstrap::{CONFIDENCE, Interval, bootstrap};
 pub use many::holm;
-pub use ranks::{mann_whitney, signed_rank, signed_rank_least};
+pub use ranks::{aligned_ranks, aligned_ranks_least, mann_whitney};
 
 /// The mean of the middle half of some values; NaN of none.
 ///
