@@ -37,7 +37,7 @@ SIZES = (200, 400, 800, 1_600)  # laps of the campaigns that are drawn
 BLOCK = 10  # laps; the level of the times drifts over a few
 PART = ("arm", "baseline", "again", "interval_ms", "window", "entry_bytes")  # of a run in its lap
 COLUMNS = (
-    "campaign", "injected", "load", "pairs", "slowdown", "slowdown_low", "slowdown_high",
+    "campaign", "injected", "steal_share", "pairs", "slowdown", "slowdown_low", "slowdown_high",
     "aa_slowdown_low", "aa_slowdown_high", "floor", "p", "verdict",
 )  # fmt: skip
 
@@ -76,9 +76,7 @@ def measured(options: argparse.Namespace, number: int) -> Path:
         return folder
     options.folder.mkdir(parents=True, exist_ok=True)
     file.write_text(campaign_text(number), encoding="utf-8")
-    load = os.getloadavg()[0]
     lab(options.tidings, "overhead", str(file), "--output", str(folder))
-    (folder / "load").write_text(f"{load:.2f}\n", encoding="utf-8")
     return folder
 
 
@@ -87,14 +85,19 @@ def line_of(folder: Path, number: int) -> dict[str, object]:
     with (folder / "results.csv").open(encoding="utf-8", newline="") as lines:
         arms = {line["arm"]: line for line in csv.DictReader(lines)}
     arm, again = arms["gossip"], arms["asleep"]
-    load = folder / "load"
+    _, found = laps(folder)
+    steal = [run["steal_share"] or 0.0 for lap in found for run in lap]
     return {
         "campaign": number,
         "injected": "0.005" if is_injected(number) else "0",
-        "load": load.read_text(encoding="utf-8").strip() if load.exists() else "",
+        "steal_share": f"{sum(steal) / len(steal):.4f}",
         "aa_slowdown_low": again["slowdown_low"],
         "aa_slowdown_high": again["slowdown_high"],
-        **{name: arm[name] for name in COLUMNS if name in arm and name not in ("campaign", "load")},
+        **{
+            name: arm[name]
+            for name in COLUMNS
+            if name in arm and name not in ("campaign", "steal_share")
+        },
     }
 
 
@@ -190,7 +193,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--campaigns", type=int, default=8, help="how many, both kinds in turn")
+    parser.add_argument("--campaigns", type=int, default=4, help="how many, both kinds in turn")
     parser.add_argument(
         "--draws", type=int, default=200, help="campaigns drawn of each kind and size"
     )
