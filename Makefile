@@ -219,9 +219,12 @@ campaign-pages: python ## draw the plots and tables of these campaigns from the 
 		$(PYTHON) -m tidings.tables overhead $(RESULTS)/overhead-$$name.csv --into $(RESULTS)/overhead-$$name.md || exit 1; \
 	done
 
+CAMPAIGNS_OF_A_RATE ?= 4
+LAPS ?= 400
+
 injected-rate: build mpi ## how often a campaign finds an injected 0.5 %, or one that is not there (root; an idle machine; an hour)
 	mpicc.openmpi -O2 examples/lab/known_length.c -o $(TARGET_DIR)/mpi/known_length
-	lab/overhead/rate.py --folder $(TARGET_DIR)/rate --tidings $(TARGET_DIR)/release/tidings --output $(RESULTS)
+	lab/overhead/rate.py --campaigns $(CAMPAIGNS_OF_A_RATE) --laps $(LAPS) --folder $(TARGET_DIR)/rate --tidings $(TARGET_DIR)/release/tidings --output $(RESULTS)
 
 # Nodes of the simulated torus, and what is run there. At 64 nodes a cell takes seconds:
 # make reproduce NODES=64 STUDY="--name overhead-64"

@@ -11,7 +11,8 @@ some longer: blocks of neighbouring laps, with replacement (a block bootstrap, w
 a lap is like the one before), each judged by `tidings lab table`, as a journal of its own. They
 share laps, so they are no independent repetitions, but the noise in them is the machine's. Where
 nothing was injected, the runs of a lap are all alike; which of them is called the arm is drawn too,
-or all campaigns would share what these few laps differ by.
+for each campaign anew, or all would share what these few laps differ by. That the schedule made
+them alike is not shown by it.
 
 Written are a table with a line a campaign, and a manifest with the verdicts of both kinds.
 
@@ -61,9 +62,10 @@ def is_injected(number: int) -> bool:
     return number % 2 == 1
 
 
-def campaign_text(number: int) -> str:
-    """Return the campaign file of a number, for a folder two below the repository."""
+def campaign_text(number: int, count: int) -> str:
+    """Return the campaign file of a number, of so many laps, for a folder two below ROOT."""
     text = TEMPLATE.read_text(encoding="utf-8")
+    text = re.sub(r"^repetitions = .*$", f"repetitions = {count}", text, flags=re.MULTILINE)
     text = re.sub(r"^seed = .*$", f"seed = {number}", text, flags=re.MULTILINE)
     return text if is_injected(number) else text.replace('"0.005"', '"0"')
 
@@ -72,10 +74,13 @@ def measured(options: argparse.Namespace, number: int) -> Path:
     """Run a campaign unless it is there; return its folder."""
     folder = options.folder / str(number)
     file = options.folder / f"{number}.toml"
+    text = campaign_text(number, options.laps)
     if (folder / "results.csv").exists():
+        if (folder / "campaign.toml").read_text(encoding="utf-8") != text:
+            raise LabError(f"{folder}: another campaign was run there: move the folder away")
         return folder
     options.folder.mkdir(parents=True, exist_ok=True)
-    file.write_text(campaign_text(number), encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
     lab(options.tidings, "overhead", str(file), "--output", str(folder))
     return folder
 
@@ -156,7 +161,8 @@ def drawn_verdicts(
     for _ in range(options.draws):
         chosen = draw(pool, size, chance)
         if not injected:
-            chosen = [exchanged(lap, chance) for lap in chosen]
+            as_drawn = {id(lap): exchanged(lap, chance) for lap in chosen}
+            chosen = [as_drawn[id(lap)] for lap in chosen]
         verdict = verdict_of(options.tidings, folders[0], journals[0][0], chosen)
         counts[verdict] = counts.get(verdict, 0) + 1
     return dict(sorted(counts.items()))
@@ -176,7 +182,7 @@ def study(options: argparse.Namespace) -> None:
             verdicts = drawn_verdicts(options, kind, size, injected)
             drawn.append({"injected": injected, "laps": size, "verdicts": verdicts})
     manifest = {
-        "command": "make injected-rate",
+        "command": f"make injected-rate CAMPAIGNS_OF_A_RATE={options.campaigns} LAPS={options.laps}",
         "seed": options.seed,
         "draws": options.draws,
         "laps_of_a_block": BLOCK,
@@ -197,6 +203,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--draws", type=int, default=200, help="campaigns drawn of each kind and size"
     )
+    parser.add_argument("--laps", type=int, default=400, help=f"of a campaign, {BLOCK} at least")
     parser.add_argument("--seed", type=int, default=1, help="of the draws")
     parser.add_argument("--folder", type=Path, required=True, help="of journals, two below ROOT")
     parser.add_argument("--tidings", type=Path, required=True, help="the program")

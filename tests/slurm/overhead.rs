@@ -73,7 +73,8 @@ impl Bench {
 
     fn start(&self, name: &str) -> Child {
         let mut command = self.command(name);
-        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it is built")
+        let said = fs::File::create(self.file("said")).expect("ours");
+        command.stdout(Stdio::null()).stderr(said).spawn().expect("it is built")
     }
 
     /// The runs in a journal so far.
@@ -108,7 +109,8 @@ impl Bench {
         while !holds(self) {
             let ended = running.try_wait().expect("an own child");
             let waits = ended.is_none() && begin.elapsed() < PATIENCE;
-            assert!(waits, "not in time, or ended: {ended:?}\n{}", self.slurm.logs());
+            let said = || fs::read_to_string(self.file("said")).unwrap_or_default();
+            assert!(waits, "not in time, or ended: {ended:?}: {}\n{}", said(), self.slurm.logs());
             thread::park_timeout(Duration::from_millis(20));
         }
     }

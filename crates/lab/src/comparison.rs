@@ -8,7 +8,7 @@
 use serde::Serialize;
 
 use crate::LabError;
-use crate::analysis::{Analysis, Effect, Group};
+use crate::analysis::{Analysis, Effect, Group, Side};
 use crate::campaign::Doing;
 use crate::statistics::{CONFIDENCE, Interval, bootstrap_difference, holm, mann_whitney};
 
@@ -44,12 +44,14 @@ pub struct Difference {
     pub differs: bool,
 }
 
-/// A side of a comparison: the logarithms that are compared, and what is told of them.
+/// A side of a comparison: the logarithms that are compared, those of a lap together, one of each
+/// lap for the test, and what is told of them.
 struct Sample {
     application: String,
     nodes: u32,
     doing: Doing,
-    logs: Vec<f64>,
+    laps: Vec<Vec<f64>>,
+    singles: Vec<f64>,
     told: f64,
 }
 
@@ -91,11 +93,11 @@ fn difference(one: &Sample, other: &Sample) -> Difference {
         application: one.application.clone(),
         nodes: one.nodes,
         doing: one.doing.clone(),
-        counts: [one.logs.len(), other.logs.len()],
+        counts: [one.laps.len(), other.laps.len()],
         values: [one.told, other.told],
-        change: bootstrap_difference(&other.logs, &one.logs)
+        change: bootstrap_difference(&other.laps, &one.laps)
             .map(|interval| interval.map(f64::exp_m1)),
-        p: mann_whitney(&other.logs, &one.logs),
+        p: mann_whitney(&other.singles, &one.singles),
         p_holm: 1.0,
         differs: false,
     }
@@ -105,7 +107,7 @@ fn samples(analysis: &Analysis, quantity: Quantity) -> Vec<Sample> {
     let mut samples = Vec::new();
     for group in &analysis.groups {
         if let (Quantity::Seconds, Some(doing)) = (quantity, &group.baseline.doing) {
-            samples.push(sample(group, doing, group.baseline.logs.clone(), group.baseline.seconds));
+            samples.push(of_runs(group, doing, &group.baseline));
         }
         for effect in &group.effects {
             samples.extend(effect_sample(group, effect, quantity));
@@ -119,18 +121,31 @@ fn effect_sample(group: &Group, effect: &Effect, quantity: Quantity) -> Option<S
     Some(match quantity {
         Quantity::Slowdown => {
             let told = effect.slowdown.map(|slowdown| slowdown.estimate);
-            sample(group, doing, effect.by_lap(), told)
+            sample(group, doing, effect.laps.clone(), effect.one_a_lap(), told)
         }
-        Quantity::Seconds => sample(group, doing, effect.side.logs.clone(), effect.side.seconds),
+        Quantity::Seconds => of_runs(group, doing, &effect.side),
     })
 }
 
-fn sample(group: &Group, doing: &Doing, logs: Vec<f64>, told: Option<f64>) -> Sample {
+/// The times of runs, each by itself.
+fn of_runs(group: &Group, doing: &Doing, side: &Side) -> Sample {
+    let each = side.logs.iter().map(|&log| vec![log]).collect();
+    sample(group, doing, each, side.logs.clone(), side.seconds)
+}
+
+fn sample(
+    group: &Group,
+    doing: &Doing,
+    laps: Vec<Vec<f64>>,
+    singles: Vec<f64>,
+    told: Option<f64>,
+) -> Sample {
     Sample {
         application: group.application.clone(),
         nodes: group.nodes,
         doing: doing.clone(),
-        logs,
+        laps,
+        singles,
         told: told.unwrap_or(f64::NAN),
     }
 }

@@ -12,6 +12,7 @@ use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::json;
 use tidings_lab::analysis::{Analysis, Verdict, analyse};
+use tidings_lab::comparison::{Quantity, compare};
 use tidings_lab::record::Record;
 use tidings_lab::schedule::{Planned, Role, plan};
 use tidings_lab::{Campaign, campaign::Doing};
@@ -39,11 +40,13 @@ fn campaign(laps: u32, intervals_ms: &str) -> Campaign {
 struct Noise {
     random: Xoshiro256PlusPlus,
     drift: f64,
+    /// How much of it there is: 1 is a machine that is not idle.
+    scale: f64,
 }
 
 impl Noise {
-    fn new(seed: u64) -> Self {
-        Self { random: Xoshiro256PlusPlus::seed_from_u64(seed), drift: 0.0 }
+    fn new(seed: u64, scale: f64) -> Self {
+        Self { random: Xoshiro256PlusPlus::seed_from_u64(seed), drift: 0.0, scale }
     }
 
     /// Evenly from 0 to 1, both excluded.
@@ -64,7 +67,7 @@ impl Noise {
     /// The logarithm of a run's time over what it should be.
     fn run(&mut self) -> f64 {
         let hit = if self.even() < 0.1 { -0.05 * self.even().ln() } else { 0.0 };
-        self.drift + 0.016 * self.normal() + hit
+        self.drift + self.scale * (0.016 * self.normal() + hit)
     }
 }
 
@@ -85,7 +88,11 @@ fn record(planned: &Planned, doing: &Doing, seconds: f64) -> Record {
 
 /// What a campaign shows in which each arm is slower by so much.
 fn shown(campaign: &Campaign, slowdowns: &[f64], seed: u64) -> Analysis {
-    let mut noise = Noise::new(seed);
+    shown_over(Noise::new(seed, 1.0), campaign, slowdowns)
+}
+
+/// The same over a noise.
+fn shown_over(mut noise: Noise, campaign: &Campaign, slowdowns: &[f64]) -> Analysis {
     let mut lap = 0;
     let mut records = Vec::new();
     for planned in plan(campaign) {
@@ -139,6 +146,20 @@ fn where_nothing_is_slower_long_campaigns_say_so_no_more_often() {
     let (_, told) = told(&campaign(MANY_LAPS, "[256]"), &[0.0], 4_001..4_101);
     println!("false alarms: {told} of 100 campaigns of {MANY_LAPS} laps");
     assert!(told <= 5, "{told} of 100");
+}
+
+/// A quiet machine and one that is not: only their noise differs.
+#[test]
+fn campaigns_on_other_machines_are_not_told_apart_by_their_noise() {
+    let campaign = campaign(MANY_LAPS, "[256]");
+    let over = |seed, scale| shown_over(Noise::new(seed, scale), &campaign, &[0.0]);
+    let differ = (5_001..5_041).filter(|&seed| {
+        let (quiet, loud) = (over(seed, 0.1), over(seed + 1_000, 1.0));
+        compare(&quiet, &loud, Quantity::Slowdown).expect("the same arms")[0].differs
+    });
+    let differ = differ.count();
+    println!("{differ} of 40 comparisons of {MANY_LAPS} laps tell a difference");
+    assert!(differ <= 4, "{differ} of 40");
 }
 
 #[test]

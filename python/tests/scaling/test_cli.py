@@ -155,6 +155,21 @@ def test_a_report_is_there_whole_or_not_at_all(
     ]
 
 
+def test_standard_output_that_is_a_file_is_added_to(folder: Path) -> None:
+    (folder / "scaling.toml").write_text(HEAD + expectation("sort", "n log n"), encoding="utf-8")
+    words = [sys.executable, "-m", "tidings.scaling", "check", "--file", "scaling.toml"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    log = folder / "log"
+    log.write_text("before\n", encoding="utf-8")
+    with log.open("a") as out:
+        subprocess.run(
+            [*words, "--markdown", "/dev/stdout"],
+            cwd=folder, env=environment, stdout=out, check=True,
+        )  # fmt: skip
+    assert log.exists()
+    assert "1 holds" in log.read_text(encoding="utf-8")
+
+
 def test_a_missing_file_exits_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--file", str(tmp_path / "scaling.toml")]) == 2
     assert "No such file" in capsys.readouterr().err

@@ -145,9 +145,8 @@ def test_compiled_code_is_counted_and_counts_repeat(
     request: pytest.FixtureRequest, scaling: Callable[..., Any]
 ) -> None:
     """crc32 is C: of the interpreter's instructions it takes as many at any size."""
-    made = scaling(zlib.crc32, setup=bytes, n=SIZES)
     if alone.Request.here():
-        made.expect("n", metric="instructions")
+        scaling(zlib.crc32, setup=bytes, n=SIZES).expect("n", metric="instructions")
     first, second = (alone.counts(request.node, "instructions", SIZES, []) for _ in range(2))
     assert first == second
     steps = [late - early for early, late in zip(first, first[1:])]

@@ -74,16 +74,22 @@ def test_what_is_measured_is_expected_to_grow(
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     pytester.makepyfile(
         """
+        import pytest
+
         def test_forgotten(scaling):
             scaling(len, n=[4, 8, 16, 32, 64])
 
         def test_failed_before(scaling):
             scaling(len, n=[4, 8, 16, 32, 64])
             assert False
+
+        def test_skipped_before(scaling):
+            scaling(len, n=[4, 8, 16, 32, 64])
+            pytest.skip("not here")
         """
     )
     result = pytester.runpytest_subprocess("-p", "tidings.scaling.pytest_plugin")
-    result.assert_outcomes(passed=1, errors=1, failed=1)
+    result.assert_outcomes(passed=1, errors=1, failed=1, skipped=1)
     result.stdout.fnmatch_lines(["*scaling(...) alone measures nothing: add .expect(...)"])
 
 

@@ -129,11 +129,29 @@ def test_what_another_command_measured_is_not_taken(
     capsys.readouterr()
     assert run(file) == 2
     said = capsys.readouterr().err
-    assert "f.jsonl:1: f was measured by another command, `" in said
+    assert "f.jsonl:1: f at n=1 was measured by another command, `" in said
     assert "`run --anew` measures it again" in said
     assert [row["value"] for row in rows(tmp_path)] == [3, 6, 12]
     assert run(file, "--anew") == 0
     assert [row["value"] for row in rows(tmp_path)] == [5, 10, 20]
+
+
+def test_other_sizes_may_have_another_command(tmp_path: Path) -> None:
+    keys: dict[str, Any] = {"metric": "work", "repetitions": 1, "value": "work (.*)"}
+    small = write(tmp_path, command=PRINTING, **keys).read_text(encoding="utf-8")
+    other = PRINTING.replace("3 *", "5 *")
+    large = write(tmp_path, command=other, sizes=[8, 16], **keys).read_text(encoding="utf-8")
+    file = tmp_path / "both.toml"
+    file.write_text(small + large, encoding="utf-8")
+    for options in ([], [], ["--anew"], []):
+        assert run(file, *options) == 0
+        assert sorted(row["value"] for row in rows(tmp_path)) == [3, 6, 12, 40, 80]
+
+
+def test_another_number_of_processes_is_another_command(tmp_path: Path) -> None:
+    keys: dict[str, Any] = {"launcher": "mpirun", "command": "f {size}"}
+    few, many = (Specification.read(write(tmp_path, tasks=n, **keys)).runs[0] for n in (2, 64))
+    assert (few.template, many.template) == ("mpirun -n 2 f {size}", "mpirun -n 64 f {size}")
 
 
 def test_one_at_a_time_adds_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -127,6 +127,7 @@ def test_plans_prefer_what_is_cheap_and_decides() -> None:
     [
         ([3, 4, 5, 6, 7], [8, 9, 11]),
         ([10, 11, 13, 16, 20], [24, 28, 36]),  # by small steps, not even ones
+        ([10, 100, 1000, 9000, 10_000], [20_000, 40_000, 80_000, 160_000]),  # one near the top
         ([8, 16, 32, 64], [128, 256, 512, 1024]),
     ],
 )

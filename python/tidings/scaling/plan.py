@@ -26,7 +26,7 @@ ENOUGH = 0.8
 
 RUNS = (1, 5, 25)
 _STEP = 4.0
-_SMALL_STEP = 1.5
+_SMALL_FACTOR = 1.35
 _FACTORS = (2.0, 4.0, 8.0, 16.0)
 _DRAWS = 48
 _SEED = 20150608
@@ -92,12 +92,13 @@ def spent(model: BayesModel, cost_power: float = 1.0) -> float:
 def _next_sizes(sizes: Floats) -> list[float]:
     """Return sizes beyond the largest: multiples, or further steps where sizes go up by steps.
 
-    Steps are even, or small beside the size: what is measured so may double with each.
+    Steps are even, or small beside the sizes: what is measured so may double with each.
     """
     largest = float(sizes[-1])
     steps = np.diff(sizes)
     last = float(steps[-1])
-    if steps.max() <= 1.01 * steps.min() or largest < _SMALL_STEP * (largest - last):
+    factors = sizes[1:] / sizes[:-1]
+    if steps.max() <= 1.01 * steps.min() or max(np.median(factors), factors[-1]) < _SMALL_FACTOR:
         return [largest + step * last for step in (1, 2, 4)]
     return [largest * factor for factor in _FACTORS]
 

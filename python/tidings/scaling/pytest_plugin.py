@@ -34,6 +34,7 @@ METRICS = tuple(dict.fromkeys([*calls.METRICS, *alone.METRICS]))
 _PROPERTY = "tidings_scaling"
 _JUDGED = pytest.StashKey[list[Any]]()
 _REQUEST = pytest.StashKey["alone.Request | None"]()
+_ENDED = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -68,13 +69,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_REQUEST] = alone.Request.here()
 
 
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Keep whether a test has come to its end, neither failed nor skipped."""
+    if call.when == "call":
+        item.stash[_ENDED] = call.excinfo is None
+
+
 @pytest.fixture
 def scaling(request: pytest.FixtureRequest) -> Iterator[Callable[..., Measured]]:
     """Measure a function at several sizes: ``scaling(function, n=sizes).expect("n log n")``."""
     tests = sum("scaling" in getattr(item, "fixturenames", ()) for item in request.session.items)
     alpha = request.config.getoption("--scaling-alpha") / max(tests, 1)
     strict = request.config.getoption("--scaling-strict")
-    failed = request.session.testsfailed
     made: list[Measured] = []
 
     def measure(
@@ -92,7 +98,7 @@ def scaling(request: pytest.FixtureRequest) -> Iterator[Callable[..., Measured]]
         return made[-1]
 
     yield measure
-    if request.session.testsfailed == failed and not all(one.is_expected for one in made):
+    if request.node.stash.get(_ENDED, False) and not all(one.is_expected for one in made):
         pytest.fail("scaling(...) alone measures nothing: add .expect(...)", pytrace=False)
 
 

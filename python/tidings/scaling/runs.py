@@ -11,9 +11,11 @@ name.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import math
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,7 +31,7 @@ __all__ = ["RunError", "make"]
 def make(stated: StatedRun, folder: Path, progress: TextIO, anew: bool = False) -> int:
     """Make the runs that are not yet in the output file; return how many were made.
 
-    With `anew` the rows of this function and metric are removed before.
+    With `anew` the rows of this function, metric and sizes are removed before.
     """
     output = folder / stated.output
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -63,13 +65,20 @@ def make(stated: StatedRun, folder: Path, progress: TextIO, anew: bool = False) 
 def _appended(output: Path) -> Iterator[TextIO]:
     """Open a file to add rows; if none comes, no empty one is left, which no check could read.
 
-    It is locked: who began first has it to itself.
+    It is locked: who began first has it to itself. A file system without locks goes without.
     """
     with output.open("a", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_there = output.exists() and os.path.samestat(os.fstat(file.fileno()), output.stat())
         except BlockingIOError:
-            raise RunError(f"{output}: another run is adding to it; wait until it ends") from None
+            is_there = False
+        except OSError as error:
+            if error.errno not in (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK):
+                raise
+            is_there = True
+        if not is_there:  # or whoever had it has just removed it
+            raise RunError(f"{output}: another run is adding to it; wait until it ends")
         try:
             yield file
         finally:
@@ -132,32 +141,33 @@ def _rest(seconds: float) -> str:
 
 def _done(output: Path, stated: StatedRun, anew: bool) -> set[tuple[int, float]]:
     """Return the starts and sizes that the output file has; with `anew`, remove them."""
-    if not output.exists():
-        return set()
-    text = output.read_text(encoding="utf-8", errors="replace")
-    whole, _, cut_short = text.rpartition("\n")
-    lines = whole.splitlines()
+    content = output.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    if len(whole) < len(content):
+        os.truncate(output, len(whole))  # a row that was being written when its writer was killed
+    lines = whole.decode(errors="replace").splitlines()
     mine = [_start_of(line, f"{output}:{at}", stated, anew) for at, line in enumerate(lines, 1)]
-    kept = [line for line, start in zip(lines, mine) if not (anew and start)]
-    if cut_short or len(kept) < len(lines):
-        # A row that was being written when its writer was killed is no row.
+    if anew and any(mine):
+        kept = [line for line, start in zip(lines, mine) if not start]
         output.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
     return set() if anew else {start for start in mine if start}
 
 
 def _start_of(line: str, place: str, stated: StatedRun, anew: bool) -> tuple[int, float] | None:
-    """Return start and size of a row, or None where it is of another function or metric."""
+    """Return start and size of a row, or None where it is of another function, metric or size."""
     try:
         row = json.loads(line)
-        if (row["function"], row["metric"]) != (stated.function, stated.metric):
+        size = float(row["size"])
+        named = (row["function"], row["metric"]) == (stated.function, stated.metric)
+        if not named or size not in stated.sizes:
             return None
         command = str(row.get("command", stated.template))
-        start = int(row["start"] if "start" in row else row["repetition"]), float(row["size"])
+        start = int(row["start"] if "start" in row else row["repetition"])
     except (ValueError, KeyError, TypeError, AttributeError):
         raise RunError(f"{place}: no row of a run; move the file away") from None
     if command != stated.template and not anew:
         raise RunError(
-            f"{place}: {stated.function} was measured by another command, `{command}`: "
-            "`run --anew` measures it again"
+            f"{place}: {stated.function} at {stated.parameter}={size:g} was measured by another "
+            f"command, `{command}`: `run --anew` measures it again"
         )
-    return start
+    return start, size

@@ -102,7 +102,7 @@ class Specification:
     def read(cls, path: Path) -> Specification:
         """Read a file, or raise SpecificationError."""
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8-sig")
         except OSError as error:
             raise SpecificationError(f"{path}: {error.strerror or error}") from None
         except UnicodeDecodeError:

@@ -74,7 +74,8 @@ class StatedRun:
     @property
     def template(self) -> str:
         """What is started, with `{size}` in the size's place, as rows and messages have it."""
-        return " ".join([*self.launch, self.command])
+        tasks = ["-n", str(self.tasks)] if self.launch and self.tasks else []
+        return " ".join([*self.launch, *tasks, self.command])
 
     def words(self, size: float) -> list[str]:
         """Return the words of the command at a size."""

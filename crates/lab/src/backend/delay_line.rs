@@ -1,8 +1,8 @@
 //! A switch in user space that lets every packet travel for a while: for kernels without netem.
 //!
-//! The card of each host is a TUN device. What the host sends, the line reads from it; when its time
-//! has come it is written to the card of its receiver, to which it looks like a packet from the
-//! network. All packets travel equally long, so the queue is in order of time.
+//! The card of each host is a TUN device. What the host sends, the line reads from it; when its
+//! time has come it is written to the card of its receiver, to which it looks like a packet from
+//! the network. All packets travel equally long, so the queue is in order of time.
 //!
 //! Invariants: packets leave in the order in which they came, each once; what waits is bounded, and
 //! what finds no room is dropped, as by a switch. The cards go with the line.
@@ -21,6 +21,8 @@ use crate::switch::{Ports, Switch, enter};
 const ROOM: usize = 65_536;
 /// Packets that may wait in a card until the line reads them.
 const CARD_ROOM: u32 = 4_096;
+/// Packets that are read from a card before others, and what is due, have their turn.
+const AT_ONCE: usize = 256;
 /// The shortest header of IPv4.
 const HEADER_BYTES: usize = 20;
 
@@ -88,7 +90,8 @@ impl Line {
     }
 
     fn depart(&mut self, from: usize, buffer: &mut [u8]) {
-        while let Some(content) = self.ports.receive(from, buffer) {
+        for _ in 0..AT_ONCE {
+            let Some(content) = self.ports.receive(from, buffer) else { return };
             if self.travelling.len() < ROOM {
                 let due = Instant::now() + self.delay;
                 self.travelling.push_back(Packet { due, from, content: (&*content).into() });

@@ -3,10 +3,10 @@
 //!
 //! A host is a network namespace with a card. Cards are ends of cables (veth), whose other ends lie
 //! on a bridge of the kernel in a namespace of its own; or they are those of a [`DelayLine`], where
-//! packets are to travel for a while, since many kernels have no netem. Rate is a token bucket (tbf)
-//! where a host sends, loss a rule of netfilter where it receives; both count what they do to
-//! packets. Nothing of the machine's own network is touched, and all of it goes with the [`Fabric`].
-//! Wants root, `ip` and `tc` (iproute2), and `nft` (nftables) for loss.
+//! packets are to travel for a while, since many kernels have no netem. Rate is a token bucket
+//! (tbf) where a host sends, loss a rule of netfilter where it receives; both count what they do to
+//! packets. Nothing of the machine's own network is touched, and all of it goes with the
+//! [`Fabric`]. Wants root, `ip` and `tc` (iproute2), and `nft` (nftables) for loss.
 
 use std::fmt::Write as _;
 use std::fs;

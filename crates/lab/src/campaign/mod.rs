@@ -427,7 +427,7 @@ seconds = { file = "stdout", json = "seconds" }
             ("file = \"stdout\"", "file = \"../x\"", 25, "no file of the run's directory"),
             ("seed = 1", "scheduling = \"rr:0\"", 3, "rr:1 to rr:99"),
             ("seed = 1", "scheduling = \"batch:1\"", 3, "nice:-20 to nice:19"),
-            ("repetitions = 20", "repetitions = 5", 4, "5 repetitions can show nothing"),
+            ("repetitions = 20", "repetitions = 3", 4, "3 repetitions can show nothing"),
             ("name = \"small\"", "name = \"a b\"", 2, "it names files"),
         ] {
             let text = LOCAL.replacen(right, wrong, 1);

@@ -530,7 +530,7 @@ fn enough(place: &Place<'_>, read: &CampaignText, campaign: &Campaign) -> Result
     let least = (1..64).find(|&laps| {
         statistics::aligned_ranks_least(laps) * tests as f64 <= 1.0 - statistics::CONFIDENCE
     });
-    let least = least.expect("p falls by half with each lap, and comparisons are bounded");
+    let least = least.expect("p falls by two thirds with each lap, and comparisons are bounded");
     if campaign.repetitions < least {
         let reason = format!(
             "{} repetitions can show nothing: with {tests} comparisons it takes {least} at least, \

@@ -2,9 +2,9 @@
 //! from itself.
 //!
 //! Efron's percentile interval, of the interquartile mean. What belongs together, as the pairs of a
-//! lap, is drawn together, or the interval would be too narrow. It is a little narrow for samples of ten
-//! or so; the test of many synthetic campaigns (`tests/campaigns.rs`) counts how often it misses.
-//! Drawn from a seed: the same sample gives the same interval.
+//! lap, is drawn together, or the interval would be too narrow. It is a little narrow for samples
+//! of ten or so; the test of many synthetic campaigns (`tests/campaigns.rs`) counts how often it
+//! misses. Drawn from a seed: the same sample gives the same interval.
 
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -53,14 +53,12 @@ pub fn bootstrap(laps: &[Vec<f64>]) -> Option<Interval> {
     difference_of(laps, None)
 }
 
-/// The centre of `values` less that of `others`, with the interval of the difference.
-pub(crate) fn bootstrap_difference(values: &[f64], others: &[f64]) -> Option<Interval> {
-    let each = |values| <[f64]>::iter(values).map(std::slice::from_ref).collect();
-    let (values, others): (Vec<&[f64]>, Vec<&[f64]>) = (each(values), each(others));
-    difference_of(&values, Some(&others))
+/// The centre of the values of `laps` less that of `others`, with the interval of the difference.
+pub(crate) fn bootstrap_difference(laps: &[Vec<f64>], others: &[Vec<f64>]) -> Option<Interval> {
+    difference_of(laps, Some(others))
 }
 
-fn difference_of<T: AsRef<[f64]>>(values: &[T], others: Option<&[T]>) -> Option<Interval> {
+fn difference_of(values: &[Vec<f64>], others: Option<&[Vec<f64>]>) -> Option<Interval> {
     if values.len() < 2 || others.is_some_and(|others| others.len() < 2) {
         return None;
     }
@@ -82,23 +80,18 @@ fn difference_of<T: AsRef<[f64]>>(values: &[T], others: Option<&[T]>) -> Option<
     })
 }
 
-fn centre_of<T: AsRef<[f64]>>(values: &[T]) -> f64 {
-    let mut all: Vec<f64> = values.iter().flat_map(AsRef::as_ref).copied().collect();
-    interquartile_mean_of(&mut all)
+fn centre_of(values: &[Vec<f64>]) -> f64 {
+    interquartile_mean_of(&mut values.concat())
 }
 
 /// The centre of as many members, each drawn from `values`.
-fn redrawn<T: AsRef<[f64]>>(
-    values: &[T],
-    drawn: &mut Vec<f64>,
-    random: &mut Xoshiro256PlusPlus,
-) -> f64 {
+fn redrawn(values: &[Vec<f64>], drawn: &mut Vec<f64>, random: &mut Xoshiro256PlusPlus) -> f64 {
     let many = values.len() as u64;
     drawn.clear();
     for _ in values {
         // The upper half of a product: even to one part in 2^64 / n.
         let at = ((u128::from(random.next_u64()) * u128::from(many)) >> 64) as usize;
-        drawn.extend_from_slice(values[at].as_ref());
+        drawn.extend_from_slice(&values[at]);
     }
     interquartile_mean_of(drawn)
 }
@@ -140,7 +133,8 @@ mod tests {
         assert_eq!(bootstrap(&[vec![1.0]]), None);
         let point = bootstrap(&vec![vec![2.0]; 5]).expect("five values");
         assert_eq!((point.low, point.high), (2.0, 2.0));
-        let apart = bootstrap_difference(&[3.0; 4], &[1.0; 3]).expect("enough values");
+        let apart =
+            bootstrap_difference(&vec![vec![3.0]; 4], &vec![vec![1.0]; 3]).expect("enough values");
         assert_eq!((apart.estimate, apart.low, apart.high), (2.0, 2.0, 2.0));
     }
 }

@@ -44,9 +44,9 @@ pub fn aligned_ranks(laps: &[Vec<f64>]) -> f64 {
     by_normal(arms - expected, laps.iter().map(|ranks| spread(ranks)).sum())
 }
 
-/// The least p that so many laps can have if but one run of the baseline counts in each.
+/// The least p that so many laps of three runs can have.
 pub fn aligned_ranks_least(laps: u32) -> f64 {
-    (2.0 * 0.5_f64.powi(laps as i32)).min(1.0)
+    (2.0 * 3.0_f64.powi(-(laps as i32))).min(1.0)
 }
 
 /// How likely samples at least this far apart are if they come from one distribution: the p of the
@@ -167,12 +167,12 @@ mod tests {
     fn small_laps_are_counted() {
         // Two laps of three: in each the arm is the last of three with one chance in three.
         let last = vec![vec![1.0, 2.0], vec![3.0, 5.0]];
-        near(aligned_ranks(&last), 2.0 / 9.0);
+        near(aligned_ranks(&last), aligned_ranks_least(2));
         // Three laps of two: the arm is above in each with one chance in eight.
         let above = vec![vec![1.0], vec![2.0], vec![3.0]];
-        near(aligned_ranks(&above), aligned_ranks_least(3));
+        near(aligned_ranks(&above), 2.0 / 8.0);
         let either: Vec<Vec<f64>> = above.iter().map(|lap| vec![-lap[0]]).collect();
-        near(aligned_ranks(&either), aligned_ranks_least(3));
+        near(aligned_ranks(&either), 2.0 / 8.0);
     }
 
     #[test]

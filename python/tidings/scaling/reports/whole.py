@@ -3,32 +3,44 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from pathlib import Path
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file beside its place and move it there; what is no file, as a pipe, is written to.
+    """Write a file beside its place and move it there.
 
-    Raises OSError with the file's name; then what was there before is there still.
+    What is no file of a folder's own, as a pipe or standard output, is written to as it is, and so
+    is a file in a folder that takes no other. Raises OSError with the file's name; else what was
+    there before is there still.
     """
-    if path.exists() and not path.is_file():
+    if not _is_replaceable(path):
         path.write_text(text, encoding="utf-8")
         return
     path = path.resolve()  # what a link names is replaced, not the link
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     part = Path(name)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
-        part.chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
+        part.chmod(stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask())
         part.replace(path)
     except OSError as error:
-        part.unlink()
+        part.unlink(missing_ok=True)
         raise OSError(error.errno, error.strerror, str(path)) from None
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _is_replaceable(path: Path) -> bool:
+    """Whether another file may take the place of this one, or its place is free."""
+    resolved = path.resolve()
+    if resolved.is_mount() or path.parts[:2] in (("/", "dev"), ("/", "proc")):
+        return False
+    free = not path.exists() or path.is_file()
+    return free and os.access(resolved.parent, os.W_OK)
 
 
 def _umask() -> int:
