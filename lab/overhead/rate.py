@@ -182,7 +182,8 @@ def study(options: argparse.Namespace) -> None:
             verdicts = drawn_verdicts(options, kind, size, injected)
             drawn.append({"injected": injected, "laps": size, "verdicts": verdicts})
     manifest = {
-        "command": f"make injected-rate CAMPAIGNS_OF_A_RATE={options.campaigns} LAPS={options.laps}",
+        "command": f"make injected-rate CAMPAIGNS_OF_A_RATE={options.campaigns} "
+        f"LAPS={options.laps}",
         "seed": options.seed,
         "draws": options.draws,
         "laps_of_a_block": BLOCK,
