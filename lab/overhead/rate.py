@@ -9,10 +9,7 @@ there already are not run again. A machine that does nothing else gives a few ca
 few for a rate. So further campaigns are drawn from the laps that were measured, some shorter and
 some longer: blocks of neighbouring laps, with replacement (a block bootstrap, which keeps how much
 a lap is like the one before), each judged by `tidings lab table`, as a journal of its own. They
-share laps, so they are no independent repetitions, but the noise in them is the machine's. Where
-nothing was injected, the runs of a lap are all alike; which of them is called the arm is drawn too,
-for each campaign anew, or all would share what these few laps differ by. That the schedule made
-them alike is not shown by it.
+share laps, so they are no independent repetitions, but the noise in them is the machine's.
 
 Written are a table with a line a campaign, and a manifest with the verdicts of both kinds.
 
@@ -36,7 +33,6 @@ ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = ROOT / "lab/overhead/injected.toml"
 SIZES = (200, 400, 800, 1_600)  # laps of the campaigns that are drawn
 BLOCK = 10  # laps; the level of the times drifts over a few
-PART = ("arm", "baseline", "again", "interval_ms", "window", "entry_bytes")  # of a run in its lap
 COLUMNS = (
     "campaign", "injected", "steal_share", "pairs", "slowdown", "slowdown_low", "slowdown_high",
     "aa_slowdown_low", "aa_slowdown_high", "floor", "p", "verdict",
@@ -143,26 +139,13 @@ def draw(pool: list[list[list[dict]]], size: int, chance: random.Random) -> list
     return chosen[:size]
 
 
-def exchanged(lap: list[dict], chance: random.Random) -> list[dict]:
-    """Return the runs of a lap with their parts in it exchanged."""
-    parts = [{name: run[name] for name in PART if name in run} for run in lap]
-    chance.shuffle(parts)
-    rest = [{name: value for name, value in run.items() if name not in PART} for run in lap]
-    return [{**run, **part} for run, part in zip(rest, parts, strict=True)]
-
-
-def drawn_verdicts(
-    options: argparse.Namespace, folders: list[Path], size: int, injected: bool
-) -> dict[str, int]:
+def drawn_verdicts(options: argparse.Namespace, folders: list[Path], size: int) -> dict[str, int]:
     """Return how often which verdict is given to campaigns of a size, drawn from laps of these."""
     journals = [laps(folder) for folder in folders]
     pool = [found for _, found in journals]
     chance, counts = random.Random(options.seed), dict[str, int]()
     for _ in range(options.draws):
         chosen = draw(pool, size, chance)
-        if not injected:
-            as_drawn = {id(lap): exchanged(lap, chance) for lap in chosen}
-            chosen = [as_drawn[id(lap)] for lap in chosen]
         verdict = verdict_of(options.tidings, folders[0], journals[0][0], chosen)
         counts[verdict] = counts.get(verdict, 0) + 1
     return dict(sorted(counts.items()))
@@ -179,7 +162,7 @@ def study(options: argparse.Namespace) -> None:
     for injected in (True, False):
         kind = [folder for number, folder in folders.items() if is_injected(number) == injected]
         for size in SIZES if kind else ():
-            verdicts = drawn_verdicts(options, kind, size, injected)
+            verdicts = drawn_verdicts(options, kind, size)
             drawn.append({"injected": injected, "laps": size, "verdicts": verdicts})
     manifest = {
         "command": f"make injected-rate CAMPAIGNS_OF_A_RATE={options.campaigns} "
