@@ -138,13 +138,14 @@ static uint64_t look_at_us(const Process *process, uint64_t begin_us, uint64_t n
 
 /*
  * How long a polite process sleeps between two looks for messages, at most: a sixty-fourth of a
- * unit makes no news noticeably older, and each look takes the core from an application. A sleeping
- * rank of the shim looks each millisecond too, to hear that the application has ended.
+ * unit makes no news noticeably older, and each look takes the core from an application. On cores
+ * that they share a look a millisecond made an application of ten milliseconds a step half a per
+ * cent slower at a unit of 256 ms, one in four milliseconds not (docs/results/overhead-local.md).
  */
 static uint64_t nap_us(const GossipOptions *options)
 {
     uint64_t part_us = options->interval_us / 64;
-    return part_us < 200 ? 200 : part_us > 1000 ? 1000 : part_us;
+    return part_us < 200 ? 200 : part_us > 4000 ? 4000 : part_us;
 }
 
 static void live(Process *process)
