@@ -203,7 +203,7 @@ starved: python ## give 16 and 48 real agents 5 % of a processor for a minute (r
 CAMPAIGNS := injected local applications mpich
 CAMPAIGN_PAGES := local applications mpich
 
-campaigns: build mpi python ## what gossip costs on this machine, and whether an injected 0.5 % is found (root; half an hour)
+campaigns: build mpi python ## what gossip costs on this machine, and whether an injected 0.5 % is found (root; three quarters of an hour)
 	mpicc.openmpi -O2 examples/lab/known_length.c -o $(TARGET_DIR)/mpi/known_length
 	for name in $(CAMPAIGNS); do \
 		$(TARGET_DIR)/release/tidings lab overhead lab/overhead/$$name.toml --output $(TARGET_DIR)/campaigns/$$name || exit 1; \

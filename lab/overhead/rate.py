@@ -94,11 +94,7 @@ def line_of(folder: Path, number: int) -> dict[str, object]:
         "steal_share": f"{sum(steal) / len(steal):.4f}",
         "aa_slowdown_low": again["slowdown_low"],
         "aa_slowdown_high": again["slowdown_high"],
-        **{
-            name: arm[name]
-            for name in COLUMNS
-            if name in arm and name not in ("campaign", "steal_share")
-        },
+        **{name: arm[name] for name in COLUMNS if name in arm},
     }
 
 

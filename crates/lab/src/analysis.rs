@@ -276,11 +276,14 @@ impl<'a> Laps<'a> {
         })
     }
 
-    /// Runs of an arm by lap.
+    /// Runs of an arm by lap, the first run of a baseline before the second.
     fn by_lap(&self, doing: &Doing, baseline: bool) -> BTreeMap<u32, Vec<&'a Record>> {
         let mut laps: BTreeMap<u32, Vec<&Record>> = BTreeMap::new();
         for record in self.runs(doing, baseline) {
             laps.entry(record.lap).or_default().push(record);
+        }
+        for runs in laps.values_mut() {
+            runs.sort_by_key(|record| record.again);
         }
         laps
     }
@@ -312,8 +315,6 @@ impl<'a> Laps<'a> {
             // In virtual time the baseline of the first lap serves all.
             let lap = if self.campaign.is_virtual() { 1 } else { lap };
             let Some(baseline) = baselines.get(&lap) else { continue };
-            let mut baseline = baseline.clone();
-            baseline.sort_by_key(|record| record.again);
             let clean = baseline.iter().filter(|record| self.is_clean(record));
             let logs: Vec<f64> = clean.filter_map(|record| time(record).map(f64::ln)).collect();
             if logs.is_empty() || !self.is_clean(runs[0]) {

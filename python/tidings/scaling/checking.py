@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tidings.scaling import rules, verdict
+from tidings.scaling import rules, verdict, whole
 from tidings.scaling.engines.bayes import BayesEngine, BayesModel
 from tidings.scaling.expectation import Expectation
 from tidings.scaling.limits import Limits, Match
@@ -204,7 +204,7 @@ def _record(specification: Specification, report: Report) -> None:
         return
     known = {name: str(e) for name, e in _read_recorded(specification).items()}
     text = json.dumps({"growth": {**known, **fresh}}, indent=2, sort_keys=True, ensure_ascii=False)
-    _recorded_path(specification).write_text(text + "\n", encoding="utf-8")
+    whole.write(_recorded_path(specification), text + "\n")
 
 
 def mark_of(one: Checked) -> str:

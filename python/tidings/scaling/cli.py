@@ -155,7 +155,8 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _write_files(options: argparse.Namespace, report: Report) -> None:
-    from tidings.scaling.reports import table, whole
+    from tidings.scaling import whole
+    from tidings.scaling.reports import table
 
     wanted = (options.json, options.junit, options.sarif)
     if options.format == "json" or any(wanted):
@@ -176,7 +177,8 @@ def _write_plots(options: argparse.Namespace, report: Report) -> None:
     for one in report.checked if options.svg or options.png else ():
         name = "".join(c if c.isalnum() or c in "-._" else "-" for c in one.stated.name)
         if options.svg:
-            from tidings.scaling.reports import plot, whole
+            from tidings.scaling import whole
+            from tidings.scaling.reports import plot
 
             options.svg.mkdir(parents=True, exist_ok=True)
             whole.write(options.svg / f"{name}.svg", plot.svg(one))

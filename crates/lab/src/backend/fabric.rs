@@ -50,18 +50,15 @@ impl Fabric {
     }
 
     fn plug(&mut self, network: &Network) -> Result<(), LabError> {
-        let hosts = 0..self.hosts;
-        hosts
-            .clone()
-            .try_for_each(|host| run("ip", &["netns", "add", &self.namespace(host)], ""))?;
+        let names: Vec<String> = (0..self.hosts).map(|host| self.namespace(host)).collect();
+        names.iter().try_for_each(|name| run("ip", &["netns", "add", name], ""))?;
         if network.delay_us > 0.0 {
-            let namespaces = hosts.clone().map(|host| self.namespace(host)).collect();
-            let line = DelayLine::between(namespaces, CARD, network.delay_us);
+            let line = DelayLine::between(names, CARD, network.delay_us);
             self.delay_line = Some(line.map_err(|error| no_delay_line(&error))?);
         } else {
             self.lay_cables()?;
         }
-        hosts.clone().try_for_each(|host| self.settle(host, network))
+        (0..self.hosts).try_for_each(|host| self.settle(host, network))
     }
 
     fn lay_cables(&self) -> Result<(), LabError> {
