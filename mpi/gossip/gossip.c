@@ -200,6 +200,8 @@ bool gossip_run(MPI_Comm comm, const GossipOptions *options, GossipReport *repor
         return false;
     /* The ranks begin together, so the clock that counts from here is one that all share. */
     MPI_Barrier(process.ring.comm);
+    if (options->begun)
+        options->begun(options->context);
     process.ring.origin = MPI_Wtime();
     tidings_node_set_clock(process.node, 0, 0);
     live(&process);

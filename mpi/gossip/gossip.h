@@ -27,6 +27,8 @@ typedef struct GossipOptions {
     uint64_t seed;
     double warmup_s; /* ages and shares are counted after that */
     double seconds;  /* and for so long; 0: until told to stop */
+    /* Called once, when all ranks are ready to gossip; null: not. */
+    void (*begun)(void *context);
     /* Asked after each turn whether to stop; null: never. */
     bool (*stop)(void *context);
     void *context;

@@ -128,8 +128,20 @@ static bool told_to_stop(void *context)
     return here;
 }
 
+void hidden_await(MPI_Comm control)
+{
+    MPI_Barrier(control);
+}
+
+static void tell_ready(void *context)
+{
+    MPI_Comm *control = context;
+    hidden_await(*control);
+}
+
 static void sleep_until_told(MPI_Comm control)
 {
+    tell_ready(&control);
     /* Blocking in MPI would spin, and take the processor from the application. */
     while (!told_to_stop(&control))
         usleep(NAP_US);
@@ -177,6 +189,7 @@ void hidden_live(MPI_Comm comm, MPI_Comm control)
         arguments_fit(&arguments, ranks);
     GossipOptions options = arguments_options(&arguments, ranks);
     options.seconds = 0; /* until told to stop */
+    options.begun = tell_ready;
     options.stop = told_to_stop;
     options.context = &control;
     if (doing && strcmp(doing, "gossip") != 0 && strcmp(doing, "sleep") != 0)

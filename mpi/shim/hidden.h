@@ -35,8 +35,18 @@ void hidden_rewrite_environment(MPI_Comm app, MPI_Comm node, int ranks);
 /* The slots that the application would be told of, out of those of a job of `ranks`, some hidden. */
 int hidden_universe(int ranks, int hidden, int slots);
 
-/* What a hidden rank does until it is told to stop by a message of `control`. Collective over `comm`. */
+/*
+ * What a hidden rank does until it is told to stop by a message of `control`, which all ranks of the
+ * job have. Collective over `comm`, and at its begin with hidden_await over `control`.
+ */
 void hidden_live(MPI_Comm comm, MPI_Comm control);
+
+/*
+ * Waits until all hidden ranks are ready, on the application's ranks. To get ready hidden ranks wait
+ * for each other, without pause: where they share cores with an application that has begun, each such
+ * wait has its ranks take turns on what is left, for a step or more.
+ */
+void hidden_await(MPI_Comm control);
 
 /* Tells `count` hidden ranks to stop. Called by one rank of the application. */
 void hidden_stop(MPI_Comm control, const int *ranks, int count);

@@ -220,6 +220,7 @@ static void begin(void)
     REAL(MPI_Comm_split_type)(own, MPI_COMM_TYPE_SHARED, place.rank, MPI_INFO_NULL, &node);
     hidden_rewrite_environment(own, node, place.ranks);
     REAL(MPI_Comm_free)(&node);
+    hidden_await(control);
     shim_world = own;
     started = MPI_Wtime();
     shim_timed = getenv("TIDINGS_TIMES") != NULL;

@@ -127,6 +127,9 @@ fn overhead(options: &Overhead) -> Result<(), Failure> {
         tidings_lab::backend::Stage::prepare(&campaign)?;
         return output::print(&foretold(&campaign, &folder));
     }
+    for notice in tidings_lab::throttle::notices(campaign.scheduling) {
+        output::complain(&notice);
+    }
     let mut screen = Screen::begin().map_err(Failure::Output)?;
     let table = Table::in_folder(&folder, "results", &again(options), campaign.seed);
     let table = table.map_err(LabError::from)?;

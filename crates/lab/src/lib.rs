@@ -42,6 +42,7 @@ pub mod run;
 pub mod schedule;
 pub mod statistics;
 pub mod switch;
+pub mod throttle;
 
 pub use campaign::Campaign;
 pub use error::LabError;
