@@ -60,6 +60,7 @@ test-parts:
 		"$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --examples $(PARTS)" \
 		"$(CARGO) test --workspace --locked --no-fail-fast --doc" \
 		"$(PYTHON) -m pytest -q -c python/pyproject.toml --rootdir python python" \
+		"$(MAKE) oldest-numpy" \
 		"$(MAKE) expectations"
 
 test-whole:
@@ -254,6 +255,21 @@ $(PYTHON_DIR)/.ready: python/requirements.txt
 	python3 -m venv --clear $(PYTHON_DIR)
 	$(PYTHON_DIR)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
 		--only-binary :all: --requirement python/requirements.txt
+	@touch $@
+
+# The same with the oldest NumPy that the package takes.
+OLDEST_DIR := $(PYTHON_DIR)-oldest
+OLDEST_TESTED := bayes pairs verdict rules limits expectation measurement paper_tables readers
+
+oldest-numpy: $(OLDEST_DIR)/.ready ## test tidings.scaling with the oldest NumPy that it takes
+	PYTHONDONTWRITEBYTECODE=1 $(OLDEST_DIR)/bin/python -m pytest -q -c python/pyproject.toml --rootdir python \
+		$(OLDEST_TESTED:%=python/tests/scaling/test_%.py)
+
+$(OLDEST_DIR)/.ready: python/oldest.txt
+	@.ci/require venv
+	python3 -m venv --clear $(OLDEST_DIR)
+	$(OLDEST_DIR)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+		--only-binary :all: --requirement python/oldest.txt
 	@touch $@
 
 # A python that has extrap 4.2.5, for the comparison.

@@ -138,9 +138,8 @@ static uint64_t look_at_us(const Process *process, uint64_t begin_us, uint64_t n
 
 /*
  * How long a polite process sleeps between two looks for messages, at most: a sixty-fourth of a
- * unit makes no news noticeably older, and each look takes the core from an application. On cores
- * that they share a look a millisecond made an application of ten milliseconds a step half a per
- * cent slower at a unit of 256 ms, one in four milliseconds not (docs/results/overhead-local.md).
+ * unit makes no news noticeably older, and each look takes the core from an application for a moment
+ * where they share it (docs/results/overhead-local.md).
  */
 static uint64_t nap_us(const GossipOptions *options)
 {
