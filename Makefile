@@ -201,10 +201,10 @@ starved: python ## give 16 and 48 real agents 5 % of a processor for a minute (r
 	$(PYTHON) -m tidings.tables starved $(RESULTS)/starved.csv --into $(RESULTS)/faults.md
 
 # Campaigns on this machine, and those of them that have a page.
-CAMPAIGNS := injected local applications mpich
-CAMPAIGN_PAGES := local applications mpich
+CAMPAIGNS := injected local applications ranks mpich
+CAMPAIGN_PAGES := local applications ranks mpich
 
-campaigns: build mpi python ## what gossip costs on this machine, and whether an injected 0.5 % is found (root; three quarters of an hour)
+campaigns: build mpi python ## what gossip costs on this machine, and whether an injected 0.5 % is found (root; fifty minutes)
 	mpicc.openmpi -O2 examples/lab/known_length.c -o $(TARGET_DIR)/mpi/known_length
 	for name in $(CAMPAIGNS); do \
 		$(TARGET_DIR)/release/tidings lab overhead lab/overhead/$$name.toml --output $(TARGET_DIR)/campaigns/$$name || exit 1; \
