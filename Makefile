@@ -251,11 +251,16 @@ python: $(PYTHON_DIR)/.ready
 
 # The Python package's own environment, with exactly the versions that are pinned.
 $(PYTHON_DIR)/.ready: python/requirements.txt
+	$(environment)
+
+# An environment in the folder of the target, with the versions of the first prerequisite.
+define environment
 	@.ci/require venv
-	python3 -m venv --clear $(PYTHON_DIR)
-	$(PYTHON_DIR)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
-		--only-binary :all: --requirement python/requirements.txt
+	python3 -m venv --clear $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+		--only-binary :all: --requirement $<
 	@touch $@
+endef
 
 # The same with the oldest NumPy that the package takes.
 OLDEST_DIR := $(PYTHON_DIR)-oldest
@@ -266,11 +271,7 @@ oldest-numpy: $(OLDEST_DIR)/.ready ## test tidings.scaling with the oldest NumPy
 		$(OLDEST_TESTED:%=python/tests/scaling/test_%.py)
 
 $(OLDEST_DIR)/.ready: python/oldest.txt
-	@.ci/require venv
-	python3 -m venv --clear $(OLDEST_DIR)
-	$(OLDEST_DIR)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
-		--only-binary :all: --requirement python/oldest.txt
-	@touch $@
+	$(environment)
 
 # A python that has extrap 4.2.5, for the comparison.
 EXTRA_P ?= $(TARGET_DIR)/extra-p/bin/python
