@@ -141,7 +141,7 @@ static void tell_ready(void *context)
 
 static void sleep_until_told(MPI_Comm control)
 {
-    tell_ready(&control);
+    hidden_await(control);
     /* Blocking in MPI would spin, and take the processor from the application. */
     while (!told_to_stop(&control))
         usleep(NAP_US);

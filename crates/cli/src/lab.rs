@@ -127,7 +127,7 @@ fn overhead(options: &Overhead) -> Result<(), Failure> {
         tidings_lab::backend::Stage::prepare(&campaign)?;
         return output::print(&foretold(&campaign, &folder));
     }
-    for notice in tidings_lab::throttle::notices(campaign.scheduling) {
+    for notice in tidings_lab::throttle::notices(&campaign) {
         output::complain(&notice);
     }
     let mut screen = Screen::begin().map_err(Failure::Output)?;

@@ -11,7 +11,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::campaign::Scheduling;
+use crate::campaign::{Backend, Campaign, Scheduling};
 
 /// Where limits stand: microseconds of running, microseconds of the period.
 const LIMITS: [(&str, &str); 2] = [
@@ -61,9 +61,12 @@ fn told(limits: &[Limit]) -> Vec<String> {
 }
 
 /// What the kernel's limits on real-time processes do to a campaign's runs, in words; empty if they
-/// do nothing.
-pub fn notices(scheduling: Scheduling) -> Vec<String> {
-    if !matches!(scheduling, Scheduling::Fifo(_) | Scheduling::RoundRobin(_)) {
+/// do nothing, and where runs are not on this machine or in virtual time.
+pub fn notices(campaign: &Campaign) -> Vec<String> {
+    let is_here = matches!(campaign.backend, Backend::Local(_) | Backend::Hosts(..));
+    let is_real_time =
+        matches!(campaign.scheduling, Scheduling::Fifo(_) | Scheduling::RoundRobin(_));
+    if !(is_here && is_real_time) {
         return Vec::new();
     }
     let limits =
@@ -74,6 +77,7 @@ pub fn notices(scheduling: Scheduling) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::campaign::tests::{SMPI, campaign_of, small};
 
     fn limit_of(runtime: &str, period: &str) -> Option<Limit> {
         let folder = tempfile::tempdir().expect("a folder");
@@ -102,7 +106,17 @@ mod tests {
 
     #[test]
     fn ordinary_runs_are_told_nothing() {
-        assert_eq!(notices(Scheduling::Normal), Vec::<String>::new());
-        assert_eq!(notices(Scheduling::Nice(-20)), Vec::<String>::new());
+        let mut campaign = small(20);
+        for scheduling in [Scheduling::Normal, Scheduling::Nice(-20)] {
+            campaign.scheduling = scheduling;
+            assert_eq!(notices(&campaign), Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn virtual_time_is_told_nothing() {
+        let mut campaign = campaign_of(SMPI);
+        campaign.scheduling = Scheduling::Fifo(5);
+        assert_eq!(notices(&campaign), Vec::<String>::new());
     }
 }
