@@ -4,13 +4,17 @@
 //! looks at, and has a unit test there that shows it fire on a bad sample. The tests in this file
 //! apply the rules to the repository. A finding names the place and the remedy.
 
+mod circles;
 mod commands;
 mod dependencies;
 mod documents;
 mod layout;
 mod names;
 mod purity;
+mod python_modules;
+mod ratchet;
 mod repository;
+mod rust_modules;
 mod tokens;
 
 use std::fmt;
@@ -50,6 +54,11 @@ fn over_rust_files(rule: impl Fn(&str, &str) -> Vec<Finding>) -> Vec<Finding> {
     let files = repository::files_ending(".rs");
     assert!(files.len() > 10, "found {} Rust files only: the walk is broken", files.len());
     files.iter().flat_map(|file| rule(file, &repository::text(file))).collect()
+}
+
+/// Files with what stands in them.
+fn with_text(files: &[String]) -> Vec<(String, String)> {
+    files.iter().map(|file| (file.clone(), repository::text(file))).collect()
 }
 
 #[test]
@@ -119,6 +128,22 @@ fn dependencies_point_as_architecture_says() {
 #[test]
 fn the_core_links_nothing_that_does_io() {
     assert_tidy(&dependencies::core_doing_io(&dependencies::linked_by_the_core()));
+}
+
+#[test]
+fn modules_need_each_other_in_no_circle() {
+    let files = repository::files_ending(".rs");
+    let sources = with_text(&files);
+    let mut breaches: Vec<ratchet::Breach> = rust_modules::roots(&files)
+        .iter()
+        .flat_map(|root| circles::circles_in(root, &rust_modules::arrows(root, &sources)))
+        .collect();
+    let python = "python/tidings";
+    let modules = repository::files_ending(".py").into_iter().filter(|f| f.starts_with(python));
+    let arrows = python_modules::arrows(python, &with_text(&modules.collect::<Vec<_>>()));
+    assert!(arrows.values().any(|needed| !needed.is_empty()), "no import read in {python}");
+    breaches.extend(circles::circles_in(python, &arrows));
+    assert_tidy(&ratchet::Allowed::named("circles").judge(&breaches));
 }
 
 #[test]
