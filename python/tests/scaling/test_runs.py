@@ -317,23 +317,50 @@ def test_a_value_that_no_check_takes_is_not_kept(
     assert not (tmp_path / "out/f.jsonl").exists()
 
 
-def test_a_campaign_that_is_stopped_goes_on(tmp_path: Path) -> None:
-    """The third run waits for ever: the campaign is stopped there, by Ctrl-C, and started again."""
+@pytest.mark.parametrize(
+    ("ignored", "sent"),
+    [
+        ((), signal.SIGINT),
+        ((), signal.SIGHUP),
+        ((), signal.SIGTERM),
+        ((signal.SIGINT, signal.SIGHUP), signal.SIGTERM),
+    ],
+)
+def test_a_campaign_that_is_stopped_goes_on(
+    tmp_path: Path, ignored: tuple[signal.Signals, ...], sent: signal.Signals
+) -> None:
+    """The third run waits for ever: the campaign is stopped there, and started again.
+
+    In the background, where a shell has SIGINT ignored, this test sent a signal that nobody heard,
+    and waited for ever.
+    """
     (tmp_path / "wait").touch()
     command = f"sh -c '[ {{size}} != 4 ] || [ ! -e {tmp_path}/wait ] || exec cat {tmp_path}/fifo'"
     os.mkfifo(tmp_path / "fifo")
     file = write(tmp_path, command=command, repetitions=1)
     words = [sys.executable, "-m", "tidings.scaling", "run", "--file", str(file)]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+
+    def set_signals() -> None:
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+
     stopped = subprocess.Popen(
-        words, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True
+        words,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=set_signals,
     )
     assert stopped.stderr is not None
     assert any("(2 of 3" in line for line in stopped.stderr)
     with (tmp_path / "fifo").open("w"):
-        os.killpg(stopped.pid, signal.SIGINT)
+        for number in ignored:
+            os.kill(stopped.pid, number)
+        os.kill(stopped.pid, sent)
         said = stopped.communicate()[1]
-    assert stopped.returncode == 130
+    assert stopped.returncode == 128 + sent
     assert "stopped; what is measured is kept" in said
     assert len(rows(tmp_path)) == 2
     (tmp_path / "wait").unlink()

@@ -1,7 +1,8 @@
 """The command tidings-scaling: check, plan, run, library and explain.
 
 Exit codes: 0 all expectations hold (or are undecided, without --strict), 1 one is violated, 2 wrong
-usage or measurements that cannot be used, 3 a misfit, or with --strict one is undecided.
+usage or measurements that cannot be used, 3 a misfit, or with --strict one is undecided, 128
+and the number of the signal that stopped it.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from typing import TYPE_CHECKING
 from tidings.scaling.expectation import ExpectationError
 from tidings.scaling.measurement import Measurement, MeasurementError
 from tidings.scaling.specification import Specification, SpecificationError
+from tidings.scaling.stopping import exit_code, stoppable
 
 if TYPE_CHECKING:
     from tidings.scaling.checking import Report
 
 USAGE = 2
-STOPPED = 130
 STOPPED_READING = 141
 
 
@@ -37,9 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     except (SpecificationError, MeasurementError, ExpectationError) as error:
         print(f"error: {error}", file=sys.stderr)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stopped:
         print("stopped", file=sys.stderr)
-        return STOPPED
+        return exit_code(stopped)
     except BrokenPipeError:
         # Nobody reads on, as with `| head`: the interpreter must not try again when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -232,11 +233,12 @@ def _run(options: argparse.Namespace) -> int:
     if not specification.runs:
         raise SpecificationError(f"{options.file}: there is no [[run]]")
     try:
-        for stated in specification.runs:
-            make(stated, specification.path.parent, sys.stderr, options.anew)
-    except KeyboardInterrupt:
+        with stoppable():
+            for stated in specification.runs:
+                make(stated, specification.path.parent, sys.stderr, options.anew)
+    except KeyboardInterrupt as stopped:
         print("stopped; what is measured is kept: start it again to go on", file=sys.stderr)
-        return STOPPED
+        return exit_code(stopped)
     except RunError as error:
         print(f"error: {error}", file=sys.stderr)
         return USAGE

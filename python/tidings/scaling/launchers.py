@@ -18,6 +18,9 @@ from pathlib import Path
 from tidings.scaling.counters.library import CounterError
 from tidings.scaling.stated_run import StatedRun
 
+_GRACE_S = 5.0
+"""How long a command that was asked to end may take."""
+
 
 class RunError(Exception):
     """A run failed. What was measured before stays in the output file."""
@@ -92,10 +95,29 @@ def here(
 def _started(words: list[str], folder: Path) -> Ended:
     began = time.perf_counter()
     try:
-        ended = subprocess.run(
-            words, cwd=folder, capture_output=True, text=True, errors="replace", check=False
+        started = subprocess.Popen(
+            words,
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
         )
     except OSError as error:
         raise RunError(f"`{words[0]}`: {error.strerror}") from None
-    seconds = time.perf_counter() - began
-    return Ended(ended.stdout, ended.stderr, ended.returncode, seconds)
+    with started:
+        try:
+            out, err = started.communicate()
+        except BaseException:
+            _end(started)
+            raise
+    return Ended(out, err, started.returncode, time.perf_counter() - began)
+
+
+def _end(started: subprocess.Popen[str]) -> None:
+    """End a command that nobody waits for any more: a launcher ends its processes at SIGTERM."""
+    started.terminate()
+    try:
+        started.wait(_GRACE_S)
+    finally:
+        started.kill()
