@@ -256,7 +256,7 @@ $(PYTHON_DIR)/.ready: python/requirements.txt
 # An environment in the folder of the target, with the versions of the first prerequisite.
 define environment
 	@.ci/require venv
-	python3 -m venv --clear $(@D)
+	python3 -m venv --clear $(or $(realpath $(@D)),$(@D))
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
 		--only-binary :all: --requirement $<
 	@touch $@
