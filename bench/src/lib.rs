@@ -6,10 +6,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark is where a clock belongs")]
 
-pub mod campaign;
 pub mod colony;
-pub mod driven;
-pub mod readers;
 pub mod steady;
 
 use std::time::{Duration, Instant};

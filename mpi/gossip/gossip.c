@@ -139,7 +139,7 @@ static uint64_t look_at_us(const Process *process, uint64_t begin_us, uint64_t n
 /*
  * How long a polite process sleeps between two looks for messages, at most: a sixty-fourth of a
  * unit makes no news noticeably older, and each look takes the core from an application for a moment
- * where they share it (docs/results/overhead-local.md).
+ * where they share it (studies/overhead-here/local.md).
  */
 static uint64_t nap_us(const GossipOptions *options)
 {

@@ -10,10 +10,20 @@ from tests.samples import ALL
 from tidings.csv_table import Table, TableError
 from tidings.tables import KINDS, insert, main, markdown
 
-PAGES = {"deaths-agents": "deaths", "starved": "faults", "overhead": "overhead-local"}
-PAGES["reproduction"] = "overhead"
-FILES = {"overhead": "overhead-local", "reproduction": "overhead"}
-FOLDER = Path(__file__).parents[2] / "docs" / "results"
+PAGES = {
+    "ages": "ages/README.md",
+    "busy": "busy-share/README.md",
+    "deaths": "deaths/README.md",
+    "deaths-agents": "deaths/README.md",
+    "failures": "losses/README.md",
+    "figure2": "figure-2/README.md",
+    "overhead": "overhead-here/local.md",
+    "reproduction": "overhead-simulated/README.md",
+    "starved": "faults/README.md",
+    "strategies": "freshness/README.md",
+}
+FILES = {"overhead": "local", "reproduction": "overhead"}
+FOLDER = Path(__file__).parents[2] / "studies"
 
 
 def tables_of(kind: str, folder: Path) -> dict[str, str]:
@@ -89,8 +99,9 @@ def test_each_table_has_its_lines(kind: str, name: str, line: str, tmp_path: Pat
 def test_the_pages_of_the_repository_have_a_place_for_each_table(kind: str, tmp_path: Path) -> None:
     """What `make figures` writes into exists, and holds the table of the CSV beside it."""
     columns, tables = KINDS[kind]
-    page = (FOLDER / f"{PAGES.get(kind, kind)}.md").read_text(encoding="utf-8")
-    file = FOLDER / f"{FILES.get(kind, kind)}.csv"
+    place = FOLDER / PAGES[kind]
+    page = place.read_text(encoding="utf-8")
+    file = place.with_name(f"{FILES.get(kind, kind)}.csv")
     assert insert(page, tables(Table.read(file, columns))) == page
 
 

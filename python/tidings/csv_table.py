@@ -1,4 +1,4 @@
-"""Tables of results as they lie in docs/results: CSV with a heading, mistakes named by place.
+"""Tables of results as they lie in studies: CSV with a heading, mistakes named by place.
 
 A cell is text, a number, or empty where nothing was measured. Whatever is wrong is said with file,
 line and column, so that the file can be mended.

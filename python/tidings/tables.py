@@ -1,4 +1,4 @@
-"""The tables of docs/results, written into their pages from their CSV files.
+"""The tables of studies, written into their pages from their CSV files.
 
 ``python -m tidings.tables KIND TABLE.csv --into PAGE.md`` replaces what stands between the lines
 ``<!-- table: NAME -->`` and ``<!-- end -->`` of the page, for each table of that kind; all else is
@@ -20,7 +20,7 @@ from tidings.csv_table import Row, Table, TableError
 END = "<!-- end -->"
 
 # Ages are as before when these many looks are older by no more than this on average: as in
-# bench/benches/starved.rs.
+# studies/faults/starved.rs.
 TOGETHER, AS_BEFORE = 5, 1.1
 
 

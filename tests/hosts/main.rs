@@ -3,7 +3,7 @@
 //!
 //! Every agent runs in a network namespace of its own, with an address of its own, so that nothing
 //! but datagrams over a (virtual) wire connects them. After each fault every live pair must know
-//! each other again, and nobody who lives may count as dead. docs/results/faults.md is the list.
+//! each other again, and nobody who lives may count as dead. studies/faults/README.md is the list.
 
 mod addresses;
 mod clocks;

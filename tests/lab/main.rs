@@ -367,7 +367,7 @@ fn mpich_ends_on_hosts_of_their_own_too() {
 fn in_virtual_time_two_baseline_runs_are_the_same() {
     let bench = Bench::new();
     let program = known_length(&bench, "smpicc");
-    let platform = places::repository().join("lab/platforms/torus-4x4x4.xml");
+    let platform = places::repository().join("mpi/platforms/torus-4x4x4.xml");
     let text = format!(
         "name = \"torus\"\nrepetitions = 1\nlimit_s = 60.0\n\
          [world]\nnodes = [16]\nranks_per_node = 2\n\

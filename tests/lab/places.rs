@@ -151,7 +151,7 @@ pub(crate) fn on_host(lab: u32, host: u32, program: &str, arguments: &[&str]) ->
 
 /// The application of known length, built with this compiler.
 pub(crate) fn known_length(bench: &Bench, compiler: &str) -> PathBuf {
-    let source = repository().join("examples/lab/known_length.c");
+    let source = repository().join("studies/injected-slowdown/known_length.c");
     compile(bench, compiler, &source.display().to_string())
 }
 

@@ -14,7 +14,7 @@ fn beside(words: &str) -> (Value, Option<Value>) {
     let directory = place();
     let path = |name: &str| directory.path().join(name);
     let mut make = std::process::Command::new("python3");
-    make.arg("-B").arg(root().join("lab/platforms/make.py")).args(["torus", "--nodes", "16"]);
+    make.arg("-B").arg(root().join("mpi/platforms/make.py")).args(["torus", "--nodes", "16"]);
     make.args(["--ranks-per-node", "3"]).arg("--output").arg(path("torus.xml"));
     assert!(run(make.arg("--hosts").arg(path("hosts"))).status.success());
     let mut command = std::process::Command::new("smpirun");

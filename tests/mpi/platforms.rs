@@ -1,4 +1,4 @@
-//! Simulated machines: what `lab/platforms/make.py` writes, SimGrid takes, with the latency and the
+//! Simulated machines: what `mpi/platforms/make.py` writes, SimGrid takes, with the latency and the
 //! bandwidth that were asked for; networks that cannot be are refused in words.
 
 use std::fs;
@@ -10,7 +10,7 @@ use crate::toolchain::{Mpi, done, place, root, run, said};
 /// Runs the generator.
 fn make(arguments: &[&str]) -> Output {
     let mut command = Command::new("python3");
-    command.arg("-B").arg(root().join("lab/platforms/make.py")).args(arguments);
+    command.arg("-B").arg(root().join("mpi/platforms/make.py")).args(arguments);
     run(&mut command)
 }
 
@@ -88,7 +88,7 @@ fn ranks_of_a_node_follow_each_other_in_the_hosts() {
 #[test]
 fn the_platform_in_the_repository_is_the_generators() {
     let output = make(&["torus", "--shape", "4,4,4"]);
-    let there = fs::read(root().join("lab/platforms/torus-4x4x4.xml")).unwrap();
+    let there = fs::read(root().join("mpi/platforms/torus-4x4x4.xml")).unwrap();
     assert_eq!(output.stdout, there, "write it again: {}", said(&output));
 }
 

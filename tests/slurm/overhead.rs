@@ -127,7 +127,7 @@ impl Bench {
 /// The application of known length.
 fn known_length(bench: &Bench, mpi: Mpi) -> PathBuf {
     let program = bench.file(&format!("known_length.{}", mpi.name()));
-    let source = repository().join("examples/lab/known_length.c");
+    let source = repository().join("studies/injected-slowdown/known_length.c");
     let mut compiler = Command::new(format!("mpicc.{}", mpi.name()));
     done(compiler.arg("-O2").arg(source).arg("-o").arg(&program));
     program

@@ -173,7 +173,7 @@ impl Mpi {
             }
             Self::Mpich | Self::Abi => {}
             Self::Simulated => {
-                let torus = root().join("lab/platforms/torus-4x4x4.xml");
+                let torus = root().join("mpi/platforms/torus-4x4x4.xml");
                 command.arg("-platform").arg(torus).arg("--log=root.thres:error");
                 command.arg("-hostfile").arg(simulated_hosts(directory, ranks));
             }

@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn results_without_a_command_are_found() {
         let targets = BTreeSet::from(["busy".to_owned()]);
-        let found = |text: &str| without_command("docs/results/a.md", text, &targets).len();
+        let found = |text: &str| without_command("studies/a/README.md", text, &targets).len();
         assert_eq!((found("Figures."), found("By `make bussy`.")), (1, 2));
         assert_eq!((found("By `make busy`."), found("```sh\n$ cargo bench\n```\n")), (0, 0));
     }

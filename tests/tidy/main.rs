@@ -163,7 +163,7 @@ fn links_in_the_documentation_resolve() {
 fn results_name_the_command_that_makes_them() {
     let targets = commands::make_targets(&repository::text("Makefile"));
     let pages = repository::files_ending(".md");
-    let results: Vec<&String> = pages.iter().filter(|f| f.starts_with("docs/results/")).collect();
+    let results: Vec<&String> = pages.iter().filter(|f| f.starts_with("studies/")).collect();
     assert!(!results.is_empty(), "no page of results found: the walk is broken");
     let findings: Vec<Finding> = results
         .iter()

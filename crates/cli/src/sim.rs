@@ -37,7 +37,7 @@ Examples:
   tidings sim run --nodes 128 --loss 0.1 --latency exponential:100us --seed 7 --json
   tidings sim run --scenario crates/sim/scenarios/churn.toml --json
   tidings sim run --nodes 1024 --mode compact --runs 8 --csv runs.csv --json
-  tidings sim figure2 --output docs/results
+  tidings sim figure2 --output results
   tidings sim colonies --nodes 1000000 --units 50 --seed 7 --json
   tidings sim failures --nodes 1024 --strategy uniform,grid
   tidings sim strategies --nodes-max 1024

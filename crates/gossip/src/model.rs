@@ -12,8 +12,8 @@
 //! | `grid` | one row and one reader of it, played by the strategy's own rules (`grid.rs`) |
 //! | `push-pull`, `staggered` | entries of some origins among all nodes, played (`sampled.rs`) |
 //!
-//! A test holds the model against simulations of 64 to 8,192 nodes (docs/results/model.md says how
-//! far it is off). Where it stands: all nodes up, travel times far below the unit, and each
+//! A test holds the model against simulations of 64 to 8,192 nodes (studies/freshness-model says
+//! how far it is off). Where it stands: all nodes up, travel times far below the unit, and each
 //! datagram lost by chance alone.
 
 mod births;

@@ -164,7 +164,7 @@ fn restarts_and_loss_leave_no_gap() {
     }
     cluster.run(10);
     // Among 10,000 nodes with this loss aggregates are 1.4 units old on average, the oldest 13;
-    // among 100,000 it is 26 (docs/results/colonies.md). Here nodes were down too.
+    // among 100,000 it is 26 (studies/colonies/README.md). Here nodes were down too.
     let mean = mean_record(&cluster);
     assert!(mean < 2.0, "aggregates are {mean} units old");
     let oldest = oldest_record(&cluster, colonies - 1).expect("no record is lacking");

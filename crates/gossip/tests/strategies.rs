@@ -1,5 +1,5 @@
 //! Each strategy carries all that a cluster lives by: joins, farewells, restarts, cuts, and each
-//! understands the others. How fresh they keep a vector: `tidings sim`, docs/results.
+//! understands the others. How fresh they keep a vector: `tidings sim`, studies/freshness.
 
 mod cluster;
 

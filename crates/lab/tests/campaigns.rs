@@ -2,7 +2,7 @@
 //! found, and how often one is told where there is none.
 //!
 //! Noise is made to resemble what was recorded on two cores with a load of twenty
-//! (docs/results/overhead-method.md): run times scatter by 1.6 per cent around a level that drifts
+//! (studies/injected-slowdown): run times scatter by 1.6 per cent around a level that drifts
 //! from lap to lap, by 3.6 per cent in all, and one run in ten is hit by others and takes longer by
 //! five per cent on average, with a long tail. Everything is drawn from a seed.
 

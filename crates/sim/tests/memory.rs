@@ -4,7 +4,7 @@
 //! others are played by datagrams that they could have sent: windows with entries and records,
 //! pulls and calls, from every member, for as many units as a node takes to hear of everything, and
 //! more. What the node sends goes nowhere. Run with `--nocapture` the test prints the rows of
-//! docs/results/colonies.md:
+//! studies/colonies/README.md:
 //!
 //! `cargo test --release -p tidings-sim --test memory -- --nocapture`
 

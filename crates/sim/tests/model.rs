@@ -1,8 +1,8 @@
 //! The model of the core against the simulation: ages, bytes and datagrams.
 //!
 //! Averages, the 99 % quantile and the oldest entry are within 5 %, at every point of
-//! docs/results/model.csv and figure2.csv and at some that are simulated here. The table is read;
-//! what the model says is computed anew but where it is played for long.
+//! studies/freshness-model/model.csv and figure2.csv and at some that are simulated here. The
+//! table is read; what the model says is computed anew but where it is played for long.
 
 use std::ops::ControlFlow;
 
@@ -11,8 +11,8 @@ use tidings_gossip::model::forecast;
 use tidings_sim::Strategy;
 use tidings_sim::foretold::{Figures, Point, points};
 
-const MODEL_CSV: &str = include_str!("../../../docs/results/model.csv");
-const FIGURE2_CSV: &str = include_str!("../../../docs/results/figure2.csv");
+const MODEL_CSV: &str = include_str!("../../../studies/freshness-model/model.csv");
+const FIGURE2_CSV: &str = include_str!("../../../studies/figure-2/figure2.csv");
 
 /// By how many per cent the model may be off: average, 99 %, oldest, bytes, datagrams.
 const BOUNDS_PERCENT: [f64; 5] = [5.0, 5.0, 5.0, 1.0, 5.0];
@@ -75,7 +75,7 @@ fn the_model_agrees_with_every_simulation_of_the_table() {
     }
 }
 
-/// Source: docs/results/figure2.csv, the paper's Figure 2 as simulated, 128 to 8,192 nodes.
+/// Source: studies/figure-2/figure2.csv, the paper's Figure 2 as simulated, 128 to 8,192 nodes.
 #[test]
 fn the_model_agrees_with_figure_2() {
     for line in FIGURE2_CSV.lines().skip(1) {

@@ -1,4 +1,4 @@
-"""bench/scaling: the suites are the same for the same seed, and the scores mean what they say."""
+"""studies/growth-engines: suites repeat for a seed, and scores mean what they say."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from tidings.scaling.terms import CONSTANT, Term
 
-FOLDER = Path(__file__).parents[3] / "bench" / "scaling"
+FOLDER = Path(__file__).parents[3] / "studies" / "growth-engines"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(FOLDER.parents[1] / "python")}
 
 
@@ -79,13 +79,13 @@ def test_coverage_is_counted_by_family(tmp_path: Path) -> None:
     """In a process of its own: the script has the name of a package that tests may be run with."""
     command = [sys.executable, str(FOLDER / "coverage.py"), "--seeds", "1", "1"]
     subprocess.run([*command, "--output", str(tmp_path)], check=True, cwd=FOLDER, env=ENVIRONMENT)
-    with (tmp_path / "scaling-coverage.csv").open() as file:
+    with (tmp_path / "coverage.csv").open() as file:
         rows = {row["family"]: row for row in csv.DictReader(file)}
     assert int(rows["all"]["cases"]) == 7 * 48
     assert sum(int(row["cases"]) for row in rows.values()) == 2 * 7 * 48
     assert len(rows) == 1 + 8
     assert all(0.9 < float(rows["all"][column]) < 1 for column in ("covered_4", "covered_64"))
-    assert (tmp_path / "scaling-coverage.manifest.json").exists()
+    assert (tmp_path / "coverage.manifest.json").exists()
 
 
 def test_kernels_run_and_refuse_what_they_are_not(bench: dict[str, Any], tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_kernels_run_and_refuse_what_they_are_not(bench: dict[str, Any], tmp_pat
 
 def test_growth_of_the_counted_kernels_is_named(bench: dict[str, Any]) -> None:
     kernels = bench["kernels"]
-    values = kernels.read(FOLDER.parents[1] / "docs" / "results" / "scaling-kernels.csv")
+    values = kernels.read(FOLDER / "kernels.csv")
     lines = kernels.judged(
         {key: rows for key, rows in values.items() if key[1] == "count"},
         {"tidings": bench["compare"].bayes},

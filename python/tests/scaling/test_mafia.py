@@ -20,7 +20,7 @@ EXPECTED = {"gen": "k^3 2^k", "dedup": "k^4 2^k", "pcount": "k 2^k", "unjoin": "
 @pytest.fixture(scope="module")
 def mafia(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("mafia") / "mafia"
-    done([ROOT / "bench/mafia/build", program])
+    done([ROOT / "studies/growth-clustering/mafia/build", program])
     return program
 
 

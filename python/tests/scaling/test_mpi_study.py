@@ -103,7 +103,7 @@ def test_the_specification_judges_what_a_machine_measured(programs: Path, tmp_pa
         command = torus.command(programs, ranks, "", study.MESSAGE_BYTES, tmp_path)
         words = ["--repetitions", "1", "--warmups", "1", "--file", f"{tmp_path}/measurements.jsonl"]
         done([*command, *words])
-    shutil.copy(ROOT / "lab/scaling/collectives.toml", tmp_path)
+    shutil.copy(ROOT / "studies/growth-mpi/collectives.toml", tmp_path)
     check = [sys.executable, "-m", "tidings.scaling", "check", "--no-record", "--file"]
     said = done([*check, tmp_path / "collectives.toml"], cwd=ROOT / "python")
     rows = [line.split() for line in said.splitlines() if "O(" in line]
@@ -162,9 +162,10 @@ def test_pages_are_drawn_of_their_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: ModuleType
 ) -> None:
     name = page.__name__.replace("_page", "")
-    for suffix in ("md", "csv"):
-        shutil.copy(ROOT / f"docs/results/scaling-{name}.{suffix}", tmp_path)
-    file = tmp_path / f"scaling-{name}.md"
+    folder = Path(page.__file__ or "").parent
+    for part in ("README.md", f"{name}.csv"):
+        shutil.copy(folder / part, tmp_path)
+    file = tmp_path / "README.md"
     before = file.read_text()
     empty = re.sub(r"(<!-- table: \S+ -->\n).*?(<!-- end -->)", r"\1\2", before, flags=re.DOTALL)
     assert empty.count("\n") < before.count("\n") - 20

@@ -1,4 +1,4 @@
-"""The figures of docs/results, drawn from their CSV files.
+"""The figures of studies, drawn from their CSV files.
 
 ``python -m tidings.plots KIND TABLE.csv --output FIGURE.svg`` draws one; the kinds are those of
 :data:`KINDS`. A figure depends on its table alone: no date, no random id, fonts as outlines, so

@@ -7,8 +7,8 @@ use crate::table::{self, Align};
 use crate::units::{Unit, plain, round_to};
 
 /// Nanoseconds of CPU time for each datagram sent and taken in, and for each entry and byte of
-/// payload in it. From docs/results/busy.csv (AMD EPYC, virtual; sealed, 1,452 bytes): a unit of
-/// 1,024 nodes takes 28.8 µs for 204 entries of 64 bytes in 12 datagrams, and 302 µs for 204
+/// payload in it. From studies/busy-share/busy.csv (AMD EPYC, virtual; sealed, 1,452 bytes): a unit
+/// of 1,024 nodes takes 28.8 µs for 204 entries of 64 bytes in 12 datagrams, and 302 µs for 204
 /// entries of 1,024 bytes, one a datagram. Sockets are not counted.
 const DATAGRAM_NS: f64 = 750.0;
 const ENTRY_NS: f64 = 60.0;

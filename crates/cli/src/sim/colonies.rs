@@ -2,7 +2,7 @@
 //!
 //! Colonies are independent pieces of work (`tidings_sim::colonies`): each processor takes the next
 //! one, and what comes out is added up in whole numbers, so the report does not depend on who
-//! simulated what. With `--output` the cases of docs/results/colonies.md are run one after the
+//! simulated what. With `--output` the cases of studies/colonies/README.md are run one after the
 //! other, and their table is written.
 
 use std::fmt::Write as _;

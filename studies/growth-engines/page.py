@@ -1,0 +1,138 @@
+"""The tables of studies/growth-engines/README.md, from the CSV files beside it.
+
+PYTHONPATH=python python studies/growth-engines/page.py studies/growth-engines/README.md
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+
+from tidings.tables import insert
+
+SUITES = ("drawn", "held-out", "tuning")
+ASKED = (
+    ("leading growth exact, %", "at least 66", "all", "exact"),
+    ("exponent within 1/4, %", "at least 89", "all", "near"),
+    ("false alarms, %", "at most 1", "all", "alarm"),
+    ("broken expectations caught, %", "at least 80", "all", "caught"),
+    ("false alarms where forced to decide, %", "at most 3.5", "all", "forced_alarm"),
+    ("caught where forced to decide, %", "at least 91", "all", "forced_caught"),
+    ("exact with spikes, %", "at least 68", "noise:spiky", "exact"),
+    ("exact where sizes differ as runs do, %", "at least 46", "noise:run-level", "exact"),
+    ("exact at 25 % noise, %", "at least 40", "noise:25", "exact"),
+)
+PERCENT = ("exact", "near", "far", "covered_4", "covered_64", "alarm", "caught")
+HEADINGS = ("exact", "near", "×64", "covered ×4", "covered ×64", "alarm", "caught")
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a table."""
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def cell(row: dict[str, str], name: str) -> str:
+    """Return a share in per cent, or nothing."""
+    return f"{100 * float(row[name]):.1f}" if row[name] else ""
+
+
+def by_tool(rows: list[dict[str, str]]) -> str:
+    """Return the tools over all cases."""
+    lines = [f"| tool | cases | {' | '.join(HEADINGS)} | CPU ms |", f"|{'---|' * 10}"]
+    for row in rows:
+        if row["group"] == "all":
+            cells = " | ".join(cell(row, name) for name in PERCENT)
+            cpu = f"{float(row['cpu_ms']):.1f}"
+            lines.append(f"| {row['tool']} | {row['cases']} | {cells} | {cpu} |")
+    return "\n".join(lines)
+
+
+def by_group(rows: list[dict[str, str]]) -> str:
+    """Return the default engine by families and noise, and Extra-P's better figure beside it."""
+    lines = [
+        f"| group | cases | {' | '.join(HEADINGS)} | Extra-P exact | near |",
+        f"|{'---|' * 11}",
+    ]
+    own = [row for row in rows if row["tool"] == "tidings" and row["group"] != "all"]
+    for row in own:
+        others = [
+            other
+            for other in rows
+            if other["tool"].startswith("Extra-P") and other["group"] == row["group"]
+        ]
+        best = [
+            f"{100 * max((float(other[name]) for other in others), default=0):.1f}"
+            for name in ("exact", "near")
+        ]
+        cells = " | ".join(cell(row, name) for name in PERCENT)
+        lines.append(f"| {row['group']} | {row['cases']} | {cells} | {' | '.join(best)} |")
+    return "\n".join(lines)
+
+
+def asked(suites: dict[str, list[dict[str, str]]]) -> str:
+    """Return what was asked of the default engine, and what was measured on each suite."""
+    own = {
+        suite: {row["group"]: row for row in rows if row["tool"] == "tidings"}
+        for suite, rows in suites.items()
+    }
+    lines = [f"| | asked | {' | '.join(suites)} |", f"|{'---|' * (2 + len(suites))}"]
+    for what, goal, group, score in ASKED:
+        cells = [cell(groups[group], score) for groups in own.values()]
+        lines.append(f"| {what} | {goal} | {' | '.join(cells)} |")
+    brier = [f"{float(groups['all']['brier']):.3f}" for groups in own.values()]
+    lines.append(f"| Brier score | at most 0.048 | {' | '.join(brier)} |")
+    covered = [_range(groups) for groups in own.values()]
+    lines.append(f"| coverage by family, % | 93 to 97 | {' | '.join(covered)} |")
+    return "\n".join(lines)
+
+
+def _range(groups: dict[str, dict[str, str]]) -> str:
+    """Return the least and the largest coverage of a family."""
+    families = [row for group, row in groups.items() if group.startswith("family:")]
+    found = [100 * float(row[at]) for row in families for at in ("covered_4", "covered_64")]
+    return f"{min(found):.1f} to {max(found):.1f}"
+
+
+def coverage(rows: list[dict[str, str]]) -> str:
+    """Return the coverage of the default engine's intervals by family."""
+    lines = ["| family | cases | covered ×4 | covered ×64 |", f"|{'---|' * 4}"]
+    for row in rows:
+        cells = f"{cell(row, 'covered_4')} | {cell(row, 'covered_64')}"
+        lines.append(f"| {row['family']} | {row['cases']} | {cells} |")
+    return "\n".join(lines)
+
+
+def kernels(rows: list[dict[str, str]]) -> str:
+    """Return what each tool made of the kernels, in numbers of kernels."""
+    heading = "| tool | kernels | exact | near | alarms | caught |"
+    lines = [heading, f"|{'---|' * 6}"]
+    asked = [row for row in rows if row["exact"]]
+    for metric in ("count", "time"):
+        for tool in dict.fromkeys(row["tool"] for row in asked):
+            own = [row for row in asked if (row["tool"], row["metric"]) == (tool, metric)]
+            cells = [f"{tool}, by {metric}", str(len(own))]
+            for score in ("exact", "near", "alarm", "caught"):
+                marked = [float(row[score]) for row in own if row[score]]
+                cells.append(f"{sum(marked):.0f} of {len(marked)}")
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Write the tables into the page."""
+    page = Path(sys.argv[1])
+    tables = {}
+    suites = {suite: read(page.parent / f"{suite}.csv") for suite in SUITES}
+    tables["scaling-asked"] = asked(suites)
+    for suite, rows in suites.items():
+        tables[f"scaling-{suite}"] = by_tool(rows)
+        tables[f"scaling-{suite}-groups"] = by_group(rows)
+    tables["scaling-coverage"] = coverage(read(page.parent / "coverage.csv"))
+    tables["scaling-kernels"] = kernels(read(page.parent / "kernel-verdicts.csv"))
+    page.write_text(insert(page.read_text(encoding="utf-8"), tables), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

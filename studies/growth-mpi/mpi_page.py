@@ -1,0 +1,209 @@
+"""The tables of studies/growth-mpi/README.md, from mpi.csv: the form is the paper's.
+
+PYTHONPATH=python python studies/growth-mpi/mpi_page.py studies/growth-mpi/README.md
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import table
+from judged import Both, both, growth, markdown, r2
+from machines import MPICH, NAIVE, OPEN_MPI, PACKED, SPREAD
+from table import Value
+from tidings.scaling import Expectation, Limits, Measurement, search_space
+from tidings.scaling.engines.bayes import BayesEngine
+from tidings.scaling.rules import Rule, weigh
+from tidings.tables import insert
+
+EXPECTED = {
+    "barrier": "log p",
+    "bcast": "log p",
+    "reduce": "log p",
+    "allreduce": "log p",
+    "gather": "p",
+    "allgather": "p",
+    "alltoall": "p log p",
+    "bcast_tree": "log p",
+}
+EXPECTED_MEMORY = {
+    "mpi": "log p",
+    "comm_create": "p",
+    "comm_dup": "1",
+    "win_create": "p",
+    "cart_create": "p",
+}
+# Tables 2 and 3 of the paper: G on Juqueen, Juropa and Piz Daint.
+PRINTED = {
+    "barrier": ("log p", "p^0.67 log p", "p^0.33"),
+    "bcast": ("log p", "p^0.5", "p^0.5"),
+    "reduce": ("log p", "p^0.5 log p", "p^0.5 log p"),
+    "allreduce": ("log p", "p^0.5", "p^0.67 log p"),
+    "gather": ("p", "p", "p"),
+    "allgather": ("p", "p", "p^1.25"),
+    "alltoall": ("p", "p^1.25", "p^1.33"),
+    "bcast_tree": ("log p", "p^1.25 log p", "p log p"),
+}
+PRINTED_MEMORY = {
+    "mpi": ("log p", "p", "log p"),
+    "comm_create": ("p", "p", "p"),
+    "comm_dup": ("1", "1", "p"),
+    "win_create": ("p", "p", "p"),
+    "cart_create": ("p", "p", "p"),
+}
+RULES = (
+    "allreduce <= reduce + bcast",
+    "allgather <= gather + bcast_all",
+    "allgather <= gather + bcast",
+)
+TARGET = 2.0**20
+REAL = (OPEN_MPI, MPICH)
+
+
+def judged(
+    values: Sequence[Value], label: str, metric: str, expected: dict[str, str]
+) -> list[Both]:
+    """Judge all functions of a machine."""
+    measured = [table.measurement(values, label, function, metric) for function in expected]
+    space = search_space.mpi()
+    listed = list(expected.values())
+    return both(measured, listed, [space] * len(listed), search_space.MPI_DEVIATION)
+
+
+def printed(function: str, at: int) -> str:
+    """Return what the paper prints of a machine: G and its mark."""
+    tables = {**PRINTED, **PRINTED_MEMORY}
+    expected = {**EXPECTED, **EXPECTED_MEMORY}[function]
+    term = Expectation.parse(tables[function][at]).term
+    limits = Limits.around(Expectation.parse(expected).term, search_space.MPI_DEVIATION)
+    return f"{growth(term, 'p')} {limits.match(term).value}"
+
+
+def own(one: Both) -> list[str]:
+    """Return what this study found: by the paper's engine, then by the default one."""
+    found = one.paper.growth
+    mark = one.limits.match(found).value
+    divergence = growth(one.limits.divergence(found), "p")
+    verdict = one.verdict
+    return [
+        f"{growth(found, 'p')} {mark}",
+        r2(one.paper),
+        divergence,
+        f"{growth(verdict.growth, 'p')} {verdict.match.value}",
+        f"{verdict.probability:.2f}",
+        verdict.outcome.value,
+    ]
+
+
+HEADING = ["", "E", "paper: G", "here: G", "R²", "δ", "default engine: G", "P", "verdict"]
+
+
+def beside_paper(values: Sequence[Value], label: str, at: int) -> str:
+    """Return Table 2 for one machine, the paper's growth beside what is found here."""
+    rows = judged(values, label, "time", EXPECTED)
+    lines = [
+        [function, EXPECTED[function], printed(function, at), *own(one)]
+        for function, one in zip(EXPECTED, rows, strict=True)
+    ]
+    return markdown(HEADING, lines)
+
+
+def alone(values: Sequence[Value], label: str, metric: str, expected: dict[str, str]) -> str:
+    """Return the same for a machine that the paper does not have."""
+    rows = judged(values, label, metric, expected)
+    lines = [
+        [function, text, *own(one)]
+        for (function, text), one in zip(expected.items(), rows, strict=True)
+    ]
+    return markdown([*HEADING[:2], *HEADING[3:]], lines)
+
+
+def memory(values: Sequence[Value], label: str) -> str:
+    """Return Table 3 for one MPI: whole models, since here coefficients matter."""
+    rows = judged(values, label, "memory", EXPECTED_MEMORY)
+    lines = []
+    for function, one in zip(EXPECTED_MEMORY, rows, strict=True):
+        three = ", ".join(printed(function, at) for at in range(3))
+        measured = table.measurement(values, label, function, "memory")
+        ends = [measured.quantile(0.25)[at] for at in (0, -1)]
+        sizes = measured.sizes()
+        span = f"{ends[0]:,.0f} to {ends[1]:,.0f} B at {sizes[0]:g} to {sizes[-1]:g}"
+        lines.append([function, EXPECTED_MEMORY[function], three, span, whole(one), *own(one)])
+    return markdown([*HEADING[:3], "measured", "here: model, B", *HEADING[3:]], lines)
+
+
+def whole(one: Both) -> str:
+    """Return the paper's engine's model with its coefficients."""
+    model = one.paper
+    if model.growth.is_constant:
+        return f"{model.constant:,.0f}"
+    coefficient = model.coefficient * math.exp(-model.log_scale)
+    sign = "+" if coefficient >= 0 else "-"
+    return f"{model.constant:,.0f} {sign} {abs(coefficient):.3g}·{growth(model.growth, 'p')}"
+
+
+def guidelines(values: Sequence[Value], labels: Sequence[str]) -> str:
+    """Return both rules, measured and on the models to 2^20 ranks."""
+    heading = ["machine", "rule", "worst ratio", "at", "P, measured", "P, at 2^20", "broken from"]
+    lines = []
+    for label in labels:
+        for text in RULES:
+            rule = Rule.parse(text)
+            models = {
+                function: BayesEngine().fit(table.measurement(values, label, function, "time"))
+                for function in rule.functions
+            }
+            found = weigh(rule, models, TARGET)
+            crossing = "-" if found.crossing is None else f"p = {found.crossing:.3g}"
+            lines.append(
+                [
+                    label,
+                    text.replace("<=", "≤"),
+                    f"{found.worst_ratio:.2f}",
+                    f"{found.worst_size:g}",
+                    f"{found.measured:.3f}",
+                    f"{found.at_target:.3f}",
+                    crossing,
+                ]
+            )
+    return markdown([*heading], lines)
+
+
+def microseconds(values: Sequence[Value], labels: Sequence[str]) -> str:
+    """Return the times themselves, at the smallest and largest size."""
+    heading = ["", *labels]
+    lines = []
+    for function in (*EXPECTED, "bcast_all"):
+        cells = []
+        for label in labels:
+            measured: Measurement = table.measurement(values, label, function, "time")
+            first, *_, last = measured.quantile(0.25) * 1e6
+            cells.append(f"{first:.1f} … {last:,.1f}")
+        lines.append([function, *cells])
+    return markdown(heading, lines)
+
+
+def main() -> None:
+    """Write the tables into the page."""
+    page = Path(sys.argv[1])
+    values = table.read(page.parent / "mpi.csv")
+    tables = {}
+    for at, machine in enumerate(SPREAD):
+        tables[f"scaling-mpi-{machine.label}"] = beside_paper(values, machine.label, at)
+    for at, machine in enumerate(PACKED):
+        tables[f"scaling-mpi-{machine.label}"] = beside_paper(values, machine.label, at)
+    tables["scaling-mpi-naive"] = alone(values, NAIVE.label, "time", EXPECTED)
+    for mpi in REAL:
+        tables[f"scaling-mpi-{mpi.flavour}"] = alone(values, mpi.label, "time", EXPECTED)
+        tables[f"scaling-mpi-memory-{mpi.flavour}"] = memory(values, mpi.label)
+    simulated = [machine.label for machine in (*SPREAD, *PACKED, NAIVE)]
+    tables["scaling-mpi-times"] = microseconds(values, simulated[:6])
+    tables["scaling-mpi-rules"] = guidelines(values, [*simulated, *(mpi.label for mpi in REAL)])
+    page.write_text(insert(page.read_text(encoding="utf-8"), tables), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
