@@ -186,7 +186,7 @@ def test_without_numpy_pick_works_and_a_board_says_what_lacks() -> None:
     assert "tidings.Board needs NumPy, which is not installed: `pip install numpy`" in ran.stderr
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/reference/control.md"])
+@pytest.mark.parametrize("page", ["docs/guides/readers.md", "docs/reference/control.md"])
 def test_what_the_pages_show_runs(agent: Agent, page: str) -> None:
     """The code blocks in Python, as they stand there."""
     while not tidings.Board().read().columns()["cores"][0] > 0:

@@ -179,7 +179,7 @@ fn c_believes_no_reply_that_is_none() {
 fn what_the_pages_show_in_c_and_rust_runs() {
     let cluster = three_with_readings();
     let runtime_dir = cluster.agent("n1").runtime_dir();
-    let pages = ["README.md", "docs/reference/board.md", "docs/reference/control.md"];
+    let pages = ["docs/guides/readers.md", "docs/reference/board.md", "docs/reference/control.md"];
     let (mut c, mut rust) = (0, 0);
     for page in pages {
         let text = fs::read_to_string(Path::new(ROOT).join(page)).expect("a page");

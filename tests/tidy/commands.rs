@@ -1,4 +1,5 @@
-//! Commands that the README shows: each `make TARGET` and each `tidings SUBCOMMAND --flag` exists.
+//! Commands that README, guides and concepts show: each `make TARGET` and each `tidings SUBCOMMAND
+//! --flag` exists.
 
 use std::collections::BTreeSet;
 

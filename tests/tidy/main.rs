@@ -173,11 +173,15 @@ fn results_name_the_command_that_makes_them() {
 }
 
 #[test]
-fn commands_in_the_readme_exist() {
-    let page = "README.md";
-    let used = commands::in_page(&repository::text(page));
-    assert!(!used.is_empty(), "{page} shows no command");
+fn commands_in_readme_guides_and_concepts_exist() {
     let targets = commands::make_targets(&repository::text("Makefile"));
-    assert_tidy(&commands::unknown_make_targets(page, &used, &targets));
-    assert_tidy(&commands::unknown_to_tidings(page, &used, &repository::help_of_tidings));
+    let shown = |page: &&String| {
+        ["README.md", "docs/guides/", "docs/concepts/"].iter().any(|part| page.starts_with(part))
+    };
+    for page in repository::files_ending(".md").iter().filter(shown) {
+        let used = commands::in_page(&repository::text(page));
+        assert!(page != "README.md" || !used.is_empty(), "{page} shows no command");
+        assert_tidy(&commands::unknown_make_targets(page, &used, &targets));
+        assert_tidy(&commands::unknown_to_tidings(page, &used, &repository::help_of_tidings));
+    }
 }

@@ -33,10 +33,11 @@ pub(crate) fn text(file: &str) -> String {
     read_if_there(file).unwrap_or_else(|| panic!("{file} is missing or is not text: write it"))
 }
 
-/// The text of a file; the empty text for a folder; `None` for what is not there.
+/// The text of a file; the empty text for a folder or a picture; `None` for what is not there.
 pub(crate) fn read_if_there(file: &str) -> Option<String> {
     let path = root().join(file);
-    if path.is_dir() { Some(String::new()) } else { fs::read_to_string(path).ok() }
+    let without_text = path.is_dir() || path.extension().is_some_and(|ending| ending == "png");
+    if without_text && path.exists() { Some(String::new()) } else { fs::read_to_string(path).ok() }
 }
 
 /// What `tidings ARGS --help` prints; `None` if it refuses.

@@ -1,5 +1,6 @@
-//! The two ways to read the picture of this machine's agent in Rust, as README shows them: an entry
-//! from the board, which asks nobody; and nodes for work, of which the agent remembers the picks.
+//! The two ways to read the picture of this machine's agent in Rust, as docs/guides/readers.md
+//! shows them: an entry from the board, without asking the agent; and nodes for work, for which the
+//! agent remembers earlier picks.
 //!
 //! `cargo run -p tidings-control --example readers`
 
