@@ -17,7 +17,10 @@ typedef struct Arguments {
     char wrong[256];
 } Arguments;
 
-/* Reads words, the first of which is the program's name; what is wrong with them is left in `wrong`. */
+/*
+ * Reads words, the first of which is the program's name; what is wrong with them is left in
+ * `wrong`.
+ */
 Arguments arguments_read(int count, char **words);
 
 /* Leaves in `wrong`, if nothing is yet, why so many ranks cannot gossip so. */

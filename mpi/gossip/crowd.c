@@ -7,7 +7,9 @@ static uint64_t now_us(void *context)
     return crowd->below.now_us(crowd->below.context);
 }
 
-/* To the rank that a node is at; from the crowd to one of the others, whomever it would speak to. */
+/*
+ * To the rank that a node is at; from the crowd to one of the others, whomever it would speak to.
+ */
 static bool send(void *context, uint32_t to, const uint8_t *message, size_t bytes,
                  size_t segment_bytes)
 {

@@ -1,11 +1,11 @@
 /*
- * The crowd: one rank that plays all nodes of a cluster for which there is no rank, so that the others
- * have as much to do as among thousands.
+ * The crowd: one rank that plays all nodes of a cluster for which there is no rank, so that the
+ * others have as much to do as among thousands.
  *
- * It is node `first` itself, and each unit it says news for as many of the nodes from `first` on as go
- * into a window, in turn, so that the window which it then sends is news from end to end. What the
- * others send to nodes without a rank comes to it; it takes that in unread, and answers nobody. It is
- * a load: it gossips as no node does, and its own ages are of no interest.
+ * It is node `first` itself, and each unit it says news for as many of the nodes from `first` on as
+ * go into a window, in turn, so that the window which it then sends is news from end to end. What
+ * the others send to nodes without a rank comes to it; it takes that in unread, and answers nobody.
+ * It is a load: it gossips as no node does, and its own ages are of no interest.
  */
 #ifndef TIDINGS_MPI_CROWD_H
 #define TIDINGS_MPI_CROWD_H

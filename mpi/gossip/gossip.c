@@ -7,7 +7,9 @@
 
 #include "crowd.h"
 
-/* Bytes that a datagram and an entry have beyond the payload: docs/protocol.md, sections 2 and 3. */
+/*
+ * Bytes that a datagram and an entry have beyond the payload: docs/protocol.md, sections 2 and 3.
+ */
 #define DATAGRAM_BYTES 50
 #define ENTRY_BYTES 12
 
@@ -138,8 +140,8 @@ static uint64_t look_at_us(const Process *process, uint64_t begin_us, uint64_t n
 
 /*
  * How long a polite process sleeps between two looks for messages, at most: a sixty-fourth of a
- * unit makes no news noticeably older, and each look takes the core from an application for a moment
- * where they share it (studies/overhead-here/local.md).
+ * unit makes no news noticeably older, and each look takes the core from an application for a
+ * moment where they share it (studies/overhead-here/local.md).
  */
 static uint64_t nap_us(const GossipOptions *options)
 {

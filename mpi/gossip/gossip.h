@@ -1,7 +1,7 @@
 /*
- * A gossip process over MPI: the process of Levy et al. (ROSS'14), section 4.2, on the core that the
- * agent has. Each rank of a communicator is a node. Once a unit a node renews its entry and sends;
- * between units it takes in what arrives.
+ * A gossip process over MPI: the process of Levy et al. (ROSS'14), section 4.2, on the core that
+ * the agent has. Each rank of a communicator is a node. Once a unit a node renews its entry and
+ * sends; between units it takes in what arrives.
  *
  * Busy, it looks for messages without pause, as in the paper. Polite, it sleeps between looks. Its
  * busy share is the part of its time in which it was not waiting (the paper's Figure 6).
@@ -50,8 +50,9 @@ typedef struct GossipReport {
 } GossipReport;
 
 /*
- * Gossips among the ranks of `comm`, two at least and no more than nodes. Collective. On failure false is returned on every
- * rank, and `why` (of `why_bytes` bytes) says what is wrong on those that know.
+ * Gossips among the ranks of `comm`, two at least and no more than nodes. Collective. On failure
+ * false is returned on every rank, and `why` (of `why_bytes` bytes) says what is wrong on those
+ * that know.
  */
 bool gossip_run(MPI_Comm comm, const GossipOptions *options, GossipReport *report, char *why,
                 size_t why_bytes);

@@ -26,7 +26,9 @@ typedef struct RingCounters {
     uint64_t received; /* taken in, those of ring_drain as well */
 } RingCounters;
 
-/* What a ring is told on a simulated machine: beside/simulated_ring.h. On a real one there is none. */
+/*
+ * What a ring is told on a simulated machine: beside/simulated_ring.h. On a real one there is none.
+ */
 struct RingMachine;
 
 typedef struct Ring {
@@ -64,8 +66,8 @@ TidingsTransport ring_transport(Ring *ring);
 bool ring_took(Ring *ring);
 
 /*
- * Sleeps until a message may have arrived, and no longer than that time on ring_now_us. Where nobody
- * wakes a process for a message, it sleeps for `nap_us` microseconds at most.
+ * Sleeps until a message may have arrived, and no longer than that time on ring_now_us. Where
+ * nobody wakes a process for a message, it sleeps for `nap_us` microseconds at most.
  */
 void ring_rest(Ring *ring, uint64_t until_us, uint64_t nap_us);
 

@@ -4,10 +4,10 @@
  * 2015.
  *
  * Objects: heap bytes in use after an object was made, less those before, by the counting library
- * (python/tidings/scaling/native), which is linked and wraps malloc and free; the first of each kind are
- * not counted, since they bring what all of them share. MPI itself: the proportional set size (PSS) after
- * all collective operations were used and all objects freed, less that before MPI_Init and less the
- * buffers of this program. Each is the largest of all ranks.
+ * (python/tidings/scaling/native), which is linked and wraps malloc and free; the first of each
+ * kind are not counted, since they bring what all of them share. MPI itself: the proportional set
+ * size (PSS) after all collective operations were used and all objects freed, less that before
+ * MPI_Init and less the buffers of this program. Each is the largest of all ranks.
  *
  * Exit status: 0 when done, 1 if something could not be measured or written, 2 for a wrong command
  * line.

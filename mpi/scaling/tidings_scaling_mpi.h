@@ -83,8 +83,8 @@ double tidings_window_offset(const TidingsWindow *window, double *error_s);
 
 /*
  * The litmus test: a broadcast along a binary tree, of sends and receives alone. On a machine that
- * does what is expected of it, it takes O(log p) for a small message; where it does not, the machine
- * deviates, not a library. Answers an MPI error code.
+ * does what is expected of it, it takes O(log p) for a small message; where it does not, the
+ * machine deviates, not a library. Answers an MPI error code.
  */
 int tidings_litmus_bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);
 

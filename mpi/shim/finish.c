@@ -1,10 +1,10 @@
 /*
  * The end of a rank of MPICH over UCX, as far as others depend on it.
  *
- * In MPI_Finalize MPICH 4.0 flushes what it sent to each other rank, and then waits for all ranks in a
- * barrier of the launcher's, where it reads a socket and does nothing else. Over TCP a flush ends when
- * the receiver says so, and a rank that waits in the barrier says nothing: whoever comes to
- * MPI_Finalize a little later than the ranks that it sent to waits for ever, without a shim too
+ * In MPI_Finalize MPICH 4.0 flushes what it sent to each other rank, and then waits for all ranks
+ * in a barrier of the launcher's, where it reads a socket and does nothing else. Over TCP a flush
+ * ends when the receiver says so, and a rank that waits in the barrier says nothing: whoever comes
+ * to MPI_Finalize a little later than the ranks that it sent to waits for ever, without a shim too
  * (https://github.com/pmodels/mpich/pull/6596 took the barrier away). Hidden ranks are such: they
  * leave when rank 0 of the application tells them to, while it goes on to the barrier.
  *

@@ -1,8 +1,9 @@
 """Makes the wrappers of the shim from the mpi.h of one MPI.
 
-Every function of that header that takes a communicator, or may wait, gets a wrapper that is exported
-under both of its names, MPI_X and PMPI_X, since Fortran interfaces call either one, and that reaches
-the library by dlsym. A communicator that is MPI_COMM_WORLD is replaced by the application's world.
+Every function of that header that takes a communicator, or may wait, gets a wrapper that is
+exported under both of its names, MPI_X and PMPI_X, since Fortran interfaces call either one, and
+that reaches the library by dlsym. A communicator that is MPI_COMM_WORLD is replaced by the
+application's world.
 
 usage: python3 generate.py MPICC > functions.c
 """
@@ -30,8 +31,9 @@ BY_HAND = {
     "MPI_Session_init",
 }
 
-# A handle of MPI_COMM_WORLD stays what it is when it is turned into Fortran's and back: whoever uses
-# it then has it replaced. Wtime and Wtick are called to measure, and measure nothing themselves.
+# A handle of MPI_COMM_WORLD stays what it is when it is turned into Fortran's and back: whoever
+# uses it then has it replaced. Wtime and Wtick are called to measure, and measure nothing
+# themselves.
 PASSED = re.compile(r"MPI_(\w+_(c2f|f2c|toint|fromint|f082f|f2f08|f082c|c2f08)|Wtime|Wtick|T_\w+)$")
 
 # Functions without a communicator in which time passes: for the share of time spent in MPI.

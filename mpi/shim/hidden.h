@@ -22,29 +22,34 @@ typedef struct HiddenPlace {
 /* Reads the rule from the environment; false, with the reason in `why`, if it says nonsense. */
 bool hidden_rule(HiddenRule *rule, char *why, size_t why_bytes);
 
-/* Where this rank stands; false, with the reason in `why`, if the rule cannot be followed. Collective. */
+/*
+ * Where this rank stands; false, with the reason in `why`, if the rule cannot be followed.
+ * Collective.
+ */
 bool hidden_place(const HiddenRule *rule, MPI_Comm world, HiddenPlace *place, char *why,
                   size_t why_bytes);
 
 /*
- * Rewrites what launchers put into the environment, so that it speaks of the application's ranks and
- * not of all `ranks` of the job.
+ * Rewrites what launchers put into the environment, so that it speaks of the application's ranks
+ * and not of all `ranks` of the job.
  */
 void hidden_rewrite_environment(MPI_Comm app, MPI_Comm node, int ranks);
 
-/* The slots that the application would be told of, out of those of a job of `ranks`, some hidden. */
+/*
+ * The slots that the application would be told of, out of those of a job of `ranks`, some hidden.
+ */
 int hidden_universe(int ranks, int hidden, int slots);
 
 /*
- * What a hidden rank does until it is told to stop by a message of `control`, which all ranks of the
- * job have. Collective over `comm`, and at its begin with hidden_await over `control`.
+ * What a hidden rank does until it is told to stop by a message of `control`, which all ranks of
+ * the job have. Collective over `comm`, and at its begin with hidden_await over `control`.
  */
 void hidden_live(MPI_Comm comm, MPI_Comm control);
 
 /*
- * Waits until all hidden ranks are ready, on the application's ranks. To get ready hidden ranks wait
- * for each other, without pause: where they share cores with an application that has begun, each such
- * wait has its ranks take turns on what is left, for a step or more.
+ * Waits until all hidden ranks are ready, on the application's ranks. To get ready hidden ranks
+ * wait for each other, without pause: where they share cores with an application that has begun,
+ * each such wait has its ranks take turns on what is left, for a step or more.
  */
 void hidden_await(MPI_Comm control);
 

@@ -1,11 +1,12 @@
 /*
- * The wrapper's way without time for functions with parameters on the stack, in the words of x86-64.
+ * The wrapper's way without time for functions with parameters on the stack, in the words of
+ * x86-64.
  *
- * It ends in a jump to the library's function, so the parameters may stay where they are but for the
- * communicators. A compiler copies each parameter on the stack onto itself before it jumps: for the
- * twelve of MPI_Sendrecv 18 instructions more (docs/decisions/0013-wrappers-that-jump.md). What MPI
- * passes is whole numbers and pointers, so the first six are in registers, and each other has eight
- * bytes of the stack, behind the address of return (System V ABI, AMD64, 3.2.3). rax is free.
+ * It ends in a jump to the library's function, so the parameters may stay where they are but for
+ * the communicators. A compiler copies each parameter on the stack onto itself before it jumps: for
+ * the twelve of MPI_Sendrecv 18 instructions more (docs/decisions/0013-wrappers-that-jump.md). What
+ * MPI passes is whole numbers and pointers, so the first six are in registers, and each other has
+ * eight bytes of the stack, behind the address of return (System V ABI, AMD64, 3.2.3). rax is free.
  */
 #ifndef TIDINGS_SHIM_JUMP_H
 #define TIDINGS_SHIM_JUMP_H

@@ -1,10 +1,11 @@
 /*
- * The shim: a library for LD_PRELOAD that takes some ranks of an unmodified MPI program for gossip and
- * hides them from it, and measures how long the program is in MPI.
+ * The shim: a library for LD_PRELOAD that takes some ranks of an unmodified MPI program for gossip
+ * and hides them from it, and measures how long the program is in MPI.
  *
- * Wherever the program says MPI_COMM_WORLD it gets a communicator of the ranks that are its own: the
- * wrappers of generate.py replace it in every function that takes one. What replacing does not do is
- * written by hand: start and end, abort, attributes, spawning, sessions and environment variables.
+ * Wherever the program says MPI_COMM_WORLD it gets a communicator of the ranks that are its own:
+ * the wrappers of generate.py replace it in every function that takes one. What replacing does not
+ * do is written by hand: start and end, abort, attributes, spawning, sessions and environment
+ * variables.
  *
  * | variable | value |
  * |---|---|

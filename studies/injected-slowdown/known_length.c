@@ -46,7 +46,8 @@ int main(int count, char **words)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (turns <= 0 || steps <= 0 || longer < 0) {
         if (rank == 0)
-            fprintf(stderr, "known_length: --work and --steps are above 0, --longer is not below\n");
+            fprintf(stderr,
+                    "known_length: --work and --steps are above 0, --longer is not below\n");
         MPI_Finalize();
         return 2;
     }

@@ -1,7 +1,7 @@
 /*
- * Sixteen nodes in one process, with a network of memory between them that loses every tenth message
- * and doubles every seventh: the C interface as a program uses it, in time that it makes up. Built
- * with a sanitizer, and once more with the allocator counted (-DCOUNT_ALLOCATIONS).
+ * Sixteen nodes in one process, with a network of memory between them that loses every tenth
+ * message and doubles every seventh: the C interface as a program uses it, in time that it makes
+ * up. Built with a sanitizer, and once more with the allocator counted (-DCOUNT_ALLOCATIONS).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,7 +155,8 @@ static void all_know_all(void)
         CHECK(ages.mean_us <= ages.oldest_us && ages.oldest_us < 100 * UNIT_US);
         CHECK(tidings_node_all_ages(places[reader].node, time_us, each_us) == TIDINGS_STATUS_OK);
         for (uint32_t number = 0; number < NODES; number++) {
-            CHECK(tidings_node_entry(places[reader].node, time_us, number, &entry) == TIDINGS_STATUS_OK);
+            CHECK(tidings_node_entry(places[reader].node, time_us, number, &entry) ==
+                  TIDINGS_STATUS_OK);
             CHECK(entry.state == TIDINGS_STATE_ALIVE && entry.age_us == each_us[number]);
             CHECK(entry.payload_bytes == 8);
             CHECK(memcmp(entry.payload, &number, sizeof number) == 0);
@@ -197,7 +198,8 @@ static void wrong_calls_are_answered(void)
           TIDINGS_STATUS_TOO_LONG);
     CHECK(tidings_node_turn(one, &without, NULL) == TIDINGS_STATUS_NULL);
     CHECK(tidings_node_turn(one, NULL, NULL) == TIDINGS_STATUS_NULL);
-    CHECK(strlen(tidings_status_text(TIDINGS_STATUS_BROKEN)) > 0 && strlen(tidings_status_text(99)) > 0);
+    CHECK(strlen(tidings_status_text(TIDINGS_STATUS_BROKEN)) > 0 &&
+          strlen(tidings_status_text(99)) > 0);
     tidings_node_free(NULL);
 }
 
@@ -207,12 +209,14 @@ static void one_speaks_for_another(void)
     TidingsEntry before, after;
     TidingsNode *one = places[0].node;
     CHECK(tidings_node_entry(one, time_us, 3, &before) == TIDINGS_STATUS_OK);
-    CHECK(tidings_node_speak_for(one, time_us, 3, (const uint8_t *)"for it", 6) == TIDINGS_STATUS_OK);
+    CHECK(tidings_node_speak_for(one, time_us, 3, (const uint8_t *)"for it", 6) ==
+          TIDINGS_STATUS_OK);
     CHECK(tidings_node_entry(one, time_us, 3, &after) == TIDINGS_STATUS_OK);
     CHECK(after.sequence > before.sequence && after.age_us == 0);
     CHECK(memcmp(after.payload, "for it\0\0", 8) == 0);
     CHECK(tidings_node_entry(one, time_us, 0, &before) == TIDINGS_STATUS_OK);
-    CHECK(tidings_node_speak_for(one, time_us, 0, (const uint8_t *)"myself", 6) == TIDINGS_STATUS_OK);
+    CHECK(tidings_node_speak_for(one, time_us, 0, (const uint8_t *)"myself", 6) ==
+          TIDINGS_STATUS_OK);
     CHECK(tidings_node_entry(one, time_us, 0, &after) == TIDINGS_STATUS_OK);
     CHECK(after.sequence == before.sequence);
 }
@@ -225,7 +229,8 @@ int main(void)
         places[number].number = number;
         places[number].mailbox.messages = malloc(QUEUE * sizeof(struct message));
         CHECK(places[number].mailbox.messages);
-        CHECK(tidings_node_new(&config, &places[number].node, why, sizeof why) == TIDINGS_STATUS_OK);
+        CHECK(tidings_node_new(&config, &places[number].node, why, sizeof why) ==
+              TIDINGS_STATUS_OK);
         uint64_t payload = number;
         CHECK(tidings_node_publish(places[number].node, (uint8_t *)&payload, sizeof payload) ==
               TIDINGS_STATUS_OK);

@@ -1,6 +1,7 @@
 /*
- * For programs in Fortran that draw their random numbers from clocks and the system: below them, every
- * run draws the same. What it stands in for is libgfortran's, and getentropy of the C library.
+ * For programs in Fortran that draw their random numbers from clocks and the system: below them,
+ * every run draws the same. What it stands in for is libgfortran's, and getentropy of the C
+ * library.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -272,7 +272,8 @@ static inline int tidings_wait_(unsigned turn)
 }
 
 /* Copies a text of so many bytes from a row; 0 if no writer wrote it. */
-static inline int tidings_untext_(const unsigned char *from, size_t room, void *to, uint32_t *length)
+static inline int tidings_untext_(const unsigned char *from, size_t room, void *to,
+                                  uint32_t *length)
 {
     size_t at;
     *length = from[0];
