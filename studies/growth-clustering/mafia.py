@@ -4,7 +4,8 @@
 
 Runs the program of the folder mafia for k = 3 to 16, sizes interleaved, and writes mafia.csv with
 its manifest: steps that the kernels count themselves, seconds, and instructions counted by
-callgrind, which makes a run some fifty times longer, so to k = 13. mafia_page.py makes tables of it.
+callgrind, which makes a run some fifty times longer, so to k = 13. mafia_page.py makes tables of
+it.
 """
 
 from __future__ import annotations

@@ -53,7 +53,8 @@ def threshold(alpha: float) -> float:
 
     Measured on synthetic cases (studies/growth-engines/alarms.py): P is below 0.2 for 0.3 to
     0.5 % of true expectations of suites and of functions drawn by chance. That is half of what
-    is stated, because lists of functions differ: of ten times four, the worst had 0.9 %, and 1.1 at 0.25.
+    is stated, because lists of functions differ: of ten times four, the worst had 0.9 %, and 1.1
+    at 0.25.
     """
     return min(_CALIBRATION * alpha, _LARGEST_THRESHOLD)
 
