@@ -1,20 +1,11 @@
-//! Sizes and habits of a Rust file: lengths, the module doc, no skipped test, no sleeping test.
+//! Habits of a Rust file: columns, the module doc, no skipped test, no sleeping test.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use crate::Finding;
 use crate::tokens::{each_level, group, is_ident, is_punct, lex, paths};
 
-const MAX_FILE_LINES: usize = 1_000;
-const MAX_FUNCTION_LINES: usize = 70;
 const MAX_COLUMNS: usize = 100;
-
-/// A file of more than a thousand lines.
-pub(crate) fn long_file(file: &str, text: &str) -> Vec<Finding> {
-    let lines = text.lines().count();
-    let remedy = format!("{lines} lines, at most {MAX_FILE_LINES}: split it by concept");
-    (lines > MAX_FILE_LINES).then(|| Finding::new(file, lines, remedy)).into_iter().collect()
-}
 
 /// Lines of more than a hundred columns, string literals and table rows of docs not counted.
 pub(crate) fn long_lines(file: &str, text: &str) -> Vec<Finding> {
@@ -36,29 +27,6 @@ pub(crate) fn long_lines(file: &str, text: &str) -> Vec<Finding> {
             findings.push(Finding::new(file, line, remedy));
         }
     }
-    findings
-}
-
-/// Functions of more than seventy lines, from the signature to the closing brace.
-pub(crate) fn long_functions(file: &str, text: &str) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    each_level(&lex(file, text), &mut |level| {
-        for (at, pair) in level.windows(2).enumerate() {
-            let TokenTree::Ident(name) = &pair[1] else { continue };
-            if !is_ident(&pair[0], "fn") {
-                continue;
-            }
-            let Some(last_line) = body_end(&level[at + 2..]) else { continue };
-            let line = pair[0].span().start().line;
-            let lines = last_line - line + 1;
-            if lines > MAX_FUNCTION_LINES {
-                let remedy = format!(
-                    "`{name}` has {lines} lines, at most {MAX_FUNCTION_LINES}: take its steps apart"
-                );
-                findings.push(Finding::new(file, line, remedy));
-            }
-        }
-    });
     findings
 }
 
@@ -102,19 +70,6 @@ pub(crate) fn sleeping_tests(file: &str, text: &str) -> Vec<Finding> {
         .collect()
 }
 
-/// The last line of a function's body; `None` for a declaration without one.
-fn body_end(after_name: &[TokenTree]) -> Option<usize> {
-    for token in after_name {
-        if is_punct(token, ';') {
-            return None;
-        }
-        if let Some(body) = group(token, Delimiter::Brace) {
-            return Some(body.span_close().end().line);
-        }
-    }
-    None
-}
-
 fn ignores(attribute: &TokenStream) -> bool {
     let mut tokens = attribute.clone().into_iter();
     match tokens.next() {
@@ -156,12 +111,6 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_1001_lines_is_long_and_one_of_1000_is_not() {
-        assert_eq!(lines_of(&long_file("a.rs", &"\n".repeat(1_001))), [1_001]);
-        assert!(long_file("a.rs", &"\n".repeat(1_000)).is_empty());
-    }
-
-    #[test]
     fn a_long_line_is_found_unless_a_literal_makes_it_long() {
         let words = "x".repeat(101);
         assert_eq!(lines_of(&long_lines("a.rs", &format!("fn f() {{}}\n// {words}\n"))), [2]);
@@ -180,28 +129,6 @@ mod tests {
     #[test]
     fn columns_are_characters_not_bytes() {
         assert!(long_lines("a.rs", &format!("// {}\n", "é".repeat(97))).is_empty());
-    }
-
-    #[test]
-    fn a_function_of_71_lines_is_long_and_one_of_70_is_not() {
-        let of_lines = |n: usize| format!("//! doc\nfn f() {{\n{}}}\n", "    g();\n".repeat(n - 2));
-        assert_eq!(lines_of(&long_functions("a.rs", &of_lines(71))), [2]);
-        assert!(long_functions("a.rs", &of_lines(70)).is_empty());
-    }
-
-    #[test]
-    fn a_long_function_is_found_in_an_impl_and_in_a_macro() {
-        let body = "g();\n".repeat(70);
-        let in_impl =
-            format!("impl A {{\nfn short(&self);\nfn f<T>(&self) -> [u8; 2] {{\n{body}}}\n}}");
-        assert_eq!(lines_of(&long_functions("a.rs", &in_impl)), [3]);
-        let in_macro = format!("proptest! {{\n#[test]\nfn f(x in 0..9) {{\n{body}}}\n}}");
-        assert_eq!(lines_of(&long_functions("a.rs", &in_macro)), [3]);
-    }
-
-    #[test]
-    fn a_function_pointer_is_no_function() {
-        assert!(long_functions("a.rs", "struct A { f: fn(u8) -> u8 }").is_empty());
     }
 
     #[test]
