@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value};
-use tidings_manifest::Table;
+use tidings_experiment::manifest::Table;
 
 /// A table as CSV, and what its manifest is to tell beside the usual.
 pub type Made = (String, Map<String, Value>);

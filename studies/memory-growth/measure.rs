@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Map, Value};
-use tidings_manifest::Table;
+use tidings_experiment::manifest::Table;
 use tidings_studies::readers::{Place, Readers};
 use tidings_tests::agents::Cluster;
 

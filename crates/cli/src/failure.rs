@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use tidings_board::BoardError;
 use tidings_control::{ClientError, ErrorKind};
-use tidings_lab::LabError;
+use tidings_experiment::ExperimentError;
 
 use crate::columns::UnknownColumn;
 use crate::demo::DemoError;
@@ -125,7 +125,7 @@ pub enum Failure {
     Plan(#[from] PlanError),
     /// A campaign cannot be read, run, kept or judged.
     #[error(transparent)]
-    Lab(#[from] LabError),
+    Lab(#[from] ExperimentError),
     /// Two campaigns differ.
     #[error("{arms} of {all} arms differ")]
     Differs {

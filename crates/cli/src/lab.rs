@@ -1,8 +1,8 @@
 //! `tidings lab`: what gossip costs an application that runs beside it.
 //!
-//! The method is a crate of its own (`tidings-lab`). This module is its driver: it shows progress,
-//! turns the first signal into an end that leaves nothing running, and writes tables where the
-//! campaign's journal lies.
+//! The method is a crate of its own (`tidings-overhead`). This module is its driver: it shows
+//! progress, turns the first signal into an end that leaves nothing running, and writes tables
+//! where the campaign's journal lies.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -14,12 +14,13 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
-use tidings_lab::analysis::{Analysis, analyse};
-use tidings_lab::comparison::{Difference, Quantity, compare};
-use tidings_lab::overhead::Watcher;
-use tidings_lab::record::Record;
-use tidings_lab::{Campaign, LabError, journal, overhead, report, schedule};
-use tidings_manifest::Table;
+use tidings_experiment::ExperimentError;
+use tidings_experiment::manifest::Table;
+use tidings_overhead::analysis::{Analysis, analyse};
+use tidings_overhead::comparison::{Difference, Quantity, compare};
+use tidings_overhead::overhead::Watcher;
+use tidings_overhead::record::Record;
+use tidings_overhead::{Campaign, journal, overhead, report, schedule};
 
 use crate::sim::watch::bar;
 use crate::table::{Align, render};
@@ -124,22 +125,22 @@ fn overhead(options: &Overhead) -> Result<(), Failure> {
     let campaign = Campaign::read(&options.campaign)?;
     let folder = options.output.clone().unwrap_or_else(|| PathBuf::from(&campaign.name));
     if options.check {
-        tidings_lab::backend::Stage::prepare(&campaign)?;
+        tidings_overhead::backend::Stage::prepare(&campaign)?;
         return output::print(&foretold(&campaign, &folder));
     }
-    for notice in tidings_lab::throttle::notices(&campaign) {
+    for notice in tidings_overhead::throttle::notices(&campaign) {
         output::complain(&notice);
     }
     let mut screen = Screen::begin().map_err(Failure::Output)?;
     let table = Table::in_folder(&folder, "results", &again(options), campaign.seed);
-    let table = table.map_err(LabError::from)?;
+    let table = table.map_err(ExperimentError::from)?;
     let records = overhead::run(&campaign, &folder, &mut screen);
     screen.end();
     let records = records?;
     let analysis = analyse(&campaign, &records);
     table
         .write(&report::results_csv(&analysis), &facts(&campaign, &records))
-        .map_err(LabError::from)?;
+        .map_err(ExperimentError::from)?;
     for (name, text) in [
         ("phases.csv", report::phases_csv(&analysis)),
         ("figures.csv", report::figures_csv(&analysis)),

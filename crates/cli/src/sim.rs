@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
-use tidings_manifest::{Table, TableError, command_line};
+use tidings_experiment::manifest::{Table, TableError, command_line};
 use tidings_sim::summary::{self, Summary};
 use tidings_sim::{Latency, Mode, Plan, Report, Scenario, ScenarioError, Span, Strategy, Window};
 

@@ -1,0 +1,199 @@
+//! Several hosts on one machine: a network namespace each, on one switch, with the rate, delay and
+//! loss that a campaign asks for.
+//!
+//! A host is a network namespace with a card. Cards are ends of cables (veth), whose other ends lie
+//! on a bridge of the kernel in a namespace of its own; or they are those of a [`DelayLine`], where
+//! packets are to travel for a while, since many kernels have no netem. Rate is a token bucket
+//! (tbf) where a host sends, loss a rule of netfilter where it receives; both count what they do to
+//! packets. Nothing of the machine's own network is touched, and all of it goes with the
+//! [`Fabric`]. Wants root, `ip` and `tc` (iproute2), and `nft` (nftables) for loss.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::Network;
+use super::delay_line::DelayLine;
+use super::home::PREFIX;
+use crate::ExperimentError;
+
+/// More hosts than this do not fit into the addresses of a fabric.
+pub const MOST_HOSTS: u32 = 250;
+/// The name of a host's card, as its processes see it.
+pub const CARD: &str = "eth0";
+/// How long a packet may wait for its tokens before it is dropped.
+const QUEUE_MS: u32 = 50;
+
+/// Numbers the fabrics of this process.
+static FABRICS: AtomicU32 = AtomicU32::new(0);
+
+/// Hosts that reach each other.
+#[derive(Debug)]
+pub struct Fabric {
+    /// What tells its namespaces from those of others.
+    tag: String,
+    hosts: u32,
+    delay_line: Option<DelayLine>,
+}
+
+impl Fabric {
+    /// Makes so many hosts.
+    ///
+    /// # Errors
+    /// [`ExperimentError::Machine`] with what was refused; nothing is left behind.
+    pub fn new(tag: String, hosts: u32, network: &Network) -> Result<Self, ExperimentError> {
+        let mut fabric = Self { tag, hosts, delay_line: None };
+        fabric.plug(network)?; // what is there already goes when it is dropped
+        Ok(fabric)
+    }
+
+    fn plug(&mut self, network: &Network) -> Result<(), ExperimentError> {
+        let names: Vec<String> = (0..self.hosts).map(|host| self.namespace(host)).collect();
+        names.iter().try_for_each(|name| run("ip", &["netns", "add", name], ""))?;
+        if network.delay_us > 0.0 {
+            let line = DelayLine::between(names, CARD, network.delay_us);
+            self.delay_line = Some(line.map_err(|error| no_delay_line(&error))?);
+        } else {
+            self.lay_cables()?;
+        }
+        (0..self.hosts).try_for_each(|host| self.settle(host, network))
+    }
+
+    fn lay_cables(&self) -> Result<(), ExperimentError> {
+        let switch = self.switch();
+        run("ip", &["netns", "add", &switch], "")?;
+        let mut lines = "link add bridge type bridge\nlink set bridge up\n".to_owned();
+        for host in 0..self.hosts {
+            let (name, port, address) = (self.namespace(host), port(host), hardware_address(host));
+            let _ = write!(
+                lines,
+                "link add {port} type veth peer name {CARD} address {address} netns {name}\n\
+                 link set {port} addrgenmode none master bridge up\n"
+            );
+        }
+        run("ip", &["-n", &switch, "-batch", "-"], &lines)
+    }
+
+    /// Gives a host its address, and its card its rate and its loss.
+    fn settle(&self, host: u32, network: &Network) -> Result<(), ExperimentError> {
+        let name = self.namespace(host);
+        let mut lines = format!(
+            "link set lo up\nlink set {CARD} gso_max_segs 1 addrgenmode none up\n\
+             address add {}/24 dev {CARD}\n",
+            address(host)
+        );
+        // Nobody on a cable has to ask where others are.
+        let is_on_cable = self.delay_line.is_none();
+        for other in (0..self.hosts).filter(|&other| is_on_cable && other != host) {
+            let (to, card) = (address(other), hardware_address(other));
+            let _ = writeln!(lines, "neighbour add {to} lladdr {card} dev {CARD} nud permanent");
+        }
+        run("ip", &["-n", &name, "-batch", "-"], &lines)?;
+        if let Some(rate_mbit) = network.rate_mbit {
+            let rate = format!("{:.0}", rate_mbit * 1e6);
+            // A millisecond's worth, but for some full packets at least.
+            let burst = format!("{:.0}", (rate_mbit * 1e3 / 8.0).max(16_000.0));
+            let bucket = ["tbf", "rate", &rate, "burst", &burst];
+            let queue = ["latency", &format!("{QUEUE_MS}ms")];
+            let add = ["-n", &name, "qdisc", "add", "dev", CARD, "root"];
+            run("tc", &[&add[..], &bucket, &queue].concat(), "")?;
+        }
+        if network.loss_percent > 0.0 {
+            let drops = (network.loss_percent * 1e4).round();
+            let rules = format!(
+                "table inet lab {{ chain in {{ type filter hook input priority 0\n\
+                 iifname {CARD} numgen random mod 1000000 < {drops} counter drop\n}}\n}}\n"
+            );
+            run("ip", &["netns", "exec", &name, "nft", "-f", "-"], &rules)?;
+        }
+        Ok(())
+    }
+
+    /// The namespace of a host.
+    pub fn namespace(&self, host: u32) -> String {
+        format!("{}-{host}", self.tag)
+    }
+
+    fn switch(&self) -> String {
+        format!("{}-switch", self.tag)
+    }
+}
+
+impl Drop for Fabric {
+    fn drop(&mut self) {
+        drop(self.delay_line.take()); // its thread is in the namespace of a host
+        let hosts = (0..self.hosts).map(|host| self.namespace(host));
+        for name in hosts.chain([self.switch()]) {
+            // What was not made cannot be removed; the rest goes all the same.
+            let _ = Command::new("ip").args(["netns", "delete", &name]).output();
+        }
+    }
+}
+
+/// A tag for a fabric: what the names of its namespaces begin with.
+pub fn tag() -> String {
+    let number = FABRICS.fetch_add(1, Ordering::Relaxed);
+    format!("{PREFIX}{}-{number}", std::process::id())
+}
+
+/// Removes what namespaces there are with this tag.
+pub fn remove(tag: &str) {
+    for entry in fs::read_dir("/run/netns").into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.strip_prefix(tag).is_some_and(|rest| rest.starts_with('-')) {
+            let _ = Command::new("ip").args(["netns", "delete", &name]).output();
+        }
+    }
+}
+
+/// The name of a host, as its processes see it.
+pub fn host_name(host: u32) -> String {
+    format!("h{host}")
+}
+
+/// The address of a host.
+pub fn address(host: u32) -> String {
+    format!("10.48.0.{}", host + 1)
+}
+
+/// The switch's end of a host's cable.
+fn port(host: u32) -> String {
+    format!("port{host}")
+}
+
+/// The hardware address of a host.
+fn hardware_address(host: u32) -> String {
+    format!("02:00:0a:30:00:{:02x}", host + 1)
+}
+
+fn no_delay_line(error: &io::Error) -> ExperimentError {
+    ExperimentError::Machine(format!(
+        "no delay line: {error}: delay_us wants TUN devices: run it as root, on a kernel that has \
+         them (modprobe tun)"
+    ))
+}
+
+/// Runs a program that reads `input`.
+fn run(program: &str, arguments: &[&str], input: &str) -> Result<(), ExperimentError> {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let refused = |reason: &str| {
+        ExperimentError::Machine(format!(
+            "{program} {}: {}: backend hosts makes network namespaces: run it as root, with \
+             iproute2 and nftables installed",
+            arguments.join(" "),
+            reason.trim()
+        ))
+    };
+    let mut child = command.spawn().map_err(|error| refused(&error.to_string()))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        let _ = stdin.write_all(input.as_bytes()); // who ends early says why itself
+    }
+    let output = child.wait_with_output().map_err(|error| refused(&error.to_string()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(refused(&String::from_utf8_lossy(&output.stderr)))
+}

@@ -1,0 +1,84 @@
+//! All ranks on this machine, started by mpirun of Open MPI or of MPICH.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use super::{Order, find_launcher, preloaded};
+use crate::LabError;
+use crate::application;
+use crate::campaign::{Mpi, MpiFamily};
+use tidings_experiment::run::Launch;
+
+/// mpirun, and the libraries that go below what it starts.
+#[derive(Debug)]
+pub(super) struct Launcher {
+    program: PathBuf,
+    mpi: Mpi,
+    /// As LD_PRELOAD names it.
+    preloaded: String,
+}
+
+impl Launcher {
+    /// Finds the launcher of an MPI.
+    ///
+    /// # Errors
+    /// [`LabError::Program`] if it or the shim is not here.
+    pub(super) fn find(mpi: &Mpi) -> Result<Self, LabError> {
+        let program = match (&mpi.launcher, mpi.family) {
+            (Some(launcher), _) => {
+                application::find(&launcher.to_string_lossy(), std::path::Path::new("."))?
+            }
+            (None, MpiFamily::OpenMpi) => find_launcher(
+                &["mpirun.openmpi", "mpirun"],
+                "Open MPI",
+                "install Open MPI (Debian: openmpi-bin), or name its `launcher`",
+            )?,
+            (None, MpiFamily::Mpich) => find_launcher(
+                &["mpirun.mpich", "mpiexec.hydra", "mpirun"],
+                "HYDRA",
+                "install MPICH (Debian: mpich), or name its `launcher`",
+            )?,
+        };
+        Ok(Self { program, mpi: mpi.clone(), preloaded: preloaded(mpi)? })
+    }
+
+    /// What starts a run.
+    pub(super) fn launch(&self, order: &Order<'_>) -> Launch {
+        let mut words = vec![self.program.display().to_string()];
+        words.extend(["-n".to_owned(), order.ranks.to_string()]);
+        let mut environment = order.environment.clone();
+        if self.mpi.family == MpiFamily::OpenMpi {
+            words.push("--oversubscribe".to_owned());
+            // It refuses root otherwise; whoever runs a campaign has decided who runs it.
+            for name in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
+                environment.push((name.to_owned(), "1".to_owned()));
+            }
+        }
+        words.extend(self.mpi.launcher_arguments.iter().cloned());
+        words.extend(self.handed_on(&order.environment));
+        words.extend(order.application.iter().cloned());
+        Launch { words, environment, directory: order.directory.to_owned(), farewell: None }
+    }
+
+    /// Options that hand variables to the ranks. LD_PRELOAD is for them alone: the launcher is no
+    /// MPI program.
+    fn handed_on(&self, variables: &[(String, String)]) -> Vec<String> {
+        let preload = ("LD_PRELOAD".to_owned(), self.preloaded.clone());
+        match self.mpi.family {
+            MpiFamily::OpenMpi => {
+                let names: BTreeSet<String> =
+                    variables.iter().map(|(name, _)| name.clone()).collect();
+                let preload = format!("{}={}", preload.0, preload.1);
+                names
+                    .into_iter()
+                    .chain([preload])
+                    .flat_map(|word| ["-x".to_owned(), word])
+                    .collect()
+            }
+            MpiFamily::Mpich => {
+                let all = variables.iter().cloned().chain([preload]);
+                all.flat_map(|(name, value)| ["-genv".to_owned(), name, value]).collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Nodes of a Slurm cluster: each run is a job step, started by srun.
+//!
+//! Slurm's block distribution fills node after node, so that every k-th rank is the last of a node;
+//! where one a node is to be hidden the shim is asked to refuse a run in which it is otherwise. The
+//! folder of the campaign must lie where all nodes see it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{Order, find_launcher, preloaded};
+use crate::LabError;
+use crate::campaign::{Mpi, MpiFamily};
+use tidings_experiment::run::Launch;
+
+/// How long srun may take to end: it waits for Slurm to end the job, by default 32 seconds, and
+/// would leave it in the queue if it were killed before.
+pub(super) const FAREWELL: Duration = Duration::from_secs(45);
+
+/// srun, and the libraries that go below what it starts.
+#[derive(Debug)]
+pub(super) struct Launcher {
+    program: PathBuf,
+    words: Vec<String>,
+    /// As LD_PRELOAD names it.
+    preloaded: String,
+}
+
+impl Launcher {
+    /// Finds srun.
+    ///
+    /// # Errors
+    /// [`LabError::Program`] if it or the shim is not here.
+    pub(super) fn find(mpi: &Mpi, arguments: &[String]) -> Result<Self, LabError> {
+        let remedy = "install Slurm's client (Debian: slurm-client)";
+        let program = find_launcher(&["srun"], "slurm", remedy)?;
+        let interface = match mpi.family {
+            MpiFamily::OpenMpi => "--mpi=pmix",
+            MpiFamily::Mpich => "--mpi=pmi2",
+        };
+        let mut words = vec![interface.to_owned(), "--distribution=block".to_owned()];
+        words.extend(mpi.launcher_arguments.iter().chain(arguments).cloned());
+        Ok(Self { program, words, preloaded: preloaded(mpi)? })
+    }
+
+    /// What starts a run.
+    pub(super) fn launch(&self, order: &Order<'_>) -> Launch {
+        let mut words = vec![self.program.display().to_string()];
+        words.push(format!("--nodes={}", order.nodes));
+        words.push(format!("--ntasks={}", order.ranks));
+        words.push(format!("--ntasks-per-node={}", order.ranks / order.nodes));
+        words.push("--overcommit".to_owned());
+        words.extend(self.words.iter().cloned());
+        let mut environment = order.environment.clone();
+        if order.hides_one_a_node {
+            environment.push(("TIDINGS_HIDE_ONE_A_NODE".to_owned(), "1".to_owned()));
+        }
+        words.push(format!("--export=ALL,LD_PRELOAD={}", self.preloaded));
+        words.extend(order.application.iter().cloned());
+        let directory = order.directory.to_owned();
+        Launch { words, environment, directory, farewell: Some(FAREWELL) }
+    }
+}

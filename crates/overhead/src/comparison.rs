@@ -1,0 +1,186 @@
+//! Two campaigns beside each other: does an arm cost more in one than in the other?
+//!
+//! Arms are matched by application, nodes and what the hidden ranks do. What is compared is the
+//! slowdown against each campaign's own baseline, so machines of different speed may be compared;
+//! or the time itself, where the machine is one. For each arm the difference has a bootstrap
+//! interval and the p of Mann and Whitney's test, adjusted by Holm's rule for all arms.
+
+use serde::Serialize;
+
+use crate::LabError;
+use crate::analysis::{Analysis, Effect, Group, Side};
+use crate::campaign::Doing;
+use tidings_experiment::statistics::{
+    CONFIDENCE, Interval, bootstrap_difference, holm, mann_whitney,
+};
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// Slowdowns against each campaign's own baseline.
+    Slowdown,
+    /// Times, of arms and baselines alike.
+    Seconds,
+}
+
+/// An arm that both campaigns have.
+#[derive(Clone, Debug, Serialize)]
+pub struct Difference {
+    /// The application's name.
+    pub application: String,
+    /// How many nodes.
+    pub nodes: u32,
+    /// What the hidden ranks did.
+    pub doing: Doing,
+    /// Pairs, or runs, in each.
+    pub counts: [usize; 2],
+    /// The quantity in each: a slowdown, or seconds.
+    pub values: [f64; 2],
+    /// By how much the second is slower, as a share: 0.01 is one per cent.
+    pub change: Option<Interval>,
+    /// The p of the rank test.
+    pub p: f64,
+    /// The same, adjusted for all arms.
+    pub p_holm: f64,
+    /// Whether they differ.
+    pub differs: bool,
+}
+
+/// A side of a comparison: the logarithms that are compared, those of a lap together, one of each
+/// lap for the test, and what is told of them.
+struct Sample {
+    application: String,
+    nodes: u32,
+    doing: Doing,
+    laps: Vec<Vec<f64>>,
+    singles: Vec<f64>,
+    told: f64,
+}
+
+/// Compares the second campaign with the first.
+///
+/// # Errors
+/// [`LabError::NothingToCompare`] if no arm of one is in the other.
+pub fn compare(
+    first: &Analysis,
+    second: &Analysis,
+    quantity: Quantity,
+) -> Result<Vec<Difference>, LabError> {
+    let (firsts, seconds) = (samples(first, quantity), samples(second, quantity));
+    let mut differences: Vec<Difference> = firsts
+        .iter()
+        .filter_map(|one| {
+            let key =
+                |sample: &Sample| (sample.application.clone(), sample.nodes, sample.doing.clone());
+            let other = seconds.iter().find(|other| key(other) == key(one))?;
+            Some(difference(one, other))
+        })
+        .collect();
+    if differences.is_empty() {
+        let reason = "the campaigns have no application, nodes and arm in common: compare two that \
+                      do (`tidings lab table FOLDER` lists them)";
+        return Err(LabError::NothingToCompare(reason.to_owned()));
+    }
+    let p: Vec<f64> = differences.iter().map(|difference| difference.p).collect();
+    for (difference, p_holm) in differences.iter_mut().zip(holm(&p)) {
+        difference.p_holm = p_holm;
+        let excludes_zero = difference.change.is_some_and(|change| change.low * change.high > 0.0);
+        difference.differs = p_holm <= 1.0 - CONFIDENCE && excludes_zero;
+    }
+    Ok(differences)
+}
+
+fn difference(one: &Sample, other: &Sample) -> Difference {
+    Difference {
+        application: one.application.clone(),
+        nodes: one.nodes,
+        doing: one.doing.clone(),
+        counts: [one.laps.len(), other.laps.len()],
+        values: [one.told, other.told],
+        change: bootstrap_difference(&other.laps, &one.laps)
+            .map(|interval| interval.map(f64::exp_m1)),
+        p: mann_whitney(&other.singles, &one.singles),
+        p_holm: 1.0,
+        differs: false,
+    }
+}
+
+fn samples(analysis: &Analysis, quantity: Quantity) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for group in &analysis.groups {
+        if let (Quantity::Seconds, Some(doing)) = (quantity, &group.baseline.doing) {
+            samples.push(of_runs(group, doing, &group.baseline));
+        }
+        for effect in &group.effects {
+            samples.extend(effect_sample(group, effect, quantity));
+        }
+    }
+    samples
+}
+
+fn effect_sample(group: &Group, effect: &Effect, quantity: Quantity) -> Option<Sample> {
+    let doing = effect.side.doing.as_ref()?;
+    Some(match quantity {
+        Quantity::Slowdown => {
+            let told = effect.slowdown.map(|slowdown| slowdown.estimate);
+            sample(group, doing, effect.laps.clone(), effect.one_a_lap(), told)
+        }
+        Quantity::Seconds => of_runs(group, doing, &effect.side),
+    })
+}
+
+/// The times of runs, each by itself.
+fn of_runs(group: &Group, doing: &Doing, side: &Side) -> Sample {
+    let each = side.logs.iter().map(|&log| vec![log]).collect();
+    sample(group, doing, each, side.logs.clone(), side.seconds)
+}
+
+fn sample(
+    group: &Group,
+    doing: &Doing,
+    laps: Vec<Vec<f64>>,
+    singles: Vec<f64>,
+    told: Option<f64>,
+) -> Sample {
+    Sample {
+        application: group.application.clone(),
+        nodes: group.nodes,
+        doing: doing.clone(),
+        laps,
+        singles,
+        told: told.unwrap_or(f64::NAN),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::analyse;
+    use crate::analysis::tests::records;
+    use crate::campaign::tests::{SMPI, campaign_of, small};
+
+    fn analysis(slowdowns: &[f64]) -> Analysis {
+        let campaign = small(40);
+        analyse(&campaign, &records(&campaign, slowdowns, 0.01))
+    }
+
+    #[test]
+    fn what_has_become_slower_is_told_and_what_has_not_is_not() {
+        let (before, after) = (analysis(&[0.01, 0.01]), analysis(&[0.01, 0.03]));
+        let differences = compare(&before, &after, Quantity::Slowdown).expect("the same arms");
+        let told: Vec<bool> = differences.iter().map(|difference| difference.differs).collect();
+        assert_eq!(told, [false, true], "{differences:?}");
+        let change = differences[1].change.expect("forty pairs each");
+        assert!((change.estimate - 0.02).abs() < 0.003, "{change:?}");
+        let seconds = compare(&before, &after, Quantity::Seconds).expect("the same arms");
+        let told: Vec<bool> = seconds.iter().map(|difference| difference.differs).collect();
+        assert_eq!(told, [false, false, true], "the baseline is compared too: {seconds:?}");
+    }
+
+    #[test]
+    fn campaigns_with_nothing_in_common_are_refused() {
+        let other = analyse(&campaign_of(SMPI), &[]);
+        let refused = compare(&analysis(&[0.0, 0.0]), &other, Quantity::Slowdown);
+        assert_eq!(refused.expect_err("no arm in common").exit_code(), 2);
+    }
+}

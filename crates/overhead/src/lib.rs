@@ -1,0 +1,41 @@
+//! The measuring lab: what gossip costs an application that runs beside it, with an interval.
+//!
+//! A campaign runs an application again and again: with gossip on hidden ranks, at several
+//! intervals and windows, and without (hidden ranks asleep). Time alone cannot tell a slowdown of
+//! half a per cent from a machine that was busy with something else, so the method is that of a
+//! randomised experiment:
+//!
+//! * **Laps.** A lap runs every arm once, the baseline twice, in a random order. What drifts from
+//!   lap to lap drops out of the ratio of an arm to the baseline of the same lap, a *pair*.
+//! * **A/A pairs.** The two baseline runs of a lap differ by noise alone. The interval of their
+//!   ratio is the *noise floor*: no estimate below it is reported.
+//! * **A rule fixed beforehand.** Runs that outside work disturbed are dropped by bounds that the
+//!   campaign file states, and counted.
+//! * **One threshold for all arms.** Tests share an error rate of 5 % (Holm), so a campaign of many
+//!   arms raises no more false alarms than one of a single arm.
+//!
+//! [`campaign`] is read from a file, [`schedule`] lays out the runs, [`backend`] says how each is
+//! started, and [`journal`] keeps what came out, line by line, so that a campaign
+//! can be interrupted anywhere. [`analysis`] needs the journal alone; [`report`] prints it,
+//! [`comparison`] sets two campaigns beside each other.
+//!
+//! Source: the method of Levy et al. (ROSS'14), section 4, with what it lacked: A/A runs,
+//! repetitions and intervals. Runs are ordered as in Georges, Buytaert and Eeckhout (OOPSLA'07) and
+//! Hoefler and Belli (SC'15).
+
+#![forbid(unsafe_code)]
+
+pub mod analysis;
+pub mod application;
+pub mod backend;
+pub mod campaign;
+pub mod comparison;
+pub mod journal;
+pub mod overhead;
+pub mod record;
+pub mod report;
+pub mod schedule;
+pub mod throttle;
+
+pub use campaign::Campaign;
+pub use tidings_experiment::ExperimentError as LabError;
