@@ -3,8 +3,6 @@
 ``tidings.Board`` reads the vector of this machine's agent from shared memory; it needs NumPy alone.
 ``tidings.pick`` asks the agent for nodes for work; it needs nothing besides Python.
 ``tidings.scaling`` tests how measurements grow against what is expected; it needs NumPy alone.
-``tidings.plots`` draws the figures of studies, ``tidings.tables`` writes their tables; both
-read the CSV files that ``tidings sim`` and the benches write.
 
 What is named here is imported when it is first used, so that each part starts without the others.
 """

@@ -42,7 +42,9 @@ struct Measured {
 }
 
 fn main() -> ExitCode {
-    table::make("busy", "make busy", 1, |is_measured| Ok::<_, Infallible>(all(is_measured)))
+    table::make("busy", "studies/busy-share/run", 1, |is_measured| {
+        Ok::<_, Infallible>(all(is_measured))
+    })
 }
 
 fn all(is_measured: bool) -> Made {

@@ -6,7 +6,7 @@
 //! the reference. Ages are read from the agents' boards twice a second after a warm-up; deaths that
 //! were declared are all false, since nobody dies.
 //!
-//! `make crowded` measures for 40 s at each; without `--bench` a short pass keeps it from rotting.
+//! `run` measures for 40 s at each; without `--bench` a short pass keeps it from rotting.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -67,7 +67,7 @@ struct Ages {
 }
 
 fn main() -> ExitCode {
-    table::make("crowded", "make crowded", 0, |is_measured| {
+    table::make("crowded", "studies/crowded/run", 0, |is_measured| {
         let seconds = |measured| if is_measured { Duration::from_secs(measured) } else { PAUSE };
         let agents = if is_measured { 16 } else { 2 };
         let course = Course { agents, warmup: seconds(15), measured: seconds(40) };

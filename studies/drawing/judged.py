@@ -48,9 +48,3 @@ def growth(term: Term, variable: str) -> str:
 def r2(model: PaperModel) -> str:
     """Return the adjusted R², or a dash for a constant."""
     return "-" if model.adjusted_r2 is None else f"{model.adjusted_r2:.2f}"
-
-
-def markdown(heading: list[str], lines: list[list[str]]) -> str:
-    """Return a table in Markdown."""
-    rows = [heading, ["---"] * len(heading), *lines]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

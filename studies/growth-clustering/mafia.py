@@ -4,8 +4,7 @@
 
 Runs the program of the folder mafia for k = 3 to 16, sizes interleaved, and writes mafia.csv with
 its manifest: steps that the kernels count themselves, seconds, and instructions counted by
-callgrind, which makes a run some fifty times longer, so to k = 13. mafia_page.py makes tables of
-it.
+callgrind, which makes a run some fifty times longer, so to k = 13. draw.py makes tables of it.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import table
+from drawing import measured as table
+from drawing.measured import Value
 from machines import RunError, checked, say
-from table import Value
 
 KERNELS = ("gen", "dedup", "pcount", "unjoin")
 DIMENSIONS = range(3, 17)
@@ -95,7 +94,7 @@ def main() -> int:
         ).stdout.splitlines()[0]
     wall_s = time.monotonic() - began
     file = options.output / "mafia.csv"
-    table.write(file, sorted(values), "make scaling-mafia", versions, wall_s)
+    table.write(file, sorted(values), "studies/growth-clustering/run", versions, wall_s)
     return 0
 
 

@@ -3,7 +3,7 @@
     python studies/growth-mpi/mpi.py --programs target/mpi --output studies/growth-mpi
 
 Runs the programs of mpi/scaling on the machines of machines.py, one after the other, and writes
-mpi.csv, a line a value, with its manifest. mpi_page.py makes tables of it. With --raw what
+mpi.csv, a line a value, with its manifest. draw.py makes tables of it. With --raw what
 was measured is kept there, and a study that was stopped goes on where it was.
 """
 
@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import machines
-import table
+from drawing import measured as table
 from machines import Real, RunError, Simulated, checked, say
 
 FUNCTIONS = (
@@ -172,7 +172,7 @@ def main() -> int:
             return 1
         values = list(gathered(place))
         wall_s = float(spent.read_text())
-    command = "make scaling-mpi" if not options.quick else "studies/growth-mpi/mpi.py --quick"
+    command = "studies/growth-mpi/run" if not options.quick else "studies/growth-mpi/mpi.py --quick"
     table.write(options.output / "mpi.csv", values, command, versions(), wall_s)
     return 0
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The rates at which campaigns find an injected slowdown of 0.5 %, and one that is not there.
 
-    make injected-rate
+    studies/injected-slowdown/run rate
 
 Runs campaigns of `injected.toml` one after another, each with a seed of its own: in those with an
 odd number the application does 0.5 % more work in one arm, in the others no more. Those that are
@@ -161,8 +161,8 @@ def study(options: argparse.Namespace) -> None:
             verdicts = drawn_verdicts(options, kind, size)
             drawn.append({"injected": injected, "laps": size, "verdicts": verdicts})
     manifest = {
-        "command": f"make injected-rate CAMPAIGNS_OF_A_RATE={options.campaigns} "
-        f"LAPS={options.laps}",
+        "command": f"CAMPAIGNS={options.campaigns} LAPS={options.laps} "
+        "studies/injected-slowdown/run rate",
         "seed": options.seed,
         "draws": options.draws,
         "laps_of_a_block": BLOCK,

@@ -8,7 +8,7 @@
 //! `GROWTH_DESCRIPTORS` above it is a failure: each agent is read some 1,600 times in ten
 //! minutes, so that a leak of 256 bytes a reading is found.
 //!
-//! `make soak` runs it for ten minutes; `--minutes N` for as many. Ctrl-C ends it, and all
+//! `run` runs it for ten minutes; `--minutes N` for as many. Ctrl-C ends it, and all
 //! agents.
 
 use std::fmt::Write as _;
@@ -111,7 +111,8 @@ impl Course {
 }
 
 fn run(course: &Course, folder: Option<&Path>) -> Result<(), String> {
-    let place = folder.map(|folder| Table::in_folder(folder, "soak", "make soak", 0));
+    let place =
+        folder.map(|folder| Table::in_folder(folder, "soak", "studies/memory-growth/run", 0));
     let place = place.transpose().map_err(|error| error.to_string())?;
     let stops = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {

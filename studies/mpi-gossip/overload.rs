@@ -6,7 +6,7 @@
 //! status 0, and as many messages were received as were sent, over all ranks. What could not be
 //! done is counted, as messages dropped or rounds passed over.
 //!
-//! `make overload RUNS=1000` measures; without `--bench` two runs keep it from rotting.
+//! `RUNS=1000 run overload` measures; without `--bench` two runs keep it from rotting.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -51,7 +51,7 @@ impl Ending {
 }
 
 fn main() -> ExitCode {
-    table::make("overload", "make overload", SEED, |is_measured| {
+    table::make("overload", "studies/mpi-gossip/run overload", SEED, |is_measured| {
         let asked = std::env::var("TIDINGS_OVERLOAD_RUNS");
         let runs = match (is_measured, asked) {
             (false, _) => Ok(2),

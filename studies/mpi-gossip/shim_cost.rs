@@ -1,7 +1,7 @@
 //! How many instructions does the shim add to a call of MPI?
 //!
 //! Counted by callgrind, over a thousand calls each with the shim below the program and without it;
-//! the reference is the call without. `make shim-cost` counts; without `--bench` one call of one
+//! the reference is the call without. `run shim-cost` counts; without `--bench` one call of one
 //! MPI is counted, to keep it from rotting.
 
 use std::convert::Infallible;
@@ -14,7 +14,7 @@ use tidings_tests::instructions::{CALLS, of_a_call};
 use tidings_tests::mpi::{Mpi, place};
 
 fn main() -> ExitCode {
-    table::make("shim-cost", "make shim-cost", 0, |is_measured| {
+    table::make("shim-cost", "studies/mpi-gossip/run shim-cost", 0, |is_measured| {
         let mpis = if is_measured { &[Mpi::Open, Mpi::Mpich][..] } else { &[Mpi::Mpich] };
         let calls = if is_measured { &CALLS[..] } else { &CALLS[..1] };
         let directory = place();

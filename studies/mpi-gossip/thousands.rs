@@ -8,7 +8,7 @@
 //! many messages were received as were sent.
 //!
 //! The reference is what was due: rounds done and messages taken in, as shares of the units that
-//! passed. `make thousands` measures; without `--bench` one short run keeps it from rotting.
+//! passed. `run thousands` measures; without `--bench` one short run keeps it from rotting.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -49,7 +49,7 @@ struct Setting {
 }
 
 fn main() -> ExitCode {
-    table::make("thousands", "make thousands", 1, |is_measured| {
+    table::make("thousands", "studies/mpi-gossip/run thousands", 1, |is_measured| {
         if is_measured { all() } else { measured_lines(&[SHORT]) }
     })
 }

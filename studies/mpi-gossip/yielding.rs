@@ -4,7 +4,7 @@
 //! Ping-pong between two ranks and allreduce of all, 8 bytes, medians, while more ranks run than
 //! there are cores. The reference is the same MPI without the library, just before: the ratio is of
 //! one moment. Open MPI is measured as its launcher starts it when it counts more ranks than slots,
-//! and when it does not. `make yielding` measures; without `--bench` one row keeps it from rotting.
+//! and when it does not. `run yielding` measures; without `--bench` one row keeps it from rotting.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -38,7 +38,7 @@ const STARTS: [Start; 6] = [
 ];
 
 fn main() -> ExitCode {
-    table::make("yielding", "make yielding", 0, |is_measured| {
+    table::make("yielding", "studies/mpi-gossip/run yielding", 0, |is_measured| {
         let (starts, rounds) = if is_measured { (&STARTS[..], ROUNDS) } else { (&STARTS[..1], 1) };
         Ok::<_, Infallible>(all(starts, rounds))
     })

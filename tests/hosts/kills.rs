@@ -1,4 +1,4 @@
-//! Kills as `make deaths` measures them, without the times: who told what of whom.
+//! Kills as `studies/deaths/run` measures them, without the times: who told what of whom.
 
 use tidings_tests::hosts::Hosts;
 use tidings_tests::kills::Vigil;

@@ -1,7 +1,7 @@
 //! Agents that all together get a twentieth of a processor, for forty units of time.
 //!
-//! How old their news becomes meanwhile is measured by `make starved`; here it counts that nobody
-//! takes another for dead.
+//! How old their news becomes meanwhile is measured by `studies/faults/run`; here it counts that
+//! nobody takes another for dead.
 
 use tidings_tests::ages::Boards;
 use tidings_tests::hosts::Hosts;

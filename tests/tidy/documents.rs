@@ -62,6 +62,9 @@ pub(crate) fn without_command(page: &str, text: &str, targets: &BTreeSet<String>
                 findings.push(Finding::new(page, 1, remedy));
             }
             (Some("make" | "cargo" | "tidings"), Some(_)) => commands += 1,
+            (Some(program), _) if program.starts_with("studies/") && program.ends_with("/run") => {
+                commands += 1;
+            }
             _ => {}
         }
     }
@@ -186,6 +189,7 @@ mod tests {
         let targets = BTreeSet::from(["busy".to_owned()]);
         let found = |text: &str| without_command("studies/a/README.md", text, &targets).len();
         assert_eq!((found("Figures."), found("By `make bussy`.")), (1, 2));
+        assert_eq!(found("By `studies/busy-share/run --draw`."), 0);
         assert_eq!((found("By `make busy`."), found("```sh\n$ cargo bench\n```\n")), (0, 0));
     }
 

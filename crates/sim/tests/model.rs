@@ -46,7 +46,8 @@ fn read(line: &str) -> (Point, Figures, [f64; 5]) {
     (point, measured, [10, 11, 12, 13, 14].map(number))
 }
 
-/// Whether the model of a point is played for so long that a test leaves it to `make model`.
+/// Whether the model of a point is played for so long that a test leaves it to
+/// `studies/freshness-model/run`.
 fn takes_long(point: &Point) -> bool {
     let sampled = matches!(point.strategy, Strategy::PushPull | Strategy::Staggered);
     sampled && (point.nodes > 128 || point.window_percent < 20)
@@ -56,7 +57,10 @@ fn takes_long(point: &Point) -> bool {
 fn the_model_agrees_with_every_simulation_of_the_table() {
     let table: Vec<_> = MODEL_CSV.lines().skip(1).map(read).collect();
     let there: Vec<Point> = table.iter().map(|(point, ..)| *point).collect();
-    assert!(there == points(8192), "points are missing: `make model` makes them anew");
+    assert!(
+        there == points(8192),
+        "points are missing: `studies/freshness-model/run` makes them anew"
+    );
     for (point, measured, noted) in &table {
         for (deviation, bound) in noted.iter().zip(BOUNDS_PERCENT) {
             assert!(deviation.abs() <= bound, "{point:?}: {noted:?}");
@@ -69,7 +73,7 @@ fn the_model_agrees_with_every_simulation_of_the_table() {
         for (now, noted) in now.iter().zip(noted) {
             assert!(
                 (now - noted).abs() < 0.2,
-                "`make model` makes the table anew: {point:?} {now}"
+                "`studies/freshness-model/run` makes the table anew: {point:?} {now}"
             );
         }
     }

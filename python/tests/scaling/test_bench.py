@@ -25,7 +25,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.syspath_prepend(str(FOLDER))
     names = (
         *("growths", "suite", "scores", "compare", "plans", "alarms"),
-        *("page", "kernels", "collectives"),
+        *("kernels", "collectives"),
     )
     return {name: importlib.import_module(name) for name in names}
 

@@ -7,12 +7,9 @@ import re
 import shutil
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import machines
-import mafia_page
 import mpi as study
-import mpi_page
 import pytest
 
 from tests.scaling.programs import INTERFACE, MPIS, ROOT, done, launcher
@@ -157,21 +154,22 @@ def test_a_stopped_study_goes_on_with_what_is_missing(tmp_path: Path) -> None:
     assert len((tmp_path / "A.jsonl").read_text().splitlines()) == len(study.FUNCTIONS) + 1
 
 
-@pytest.mark.parametrize("page", [mpi_page, mafia_page])
+@pytest.mark.parametrize(
+    ("folder", "name"), [("growth-mpi", "mpi"), ("growth-clustering", "mafia")]
+)
 def test_pages_are_drawn_of_their_tables(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: ModuleType
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, name: str
 ) -> None:
-    name = page.__name__.replace("_page", "")
-    folder = Path(page.__file__ or "").parent
     for part in ("README.md", f"{name}.csv"):
-        shutil.copy(folder / part, tmp_path)
+        shutil.copy(ROOT / "studies" / folder / part, tmp_path)
     file = tmp_path / "README.md"
     before = file.read_text()
     empty = re.sub(r"(<!-- table: \S+ -->\n).*?(<!-- end -->)", r"\1\2", before, flags=re.DOTALL)
     assert empty.count("\n") < before.count("\n") - 20
     file.write_text(empty)
-    monkeypatch.setattr(sys, "argv", ["page", str(file)])
-    page.main()
+    paths = [ROOT / part for part in ("python", "studies", "studies/growth-mpi")]
+    monkeypatch.setenv("PYTHONPATH", ":".join(map(str, paths)))
+    done([sys.executable, ROOT / "studies" / folder / "draw.py", file])
     lines, drawn = before.splitlines(), file.read_text().splitlines()
     assert len(drawn) == len(lines)
     # What the paper's engine and the measurements say; the default engine has its own tests.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from drawing.scaling_paper import PrintedRow, rows
 
-from tests.scaling.paper_tables import PrintedRow, rows
 from tidings.scaling import search_space
 from tidings.scaling.engines.paper import PaperEngine
 from tidings.scaling.expectation import Expectation

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 
+from drawing import style
+from drawing.csv_table import Table
+from drawing.drawn import Drawn, main
+from drawing.pages import markdown, rounded
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-from tidings.csv_table import Table
-from tidings.plots import style
 
 COLUMNS = ("nodes", "interval_ms", "age_avg_s", "age_p99_s", "age_max_s", "age_avg_said_s")
 FIGURES = (
@@ -66,3 +68,36 @@ def _draw_slides(table: Table, axes: Axes) -> None:
             zorder=5,
             label="the slides on the average",
         )
+
+
+def tables(table: Table) -> dict[str, str]:
+    """Return the slides' intervals in full, and the averages at all intervals."""
+    slides = [
+        [
+            f"{row.text('interval_ms')} ms",
+            row.text("nodes"),
+            f"{rounded(row.number('age_avg_s'), 2)} s",
+            f"{row.text('age_avg_said_s').replace('-', ' to ')} s",
+            f"{rounded(row.number('age_p99_s'), 1)} s",
+            f"{rounded(row.number('age_max_s'), 1)} s",
+        ]
+        for (interval,) in table.distinct("interval_ms")
+        for row in table.where(interval_ms=interval)
+        if row.text("age_avg_said_s")
+    ]
+    averages = [
+        [nodes, *(f"{1e3 * age:,.0f}" for age in table.where(nodes=nodes).numbers("age_avg_s"))]
+        for (nodes,) in table.distinct("nodes")
+    ]
+    intervals = [f"{interval} ms" for (interval,) in table.distinct("interval_ms")]
+    names = ["interval", "nodes", "average", "the slides", "99 % of all", "oldest of a node"]
+    return {
+        "ages": markdown(names, slides),
+        "ages-averages": markdown(["nodes", *intervals], averages),
+    }
+
+
+DRAWN = (Drawn("ages.csv", COLUMNS, figure, tables),)
+
+if __name__ == "__main__":
+    sys.exit(main(__file__, DRAWN))

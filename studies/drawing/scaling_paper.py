@@ -1,7 +1,7 @@
 """The 43 rows of Tables 2, 3 and 4 of Shudler et al., ICS 2015: E, G, δ and match, as printed.
 
-Source: doi 10.1145/2751205.2751216. Models of Table 3 are given with their coefficients there; here
-is their growing part. Exponents are decimals of two digits, as in the tables.
+Source: doi 10.1145/2751205.2751216. Models of Table 3 have coefficients there; here is
+their growing part. Exponents are decimals of two digits, as printed. All else reads them here.
 """
 
 from __future__ import annotations
@@ -108,6 +108,28 @@ def rows() -> list[PrintedRow]:
     listed: list[PrintedRow] = []
     for number, table in ((2, _RUNTIME), (3, _MEMORY)):
         for (function, expected), machines in table.items():
-            for machine, printed in zip(MACHINES, machines):
+            for machine, printed in zip(MACHINES, machines, strict=True):
                 listed.append(PrintedRow(number, function, machine, expected, *printed))
     return [*listed, *_MAFIA]
+
+
+# Functions whose names here are not the paper's in small letters.
+_NAMES = {"Bcast (BT)": "bcast_tree", "MPI memory": "mpi"}
+
+
+def expected(table: int) -> dict[str, str]:
+    """Return E of each function of a table, by the names of the studies."""
+    return {_name(row): row.expected for row in rows() if row.table == table}
+
+
+def printed(table: int) -> dict[str, tuple[str, ...]]:
+    """Return G of each function of a table, on the paper's machines in turn."""
+    found: dict[str, tuple[str, ...]] = {}
+    for row in rows():
+        if row.table == table:
+            found[_name(row)] = (*found.get(_name(row), ()), row.growth)
+    return found
+
+
+def _name(row: PrintedRow) -> str:
+    return _NAMES.get(row.function, row.function.lower())

@@ -1,7 +1,4 @@
-"""The tables of studies/growth-engines/README.md, from the CSV files beside it.
-
-PYTHONPATH=python python studies/growth-engines/page.py studies/growth-engines/README.md
-"""
+"""The tables of the page, from the CSV files beside it."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import csv
 import sys
 from pathlib import Path
 
-from tidings.tables import insert
+from drawing.pages import write
 
 SUITES = ("drawn", "held-out", "tuning")
 ASKED = (
@@ -122,7 +119,7 @@ def kernels(rows: list[dict[str, str]]) -> str:
 
 def main() -> None:
     """Write the tables into the page."""
-    page = Path(sys.argv[1])
+    page = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).with_name("README.md"))
     tables = {}
     suites = {suite: read(page.parent / f"{suite}.csv") for suite in SUITES}
     tables["scaling-asked"] = asked(suites)
@@ -131,7 +128,7 @@ def main() -> None:
         tables[f"scaling-{suite}-groups"] = by_group(rows)
     tables["scaling-coverage"] = coverage(read(page.parent / "coverage.csv"))
     tables["scaling-kernels"] = kernels(read(page.parent / "kernel-verdicts.csv"))
-    page.write_text(insert(page.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    write(page, tables)
 
 
 if __name__ == "__main__":

@@ -6,32 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.samples import ALL
-from tidings.csv_table import Table, TableError
-from tidings.tables import KINDS, insert, main, markdown
-
-PAGES = {
-    "ages": "ages/README.md",
-    "busy": "busy-share/README.md",
-    "deaths": "deaths/README.md",
-    "deaths-agents": "deaths/README.md",
-    "failures": "losses/README.md",
-    "figure2": "figure-2/README.md",
-    "overhead": "overhead-here/local.md",
-    "reproduction": "overhead-simulated/README.md",
-    "starved": "faults/README.md",
-    "strategies": "freshness/README.md",
-}
-FILES = {"overhead": "local", "reproduction": "overhead"}
-FOLDER = Path(__file__).parents[2] / "studies"
+from drawing.csv_table import Table, TableError
+from drawing.drawn import main
+from drawing.pages import insert, markdown
+from drawing.tests.samples import ALL, DRAWN, STUDIES, of_study
 
 
 def tables_of(kind: str, folder: Path) -> dict[str, str]:
     """Make the tables of a sample."""
     file = folder / f"{kind}.csv"
     file.write_text(ALL[kind], encoding="utf-8")
-    columns, tables = KINDS[kind]
-    return tables(Table.read(file, columns))
+    _, drawn = DRAWN[kind]
+    assert drawn.tables is not None
+    return drawn.tables(Table.read(file, drawn.columns))
 
 
 @pytest.mark.parametrize(
@@ -95,14 +82,17 @@ def test_each_table_has_its_lines(kind: str, name: str, line: str, tmp_path: Pat
     assert line in tables_of(kind, tmp_path)[name].splitlines()
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
-def test_the_pages_of_the_repository_have_a_place_for_each_table(kind: str, tmp_path: Path) -> None:
-    """What `make figures` writes into exists, and holds the table of the CSV beside it."""
-    columns, tables = KINDS[kind]
-    place = FOLDER / PAGES[kind]
-    page = place.read_text(encoding="utf-8")
-    file = place.with_name(f"{FILES.get(kind, kind)}.csv")
-    assert insert(page, tables(Table.read(file, columns))) == page
+@pytest.mark.parametrize(
+    ("study", "at"), [(study, at) for study in STUDIES for at in range(len(of_study(study)))]
+)
+def test_the_page_of_a_study_holds_its_tables(study: str, at: int) -> None:
+    """What `run --draw` writes into exists, and holds the table of the CSV beside it."""
+    drawn = of_study(study)[at]
+    if drawn.tables is None:
+        return
+    page = (STUDIES[study] / drawn.page).read_text(encoding="utf-8")
+    table = Table.read(STUDIES[study] / drawn.table, drawn.columns)
+    assert insert(page, drawn.tables(table)) == page
 
 
 def test_only_the_table_s_own_place_changes() -> None:
@@ -122,10 +112,12 @@ def test_exit_codes_are_those_of_the_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """2 for a page without a place, which is left alone; 1 for one that is not there."""
-    table, page = tmp_path / "ages.csv", tmp_path / "ages.md"
+    study, drawn = DRAWN["ages"]
+    table, page = tmp_path / "ages.csv", tmp_path / "README.md"
     table.write_text(ALL["ages"], encoding="utf-8")
+    asked = (str(STUDIES[study] / "draw.py"), [drawn], ["--folder", str(tmp_path)])
+    assert main(*asked) == 1
+    assert "README.md: " in capsys.readouterr().err
     page.write_text("# Ages\n", encoding="utf-8")
-    assert main(["ages", str(table), "--into", str(page)]) == 2
+    assert main(*asked) == 2
     assert page.read_text(encoding="utf-8") == "# Ages\n"
-    assert main(["ages", str(table), "--into", str(tmp_path / "none.md")]) == 1
-    assert "none.md: " in capsys.readouterr().err

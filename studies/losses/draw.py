@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
+from drawing import style
+from drawing.csv_table import Row, Table
+from drawing.drawn import Drawn, main
+from drawing.pages import markdown, rounded
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-from tidings.csv_table import Table
-from tidings.plots import style
 
 COLUMNS = (
     "strategy",
@@ -93,3 +95,55 @@ def _explain(drawn: Figure, axes: Axes, table: Table) -> None:
             continue
         handles += axes.plot([], [], marker=marker, linestyle=dashes, color="black", label=name)
     drawn.legend(handles=handles, loc="outside lower center", ncols=2)
+
+
+def tables(table: Table) -> dict[str, str]:
+    """Return what loss does, and what dead nodes do."""
+    lost = [row for row in table if row.number("crashed_percent") == 0]
+    dead = [row for row in table if row.number("crashed_percent") > 0]
+    common = ["strategy", "nodes"]
+    figures = ["average", "99 %", "oldest", "heard of", "younger than 20"]
+    whole = [*common, "lost", *figures, "older than the threshold"]
+    times = ["threshold", "noticed, mean of pairs", "everywhere, mean", "everywhere, longest"]
+    loss = [
+        [*_cells(row, "loss_percent"), f"{row.number('older_share'):.1e}".replace("nan", "-")]
+        for row in lost
+    ]
+    crash = [
+        [
+            *_cells(row, "crashed_percent"),
+            *(
+                rounded(row.number(column), 1)
+                for column in (
+                    "threshold_units",
+                    "noticed_avg_units",
+                    "noticed_everywhere_avg_units",
+                    "noticed_everywhere_max_units",
+                )
+            ),
+        ]
+        for row in dead
+    ]
+    return {
+        "failures-loss": markdown(whole, loss),
+        "failures-crash": markdown([*common, "crashed", *figures, *times], crash),
+    }
+
+
+def _cells(row: Row, fault: str) -> list[str]:
+    return [
+        row.text("strategy"),
+        row.text("nodes"),
+        f"{row.text(fault)} %",
+        rounded(row.number("age_avg_units"), 2),
+        rounded(row.number("age_p99_units"), 1),
+        rounded(row.number("age_max_units"), 1),
+        rounded(100 * row.number("heard_share"), 3, " %"),
+        rounded(100 * row.number("fresh_share"), 1, " %"),
+    ]
+
+
+DRAWN = (Drawn("failures.csv", COLUMNS, figure, tables),)
+
+if __name__ == "__main__":
+    sys.exit(main(__file__, DRAWN))

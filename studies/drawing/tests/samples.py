@@ -1,6 +1,38 @@
-"""Small tables of each kind, as the commands write them."""
+"""Small tables of each kind, as the commands write them, and what the studies draw of them."""
 
 from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+from drawing.drawn import Drawn
+
+ROOT = Path(__file__).parents[2]
+
+
+def of_study(name: str) -> tuple[Drawn, ...]:
+    """Return what a study draws, as its draw.py states it."""
+    file = ROOT / name / "draw.py"
+    spec = importlib.util.spec_from_file_location(f"draw_{name.replace('-', '_')}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(file.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(file.parent))
+    drawn: tuple[Drawn, ...] = module.DRAWN
+    return drawn
+
+
+# The studies that draw what they state.
+STUDIES = {
+    file.parent.name: file.parent
+    for file in sorted(ROOT.glob("*/draw.py"))
+    if "DRAWN = " in file.read_text(encoding="utf-8")
+}
 
 FIGURE2 = """\
 nodes,window_percent,runs,age_avg_units,age_avg_expected_units,deviation_percent,age_max_units,\
@@ -111,5 +143,21 @@ ALL = {
     "starved": STARVED,
     "overhead": OVERHEAD,
     "reproduction": REPRODUCTION,
-    "gossip-busy": OVERHEAD,
+}
+
+# Of each kind of table, the study that draws it, and what it draws.
+DRAWN = {
+    kind: (study, of_study(study)[at])
+    for kind, study, at in (
+        ("figure2", "figure-2", 0),
+        ("ages", "ages", 0),
+        ("failures", "losses", 0),
+        ("busy", "busy-share", 0),
+        ("strategies", "freshness", 0),
+        ("deaths", "deaths", 0),
+        ("deaths-agents", "deaths", 1),
+        ("starved", "faults", 0),
+        ("overhead", "overhead-here", 0),
+        ("reproduction", "overhead-simulated", 0),
+    )
 }

@@ -1,7 +1,4 @@
-"""The tables of studies/growth-mpi/README.md, from mpi.csv: the form is the paper's.
-
-PYTHONPATH=python python studies/growth-mpi/mpi_page.py studies/growth-mpi/README.md
-"""
+"""The tables of the page, from mpi.csv: the form is the paper's."""
 
 from __future__ import annotations
 
@@ -10,50 +7,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import table
-from judged import Both, both, growth, markdown, r2
+from drawing import measured as table
+from drawing import scaling_paper
+from drawing.judged import Both, both, growth, r2
+from drawing.measured import Value
+from drawing.pages import markdown, write
 from machines import MPICH, NAIVE, OPEN_MPI, PACKED, SPREAD
-from table import Value
 from tidings.scaling import Expectation, Limits, Measurement, search_space
 from tidings.scaling.engines.bayes import BayesEngine
 from tidings.scaling.rules import Rule, weigh
-from tidings.tables import insert
 
-EXPECTED = {
-    "barrier": "log p",
-    "bcast": "log p",
-    "reduce": "log p",
-    "allreduce": "log p",
-    "gather": "p",
-    "allgather": "p",
-    "alltoall": "p log p",
-    "bcast_tree": "log p",
-}
-EXPECTED_MEMORY = {
-    "mpi": "log p",
-    "comm_create": "p",
-    "comm_dup": "1",
-    "win_create": "p",
-    "cart_create": "p",
-}
-# Tables 2 and 3 of the paper: G on Juqueen, Juropa and Piz Daint.
-PRINTED = {
-    "barrier": ("log p", "p^0.67 log p", "p^0.33"),
-    "bcast": ("log p", "p^0.5", "p^0.5"),
-    "reduce": ("log p", "p^0.5 log p", "p^0.5 log p"),
-    "allreduce": ("log p", "p^0.5", "p^0.67 log p"),
-    "gather": ("p", "p", "p"),
-    "allgather": ("p", "p", "p^1.25"),
-    "alltoall": ("p", "p^1.25", "p^1.33"),
-    "bcast_tree": ("log p", "p^1.25 log p", "p log p"),
-}
-PRINTED_MEMORY = {
-    "mpi": ("log p", "p", "log p"),
-    "comm_create": ("p", "p", "p"),
-    "comm_dup": ("1", "1", "p"),
-    "win_create": ("p", "p", "p"),
-    "cart_create": ("p", "p", "p"),
-}
+EXPECTED, EXPECTED_MEMORY = scaling_paper.expected(2), scaling_paper.expected(3)
+PRINTED = {**scaling_paper.printed(2), **scaling_paper.printed(3)}
 RULES = (
     "allreduce <= reduce + bcast",
     "allgather <= gather + bcast_all",
@@ -75,9 +40,8 @@ def judged(
 
 def printed(function: str, at: int) -> str:
     """Return what the paper prints of a machine: G and its mark."""
-    tables = {**PRINTED, **PRINTED_MEMORY}
     expected = {**EXPECTED, **EXPECTED_MEMORY}[function]
-    term = Expectation.parse(tables[function][at]).term
+    term = Expectation.parse(PRINTED[function][at]).term
     limits = Limits.around(Expectation.parse(expected).term, search_space.MPI_DEVIATION)
     return f"{growth(term, 'p')} {limits.match(term).value}"
 
@@ -188,7 +152,7 @@ def microseconds(values: Sequence[Value], labels: Sequence[str]) -> str:
 
 def main() -> None:
     """Write the tables into the page."""
-    page = Path(sys.argv[1])
+    page = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).with_name("README.md"))
     values = table.read(page.parent / "mpi.csv")
     tables = {}
     for at, machine in enumerate(SPREAD):
@@ -202,7 +166,7 @@ def main() -> None:
     simulated = [machine.label for machine in (*SPREAD, *PACKED, NAIVE)]
     tables["scaling-mpi-times"] = microseconds(values, simulated[:6])
     tables["scaling-mpi-rules"] = guidelines(values, [*simulated, *(mpi.label for mpi in REAL)])
-    page.write_text(insert(page.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    write(page, tables)
 
 
 if __name__ == "__main__":

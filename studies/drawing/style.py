@@ -18,7 +18,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-SUFFIXES = (".svg", ".png")
 BLUE, ORANGE, GREEN, VERMILION, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#666666"
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h")
 
@@ -58,10 +57,11 @@ def blank(width: float, height: float) -> Figure:
 
 
 def save(figure: Figure, output: Path) -> None:
-    """Write a figure without date or version, so that it can be told whether it has changed."""
-    output.parent.mkdir(parents=True, exist_ok=True)
+    """Write a figure without date or version, in place of an old one as a whole."""
     metadata = {"Date": None} if output.suffix == ".svg" else {"Software": None}
-    figure.savefig(output, metadata=metadata, dpi=150)
+    fresh = output.with_name(f".new-{output.name}")
+    figure.savefig(fresh, metadata=metadata, dpi=150)
+    fresh.replace(output)
 
 
 def ordered_colours(count: int) -> list[Colour]:

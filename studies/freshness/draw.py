@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
+from drawing import style
+from drawing.csv_table import Row, Table
+from drawing.drawn import Drawn, main
+from drawing.pages import markdown, rounded
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-from tidings.csv_table import Row, Table
-from tidings.plots import style
 
 # The point from which one thing at a time is changed, as `tidings sim strategies` has it.
 BASE = {
@@ -81,3 +84,38 @@ def _explain(axes: Axes, strategies: list[str]) -> None:
     handles += axes.plot([], [], color="black", label="average")
     handles += axes.plot([], [], color="black", linestyle=":", label="99 % of all ages")
     axes.legend(handles=handles, loc="center")
+
+
+def tables(table: Table) -> dict[str, str]:
+    """Return a line for each case, with average, 99 % and oldest of each strategy."""
+    names = [strategy for (strategy,) in table.distinct("strategy")]
+    case = ("nodes", "window_percent", "loss", "dead_percent", "clock_error_ms")
+    lines = []
+    for cells in table.distinct(*case):
+        nodes, window, loss, dead, clock = cells
+        rows = table.where(**dict(zip(case, cells, strict=True)))
+        found = {row.text("strategy"): row for row in rows}
+        hour = float(clock) >= 3_600_000
+        lines.append(
+            [
+                nodes,
+                f"{window} %",
+                f"{100 * float(loss):g} %",
+                f"{dead} %",
+                "any" if hour else f"{clock} ms",
+                *(_ages(found[name]) if name in found else "-" for name in names),
+            ]
+        )
+    heading = ["nodes", "window", "lost", "dead", "clocks", *names]
+    return {"strategies": markdown(heading, lines)}
+
+
+def _ages(row: Row) -> str:
+    columns = (("age_avg_units", 2), ("age_p99_units", 1), ("age_max_units", 1))
+    return " / ".join(rounded(row.number(column), digits) for column, digits in columns)
+
+
+DRAWN = (Drawn("strategies.csv", COLUMNS, figure, tables),)
+
+if __name__ == "__main__":
+    sys.exit(main(__file__, DRAWN))

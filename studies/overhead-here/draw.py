@@ -8,12 +8,14 @@ slowdown where it lies beyond the noise, else its sign that it does not.
 from __future__ import annotations
 
 import math
+import sys
 
+from drawing import style
+from drawing.csv_table import Row, Table
+from drawing.drawn import Drawn, main
+from drawing.pages import markdown, seconds
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-from tidings.csv_table import Row, Table
-from tidings.plots import style
 
 COLUMNS = (
     "application",
@@ -22,10 +24,17 @@ COLUMNS = (
     "interval_ms",
     "window",
     "entry_bytes",
+    "pairs",
+    "contaminated",
     "seconds",
     "slowdown",
+    "slowdown_low",
+    "slowdown_high",
+    "floor",
     "verdict",
     "mpi_share",
+    "busy_share",
+    "age_avg_ms",
 )
 CONTROLS = {"none": "none hidden", "asleep": "asleep", "busy": "hidden and busy"}
 
@@ -102,3 +111,84 @@ def _said(row: Row) -> str:
     if verdict in ("slower", "faster"):
         return f"{100 * row.number('slowdown'):+.2f} %"
     return "" if verdict == "baseline" else verdict
+
+
+def tables(table: Table) -> dict[str, str]:
+    """Return a line for each arm of a campaign, and Table 1's grid for each application."""
+    lines = [
+        [
+            row.text("application"),
+            row.text("nodes"),
+            _arm(row),
+            f"{row.text('pairs')} ({row.text('contaminated')})",
+            f"{row.number('seconds'):.4g} s",
+            _slowdown(row),
+            f"{_percent(row.number('slowdown_low'))} to {_percent(row.number('slowdown_high'))} %",
+            _percent(row.number("mpi_share"), 1),
+            _percent(row.number("busy_share")),
+            "" if math.isnan(age := row.number("age_avg_ms")) else seconds(age),
+        ]
+        for row in table
+    ]
+    names = ["application", "nodes", "arm", "pairs (dropped)", "time", "slowdown", "95 % interval"]
+    return {
+        "overhead": markdown([*names, "MPI, %", "busy, %", "age"], lines),
+        "slowdown-grid": "\n\n".join(_grid(table, *key) for key in _grids(table)),
+    }
+
+
+def _grids(table: Table) -> list[tuple[str, ...]]:
+    return table.where(arm="gossip").distinct("application", "nodes", "entry_bytes")
+
+
+def _grid(table: Table, application: str, nodes: str, entry: str) -> str:
+    """Return slowdowns in the form of the paper's Table 1: a row an interval, a column a window."""
+    own = table.where(application=application, nodes=nodes, entry_bytes=entry, arm="gossip")
+    windows = [window for (window,) in own.distinct("window")]
+    intervals = sorted({row.number("interval_ms") for row in own}, reverse=True)
+    cells = {(row.number("interval_ms"), row.text("window")): row for row in own}
+    lines = [
+        [
+            f"{interval:g} ms",
+            *(
+                _slowdown(cells[interval, window]) if (interval, window) in cells else "—"
+                for window in windows
+            ),
+        ]
+        for interval in intervals
+    ]
+    heading = f"{application}, {nodes} nodes, entries of {entry} B"
+    return markdown([heading, *windows], lines)
+
+
+def _arm(row: Row) -> str:
+    name = row.text("arm")
+    if name == "gossip":
+        window = f"{row.text('window')} of {row.text('entry_bytes')} B"
+        name = f"gossip, {row.number('interval_ms'):g} ms, {window}"
+    return f"{name} (baseline)" if row.text("verdict") == "baseline" else name
+
+
+def _slowdown(row: Row) -> str:
+    """Return the slowdown where it may be told, else how large it can be."""
+    verdict = row.text("verdict")
+    if verdict == "baseline":
+        return "A/A pairs"
+    if verdict in ("slower", "faster"):
+        return f"**{_percent(row.number('slowdown'))} %**"
+    if verdict == "too few pairs":
+        return verdict
+    return f"≤ {_percent(max(row.number('slowdown_high'), row.number('floor')))} %"
+
+
+def _percent(share: float, digits: int = 2) -> str:
+    return "" if math.isnan(share) else f"{100 * share:.{digits}f}"
+
+
+DRAWN = tuple(
+    Drawn(f"{name}.csv", COLUMNS, figure, tables, f"{name}.md")
+    for name in ("local", "applications", "ranks", "mpich")
+)
+
+if __name__ == "__main__":
+    sys.exit(main(__file__, DRAWN))

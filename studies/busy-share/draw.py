@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
+from drawing import style
+from drawing.csv_table import Row, Table
+from drawing.drawn import Drawn, main
+from drawing.pages import markdown, rounded
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-from tidings.csv_table import Table
-from tidings.plots import style
 
 COLUMNS = ("nodes", "entry_bytes", "datagram_bytes", "interval_ms", "busy_share")
 # The paper could not run 8,192 nodes below this, with entries of 1 KiB and a window one message.
@@ -62,3 +65,29 @@ def _recall_paper(axes: Axes) -> None:
         fontsize=8,
         va="bottom",
     )
+
+
+def tables(table: Table) -> dict[str, str]:
+    """Return the cost of a unit and its share at each interval, one table."""
+    intervals = [interval for (interval,) in table.distinct("interval_ms")]
+    settings = table.distinct("entry_bytes", "datagram_bytes", "nodes")
+    lines = []
+    for entry, datagram, nodes in settings:
+        rows = table.where(entry_bytes=entry, datagram_bytes=datagram, nodes=nodes)
+        first = rows.rows[0]
+        costs = [rounded(first.number(column), 0) for column in ("send_us", "receive_us")]
+        lines.append([entry, datagram, nodes, *costs, *(_share_text(row) for row in rows)])
+    names = ["entry, B", "datagram, B", "nodes", "out, µs", "in, µs"]
+    return {"busy": markdown([*names, *(f"{interval} ms" for interval in intervals)], lines)}
+
+
+def _share_text(row: Row) -> str:
+    share = 100 * row.number("busy_share")
+    text = f"{share:.2g} %" if share < 10 else f"{share:.0f} %"
+    return text if row.text("possible") == "yes" else f"**{text}**"
+
+
+DRAWN = (Drawn("busy.csv", COLUMNS, figure, tables),)
+
+if __name__ == "__main__":
+    sys.exit(main(__file__, DRAWN))

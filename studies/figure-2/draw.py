@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from matplotlib.figure import Figure
+import sys
 
-from tidings.csv_table import Table
-from tidings.plots import style
+from drawing import style
+from drawing.csv_table import Table
+from drawing.drawn import Drawn, main
+from drawing.pages import markdown, rounded
+from matplotlib.figure import Figure
 
 COLUMNS = ("nodes", "window_percent", "age_avg_units", "age_avg_expected_units")
 
@@ -42,3 +45,37 @@ def figure(table: Table) -> Figure:
     axes.legend(loc="upper right")
     style.label_ends(axes, ends, gap=9)
     return drawn
+
+
+def tables(table: Table) -> dict[str, str]:
+    """Return the ages by nodes and window, and those beside an independent simulation."""
+    windows = [window for (window,) in table.distinct("window_percent")]
+    grid = [
+        [nodes, *(rounded(age, 2) for age in table.where(nodes=nodes).numbers("age_avg_units"))]
+        for (nodes,) in table.distinct("nodes")
+    ]
+    beside = [
+        [
+            row.text("nodes"),
+            f"{row.text('window_percent')} %",
+            rounded(row.number("age_avg_units"), 2),
+            f"{row.number('age_avg_expected_units'):g}",
+            f"{row.number('deviation_percent'):+.2f} %",
+            rounded(row.number("age_max_units"), 1),
+            rounded(row.number("age_max_expected_units"), 1),
+            rounded(row.number("age_p99_units"), 1),
+        ]
+        for row in table
+        if row.text("age_avg_expected_units")
+    ]
+    names = ["nodes", "window", "average", "expected", "deviation", "oldest", "expected", "99 %"]
+    return {
+        "figure2": markdown(["nodes", *(f"{window} %" for window in windows)], grid),
+        "figure2-beside": markdown(names, beside),
+    }
+
+
+DRAWN = (Drawn("figure2.csv", COLUMNS, figure, tables),)
+
+if __name__ == "__main__":
+    sys.exit(main(__file__, DRAWN))

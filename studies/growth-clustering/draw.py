@@ -1,7 +1,4 @@
-"""The tables of studies/growth-clustering/README.md, from mafia.csv: the form is the paper's.
-
-PYTHONPATH=python python studies/growth-clustering/mafia_page.py studies/growth-clustering/README.md
-"""
+"""The tables of the page, from mafia.csv: the form is the paper's."""
 
 from __future__ import annotations
 
@@ -9,15 +6,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import table
-from judged import both, growth, markdown, r2
+from drawing import measured as table
+from drawing import scaling_paper
+from drawing.judged import both, growth, r2
+from drawing.measured import Value
+from drawing.pages import markdown, write
 from mafia import KERNELS, MACHINE
-from table import Value
 from tidings.scaling import Expectation, Limits, search_space
-from tidings.tables import insert
 
-EXPECTED = {"gen": "k^3 2^k", "dedup": "k^4 2^k", "pcount": "k 2^k", "unjoin": "k^3 2^k"}
-PRINTED = {"gen": "k^4 2^k", "dedup": "k^4 2^k", "pcount": "k 2^k", "unjoin": "k^2 2^k"}
+EXPECTED, PRINTED = scaling_paper.expected(4), scaling_paper.printed(4)
 METRICS = ("steps", "instructions", "time")
 
 
@@ -28,7 +25,7 @@ def judged(values: Sequence[Value], metric: str) -> str:
     spaces = [search_space.around(Expectation.parse(text).term) for text in expected]
     lines = []
     for kernel, one in zip(KERNELS, both(measured, expected, spaces, None), strict=True):
-        paper = Expectation.parse(PRINTED[kernel]).term
+        paper = Expectation.parse(PRINTED[kernel][0]).term
         found, verdict = one.paper.growth, one.verdict
         low, high = (growth(term, "k") for term in verdict.divergence_band)
         lines.append(
@@ -64,11 +61,11 @@ def values_at(values: Sequence[Value]) -> str:
 
 def main() -> None:
     """Write the tables into the page."""
-    page = Path(sys.argv[1])
+    page = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).with_name("README.md"))
     values = table.read(page.parent / "mafia.csv")
     tables = {f"scaling-mafia-{metric}": judged(values, metric) for metric in METRICS}
     tables["scaling-mafia-values"] = values_at(values)
-    page.write_text(insert(page.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    write(page, tables)
 
 
 if __name__ == "__main__":

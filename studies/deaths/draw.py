@@ -1,0 +1,57 @@
+"""How soon killed agents are known to be dead: the tables, simulated and of real agents."""
+
+from __future__ import annotations
+
+import sys
+from statistics import median_high
+
+from drawing.csv_table import Table
+from drawing.drawn import Drawn, main
+from drawing.pages import markdown, seconds
+
+
+def simulated(table: Table) -> dict[str, str]:
+    """Return how soon simulated kills were known, a line for each case."""
+    lines = [
+        [
+            row.text("strategy"),
+            row.text("host"),
+            f"{row.text('loss_percent')} %",
+            *(seconds(row.number(column)) for column in ("half_ms", "all_ms", "all_worst_ms")),
+            row.text("false_deaths"),
+        ]
+        for row in table
+    ]
+    names = ["strategy", "host", "lost", "half, median", "all, median", "all, worst", "false"]
+    return {"deaths": markdown(names, lines)}
+
+
+def agents(table: Table) -> dict[str, str]:
+    """Return how soon kills of real agents were known, a line for each loss."""
+    lines = []
+    for (loss,) in table.distinct("loss_percent"):
+        rows = table.where(loss_percent=loss)
+        half, everybody = rows.numbers("half_ms"), rows.numbers("all_ms")
+        lines.append(
+            [
+                f"{loss} %",
+                str(len(everybody)),
+                *(seconds(median_high(values)) for values in (half, everybody)),
+                *(seconds(max(values)) for values in (half, everybody)),
+            ]
+        )
+    names = ["lost", "kills", "half, median", "all, median", "half, worst", "all, worst"]
+    return {"deaths-agents": markdown(names, lines)}
+
+
+DRAWN = (
+    Drawn(
+        "deaths.csv",
+        ("strategy", "host", "loss_percent", "half_ms", "false_deaths"),
+        tables=simulated,
+    ),
+    Drawn("deaths-agents.csv", ("loss_percent", "half_ms", "all_ms"), tables=agents),
+)
+
+if __name__ == "__main__":
+    sys.exit(main(__file__, DRAWN))
