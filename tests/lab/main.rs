@@ -17,7 +17,7 @@ fn campaign(backend: &str, command: &str) -> String {
     let shim = shim_of("openmpi");
     let shim = shim.display();
     format!(
-        "name = \"small\"\nrepetitions = 6\nwarm_up = 0\nlimit_s = 60.0\n\
+        "name = \"small\"\nrepetitions = 6\nwarm_up = 0\nlimit_s = 500.0\n\
          [world]\nnodes = [2]\nranks_per_node = 2\n\
          [backend]\n{backend}\nshim = \"{shim}\"\n\
          [gossip]\nintervals_ms = [4]\nwindows = [\"100%\"]\nentry_bytes = [64]\n\
@@ -149,7 +149,7 @@ fn a_program_that_fails_or_hangs_is_told_and_nothing_of_it_stays() {
     // A child in a session of its own, deaf to the launcher's request to end.
     let hangs = "#!/bin/sh\ntrap '' TERM\nsetsid sleep 1000 &\nsleep 1000\n";
     let text =
-        script("hangs", hangs).replace("limit_s = 60.0", "limit_s = 1.5\non_failure = \"go-on\"");
+        script("hangs", hangs).replace("limit_s = 500.0", "limit_s = 1.5\non_failure = \"go-on\"");
     let file = bench.lay("hangs.toml", &text);
     let mut running = bench.start(&["lab", "overhead", &file, "--output", "hung"]);
     bench.until("a run has hung and was ended", || !bench.runs("hung").is_empty());
@@ -369,7 +369,7 @@ fn in_virtual_time_two_baseline_runs_are_the_same() {
     let program = known_length(&bench, "smpicc");
     let platform = places::repository().join("mpi/platforms/torus-4x4x4.xml");
     let text = format!(
-        "name = \"torus\"\nrepetitions = 1\nlimit_s = 60.0\n\
+        "name = \"torus\"\nrepetitions = 1\nlimit_s = 500.0\n\
          [world]\nnodes = [16]\nranks_per_node = 2\n\
          [backend]\nkind = \"smpi\"\nplatform = \"{}\"\n\
          launcher_arguments = [\"--cfg=smpi/simulate-computation:no\"]\n\

@@ -46,7 +46,7 @@ impl Bench {
     /// A campaign of one arm, and as few laps as can show something, on both nodes.
     fn lay(&self, name: &str, mpi: Mpi, keys: &str, command: &Path, application: &str) {
         let text = format!(
-            "name = \"{name}\"\nrepetitions = 6\nwarm_up = 0\nlimit_s = 120.0\n\
+            "name = \"{name}\"\nrepetitions = 6\nwarm_up = 0\nlimit_s = 500.0\n\
              [world]\nnodes = [2]\nranks_per_node = 2\n\
              [backend]\nkind = \"slurm\"\nmpi = \"{}\"\nshim = \"{}\"\n{keys}\n\
              [gossip]\nintervals_ms = [4]\nwindows = [\"100%\"]\nentry_bytes = [64]\n\
