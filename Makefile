@@ -171,12 +171,12 @@ fuzz: ## run each fuzz target for FUZZ_SECONDS (60) with libFuzzer
 BINARIES_DIR ?= $(TARGET_DIR)/release
 SHARE := $(DESTDIR)$(PREFIX)/share
 
-install: build install-files ## copy binaries, headers, man pages and completions below PREFIX (/usr/local)
+install: build install-files ## copy stripped binaries, headers, man pages and completions below PREFIX (/usr/local)
 
 install-files:
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/bash-completion/completions \
 		$(SHARE)/zsh/vendor-completions $(SHARE)/fish/vendor_completions.d
-	install -m 755 $(BINARIES:%=$(BINARIES_DIR)/%) $(DESTDIR)$(PREFIX)/bin
+	install -s -m 755 $(BINARIES:%=$(BINARIES_DIR)/%) $(DESTDIR)$(PREFIX)/bin
 	$(BINARIES_DIR)/tidings manuals $(SHARE)/man/man1 >/dev/null
 	$(BINARIES_DIR)/tidings-agent --manual >$(SHARE)/man/man1/tidings-agent.1
 	$(BINARIES_DIR)/tidings completions bash >$(SHARE)/bash-completion/completions/tidings

@@ -68,6 +68,10 @@ fn the_package_installs_and_removes_and_keeps_what_was_configured() {
     );
     let said = String::from_utf8_lossy(&check.stderr).into_owned();
     assert!(said.contains("key"), "beyond loopback only with a key: {said}");
+    for program in ["usr/bin/tidings", "usr/bin/tidings-agent"] {
+        let bytes = fs::metadata(root.join(program)).expect("installed").len();
+        assert!(bytes < 10_000_000, "{program} has {bytes} bytes: it is to be stripped");
+    }
     for file in [
         "usr/lib/systemd/system/tidings-agent.service",
         "usr/include/tidings.h",
