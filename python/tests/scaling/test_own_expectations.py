@@ -17,6 +17,7 @@ from tidings.scaling.measurement import Measurement, Row
 from tidings.scaling.readers import read
 from tidings.scaling.specification import Specification
 
+pytestmark = pytest.mark.foreign
 ROOT = Path(__file__).parents[3]
 
 

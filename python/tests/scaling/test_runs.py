@@ -192,8 +192,10 @@ def test_every_combination_of_parameters_is_a_function(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
-        ({"counter": "callgrind", "toggle": "work"}, None),
-        ({"counter": "callgrind", "marked": True}, None),
+        pytest.param(
+            {"counter": "callgrind", "toggle": "work"}, None, marks=pytest.mark.foreign
+        ),
+        pytest.param({"counter": "callgrind", "marked": True}, None, marks=pytest.mark.foreign),
         ({"counter": "allocations", "marked": True}, [1000, 2000, 4000]),
         ({"counter": "heap", "marked": True}, [1e6, 2e6, 4e6]),
         ({"counter": "held", "marked": True}, [1e6, 2e6, 4e6]),
@@ -217,6 +219,7 @@ def test_counters_count(
         assert values == pytest.approx(expected, rel=0.15)
 
 
+@pytest.mark.foreign
 def test_what_is_not_counted_is_told(
     tmp_path: Path, program: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -241,6 +244,7 @@ def test_what_perf_says_is_read() -> None:
     assert Counter("perf").count(said, Path()) == 131012
 
 
+@pytest.mark.foreign
 def test_mpirun_starts_as_many_as_the_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
     monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
