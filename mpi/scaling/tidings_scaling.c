@@ -112,7 +112,9 @@ bool tidings_scaling_close(void)
         fail("no file is open: call tidings_scaling_open first");
         return false;
     }
-    if (depth > 0)
+    if (depth > TIDINGS_SCALING_DEPTH)
+        fail("%d blocks were left before their end", depth);
+    else if (depth > 0)
         fail("the block of %s was left before its end", open_blocks[depth - 1].function);
     depth = 0;
     if (fclose(file) != 0)
