@@ -22,7 +22,7 @@ FILE_BYTES = INDEX_AT + 8 * 8
 
 
 def text(raw: bytes, size: int) -> bytes:
-    """Make a text as the reference page has it."""
+    """Make a text as in the reference page."""
     return (bytes([len(raw)]) + raw).ljust(size, b"\0")
 
 
@@ -79,8 +79,8 @@ def poke(path: Path, at: int, form: str, value: int) -> None:
         file.write(struct.pack(form, value))
 
 
-def test_a_board_is_read_as_the_reference_page_has_it(path: Path) -> None:
-    """Names, addresses, states, stamps, ages and payloads come out as they were put in."""
+def test_a_board_is_read_as_in_the_reference_page(path: Path) -> None:
+    """Names, addresses, states, stamps, ages and payloads are read as they were written."""
     there = Board(path, limit_s=600)
     assert (there.cluster, there.observer, there.writer_pid) == ("physics", "n0", 4711)
     assert (len(there), there.generation, there.unit_s) == (3, 10, 0.256)
@@ -98,7 +98,7 @@ def test_a_board_is_read_as_the_reference_page_has_it(path: Path) -> None:
 
 
 def test_readings_are_columns(path: Path) -> None:
-    """A reading is a number where there is one, and not a number elsewhere."""
+    """A reading is a number where there is one, and NaN elsewhere."""
     columns = Board(path, limit_s=600).read().columns()
     assert columns["state"].tolist() == ["alive", "dead", "unheard"]
     assert columns["cores"][:2].tolist() == [8.0, 64.0]
@@ -109,7 +109,7 @@ def test_readings_are_columns(path: Path) -> None:
 
 
 def test_a_long_unit_of_time_is_no_death(path: Path) -> None:
-    """Whoever gives a sign of life each 100 s is waited for; a limit that is given holds."""
+    """A writer with a heartbeat each 100 s is alive; a limit that is given holds."""
     poke(path, 384, "<q", time.monotonic_ns() - 60_000_000_000)
     with pytest.raises(board.DeadWriterError, match=r"with a limit of 5\.0 s"):
         Board(path)
@@ -129,7 +129,7 @@ def test_live_is_the_file_itself(path: Path) -> None:
 
 
 def test_frames(path: Path) -> None:
-    """Pandas and Polars get a row a node."""
+    """Pandas and Polars get one row per node."""
     there = Board(path, limit_s=600)
     frame = there.to_pandas()
     assert frame.loc["n-two", "state"] == "dead"
@@ -142,7 +142,7 @@ def test_frames(path: Path) -> None:
 def test_a_missing_frame_library_is_named_with_the_remedy(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who has no pandas is told what to do."""
+    """Without pandas the message says what to do."""
 
     def missing(name: str) -> None:
         raise ModuleNotFoundError(name=name)
@@ -155,7 +155,7 @@ def test_a_missing_frame_library_is_named_with_the_remedy(
 def test_an_entry_that_changes_meanwhile_is_copied_again(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the two looks at the versions, the writer writes: nothing of the first copy stays."""
+    """The writer writes between the two reads of the versions: nothing of the first copy stays."""
     there = Board(path, limit_s=600)
     there.read()
     writes = iter([3, 4])
@@ -213,7 +213,7 @@ def test_names_of_another_generation_are_not_mixed_in(path: Path) -> None:
 def test_whatever_is_wrong_is_an_error_that_names_the_file(
     path: Path, at: int, form: str, value: int, error: type[board.BoardError]
 ) -> None:
-    """No number of a file is believed before it was checked."""
+    """No number of a file is used before it is checked."""
     poke(path, at, form, value)
     with pytest.raises(error, match=str(path)):
         Board(path, limit_s=600).read()
@@ -221,7 +221,7 @@ def test_whatever_is_wrong_is_an_error_that_names_the_file(
 
 @pytest.mark.parametrize("size", [0, 7, 8, 100, 511, 512, FILE_BYTES - 1])
 def test_a_file_that_is_cut_off_is_refused(path: Path, size: int) -> None:
-    """A file is compared with what it says of itself before it is used."""
+    """A file is compared with its header before it is used."""
     path.write_bytes(bytes(made())[:size])
     error = board.NotABoardError if size < 8 else board.TruncatedError
     with pytest.raises(error, match=str(path)):

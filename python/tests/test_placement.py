@@ -50,7 +50,7 @@ def test_a_live_agent_picks(agent: Agent) -> None:
             [node] = tidings.pick(need={"mem": "1MiB"}, policy="spread")
             break
         except tidings.UnsatisfiedError:
-            pass  # it has not read its machine yet
+            pass  # it has not measured its machine yet
     assert (node.name, node.cpus) == ("n0007", os.cpu_count())
     assert 0 <= node.age_s < 60
     assert node.mem_free_bytes >= 1 << 20
@@ -60,7 +60,7 @@ def test_a_live_agent_picks(agent: Agent) -> None:
 
 
 def test_which_need_failed_and_by_how_much(agent: Agent) -> None:
-    """The words are those of the command; the numbers come beside them."""
+    """The message is that of the command; the numbers come as attributes."""
     while not tidings.Board().read().columns()["cores"][0] > 0:
         pass
     with pytest.raises(tidings.UnsatisfiedError) as refused:
@@ -81,13 +81,13 @@ def test_which_need_failed_and_by_how_much(agent: Agent) -> None:
 
 
 def test_what_the_agent_refuses(agent: Agent) -> None:
-    """A policy that does not exist is the agent's to know."""
+    """A policy that does not exist is refused by the agent."""
     with pytest.raises(tidings.RefusedError, match="two-choices, least-loaded") as refused:
         tidings.pick(policy="best")
     assert refused.value.kind == "bad-request"
 
 
-def test_an_agent_that_is_stopped_is_not_waited_for(agent: Agent) -> None:
+def test_waiting_for_a_stopped_agent_ends(agent: Agent) -> None:
     """The whole call has a bound, and says so; also when the backlog is full."""
     agent.process.send_signal(signal.SIGSTOP)
     with pytest.raises(tidings.AgentTimeoutError, match="it may be stopped"):
@@ -103,7 +103,7 @@ def test_an_agent_that_is_stopped_is_not_waited_for(agent: Agent) -> None:
 
 
 def test_without_an_agent_the_remedy_is_named(tmp_path: Path) -> None:
-    """So it is with a directory whose name is too long for a socket."""
+    """The same holds for a directory whose name is too long for a socket."""
     with pytest.raises(tidings.AgentError, match="start one with `tidings agent`"):
         tidings.pick(runtime_dir=tmp_path)
     with pytest.raises(tidings.AgentError, match="too long"):
@@ -142,7 +142,7 @@ def test_the_request_is_as_documented(answer: Answer, tmp_path: Path) -> None:
     ],
 )
 def test_nonsense_is_no_answer(answer: Answer, tmp_path: Path, reply: bytes, words: str) -> None:
-    """Whatever comes back is an error that names the socket."""
+    """Any such reply is an error that names the socket."""
     answer(reply)
     with pytest.raises(tidings.AgentError, match=words) as error:
         tidings.pick(runtime_dir=tmp_path, timeout_s=60)
@@ -153,12 +153,12 @@ def test_nonsense_is_no_answer(answer: Answer, tmp_path: Path, reply: bytes, wor
     ("need", "words"),
     [
         ({"gpus": 1}, "no need 'gpus'; there are 'cpus' and 'mem'"),
-        ({"cpus": "many"}, "cpus='many' is no number of processors"),
-        ({"cpus": -1}, "cpus=-1 is no number"),
-        ({"cpus": None}, "cpus=None is no number"),
-        ({"mem": "lots"}, "mem='lots' is no size"),
+        ({"cpus": "many"}, "cpus='many' is not a number of processors"),
+        ({"cpus": -1}, "cpus=-1 is not a number"),
+        ({"cpus": None}, "cpus=None is not a number"),
+        ({"mem": "lots"}, "mem='lots' is not a size"),
         ({"mem": "3s"}, "'16GiB'"),
-        ({"mem": float("nan")}, "mem=nan is no size"),
+        ({"mem": float("nan")}, "mem=nan is not a size"),
         ("cpus=8", "write need="),
     ],
 )
@@ -176,8 +176,8 @@ def test_sizes_are_those_of_the_command() -> None:
     assert {text: placement._size_bytes(text) for text in sizes} == sizes
 
 
-def test_without_numpy_pick_works_and_a_board_says_what_lacks() -> None:
-    """Whoever only wants nodes for work need not install anything."""
+def test_without_numpy_pick_works_and_a_board_says_what_is_missing() -> None:
+    """Picking nodes needs no installation."""
     code = "import sys; sys.modules['numpy'] = None; import tidings; tidings.pick; tidings.Board"
     ran = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT / "python", capture_output=True, text=True

@@ -4,7 +4,7 @@
 ``tidings.pick`` asks the agent for nodes for work; it needs nothing besides Python.
 ``tidings.scaling`` tests how measurements grow against what is expected; it needs NumPy alone.
 
-What is named here is imported when it is first used, so that each part starts without the others.
+What is named here is imported when it is first used, so that each part loads without the others.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 ``Board()`` maps the file that the agent writes; nothing is asked of the agent, and nothing it does
 waits for a reader. ``live`` is a NumPy array of the file's own bytes, without a copy: an entry
-of it may be in the midst of being written. ``read()`` copies all entries, each of them whole, by
+of it may be half written at that moment. ``read()`` copies all entries, each of them whole, by
 the sequence locks of docs/reference/board.md. Names and addresses are decoded once a generation.
 
 Order between the passes of a copy is the processor's: exact on x86-64; elsewhere the lock that is
@@ -37,7 +37,7 @@ _UNHEARD = 1
 _ATTEMPTS = 2_000
 _PAUSE_S = 1e-4
 
-# Places and forms of the header's fields.
+# Offsets and types of the header's fields.
 _FIELDS = {
     "version": (8, "<u4"),
     "header_bytes": (12, "<u4"),
@@ -80,7 +80,7 @@ class UnreadableError(BoardError):
 
 
 class NotABoardError(BoardError):
-    """The file is something else."""
+    """The file is not a board."""
 
 
 class LayoutError(BoardError):
@@ -96,19 +96,19 @@ class DamagedError(BoardError):
 
 
 class DeadWriterError(BoardError):
-    """The writer has given no sign of life for longer than the limit."""
+    """The writer has updated its heartbeat longer ago than the limit."""
 
 
 class LeftError(BoardError):
-    """The writer has ended, or writes the board no longer."""
+    """The writer has ended, or stopped writing the board."""
 
 
 class ReplacedError(BoardError):
-    """Another file has taken the name: open it anew."""
+    """Another file has taken the name: reopen it."""
 
 
 class UnfinishedError(BoardError):
-    """The writer stopped in the midst of an entry."""
+    """The writer stopped while writing an entry."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Entries:
-    """All entries of a board; arrays of the same length, an element a node."""
+    """All entries of a board; arrays of the same length, one element per node."""
 
     names: NDArray[np.str_]
     addresses: NDArray[np.str_]
@@ -139,7 +139,7 @@ class Entries:
     payload_schema: int
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Count the entries."""
         return len(self.slots)
 
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -159,15 +159,15 @@ class Entries:
 
 
 def default_path() -> Path:
-    """Where the board of this user's agent lies, as docs/reference/board.md has it."""
+    """Return the path of the board of this user's agent, as in docs/reference/board.md."""
     return default_runtime_dir() / "board"
 
 
 class Board:
     """A board, open for reading.
 
-    ``limit_s`` is how old the writer's sign of life may be, s; by default 5, or 8 units of time if
-    these are longer, since it gives one in each.
+    ``limit_s`` is how old the writer's heartbeat may be, s; by default 5, or 8 units of time if
+    these are longer, since it is updated in each.
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class Board:
         return f"<Board {self.path}: {len(self)} nodes of {self.cluster}, seen by {self.observer}>"
 
     def __len__(self) -> int:
-        """How many nodes are on it."""
+        """Count the nodes on it."""
         return min(int(self._header["members"][0]), len(self.live))
 
     @property
@@ -224,26 +224,25 @@ class Board:
         return int(self._header["generation"][0]) & ~1
 
     def check(self) -> None:
-        """Raise the error that names what ails the writer, if anything does."""
+        """Raise the error that says what is wrong with the writer, if anything is."""
         life = int(self._header["life"][0])
         silence_s = (time.monotonic_ns() - int(self._header["heartbeat_ns"][0])) / 1e9
         if life == 2:
             raise LeftError(
-                f"the board {self.path} is closed: its agent has ended, or writes it no longer; "
-                "see whether it runs, and open the board anew"
+                f"the board {self.path} is closed: its agent has ended, or stopped writing it; "
+                "check that it runs, and reopen the board"
             )
         if life == 3:
             raise ReplacedError(
-                f"the board {self.path} has been replaced by another file of that name: open it "
-                "anew"
+                f"the board {self.path} has been replaced by another file of that name: reopen it"
             )
         if life != 1 or silence_s < -1.0:
-            raise self._damaged("its life or its sign of life is impossible")
+            raise self._damaged("its state or its heartbeat is impossible")
         if silence_s > self.limit_s:
             raise DeadWriterError(
                 f"the board {self.path} is old: its writer, process {self.writer_pid}, gave its "
-                f"last sign of life {silence_s:.1f} s ago, with a limit of {self.limit_s:.1f} s; "
-                "see whether the agent runs, and restart it"
+                f"last heartbeat {silence_s:.1f} s ago, with a limit of {self.limit_s:.1f} s; "
+                "check that the agent runs, or restart it"
             )
 
     def read(self) -> Entries:
@@ -287,13 +286,13 @@ class Board:
             self._wait(attempt)
         raise self._unfinished()
 
-    def to_pandas(self) -> Any:  # noqa: ANN401, pandas need not be there
-        """Read all nodes as a pandas frame, a row a node, indexed by name."""
+    def to_pandas(self) -> Any:  # noqa: ANN401, pandas is optional
+        """Read all nodes as a pandas frame, one row per node, indexed by name."""
         pandas = _optional("pandas")
         return pandas.DataFrame(self.read().columns()).set_index("name")
 
-    def to_polars(self) -> Any:  # noqa: ANN401, Polars need not be there
-        """Read all nodes as a Polars frame, a row a node."""
+    def to_polars(self) -> Any:  # noqa: ANN401, Polars is optional
+        """Read all nodes as a Polars frame, one row per node."""
         polars = _optional("polars")
         return polars.DataFrame(self.read().columns(), nan_to_null=False)
 
@@ -327,7 +326,7 @@ class Board:
             )
         slots, payload = int(head["slots"]), int(head["payload_bytes"])
         if not 1 <= slots <= 1 << 20 or payload > 1024:
-            raise self._damaged("its header states more slots or longer payloads than boards have")
+            raise self._damaged("its header states more slots or longer payloads than allowed")
         slot_bytes = (32 + payload + 31) // 32 * 32
         rows_at = _HEADER_BYTES + slots * slot_bytes
         index_at = rows_at + slots * _ROW_BYTES
@@ -343,12 +342,12 @@ class Board:
             "index_at": index_at,
         }
         if any(int(head[name]) != value for name, value in wanted.items()):
-            raise self._damaged("the places in its header contradict each other")
+            raise self._damaged("the offsets in its header contradict each other")
         if file_bytes < wanted["file_bytes"]:
             raise self._truncated(file_bytes, wanted["file_bytes"])
 
     def _copy(self, places: NDArray[np.intp]) -> NDArray[np.void]:
-        """Copy the slots at these places, each of them whole."""
+        """Copy the slots at these indices, each of them whole."""
         slots: NDArray[np.void] = np.empty(len(places), self.live.dtype)
         missing = np.arange(len(places))
         versions = self.live["version"]
@@ -404,7 +403,7 @@ class Board:
         try:
             names = [self._text(row[:64]).decode() for row in rows]
         except UnicodeDecodeError as error:
-            raise self._damaged("a name in it is no text") from error
+            raise self._damaged("a name in it is not valid text") from error
         self._names = np.array(names, dtype=np.str_)
         addresses = [_address(self._text(row[64:88])) for row in rows]
         self._addresses = np.array(addresses, dtype=np.str_)
@@ -414,7 +413,7 @@ class Board:
     def _text(self, raw: bytes) -> bytes:
         length = raw[0]
         if length >= len(raw) or any(raw[1 + length :]):
-            raise self._damaged("a name or an address in it is no text")
+            raise self._damaged("a name or an address in it is not valid text")
         return raw[1 : 1 + length]
 
     def _fence(self) -> None:
@@ -427,7 +426,7 @@ class Board:
 
     def _not_a_board(self) -> NotABoardError:
         return NotABoardError(
-            f"{self.path} is no board: it does not begin with TIDBOARD; name the file that the "
+            f"{self.path} is not a board: it does not begin with TIDBOARD; name the file that the "
             "agent writes, `board` in its runtime directory"
         )
 
@@ -439,18 +438,18 @@ class Board:
 
     def _damaged(self, what: str) -> DamagedError:
         return DamagedError(
-            f"the board {self.path} is damaged: {what}; restart the agent, which writes it anew"
+            f"the board {self.path} is damaged: {what}; restart the agent, which rewrites it"
         )
 
     def _unfinished(self) -> UnfinishedError:
         return UnfinishedError(
-            f"the board {self.path}: its writer, process {self.writer_pid}, has stopped in the "
-            "midst of an entry; try again, or see whether the agent is stopped"
+            f"the board {self.path}: its writer, process {self.writer_pid}, stopped while "
+            "writing an entry; try again, or check whether the agent is stopped"
         )
 
 
 def _address(raw: bytes) -> str:
-    """Write an address as text; empty if it is none of IPv4 or IPv6."""
+    """Write an address as text; empty if it is neither IPv4 nor IPv6."""
     if len(raw) not in (6, 18):
         return ""
     host = ipaddress.ip_address(raw[:-2])

@@ -1,12 +1,12 @@
 """Nodes for work, from this machine's agent: what ``tidings pick`` prints, as a list.
 
 ``pick`` is one connection to the agent's control socket, one request, one reply
-(docs/reference/control.md). It is asked of the agent and not computed from the board because the
-agent remembers what it handed out: callers at once do not all get the same idle node. It needs the
-standard library alone.
+(docs/reference/control.md). It asks the agent and does not compute from the board, because the
+agent remembers what it handed out: concurrent callers do not all get the same idle node. It needs
+the standard library alone.
 
 Invariants: a call takes no longer than ``timeout_s`` and reads no more than 256 MiB, whatever
-the agent does; an error says what was wrong, where, and what to do, in the words of the command.
+the agent does; an error says what was wrong, where, and what to do, as the command does.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]*)\s*")
 
 @dataclass(frozen=True)
 class Picked:
-    """A node that was picked, as it was known before."""
+    """A node that was picked, as it was known before the pick."""
 
     name: str
     age_s: float
-    """How old the news of it is, s."""
+    """The age of its entry, s."""
     cpus: float
     """Its processors."""
     free_cpus: float
@@ -54,9 +54,9 @@ class Lack:
     asked: float
     """What was asked of each node: processors, or bytes."""
     best: float
-    """The most that one of those that have less has free."""
+    """The most that any of the nodes with less has free."""
     short: float
-    """By how much that one falls short."""
+    """By how much that node falls short."""
     nodes: int
     """Nodes that have less than asked."""
 
@@ -66,7 +66,7 @@ class PickError(Exception):
 
 
 class AgentError(PickError):
-    """No agent can be asked: none runs, this user may not ask it, or it has hung up."""
+    """No agent can be asked: none runs, this user may not ask it, or it closed the connection."""
 
 
 class AgentTimeoutError(AgentError):
@@ -89,7 +89,7 @@ class UnsatisfiedError(RefusedError):
         self.wanted = int(shortfall.get("wanted", 0))
         """Nodes that were wanted."""
         self.found = int(shortfall.get("found", 0))
-        """Nodes that would do."""
+        """Nodes that have what is needed."""
         self.considered = int(shortfall.get("considered", 0))
         """Nodes that were considered."""
         self.lacks = [_lack(lack) for lack in shortfall.get("lacks", [])]
@@ -97,7 +97,7 @@ class UnsatisfiedError(RefusedError):
 
 
 def default_runtime_dir() -> Path:
-    """Name the runtime directory of this user's agent, as docs/reference/control.md has it."""
+    """Name the runtime directory of this user's agent, as in docs/reference/control.md."""
     if named := os.environ.get("TIDINGS_RUNTIME_DIR"):
         return Path(named)
     if os.getuid() == 0:
@@ -116,7 +116,7 @@ def pick(
     runtime_dir: str | os.PathLike[str] | None = None,
     timeout_s: float = 5.0,
 ) -> list[Picked]:
-    """Pick ``n`` nodes for work, each another, the best first.
+    """Pick ``n`` nodes for work, all different, the best first.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def pick(
     AgentError
         If no agent can be asked; AgentTimeoutError if it does not answer in time.
     ValueError
-        If a need, or how many, cannot be read.
+        If ``n`` or a need cannot be read.
 
     """
     cpus, mem_bytes = _read_need(need or {})
@@ -184,7 +184,7 @@ def _read_need(need: Mapping[str, float | str]) -> tuple[float, int]:
     except (TypeError, ValueError):
         cpus = math.nan
     if not 0 <= cpus <= 1e6:
-        raise ValueError(f"need: cpus={need['cpus']!r} is no number of processors, 0 to 1e6")
+        raise ValueError(f"need: cpus={need['cpus']!r} is not a number of processors, 0 to 1e6")
     return cpus, _size_bytes(need.get("mem", 0))
 
 
@@ -197,7 +197,7 @@ def _size_bytes(size: float | str) -> int:
     elif isinstance(size, (int, float)):
         bytes_ = size
     if not 0 <= bytes_ <= 1e18:
-        raise ValueError(f"need: mem={size!r} is no size; write bytes, or a text such as '16GiB'")
+        raise ValueError(f"need: mem={size!r} is not a size; write bytes, or text such as '16GiB'")
     return math.ceil(bytes_)
 
 
@@ -222,7 +222,7 @@ def _ask(path: Path, line: bytes, timeout_s: float) -> bytes:
 
 
 def _connect(connection: socket.socket, path: Path, deadline_s: float) -> None:
-    # A stopped agent's backlog fills up; a socket without waiting says so.
+    # A stopped agent's backlog fills up; a non-blocking socket reports that.
     connection.setblocking(False)
     while True:
         try:
@@ -267,7 +267,7 @@ def _read_line(connection: socket.socket, deadline_s: float, path: Path) -> byte
 
 
 def _nodes(reply: bytes, path: Path) -> list[Picked]:
-    """Read the nodes of a reply, or raise what it refuses with."""
+    """Read the nodes of a reply, or raise the error in it."""
     try:
         envelope = json.loads(reply)
         if envelope["ok"]:

@@ -1,7 +1,7 @@
 """The readings in payloads, default schema, version 1: docs/reference/payload.md, as columns.
 
-All payloads are decoded at once, a column a reading. What a machine lacks, or a node of which
-nothing was heard, is not a number.
+All payloads are decoded at once, one column per reading. A reading that a machine lacks, or of a
+node that is unheard, is not a number (NaN).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SCHEMA = 1
 FIXED_BYTES = 44
 _KIB = 1024.0
 
-# Name, place, presence bit, form, and what one step of it is worth.
+# Name, offset, presence bit, type, and the value of one step.
 _COLUMNS = (
     ("cores", 8, 1, "<u2", 1.0),
     ("load1", 10, 2, "code16", 0.01),
@@ -40,7 +40,7 @@ _COLUMNS = (
 
 
 def decode(payloads: NDArray[np.void], heard: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-    """Decode payloads, an element a node; none if they are too short for readings."""
+    """Decode payloads, one element per node; none if they are too short for readings."""
     size = payloads.dtype.itemsize
     if size < FIXED_BYTES:
         return {}
@@ -50,7 +50,7 @@ def decode(payloads: NDArray[np.void], heard: NDArray[np.bool_]) -> dict[str, ND
     for name, at, bit, form, step in _COLUMNS:
         there = heard & (presence >> bit & 1 == 1)
         value = _code16(_numbers(raw, at, "<u2")) if form == "code16" else _numbers(raw, at, form)
-        # Dividing gives the nearest number: 3 / 10 is 0.3, 3 * 0.1 is not.
+        # Division gives the nearest number: 3 / 10 is 0.3, 3 * 0.1 is not.
         scaled = value * step if step >= 1.0 else value / round(1.0 / step, 6)
         columns[name] = np.where(there, scaled, np.nan)
     return columns

@@ -106,7 +106,7 @@ fn c_and_cpp_read_the_board_of_a_live_agent() {
 
 /// Whatever is wrong with a file, the reader in C ends with a message that names it.
 #[test]
-fn c_refuses_what_is_no_board_or_a_dead_one() {
+fn c_refuses_what_is_not_a_live_board() {
     let mut cluster = Cluster::new();
     cluster.start("n1", &[]);
     let path = open(&cluster, "n1").path().to_owned();
@@ -120,8 +120,8 @@ fn c_refuses_what_is_no_board_or_a_dead_one() {
         assert_eq!(output.status.code(), Some(1), "{what}: {said}");
         assert!(said.contains(what) && said.contains(&bad.display().to_string()), "{said}");
     };
-    refused(b"", "this is no board");
-    refused(b"#!/bin/sh\nexit 1\n", "this is no board");
+    refused(b"", "this is not a board");
+    refused(b"#!/bin/sh\nexit 1\n", "this is not a board");
     refused(&good[..300], "cut off");
     refused(&good[..good.len() - 8], "cut off");
     for (at, value, what) in [
@@ -135,7 +135,7 @@ fn c_refuses_what_is_no_board_or_a_dead_one() {
         (256, 9, "damaged"),
         (384, 0, "silent for too long"),
         (384, i64::MAX as u64, "damaged"),
-        (512, 1, "in the midst"),
+        (512, 1, "while writing an entry"),
         (520, 77, "damaged"),
         (512 + 64 * 96, u64::MAX, "damaged"),
     ] {

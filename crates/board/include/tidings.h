@@ -11,12 +11,11 @@
  *     if (status == TIDINGS_OK) printf("%.3f s\n", tidings_age_s(&entry, tidings_now_ns()));
  *     else fputs(tidings_message(&board, status, text, sizeof text), stderr);
  *
- * Nothing here takes memory, and nothing waits for the agent but while it is in the midst of the
- * very entry that is read. All functions but open and close may be called by several threads with
- * one board. A file is checked when it is opened, and nothing read from it is used as a place
- * without a bound. Only who may write a board can still shrink it, which ends its readers with
- * SIGBUS: trust it as you trust the agent's user.
- */
+ * Nothing here allocates memory. Nothing waits for the agent, except while it is writing the very
+ * entry that is read. All functions but open and close may be called by several threads with one
+ * board. A file is checked when it is opened, and no number read from it is used as an offset
+ * without a bound. Whoever may write a board can still shrink it, which ends its readers with
+ * SIGBUS: trust it as you trust the agent's user. */
 #ifndef TIDINGS_H
 #define TIDINGS_H
 
@@ -54,16 +53,16 @@ extern "C" {
 /* What calls return; tidings_message says each in words, with the file and the remedy. */
 enum tidings_status {
     TIDINGS_OK = 0,
-    TIDINGS_NOT_THERE = 1,    /* no such node, or nobody in that slot */
+    TIDINGS_NOT_THERE = 1,    /* no such node, or the slot is empty */
     TIDINGS_UNREADABLE = -1,  /* the file cannot be opened or mapped: see errno_ of the board */
-    TIDINGS_NO_BOARD = -2,    /* it is something else */
+    TIDINGS_NO_BOARD = -2,    /* the file is not a board */
     TIDINGS_VERSION = -3,     /* it has another layout */
-    TIDINGS_TRUNCATED = -4,   /* it is shorter than it says, or must be */
+    TIDINGS_TRUNCATED = -4,   /* it is shorter than its header says */
     TIDINGS_DAMAGED = -5,     /* its numbers contradict each other */
     TIDINGS_DEAD_WRITER = -6, /* its writer has been silent for longer than the limit */
-    TIDINGS_LEFT = -7,        /* its writer has ended, or writes it no longer */
-    TIDINGS_REPLACED = -8,    /* another file has its name now: open it anew */
-    TIDINGS_UNFINISHED = -9   /* its writer stopped in the midst of an entry */
+    TIDINGS_LEFT = -7,        /* its writer has ended, or stopped writing it */
+    TIDINGS_REPLACED = -8,    /* another file has its name now: reopen it */
+    TIDINGS_UNFINISHED = -9   /* its writer stopped while writing an entry */
 };
 
 enum tidings_state {
@@ -90,7 +89,7 @@ typedef struct tidings_entry {
     uint32_t state; /* of enum tidings_state */
     uint32_t node_id;
     uint32_t incarnation, sequence; /* 0 if unheard */
-    int64_t birth_ns;               /* on CLOCK_MONOTONIC; of no meaning if unheard */
+    int64_t birth_ns;               /* on CLOCK_MONOTONIC; meaningless if unheard */
     char name[TIDINGS_NAME];
     uint8_t address[24]; /* 4 or 16 bytes of IP, 2 of port, big-endian */
     uint32_t address_bytes;
@@ -98,7 +97,7 @@ typedef struct tidings_entry {
     uint8_t payload[TIDINGS_MAX_PAYLOAD];
 } tidings_entry;
 
-/* The present on the clock of all births, ns. */
+/* The current time on the clock of all births, ns. */
 static inline int64_t tidings_now_ns(void)
 {
     struct timespec now;
@@ -124,7 +123,7 @@ static inline void tidings_acquire_(void)
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
-/* The agent's runtime directory where nobody names one: see docs/reference/board.md. */
+/* The agent's runtime directory if none is named: see docs/reference/board.md. */
 static inline void tidings_default_dir_(char *path, size_t bytes)
 {
     const char *named = getenv("TIDINGS_RUNTIME_DIR");
@@ -139,7 +138,7 @@ static inline void tidings_default_dir_(char *path, size_t bytes)
         snprintf(path, bytes, "/tmp/tidings-%lu", (unsigned long)getuid());
 }
 
-/* The path of the board where nobody names one. */
+/* The path of the board if none is named. */
 static inline void tidings_default_path(char *path, size_t bytes)
 {
     size_t length;
@@ -148,7 +147,7 @@ static inline void tidings_default_path(char *path, size_t bytes)
     snprintf(path + length, bytes - length, "/board");
 }
 
-/* Whether the writer lives: TIDINGS_OK or what ails it. The other calls ask themselves. */
+/* Whether the writer lives: TIDINGS_OK, or what is wrong. The other calls check this too. */
 static inline int tidings_check(const tidings_board *board)
 {
     uint64_t life = tidings_word_(board, 32);
@@ -200,7 +199,7 @@ static inline int tidings_check_header_(tidings_board *board)
     return tidings_check(board);
 }
 
-/* Closes a board. One that could not be opened needs not be closed, but may be. */
+/* Closes a board. A board that could not be opened may be closed too. */
 static inline void tidings_close(tidings_board *board)
 {
     if (board->words)
@@ -208,8 +207,8 @@ static inline void tidings_close(tidings_board *board)
     board->words = NULL;
 }
 
-/* Opens the board at path; NULL is the usual place. Its writer must have given a sign of life
- * within limit_ns, now and at each call; the agent gives one each unit of time or more often. */
+/* Opens the board at path; NULL is the usual place. Its writer must have updated its heartbeat
+ * within limit_ns, now and at each call; the agent does so each unit of time or more often. */
 static inline int tidings_open(tidings_board *board, const char *path, int64_t limit_ns)
 {
     struct stat found;
@@ -258,7 +257,7 @@ static inline size_t tidings_text_(const char *text, uint64_t words[8])
     return length / 8 + 1;
 }
 
-/* Waits a while, the longer the more turns it has been; 0 when there is no point any more. */
+/* Waits, longer with each turn; 0 when it is time to give up. */
 static inline int tidings_wait_(unsigned turn)
 {
     struct timespec pause = {0, 100000};
@@ -271,7 +270,7 @@ static inline int tidings_wait_(unsigned turn)
     return 1;
 }
 
-/* Copies a text of so many bytes from a row; 0 if no writer wrote it. */
+/* Copies a text from a row into room of the given bytes; 0 if no writer wrote it. */
 static inline int tidings_untext_(const unsigned char *from, size_t room, void *to,
                                   uint32_t *length)
 {
@@ -286,7 +285,7 @@ static inline int tidings_untext_(const unsigned char *from, size_t room, void *
     return 1;
 }
 
-/* Looks at a slot once; wanted, if not NULL, is the name that it must have. Returns
+/* Reads a slot once; wanted, if not NULL, is the name that it must have. Returns
  * TIDINGS_UNFINISHED if it was being written. */
 static inline int tidings_look_(const tidings_board *board, size_t slot, const uint64_t *wanted,
                                 size_t wanted_words, tidings_entry *entry)
@@ -344,7 +343,7 @@ static inline uint64_t tidings_generation(const tidings_board *board)
     return tidings_word_(board, 40) & ~(uint64_t)1;
 }
 
-/* The entry in a slot; TIDINGS_NOT_THERE if nobody has it. */
+/* The entry in a slot; TIDINGS_NOT_THERE if it is empty. */
 static inline int tidings_slot(const tidings_board *board, size_t slot, tidings_entry *entry)
 {
     unsigned turn = 0;
@@ -357,7 +356,7 @@ static inline int tidings_slot(const tidings_board *board, size_t slot, tidings_
     return status;
 }
 
-/* Looks for a name once. */
+/* Searches for a name once. */
 static inline int tidings_search_(const tidings_board *board, uint64_t hash, const uint64_t *name,
                                   size_t words, tidings_entry *entry)
 {
@@ -379,7 +378,7 @@ static inline int tidings_search_(const tidings_board *board, uint64_t hash, con
             return status;
     }
     tidings_acquire_();
-    /* A name that is not found may have been on its way through the index. */
+    /* The name may have been moving in the index. */
     if (generation & 1 || tidings_word_(board, 40) != generation)
         return TIDINGS_UNFINISHED;
     return TIDINGS_NOT_THERE;
@@ -405,11 +404,11 @@ static inline int tidings_entry_of(const tidings_board *board, const char *name,
     return status;
 }
 
-/* Writes what a status means, the file and the remedy, and returns text. */
+/* Writes what a status means, with the file and the remedy, and returns text. */
 static inline const char *tidings_message(const tidings_board *board, int status, char *text,
                                           size_t bytes)
 {
-    const char *what = "all is well";
+    const char *what = "no error";
     switch (status) {
     case TIDINGS_NOT_THERE: what = "no such node; see `tidings nodes`"; break;
     case TIDINGS_UNREADABLE:
@@ -419,7 +418,7 @@ static inline const char *tidings_message(const tidings_board *board, int status
                  board->path, strerror(board->errno_));
         return text;
     case TIDINGS_NO_BOARD:
-        what = "this is no board; name `board` in the agent's runtime directory";
+        what = "this is not a board; name `board` in the agent's runtime directory";
         break;
     case TIDINGS_VERSION:
         snprintf(text, bytes,
@@ -430,16 +429,16 @@ static inline const char *tidings_message(const tidings_board *board, int status
     case TIDINGS_TRUNCATED:
         what = "it is cut off; name the file in the agent's runtime directory";
         break;
-    case TIDINGS_DAMAGED: what = "it is damaged; restart the agent, which writes it anew"; break;
+    case TIDINGS_DAMAGED: what = "it is damaged; restart the agent, which rewrites it"; break;
     case TIDINGS_DEAD_WRITER:
-        what = "its writer has been silent for too long; see whether the agent runs";
+        what = "its writer has been silent for too long; check that the agent runs";
         break;
     case TIDINGS_LEFT:
-        what = "its agent has ended, or writes it no longer; see whether it runs, and open anew";
+        what = "its agent has ended, or stopped writing it; check that it runs, and reopen";
         break;
-    case TIDINGS_REPLACED: what = "another file of this name has replaced it: open it anew"; break;
+    case TIDINGS_REPLACED: what = "another file of this name has replaced it: reopen it"; break;
     case TIDINGS_UNFINISHED:
-        what = "its writer has stopped in the midst of an entry; see whether the agent is stopped";
+        what = "its writer stopped while writing an entry; check whether the agent is stopped";
         break;
     default: break;
     }

@@ -10,13 +10,13 @@ use crate::layout::{self, halves};
 pub enum State {
     /// A member of which no entry has arrived yet, or none is kept.
     Unheard,
-    /// Its newest entry is ordinary news; how old that is says the age.
+    /// Its newest entry is an ordinary one; the age says how old it is.
     Alive,
     /// It is silent, and has not answered probes yet.
     Suspected,
     /// It was declared dead.
     Dead,
-    /// It said farewell.
+    /// It left.
     Left,
 }
 
@@ -68,9 +68,9 @@ pub struct Entry {
     /// Its sequence; 0 if unheard.
     pub sequence: u32,
     /// When the entry was made: nanoseconds on this machine's `CLOCK_MONOTONIC`, the same for all
-    /// processes. Of no meaning if unheard.
+    /// processes. Meaningless if unheard.
     pub birth_ns: i64,
-    /// What the node says of itself; as long as the cluster's payloads are.
+    /// The node's payload, as long as all payloads of the cluster.
     pub payload: Vec<u8>,
 }
 
@@ -92,7 +92,7 @@ impl Entry {
         age(self.state, self.birth_ns, now_ns)
     }
 
-    /// Takes the words of a slot's head; `false` if the slot has no node, `None` if no writer
+    /// Reads the words of a slot's head; `false` if the slot has no node, `None` if no writer
     /// writes such a state.
     #[inline]
     pub(crate) fn take_head(&mut self, head: &Head) -> Option<bool> {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_born_in_the_future_has_no_age_yet() {
+    fn an_entry_born_in_the_future_has_no_age_yet() {
         let entry = Entry { state: State::Alive, birth_ns: 50, ..Entry::empty() };
         assert_eq!(entry.age(80), Some(Duration::from_nanos(30)));
         assert_eq!(entry.age(20), Some(Duration::ZERO));

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why a board cannot be read. Nothing of it was taken for true.
+/// Why a board cannot be read. Nothing read from it was used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BoardError {
@@ -19,9 +19,9 @@ pub enum BoardError {
         /// What the system said.
         source: io::Error,
     },
-    /// The file is something else.
+    /// The file is not a board.
     #[error(
-        "{} is no board: it does not begin with TIDBOARD; name the file that the agent writes, \
+        "{} is not a board: it does not begin with TIDBOARD; name the file that the agent writes, \
          `board` in its runtime directory", path.display()
     )]
     NotABoard {
@@ -54,7 +54,7 @@ pub enum BoardError {
     },
     /// A number in it is impossible.
     #[error(
-        "the board {} is damaged: {what}; restart the agent, which writes it anew", path.display()
+        "the board {} is damaged: {what}; restart the agent, which rewrites it", path.display()
     )]
     Damaged {
         /// The file.
@@ -62,10 +62,10 @@ pub enum BoardError {
         /// What is wrong.
         what: &'static str,
     },
-    /// The writer has given no sign of life for too long.
+    /// The writer has not updated its heartbeat for too long.
     #[error(
-        "the board {} is old: its writer, process {pid}, gave its last sign of life {} ago, \
-         with a limit of {}; see whether the agent runs, and restart it",
+        "the board {} is old: its writer, process {pid}, gave its last heartbeat {} ago, \
+         with a limit of {}; check that the agent runs, or restart it",
         path.display(), seconds(*silence), seconds(*limit)
     )]
     DeadWriter {
@@ -73,15 +73,15 @@ pub enum BoardError {
         path: PathBuf,
         /// The writer's process number, in its own namespace.
         pid: u32,
-        /// Since the last sign of life.
+        /// Since the last heartbeat.
         silence: Duration,
         /// The limit that the reader set.
         limit: Duration,
     },
-    /// The writer has ended in order.
+    /// The writer has ended normally.
     #[error(
-        "the board {} is closed: its agent has ended, or writes it no longer; see whether it runs, \
-         and open the board anew",
+        "the board {} is closed: its agent has ended, or stopped writing it; check that it runs, \
+         and reopen the board",
         path.display()
     )]
     Left {
@@ -90,16 +90,16 @@ pub enum BoardError {
     },
     /// The writer has made another file.
     #[error(
-        "the board {} has been replaced by another file of that name: open it anew", path.display()
+        "the board {} has been replaced by another file of that name: reopen it", path.display()
     )]
     Replaced {
         /// The file.
         path: PathBuf,
     },
-    /// The writer stopped in the midst of writing.
+    /// The writer stopped while writing an entry.
     #[error(
-        "the board {}: its writer, process {pid}, has stopped in the midst of an entry; try \
-         again, or see whether the agent is stopped", path.display()
+        "the board {}: its writer, process {pid}, stopped while writing an entry; try \
+         again, or check whether the agent is stopped", path.display()
     )]
     Unfinished {
         /// The file.
@@ -117,7 +117,7 @@ fn seconds(duration: Duration) -> String {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The file cannot be made. Whatever lay there before does still.
+    /// The file cannot be made. A file that was there before is still there.
     #[error(
         "the board {} of {bytes} bytes cannot be written ({source}): make room there, name another \
          file with board, or turn it off with board = \"off\"", path.display()
@@ -131,15 +131,15 @@ pub enum WriteError {
         source: io::Error,
     },
     /// No board has this shape. Nothing was written.
-    #[error("no board has {slots} slots for payloads of {payload_bytes} bytes")]
+    #[error("a board cannot have {slots} slots for payloads of {payload_bytes} bytes")]
     Shape {
         /// Slots that were asked for.
         slots: usize,
         /// Bytes of a payload.
         payload_bytes: usize,
     },
-    /// There is no such slot, or nobody sits there. Nothing was written.
-    #[error("slot {slot} is beyond the {slots} of the board, or nobody was seated there")]
+    /// There is no such slot, or it is empty. Nothing was written.
+    #[error("slot {slot} is beyond the {slots} of the board, or that slot is empty")]
     Slot {
         /// The slot.
         slot: usize,

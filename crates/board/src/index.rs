@@ -2,8 +2,8 @@
 //!
 //! A cell is the high half of a name's hash and, in its low half, the slot's number and one; 0 is
 //! free. A reader that finds a cell with its hash still compares the name, under the slot's
-//! version; one that finds none looks whether the generation changed meanwhile. The writer closes
-//! the gap behind a cell that it takes out (Knuth, TAOCP 3, 6.4, algorithm R).
+//! version; one that finds none checks whether the generation changed meanwhile. The writer closes
+//! the gap behind a cell that it removes (Knuth, TAOCP 3, 6.4, algorithm R).
 //!
 //! Invariant: at most half of the cells are in use, so that every search ends.
 
@@ -39,7 +39,7 @@ pub(crate) fn insert(cells: &[AtomicU64], hash: u64, slot: usize) {
     cells[at].set(cell_of(hash, slot));
 }
 
-/// Takes a name out; `hash_of` gives the hashes of the other slots' names.
+/// Removes a name; `hash_of` gives the hashes of the other slots' names.
 pub(crate) fn remove(cells: &[AtomicU64], hash: u64, slot: usize, hash_of: impl Fn(usize) -> u64) {
     let mask = cells.len() - 1;
     let (wanted, mut gap) = (cell_of(hash, slot), hash as usize & mask);

@@ -1,11 +1,11 @@
-//! Where everything lies in a board, version 1: docs/reference/board.md says the same in a table.
+//! The layout of a board, version 1; docs/reference/board.md has it as a table.
 //!
 //! A header, the slots, a row of name and address for each slot, and an index from names to slots.
-//! Names lie apart from the slots: who reads all entries again and again reads names once a
-//! generation. Numbers are little endian; a place is named here by its 64-bit *word*.
+//! Names lie apart from the slots: a reader that reads all entries repeatedly reads names once a
+//! generation. Numbers are little endian; an offset is counted here in 64-bit *words*.
 //!
-//! Invariant: a [`Shape`] is in bounds and fits into one file; every other number of a file that
-//! is used as a place is compared with it first.
+//! Invariant: a [`Shape`] is in bounds and fits into one file; every other number of a file that is
+//! used as an offset is compared with it first.
 
 /// The first eight bytes of a board, `TIDBOARD`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"TIDBOARD");
@@ -17,7 +17,7 @@ pub const HEADER_BYTES: usize = 512;
 pub const SLOTS_AT: usize = HEADER_BYTES;
 /// Bytes of a slot before its payload.
 pub const HEAD_BYTES: usize = 32;
-/// Slots begin at multiples of this, so that few of them lie in more cache lines than need be.
+/// Slots begin at multiples of this, so that few of them touch more cache lines than necessary.
 pub const SLOT_ALIGN_BYTES: usize = 32;
 /// Bytes of a name with the length before it.
 pub const NAME_BYTES: usize = 64;
@@ -25,9 +25,9 @@ pub const NAME_BYTES: usize = 64;
 pub const ADDRESS_BYTES: usize = 24;
 /// Bytes of a row: a name, an address, and 8 bytes of zeros.
 pub const ROW_BYTES: usize = 96;
-/// The most bytes a payload has.
+/// The longest payload, in bytes.
 pub const MAX_PAYLOAD_BYTES: usize = 1_024;
-/// The most slots a board has.
+/// The most slots of a board.
 pub const MAX_SLOTS: usize = 1 << 20;
 /// More bytes than any board has.
 pub const MAX_FILE_BYTES: usize = 2 << 30;
@@ -79,7 +79,7 @@ pub mod life {
     pub const LIVE: u64 = 1;
     /// It has left; nothing new will come.
     pub const LEFT: u64 = 2;
-    /// Another file has taken this one's place, under the same name.
+    /// Another file has replaced this one, under the same name.
     pub const REPLACED: u64 = 3;
 }
 
@@ -91,7 +91,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// A board of so many slots for such payloads; `None` beyond [`MAX_SLOTS`] or
+    /// A board of `slots` slots for payloads of `payload_bytes`; `None` beyond [`MAX_SLOTS`] or
     /// [`MAX_PAYLOAD_BYTES`], or without a slot.
     pub fn new(slots: usize, payload_bytes: usize) -> Option<Self> {
         let fits = (1..=MAX_SLOTS).contains(&slots) && payload_bytes <= MAX_PAYLOAD_BYTES;

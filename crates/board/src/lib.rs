@@ -1,17 +1,18 @@
 //! The board: one node's vector in shared memory, for any number of readers in other processes.
 //!
 //! The agent writes what it knows of each node into a file that lies in memory; readers map the
-//! file and read. Nobody asks anybody: a reader costs the agent nothing, and the agent never waits
-//! for a reader. A [`Board`] reads, a [`Writer`] writes.
+//! The agent writes what it knows of each node into a file in memory; readers map the file and
+//! read. No requests are made: a reader costs the agent nothing, and the agent never waits for a
+//! reader. A [`Board`] reads, a [`Writer`] writes.
 //!
 //! Each node has a slot. A *sequence lock* (`sequence.rs`) guards each: the writer makes the slot's
 //! version odd, writes, and makes it even again; a reader that saw two versions, or an odd one,
-//! reads anew. Ages are not written: a slot has the *birth* of its entry on the machine's clock,
+//! reads again. Ages are not written: a slot has the *birth* of its entry on the machine's clock,
 //! from which each reader computes the age now.
 //!
 //! Invariants: all shared words are atomics, so that no reader can see undefined behaviour; a file
-//! is checked when it is opened and nothing read from it is used as a place without a bound; a
-//! writer never shrinks a file and never changes its layout: it makes another, puts it in the
+//! is checked when it is opened and no number read from it is used as an offset without a bound; a
+//! writer never shrinks a file and never changes its layout: it makes another, puts it in
 //! place of the first, and marks the first as replaced.
 //!
 //! The bytes are fixed in docs/reference/board.md; `tidings.h` (C) and `tidings.board` (Python)

@@ -1,9 +1,9 @@
 //! The file in memory: the one place with `unsafe`, where mapped bytes become atomic words.
 //!
-//! The sizes are checked before anything is mapped, and the writer takes the disk space of a new
-//! file before it writes to it: an access to a page that a file lacks, or that a full disk cannot
-//! provide, would end the process with SIGBUS. Who may write a file can still shrink it under a
-//! reader; nobody but the agent's user may.
+//! The sizes are checked before anything is mapped, and the writer allocates the disk space of a
+//! new file before it writes to it: an access to a page that a file lacks, or that a full disk
+//! cannot provide, would end the process with SIGBUS. Who may write a file can still shrink it
+//! under a reader; nobody but the agent's user may.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -28,8 +28,8 @@ impl Mapping {
         Ok(Self { raw })
     }
 
-    /// Makes a file of `bytes` zeros that all may read, takes its space, and maps it for writing.
-    /// Nothing is left behind if that fails.
+    /// Makes a file of `bytes` zeros that all may read, allocates its space, and maps it for
+    /// writing. Nothing is left behind if that fails.
     pub(crate) fn create(path: &Path, bytes: usize) -> io::Result<(File, Self)> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(0o644);
@@ -44,7 +44,7 @@ impl Mapping {
         match mapped {
             Ok(mapping) => Ok((file, mapping)),
             Err(error) => {
-                let _ = std::fs::remove_file(path); // the error to tell is the first
+                let _ = std::fs::remove_file(path); // the first error is reported
                 Err(error)
             }
         }

@@ -1,12 +1,12 @@
 //! The reader: a board mapped for reading, every number of it bounded.
 //!
 //! What a file's header says is compared with what its sizes must be, once, when it is opened;
-//! afterwards only the shape that was checked is used. Each call looks whether the writer still
+//! afterwards only the shape that was checked is used. Each call checks that the writer still
 //! lives, which is two loads and a coarse clock.
 //!
-//! A reader waits only while the writer is in the midst of what it reads, which takes the writer
-//! some tens of nanoseconds: a few looks in a row, then it lets others run, and after a fifth of
-//! a second it gives up, because the writer was stopped there.
+//! A reader waits only while the writer is changing what it reads, which takes the writer some tens
+//! of nanoseconds: it retries a few times in a row, then it yields the processor, and after a fifth
+//! of a second it gives up, because the writer was stopped there.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -25,14 +25,14 @@ use crate::mapping::Mapping;
 use crate::name::{ADDRESS_WORDS, Address, NAME_WORDS, Name, Short};
 use crate::sequence::{self, Word};
 
-/// Looks in a row before others are let run, the turn from which it pauses, and how often.
+/// Attempts in a row before it yields, the attempt from which it pauses, and how often.
 const LOOKS: u32 = 100;
 const FIRST_PAUSE: u32 = 200;
 const PAUSES: u32 = 2_000;
 /// A pause.
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// The present on this machine's `CLOCK_MONOTONIC`, in nanoseconds: the clock of all births.
+/// The current time on this machine's `CLOCK_MONOTONIC`, in nanoseconds: the clock of all births.
 ///
 /// It stands still while the machine is suspended, as the clocks of the agent and of all readers
 /// do, so that a board is as alive after a suspension as before.
@@ -62,7 +62,7 @@ pub struct Board {
 
 impl Board {
     /// Opens the board at `path` (see [`board_path`](crate::board_path)). Its writer must have
-    /// given a sign of life within `limit`, now and at each call; the agent gives one with each
+    /// updated its heartbeat within `limit`, now and at each call; the agent gives one with each
     /// datagram and round, so a few units of time are enough.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl Board {
     /// writer is not alive.
     pub fn open(path: &Path, limit: Duration) -> Result<Self, BoardError> {
         let unreadable = |source| BoardError::Unreadable { path: path.to_owned(), source };
-        let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32; // nor wait for a pipe
+        let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32; // a pipe is not waited for
         let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
         let file = file.map_err(unreadable)?;
         let found = file.metadata().map_err(unreadable)?;
@@ -81,7 +81,7 @@ impl Board {
         }
         let truncated =
             |wanted| BoardError::Truncated { path: path.to_owned(), bytes: found.len(), wanted };
-        // What was checked to be there: all of the file, or as much as the largest board has.
+        // Map what was checked to exist: the whole file, or as much as the largest board has.
         let bytes = usize::try_from(found.len()).unwrap_or(usize::MAX).min(layout::MAX_FILE_BYTES);
         let mapping = Mapping::for_reading(&file, bytes).map_err(unreadable)?;
         let words = mapping.words();
@@ -108,15 +108,15 @@ impl Board {
             pid: words[header::WRITER_PID].get() as u32,
             schema: halves(words[header::ROW_BYTES].get()).1,
             unit: Duration::from_nanos(words[header::UNIT_NS].get()),
-            cluster: cluster.ok_or_else(|| damaged("the cluster's name is no text"))?,
-            observer: observer.ok_or_else(|| damaged("the observer's name is no text"))?,
+            cluster: cluster.ok_or_else(|| damaged("the cluster's name is not valid text"))?,
+            observer: observer.ok_or_else(|| damaged("the observer's name is not valid text"))?,
             mapping,
         };
         board.check()?;
         Ok(board)
     }
 
-    /// The same board with another limit for its writer's silence, such as some of its units.
+    /// The same board with another limit for its writer's silence, such as a few units.
     #[must_use]
     pub fn with_limit(self, limit: Duration) -> Self {
         Self { limit_ns: i64::try_from(limit.as_nanos()).unwrap_or(i64::MAX), ..self }
@@ -167,7 +167,7 @@ impl Board {
         self.word(header::GENERATION) & !1
     }
 
-    /// Whether the writer lives; [`Board::entry`] and [`Board::snapshot`] ask themselves.
+    /// Whether the writer lives; [`Board::entry`] and [`Board::snapshot`] check this too.
     ///
     /// # Errors
     /// If it has left, made another file, or has been silent for longer than the limit.
@@ -175,7 +175,7 @@ impl Board {
     pub fn check(&self) -> Result<(), BoardError> {
         let now = nanoseconds(ClockId::MonotonicCoarse);
         let silence_ns = now.saturating_sub(self.word(header::HEARTBEAT_NS) as i64);
-        // The coarse clock is behind the writer's by some milliseconds.
+        // The coarse clock is some milliseconds behind the writer's.
         let ahead = silence_ns < -1_000_000_000;
         if self.word(header::LIFE) == life::LIVE && silence_ns <= self.limit_ns && !ahead {
             return Ok(());
@@ -183,7 +183,7 @@ impl Board {
         Err(self.verdict(silence_ns, ahead))
     }
 
-    /// What ails the writer. A sign of life that lies ahead is of an earlier life of the machine.
+    /// What is wrong with the writer. A heartbeat in the future is from before the last boot.
     #[cold]
     fn verdict(&self, silence_ns: i64, ahead: bool) -> BoardError {
         let path = self.path.clone();
@@ -192,14 +192,14 @@ impl Board {
             life::LEFT => BoardError::Left { path },
             life::REPLACED => BoardError::Replaced { path },
             life::LIVE if ahead => {
-                let what = "its writer's sign of life lies ahead: it is of before the last boot";
+                let what = "its heartbeat is in the future: the file is older than the last boot";
                 BoardError::Damaged { path, what }
             }
             life::LIVE => {
                 let (silence, limit) = (nanos(silence_ns), nanos(self.limit_ns));
                 BoardError::DeadWriter { path, pid: self.pid, silence, limit }
             }
-            _ => BoardError::Damaged { path, what: "it says of itself neither live nor left" },
+            _ => BoardError::Damaged { path, what: "its state is neither live, left nor replaced" },
         }
     }
 
@@ -212,7 +212,7 @@ impl Board {
         Ok(self.entry_into(name, &mut entry)?.then_some(entry))
     }
 
-    /// As [`Board::entry`], into an entry that is there, so that no memory is taken; `false` if
+    /// As [`Board::entry`], into an existing entry, so that no memory is allocated; `false` if
     /// there is no such node.
     ///
     /// # Errors
@@ -222,12 +222,12 @@ impl Board {
         let Some(name) = Name::new(name.as_bytes()) else { return Ok(false) };
         let generation = &self.words()[header::GENERATION];
         self.patiently(|| {
-            // A name that is not found may have been on its way through the index.
+            // The name may have been moving in the index.
             let before = generation.get();
             AtomicU64::acquire();
             for slot in index::candidates(self.cells(), name.hash()) {
                 if slot >= self.shape.slots() {
-                    return Some(Err(self.damaged("its index names a slot that is not there")));
+                    return Some(Err(self.damaged("its index names a slot that does not exist")));
                 }
                 match self.look_at(slot, &name, entry)? {
                     Ok(false) => {}
@@ -274,7 +274,7 @@ impl Board {
         (Short(name), Short(address))
     }
 
-    /// Tries until something comes of it, or the writer must have stopped in the midst.
+    /// Tries until it succeeds, or until the writer must have stopped while writing.
     pub(crate) fn patiently<R>(
         &self,
         mut attempt: impl FnMut() -> Option<R>,
@@ -349,7 +349,7 @@ fn shape(words: &[AtomicU64], header_bytes: u32) -> Result<Shape, &'static str> 
     let (slot_bytes, payload_bytes) = halves(words[header::SLOT_BYTES].get());
     let (row_bytes, _) = halves(words[header::ROW_BYTES].get());
     let shape = Shape::new(slots as usize, payload_bytes as usize);
-    let shape = shape.ok_or("its header states more slots or longer payloads than boards have")?;
+    let shape = shape.ok_or("its header states more slots or longer payloads than allowed")?;
     let at = |word: usize| words[word].get();
     let agrees = header_bytes as usize == HEADER_BYTES
         && cells as usize == shape.cells()
@@ -359,7 +359,7 @@ fn shape(words: &[AtomicU64], header_bytes: u32) -> Result<Shape, &'static str> 
         && at(header::ROWS_AT) == shape.rows_at() as u64
         && at(header::INDEX_AT) == shape.index_at() as u64
         && at(header::FILE_BYTES) == shape.file_bytes() as u64;
-    agrees.then_some(shape).ok_or("the places in its header contradict each other")
+    agrees.then_some(shape).ok_or("the offsets in its header contradict each other")
 }
 
 /// A name in the header.

@@ -1,8 +1,8 @@
 //! Where an agent keeps its board, its control socket, its lock and its incarnation.
 //!
 //! The rule, first match wins: `$TIDINGS_RUNTIME_DIR`; `/run/tidings` for root;
-//! `$XDG_RUNTIME_DIR/tidings`; `/tmp/tidings-<uid>`. Agent and clients apply the same rule, so that
-//! on a machine with one agent nobody has to name a directory.
+//! `$XDG_RUNTIME_DIR/tidings`; `/tmp/tidings-<uid>`. Agent and clients apply the same rule, so on a
+//! machine with one agent no directory has to be named.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

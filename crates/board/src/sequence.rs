@@ -1,8 +1,8 @@
-//! The sequence lock: how a reader tells that what it read was whole.
+//! The sequence lock: how a reader knows that what it read was whole.
 //!
-//! A version counts the changes of what it guards, twice each: odd while one is under way. Whoever
-//! reads looks at the version before and after; if both are the same even number, nothing was
-//! written in between. The writer never waits, the reader only repeats.
+//! A version counts the changes of what it guards, twice each: odd while one is under way. A reader
+//! looks at the version before and after; if both are the same even number, nothing was written in
+//! between. The writer never waits, the reader only repeats.
 //!
 //! All words are atomics, read and written *relaxed*; order comes from fences alone. The reader
 //! does a relaxed load and then a fence, never an acquire load, since Rust allows only relaxed
@@ -53,7 +53,7 @@ impl Word for AtomicU64 {
     }
 }
 
-/// Changes what `version` guards. There is one writer: two would write through each other.
+/// Changes what `version` guards. There is one writer: two would overwrite each other.
 #[inline]
 pub fn write<W: Word, R>(version: &W, change: impl FnOnce() -> R) -> R {
     let before = version.get();
@@ -65,8 +65,8 @@ pub fn write<W: Word, R>(version: &W, change: impl FnOnce() -> R) -> R {
     changed
 }
 
-/// Looks at what `version` guards; `None` if it was being changed, and what was seen is to be
-/// thrown away. With the result comes the version that it is of.
+/// Reads what `version` guards; `None` if it was being changed, and what was read must be
+/// discarded. The result comes with its version.
 #[inline]
 pub fn read<W: Word, R>(version: &W, look: impl FnOnce() -> R) -> Option<(u64, R)> {
     let before = version.get();

@@ -1,8 +1,8 @@
-//! A snapshot: all entries of a board, copied at one go into memory that is used again.
+//! A snapshot: all entries of a board, copied at once into memory that is reused.
 //!
 //! Each entry is whole; they are of slightly different moments, as entries of a vector are anyway.
 //! Names and addresses are read once a generation, so a snapshot copies what changes and nothing
-//! else. All entries and names are of one generation: no entry stands beside another node's name.
+//! else. All entries and names are of one generation: no entry carries another node's name.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub struct Snapshot {
     taken_ns: i64,
     slot_bytes: usize,
     payload_bytes: usize,
-    /// The slots as they lie in the file, the version left as it was before.
+    /// The slots as they lie in the file, the version left out.
     slots: Vec<u8>,
     generation: Option<u64>,
     rows: Vec<Row>,
@@ -51,12 +51,12 @@ pub struct Seen<'a> {
     pub sequence: u32,
     /// How old its entry was when the snapshot was taken; `None` if unheard.
     pub age: Option<Duration>,
-    /// What it says of itself.
+    /// Its payload.
     pub payload: &'a [u8],
 }
 
 impl Snapshot {
-    /// A snapshot of nothing, to be filled.
+    /// An empty snapshot, to be filled.
     pub fn new() -> Self {
         Self::default()
     }
@@ -101,7 +101,7 @@ fn word(slot: &[u8], at: usize) -> Option<u64> {
 }
 
 impl Board {
-    /// Copies all entries into `snapshot`. It takes memory only when there are more nodes, or
+    /// Copies all entries into `snapshot`. It allocates memory only when there are more nodes, or
     /// others, than before.
     ///
     /// # Errors
@@ -139,7 +139,7 @@ impl Board {
         Ok(())
     }
 
-    /// Reads names and addresses of a generation, and notes which.
+    /// Reads the names and addresses of a generation, and records its number.
     fn take_rows(&self, snapshot: &mut Snapshot) -> Result<(), BoardError> {
         let generation = &self.words()[header::GENERATION];
         let rows = &mut snapshot.rows;
@@ -151,7 +151,7 @@ impl Board {
             })
         })?;
         if !good {
-            return Err(self.damaged("a name or an address in it is no text"));
+            return Err(self.damaged("a name or an address in it is not valid text"));
         }
         snapshot.generation = Some(generation);
         Ok(())

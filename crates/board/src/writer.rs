@@ -1,12 +1,13 @@
 //! The writer: the one process that changes a board.
 //!
 //! A board is made under another name, complete with its header, and put in its place by renaming:
-//! whoever opens the name finds a whole board or the one before. From then on the writer only
-//! stores words; it never waits, makes no system call and takes no memory. It keeps what it needs
-//! to know about its slots to itself, so nothing that it does depends on bytes of the file.
+//! a reader finds the whole new board or the old one. From then on the writer only
+//! stores words; it never waits, makes no system call and allocates no memory. It keeps what it
+//! needs to know about its slots in its own memory, so nothing that it does depends on bytes of the
+//! file.
 //!
-//! Who sits where is changed with [`seat`](Writer::seat) and [`vacate`](Writer::vacate), which make
-//! a new generation; news of who sits there is [`update`](Writer::update)d, which touches the slot
+//! Nodes get and lose slots by [`seat`](Writer::seat) and [`vacate`](Writer::vacate), which make a
+//! new generation; a new entry is written by [`update`](Writer::update), which touches the slot
 //! alone.
 
 use std::fs::{self, File};
@@ -42,7 +43,7 @@ pub struct Outline {
     pub unit: Duration,
 }
 
-/// News of one node.
+/// One node's new entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct News<'a> {
     /// What is known of it.
@@ -67,7 +68,7 @@ pub struct Writer {
     file: File,
     mapping: Mapping,
     shape: Shape,
-    /// The hash of the name that each slot has; `None` where nobody sits.
+    /// The hash of the name that each slot has; `None` where it is empty.
     seated: Vec<Option<u64>>,
     members: usize,
     used_slots: usize,
@@ -78,7 +79,7 @@ impl Writer {
     /// Makes a board and puts it at `path`, in the place of any other.
     ///
     /// # Errors
-    /// If the outline is no board's, or the file cannot be made: a full disk, a missing right.
+    /// If no board has this outline, or the file cannot be made: a full disk, a missing permission.
     pub fn create(path: &Path, outline: &Outline) -> Result<Self, WriteError> {
         let Outline { slots, payload_bytes, .. } = *outline;
         let shape = Shape::new(slots, payload_bytes);
@@ -104,7 +105,7 @@ impl Writer {
         let made = writer.begin(outline);
         let made = made.and_then(|()| fs::rename(&beside, path).map_err(unwritable));
         if made.is_err() {
-            let _ = fs::remove_file(&beside); // the error to tell is the first
+            let _ = fs::remove_file(&beside); // the first error is reported
         }
         made.map(|()| writer)
     }
@@ -124,7 +125,7 @@ impl Writer {
         self.shape.file_bytes()
     }
 
-    /// Writes the header, the life last.
+    /// Writes the header, the state of the writer last.
     fn begin(&self, outline: &Outline) -> Result<(), WriteError> {
         let shape = self.shape;
         let words = self.mapping.words();
@@ -155,7 +156,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Gives a sign of life.
+    /// Updates the heartbeat.
     #[inline]
     pub fn beat(&self, now_ns: i64) {
         let words = self.mapping.words();
@@ -163,7 +164,7 @@ impl Writer {
         words[header::WRITES].set(self.writes);
     }
 
-    /// Seats a node, or gives the one that sits there another name or address.
+    /// Gives a slot to a node, or changes the name or address of the node in it.
     ///
     /// # Errors
     /// If there is no such slot, or something does not fit.
@@ -198,10 +199,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes news of the node that sits there.
+    /// Writes a new entry of the node in the slot.
     ///
     /// # Errors
-    /// If nobody does, or the payload has another length.
+    /// If the slot is empty, or the payload has another length.
     #[inline]
     pub fn update(&mut self, slot: usize, news: &News<'_>) -> Result<(), WriteError> {
         self.check(slot, news)?;
@@ -213,7 +214,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes the node that sits there out, if any.
+    /// Removes the node in the slot, if any.
     pub fn vacate(&mut self, slot: usize) {
         let Some(before) = self.seated.get_mut(slot).and_then(Option::take) else { return };
         self.members -= 1;
@@ -230,7 +231,7 @@ impl Writer {
         });
     }
 
-    /// Says that nothing new will come, and removes the file if it still is at its place.
+    /// Marks the board as left, and removes the file if its name still leads to it.
     ///
     /// # Errors
     /// If the file cannot be removed.
@@ -248,7 +249,7 @@ impl Writer {
         }
     }
 
-    /// Says that another board has taken the place of this one.
+    /// Marks this board as replaced by another one.
     pub fn replaced(self) {
         self.mapping.words()[header::LIFE].set(life::REPLACED);
     }
@@ -296,7 +297,7 @@ impl Writer {
         });
     }
 
-    /// Takes a slot's name out of the index.
+    /// Removes a slot's name from the index.
     fn unlist(&self, slot: usize, hash: Option<u64>) {
         let Some(hash) = hash else { return };
         let hash_of = |other: usize| match self.seated[other] {

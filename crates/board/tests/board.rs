@@ -1,5 +1,5 @@
-//! A board, written and read in one process: what comes back is what was put there, and whatever is
-//! wrong with a file is an error that names it.
+//! A board, written and read in one process: what was written is read back, and whatever is wrong
+//! with a file is an error that names it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -114,7 +114,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_writer_that_is_silent_left_or_replaced_is_an_error_that_says_so() {
+fn a_silent_left_or_replaced_writer_is_an_error_that_says_so() {
     let (_directory, path, writer) = three();
     let second = Duration::from_secs(1);
     let board = Board::open(&path, second).expect("a fresh board");
@@ -141,9 +141,9 @@ fn a_writer_that_is_silent_left_or_replaced_is_an_error_that_says_so() {
     assert!(!path.exists());
 }
 
-/// A second agent may have been told the same path: the first removes what is its own.
+/// A second agent may have the same path: the first removes only its own file.
 #[test]
-fn a_writer_that_leaves_keeps_its_hands_off_anothers_file() {
+fn a_writer_that_leaves_does_not_remove_anothers_file() {
     let (_directory, path, writer) = three();
     let _next = Writer::create(&path, &outline(8)).expect("writable");
     writer.leave().expect("nothing to remove");
@@ -151,7 +151,7 @@ fn a_writer_that_leaves_keeps_its_hands_off_anothers_file() {
 }
 
 #[test]
-fn what_is_no_board_is_refused_by_name_whatever_it_is() {
+fn a_file_that_is_not_a_board_is_refused_by_name() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("x");
     let named = |error: BoardError| {
@@ -173,8 +173,8 @@ fn what_is_no_board_is_refused_by_name_whatever_it_is() {
     assert!(matches!(folder, Err(BoardError::NotABoard { .. })), "{folder:?}");
 }
 
-/// A valid file with one word changed, for each word: an error or a board that can be read, never a
-/// crash, and never an entry with a name that nobody has.
+/// A valid file with one word changed, for each word: an error, or a board that can be read; never
+/// a crash, never an entry with a name that no node has.
 #[test]
 fn a_hostile_file_is_an_error_or_harmless() {
     let (directory, path, _writer) = three();
@@ -210,7 +210,7 @@ fn a_hostile_file_is_an_error_or_harmless() {
 }
 
 #[test]
-fn files_of_other_sizes_and_versions_are_told_apart() {
+fn files_of_other_sizes_and_versions_have_different_errors() {
     let (directory, path, _writer) = three();
     let good = fs::read(&path).expect("readable");
     let bad = directory.path().join("bad");
@@ -231,7 +231,7 @@ fn files_of_other_sizes_and_versions_are_told_apart() {
 }
 
 #[test]
-fn a_writer_that_stopped_in_the_midst_is_an_error_in_the_end() {
+fn a_writer_that_stopped_while_writing_is_an_error_in_the_end() {
     let (directory, path, _writer) = three();
     let mut bytes = fs::read(&path).expect("readable");
     bytes[512] |= 1;
@@ -244,7 +244,7 @@ fn a_writer_that_stopped_in_the_midst_is_an_error_in_the_end() {
 }
 
 #[test]
-fn everybody_may_read_it_and_only_its_user_may_write() {
+fn everyone_may_read_it_and_only_its_user_may_write() {
     use std::os::unix::fs::PermissionsExt;
     let (_directory, path, _writer) = three();
     let mode = fs::metadata(&path).expect("there").permissions().mode();

@@ -1,5 +1,6 @@
-//! One process writes as fast as it can, others read: no entry is torn, none bears another's name,
-//! none goes back. The readers are this very test program, started again with a path to read.
+//! One process writes as fast as it can, others read: no entry is torn, none carries another's
+//! name, no sequence goes back. The readers are this test program, started again with a path to
+//! read.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -10,10 +11,10 @@ const PATH: &str = "TIDINGS_HAMMERED_BOARD";
 const LIMIT: Duration = Duration::from_secs(3_600);
 const SLOTS: usize = 16;
 const READERS: usize = 3;
-/// What each reader reads before it is content.
+/// How many entries each reader reads before it ends.
 const SNAPSHOTS: usize = 20_000;
 const ENTRIES: usize = 500_000;
-/// What it says then.
+/// What it prints then.
 const CONTENT: &str = "all that was read was whole";
 const WORDS: usize = 12;
 
@@ -36,7 +37,7 @@ fn name(node_id: u32) -> String {
     format!("node-with-a-name-of-some-length-{node_id}")
 }
 
-/// Node `slot`, or `slot + SLOTS`, sits in a slot; they take turns.
+/// Node `slot`, or `slot + SLOTS`, sits in a slot; alternately.
 fn write_a_lap(writer: &mut Writer, lap: u32) {
     for slot in 0..SLOTS {
         let guest = lap / 16 % 2 == 1 && slot % 4 == 3;
@@ -106,7 +107,7 @@ fn assert_content(reader: Child) {
     assert!(output.status.success() && said.contains(CONTENT), "a reader failed: {said}");
 }
 
-/// A reader, if it is told what to read.
+/// A reader, if a path to read is given.
 #[test]
 fn a_reader() {
     let Some(path) = std::env::var_os(PATH) else { return };

@@ -1,8 +1,8 @@
 //! The sequence lock in a model of the machine: loom runs all interleavings of one writer and one
-//! reader, and lets relaxed stores and loads be seen in each order that the memory model permits.
+//! reader, with relaxed stores and loads in each order that the memory model permits.
 //!
-//! The code is that of `sequence.rs`, over loom's words in place of the machine's. So that the
-//! model can be trusted, the same protocol without its fences is shown to tear.
+//! The code is that of `sequence.rs`, over loom's words in place of the machine's. To validate the
+//! model, the same protocol without its fences is shown to tear.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
@@ -67,7 +67,7 @@ fn check<W: Word + Send + Sync + 'static>(word: fn(u64) -> W) {
         }
         writer.join().expect("the writer does not panic");
         let at_rest = sequence::read(&words[0], || words[1].get());
-        assert_eq!(at_rest, Some((4, 2)), "whoever comes later sees the last");
+        assert_eq!(at_rest, Some((4, 2)), "a later reader sees the last");
     });
 }
 
