@@ -20,7 +20,7 @@ use crate::{
 /// The longest reply a client reads, in bytes: `nodes` of 65,536 nodes with full payloads.
 pub const REPLY_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
-/// How long a client waits for the agent at each step unless told otherwise.
+/// How long a client waits for the agent at each step by default.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a client waits for the vector of another colony: longer than the agent does.
@@ -133,7 +133,7 @@ impl Client {
             io::ErrorKind::PermissionDenied => {
                 ClientError::Forbidden { path: path.clone(), source }
             }
-            // Nobody takes the connections of those that wait before.
+            // Nothing accepts the connections that wait before this one.
             io::ErrorKind::WouldBlock => {
                 ClientError::TimedOut { path: path.clone(), waited: timeout }
             }
@@ -253,7 +253,7 @@ impl Client {
         Ok(reply.into_result()?)
     }
 
-    /// Asks the agent to tell what it notices of other nodes, from now on. The connection serves
+    /// Asks the agent to report what it notices of other nodes, from now on. The connection serves
     /// nothing else afterwards.
     ///
     /// # Errors
@@ -320,7 +320,7 @@ impl Client {
     }
 }
 
-/// Picks nodes for work, of the agent that this user's commands ask too: a connection, a request,
+/// Picks nodes for work, from the agent that this user's commands ask: a connection, a request,
 /// a reply, each within [`DEFAULT_TIMEOUT`]. [`Client::pick`] is for many picks or another agent.
 ///
 /// # Errors
@@ -348,7 +348,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::thread::{JoinHandle, spawn};
 
-    /// An agent that answers its one connection with `replies` in turn, then hangs up; it returns
+    /// An agent that answers its one connection with `replies` in turn, then closes it; it returns
     /// the requests it read.
     fn agent(directory: &Path, replies: Vec<&'static str>) -> JoinHandle<Vec<String>> {
         let listener = UnixListener::bind(socket_path(directory)).expect("a fresh directory");
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hang_up_in_the_middle_of_a_reply_is_an_error() {
+    fn a_connection_closed_within_a_reply_is_an_error() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let agent = agent(directory.path(), vec!["{\"ok\":true,"]);
         let mut client = Client::connect(directory.path()).expect("it listens");
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_agent_is_not_waited_for_without_end() {
+    fn waiting_for_a_silent_agent_ends() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let _listener = UnixListener::bind(socket_path(directory.path())).expect("fresh");
         let mut client = Client::connect_within(directory.path(), Duration::from_millis(10))
@@ -427,10 +427,10 @@ mod tests {
         assert!(matches!(client.ages(), Err(ClientError::TimedOut { .. })));
     }
 
-    /// An agent that is stopped takes no connections; as many as the backlog holds are accepted for
-    /// it, the next one would wait without end.
+    /// An agent that is stopped accepts no connections; the backlog accepts some for it, and the
+    /// next one would wait for ever.
     #[test]
-    fn a_full_backlog_is_not_waited_for_without_end() {
+    fn waiting_for_a_full_backlog_ends() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let listener = UnixListener::bind(socket_path(directory.path())).expect("fresh");
         rustix::net::listen(&listener, 0).expect("it listens already");

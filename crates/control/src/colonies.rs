@@ -49,19 +49,20 @@ pub struct ColonyReport {
 pub struct AggregateReport {
     /// Nodes, whatever their state.
     pub nodes: u32,
-    /// Alive, with news younger than 64 units: only these count below.
+    /// Alive, with an entry younger than 64 units: only these count below.
     pub fresh: u32,
-    /// Alive, with older news.
+    /// Alive, with an older entry.
     pub stale: u32,
-    /// Nodes that have said goodbye.
+    /// Nodes that left.
     pub left: u32,
-    /// Nodes of which there has been no news.
+    /// Nodes of which no entry has come.
     pub unheard: u32,
-    /// Average age of the news when the aggregate was made, in milliseconds.
+    /// Average age of the entries when the aggregate was made, in milliseconds.
     pub age_avg_ms: Option<f64>,
-    /// Age of the oldest news then, in milliseconds.
+    /// Age of the oldest entry then, in milliseconds.
     pub age_max_ms: Option<f64>,
-    /// Readings by name, each in the unit that its name tells; those that no node has are left out.
+    /// Readings by name, each in the unit that its name ends with; those that no node has are left
+    /// out.
     pub readings: BTreeMap<String, ReadingReport>,
 }
 
@@ -79,13 +80,13 @@ pub struct ReadingReport {
     pub mean: f64,
     /// An estimate of the median: off by at most a sixteenth of the bins' codes.
     pub p50: f64,
-    /// Of what nine nodes in ten do not exceed.
+    /// The same of the 90th percentile.
     pub p90: f64,
-    /// Of what 99 nodes in 100 do not exceed.
+    /// The same of the 99th percentile.
     pub p99: f64,
     /// The largest, exact.
     pub max: f64,
-    /// How many nodes lie where, at most 32 bins in ascending order; only in a total.
+    /// Nodes by value, in at most 32 bins in ascending order; only in a total.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub histogram: Vec<BinReport>,
 }

@@ -3,16 +3,16 @@
 //! An agent listens on a Unix socket, `control.sock`, in its runtime directory. A client writes one
 //! JSON object per line and reads one JSON object per line back, in order; a connection may carry
 //! any number of requests. Both sides share the types of this crate, so the wire and the code
-//! cannot drift apart; `docs/reference/control.md` gives the same protocol for programs in other
+//! cannot differ; `docs/reference/control.md` gives the same protocol for programs in other
 //! languages.
 //!
 //! * [`Request`]: what may be asked.
 //! * [`Status`], [`Ages`], [`Nodes`], [`NodeReport`], [`Published`], [`Leaving`],
 //!   [`Colonies`], [`Picked`]: what comes back.
 //! * [`ErrorReport`]: what comes back instead when the agent refuses.
-//! * [`Watch`], [`Notice`]: what an agent notices of other nodes, told as it happens.
+//! * [`Watch`], [`Notice`]: what an agent notices of other nodes, reported as it happens.
 //! * [`Client`]: a blocking client for commands and tests; [`pick`]: nodes for work in one call.
-//! * [`runtime_dir`]: where the socket lies when nobody says otherwise.
+//! * [`runtime_dir`]: where the socket lies by default.
 //!
 //! Compatibility: a field may be added to a report at any time, none is removed or changes its
 //! meaning within a version of the protocol. Clients ignore fields they do not know.

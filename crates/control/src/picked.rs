@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Picked {
-    /// By which policy.
+    /// The policy that picked them.
     pub policy: String,
-    /// Nodes that were considered: those that are alive, and not to be avoided.
+    /// Nodes that were considered: those that are alive, and not named in `avoid`.
     pub considered: usize,
     /// The nodes.
     pub nodes: Vec<PickedNode>,
 }
 
-/// A node that was picked, as it was known before.
+/// A node that was picked, as it was known before the pick.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PickedNode {
     /// Its name.
     pub name: String,
-    /// How old the news of it is, in milliseconds.
+    /// The age of its entry, in milliseconds.
     pub age_ms: f64,
     /// Its processors.
     pub cpus: f64,
@@ -36,7 +36,7 @@ pub struct PickedNode {
 pub struct Shortfall {
     /// Nodes that were wanted.
     pub wanted: usize,
-    /// Nodes that would do.
+    /// Nodes that have what is needed.
     pub found: usize,
     /// Nodes that were considered.
     pub considered: usize,
@@ -52,9 +52,9 @@ pub struct Lack {
     pub need: String,
     /// What was asked of each node.
     pub asked: f64,
-    /// The most that one of those that have less has free.
+    /// The most that any of the nodes with less has free.
     pub best: f64,
-    /// By how much that one falls short: `asked` less `best`.
+    /// By how much that node falls short: `asked` less `best`.
     pub short: f64,
     /// Nodes that have less than asked.
     pub nodes: usize,

@@ -1,14 +1,15 @@
-//! What a payload says, in the words of a report: for those that have the entry and not the agent's
+//! What a payload says, in the terms of a report: for those that have the entry and not the agent's
 //! answer, which are the agent itself and readers of its board.
 //!
-//! Only a node that lives has readings: those of a dead one would be taken for present.
+//! Only a node that is alive has readings: those of a dead one would pass as current.
 
 use tidings_gossip::payload::NodeState;
 
 use crate::{NodeReport, State};
 
 impl NodeReport {
-    /// The same with the readings of the entry's payload, if the node lives and they can be read.
+    /// The same with the readings of the entry's payload, if the node is alive and they can be
+    /// read.
     #[must_use]
     pub fn with_payload(self, payload: &[u8]) -> Self {
         match NodeState::decode(payload) {

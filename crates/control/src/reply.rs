@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::Shortfall;
 
-/// A reply as it travels: a result of type `T`, or the reason why there is none.
+/// A reply as sent: a result of type `T`, or the reason why there is none.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "Envelope<T>", bound(deserialize = "T: Deserialize<'de>"))]
 pub enum Reply<T> {
@@ -27,12 +27,12 @@ pub struct ErrorReport {
     pub kind: ErrorKind,
     /// For people: what was wrong, where, and what to do about it.
     pub message: String,
-    /// With [`ErrorKind::Unsatisfied`]: the same in numbers.
+    /// With [`ErrorKind::Unsatisfied`]: the reason in numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortfall: Option<Shortfall>,
 }
 
-/// What sort of refusal it is.
+/// The kind of refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

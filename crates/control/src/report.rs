@@ -1,7 +1,7 @@
 //! What an agent answers: its own condition, the age of its picture, and the picture itself.
 //!
 //! Every quantity carries its unit in its name. A reading that a machine lacks is `null`, never a
-//! zero: a node without a battery of temperature sensors is not at 0 °C.
+//! zero: a node without temperature sensors is not at 0 °C.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub struct Status {
     pub http: Option<String>,
     /// Where readers find the board; `None` when it is off, or could not be made.
     pub board: Option<String>,
-    /// Whether the board lies in memory; on a disk the agent waits when it is written back.
+    /// Whether the board lies in memory; on a disk, the agent may wait for write-back.
     pub board_in_memory: Option<bool>,
     /// The agent's version.
     pub version: String,
@@ -41,11 +41,11 @@ pub struct Status {
     pub window_entries: u32,
     /// The window as configured: `20%`, a number of entries, or the age it follows.
     pub window: String,
-    /// The age that the window follows, in milliseconds, if one is to be kept.
+    /// The age that the window follows, in milliseconds, if it follows one.
     pub age_target_ms: Option<f64>,
-    /// The share of entries that it holds for; `None`: it holds for their average.
+    /// The share of entries that must meet it; `None`: their average must.
     pub age_target_quantile: Option<f64>,
-    /// Whether the entries have lately been as young as that; `None` if it is not known.
+    /// Whether the entries have met it lately; `None` if it is not known.
     pub age_target_kept: Option<bool>,
     /// How the node picks whom to send to.
     pub strategy: String,
@@ -59,25 +59,25 @@ pub struct Status {
     pub encrypted: bool,
     /// How many keys the key ring holds; 0 without encryption.
     pub keys: usize,
-    /// What ails the agent; `None` while it does its work in time.
+    /// What is wrong with the agent; `None` while it does its work in time.
     #[serde(default)]
     pub ill: Option<String>,
     /// The version of the datagrams that this node writes.
     pub wire_version: u8,
     /// The lowest and the highest version that it reads.
     pub wire_versions_read: [u8; 2],
-    /// Living members of which a datagram has come in their present life.
+    /// Living members that have sent a datagram in their present incarnation.
     pub wire_heard: u32,
     /// The lowest version that one of them wrote last; `None` without any.
     pub wire_written_lowest: Option<u8>,
-    /// The lowest among the highest versions that each is known to read; `None` without any. Who
-    /// writes version 1 cannot say more than that it reads that.
+    /// The lowest among the highest versions that each is known to read; `None` without any. A node
+    /// that writes version 1 cannot say more than that it reads version 1.
     pub wire_read_lowest: Option<u8>,
     /// Seconds since the agent started.
     pub uptime_s: f64,
     /// Nodes that belong to the cluster as this node sees it, itself included.
     pub members: usize,
-    /// Members of which this node has had news at least once, itself included.
+    /// Members whose entry this node has had at least once, itself included.
     pub known: usize,
     /// Average age of the known entries of other nodes, in milliseconds.
     pub age_avg_ms: f64,
@@ -108,7 +108,7 @@ pub enum Mode {
     Seeds,
 }
 
-/// How old the agent's picture is, and what it has cost so far. Cheap: what an observer polls.
+/// How old the agent's picture is, and what it has cost so far. Cheap, for polling.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ages {
@@ -118,7 +118,7 @@ pub struct Ages {
     pub now_ms: f64,
     /// Nodes that belong to the cluster as this node sees it, itself included.
     pub members: usize,
-    /// Members of which this node has had news at least once, itself included.
+    /// Members whose entry this node has had at least once, itself included.
     pub known: usize,
     /// Average age of the known entries of other nodes, in milliseconds.
     pub age_avg_ms: f64,
@@ -137,7 +137,7 @@ pub struct Ages {
     /// Seconds since the agent started.
     pub uptime_s: f64,
     /// Seconds from the agent's start until it first knew every member of the largest membership
-    /// it has known in full; `None` as long as that is itself alone. Measured to 1/16 of a unit in
+    /// it has known in full; `None` while that is itself alone. Measured to 1/16 of a unit in
     /// clusters of up to 512 nodes. A node that joins by seeds meets the others one after the
     /// other, so the value grows until it has met all.
     pub first_full_view_s: Option<f64>,
@@ -167,16 +167,16 @@ pub struct Nodes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// There is news of the node, which is neither gone nor dead. Its age says how recent the news
-    /// is.
+    /// There is an entry of the node, which has neither left nor died. Its age says how recent the
+    /// entry is.
     Alive,
     /// The same, but it has not answered this agent's probes, nor others', for a while.
     Suspected,
     /// The node was declared dead, by this agent or another.
     Dead,
-    /// The node has said goodbye.
+    /// The node left.
     Left,
-    /// The node belongs to the cluster, but no news of it has come yet.
+    /// The node belongs to the cluster, but no entry of it has come yet.
     #[default]
     Unheard,
 }
@@ -192,11 +192,11 @@ pub struct NodeReport {
     pub address: String,
     /// Whether it takes part.
     pub state: State,
-    /// How old the news is, in milliseconds; `None` when unheard.
+    /// The age of its entry, in milliseconds; `None` when unheard.
     pub age_ms: Option<f64>,
-    /// Which life of the node this is: it grows with every restart. 0 when unheard.
+    /// The node's incarnation: it grows with every restart. 0 when unheard.
     pub incarnation: u32,
-    /// Which of its own rounds the news is from. 0 when unheard.
+    /// The node's own round in which it made the entry. 0 when unheard.
     pub sequence: u32,
     /// Logical processors.
     pub cores: Option<u32>,
@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reading_that_lacks_is_null_and_comes_back_as_none() {
+    fn an_absent_reading_is_null_and_comes_back_as_none() {
         let report = NodeReport { name: "n1".to_owned(), load1: Some(0.5), ..Default::default() };
         let text = serde_json::to_string(&report).expect("serialises");
         assert!(text.contains(r#""load1":0.5"#) && text.contains(r#""load5":null"#), "{text}");

@@ -1,4 +1,4 @@
-//! What a client may ask: one JSON object a line, told apart by its field `op`.
+//! What a client may ask: one JSON object per line; its field `op` says which request it is.
 //!
 //! Unknown fields are refused rather than ignored: a misspelt `ttl` would otherwise silently
 //! publish a value for the default time.
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// answered with [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge) and the connection is closed.
 pub const REQUEST_BYTES_MAX: usize = 64 * 1024;
 
-/// How long a published value lives when the request does not say, in seconds.
+/// How long a published value lasts by default, in seconds.
 pub const TTL_S_DEFAULT: u64 = 3600;
 
 /// One request.
@@ -55,16 +55,16 @@ pub enum Request {
         #[serde(default = "ttl_s_default")]
         ttl_s: u64,
     },
-    /// Tell what the agent notices of other nodes, from now on; answered with
-    /// [`Watching`](crate::Watching), then with one [`Notice`](crate::Notice) a line until either
+    /// Report what the agent notices of other nodes, from now on; answered with
+    /// [`Watching`](crate::Watching), then with one [`Notice`](crate::Notice) per line until either
     /// side ends. Nothing else can be asked on the connection.
     Watch,
     /// Picks nodes for work; answered with [`Picked`](crate::Picked), or
     /// [`ErrorKind::Unsatisfied`](crate::ErrorKind::Unsatisfied). What was picked counts as taken
-    /// until there is news that can know of it.
+    /// until an entry comes that can show it.
     Pick(Pick),
     /// Leave the cluster cleanly and end the process; answered with [`Leaving`](crate::Leaving)
-    /// before the farewell is sent.
+    /// before the other nodes are notified.
     Leave,
 }
 
@@ -72,12 +72,12 @@ pub enum Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pick {
-    /// How many nodes, each another.
+    /// How many different nodes.
     pub count: u32,
-    /// Processors that each must have free.
+    /// Processors that each node must have free.
     #[serde(default)]
     pub cpus: f64,
-    /// Bytes of memory that each must have free.
+    /// Bytes of memory that each node must have free.
     #[serde(default)]
     pub mem_bytes: u64,
     /// Nodes that are not to be picked.

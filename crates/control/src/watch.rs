@@ -1,9 +1,9 @@
-//! Watching: what an agent notices of other nodes, told as it happens.
+//! Watching: what an agent notices of other nodes, reported as it happens.
 //!
 //! A client asks once, with [`Request::Watch`](crate::Request::Watch); the agent confirms with
-//! [`Watching`] and from then on writes one [`Notice`] a line, for as long as both are there.
+//! [`Watching`] and from then on writes one [`Notice`] per line, until either side ends.
 //! Nothing else can be asked on that connection. A client that reads too slowly misses notices and
-//! is told how many; the agent never waits for it.
+//! is told how many it missed; the agent never waits for it.
 
 use std::io::BufReader;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -17,7 +17,7 @@ use crate::{Client, ClientError, Request};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Watching {
-    /// The name of the node whose agent tells what it notices.
+    /// The name of the node whose agent reports.
     pub observer: String,
 }
 
@@ -25,23 +25,23 @@ pub struct Watching {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
-    /// The first news of it has come.
+    /// Its first entry has come.
     Joined,
     /// It does not answer this agent's probes, nor others'.
     Suspected,
-    /// It was suspected and lives.
+    /// It was suspected and is alive.
     Cleared,
     /// It was declared dead, by this agent or another.
     Dead,
-    /// It was dead or had left, and is there again.
+    /// It was dead or had left, and is back.
     Back,
-    /// It has said goodbye.
+    /// It left.
     Left,
     /// It has begun a later incarnation.
     Restarted,
     /// Nothing was heard of it for `forget_after`, and it is forgotten.
     Forgotten,
-    /// Of no node: so many notices were lost, because they were not read in time.
+    /// Not about a node: `missed` notices were lost, because they were not read in time.
     Missed,
     /// A change that this version of the client does not know.
     #[default]
@@ -58,7 +58,7 @@ pub struct Notice {
     /// To which node; `None` with [`Change::Missed`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// In which of its lives; 0 where that is not known, `None` with [`Change::Missed`].
+    /// In which of its incarnations; 0 where that is not known, `None` with [`Change::Missed`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<u32>,
     /// How many notices were lost; only with [`Change::Missed`].
@@ -68,7 +68,7 @@ pub struct Notice {
     pub time_ms: u64,
 }
 
-/// A connection on which an agent tells what it notices.
+/// A connection on which an agent reports what it notices.
 #[derive(Debug)]
 pub struct Watch {
     client: Client,
