@@ -1,6 +1,6 @@
 //! A candidate: what is known of a node that could get work, and what it has left.
 
-/// After how many seconds news counts for half: load changes that much in about that time.
+/// After how many seconds an entry counts for half: load changes that much in about that time.
 const HALF_LIFE_S: f64 = 10.0;
 
 /// A node that could get work.
@@ -8,15 +8,15 @@ const HALF_LIFE_S: f64 = 10.0;
 pub struct Candidate {
     /// Its name.
     pub name: String,
-    /// How old the news of it is, in seconds.
+    /// The age of its entry, in seconds.
     pub age_s: f64,
     /// Its processors.
     pub cpus: f64,
-    /// Those that are busy, promised ones included.
+    /// Those that are busy, those of earlier picks included.
     pub busy_cpus: f64,
     /// Memory in bytes.
     pub mem_bytes: u64,
-    /// Memory that is free, less what is promised, in bytes.
+    /// Memory that is free, less that of earlier picks, in bytes.
     pub mem_free_bytes: u64,
 }
 
@@ -30,30 +30,30 @@ pub struct Need {
 }
 
 impl Candidate {
-    /// An idle node, of which there is news of now.
+    /// An idle node, with a new entry.
     pub fn idle(name: &str, cpus: f64, mem_bytes: u64) -> Self {
         let mem_free_bytes = mem_bytes;
         Self { name: name.to_owned(), age_s: 0.0, cpus, busy_cpus: 0.0, mem_bytes, mem_free_bytes }
     }
 
-    /// The same node with so many processors busy.
+    /// The same node with `busy_cpus` processors busy.
     #[must_use]
     pub fn with_busy_cpus(self, busy_cpus: f64) -> Self {
         Self { busy_cpus, ..self }
     }
 
-    /// Processors that are not busy, as the news says.
+    /// Processors that are not busy, by its entry.
     pub fn free_cpus(&self) -> f64 {
         (self.cpus - self.busy_cpus).max(0.0)
     }
 
-    /// Whether it has what is needed, as the news says.
+    /// Whether it has what is needed, by its entry.
     pub fn has(&self, need: Need) -> bool {
         self.free_cpus() >= need.cpus && self.mem_free_bytes >= need.mem_bytes
     }
 
     /// The share of its processors that is expected to be busy now, if nodes of which nothing is
-    /// known are busy to the share `usual`: what the news says counts for half after ten seconds.
+    /// known are busy to the share `usual`: the entry counts for half after ten seconds.
     pub fn expected(&self, usual: f64) -> f64 {
         let told = if self.cpus > 0.0 { self.busy_cpus / self.cpus } else { 1.0 };
         let weight = (-self.age_s.max(0.0) / HALF_LIFE_S).exp2();
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_older_the_news_the_more_usual_the_node() {
+    fn the_older_the_entry_the_nearer_to_the_average() {
         let mut idle = Candidate::idle("n1", 8.0, 1);
         assert!(idle.expected(0.6) < 1e-9);
         idle.age_s = 10.0;

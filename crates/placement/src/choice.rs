@@ -1,4 +1,4 @@
-//! The choice: some candidates out of those that will do, by a policy.
+//! The choice: some of the candidates that have what is needed, by a policy.
 
 use core::fmt;
 use core::str::FromStr;
@@ -12,16 +12,16 @@ use crate::shortfall::Unsatisfied;
 /// By what candidates are chosen among those that have what is needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Policy {
-    /// Again and again two are drawn, and the one less loaded is taken. The default: as good as the
-    /// least loaded within a little, and callers that all see the same do not all do the same.
+    /// Repeatedly draws two and takes the one less loaded. The default: almost as good as the least
+    /// loaded, and callers that see the same nodes do not all choose the same.
     #[default]
     TwoChoices,
-    /// Those that are least loaded. For one caller at a time: many at once form a herd.
+    /// The least loaded. For one caller at a time: many at once form a herd.
     LeastLoaded,
-    /// Any, each as likely: evenly over all, whatever their load.
+    /// Any, with equal probability, whatever their load.
     Spread,
-    /// Those that are most loaded and still have what is needed: the idle stay idle, and can be
-    /// switched off or kept for what needs a whole node.
+    /// The most loaded that still have what is needed: idle nodes stay idle, and can be switched
+    /// off or kept for work that needs a whole node.
     Pack,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for Policy {
     }
 }
 
-/// No policy has this name.
+/// There is no policy of this name.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("no policy is called `{0}`: there are two-choices, least-loaded, spread and pack")]
 pub struct UnknownPolicy(pub String);
@@ -61,7 +61,7 @@ impl FromStr for Policy {
 }
 
 /// Picks `wanted` candidates that have what is needed; returns their places in the slice, the best
-/// first. Chance comes from `seed`, and decides between equals.
+/// first. Equals are chosen between at random, from `seed`.
 ///
 /// # Errors
 /// [`Unsatisfied`], with which need failed and by how much.
@@ -91,7 +91,7 @@ pub fn pick(
     Ok(fitting)
 }
 
-/// From a shuffled list, the better of the two that come next, again and again; the other waits for
+/// From a shuffled list, repeatedly the better of the next two; the other waits for
 /// its next turn.
 fn of_two(mut shuffled: Vec<usize>, wanted: usize, load: impl Fn(usize) -> f64) -> Vec<usize> {
     let mut picked = Vec::with_capacity(wanted);
@@ -140,7 +140,7 @@ mod tests {
     const NEED: Need = Need { cpus: 2.0, mem_bytes: 64 };
 
     #[test]
-    fn whoever_is_picked_has_what_is_needed_and_is_picked_once() {
+    fn a_picked_node_has_what_is_needed_and_is_picked_once() {
         let nodes = nodes(90);
         for policy in Policy::ALL {
             for seed in 0..20 {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_do_what_they_are_called() {
+    fn policies_do_what_their_names_say() {
         let nodes = nodes(90);
         let mean = |policy: Policy| {
             let picks = (0..200).flat_map(|seed| pick(&nodes, 5, NEED, policy, seed));

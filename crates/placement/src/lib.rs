@@ -1,11 +1,11 @@
-//! Placement: which nodes of a picture that is some seconds old shall get work.
+//! Placement: which nodes should get work, by entries that are some seconds old.
 //!
-//! Whoever picks sees old news, and so does everybody else. Two things follow. Old news counts
-//! less: the older an entry, the more its node is taken for an average one
-//! ([`Candidate::expected`]). And all who pick at once see the same idle node: so a choice is made
-//! by chance among those that will do (two of them drawn, the better one taken), and what was just
-//! picked counts as taken until there is news that can know of it ([`Promises`]). Without both, a
-//! thousand callers send their work to one node, and then to the next: a herd.
+//! Every caller sees old entries. Two things follow. Old entries count less: the older an entry,
+//! the more its node is taken for an average one ([`Candidate::expected`]). And all callers at one
+//! moment see the same idle node: so the choice is random among those that have what is needed (two
+//! are drawn, the better one taken), and what was just picked counts as taken until an entry comes
+//! that can show it ([`Promises`]). Without both, a thousand callers send their work to one node,
+//! and then to the next: a herd.
 //!
 //! ```
 //! use tidings_placement::{Candidate, Need, Policy, pick};
@@ -18,8 +18,8 @@
 //! # Ok::<_, tidings_placement::Unsatisfied>(())
 //! ```
 //!
-//! Invariants: a pick is a function of its arguments, chance included, as a seed; no node is picked
-//! twice; nobody is picked who does not have what is needed, as far as is known.
+//! Invariants: a pick is a function of its arguments, the random seed included; no node is picked
+//! twice; no node is picked that is known to lack what is needed.
 //!
 //! Sources: Mitzenmacher, "The power of two choices in randomized load balancing", 1996, and
 //! "How useful is old information?", IEEE TPDS 11(1), 2000; MOSIX's use of its vector.

@@ -1,35 +1,34 @@
-//! Promises: what was just picked counts as taken until news can know of it.
+//! Promises: what was just picked counts as taken until an entry can show it.
 //!
 //! Work that was sent to a node shows in its readings some time after it has arrived. Until then
 //! the node looks as idle as before, to this caller and to all others on this machine. So a pick is
-//! remembered, and what it takes is added to what the node is told to have busy, until an entry
-//! comes that was made so much later that the work must show in it, or until a time is over in
-//! which work that was never sent is forgotten.
+//! remembered, and what it takes is added to what the node has busy, until an entry comes that was
+//! made late enough to show the work. Work that was never sent is forgotten after a time.
 
 use std::collections::{HashMap, VecDeque};
 
 use crate::candidate::{Candidate, Need};
 
-/// Picks of one node that are remembered, at most; the oldest give way.
+/// Picks of one node that are remembered, at most; the oldest are dropped.
 const MOST_OF_ONE: usize = 1_024;
-/// Picks of all nodes that are remembered, at most; beyond that the oldest of the node gives way,
-/// or the pick is not remembered.
+/// Picks of all nodes that are remembered, at most; beyond that the node's oldest is dropped, or
+/// the pick is not remembered.
 const MOST_OF_ALL: usize = 65_536;
-/// Nodes with picks, before those are looked for whose picks are all forgotten.
+/// Nodes with picks, before those whose picks have all expired are removed.
 const MANY: usize = 16_384;
-/// News that was made so many seconds after a pick knows of it.
+/// An entry made this many seconds after a pick shows its work.
 const SHOWS_S: f64 = 5.0;
-/// A pick is forgotten after so many seconds, whatever the news.
+/// A pick is forgotten after this many seconds, whatever the entries.
 const KEPT_S: f64 = 60.0;
 
-/// What was picked lately, by whom on this machine does not matter.
+/// What was picked lately, by any caller on this machine.
 #[derive(Clone, Debug, Default)]
 pub struct Promises {
     /// By node, in the order of time.
     made: HashMap<String, VecDeque<Promise>>,
-    /// How many in all.
+    /// How many in total.
     count: usize,
-    /// When all were looked at last.
+    /// When all were last checked.
     swept_s: Option<f64>,
 }
 
@@ -63,7 +62,7 @@ impl Promises {
         }
     }
 
-    /// Lets go of what is forgotten.
+    /// Removes what has expired.
     fn sweep(&mut self, now_s: f64) {
         self.swept_s = Some(now_s);
         self.made.retain(|_, made| {
@@ -74,13 +73,12 @@ impl Promises {
         self.count = self.made.values().map(VecDeque::len).sum();
     }
 
-    /// Takes what was promised from what `candidate` has left, as far as its news cannot know of
-    /// it.
+    /// Takes what was promised from what `candidate` has left, as far as its entry cannot show it.
     pub fn discount(&self, candidate: &mut Candidate, now_s: f64) {
         let made_s = now_s - candidate.age_s;
         let unknown = |one: &&Promise| one.at_s + SHOWS_S > made_s && one.is_kept(now_s);
         for promise in self.made.get(&candidate.name).into_iter().flatten().filter(unknown) {
-            // Work that names no processors takes one, or nobody would notice it.
+            // Work that names no processors takes one, or it would not show.
             candidate.busy_cpus += promise.need.cpus.max(1.0);
             let left = candidate.mem_free_bytes.saturating_sub(promise.need.mem_bytes);
             candidate.mem_free_bytes = left;
@@ -101,7 +99,7 @@ mod tests {
     const NEED: Need = Need { cpus: 2.0, mem_bytes: 10 };
 
     #[test]
-    fn a_promise_counts_until_news_knows_of_it_or_its_time_is_over() {
+    fn a_promise_counts_until_an_entry_shows_it_or_it_expires() {
         let mut promises = Promises::default();
         promises.make("n1", NEED, 100.0);
         let busy = |now_s: f64, age_s: f64, name: &str| {
@@ -111,9 +109,9 @@ mod tests {
         };
         assert_eq!(busy(101.0, 3.0, "n1"), (true, 54));
         assert_eq!(busy(101.0, 3.0, "n2"), (false, 64));
-        assert_eq!(busy(104.0, 1.0, "n1"), (true, 54), "made since, but before it can show");
+        assert_eq!(busy(104.0, 1.0, "n1"), (true, 54), "made since, but too early to show it");
         assert_eq!(busy(107.0, 1.0, "n1"), (false, 64));
-        assert_eq!(busy(161.0, 61.0, "n1"), (false, 64), "the news is old, and so is the pick");
+        assert_eq!(busy(161.0, 61.0, "n1"), (false, 64), "the entry is old, and so is the pick");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Why there are too few nodes: which need failed, on how many of them, and by how much.
 //!
-//! Each need is looked at by itself, so a node that lacks both processors and memory counts under
-//! both. By how much is said of the one that comes nearest: with that much less, it would do.
-//! Numbers are rounded so that what is said to be free is free, and what lacks is enough.
+//! Each need is checked by itself, so a node that lacks both processors and memory counts under
+//! both. The amount is that of the node that comes nearest: with that much less, it would be
+//! picked. Numbers are rounded so that what is reported as free is free, and what lacks is enough.
 
 use core::fmt;
 
@@ -20,11 +20,11 @@ pub enum Resource {
 /// A need that some of the nodes do not meet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Lack {
-    /// Of what.
+    /// The quantity.
     pub resource: Resource,
     /// How much each node had to have free.
     pub asked: f64,
-    /// How much the one of them that has most has free.
+    /// The most that any of these nodes has free.
     pub best: f64,
     /// Nodes that have less than asked.
     pub nodes: usize,
@@ -35,9 +35,9 @@ pub struct Lack {
 pub struct Unsatisfied {
     /// Nodes that were wanted.
     pub wanted: usize,
-    /// Nodes that would do.
+    /// Nodes that have what is needed.
     pub found: usize,
-    /// Nodes that were looked at.
+    /// Nodes that were considered.
     pub considered: usize,
     /// The needs that fail on some of them; none if there are simply too few nodes.
     pub lacks: Vec<Lack>,
@@ -80,7 +80,7 @@ impl fmt::Display for Unsatisfied {
         let Self { wanted, found, considered, lacks } = self;
         write!(f, "{found} of the {wanted} nodes wanted have what is needed, of {considered} ")?;
         if lacks.is_empty() {
-            write!(f, "considered (alive, with news of their processors, not to be avoided)")?;
+            write!(f, "considered (alive, with known processors, not to be avoided)")?;
             return write!(f, "; ask for fewer nodes");
         }
         let marks = core::iter::once(": ").chain(core::iter::repeat("; "));
@@ -121,7 +121,7 @@ enum Round {
     No,
 }
 
-/// So many bytes in the unit that suits them, without a blank as `--need` takes it, to a tenth
+/// An amount in the unit that suits it, without a space as `--need` reads it, rounded to a tenth
 /// unless that would change what was asked.
 fn size(bytes: f64, round: Round) -> String {
     let mut scaled = bytes;
@@ -184,9 +184,9 @@ mod tests {
         assert!(pick(&[], 0, Need::default(), Policy::Pack, 1).is_ok_and(|none| none.is_empty()));
     }
 
-    /// 7.999 processors are not 8.00, and a byte too little is too little.
+    /// 7.999 processors are not 8.00, and one byte less is too little.
     #[test]
-    fn what_lacks_by_a_hair_is_not_rounded_away() {
+    fn a_tiny_shortfall_is_not_rounded_away() {
         let need = Need { cpus: 8.0, mem_bytes: 16 * GIB };
         let text = refusal(&[node(0.001, 16 * GIB - 1)], 1, need).to_string();
         assert!(text.contains("has 7.99 free, 0.01 too few"), "{text}");

@@ -1,4 +1,4 @@
-//! The herd: a thousand callers at once, each with a picture of its own that is some seconds old.
+//! The herd: a thousand callers at once, each with entries of its own that are some seconds old.
 //!
 //! 256 nodes of 16 processors, half of them busy on average. Every caller sees every node as it was
 //! 0 to 2 s ago, none sees what the others pick, and each sends work for one processor to the node
@@ -17,7 +17,7 @@ fn draw(chance: &mut impl RngCore, below: f64) -> f64 {
     (chance.next_u64() >> 11) as f64 / (1u64 << 53) as f64 * below
 }
 
-/// How much work each node gets from callers on `machines`, each of which has an agent with
+/// How much work each node gets from callers on `machines`, each with an agent and
 /// promises of its own.
 fn work(policy: Policy, machines: usize) -> Vec<u32> {
     let mut chance = Xoshiro256PlusPlus::seed_from_u64(11);
@@ -45,12 +45,10 @@ fn chance_keeps_callers_on_different_machines_apart() {
     let most = |policy, machines| work(policy, machines).into_iter().max().unwrap_or(0);
     let herd = most(Policy::LeastLoaded, CALLERS as usize);
     let apart = most(Policy::TwoChoices, CALLERS as usize);
-    println!(
-        "1,000 callers on 1,000 machines: the node that gets most gets {herd} by least-loaded"
-    );
+    println!("1,000 callers on 1,000 machines: the busiest node gets {herd} by least-loaded");
     println!("and {apart} by two-choices; 3.9 each would be even");
-    // Before: a herd. After: 1,000 balls into 256 bins, each caller taking the idler of two: those
-    // that look idlest get about 8, and chance adds some.
+    // Before: a herd. After: 1,000 balls into 256 bins, each caller taking the less loaded of two:
+    // the nodes that look most idle get about 8, and a few more at random.
     assert!(herd > 200, "{herd}");
     assert!(apart < 25, "{apart}");
 }
@@ -59,7 +57,7 @@ fn chance_keeps_callers_on_different_machines_apart() {
 fn promises_keep_callers_on_one_machine_apart() {
     let work = work(Policy::LeastLoaded, 1);
     let most = work.iter().max().copied().unwrap_or(0);
-    println!("1,000 callers on one machine: the node that gets most gets {most} by least-loaded");
+    println!("1,000 callers on one machine: the busiest node gets {most} by least-loaded");
     // 2,048 processors are idle, at most 16 on one node.
     assert!(most <= 16, "{most}");
 }
