@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (name, sort) in [("insert", insert as fn(&mut [u64]) -> u64), ("merge", merge)] {
         let mut series = Series::new(name, "comparisons");
         for size in (6..=11).map(|power| 1_u64 << power) {
-            // A permutation without an order: multiples of a number that is prime to 2⁶⁴.
+            // A permutation in no order: multiples of a number that is coprime to 2⁶⁴.
             let mut numbers: Vec<u64> =
                 (0..size).map(|number| number.wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
             series.write(&mut output, size as f64, sort(&mut numbers) as f64)?;

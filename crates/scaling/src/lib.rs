@@ -1,14 +1,15 @@
-//! Measurements of Rust programs, as `tidings-scaling` reads them: JSON Lines, a row a value.
+//! Measurements of Rust programs, as `tidings-scaling` reads them: JSON Lines, one row per value.
 //!
 //! A program measures one function at several sizes, and `tidings-scaling check` says whether it
 //! grows as a `scaling.toml` expects (docs/reference/scaling.md). A [`Series`] is one function and
 //! metric; it writes a row for each value at once, so that a program that is killed leaves what it
-//! has measured. Rows of one process share its run's name: what a process has by chance, its nodes
-//! or its memory's layout, is in all its values, and repetitions of one run count once.
+//! metric; it writes each row at once, so that a program that is killed leaves what it has
+//! measured. Rows of one process share its run's name: what a process has by chance, such as its
+//! nodes
 //!
-//! Times come from the monotonic clock; counts from the program itself. Counts have no noise, and
-//! what they say does not depend on the machine: prefer them where there are any. What no program
-//! can count of itself, instructions and allocations, `tidings-scaling run` counts from outside.
+//! Times come from the monotonic clock; counts from the program itself. Counts have no noise and do
+//! not depend on the machine: prefer them where they exist. What a program cannot count itself,
+//! instructions and allocations, `tidings-scaling run` counts from outside.
 //!
 //! ```
 //! # fn main() -> Result<(), tidings_scaling::RowError> {

@@ -1,4 +1,4 @@
-//! Rows: one value at one size, as a line of JSON, and what is no row.
+//! Rows: one value at one size, as a line of JSON, and the errors of writing one.
 
 use std::io::{self, Write};
 
@@ -17,16 +17,16 @@ pub(crate) struct Row<'a> {
     pub(crate) repetition: u64,
 }
 
-/// A row was not written. Rows before it are.
+/// A row was not written. Earlier rows were.
 #[derive(Debug, thiserror::Error)]
 pub enum RowError {
-    /// Only positive numbers grow by a factor; the first is the size, the second the value.
-    #[error("size {0}, value {1}: both are positive numbers; leave the row out")]
+    /// Growth by a factor needs positive numbers; the first is the size, the second the value.
+    #[error("size {0}, value {1}: both must be positive; leave the row out")]
     NotPositive(f64, f64),
-    /// A series of another quantity was to take a time.
+    /// A time was written to a series of another quantity.
     #[error("`{0}` in `{1}` takes no times: give times a series of their own, in `s`")]
     NoTime(String, String),
-    /// The output took no more.
+    /// Writing the output failed.
     #[error("the row was not written: {0}")]
     Output(#[source] io::Error),
 }

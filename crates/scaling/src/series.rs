@@ -36,7 +36,8 @@ pub struct Series {
 }
 
 impl Series {
-    /// The values of a function by a metric, against `n`; rows bear the number of this process.
+    /// The values of a function by a metric, against `n`; the run is named by this process's
+    /// number.
     pub fn new(function: &str, metric: &str) -> Self {
         Self {
             function: function.to_owned(),
@@ -62,7 +63,7 @@ impl Series {
         self
     }
 
-    /// Names the run, where the number of the process says too little: a job's number, for example.
+    /// Names the run, where the process number is not enough: by a job's number, for example.
     #[must_use]
     pub fn of_run(mut self, run: &str) -> Self {
         run.clone_into(&mut self.run);
@@ -72,7 +73,7 @@ impl Series {
     /// Writes a value at a size.
     ///
     /// # Errors
-    /// If size or value is no positive number, or the output fails.
+    /// If size or value is not a positive number, or the output fails.
     pub fn write(
         &mut self,
         output: &mut impl Write,
@@ -87,11 +88,11 @@ impl Series {
         Ok(())
     }
 
-    /// Times a call, in seconds, and writes that; returns what the call does. The series is one of
-    /// times: its unit is `s`, whether [`Series::in_unit`] has said so or nothing.
+    /// Times a call, in seconds, and writes that; returns what the call does. The series must be
+    /// one of times: its unit is `s`, set by [`Series::in_unit`] or by default.
     ///
     /// # Errors
-    /// As [`Series::write`]; a call too short for the clock to see is no positive number. If the
+    /// As [`Series::write`]; a call too short for the clock to see is not a positive number. If the
     /// series has another unit, or has values without one: then the call is not made.
     pub fn time<T>(
         &mut self,
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told() {
+    fn a_full_disk_is_reported() {
         struct Full;
         impl Write for Full {
             fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
@@ -145,7 +146,7 @@ mod tests {
         assert!(matches!(failed, Err(RowError::Output(_))));
     }
 
-    /// Times among counts made a series that grew like neither of them.
+    /// Times among counts made a series that grew like neither.
     #[test]
     fn a_series_of_counts_takes_no_times() {
         let mut rows = Vec::new();
