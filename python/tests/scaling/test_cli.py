@@ -179,13 +179,13 @@ def test_a_missing_file_exits_with_2(tmp_path: Path, capsys: pytest.CaptureFixtu
     ("name", "content", "problem"),
     [
         ("m.jsonl", b"", "m.jsonl: the file is empty"),
-        ("m.jsonl", b"\xff\x00\x80", "m.jsonl: this is no text in UTF-8"),
-        ("m.txt", b"# a comment\n", "m.txt: the file has comments and no measurement"),
-        ("m.json", b'{"benchmarks": 3}', "m.json: JSON of no known form"),
-        ("m.json", b'{"benchmarks": [3]}', "m.json: JSON of no known form"),
-        ("m.json", b'{"measurements": {"f": 3}}', "m.json: JSON of no known form"),
-        ("scaling.toml", b"\xff\x00", "scaling.toml: this is no text in UTF-8"),
-        ("scaling.toml", b"target = -1", "scaling.toml:1: target is -1: it is a positive size"),
+        ("m.jsonl", b"\xff\x00\x80", "m.jsonl: this is not UTF-8 text"),
+        ("m.txt", b"# a comment\n", "m.txt: the file has only comments"),
+        ("m.json", b'{"benchmarks": 3}', "m.json: JSON of no known format"),
+        ("m.json", b'{"benchmarks": [3]}', "m.json: JSON of no known format"),
+        ("m.json", b'{"measurements": {"f": 3}}', "m.json: JSON of no known format"),
+        ("scaling.toml", b"\xff\x00", "scaling.toml: this is not UTF-8 text"),
+        ("scaling.toml", b"target = -1", "scaling.toml:1: target is -1: it must be positive"),
     ],
 )
 def test_files_that_are_something_else_exit_with_2(
@@ -203,7 +203,7 @@ def test_a_target_is_a_positive_size(
     folder: Path, capsys: pytest.CaptureFixture[str], size: str
 ) -> None:
     assert check(folder, expectation("sort", "n log n"), f"--target={size}") == 2
-    assert f"--target is {size}: it is a positive size" in capsys.readouterr().err
+    assert f"--target is {size}: it must be positive" in capsys.readouterr().err
 
 
 def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:

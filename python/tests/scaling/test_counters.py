@@ -197,7 +197,7 @@ def test_an_error_of_the_function_is_told(folder: pytest.Pytester) -> None:
     )
     result = folder.runpytest_subprocess(*PLUGIN)
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*did not come to count heap: LookupError: no such thing*"])
+    result.stdout.fnmatch_lines(["*did not count heap: LookupError: no such thing*"])
 
 
 def test_the_kernel_counts_a_call() -> None:

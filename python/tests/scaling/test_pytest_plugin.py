@@ -122,5 +122,5 @@ def test_wrong_use_is_an_error(pytester: pytest.Pytester, monkeypatch: pytest.Mo
     )
     result = pytester.runpytest_subprocess("-p", "tidings.scaling.pytest_plugin")
     result.assert_outcomes(failed=3)
-    result.stdout.fnmatch_lines(["*it is one of time*", "*an exponent is missing*"])
+    result.stdout.fnmatch_lines(["*it must be one of time*", "*an exponent is missing*"])
     result.stdout.no_fnmatch_line("*raise ExpectationError*")

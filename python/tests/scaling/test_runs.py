@@ -300,14 +300,14 @@ def test_a_run_that_cannot_be_made_is_refused_with_its_line(
 
 def test_a_run_that_fails_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command, problem in (
-        ("false {size}", "`false 1` ended with 1"),
+        ("false {size}", "`false 1` exited with 1"),
         ("/no/such/program {size}", "`/no/such/program`: No such file"),
     ):
         assert run(write(tmp_path, command=command)) == 2
         assert problem in capsys.readouterr().err
     (tmp_path / "out" / "f.jsonl").write_text("what is this\n", encoding="utf-8")
     assert run(write(tmp_path, command="true {size}")) == 2
-    assert "f.jsonl:1: no row of a run; move the file away" in capsys.readouterr().err
+    assert "f.jsonl:1: not a row of a run; move the file away" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("value", ["nan", "0", "-1", "inf"])
@@ -365,7 +365,7 @@ def test_a_campaign_that_is_stopped_goes_on(
         os.kill(stopped.pid, sent)
         said = stopped.communicate()[1]
     assert stopped.returncode == 128 + sent
-    assert "stopped; what is measured is kept" in said
+    assert "stopped; measured runs are kept" in said
     assert len(rows(tmp_path)) == 2
     (tmp_path / "wait").unlink()
     assert run(file) == 0

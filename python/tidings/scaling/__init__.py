@@ -2,11 +2,11 @@
 
 State how a function should grow, measure it at five or more sizes, and get a verdict with a stated
 rate of false alarms. After Shudler et al., "Exascaling Your Library", ICS 2015;
-docs/concepts/scaling.md says what is added. The modules, from what is said to what comes out:
+docs/concepts/scaling.md states what is added. The modules, from input to output:
 `terms`, `expectation`, `limits`, `search_space`; `measurement`, `readers`; `engines`; `verdict`,
 `plan`, `rules`; `specification`, `checking`, `reports`, `runs`, `cli`, `pytest_plugin`.
 
-What is named here is imported when it is first used: a start costs what it needs and no more.
+What is named here is imported when it is first used: a start loads only what it needs.
 """
 
 from __future__ import annotations

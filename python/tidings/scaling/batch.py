@@ -1,11 +1,11 @@
-"""Batch jobs: each run a job of Slurm, several at once, found again after a stop.
+"""Batch jobs: each run is a job of Slurm, several at once, and is found again after a stop.
 
-A job is a script below ``OUTPUT.jobs``: it runs the command by ``srun``, notes when it began and
-ended, and says so by a file that appears whole. So nothing has to run while jobs wait in the queue:
-whoever starts the same campaign again finds the numbers of its jobs, and waits for them instead of
-submitting them twice. Time in the queue is not measured. A job that the controller no longer has,
-or calls ended, without having left that file has failed, and its folder stays for who wants to see
-why; started again, it is submitted again.
+A job is a script below ``OUTPUT.jobs``: it runs the command by ``srun``, records when it began and
+ended, and reports that by a file that appears whole. So no process has to run while jobs wait in
+the queue: a second start of the same runs finds the numbers of its jobs, and waits for them instead
+of submitting them twice. Time in the queue is not measured. A job that the controller no longer
+knows, or reports as ended, without having left that file has failed. Its folder stays for
+inspection; when the runs are started again, the job is submitted again.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Job:
         return values
 
     def check(self) -> None:
-        """Ask the controller; a job that it twice calls ended, and that said nothing, failed."""
+        """Ask the controller; a job that it twice reports as ended, without a result, failed."""
         asked = subprocess.run(
             ["scontrol", "show", "job", "--oneliner", self.number],
             capture_output=True,
@@ -121,7 +121,7 @@ class Job:
 def jobs(
     stated: StatedRun, wanted: Sequence[Wanted], folder: Path
 ) -> Iterator[tuple[Wanted, list[float]]]:
-    """Submit a job for each run, some at once; yield what each gave, in the order they end."""
+    """Submit a job for each run, some at once; yield the values of each, in the order they end."""
     waiting = [Job(stated, one, folder) for one in wanted]
     running: list[Job] = []
     pause, asked = _SHORTEST_S, time.monotonic()

@@ -1,10 +1,9 @@
 """Checking: the expectations of a scaling.toml against measurements, all of a suite at once.
 
-Each expectation is matched with the measurement of its function and metric. What no growth is given
-for is recorded: the growth found becomes the expectation, in a file beside scaling.toml, and later
-checks are held to it. A deviation is laid to the machine where a trusted reference beside it
-(`litmus`) deviates too, or where the count of its work (`count`) is as expected while its time is
-not.
+Each expectation is matched with the measurement of its function and metric. If an expectation gives
+no growth, the growth found is recorded in a file beside scaling.toml, and later checks are held to
+it. A deviation is attributed to the machine where a trusted reference beside it (`litmus`) deviates
+too, or where the count of its work (`count`) is as expected while its time is not.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class Checked:
     """One expectation with its measurement, model and verdict.
 
     `interval` is that of the expected value at `target`; `recorded` says that the growth was found
-    and recorded now; `blame` is empty, or says whether code or machine deviates.
+    and recorded now; `blame` is empty, or states whether code or machine deviates.
     """
 
     stated: Stated
@@ -124,7 +123,7 @@ def _measurement_of(stated: Stated, measurements: Sequence[Measurement]) -> Meas
         metrics = ", ".join(m.metric for m in matching)
         raise MeasurementError(
             f"{stated.function}, stated on line {stated.line}, has several metrics ({metrics}): "
-            "say which with `metric`"
+            "name one with `metric`"
         )
     there = ", ".join(sorted(m.name for m in measurements)) or "none at all"
     raise MeasurementError(
@@ -153,7 +152,7 @@ def _rules(
 
 
 def _blamed(one: Checked, all_checked: Sequence[Checked]) -> Checked:
-    """Say whether code or machine deviates, where there is something to compare with."""
+    """Say whether code or machine deviates, where there is a reference to compare with."""
     if one.judged.outcome is not Outcome.VIOLATED:
         return one
     function, metric = one.stated.function, one.stated.metric
@@ -190,11 +189,11 @@ def _read_recorded(specification: Specification) -> dict[str, Expectation]:
         entries: Mapping[str, str] = json.loads(path.read_text(encoding="utf-8"))["growth"]
         return {name: Expectation.parse(text) for name, text in entries.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise MeasurementError(f"{path}: {error}; remove it to record anew") from None
+        raise MeasurementError(f"{path}: {error}; remove it to record again") from None
 
 
 def _record(specification: Specification, report: Report) -> None:
-    """Write the growth that was found where none was given; a misfit or doubt is not recorded."""
+    """Record the growth found where none was given, if it is neither a misfit nor undecided."""
     fresh = {
         one.stated.name: str(one.expectation)
         for one in report.checked

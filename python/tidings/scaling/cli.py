@@ -42,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("stopped", file=sys.stderr)
         return exit_code(stopped)
     except BrokenPipeError:
-        # Nobody reads on, as with `| head`: the interpreter must not try again when it ends.
+        # The reader closed the pipe, as with `| head`: the interpreter must not try again when it
+        # ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return STOPPED_READING
     except OSError as error:
@@ -56,12 +57,12 @@ def _parser() -> argparse.ArgumentParser:
         prog="tidings-scaling", description="Scalability expectations as tests."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    check = commands.add_parser("check", help="hold measurements against the expectations")
+    check = commands.add_parser("check", help="check measurements against the expectations")
     _shared(check)
     check.add_argument(
         "--alpha", type=float, help="false alarms of the whole suite, 0.01 if not set"
     )
-    check.add_argument("--target", type=float, help="the size to foretell")
+    check.add_argument("--target", type=float, help="the size to predict")
     check.add_argument("--strict", action="store_true", help="exit with 3 where one is undecided")
     check.add_argument("--no-record", action="store_true", help="record no growth found")
     check.add_argument("--format", choices=("table", "json", "markdown"), default="table")
@@ -74,22 +75,30 @@ def _parser() -> argparse.ArgumentParser:
         "--png", metavar="FOLDER", type=Path, help="the same as PNG; needs matplotlib"
     )
     check.set_defaults(action=_check)
-    plan = commands.add_parser("plan", help="say which size and how many runs decide most cheaply")
+    plan = commands.add_parser(
+        "plan", help="propose the size and the number of runs that decide at the least cost"
+    )
     _shared(plan)
     plan.add_argument("--largest", type=float, help="the largest size that can be measured")
     plan.add_argument("--cost-power", type=float, default=1.0, help="cost = runs * size^this")
     plan.set_defaults(action=_plan)
-    run = commands.add_parser("run", help="make the runs that the file states, resuming")
+    run = commands.add_parser(
+        "run", help="make the runs that the file states; continue after a stop"
+    )
     run.add_argument("--file", type=Path, default=Path("scaling.toml"))
-    run.add_argument("--anew", action="store_true", help="measure again what is measured already")
+    run.add_argument(
+        "--anew", action="store_true", help="repeat the runs that are already measured"
+    )
     run.set_defaults(action=_run)
     library = commands.add_parser("library", help="print the path of the counting library")
     library.add_argument("--include", action="store_true", help="the folder of its header instead")
-    library.add_argument("--callgrind", action="store_true", help="that with marks for callgrind")
+    library.add_argument(
+        "--callgrind", action="store_true", help="the one with marks for callgrind"
+    )
     library.set_defaults(action=_library)
     explain = commands.add_parser("explain", help="show limits and search space of an expectation")
-    explain.add_argument("growth", help="as `p log p`")
-    explain.add_argument("--within", help="the deviation D, as `p^(1/4)`")
+    explain.add_argument("growth", help="such as `p log p`")
+    explain.add_argument("--within", help="the deviation D, such as `p^(1/4)`")
     explain.set_defaults(action=_explain)
     return parser
 
@@ -103,11 +112,11 @@ def _specification(options: argparse.Namespace) -> Specification:
     specification = Specification.read(options.file)
     alpha = getattr(options, "alpha", None)
     if alpha is not None and not 0 < alpha <= 0.5:
-        raise SpecificationError(f"--alpha is {alpha}: it is above 0, at most 0.5")
+        raise SpecificationError(f"--alpha is {alpha}: it must be above 0 and at most 0.5")
     for name in ("target", "largest"):
         size = getattr(options, name, None)
         if size is not None and not 0 < size < float("inf"):
-            raise SpecificationError(f"--{name} is {size:g}: it is a positive size")
+            raise SpecificationError(f"--{name} is {size:g}: it must be positive")
     return replace(
         specification,
         alpha=alpha or specification.alpha,
@@ -237,7 +246,7 @@ def _run(options: argparse.Namespace) -> int:
             for stated in specification.runs:
                 make(stated, specification.path.parent, sys.stderr, options.anew)
     except KeyboardInterrupt as stopped:
-        print("stopped; what is measured is kept: start it again to go on", file=sys.stderr)
+        print("stopped; measured runs are kept: start it again to continue", file=sys.stderr)
         return exit_code(stopped)
     except RunError as error:
         print(f"error: {error}", file=sys.stderr)

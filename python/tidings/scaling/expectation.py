@@ -1,10 +1,10 @@
-"""Expectations: what a developer writes of a function's growth, read into a term.
+"""Expectations: a developer's statement of a function's growth, read into a term.
 
 ``O(log p)``, ``O(p^1.25 log^2 p)``, ``k^3 2^k``, ``n log n``, ``1/p``, ``sqrt(n)``, ``O(1)``. A sum
-is its fastest growing part, coefficients are dropped, as big O does. What cannot be read is refused
-with a caret under the place and the remedy; nothing is guessed.
+is its fastest growing part; coefficients are dropped, as in big O. Text that cannot be read is
+rejected with a caret under the place and the remedy; nothing is guessed.
 
-Grammar, with blanks anywhere and ``*`` or ``·`` as one may like::
+Grammar, with optional spaces and optional ``*`` or ``·``::
 
     expectation = "O(" sum ")" | sum
     sum         = product { "+" product }
@@ -59,7 +59,7 @@ class Expectation:
 
     @classmethod
     def of(cls, value: str | Term | Expectation) -> Expectation:
-        """Take an expectation, a term or a text."""
+        """Accept an expectation, a term or a text."""
         if isinstance(value, Expectation):
             return value
         if isinstance(value, Term):
@@ -78,7 +78,7 @@ class _Token:
 
 
 class _Parser:
-    """Recursive descent over the tokens; one method a rule of the grammar."""
+    """Recursive descent over the tokens; one method per rule of the grammar."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -159,7 +159,7 @@ class _Parser:
         return Term(rate=_nearest(math.log2(value)) * rate)
 
     def _power_of_variable(self) -> Fraction:
-        """Read what stands above a number: ``k``, ``-k``, ``(k/2)``, ``(1.5 k)``; a number is 0."""
+        """Read the exponent of a number: ``k``, ``-k``, ``(k/2)``, ``(1.5 k)``; a number is 0."""
         closing = {"(": ")", "{": "}"}.get(self._peek().text)
         if closing:
             self._next()
@@ -193,11 +193,11 @@ class _Parser:
         inner = self._argument(token)
         if inner.rate or inner.logs or inner.power <= 0:
             self._back_at(argument)
-            self._fail("a logarithm is taken of the variable or of a power of it")
+            self._fail("the argument of a logarithm is the variable or a power of it")
         return Term(logs=power)
 
     def _argument(self, token: _Token) -> Term:
-        """Read ``p``, ``(p)`` or ``(p^2)`` behind a function's name."""
+        """Read ``p``, ``(p)`` or ``(p^2)`` after a function's name."""
         following = self._peek()
         if following.text == "(":
             self._next()
@@ -213,7 +213,7 @@ class _Parser:
         following = self._peek()
         if self._argument(token) != Term(power=Fraction(1)):
             self._back_at(following)
-            self._fail("exp is taken of the variable alone; write 2^(c x) for others")
+            self._fail("the argument of exp is the variable alone; write 2^(c x) for others")
         return CONSTANT
 
     def _closed(self, term: Term) -> Term:
@@ -261,12 +261,12 @@ class _Parser:
     def _named(self, token: _Token) -> Term:
         if len(token.text) > 3 and any(word in token.text for word in ("log", "sqrt", "exp")):
             self._back_at(token)
-            self._fail(f"`{token.text}` is one word; put blanks between its factors")
+            self._fail(f"`{token.text}` is one word; put spaces between its factors")
         if self.variable is None:
             self.variable = token.text
         elif token.text != self.variable:
             self._back_at(token)
-            self._fail(f"two variables, `{self.variable}` and `{token.text}`: one is meant to grow")
+            self._fail(f"two variables, `{self.variable}` and `{token.text}`: only one can grow")
         return Term(power=Fraction(1))
 
     def _tokens(self) -> list[_Token]:
@@ -278,7 +278,7 @@ class _Parser:
             if found is None:
                 blanks = len(self.text[at:]) - len(self.text[at:].lstrip())
                 wrong = self.text[at + blanks]
-                raise ExpectationError(self.text, at + blanks, f"`{wrong}` is no part of a growth")
+                raise ExpectationError(self.text, at + blanks, f"`{wrong}` is not part of a growth")
             kind = str(found.lastgroup)
             tokens.append(_Token(kind, found.group(kind), found.start(kind)))
             at = found.end()

@@ -1,8 +1,8 @@
 """Launchers: how runs are started, and when their values come.
 
-A launcher takes the runs that are wanted, in their order, and yields what each gave. *local* starts
-the command itself, *mpirun* puts ``mpirun -n TASKS`` before it; both make one run after the other.
-*slurm* is in `batch`. What counts, goes behind the launcher's words: each rank is counted.
+A launcher gets the wanted runs, in their order, and yields the values of each. *local* starts the
+command itself, *mpirun* puts ``mpirun -n TASKS`` before it; both make one run after the other.
+*slurm* is in `batch`. The words of a counter go behind the launcher's: each rank is counted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _GRACE_S = 5.0
 
 
 class RunError(Exception):
-    """A run failed. What was measured before stays in the output file."""
+    """A run failed. Earlier measurements stay in the output file."""
 
 
 @dataclass(frozen=True, order=True)
@@ -36,7 +36,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Ended:
-    """A command that ended: what it said, its exit code, and the seconds it took."""
+    """A command that ended: its output, its exit code, and the seconds it took."""
 
     out: str
     err: str
@@ -45,7 +45,7 @@ class Ended:
 
 
 def words_of(stated: StatedRun, size: float, counts: Path) -> list[str]:
-    """Return the words of a run behind those of its launcher."""
+    """Return the words of a run that follow those of its launcher."""
     try:
         counting = stated.counter.words(counts) if stated.counter else []
     except CounterError as error:
@@ -58,7 +58,7 @@ def values_of(stated: StatedRun, size: float, ended: Ended, counts: Path) -> lis
     command = " ".join(stated.words(size))
     if ended.code:
         last = ended.err.strip().splitlines()[-1:] or ["no message"]
-        raise RunError(f"`{command}` ended with {ended.code}: {last[0]}")
+        raise RunError(f"`{command}` exited with {ended.code}: {last[0]}")
     if stated.counter:
         try:
             return [stated.counter.count(ended.err, counts)]
@@ -75,7 +75,7 @@ def values_of(stated: StatedRun, size: float, ended: Ended, counts: Path) -> lis
     try:
         return [float(text) for text in found]
     except ValueError:
-        raise RunError(f"`{command}`: `{stated.value}` finds what is no number") from None
+        raise RunError(f"`{command}`: `{stated.value}` finds text that is not a number") from None
 
 
 def here(

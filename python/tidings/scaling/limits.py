@@ -1,9 +1,9 @@
-"""Limits: how far the growth found may be from the one expected, and what that makes of a match.
+"""Limits: how far the growth found may be from the one expected, and how well they match.
 
 The rules are those of Shudler et al. (ICS 2015, sections 2.3 and 2.4): a deviation D, by default
-the expectation with its leading exponent halved inside its class; limits E/D and E·D, which belong
-to what is allowed; bounds 1 and E² for the search; the divergence δ = G/E. O(1) has D = 1 by
-default, so that any growth breaks it; give a D where that is too strict.
+the expectation with its leading exponent halved inside its class; limits E/D and E·D, which are
+themselves allowed; bounds 1 and E² for the search; the divergence δ = G/E. O(1) has D = 1 by
+default, so that any growth exceeds it; give a D where that is too strict.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fractions import Fraction
 from tidings.scaling.terms import CONSTANT, Term
 
 FEWEST_SIZES = 5
-"""Fewer have no verdict."""
+"""With fewer there is no verdict."""
 
 
 class Match(Enum):
@@ -47,7 +47,7 @@ class Limits:
 
     @classmethod
     def around(cls, expected: Term, deviation: Term | None = None) -> Limits:
-        """Set limits by a deviation, or by the default one. A deviation below 1 is refused."""
+        """Set limits by a deviation, or by the default one. A deviation below 1 is rejected."""
         chosen = default_deviation(expected) if deviation is None else deviation
         if chosen < CONSTANT:
             raise ValueError(
@@ -68,7 +68,7 @@ class Limits:
 
     @property
     def bounds(self) -> tuple[Term, Term]:
-        """Where the search begins and ends by default: 1 and E², in order; for O(1), 1 and log²."""
+        """The default bounds of the search: 1 and E², in order; for O(1), 1 and log²."""
         square = Term(logs=Fraction(2)) if self.expected.is_constant else self.expected**2
         return (min(CONSTANT, square), max(CONSTANT, square))
 

@@ -1,12 +1,12 @@
-"""Measurements: what was measured of one function by one metric, at several sizes.
+"""Measurements: the values of one function by one metric, at several sizes.
 
 A row is one value at one size; rows of one run (one job, one start of a process) share a run's
-name, because what a run has by chance, its nodes, its neighbours, its memory layout, is in all its
-rows. Rows that are the same in size, run, repetition and value count once. Order and units mean
-nothing: rows are sorted, and engines see values only as ratios.
+name, because everything accidental about a run, its nodes, its neighbours, its memory layout,
+affects all its rows. Rows that are the same in size, run, repetition and value count once. Order
+and units do not matter: rows are sorted, and engines see values only as ratios.
 
 Invariants: sizes and values are finite and positive, sizes are at least three different ones;
-whatever breaks this is refused with its place.
+anything else is rejected with its place.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Measurement:
-    """All rows of one function and metric, sorted and without doubles."""
+    """All rows of one function and metric, sorted and without duplicates."""
 
     function: str
     metric: str
@@ -65,8 +65,8 @@ class Measurement:
         if len(sizes) < FEWEST_SIZES:
             some = ", ".join(f"{size:g}" for size in sorted(sizes))
             raise MeasurementError(
-                f"{name}: {len(sizes)} size{'s' if len(sizes) > 1 else ''} ({some}), which tells "
-                f"nothing of growth: measure at five or more"
+                f"{name}: {len(sizes)} size{'s' if len(sizes) > 1 else ''} ({some}), which says "
+                f"nothing about growth: measure at five or more"
             )
         return cls(function, metric, parameter, tuple(kept), unit)
 
@@ -118,13 +118,13 @@ class Measurement:
 def _checked(row: Row, function: str, metric: str) -> Row:
     where = row.place or _name(function, metric)
     if not (math.isfinite(row.size) and row.size > 0):
-        raise MeasurementError(f"{where}: the size is {row.size:g}; sizes are positive numbers")
+        raise MeasurementError(f"{where}: the size is {row.size:g}; sizes must be positive")
     if math.isnan(row.value):
         raise MeasurementError(f"{where}: the value at size {row.size:g} is missing")
     if not (math.isfinite(row.value) and row.value > 0):
         raise MeasurementError(
             f"{where}: the value at size {row.size:g} is {row.value:g}; only positive values can "
-            "grow by a factor: leave it out, or subtract less"
+            "grow by a factor: omit it, or subtract less"
         )
     return row
 

@@ -1,7 +1,7 @@
 """Checks by the paper's method alone: G, adjusted R², δ and match; no probability, no interval.
 
-Violated is what the paper calls no match, where growth is faster than the limits, or with both
-sides slower, too. There is no `undecided` and no stated rate of false alarms.
+An expectation is violated where the growth found does not match and is faster than the limits, or
+with both sides slower, too. There is no `undecided` and no stated rate of false alarms.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Plans: which size to measure next, and in how many runs, to decide an expectation most cheaply.
+"""Next measurements: the size and the number of runs that decide at the least cost.
 
-The posterior says what every candidate foretells at a size. A design, some runs at one more size,
+The posterior gives what every candidate predicts at a size. A design, some runs at one more size,
 is tried on draws from it: each draw makes a value, the value reweighs the candidates, and the share
-of draws after which the verdict would be decided is what the design is worth. The cheapest design
-that decides in most draws is proposed; where none does, the one that decides most often at a few
-times the cost so far. Costs are sizes times runs, as processor time of processes is, unless another
-power of the size is given.
+of draws after which the verdict would be decided is the value of the design. The cheapest design
+that decides in most draws is proposed; if there is none, the one that decides most often at a few
+times the cost so far. Costs are sizes times runs, as with the processor time of processes, unless
+another power of the size is given.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def designs(
     cost_power: float = 1.0,
     sizes: Sequence[float] | None = None,
 ) -> list[Design]:
-    """Return designs with their worth, the cheapest first. `thresholds` are those of P(holds)."""
+    """Return designs with their probabilities, the cheapest first; `thresholds` of P(holds)."""
     summary = model.summary
     chosen = list(sizes) if sizes else _next_sizes(summary.sizes)
     chosen = [size for size in chosen if largest is None or size <= largest]
@@ -65,7 +65,7 @@ def designs(
             spread = _spread(model, runs)
             decides = _decided_share(logs, weights, kept, spread, thresholds, rng)
             if len(summary.sizes) + 1 < FEWEST_SIZES:
-                decides = 0.0  # one more size is still too few, whatever comes of it
+                decides = 0.0  # one more size is still too few, whatever its value
             made.append(Design(size, runs, runs * size**cost_power, decides))
     return sorted(made, key=lambda design: (design.cost, design.size))
 
@@ -73,7 +73,7 @@ def designs(
 def cheapest(listed: list[Design], spent: float = float("inf")) -> Design | None:
     """Return the cheapest design that decides often enough, or the one that decides most often.
 
-    Where none is good enough, a step of a few times what was `spent` before is taken, not a leap.
+    Where none is good enough, the cost is at most a few times what was `spent` before.
     """
     if not listed:
         return None
@@ -85,14 +85,14 @@ def cheapest(listed: list[Design], spent: float = float("inf")) -> Design | None
 
 
 def spent(model: BayesModel, cost_power: float = 1.0) -> float:
-    """Return the cost of what a model was made from."""
+    """Return the cost of the measurements behind a model."""
     return float(model.summary.counts @ model.summary.sizes**cost_power)
 
 
 def _next_sizes(sizes: Floats) -> list[float]:
     """Return sizes beyond the largest: multiples, or further steps where sizes go up by steps.
 
-    Steps are even, or small beside the sizes: what is measured so may double with each.
+    Steps are even, or small compared with the sizes; the measured range may double with each.
     """
     largest = float(sizes[-1])
     steps = np.diff(sizes)

@@ -4,9 +4,9 @@
 size, repetitions interleaved, and fails the test where the expectation is violated or nothing fits.
 All expectations of a session share one rate of false alarms, an equal part for each that the
 session has collected: a test cannot wait for the others' results, and under xdist it does not see
-them. Doubt does not fail a test unless ``--scaling-strict`` is given. A table of all ends the
-session; with xdist its lines come from the workers by their reports, so nothing is shared between
-processes.
+them. An undecided expectation does not fail a test unless ``--scaling-strict`` is given. A table of
+all ends the session; with xdist its lines come from the workers by their reports, so nothing is
+shared between processes.
 
 Metrics: those of `counters.calls`, measured in this process, and those of `counters.alone`, for
 which the test runs once more in a process of its own.
@@ -51,26 +51,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--scaling-counter",
         choices=("auto", "perf", "callgrind"),
         default="auto",
-        help="what counts instructions: the processor (perf), or callgrind, which needs valgrind; "
-        "auto takes callgrind where the processor's counter cannot be read (auto)",
+        help="instructions by the processor (perf), or by callgrind, which needs valgrind; "
+        "auto uses callgrind where the processor's counter cannot be read (auto)",
     )
 
 
 def _share(text: str) -> float:
-    """Return a share of false alarms as the command line has it."""
+    """Return a share of false alarms from the command line."""
     share = float(text)
     if not 0 < share <= 0.5:
-        raise argparse.ArgumentTypeError(f"{text}: it is above 0, at most 0.5")
+        raise argparse.ArgumentTypeError(f"{text}: it must be above 0 and at most 0.5")
     return share
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Learn whether this process counts for another."""
+    """Detect whether this process counts for another."""
     config.stash[_REQUEST] = alone.Request.here()
 
 
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """Keep whether a test has come to its end, neither failed nor skipped."""
+    """Record whether a test has come to its end, neither failed nor skipped."""
     if call.when == "call":
         item.stash[_ENDED] = call.excinfo is None
 
@@ -103,7 +103,7 @@ def scaling(request: pytest.FixtureRequest) -> Iterator[Callable[..., Measured]]
 
 
 class Measured:
-    """A function and the sizes it is to be measured at; `expect` measures and judges."""
+    """A function and the sizes it is to be measured at; `expect` measures and evaluates."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Measured:
         alpha: float,
         strict: bool,
     ) -> None:
-        """Keep what is to be measured; nothing is run yet."""
+        """Keep what will be measured; nothing is run yet."""
         self.node = node
         self.function = function
         self.setup = setup
@@ -130,7 +130,7 @@ class Measured:
     def expect(
         self, growth: str, metric: str = "time", within: str | None = None, sides: str = "upper"
     ) -> Judged:
-        """Measure, judge, and fail the test where the growth is violated; return the judgement."""
+        """Measure, evaluate, and fail the test if the growth is violated; return the result."""
         __tracebackhide__ = True
         self.is_expected = True
         judged = self._replayed() or self._judged(growth, metric, within, sides)
@@ -138,7 +138,7 @@ class Measured:
         return judged
 
     def _replayed(self) -> Judged | None:
-        """In a process that counts for another: what that one judged, until it is our turn."""
+        """In a process that counts for another: that one's results, until it is our turn."""
         request = self.node.config.stash.get(_REQUEST, None)
         if request is None:
             return None
@@ -217,14 +217,14 @@ class Measured:
 
 
 def _stated(growth: str, metric: str, within: str | None, sides: str) -> tuple[Expectation, Limits]:
-    """Return what an expectation says, or raise ValueError with what is wrong in it."""
+    """Return what an expectation states, or raise ValueError with what is wrong in it."""
     from tidings.scaling.expectation import Expectation
     from tidings.scaling.limits import Limits
 
     if metric not in METRICS:
-        raise ValueError(f"metric `{metric}`: it is one of {', '.join(METRICS)}")
+        raise ValueError(f"metric `{metric}`: it must be one of {', '.join(METRICS)}")
     if sides not in ("upper", "both"):
-        raise ValueError(f"sides `{sides}`: it is upper or both")
+        raise ValueError(f"sides `{sides}`: it must be upper or both")
     expectation = Expectation.parse(growth)
     deviation = Expectation.parse(within).term if within else None
     return expectation, Limits.around(expectation.term, deviation)
@@ -232,7 +232,7 @@ def _stated(growth: str, metric: str, within: str | None, sides: str) -> tuple[E
 
 @contextmanager
 def _told_in_a_line() -> Iterator[None]:
-    """Fail the test with what is wrong in its own words, without the package's source."""
+    """Fail the test with the error's own message, without the package's source."""
     __tracebackhide__ = True
     try:
         yield

@@ -70,7 +70,7 @@ def _part(part: str, text: str) -> tuple[float, str]:
 
 @dataclass(frozen=True)
 class RuleResult:
-    """How a rule fares: where measured, and at the scale asked for.
+    """The result of a rule: where measured, and at the target scale.
 
     `worst_ratio` is left over right at the measured size `worst_size`, where it is largest;
     `measured` the least probability of the rule over measured sizes, `at_target` that at `target`.

@@ -1,12 +1,11 @@
-"""Runs: commands at several sizes, repetitions interleaved, each result a line of JSON at once.
+"""Runs: commands at several sizes, repetitions interleaved, each result written at once.
 
-All sizes are run once before any is run again, so that slow drifts of the machine meet every size
-alike. Each line is written as soon as its run ends; a later start skips what is there already, so
-that a campaign may be stopped at any time. Lines name their command, so that what another command
-gave is not taken for it; and one process at a time adds to a file. The value is the wall time of
-the command, what a regular expression finds in its output, or what a counter counts
-(`counters.commands`). A command that prints several values made them in one run: they share its
-name.
+All sizes are run once before any is run again, so that slow drifts of the machine affect every size
+alike. Each line is written as soon as its run ends; a later start skips lines that are there
+already, so the runs may be stopped at any time. Lines name their command, so results of another
+command are not mistaken for them; one process at a time adds to a file. The value is the wall time
+of the command, the match of a regular expression in its output, or the count of a counter
+(`counters.commands`). If a command prints several values, they are of one run and share its name.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ __all__ = ["RunError", "make"]
 def make(stated: StatedRun, folder: Path, progress: TextIO, anew: bool = False) -> int:
     """Make the runs that are not yet in the output file; return how many were made.
 
-    With `anew` the rows of this function, metric and sizes are removed before.
+    With `anew` the rows of this function, metric and sizes are removed first.
     """
     output = folder / stated.output
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -63,9 +62,9 @@ def make(stated: StatedRun, folder: Path, progress: TextIO, anew: bool = False) 
 
 @contextmanager
 def _appended(output: Path) -> Iterator[TextIO]:
-    """Open a file to add rows; if none comes, no empty one is left, which no check could read.
+    """Open a file to add rows; if none comes, no empty file is left, which a check could not read.
 
-    It is locked: who began first has it to itself. A file system without locks goes without.
+    The first process locks it. On a file system without locks there is no lock.
     """
     with output.open("a", encoding="utf-8") as file:
         try:
@@ -77,7 +76,7 @@ def _appended(output: Path) -> Iterator[TextIO]:
             if error.errno not in (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK):
                 raise
             is_there = True
-        if not is_there:  # or whoever had it has just removed it
+        if not is_there:  # or the previous holder has just removed it
             raise RunError(f"{output}: another run is adding to it; wait until it ends")
         try:
             yield file
@@ -87,12 +86,12 @@ def _appended(output: Path) -> Iterator[TextIO]:
 
 
 def _must_be_usable(stated: StatedRun, one: Wanted, values: list[float]) -> None:
-    """Refuse what a check would refuse, before it counts as measured."""
+    """Reject values that a check would reject, before they count as measured."""
     for value in values:
         if not 0 < value < math.inf:
             raise RunError(
-                f"{stated.function} at {stated.parameter}={one.size:g} gave {value:g}, which is no "
-                "positive number: it is not kept; mend what prints it, or leave the size out"
+                f"{stated.function} at {stated.parameter}={one.size:g} gave {value:g}, not a "
+                "positive number: it is not kept; fix what prints it, or omit the size"
             )
 
 
@@ -107,7 +106,7 @@ def _results(
 
 
 def _rows(stated: StatedRun, one: Wanted, values: list[float]) -> list[dict[str, Any]]:
-    """Return a row for each value; several values of one run bear its name."""
+    """Return a row for each value; several values of one run share its name."""
     row = {
         "function": stated.function,
         "metric": stated.metric,
@@ -133,7 +132,7 @@ def _said(values: list[float]) -> str:
 
 
 def _rest(seconds: float) -> str:
-    """Return about how long the rest takes, where that is worth saying."""
+    """Return about how long the rest takes, if that is long."""
     if seconds < 10:
         return ""
     return f", {seconds:.0f} s left" if seconds < 120 else f", {seconds / 60:.0f} min left"
@@ -164,7 +163,7 @@ def _start_of(line: str, place: str, stated: StatedRun, anew: bool) -> tuple[int
         command = str(row.get("command", stated.template))
         start = int(row["start"] if "start" in row else row["repetition"])
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise RunError(f"{place}: no row of a run; move the file away") from None
+        raise RunError(f"{place}: not a row of a run; move the file away") from None
     if command != stated.template and not anew:
         raise RunError(
             f"{place}: {stated.function} at {stated.parameter}={size:g} was measured by another "

@@ -1,9 +1,9 @@
-"""Search space: the terms that a model is sought among, as ticks on a ruler around an expectation.
+"""Search space: the terms to choose a model from, as ticks on a ruler around an expectation.
 
 The big ticks are terms of the expectation's own class, from bound to bound, made by halving the
-intervals between exponents; the small ticks are the big ones times terms of the class below, of
-which the exponent 1 comes first, then what the expectation itself has, and one step to either side
-of it. What exceeds a bound is left out. (Shudler et al., ICS 2015, sections 2.3 and 3.3.)
+intervals between exponents. The small ticks are the big ones times terms of the class below: first
+exponent 1, then the expectation's own, and one step to either side of it. Terms that exceed a bound
+are omitted. (Shudler et al., ICS 2015, sections 2.3 and 3.3.)
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def around(
     """Return the search space of an expectation, slowest growth first.
 
     `rounds` sets the big ticks, `small` the exponents of the class below (without it: 0, 1, the
-    expectation's own, and `step` to either side of it), `bounds` the terms that nothing exceeds.
+    expectation's own, and `step` to either side of it), `bounds` the terms that no other exceeds.
     """
     low, high = bounds or Limits.around(expected).bounds
     index = max(expected.class_index, low.class_index, high.class_index)

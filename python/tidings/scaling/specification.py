@@ -1,7 +1,7 @@
 """The file scaling.toml: expectations, rules and runs of a repository, each with its line.
 
 Reference: docs/reference/scaling.md. Unknown keys, wrong types and growth that does not parse are
-refused with file and line; nothing is taken silently.
+rejected with file and line; nothing is ignored silently.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class SpecificationError(ValueError):
 
 @dataclass(frozen=True)
 class Stated:
-    """An expectation as stated: of which function and metric, with which limits, on which line.
+    """An expectation as stated: its function and metric, limits and line.
 
-    `limits` is None where no growth is given: then what is found is recorded, and held to later.
+    `limits` is None where no growth is given: then the growth found is recorded for later checks.
     """
 
     function: str
@@ -86,7 +86,7 @@ class StatedRule:
 
 @dataclass(frozen=True)
 class Specification:
-    """All that a scaling.toml says."""
+    """The content of a scaling.toml."""
 
     path: Path
     alpha: float | None
@@ -106,7 +106,7 @@ class Specification:
         except OSError as error:
             raise SpecificationError(f"{path}: {error.strerror or error}") from None
         except UnicodeDecodeError:
-            raise SpecificationError(f"{path}: this is no text in UTF-8") from None
+            raise SpecificationError(f"{path}: this is not UTF-8 text") from None
         return cls.parse(text, path)
 
     def names(self, function: str, metric: str) -> bool:
@@ -125,13 +125,15 @@ class Specification:
         reader.check(table, _SUITE_KEYS, 1, "the file")
         engine = table.get("engine", ENGINES[0])
         if engine not in ENGINES:
-            reader.fail(reader.line_of("engine"), f"engine `{engine}`: it is bayes or paper")
+            reader.fail(reader.line_of("engine"), f"engine `{engine}`: it must be bayes or paper")
         alpha = table.get("alpha")
         if alpha is not None and not 0 < alpha <= 0.5:
-            reader.fail(reader.line_of("alpha"), f"alpha is {alpha}: it is above 0, at most 0.5")
+            reader.fail(
+                reader.line_of("alpha"), f"alpha is {alpha}: it must be above 0 and at most 0.5"
+            )
         target = table.get("target")
         if target is not None and not 0 < target < float("inf"):
-            reader.fail(reader.line_of("target"), f"target is {target}: it is a positive size")
+            reader.fail(reader.line_of("target"), f"target is {target}: it must be positive")
         return cls(
             path,
             alpha,
@@ -146,7 +148,7 @@ class Specification:
 
 
 class _Reader:
-    """Turns tables into what they state; knows the line of each."""
+    """Turns tables into statements; knows the line of each."""
 
     def __init__(self, text: str, path: Path) -> None:
         self.text = text
@@ -167,21 +169,21 @@ class _Reader:
         raise SpecificationError(f"{self.path}:{line}: {problem}")
 
     def line_of(self, key: str, begin: int = 0) -> int:
-        """Return the line, from 1, of a key's first assignment from a place on."""
+        """Return the line, from 1, of a key's first assignment from a given line on."""
         for number, line in enumerate(self.lines[begin:], begin + 1):
             if re.match(rf"\s*{re.escape(key)}\s*=", line):
                 return number
         return begin or 1
 
     def heads(self, name: str) -> list[int]:
-        """Return the lines of the heads ``[[name]]``."""
+        """Return the lines of the headings ``[[name]]``."""
         head = re.compile(rf"\s*\[\[\s*{name}\s*\]\]")
         return [number for number, line in enumerate(self.lines, 1) if head.match(line)]
 
     def check(
         self, table: Mapping[str, Any], keys: Mapping[str, type], line: int, place: str
     ) -> None:
-        """Refuse unknown keys and wrong types."""
+        """Reject unknown keys and wrong types."""
         for key, value in table.items():
             if key not in keys:
                 known = ", ".join(keys)

@@ -1,8 +1,8 @@
-"""A run as stated in scaling.toml: a command, at sizes, some times each, and how it is started.
+"""A run as stated in scaling.toml: a command, its sizes, its number of starts, and its launcher.
 
-``{size}`` in the command stands for the size. Further parameters are varied beside it, every
-combination of them: their names stand in command and function in the same way, so that each
-combination is a function of its own, whose growth with the size is looked at by itself.
+``{size}`` in the command stands for the size. Further parameters are varied too, in every
+combination: their names stand in command and function in the same way, so that each combination is
+a function of its own, whose growth with the size is checked by itself.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class RunTableError(ValueError):
 
 @dataclass(frozen=True)
 class StatedRun:
-    """Runs to make. `tasks` is None where there are as many as the size says."""
+    """Runs to make. `tasks` is None where the size is their number."""
 
     function: str
     metric: str
@@ -73,7 +73,7 @@ class StatedRun:
 
     @property
     def template(self) -> str:
-        """What is started, with `{size}` in the size's place, as rows and messages have it."""
+        """The command with `{size}` in place of the size, as in rows and messages."""
         tasks = ["-n", str(self.tasks)] if self.launch and self.tasks else []
         return " ".join([*self.launch, *tasks, self.command])
 
@@ -87,7 +87,7 @@ class StatedRun:
 
 
 def of_table(table: Mapping[str, Any], line: int) -> Iterator[StatedRun]:
-    """Yield the runs of a table whose keys and types have been checked; one a combination."""
+    """Yield the runs of a table whose keys and types have been checked; one per combination."""
     _check_sizes(table)
     _check_numbers(table)
     counter = _counter(table)
@@ -96,7 +96,9 @@ def of_table(table: Mapping[str, Any], line: int) -> Iterator[StatedRun]:
         raise RunTableError("launcher", f"launcher is `{launcher}`: {', '.join(LAUNCHERS)}")
     whole = all(size == int(size) for size in table["sizes"])
     if launcher != "local" and "tasks" not in table and not whole:
-        raise RunTableError("sizes", "sizes are numbers of processes: whole ones, or set `tasks`")
+        raise RunTableError(
+            "sizes", "sizes are numbers of processes: whole numbers, or set `tasks`"
+        )
     for chosen in _combinations(table):
         named = {key: _filled(table[key], chosen) for key in ("function", "command")}
         yield StatedRun(
@@ -122,7 +124,7 @@ def _check_sizes(table: Mapping[str, Any]) -> None:
     sizes = table["sizes"]
     usual = all(isinstance(size, (int, float)) and not isinstance(size, bool) for size in sizes)
     if not sizes or not usual or not all(0 < size < float("inf") for size in sizes):
-        raise RunTableError("sizes", "sizes are positive numbers, one at least")
+        raise RunTableError("sizes", "sizes must be positive numbers, at least one")
     if "{size}" not in table["command"] and table.get("launcher", "local") == "local":
         raise RunTableError("command", "the command lacks {size}")
     if "{size}" not in table["command"] and "tasks" in table:
@@ -132,7 +134,7 @@ def _check_sizes(table: Mapping[str, Any]) -> None:
 def _check_numbers(table: Mapping[str, Any]) -> None:
     for key in ("repetitions", "tasks", "at_once"):
         if table.get(key, 1) < 1:
-            raise RunTableError(key, f"{key} is {table[key]}: 1 or more")
+            raise RunTableError(key, f"{key} is {table[key]}: it must be 1 or more")
 
 
 def _counter(table: Mapping[str, Any]) -> Counter | None:
@@ -140,7 +142,7 @@ def _counter(table: Mapping[str, Any]) -> Counter | None:
     if name and name not in COUNTERS:
         raise RunTableError("counter", f"counter is `{name}`: {', '.join(COUNTERS)}")
     if name and "value" in table:
-        raise RunTableError("counter", "a counter gives the value: leave one of the two out")
+        raise RunTableError("counter", "a counter gives the value: omit one of the two")
     toggle, marked = table.get("toggle", ""), table.get("marked", False)
     if toggle and name != "callgrind":
         raise RunTableError("toggle", "only the counter callgrind has a `toggle`")
@@ -153,7 +155,7 @@ def _expression(pattern: str) -> str:
     try:
         re.compile(pattern)
     except re.error as error:
-        raise RunTableError("value", f"`{pattern}` is no regular expression: {error}") from None
+        raise RunTableError("value", f"`{pattern}` is not a regular expression: {error}") from None
     return pattern
 
 
@@ -172,7 +174,7 @@ def _combinations(table: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     varied: dict[str, Any] = table.get("vary", {})
     for name, values in varied.items():
         if not isinstance(values, list) or not values:
-            raise RunTableError("vary", f"vary: `{name}` is a list of values")
+            raise RunTableError("vary", f"vary: `{name}` must be a list of values")
         if name == "size" or f"{{{name}}}" not in table["function"]:
             raise RunTableError(
                 "vary", f"vary: the function lacks {{{name}}}: each value is a function of its own"

@@ -3,8 +3,8 @@
 A term is what big O notation keeps. The three classes of Shudler et al. (ICS 2015, section 2.3) are
 F1 = log2(x)^i, F2 = x^i and F3 = 2^(i·x); a term belongs to the highest class that it has a part
 of, and O(1) to F1 with exponent 0. Terms multiply and divide by adding exponents, so a divergence
-G/E is a term again, and they are ordered by how fast they grow in the end: first by c, then a, then
-b.
+G/E is a term again, and they are ordered by how fast they grow at large sizes: first by c, then a,
+then b.
 
 Values are returned as natural logarithms: 2^x is beyond a float from x = 1024 on, its logarithm is
 not.
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Exponent = Union[int, float, str, Fraction]
-"""What is taken for an exponent: a float becomes the nearest fraction."""
+"""What is accepted as an exponent: a float becomes the nearest fraction."""
 
 CLASSES = ("F1", "F2", "F3")
 _LARGEST_DENOMINATOR = 10_000
@@ -38,7 +38,7 @@ def exponent(value: Exponent) -> Fraction:
 
 
 def exponent_text(value: Fraction) -> str:
-    """Return an exponent as people write it: ``2``, ``1.25``, ``(2/3)``."""
+    """Return an exponent as it is usually written: ``2``, ``1.25``, ``(2/3)``."""
     if value.denominator == 1:
         return str(value.numerator)
     if 10**_PLAIN_DECIMALS % value.denominator == 0:
@@ -69,7 +69,7 @@ class Term:
 
     @property
     def order(self) -> tuple[Fraction, Fraction, Fraction]:
-        """What decides which of two terms grows faster in the end."""
+        """The order of terms by growth at large sizes."""
         return (self.rate, self.power, self.logs)
 
     @property
@@ -113,7 +113,7 @@ class Term:
         return values
 
     def text(self, variable: str = "x", short: bool = False) -> str:
-        """Return the term as it is written and read: ``p^1.25 log p``, ``k^3 2^k``, ``1/p``."""
+        """Return the term in notation that can be read: ``p^1.25 log p``, ``k^3 2^k``, ``1/p``."""
         above, below = self._factors(variable, short)
         if not below:
             return " ".join(above) or "1"

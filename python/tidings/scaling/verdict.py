@@ -1,13 +1,14 @@
 """Verdicts: holds, violated, undecided or misfit, with a stated rate of false alarms.
 
-`violated` is said only where the probability that the limits are kept is so small that, over suites
-in which every expectation is true, at most the stated share of suites has an alarm at all. Which
-probability that is for a single test was measured, not assumed: `threshold`. Over the tests of a
-suite the rate is shared by Holm's rule. Growth faster than expected, a better function, is no
-violation unless both sides are asked for; it is reported.
+`violated` means that the probability that the limits are kept is so small that, over suites in
+which every expectation is true, at most the stated share of suites has an alarm at all. That
+probability for a single test was measured, not assumed: `threshold`. Over the tests of a suite the
+rate is shared by Holm's rule. Growth faster than expected, a better function, is not a violation
+unless both sides are requested; it is reported.
 
-Whatever no growth describes is a misfit: a cliff between two sizes, or scatter between sizes that
-no candidate explains. Fewer than five sizes decide nothing.
+If no growth describes the measurements, the verdict is a misfit: a cliff between two sizes, or
+scatter between sizes that no candidate explains. With fewer than five sizes every verdict is
+undecided.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _LARGEST_THRESHOLD = 0.3
 
 
 class Outcome(Enum):
-    """What a verdict says."""
+    """The possible verdicts."""
 
     HOLDS = "holds"
     VIOLATED = "violated"
@@ -49,7 +50,7 @@ class Outcome(Enum):
 
 
 def threshold(alpha: float) -> float:
-    """Return the P(holds) below which one test may say `violated` with false alarms at `alpha`.
+    """Return the P(holds) below which one test may report `violated` with false alarms at `alpha`.
 
     Measured on synthetic cases (studies/growth-engines/alarms.py): P is below 0.2 for 0.3 to
     0.5 % of true expectations of suites and of functions drawn by chance. That is half of what
@@ -61,7 +62,7 @@ def threshold(alpha: float) -> float:
 
 @dataclass(frozen=True)
 class Judged:
-    """One expectation held against one model."""
+    """One expectation evaluated against one model."""
 
     limits: Limits
     two_sided: bool
@@ -82,7 +83,7 @@ def judge(
     alpha: float = ALPHA,
     two_sided: Sequence[bool] | None = None,
 ) -> list[Judged]:
-    """Judge a suite: a model and limits for each expectation; `alpha` is for all together."""
+    """Evaluate a suite: a model and limits for each expectation; `alpha` is for all together."""
     sides = list(two_sided) if two_sided is not None else [False] * len(models)
     measured = [_measured(m, ls, s) for m, ls, s in zip(models, limits, sides)]
     violated = _holm([judged.probability for judged in measured], alpha)
@@ -134,7 +135,7 @@ def _holm(probabilities: Sequence[float], alpha: float) -> list[bool]:
 
 
 def _settled(judged: Judged, model: BayesModel, violated: bool, low: float) -> Judged:
-    """Give a verdict, its reasons, and a plan where it is undecided."""
+    """Give a verdict, its reasons, and the next measurement where it is undecided."""
     sizes = model.summary.sizes
     misfit = misfits(model)
     if len(sizes) < FEWEST_SIZES:

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, so that a full disk leaves none that is cut off."""
+"""Files that are written whole or not at all: a full disk leaves none that is cut off."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file beside its place and move it there.
+    """Write a temporary file beside the target and move it there.
 
-    What is no file of a folder's own, as a pipe or standard output, is written to as it is, and so
-    is a file in a folder that takes no other. Raises OSError with the file's name; else what was
-    there before is there still.
+    A target that is not a regular file, such as a pipe or standard output, is written to directly,
+    and so is a file in a folder that accepts no other. Raises OSError with the file's name;
+    otherwise an earlier file is still there.
     """
     if not _is_replaceable(path):
         path.write_text(text, encoding="utf-8")
         return
-    path = path.resolve()  # what a link names is replaced, not the link
+    path = path.resolve()  # the target of a link is replaced, not the link
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     part = Path(name)
     try:
@@ -35,7 +35,7 @@ def write(path: Path, text: str) -> None:
 
 
 def _is_replaceable(path: Path) -> bool:
-    """Whether another file may take the place of this one, or its place is free."""
+    """Whether another file may replace this one, or it does not exist."""
     resolved = path.resolve()
     if resolved.is_mount() or path.parts[:2] in (("/", "dev"), ("/", "proc")):
         return False

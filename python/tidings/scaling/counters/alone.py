@@ -1,11 +1,11 @@
 """A test alone: run again in a process of its own, where one of its functions is counted.
 
-callgrind and a wrapped malloc have to be there when a process starts, and whatever else the process
-does must not be counted. A test's function may be a lambda or use fixtures, so it cannot be handed
-over; instead the whole test runs again, alone, in a child that pytest starts for this one test. Up
-to the expectation in question the child takes the judgements that the parent has made; there it
-counts, writes its counts, and is skipped. Nothing is shared but a folder that lives as long as the
-child, so that any number of tests may do this at once, under xdist too.
+callgrind and a wrapped malloc must be present when a process starts, and nothing else that the
+process does may be counted. A test's function may be a lambda or use fixtures, so it cannot be
+passed to another process. Instead the whole test runs again in a child that pytest starts for this
+one test. Up to the expectation in question the child reuses the results of the parent; there it
+counts, writes its counts, and is skipped. The two share only a folder that exists as long as the
+child, so any number of tests may do this at once, under xdist too.
 
 The cost of an empty call is subtracted, once it has been made a few times: the first costs several
 times as much as those that follow. Strings hash alike in every child (PYTHONHASHSEED), so that
@@ -48,10 +48,10 @@ def counts(
 ) -> list[float]:
     """Run a test again and return what its next expectation counts at each size.
 
-    `earlier` are the judgements that the test has been given so far.
+    `earlier` are the results that the test has got so far.
     """
     if metric == "pss":
-        # What a call leaves behind serves the next one: each size has a process of its own.
+        # What a call leaves behind speeds up the next one, so each size has its own process.
         return [_child(node, metric, [size], earlier)[0] for size in sizes]
     return _child(node, metric, sizes, earlier)
 
@@ -77,7 +77,7 @@ def _child(
             check=False,
         )
         if not (folder / _COUNTS).exists():
-            raise CounterError(f"{node.name} did not come to count {metric}{_why(ended.stdout)}")
+            raise CounterError(f"{node.name} did not count {metric}{_why(ended.stdout)}")
         listed: list[float] = json.loads((folder / _COUNTS).read_text(encoding="utf-8"))
     return listed
 
@@ -92,7 +92,7 @@ def _around(metric: str, folder: Path) -> tuple[list[str], dict[str, str]]:
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         raise CounterError(
-            "valgrind is missing, and this machine gives no counter of the processor: install "
+            "valgrind is missing, and the processor's counter is not available here: install "
             "valgrind (Debian: valgrind), or use metric=`bytecodes`"
         )
     library.path(callgrind=True)
@@ -115,7 +115,7 @@ def _arguments(node: pytest.Item) -> list[str]:
     arguments = ["::".join([str(node.path), *names]), "--rootdir", str(config.rootpath)]
     if config.inipath:
         arguments += ["-c", str(config.inipath)]
-    # The plugin itself comes as it came here: by its entry point, a conftest, or one of these.
+    # The plugin is loaded as it was here: by its entry point, a conftest, or one of these.
     for plugin in (name for name in config.option.plugins if name != "no:terminal"):
         arguments += ["-p", plugin]
     arguments += ["-p", "no:cacheprovider", "--import-mode", config.getoption("importmode")]
@@ -125,7 +125,7 @@ def _arguments(node: pytest.Item) -> list[str]:
 
 
 def _why(said: str) -> str:
-    """Return what a child said of its error, in one line."""
+    """Return a child's error message, in one line."""
     lines = [line.strip() for line in said.splitlines()]
     told = [line.removeprefix("E ").strip() for line in lines if line.startswith("E ")]
     told = told or [line for line in lines if re.match(r"ERROR|\w*Error:|.*error:|valgrind:", line)]
@@ -155,9 +155,9 @@ class Request:
         """Count at every size, write the counts, and end the test."""
         measure = _Callgrind(self.folder) if self.metric == "instructions" else _Memory(self.metric)
         prepared = setup or (lambda size: size)
-        if self.metric != "pss":  # what a first call leaves behind would serve the second
+        if self.metric != "pss":  # what a first call leaves behind would speed up the second
             function(prepared(self.sizes[0]))
-        # What fills once, a cache of the interpreter or a table of the loader, is no call's cost.
+        # A cache of the interpreter or a table of the loader fills once: that is no cost of a call.
         empty = min(measure.count(_nothing, prepared(self.sizes[0])) for _ in range(_EMPTY_CALLS))
         values = [
             self._of_call(size, measure.count(function, prepared(size)) - empty)
@@ -167,17 +167,17 @@ class Request:
         pytest.skip("counted")
 
     def _of_call(self, size: float, counted: float) -> float:
-        """Return what is left of a call without what calling costs; none allocated counts as 1."""
+        """Return a call's count less that of an empty call; no allocation counts as 1."""
         if counted <= 0 and self.metric == "instructions":
             raise CounterError(
                 f"at size {size:g} the function counts no more instructions than an empty one: "
-                "have it do more, or leave that size out"
+                "make it do more, or omit that size"
             )
         return max(counted, 1.0)
 
 
 def _nothing(_: object) -> None:
-    """Do nothing: what calling itself costs."""
+    """Do nothing: the cost of a call itself."""
 
 
 class _Callgrind:

@@ -1,7 +1,7 @@
 """Calls of a function, measured in this process: time, interpreter's instructions, memory.
 
-Each measures one call and returns one positive number. The garbage collector waits meanwhile, where
-it would be measured in place of the function.
+Each measures one call and returns one positive number. The garbage collector is off meanwhile, so
+that it is not measured with the function.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tidings.scaling.counters import processor
 Call = Callable[[], Any]
 
 EXACT = ("bytecodes", "returned")
-"""Metrics without noise: one repetition tells all."""
+"""Metrics without noise: one repetition is enough."""
 
 
 @contextlib.contextmanager
@@ -87,4 +87,4 @@ METRICS: dict[str, Callable[[Call], float]] = {
     "allocated": _allocated,
     "instructions": _instructions,
 }
-"""What each metric does with a call; `instructions` by the processor's counter."""
+"""The function that measures each metric; `instructions` by the processor's counter."""

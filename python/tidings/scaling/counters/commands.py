@@ -1,9 +1,9 @@
-"""Counters of commands: what is put around a command, and where its count is found afterwards.
+"""Counters of commands: the words that go before a command, and where its count is found.
 
-callgrind and perf say what they counted when the command ends; the counting library, preloaded,
-writes a file for each process. Where a command has several processes, ranks for example, the one
-with the largest count tells: it is the one that the others wait for. Each counter gives words that
-go before the command, so that a launcher can put them behind its own: every rank is counted alone.
+callgrind and perf print their counts when the command ends; the counting library, preloaded, writes
+a file for each process. If a command has several processes, ranks for example, the largest count is
+used: the others wait for that process. Each counter gives words that go before the command, so that
+a launcher can put them behind its own: every rank is counted alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tidings.scaling.counters import library
 from tidings.scaling.counters.library import CounterError
 
 MEMORY = ("allocations", "heap", "held", "pss")
-"""Counted by the library; `held` is what of the heap was still in use at the end."""
+"""Counted by the library; `held` is the heap still in use at the end."""
 
 COUNTERS = ("callgrind", "perf", *MEMORY)
 
@@ -32,10 +32,10 @@ _UNITS = {"heap": "B", "held": "B", "pss": "B"}
 
 @dataclass(frozen=True)
 class Counter:
-    """One counter: its name, and between what it counts.
+    """One counter: its name, and the part that it counts.
 
-    `toggle` is a function's name with wildcards: callgrind counts inside of it only. `marked` says
-    that the command sets the library's marks, and that only what is between them counts.
+    `toggle` is a function's name with wildcards: callgrind counts inside of it only. `marked` means
+    that the command sets the library's marks, and that only the part between them counts.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Counter:
 
     @property
     def unit(self) -> str:
-        """The unit of the counts; none where they are numbers of things."""
+        """The unit of the counts; none for plain numbers."""
         return _UNITS.get(self.name, "")
 
     @property
@@ -114,7 +114,7 @@ class Counter:
 
 
 def _preload(path: Path) -> str:
-    """Return the setting that preloads a library before what is preloaded here already."""
+    """Return the setting that preloads a library before those preloaded already."""
     return " ".join([f"LD_PRELOAD={path}", *os.environ.get("LD_PRELOAD", "").split()])
 
 

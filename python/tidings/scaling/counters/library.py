@@ -1,10 +1,10 @@
 """The counting library: compiled where it is first used, kept in the user's cache, loaded.
 
-It is C (``native/tidings_counts.c``) because malloc can be wrapped, and callgrind be told what to
-count, only from inside a process. A compiled file in the package would fit one kind of machine and
-one libc; compiling takes a tenth of a second, once. The file's name holds a digest of source and
-compiler, so that a new version never meets an old file, and it is put into its place whole, so that
-processes that start at once do not meet half of it.
+It is C (``native/tidings_counts.c``), because only code inside a process can wrap malloc and
+control what callgrind counts. A compiled file in the package would fit one kind of machine and one
+libc; compiling takes a tenth of a second, once. The file's name contains a digest of source and
+compiler, so a new version never meets an old file. The file is moved to its place whole, so that
+processes that start at once do not read half of it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class CounterError(Exception):
 
 
 class Counts(ctypes.Structure):
-    """What the library counted, as ``struct tidings_counts`` has it."""
+    """What the library counted, as in ``struct tidings_counts``."""
 
     _fields_ = (
         ("marks", ctypes.c_uint64),
@@ -41,7 +41,7 @@ class Counts(ctypes.Structure):
 
 
 def path(callgrind: bool = False) -> Path:
-    """Return the library's file, compiled if it is not there; with callgrind's marks or malloc's.
+    """Return the library's file, compiled if it is missing; with callgrind's marks or malloc's.
 
     The compiler is ``CC``, or ``cc``.
     """
@@ -61,7 +61,7 @@ def path(callgrind: bool = False) -> Path:
 
 
 def load(callgrind: bool = False) -> ctypes.CDLL:
-    """Load the library into this process; what is preloaded already is that same library."""
+    """Load the library into this process; a preloaded one is the same library."""
     loaded = ctypes.CDLL(str(path(callgrind)))
     if not callgrind:
         loaded.tidings_counts_so_far.restype = Counts
@@ -100,7 +100,7 @@ def _compile(words: list[str], built: Path) -> None:
 
 
 def _explained(said: str) -> str:
-    """Return why the library did not compile, with what to install where that is known."""
+    """Return why the library did not compile, and, where that is known, what to install."""
     if "valgrind/callgrind.h" in said:
         return (
             "valgrind/callgrind.h is missing: install valgrind, headers included (Debian: valgrind)"

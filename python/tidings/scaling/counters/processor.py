@@ -1,8 +1,8 @@
-"""The processor's own counter of instructions, as Linux gives it: perf_event_open(2).
+"""The processor's own counter of instructions, as Linux offers it: perf_event_open(2).
 
 It counts instructions of this process in user mode, its later threads included, at no cost. Virtual
-machines and containers often have none, or forbid it; `refused` says why. The layout is that of
-``struct perf_event_attr`` of its first version, 64 bytes, which every kernel accepts.
+machines and containers often have none, or forbid it; `refused` gives the reason. The layout is
+that of ``struct perf_event_attr`` of its first version, 64 bytes, which every kernel accepts.
 """
 
 from __future__ import annotations

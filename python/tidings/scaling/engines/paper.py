@@ -1,10 +1,10 @@
 """The paper's engine: c0 + c1·g by least squares, chosen by adjusted R², on the first quartile.
 
-Faithful to Shudler et al. (ICS 2015, sections 2.3 and 3.3), with what they leave open settled so:
-the constant model, to which R² does not apply, is chosen when no term explains anything (adjusted
-R² at most 0); of equal R² the slower growth wins; c1 may be negative, as plain least squares gives
-it. Values are fitted as they are, so the largest sizes weigh most. There is no probability and no
-interval. Both the R² and the choice are the same in every unit.
+Faithful to Shudler et al. (ICS 2015, sections 2.3 and 3.3), with these choices where they leave it
+open: the constant model, to which R² does not apply, is chosen when no term explains anything
+(adjusted R² at most 0); of equal R² the slower growth wins; c1 may be negative, as plain least
+squares gives it. Values are fitted as they are, so the largest sizes weigh most. There is no
+probability and no interval. Both the R² and the choice are the same in every unit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class PaperModel:
-    """A constant and one term with its coefficient, and how much of the variance it explains."""
+    """A constant, one term with its coefficient, and the share of variance it explains."""
 
     growth: Term
     constant: float
@@ -55,7 +55,7 @@ class PaperEngine:
         sizes = measurement.sizes()
         if len(sizes) < self.fewest_sizes:
             raise MeasurementError(
-                f"{measurement.name}: {len(sizes)} sizes; the paper's rule asks for "
+                f"{measurement.name}: {len(sizes)} sizes; the paper's rule needs "
                 f"{self.fewest_sizes} or more"
             )
         values = measurement.quantile(self.quantile)

@@ -1,7 +1,7 @@
-"""Readers: measurements from files, each form told by what is in the file.
+"""Readers: measurements from files, each format recognised by its content.
 
 Own JSON Lines, Extra-P's JSON Lines, text and JSON, Google Benchmark, pytest-benchmark, hyperfine,
-Criterion, ReFrame, JUBE and OSU: docs/reference/scaling.md says what of each is read. Rows of one
+Criterion, ReFrame, JUBE and OSU: docs/reference/scaling.md lists what is read of each. Rows of one
 function and metric from several files are put together.
 """
 
@@ -20,8 +20,8 @@ def read(
 ) -> list[Measurement]:
     """Read files into measurements, or raise MeasurementError with file and line.
 
-    `wanted` says whether anybody asks for a function and metric: if not, one that is no measurement
-    is left out.
+    `wanted` tells whether a function and metric are needed: if not, rows of it that are not a
+    measurement are omitted.
     """
     found: list[Found] = []
     for path in paths:
@@ -34,7 +34,7 @@ def read_file(path: Path) -> list[Found]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise MeasurementError(f"{path}: this is no text in UTF-8") from None
+        raise MeasurementError(f"{path}: this is not UTF-8 text") from None
     except OSError as error:
         raise MeasurementError(f"{path}: {error.strerror or error}") from None
     stripped = text.lstrip()
@@ -50,7 +50,7 @@ def read_file(path: Path) -> list[Found]:
             return json_forms.rows(whole, str(path))
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise MeasurementError(
-                f"{path}: JSON of no known form: it begins like one, but then a part is missing or "
+                f"{path}: JSON of no known format: it begins like one, but a part is missing or "
                 f"of another kind ({type(error).__name__}: {error})"
             ) from None
     from tidings.scaling.readers import text_forms
@@ -73,7 +73,7 @@ def _short(error: Exception) -> str:
 
 
 def gathered(found: Iterable[Found], wanted: Callable[[str, str], bool]) -> list[Measurement]:
-    """Put rows together by function and metric; refuse those that are wanted and no measurement."""
+    """Group rows by function and metric; reject those that are wanted but not a measurement."""
     groups: dict[tuple[str, str], list[Found]] = {}
     for one in found:
         groups.setdefault((one.function, one.metric), []).append(one)
@@ -88,7 +88,7 @@ def gathered(found: Iterable[Found], wanted: Callable[[str, str], bool]) -> list
 
 
 def _measurement(members: list[Found]) -> Measurement:
-    """Make one of the rows of a function and metric; refuse mixed parameters and units."""
+    """Make one of the rows of a function and metric; reject mixed parameters and units."""
     first = members[0]
     function, metric = first.function, first.metric
     for other in members:

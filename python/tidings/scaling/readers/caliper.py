@@ -1,9 +1,9 @@
 """Caliper's JSON: split (``json-split``) and records (``cali-query -j``).
 
 A file of the split form is one run; its size is the global `mpi.world.size`, `numhosts` or `size`.
-A record has its own, or takes the file's. The function is the path of regions; every numeric column
-whose name is no rank or size is a metric, summed over the ranks' rows by their maximum, as the
-slowest rank decides.
+A record has its own, or that of the file. The function is the path of regions; every numeric column
+that does not name a rank or size is a metric. The rows of the ranks are reduced to their maximum,
+since the slowest rank decides.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def split(whole: dict[str, Any], path: str) -> list[Found]:
 
 
 def read_records(records: Iterable[dict[str, Any]], path: str) -> list[Found]:
-    """Read records; of the ranks of one run the largest value counts."""
+    """Read records; the largest value over the ranks of one run counts."""
     largest: dict[tuple[str, str, float], float] = {}
     parameters: dict[float, str] = {}
     for index, record in enumerate(records):
         place = f"{path}: record {index + 1}"
         parameter = next((name for name in SIZES if name in record), None)
         if parameter is None:
-            raise MeasurementError(f"{place}: no {' or '.join(SIZES)} says how large the run was")
+            raise MeasurementError(f"{place}: no {' or '.join(SIZES)} gives the size of the run")
         size = number(record[parameter], place, parameter)
         parameters[size] = parameter
         for function, metric, value in _values(record):

@@ -1,4 +1,4 @@
-"""Found rows: what a reader hands over, with the names that put rows together."""
+"""Found rows: what a reader returns, with the names by which rows are grouped."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def number(value: Any, place: str, what: str) -> float:  # noqa: ANN401
     try:
         return float(value)
     except OverflowError:
-        raise MeasurementError(f"{place}: {what} is larger than any number here") from None
+        raise MeasurementError(f"{place}: {what} is too large a number") from None
     except (TypeError, ValueError):
         raise MeasurementError(f"{place}: {what} is `{value}`, not a number") from None

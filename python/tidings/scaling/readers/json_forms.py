@@ -1,7 +1,7 @@
 """JSON of other tools: Google Benchmark, pytest-benchmark, hyperfine, Criterion and Extra-P.
 
-Caliper is in `caliper`. Where a tool has no size of its own, it is the number at the end of the
-name (``sort/1024``, ``test_sort[1024]``) or the only numeric parameter.
+Caliper is in `caliper`. If a tool has no field for the size, the size is the number at the end of
+the name (``sort/1024``, ``test_sort[1024]``) or the only numeric parameter.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def document(text: str) -> Any:  # noqa: ANN401
 
 
 def rows(whole: Any, path: str) -> list[Found]:  # noqa: ANN401
-    """Read a document by the form that it has."""
+    """Read a document by its format."""
     if caliper.is_split(whole):
         return caliper.split(whole, path)
     if isinstance(whole, list) and all(isinstance(record, dict) for record in whole):
@@ -44,7 +44,7 @@ def rows(whole: Any, path: str) -> list[Found]:  # noqa: ANN401
         if "mean" in whole and "slope" in whole:
             return list(_criterion(whole, path))
     raise MeasurementError(
-        f"{path}: JSON of no known form; JSON Lines, Google Benchmark, pytest-benchmark, "
+        f"{path}: JSON of no known format; JSON Lines, Google Benchmark, pytest-benchmark, "
         "hyperfine, Criterion, Caliper and Extra-P are read"
     )
 
@@ -106,12 +106,12 @@ def _hyperfine(whole: dict[str, Any], path: str) -> Iterator[Found]:
 
 
 def _criterion(whole: dict[str, Any], path: str) -> Iterator[Found]:
-    """Criterion's estimates.json lies in target/criterion/GROUP/SIZE/new."""
+    """Criterion's estimates.json is in target/criterion/GROUP/SIZE/new."""
     parts = path.replace("\\", "/").split("/")
     sizes = [index for index, part in enumerate(parts) if re.fullmatch(r"\d+(\.\d+)?", part)]
     if not sizes:
         raise MeasurementError(
-            f"{path}: no folder of this path is a size, as .../sort/1024/new/ has"
+            f"{path}: no folder of this path is a size, as in .../sort/1024/new/"
         )
     at = sizes[-1]
     typical = whole.get("slope") or whole.get("median") or whole["mean"]
@@ -124,7 +124,7 @@ def _extra_p(whole: dict[str, Any], path: str) -> Iterator[Found]:
     """Extra-P's JSON: per call path and metric a list of ``{"point": [8], "values": [..]}``."""
     parameters = whole.get("parameters", ["x"])
     if len(parameters) != 1:
-        raise MeasurementError(f"{path}: {len(parameters)} parameters; one is meant to grow")
+        raise MeasurementError(f"{path}: {len(parameters)} parameters; only one can grow")
     for function, metrics in whole["measurements"].items():
         for metric, listed in metrics.items():
             for index, entry in enumerate(listed):

@@ -1,7 +1,7 @@
-"""JSON Lines: one object a line, in the package's own form or Extra-P's.
+"""JSON Lines: one object per line, in the package's own form or Extra-P's.
 
 Own: ``{"function": "sort", "metric": "time", "parameter": "n", "size": 1024, "value": 0.5}``, and
-if wanted "unit", "run" and "repetition". Extra-P's: ``{"params": {"p": 8}, "callpath": "sort",
+optionally "unit", "run" and "repetition". Extra-P's: ``{"params": {"p": 8}, "callpath": "sort",
 "metric": "time", "value": 0.5}`` with one parameter.
 """
 
@@ -29,9 +29,11 @@ def rows(text: str, path: str) -> list[Found]:
         try:
             entry = json.loads(line)
         except json.JSONDecodeError as error:
-            raise MeasurementError(f"{place}: no JSON: {error.msg}, column {error.colno}") from None
+            raise MeasurementError(
+                f"{place}: not JSON: {error.msg}, column {error.colno}"
+            ) from None
         except (RecursionError, ValueError):
-            raise MeasurementError(f"{place}: a number or a nesting too long to be read") from None
+            raise MeasurementError(f"{place}: a number too long or a nesting too deep") from None
         if not isinstance(entry, dict):
             raise MeasurementError(f'{place}: an object is expected, like {{"size": 8, ...}}')
         found.append(_row(entry, place))
@@ -51,8 +53,8 @@ def _size(entry: dict[str, Any], place: str) -> tuple[str, float]:
         return str(entry.get("parameter", "x")), number(entry["size"], place, "the size")
     params = entry.get("params")
     if not isinstance(params, dict) or not params:
-        raise MeasurementError(f'{place}: neither "size" nor "params" says how large the run was')
+        raise MeasurementError(f'{place}: neither "size" nor "params" gives the size of the run')
     if len(params) > 1:
-        raise MeasurementError(f"{place}: {len(params)} parameters; one is meant to grow")
+        raise MeasurementError(f"{place}: {len(params)} parameters; only one can grow")
     (name, size), *_ = params.items()
     return str(name), number(size, place, f"the parameter {name}")

@@ -24,11 +24,11 @@ _KEYWORDS = ("PARAMETER", "POINTS", "REGION", "METRIC", "DATA")
 
 
 def rows(text: str, path: str) -> list[Found]:
-    """Read a text by the form that it has."""
+    """Read a text by its format."""
     told = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
     first = next(told, None)
     if first is None:
-        raise MeasurementError(f"{path}: the file has comments and no measurement")
+        raise MeasurementError(f"{path}: the file has only comments")
     if first.split()[0].upper() in _KEYWORDS:
         return list(_extra_p(text, path))
     if re.search(r"^#\s*OSU", text, re.MULTILINE):
@@ -36,7 +36,7 @@ def rows(text: str, path: str) -> list[Found]:
     if any(mark in first for mark in ",|;"):
         return list(_csv(text, path, next(mark for mark in "|;," if mark in first)))
     raise MeasurementError(
-        f"{path}: text of no known form; Extra-P's text, OSU tables and CSV with a heading are read"
+        f"{path}: no known format; Extra-P's text, OSU tables and CSV with a heading are read"
     )
 
 
@@ -53,7 +53,7 @@ def _extra_p(text: str, path: str) -> Iterator[Found]:
         keyword = words[0].upper()
         if keyword == "PARAMETER":
             if parameter:
-                raise MeasurementError(f"{place}: a second parameter; one is meant to grow")
+                raise MeasurementError(f"{place}: a second parameter; only one can grow")
             parameter = words[1] if len(words) > 1 else "x"
         elif keyword == "POINTS":
             points += [number(w, place, "a point") for w in re.findall(r"[^\s()]+", line)[1:]]
@@ -71,15 +71,15 @@ def _extra_p(text: str, path: str) -> Iterator[Found]:
                 yield Found(function, metric, parameter or "x", "", row)
             at, began = at + 1, began if at else place
         else:
-            raise MeasurementError(f"{place}: `{words[0]}` is none of {', '.join(_KEYWORDS)}")
+            raise MeasurementError(f"{place}: `{words[0]}` is not one of {', '.join(_KEYWORDS)}")
     _all_there(at, len(points), began)
 
 
 def _all_there(lines: int, points: int, began: str) -> None:
-    """Refuse a block of DATA that lacks lines: those after a missing one would be moved."""
+    """Reject a block of DATA that lacks lines: those after a missing one would be misplaced."""
     if 0 < lines < points:
         raise MeasurementError(
-            f"{began}: {lines} lines of DATA, but there are {points} points: each has a line"
+            f"{began}: {lines} lines of DATA, but there are {points} points: give each a line"
         )
 
 
@@ -127,9 +127,9 @@ def _csv(text: str, path: str, mark: str) -> Iterator[Found]:
 def _hold_fixed(
     fixed: dict[tuple[str, str], str], function: str, entry: dict[str, str], grows: str, place: str
 ) -> None:
-    """Refuse a second column of sizes that changes within a function: one is meant to grow.
+    """Reject a second column of sizes that changes within a function: only one can grow.
 
-    A column `size` says which one that is. Tasks and nodes are one parameter, the machine's size.
+    A column `size` names it. Tasks and nodes are one parameter, the machine's size.
     """
     others = () if grows == "size" else _SIZES[1:]
     for name in others:
@@ -137,8 +137,8 @@ def _hold_fixed(
             continue
         if name in entry and fixed.setdefault((function, name), entry[name]) != entry[name]:
             raise MeasurementError(
-                f"{place}: {name} changes as well as {grows}: one parameter is meant to grow; "
-                "leave the column out, or name the one that counts `size`"
+                f"{place}: {name} changes as well as {grows}: only one parameter can grow; "
+                "omit the column, or name the one that counts `size`"
             )
 
 
@@ -153,7 +153,7 @@ def _cells(entry: dict[str, str]) -> Iterator[tuple[str, str, str]]:
     if not valued:
         for name, cell in entry.items():
             is_metric = name not in _NO_METRICS and not name.startswith("jube_")
-            # An empty cell is a missing value, which is told, not a text.
+            # An empty cell is a missing value, which is an error, not a text.
             if is_metric and (_is_number(cell) or not cell):
                 yield name, cell, ""
 

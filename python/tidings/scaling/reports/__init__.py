@@ -1,1 +1,1 @@
-"""Reports: what a check found, as text for a terminal, JSON, JUnit, SARIF, Markdown and SVG."""
+"""Reports: the results of a check, as text for a terminal, JSON, JUnit, SARIF, Markdown and SVG."""

@@ -14,7 +14,7 @@ _DOTS_PER_INCH = 150
 
 
 class PictureError(Exception):
-    """No picture can be drawn. The message says what to install."""
+    """A picture cannot be drawn. The message names what to install."""
 
 
 def write(one: Checked, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Plots as SVG, without any library: points, model, 95 % band and limits, on logarithmic axes."""
+"""Plots as SVG, without a library: points, model, 95 % band and limits, on logarithmic axes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SPARE = 0.08
 
 
 class _Axes:
-    """Where a size and a value lie in the picture, both by their logarithms."""
+    """The position of a size and a value in the picture, both by their logarithms."""
 
     def __init__(self, low: tuple[float, float], high: tuple[float, float]) -> None:
         self.low = low
@@ -41,7 +41,7 @@ class _Axes:
 
 
 def _band(one: Checked, size: float) -> tuple[float, float, float]:
-    """Return ln of the interval's low end, of the median and of the high end at a size."""
+    """Return ln of the interval's lower bound, of the median and of the upper bound at a size."""
     low, high = one.model.log_interval(size)
     return (low, one.model.log_interval(size, 0.0)[0], high)
 
@@ -72,7 +72,7 @@ def curves(one: Checked) -> Curves:
 
 
 def title(one: Checked) -> str:
-    """Return what a plot is called."""
+    """Return the title of a plot."""
     return (
         f"{one.stated.name}: expected {one.expectation}, found "
         f"{one.judged.growth.big_o(one.expectation.variable)}, {one.judged.outcome.value}"
@@ -99,7 +99,7 @@ def svg(one: Checked) -> str:
 
 
 def value_range(drawn: Curves) -> tuple[float, float]:
-    """Return the range of values: that of points and model; bands and limits may leave it."""
+    """Return the range of values: that of points and model; bands and limits may exceed it."""
     low = min(drawn.values.min(), float(np.min(drawn.bands[:, 1])))
     high = max(drawn.values.max(), float(np.max(drawn.bands[:, 1])))
     spare = max(_SPARE * (high - low), 0.2)

@@ -1,4 +1,4 @@
-"""The table of a check: a line for each expectation, for a terminal or as Markdown."""
+"""The table of a check: one line per expectation, for a terminal or as Markdown."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def cells(one: Checked) -> list[str]:
 
 
 def remarks(one: Checked) -> list[str]:
-    """Return what is to be said beside the table: reasons, blame, the next measurement."""
+    """Return the remarks below the table: reasons, blame, the next measurement."""
     judged, name = one.judged, one.stated.name
     variable = one.expectation.variable
     said = [f"{name}: {reason}" for reason in judged.reasons]

@@ -2,12 +2,13 @@
 
 Every candidate growth, with and without a constant or a lower term beside it, is weighed by how
 probable it makes the measurements, integrated over everything unknown: coefficients (all positive)
-and the noise, which is relative and may exceed what repetitions show. There is no threshold and no
-penalty to tune: a candidate that can be bent to anything has its prior spread thin and pays for it.
+and the noise, which is relative and may exceed the scatter of repetitions. There is no threshold
+and no penalty to tune: a candidate that can fit anything has its prior spread thin and is weighed
+down by that.
 
 `summary` reduces the measurements, `noise` is the likelihood of residuals, `candidates` the terms,
-`pairs` chooses sums of two of them, `evidence` the integrals, `posterior` the answers, `tails` how
-far out intervals end.
+`pairs` chooses sums of two of them, `evidence` the integrals, `posterior` the answers, `tails` the
+bounds of intervals.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ _WIDEST_CONSTANT = 2.0
 _FARTHEST_CONSTANT = 6.0
 _NEGLIGIBLE = 1e-6
 _SMOOTH = 0.5
-"""Where more noise than the repetitions show is less likely than this, no cliff is sought."""
+"""Where more noise than the repetitions show is less likely than this, no cliff is searched for."""
 
 
 @dataclass(frozen=True)
 class BayesModel:
-    """A posterior over growth, and the summary it rests on.
+    """A posterior over growth, and the summary it is computed from.
 
     `wider_noise` is the probability that sizes scatter more than their repetitions; `cliff` the
     likeliest jump, likely or not.
@@ -59,7 +60,7 @@ class BayesModel:
         return self.posterior.growth
 
     def probability(self, expected: Term, lower: Term | None, upper: Term) -> float:
-        """Return the probability that growth keeps the limits; `lower` None: faster is fine."""
+        """Return the probability that growth keeps the limits; `lower` None: no lower limit."""
         return self.posterior.holds(expected, lower, upper)
 
     def predict(self, sizes: Floats) -> Floats:
@@ -104,7 +105,7 @@ class BayesEngine:
 
 
 class _Weighed:
-    """All rows with their integrals, first those with something beside the growing part."""
+    """All rows with their integrals, first those with a constant or lower term."""
 
     def __init__(self, problem: Problem, chosen: Candidates) -> None:
         self.problem = problem
@@ -198,7 +199,7 @@ def _among(places: NDArray[np.intp], count: int) -> NDArray[np.bool_]:
 
 
 def _searched(problem: Problem, chosen: Candidates) -> Found:
-    """Seek the best free exponent of both families, then the best constant beside each pair."""
+    """Search the best free exponent of both families, then the best constant beside each pair."""
     starts, pair_count = free.starts(problem), len(chosen.leads)
     count = len(starts)
     rows = Rows(

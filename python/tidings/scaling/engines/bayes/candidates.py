@@ -1,10 +1,10 @@
-"""Candidates: the terms that the default engine weighs against each other, and their prior weights.
+"""Candidates: the terms that the default engine compares, and their prior weights.
 
 The list of Extra-P (constant and 42 terms), some between and beyond, exponents in tenths, decays,
-exponentials where sizes are small enough to tell them, and all pairs of a leading and a lower term
-of the simpler ones, hundreds, of which `pairs` chooses those that the data do not rule out. An
-exponent that no list has is sought by the engine itself. Prior weights are mild, by kinds of terms
-and never by single ones: the data of five sizes should outweigh them.
+exponentials where sizes are small enough to distinguish them, and all pairs of a leading and a
+lower term of the simpler ones, hundreds, of which `pairs` chooses those that the data do not rule
+out. An exponent that is in no list is searched for by the engine itself. Prior weights are mild and
+set by kinds of terms, never for single ones: the data of five sizes should outweigh them.
 """
 
 from __future__ import annotations
@@ -75,21 +75,21 @@ _PAIR_POWERS = {1: 1.0, 2: 0.8, 3: 0.2, 4: 0.3}
 _PAIR_LOGS = {Fraction(0): 1.0, Fraction(1): 0.5, Fraction(2): 0.1}
 """Weights of a term in a pair, by its power's denominator and its logarithms; others are in none.
 
-A pair has the product of both its terms' weights, and is left out if that is below `_RAREST_PAIR`:
-two rare terms are seldom met in one sum.
+A pair has the product of both its terms' weights, and is omitted if that is below `_RAREST_PAIR`:
+two rare terms are seldom in one sum.
 """
 _RAREST_PAIR = 0.05
 _LARGEST_PAIRED_POWER = 3
 _SHARED_OUT = Term.of(-1)
-"""The only decay in a pair, as its lower term: work that is shared out."""
+"""The only decay in a pair, as its lower term: work that is divided among processes."""
 
 
 @dataclass(frozen=True)
 class Candidates:
     """Terms with prior weights, slowest first, and pairs of a leading and a lower term.
 
-    `exponents` are (power, logs, rate) of each term; `grows` the places of all but the constant;
-    `leads` and `lowers` the places of pairs' terms.
+    `exponents` are (power, logs, rate) of each term; `grows` the indices of all but the constant;
+    `leads` and `lowers` the indices of pairs' terms.
     """
 
     terms: tuple[Term, ...]
@@ -112,7 +112,7 @@ class Candidates:
 
 
 def candidates(sizes: Floats, expected: Term | None = None) -> Candidates:
-    """Return what is weighed for ascending sizes; an expectation joins the list."""
+    """Return the candidates for ascending sizes; an expectation joins the list."""
     if sizes[-1] > LARGEST_EXPONENTIAL_SIZE:
         return _candidates(0.0, expected)
     steps = np.diff(sizes)
@@ -145,7 +145,7 @@ def _candidates(exponential_weight: float, expected: Term | None) -> Candidates:
 
 
 def _pairs(terms: tuple[Term, ...]) -> tuple[Places, Places, Floats]:
-    """Return the places of leading and of lower terms of all pairs, and the pairs' weights."""
+    """Return the indices of leading and of lower terms of all pairs, and the pairs' weights."""
     shares = np.array([_pair_share(term) for term in terms])
     paired = np.flatnonzero(shares)
     first, second = np.triu_indices(len(paired), 1)

@@ -1,11 +1,11 @@
-"""Cliffs: growth that is smooth on both sides of a jump; no curve is to be bent through it.
+"""Cliffs: growth that is smooth on both sides of a jump; no single curve is fitted through it.
 
-For each split of the sizes the values are held against two kinds of growth: one term with one
+For each split of the sizes the values are compared with two kinds of growth: one term with one
 coefficient below the split and another above, where two sizes or more are on either side; and two
-powers, one below and one above, where three are, since what changes its method at some size may
-grow otherwise from there on. Evidence is compared with that of all smooth candidates; the jump's
-logarithm has a flat prior over a factor of e^±4, powers one from -3 to 4, and a cliff as such a
-small prior, so that noise rarely makes one.
+powers, one below and one above, where three are, since a function that changes its method at some
+size may grow otherwise from there on. Evidence is compared with that of all smooth candidates; the
+jump's logarithm has a flat prior over a factor of e^±4, powers one from -3 to 4, and a cliff itself
+a small prior, so that noise rarely produces one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Cliff:
 
 @dataclass(frozen=True)
 class _Splits:
-    """Ways to split the sizes: places, log weights, and logarithms of jumps."""
+    """Ways to split the sizes: indices, log weights, and logarithms of jumps."""
 
     places: NDArray[np.intp]
     log_weights: Floats
@@ -57,7 +57,7 @@ class _Splits:
 def find(
     problem: Problem, exponents: Floats, log_prior: Floats, log_evidence: float
 ) -> Cliff | None:
-    """Return the likeliest cliff, if there are sizes enough to see one.
+    """Return the likeliest cliff, if there are enough sizes to see one.
 
     `log_prior` is that of the terms; `log_evidence` that of all smooth candidates together.
     """

@@ -31,17 +31,17 @@ _COARSE = 13
 _LOCAL = np.array([-14, -8, -5, -3.4, -2.3, -1.5, -0.9, -0.4, 0, 0.4, 0.9, 1.5, 2.3, 3.4, 5, 8, 14])
 _MARGIN = 6.0
 _PAIR_MARGIN = 2.2
-"""A leading term beside a lower one has a tenth of it somewhere, or does not count."""
+"""A leading term beside a lower one must reach a tenth of it at some size, or it does not count."""
 _STEPS = 4
 _SEARCH_STEPS = 7
 _CLIP = 300.0
 _HOPELESS = 18.0
-"""Rows whose integral is about this much below the best one's, in logarithms, are left rough."""
+"""Rows with an integral about this far below the best, in logarithms, are integrated roughly."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Candidates, one a row: exponents (power, logs, rate) of the growing and of the lower part.
+    """Candidates, one per row: exponents (power, logs, rate) of the growing and of the lower part.
 
     `constant` is the logarithm of the constant beside the growing part (-inf: none); `lower_scale`
     that of the lower part (-inf: none). Both at the middle size.
@@ -76,7 +76,7 @@ class Rows:
     def parts(self, sizes: Floats, middle: float, clip: float = _CLIP) -> tuple[Floats, Floats]:
         """Return o(x) and ln g(x), both relative to the middle size.
 
-        Where g is not only weighed but foretold, `clip` is infinite.
+        For predictions, `clip` is infinite.
         """
         points = np.append(sizes, middle)
         growing = log_values_of(self.growing, points)
@@ -125,7 +125,7 @@ class Peak:
 
 
 class Problem:
-    """The data that rows are held against: logarithms at sizes, and their noise."""
+    """The data that rows are compared with: logarithms at sizes, and their noise."""
 
     def __init__(self, sizes: Floats, logs: Floats, noise: Noise) -> None:
         """Keep the data; the middle size is where shares are given."""
@@ -144,7 +144,7 @@ class Problem:
         return distance, (distance * distance) @ self.weights * self.count_weight, level
 
     def alone(self, growing: Floats) -> Integral:
-        """Weigh terms alone, without anything beside them."""
+        """Weigh terms alone, without a constant or lower term."""
         rows = Rows.beside_constant(growing)
         shapes = rows.parts(self.sizes, self.middle)[1]
         _, squares, levels = self.residuals(shapes)
@@ -185,7 +185,7 @@ class Problem:
     def _refined(
         self, beside: Floats, factor: Floats, best: Floats, low: Floats, high: Floats
     ) -> Peak:
-        """Improve u by Gauss–Newton steps; say where they end, and how wide the peak is."""
+        """Improve u by Gauss–Newton steps; return where they end, and how wide the peak is."""
         squares = power = levels = at = step = np.zeros(len(best))
         for _ in range(_STEPS + 1):
             at = _within(best + step, low, high)
@@ -202,7 +202,7 @@ class Problem:
     def search(
         self, rows: Rows, slope_of: Floats, free: NDArray[np.bool_], u: Floats, q: Floats
     ) -> Found:
-        """Seek the best (u, q) of rows by damped Gauss–Newton steps.
+        """Search the best (u, q) of rows by damped Gauss–Newton steps.
 
         For rows where `free` is true, q is added to the growing part's power, whose derivative is
         `slope_of` (ln x relative to the middle); elsewhere q is the logarithm of the constant.

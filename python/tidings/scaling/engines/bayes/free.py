@@ -1,9 +1,9 @@
 """Free exponents: growth x^a and x^a log x with an exponent a that is in no list.
 
-Rows stand at a few exponents around the best one, close together where the data are sharp and far
-apart where they are not, each with the prior mass of its stretch. With a constant beside it the
-best exponent comes from a search, without one from a straight line through the logarithms. Where
-such a growth is to be named, the exponent is the simplest fraction within what is uncertain.
+Rows are placed at a few exponents around the best one, close together where the data are sharp and
+far apart where they are not, each with the prior mass of its interval. With a constant beside it
+the best exponent comes from a search, without one from a straight line through the logarithms. If
+such a growth is to be named, the exponent is the simplest fraction within the uncertainty.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def rows(power: Floats, width: Floats) -> tuple[Floats, Floats]:
 
 
 def named(power: Floats, mass: Floats) -> Fraction:
-    """Return the fraction that names weighted powers: the simplest within what is uncertain."""
+    """Return the fraction that names weighted powers: the simplest within the uncertainty."""
     mean = float((power * mass).sum() / mass.sum())
     spread = math.sqrt(float((((power - mean) ** 2) * mass).sum() / mass.sum()))
     for denominator in _DENOMINATORS:

@@ -1,11 +1,11 @@
 """Noise: how probable a sum of squared residuals is, the noise itself being unknown.
 
 Residuals of the sizes' logarithms are normal with a variance that is itself uncertain: a mixture of
-scaled inverse χ² distributions. One component says that the scatter of repetitions is all there is;
-others say that runs of different sizes differ by more than that, by some factor or by some per
-cent. Integrated over the variance (and over the overall coefficient, which has a flat prior in the
-logarithm) each gives a Student density in the sum of squares R, so all of the noise model is one
-function of R.
+scaled inverse χ² distributions. One component means that the scatter of repetitions is all the
+noise; others mean that runs of different sizes differ by more than that, by some factor or by some
+per cent. Integrated over the variance (and over the overall coefficient, which has a flat prior in
+the logarithm) each gives a Student density in the sum of squares R, so all of the noise model is
+one function of R.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LOG_SQUARES = np.linspace(math.log(1e-20), math.log(1e5), 640)
 
 @dataclass(frozen=True)
 class Noise:
-    """The log likelihood of R as a table, what of it is wider noise, and the sizes' weights."""
+    """The log likelihood of R as a table, the part of wider noise, and the sizes' weights."""
 
     weights: Floats
     table: Floats
@@ -50,7 +50,7 @@ class Noise:
         return np.exp(np.interp(np.log(squares + 1e-20), _LOG_SQUARES, self.variances))
 
     def slope(self, squares: Floats) -> Floats:
-        """Return -d ln p / dR, which says how sharply the likelihood falls around a minimum."""
+        """Return -d ln p / dR, which is how sharply the likelihood falls around a minimum."""
         step = 0.05
         return (
             self.log_likelihood(squares) - self.log_likelihood(squares * (1 + step) + 1e-18)

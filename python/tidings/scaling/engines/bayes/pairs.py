@@ -1,14 +1,14 @@
-"""Pairs: which of all sums of two terms are worth weighing.
+"""Pairs: the choice of the sums of two terms to be weighed.
 
-There are hundreds of sums of a leading and a lower term, and the values at ten sizes tell few of
-them apart, so only those that fit best are weighed. All are fitted at once, beside a constant and
+There are hundreds of sums of a leading and a lower term, and the values at ten sizes distinguish
+few of them, so only those that fit best are weighed. All are fitted at once, beside a constant and
 without one, by least squares of relative deviations: these are linear in the coefficients, so that
 a few products of arrays are enough. A sum whose best coefficients are not all positive fits no
 better than one of its terms, which is a candidate of its own.
 
-The fit only chooses; what is chosen is integrated as all other candidates are. It stands for the
-rest, too, and takes over the prior weight of the rest as far as that fits: noise that hides all
-lower terms must not take the weight from sums, or forecasts are too sure.
+The fit only chooses; the chosen pairs are integrated as all other candidates are. They also stand
+for the rest, and get the prior weight of the rest as far as that fits: noise that hides all lower
+terms must not take the weight from sums, or predictions are too confident.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tidings.scaling.engines.bayes.evidence import Problem
 from tidings.scaling.terms import log_values_of
 
 WEIGHED = 20
-"""How many pairs are weighed: twelve name growth as well as forty; forecasts need the others."""
+"""How many pairs are weighed: twelve name growth as well as forty; predictions need the others."""
 
 _CLIP = 300.0
 _TINY = 1e-12
@@ -66,14 +66,14 @@ def _fitted(problem: Problem, listed: Candidates) -> tuple[Floats, NDArray[np.bo
 
 
 def _relative(problem: Problem, exponents: Floats) -> Floats:
-    """Return terms as unit vectors of what they are relative to the values, weighted."""
+    """Return terms, relative to the values and weighted, as unit vectors."""
     logs = np.clip(log_values_of(exponents, problem.sizes), -_CLIP, _CLIP) - problem.logs
     vectors = np.exp(logs - logs.max(axis=1, keepdims=True)) * np.sqrt(problem.weights)
     return np.asarray(vectors / np.sqrt((vectors * vectors).sum(axis=1, keepdims=True)))
 
 
 def _without(vectors: Floats, constant: Floats) -> Floats:
-    """Return what of vectors is at right angles to a unit vector."""
+    """Return the parts of vectors orthogonal to a unit vector."""
     return np.asarray(vectors - (vectors @ constant)[..., None] * constant)
 
 

@@ -1,4 +1,4 @@
-"""The posterior: which growth the data favour, how sure that is, and what to expect at any size.
+"""The posterior: which growth the data favour, how probably, and what to expect at any size.
 
 It is held as weighted points, one for each candidate and node of its share, so that every question
 is a sum: the probability of a growth, of a limit being kept, the distribution of the value at a
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 NEAR = 0.25 + 1e-9
 NEAR_SHARE = 0.7
-"""How much the probability of near neighbours counts beside a term's own, where one is named."""
+"""The weight of near neighbours' probability beside a term's own, where one is named."""
 
 EXPECTED_SHARE = 0.5
 """Prior share of the expectation itself among all growth that keeps its limits."""
@@ -40,7 +40,7 @@ _SPREAD_WEIGHTS /= _SPREAD_WEIGHTS.sum()
 
 @dataclass(frozen=True)
 class Points:
-    """Weighted points of the posterior; `row` and `node` say the candidate and its share.
+    """Weighted points of the posterior; `row` and `node` are the candidate and its share.
 
     `alone` marks candidates with nothing beside the growing part. `level` is ln A, `variance` of
     it.
@@ -57,9 +57,9 @@ class Points:
 
 @dataclass(frozen=True)
 class Posterior:
-    """What the data say of the candidates. `log_evidence` and `log_prior` are one a row.
+    """The evidence for the candidates. `log_evidence` and `log_prior` have one value per row.
 
-    `group` is a row's leading term: a place in `terms`, or behind them the families of free
+    `group` is a row's leading term: an index into `terms`, or behind them the families of free
     exponents.
     """
 
@@ -81,7 +81,7 @@ class Posterior:
 
     @cached_property
     def _by_place(self) -> tuple[tuple[Term, ...], Floats]:
-        """Leading terms and their probabilities; a free exponent has its name by now."""
+        """Leading terms and their probabilities; a free exponent is already named."""
         mass = self.shares
         known = len(self.terms)
         by_group = np.bincount(self.group, mass, known + len(free.LOGS))
@@ -133,7 +133,7 @@ class Posterior:
     def against(
         self, expected: Term, lower: Term | None, upper: Term
     ) -> tuple[NDArray[np.bool_], Floats]:
-        """Return which points keep the limits, and weights with even odds, as `holds` has them."""
+        """Return which points keep the limits, and weights with even odds, as in `holds`."""
         exponents = self.rows.growing[self.points.row]
         kept = _at_most(exponents, upper)
         if lower is not None:
@@ -171,7 +171,7 @@ class Posterior:
 
 
 def _key(exponents: Floats) -> Floats:
-    """Return one number a row that orders (power, logs, rate) by growth in the end."""
+    """Return one number per row that orders (power, logs, rate) by growth at large sizes."""
     return np.asarray(exponents @ np.array([1e3, 1.0, 1e7]))
 
 

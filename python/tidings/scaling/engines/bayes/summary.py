@@ -1,15 +1,16 @@
-"""Summary: one logarithm a size, and the scatter behind it; all that the engine sees.
+"""Summary: one logarithm per size, and its scatter; all that the engine sees.
 
-Noise is taken as relative: what is compared is ln(value). All logarithms are relative to one value
+Noise is considered relative: ln(value) is compared. All logarithms are relative to one value
 of the measurement and rounded to 2^-30, far below any noise, so that another unit, which moves the
-last bits of a float, changes nothing. Within a size, repetitions that lie further than four robust
-standard deviations (pooled over all sizes) from the densest cluster are spikes and left out; the
+of the measurement and rounded to 2^-30, far below any noise, so that another unit, which changes
+the last bits of a float, changes nothing. Within a size, repetitions further than four robust
+standard deviations (pooled over all sizes) from the densest cluster are spikes and are omitted; the
 others are averaged.
 
 Rows of one run count once: with several runs, a run's rows at a size are averaged first, and the
 scatter is that between runs. Where every run has every size, a run's own factor cancels and is
-taken out. With one run a size, or none named, whatever the runs of different sizes differ by
-remains in the residuals, where the engine's wider noise components allow for it.
+removed. With one run per size, or none named, the differences between runs of different sizes
+remain in the residuals, where the engine's wider noise components allow for them.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Summary:
     """Logarithms `logs` at `sizes`, from `counts` values each; ln(unit) of them is `reference`.
 
     `variance` is that of one value's logarithm, on `freedom` degrees; `median_gap` the largest
-    difference between mean of all and median, in logarithms; `spikes` the values left out.
+    difference between mean of all and median, in logarithms; `spikes` the values omitted.
     """
 
     sizes: Floats
@@ -63,7 +64,7 @@ def summarize(measurement: Measurement) -> Summary:
 
 
 def _pooled(sizes: Floats, logs: Floats, reference: float) -> Summary:
-    """Leave out spikes by the pooled scatter, and average what is left at each size."""
+    """Omit spikes by the pooled scatter, and average the rest at each size."""
     distinct, starts, counts = np.unique(sizes, return_index=True, return_counts=True)
     medians = 0.5 * (logs[starts + (counts - 1) // 2] + logs[starts + counts // 2])
     index = np.repeat(np.arange(len(distinct)), counts)
@@ -98,7 +99,7 @@ def _centres(logs: Floats, index: NDArray[np.intp], starts: NDArray[np.intp], sd
 
 
 def _robust_sd(distances: Floats, counts: NDArray[np.intp]) -> float:
-    """Return the standard deviation by distances to medians, each size's nearest left out."""
+    """Return the standard deviation by distances to medians, without each size's nearest."""
     several = int((counts - 1)[counts > 1].sum())
     if several == 0:
         return math.inf
@@ -108,7 +109,7 @@ def _robust_sd(distances: Floats, counts: NDArray[np.intp]) -> float:
 
 
 def _one_value_a_run(sizes: Floats, logs: Floats, runs: NDArray[np.str_]) -> tuple[Floats, Floats]:
-    """Average each run's rows at each size; take out runs' own factors where runs are complete."""
+    """Average each run's rows at each size; remove runs' own factors where runs are complete."""
     distinct, size_index = np.unique(sizes, return_inverse=True)
     names, run_index = np.unique(runs, return_inverse=True)
     table = np.full((len(names), len(distinct)), np.nan)

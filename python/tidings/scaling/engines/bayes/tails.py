@@ -1,10 +1,10 @@
-"""Tails: how far out an interval ends, so that it covers what it says in every kind of growth.
+"""Tails: how far out an interval ends, so that its coverage is as stated in every kind of growth.
 
-The posterior's own quantiles do that on average. A simple power that fits most often is the growth,
-and all other candidates only widen its interval; an odd exponent or a sum of two terms that fits
-may as well be another one, and nothing that is weighed is quite the growth. So each kind has an
-exponent e, and an interval of probability `level` leaves (1 - level)^e / 2 beyond either end: at
-e = 1 as much as it says, above it is wider, and at level 0 it is the median whatever e is. The
+The posterior's own quantiles achieve that on average. A simple power that fits is usually the
+growth, and all other candidates only widen its interval. An unusual exponent or a sum of two terms
+that fits may equally be another one, and no candidate is quite the growth. So each kind has an
+exponent e, and an interval of probability `level` leaves (1 - level)^e / 2 beyond either bound: at
+e = 1 the stated probability, above 1 a wider interval, and at level 0 the median whatever e is. The
 exponent of a posterior is the mean over kinds, by their probabilities.
 """
 
@@ -27,11 +27,11 @@ REST = 1.0
 """Logarithms alone, decays and exponentials."""
 
 # Fitted to the coverage by family, at 4 and at 64 times the largest size, of the tuning suite
-# (seeds 500 to 505) and of lists drawn by chance (100 to 149); 150 to 179 confirmed it. What more
-# kinds or digits gain is less than what lists differ by.
+# (seeds 500 to 505) and of lists drawn at random (100 to 149); 150 to 179 confirmed it. More
+# kinds or digits gain less than lists differ by.
 
 _MULTIPLE = 12
-"""Of which quarters, thirds and halves are whole parts."""
+"""The common denominator of quarters, thirds and halves."""
 _ROUNDING = 1e-9
 
 
