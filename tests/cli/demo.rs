@@ -185,7 +185,7 @@ fn conditions_pick(ask: &Ask<'_>) {
     assert_eq!(names.len(), 2, "{out}");
     let (code, _, err) = ask(&["nodes", "--where", "name == n99"]);
     assert_eq!(code, Some(4));
-    assert_eq!(err, "tidings: none of 3 nodes fulfils `name == n99`\n");
+    assert_eq!(err, "tidings: none of 3 nodes meets `name == n99`\n");
 }
 
 fn single_nodes_are_shown(ask: &Ask<'_>) {

@@ -38,7 +38,7 @@ fn wrong_usage_ends_with_2_before_anything_is_asked() {
         (&["nodes", "--where", "lod1 < 2"][..], "tidings: --where: no column `lod1`; the nearest"),
         (&["nodes", "--sort", "load1:down"], "tidings: --sort load1:down: the direction is"),
         (&["nodes", "--columns", "nam"], "tidings: no column `nam`; the nearest is `name`"),
-        (&["colonies", "--readings", "load5"], "tidings: --readings: aggregates keep no `load5`"),
+        (&["colonies", "--readings", "load5"], "tidings: --readings: aggregates have no `load5`"),
         (&["nodes", "--colony", "x"], "tidings: invalid value 'x' for '--colony"),
         (&["publish", "gpu"], "tidings: `gpu` has no `=`"),
         (&["demo", "--nodes", "513"], "tidings: --nodes 513: a demo runs 2 to 512 agents"),

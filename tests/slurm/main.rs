@@ -132,7 +132,7 @@ fn a_node_that_its_peers_hold_for_dead_is_refused(cluster: &mut Cluster, slurm: 
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && said.contains("PrologSlurmctld failed"), "{said}");
     let state = slurm.state("n2");
-    assert!(state.contains("|tidings: n2 is not there: head holds it for dead"), "{state}");
+    assert!(state.contains("|tidings: n2 is not alive: head considers it dead"), "{state}");
     slurm.says("srun --nodelist=n1 true");
     let reasons = slurm.says(&command("--list-reasons"));
     assert!(reasons.contains("tidings: n2 is not"), "{reasons}");

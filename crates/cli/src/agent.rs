@@ -1,4 +1,4 @@
-//! `tidings agent ARGS…`: this process becomes `tidings-agent`, with every argument as it stands.
+//! `tidings agent ARGS…`: this process becomes `tidings-agent`, with all arguments unchanged.
 //!
 //! The agent is a program of its own, so that the daemon of every node carries neither tables nor
 //! terminals. It is looked for beside this program, then on `PATH`.
@@ -15,7 +15,7 @@ use crate::Failure;
 /// The agent's program.
 pub const PROGRAM: &str = "tidings-agent";
 
-/// `tidings [--runtime-dir DIR] agent ARGS…`, found before the other options are read: whatever
+/// `tidings [--runtime-dir DIR] agent ARGS…`, found before the other options are read: what
 /// follows the word `agent` is the agent's, `--help` and `--runtime-dir` included.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Passage<'a> {
@@ -24,7 +24,7 @@ pub struct Passage<'a> {
 }
 
 impl<'a> Passage<'a> {
-    /// The passage to the agent, if these arguments (program name first) ask for it.
+    /// The call of the agent, if these arguments (program name first) request it.
     pub fn find(arguments: &'a [OsString]) -> Option<Self> {
         let mut runtime_dir = None;
         let mut rest = arguments.get(1..)?;

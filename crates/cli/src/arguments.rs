@@ -10,7 +10,7 @@ use crate::{
     status, top, watch,
 };
 
-/// What every `--help` ends with; `docs/reference/exit-codes.md` says more.
+/// The end of every `--help`; `docs/reference/exit-codes.md` says more.
 macro_rules! exit_codes {
     () => {
         "\
@@ -41,7 +41,7 @@ Examples:
 #[command(name = "tidings", version, after_help = EXAMPLES, max_term_width = 100)]
 #[command(disable_help_subcommand = true, arg_required_else_help = true)]
 pub struct CommandLine {
-    /// The agent's runtime directory, where its control socket lies [default:
+    /// The agent's runtime directory, with its control socket [default:
     /// $TIDINGS_RUNTIME_DIR, else /run/tidings for root, else $XDG_RUNTIME_DIR/tidings, else
     /// /tmp/tidings-UID]
     #[arg(long, global = true, value_name = "DIR", display_order = 100)]
@@ -61,21 +61,21 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
         arguments: Vec<OsString>,
     },
-    /// Start a cluster of agents on this machine and watch news spread
+    /// Start a cluster of agents on this machine and watch entries spread
     Demo(demo::Options),
     /// List the nodes that the agent knows
     Nodes(nodes::Options),
-    /// What every colony is like as a whole, and all together
+    /// Show an aggregate of every colony, and of all together
     Colonies(colonies::Options),
-    /// A live table of the nodes, over the whole screen
+    /// Show a live table of the nodes, over the whole screen
     Top(top::Options),
-    /// What happens to nodes, as it happens: a JSON object a line
+    /// Print events of nodes as they happen: one JSON object per line
     Watch(watch::Options),
-    /// Everything that is known of one node
+    /// Show everything that is known of one node
     Show(show::Options),
-    /// Whether the agent is well, and another node alive: for scripts
+    /// Check that the agent is healthy, and another node alive: for scripts
     Health(health::Options),
-    /// The agent's own condition, configuration and counters
+    /// Show the agent's own status, configuration and counters
     Status(status::Options),
     /// Pick nodes for work, for mpirun or srun
     Pick(pick::Options),
@@ -83,9 +83,9 @@ pub enum Command {
     Publish(publish::Options),
     /// Simulate a cluster of nodes, in virtual time
     Sim(sim::Options),
-    /// Which interval, window and strategy keep an age, and what they cost
+    /// Find the interval, window and strategy that keep an age, and their cost
     Plan(plan::Options),
-    /// Measure what gossip costs applications beside it
+    /// Measure what gossip costs the applications that run with it
     Lab(lab::Options),
     /// Make and change cluster key files
     Keys(keys::Options),

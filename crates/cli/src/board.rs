@@ -2,7 +2,7 @@
 //!
 //! A board is read as the agent would answer, with the same fields; only the colony is not on it.
 //! It serves where the control socket is not open to this user, where the agent has no time, and
-//! where nobody shall be disturbed. What is no live board is refused.
+//! where the agent should not be disturbed. A file that is not a live board is rejected.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -12,9 +12,9 @@ use tidings_board::{Board, BoardError, Seen, Snapshot};
 use tidings_control::{NodeReport, Nodes, State};
 use tidings_gossip::{Address, payload};
 
-/// How long the agent may give no sign of life, unless its unit of time is long.
+/// The oldest heartbeat that is accepted, unless the agent's unit of time is long.
 const LIMIT: Duration = Duration::from_secs(5);
-/// The same in units of time: it gives one in each.
+/// The same in units of time: there is one in each.
 const LIMIT_UNITS: u32 = 8;
 /// How often a board may be replaced while it is read.
 const TIMES: usize = 3;

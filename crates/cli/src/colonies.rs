@@ -1,8 +1,8 @@
-//! `tidings colonies`: what every colony is like as a whole, and all together.
+//! `tidings colonies`: an aggregate of every colony, and of all together.
 //!
-//! A line a colony and one for all, with nodes by state and, of each reading that is asked for,
+//! One line per colony and one for all, with nodes by state and, for each requested reading, the
 //! smallest, mean, quantiles and largest. As elsewhere a terminal gets values with their units, a
-//! pipe plain numbers under headings that name the unit.
+//! pipe gets plain numbers under headings that name the unit.
 
 use clap::Args;
 use tidings_control::{AggregateReport, Colonies, ReadingReport};
@@ -17,8 +17,8 @@ use crate::units::{self, Unit};
 const AFTER_HELP: &str = concat!(
     "\
 Readings: cores, load1, cpu_busy_percent, mem_available_bytes, temperature_c, power_w, psi_io_percent;
-the unit may be left off. `age` is how long ago a colony's aggregate was made; the own one's is made
-now. The last line is all colonies together, without those of which no aggregate has come within
+the unit may be omitted. `age` is how long ago a colony's aggregate was made; the own one is made
+now. The last line is all colonies together, without those whose aggregate is older than
 forget_after. In a cluster without colonies there is one line, and it is the same.
 
 Examples:
@@ -30,13 +30,13 @@ Examples:
     crate::arguments::exit_codes!()
 );
 
-/// The readings of a table when nobody names others.
+/// The readings of a table by default.
 const DEFAULT: [&str; 2] = ["load1", "mem_available_bytes"];
 
 /// One figure of a reading.
 type Figure = fn(&ReadingReport) -> f64;
 
-/// What the table tells of a reading.
+/// The figures of a reading in the table.
 const FIGURES: [(&str, Figure); 5] = [
     ("min", |reading| reading.min),
     ("mean", |reading| reading.mean),
@@ -52,7 +52,7 @@ pub struct Options {
     /// The readings to show, separated by commas [default: load1, mem_available_bytes]
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', conflicts_with = "json")]
     readings: Vec<String>,
-    /// Print everything, all readings and their histograms among it, as one JSON object
+    /// Print everything, with all readings and their histograms, as one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_a_colony_and_one_for_all() {
+    fn one_line_per_colony_and_one_for_all() {
         let readings = [reading("load1").expect("kept")];
         assert_eq!(
             text(&colonies(), &readings, false),

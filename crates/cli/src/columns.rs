@@ -1,7 +1,7 @@
 //! The columns of a node table: name, unit, and how to read each from a report.
 //!
 //! A column is named as its field in the JSON of `tidings nodes --json` and `/v1/nodes`. The unit
-//! that ends the name may be left off (`mem_available` is `mem_available_bytes`), and `user.KEY` is
+//! that ends the name may be omitted (`mem_available` is `mem_available_bytes`), and `user.KEY` is
 //! the metric `KEY` that a node published. One table drives everything that names a column:
 //! `--columns`, `--sort`, `--where`, the headings, and the manual page of `show`.
 
@@ -33,7 +33,7 @@ pub enum Kind {
     User,
 }
 
-/// A column: a fixed one by its place in the table below, or a user's metric by its key.
+/// A column: a fixed one by its index in the table below, or a user's metric by its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
     name: Cow<'static, str>,
@@ -79,10 +79,10 @@ const FIXED: &[(&str, Kind, Read)] = &[
     ("kernel", Kind::Text, |r| r.kernel.as_deref().map_or(Cell::Missing, text)),
 ];
 
-/// What starts the name of a user's metric.
+/// The prefix of the name of a user's metric.
 const USER: &str = "user.";
 
-/// The columns of a table when nobody names others.
+/// The columns of a table by default.
 pub const DEFAULT: &[&str] = &[
     "name",
     "state",
@@ -158,7 +158,7 @@ impl Column {
         }
     }
 
-    /// The cell as a person reads it.
+    /// The cell in readable form.
     pub fn humanised(&self, report: &NodeReport) -> String {
         match (self.read(report), self.kind) {
             (Cell::Number(value), Kind::Number(unit)) => unit.humanise(value),
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn units_may_be_left_off() {
+    fn units_may_be_omitted() {
         for (asked, name) in [
             ("mem_available", "mem_available_bytes"),
             ("age", "age_ms"),

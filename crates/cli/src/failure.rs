@@ -1,8 +1,8 @@
-//! Why a command fails, what it says then, and with which code it ends.
+//! Why a command fails: its message and its exit code.
 //!
 //! Every message names the place and the remedy. The codes are part of the interface
 //! (`docs/reference/exit-codes.md`): 1 failure while running, 2 usage or configuration, 3 no agent
-//! reachable, 4 not found. A reader that closed the pipe (`| head`) is no failure at all.
+//! reachable, 4 not found. A reader that closed the pipe (`| head`) is not a failure.
 
 use std::io;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use crate::sim::SimulationError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The agent could not be asked, or refused.
+    /// The agent could not be reached, or rejected the request.
     #[error(transparent)]
     Agent(#[from] ClientError),
     /// The board cannot be read.
@@ -46,22 +46,22 @@ pub enum Failure {
         /// What the system said.
         source: io::Error,
     },
-    /// The agent says that it is not well.
-    #[error("the agent of {name} is not well: {reason}")]
+    /// The agent reports that it is unhealthy.
+    #[error("the agent of {name} is unhealthy: {reason}")]
     Ill {
         /// The agent's node.
         name: String,
-        /// What ails it, in its own words.
+        /// The reason, as the agent gives it.
         reason: String,
     },
-    /// A node is not there.
-    #[error("{name} is not there: {observer} {state}")]
+    /// A node is not alive.
+    #[error("{name} is not alive: {observer} {state}")]
     NotThere {
         /// The node whose agent was asked.
         observer: String,
-        /// The node that it was asked about.
+        /// The node in question.
         name: String,
-        /// What that agent knows of it, such as "holds it for dead".
+        /// What that agent knows of it, such as "considers it dead".
         state: &'static str,
     },
     /// No node has this name.
@@ -69,15 +69,15 @@ pub enum Failure {
     UnknownNode {
         /// What was asked for.
         name: String,
-        /// Known names that are like it, most alike first.
+        /// Similar known names, the most similar first.
         nearest: Vec<String>,
     },
-    /// No node fulfils the condition.
-    #[error("none of {nodes} nodes fulfils `{condition}`")]
+    /// No node meets the condition.
+    #[error("none of {nodes} nodes meets `{condition}`")]
     NothingMatched {
         /// The condition as given.
         condition: String,
-        /// How many nodes were asked about.
+        /// How many nodes were checked.
         nodes: usize,
     },
     /// `--where` cannot be read.
@@ -86,9 +86,9 @@ pub enum Failure {
     /// `--columns` or `--sort` names no column.
     #[error(transparent)]
     Column(#[from] UnknownColumn),
-    /// `--readings` names what aggregates do not keep.
+    /// `--readings` names a reading that aggregates do not have.
     #[error(
-        "--readings: aggregates keep no `{given}`, but {}",
+        "--readings: aggregates have no `{given}`, but {}",
         tidings_gossip::aggregate::Reading::ALL.map(tidings_gossip::aggregate::Reading::name)
             .join(", ")
     )]
@@ -123,7 +123,7 @@ pub enum Failure {
     /// No plan keeps the age, or none within the budget.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A campaign cannot be read, run, kept or judged.
+    /// A campaign cannot be read, run, stored or evaluated.
     #[error(transparent)]
     Lab(#[from] ExperimentError),
     /// Two campaigns differ.
@@ -134,8 +134,8 @@ pub enum Failure {
         /// Arms that were compared.
         all: usize,
     },
-    /// A file that was to be written cannot be.
-    #[error("{} cannot be written ({source}): name a place that can", path.display())]
+    /// A file cannot be written.
+    #[error("{} cannot be written ({source}): name another place", path.display())]
     File {
         /// The file or directory.
         path: PathBuf,
@@ -188,7 +188,7 @@ impl Failure {
         }
     }
 
-    /// Whether nothing is to be said about it: the reader has gone.
+    /// Whether it is silent: the reader has closed the pipe.
     pub fn is_silent(&self) -> bool {
         self.exit_code() == 0
     }

@@ -1,8 +1,8 @@
-//! `tidings health [NODE]`: a verdict as an exit code, for scripts that guard a node.
+//! `tidings health [NODE]`: the health of a node as an exit code, for scripts.
 //!
-//! Without a name it is the agent's own verdict about itself: that it runs, answers, and makes its
-//! rounds in time. With a name it is also what that agent knows of another node. An agent that is
-//! not well is not asked about others: its picture may be old.
+//! Without a name it is the agent's own status: that it runs, answers, and makes its rounds in
+//! time. With a name it is also what that agent knows of another node. An agent that is unhealthy
+//! is not asked about others: its entries may be old.
 
 use clap::Args;
 use tidings_control::State;
@@ -13,11 +13,11 @@ use crate::show;
 
 const AFTER_HELP: &str = concat!(
     "\
-Ends with 0 if all is well, with 1 if the agent is not well, with 3 if no agent answers, with 4 if
-NODE is dead, has left, was never heard of or is unknown. A node that is merely suspected counts as alive.
+Exits with 0 if healthy, with 1 if the agent is unhealthy, with 3 if no agent answers, with 4 if
+NODE is dead, has left, is unheard or unknown. A node that is only suspected counts as alive.
 
 Examples:
-  tidings health                      is this node's agent well?
+  tidings health                      is this node's agent healthy?
   tidings health n7                   is it, and is n7 alive?
   tidings health || echo keep away",
     "\n\n",
@@ -33,7 +33,7 @@ pub struct Options {
     name: Option<String>,
 }
 
-/// Prints `ok` if all is well.
+/// Prints `ok` if healthy.
 ///
 /// # Errors
 /// [`Failure::Ill`], [`Failure::NotThere`], [`Failure::UnknownNode`], or a failure of reaching the
@@ -53,13 +53,13 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     output::print("ok\n")
 }
 
-/// In which words a node in this state is not there; `None` if it is.
+/// How a node in this state is not alive; `None` if it is.
 fn absence(state: State) -> Option<&'static str> {
     match state {
         State::Alive | State::Suspected => None,
-        State::Dead => Some("holds it for dead"),
-        State::Left => Some("heard it say goodbye"),
-        State::Unheard => Some("has never heard of it"),
+        State::Dead => Some("considers it dead"),
+        State::Left => Some("received its farewell"),
+        State::Unheard => Some("has no entry of it"),
     }
 }
 
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_suspected_is_there_and_who_is_dead_is_not() {
+    fn a_suspected_node_is_alive_and_a_dead_one_is_not() {
         assert_eq!(absence(State::Alive).or(absence(State::Suspected)), None);
         for state in [State::Dead, State::Left, State::Unheard] {
             assert!(absence(state).is_some(), "{state:?}");

@@ -1,11 +1,11 @@
-//! `tidings keys`: cluster key files made, and changed without downtime.
+//! `tidings keys`: makes cluster key files, and changes them without downtime.
 //!
-//! A key file has a key a line; the first seals what a node sends, all open what it receives. So a
-//! key is exchanged in three steps, each carried to every node (SIGHUP has the agents read it
+//! A key file has one key per line; the first seals what a node sends, all open what it receives.
+//! So a key is exchanged in three steps, each copied to every node (SIGHUP makes the agents read it
 //! again) before the next: `add` a key that all accept and none uses, `promote` it so that all use
-//! it, and `drop` the old one. At no moment does a node receive what it cannot open.
+//! it, and `drop` the old one. At no moment does a node receive a datagram that it cannot open.
 //!
-//! A file is replaced as a whole: whoever reads it finds the old keys or the new ones.
+//! A file is replaced as a whole: a reader finds the old keys or the new ones.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -81,7 +81,7 @@ pub enum KeyFileError {
         /// What the system said.
         source: io::Error,
     },
-    /// What is in the file is no key ring.
+    /// The file does not contain a key ring.
     #[error("key file {}: {source}", path.display())]
     Keys {
         /// The file.
@@ -123,7 +123,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     }
 }
 
-/// A fresh key as a line of a key file.
+/// A new key as a line of a key file.
 ///
 /// # Errors
 /// What the system says if it gives no random bytes.
@@ -179,7 +179,7 @@ fn check(path: &Path, text: &str) -> Result<(), KeyFileError> {
     }
 }
 
-/// The text with its key lines put in another order or taken out; comments stay where they are.
+/// The text with its key lines reordered or removed; comments stay where they are.
 /// `None` if there are not two keys.
 fn rearranged(text: &str, rule: fn(&mut Vec<&str>)) -> Option<String> {
     let is_key = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
@@ -194,7 +194,7 @@ fn rearranged(text: &str, rule: fn(&mut Vec<&str>)) -> Option<String> {
     Some(lines.flat_map(|line| [line, "\n"]).collect())
 }
 
-/// Puts a whole new file in the place of `path`, with its owner and permissions if there was one.
+/// Replaces the file at `path` as a whole, and keeps its owner and permissions.
 fn replace(path: &Path, text: &str) -> Result<(), KeyFileError> {
     let failed = |source| KeyFileError::File { path: path.to_owned(), source };
     let directory = match path.parent() {
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_file_is_left_alone() {
+    fn a_file_that_is_not_a_key_file_is_not_changed() {
         let home = tempfile::tempdir().expect("a temporary directory");
         let path = home.path().join("cluster.key");
         fs::write(&path, "not a key\n").expect("writable");

@@ -1,14 +1,14 @@
 //! `tidings`, the one command: watch a cluster, ask about its nodes, try it all out on one machine.
 //!
 //! Each sub-command is one module that turns its arguments into text or into a [`Failure`]; nothing
-//! here speaks the gossip protocol. What a command knows it has asked an agent for, over the
+//! here implements the gossip protocol. A command gets its knowledge from an agent, over the
 //! control socket (`tidings-control`).
 //!
 //! * [`nodes`], [`colonies`], [`top`], [`show`], [`health`], [`status`], [`publish`],
 //!   [`watch`]: ask one agent.
 //! * [`demo`]: starts a whole cluster of agents on loopback and measures it.
-//! * [`sim`]: simulates a cluster and prints its figures. [`plan`]: foretells them.
-//! * [`lab`]: measures what gossip costs applications beside it.
+//! * [`sim`]: simulates a cluster and prints its figures. [`plan`]: predicts them.
+//! * [`lab`]: measures what gossip costs the applications that run with it.
 //! * [`agent`]: becomes the agent. [`keys`]: makes and changes key files.
 //! * [`filter`], [`columns`], [`units`], [`table`]: the language of conditions and the form of
 //!   tables.
@@ -77,7 +77,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn usage(answer: &clap::Error) -> ExitCode {
     match answer.render().to_string().strip_prefix("error: ") {
         Some(message) => output::complain(message.trim_end()),
-        None => drop(answer.print()), // a reader that has gone is no failure
+        None => drop(answer.print()), // a closed pipe is not a failure
     }
     ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(1))
 }
@@ -85,7 +85,7 @@ fn usage(answer: &clap::Error) -> ExitCode {
 fn dispatch(line: CommandLine) -> Result<(), Failure> {
     let agent = output::Agent::at(line.runtime_dir);
     match line.command {
-        // Options that `Passage` does not know stand before the word `agent`.
+        // Options that `Passage` does not know are before the word `agent`.
         Command::Agent { arguments } => Err(agent::become_agent(&arguments, None)),
         Command::Demo(options) => demo::run(&options),
         Command::Nodes(options) => nodes::run(&agent, &options),

@@ -23,7 +23,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Options {
-    /// Where the pages are written; it is made if it is not there
+    /// Where the pages are written; it is made if missing
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 }

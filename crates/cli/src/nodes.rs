@@ -1,7 +1,7 @@
 //! `tidings nodes`: the nodes that an agent knows, as a table or as JSON.
 //!
-//! On a terminal values carry rounded, scaled units; into a pipe go plain numbers under headings
-//! that name the unit, so that `awk` sees what it expects. Either way a row is a line.
+//! On a terminal values carry rounded, scaled units; a pipe gets plain numbers under headings that
+//! name the unit, as `awk` needs them. Either way a row is one line.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -18,8 +18,8 @@ use crate::table::{self, Align};
 
 const AFTER_HELP: &str = concat!(
     "\
-Columns are named as in --json; the unit may be left off: mem_available is mem_available_bytes.
-user.KEY is the metric KEY that a node published. A missing reading is `-` and fulfils no comparison.
+Columns are named as in --json; the unit may be omitted: mem_available is mem_available_bytes.
+user.KEY is the metric KEY that a node published. A missing reading is `-` and meets no comparison.
 
 Examples:
   tidings nodes --sort load1:desc
@@ -39,7 +39,7 @@ Examples:
 pub struct Options {
     #[command(flatten)]
     selection: SelectionOptions,
-    /// The nodes of this colony, asked of its members now, instead of the agent's own
+    /// The nodes of this colony, requested from its members now, instead of the agent's own
     #[arg(long, value_name = "NUMBER")]
     colony: Option<u32>,
     /// Read the nodes from the board, without asking the agent: from the one in its runtime
@@ -58,10 +58,10 @@ pub struct SelectionOptions {
     /// The columns to show, separated by commas [default: name, state, age, cores, load1, …]
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     pub columns: Vec<String>,
-    /// Show only nodes that fulfil this condition
+    /// Show only nodes that meet this condition
     #[arg(long = "where", value_name = "CONDITION")]
     pub condition: Option<String>,
-    /// Sort by this column; :desc turns the order round
+    /// Sort by this column; :desc reverses the order
     #[arg(long, value_name = "COLUMN[:desc]")]
     pub sort: Option<String>,
 }
@@ -132,7 +132,7 @@ impl Selection {
         &self.columns
     }
 
-    /// Keeps the nodes that fulfil the condition, in order.
+    /// Keeps the nodes that meet the condition, in order.
     pub fn select(&self, nodes: &mut Nodes) {
         if let Some(filter) = &self.filter {
             nodes.nodes.retain(|report| filter.holds(report));

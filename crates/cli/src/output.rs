@@ -1,7 +1,8 @@
-//! Where output goes and where answers come from.
+//! Standard output, and the agent that a command asks.
 //!
-//! Text is made in full and written once, so a command either prints its whole answer or says why
-//! not. A closed pipe surfaces as an error of kind `BrokenPipe`, which ends the command quietly.
+//! Text is made in full and written once, so a command either prints its whole answer or reports
+//! why not. A closed pipe surfaces as an error of kind `BrokenPipe`, which ends the command
+//! quietly.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -23,7 +24,7 @@ impl Agent {
         Self { runtime_dir: runtime_dir.unwrap_or_else(tidings_control::runtime_dir) }
     }
 
-    /// Where its board lies, unless its configuration says otherwise.
+    /// The path of its board, by default.
     pub fn board(&self) -> PathBuf {
         tidings_board::board_path(&self.runtime_dir)
     }
@@ -37,13 +38,13 @@ impl Agent {
     }
 }
 
-/// Whether a person reads standard output.
+/// Whether standard output is a terminal.
 pub fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Columns and lines of the terminal; those of the oldest one where it does not tell, as serial
-/// consoles do.
+/// Columns and lines of the terminal; 80 by 24 where it does not report them, as on serial
+/// consoles.
 pub fn terminal_size() -> (usize, usize) {
     let (width, height) = crossterm::terminal::size().unwrap_or_default();
     let told = |count: u16, usual: usize| if count == 0 { usual } else { usize::from(count) };
@@ -80,7 +81,7 @@ pub fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
     print(&text)
 }
 
-/// Says `message` on standard error; there is nobody to tell if that fails.
+/// Prints `message` on standard error; a failure of that is ignored.
 pub fn complain(message: &str) {
     let _ = writeln!(io::stderr().lock(), "tidings: {message}");
 }

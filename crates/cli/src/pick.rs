@@ -13,8 +13,8 @@ use crate::units::Unit;
 
 const AFTER_HELP: &str = concat!(
     "\
-Nodes are chosen by chance among those that have what is needed, the less loaded rather; what was
-picked counts as taken until there is news that can know of it. `two-choices` and `spread` suit
+Nodes are chosen at random among those that have what is needed, preferably less loaded ones; a
+picked node counts as busy until its entry can show the work. `two-choices` and `spread` suit
 many callers at once, `least-loaded` one.
 
 Examples:
@@ -30,20 +30,20 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Options {
-    /// How many nodes, each another
+    /// How many different nodes
     #[arg(short = 'n', long = "nodes", value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     nodes: u32,
-    /// What each must have free: cpus=NUMBER, mem=SIZE, or both with a comma
+    /// What each node must have free: cpus=NUMBER, mem=SIZE, or both with a comma
     #[arg(long, value_name = "NEED", default_value = "", hide_default_value = true)]
     need: String,
-    /// A node that is not to be picked; may be given again, or several with commas
+    /// A node that must not be picked; repeat the option, or separate names by commas
     #[arg(long, value_name = "NODE", value_delimiter = ',')]
     avoid: Vec<String>,
-    /// By what nodes are chosen: two-choices, least-loaded, spread or pack
+    /// How nodes are chosen: two-choices, least-loaded, spread or pack
     #[arg(long, value_name = "POLICY", default_value = "two-choices")]
     policy: String,
-    /// How they are printed
+    /// How nodes are printed
     #[arg(long, value_name = "FORMAT", default_value = "lines")]
     format: Format,
 }
@@ -51,7 +51,7 @@ pub struct Options {
 /// How nodes are printed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// One name a line, the best first
+    /// One name per line, the best first
     Lines,
     /// Names with commas, as mpirun --host takes them
     Mpi,
@@ -74,7 +74,7 @@ pub struct NeedError {
     reason: String,
 }
 
-/// What can be needed, and what people call it.
+/// The needs, and other names for them.
 const NEEDS: [(&str, &[&str]); 2] = [
     ("cpus", &["cpu", "core", "cores", "processor", "processors", "ncpus", "threads"]),
     ("mem", &["memory", "ram", "mem_bytes", "mem_available", "mem_free"]),
@@ -104,7 +104,7 @@ fn text(picked: &Picked, format: Format) -> String {
     match format {
         Format::Mpi => names.join(",") + "\n",
         Format::Slurm => {
-            // Neighbours are folded, and the best first means nothing to srun.
+            // Neighbours are folded; srun ignores the order.
             names.sort_unstable();
             roster::compress(&names) + "\n"
         }
@@ -137,14 +137,14 @@ fn read_need(given: &str) -> Result<(f64, u64), NeedError> {
             "cpus" => {
                 let number = value.parse::<f64>().ok().filter(|n| (0.0..=1e6).contains(n));
                 let number = number.ok_or_else(|| {
-                    wrong(value_at, format!("`{value}` is no number of processors"))
+                    wrong(value_at, format!("`{value}` is not a number of processors"))
                 })?;
                 cpus.replace(number).is_some()
             }
             "mem" => {
                 let size = size_bytes(value);
                 let size = size.ok_or_else(|| {
-                    wrong(value_at, format!("`{value}` is no size such as 16GiB"))
+                    wrong(value_at, format!("`{value}` is not a size such as 16GiB"))
                 })?;
                 mem_bytes.replace(size).is_some()
             }
@@ -160,7 +160,7 @@ fn read_need(given: &str) -> Result<(f64, u64), NeedError> {
     Ok((cpus.unwrap_or(0.0), mem_bytes.unwrap_or(0)))
 }
 
-/// Where a part that begins at `begin` lies without the blanks around it.
+/// The position of a part that begins at `begin`, without the spaces around it.
 fn trimmed(part: &str, begin: usize) -> Range<usize> {
     let start = begin + part.len() - part.trim_start().len();
     start..start + part.trim().len()
@@ -198,18 +198,18 @@ mod tests {
 
     /// The whole message, as a person sees it behind `tidings: `.
     #[test]
-    fn what_is_wrong_with_a_need_is_pointed_at() {
+    fn carets_point_at_what_is_wrong_with_a_need() {
         for (given, message, carets) in [
             ("cpus", "`cpus` has no `=`", "^^^^"),
             ("gpus=1", "no need `gpus`; the nearest is `cpus`", "^^^^"),
             ("cpus=8, memory=2GiB", "no need `memory`; the nearest is `mem`", "        ^^^^^^"),
             ("ram=2GiB", "no need `ram`; the nearest is `mem`", "^^^"),
             ("cores=2", "no need `cores`; the nearest is `cpus`", "^^^^^"),
-            ("cpus=8,mem=lots", "`lots` is no size such as 16GiB", "           ^^^^"),
-            ("mem=3s", "`3s` is no size such as 16GiB", "    ^^"),
-            ("cpus = -1", "`-1` is no number of processors", "       ^^"),
-            ("cpus=nan", "`nan` is no number of processors", "     ^^^"),
-            ("cpus=", "`` is no number of processors", "     ^"),
+            ("cpus=8,mem=lots", "`lots` is not a size such as 16GiB", "           ^^^^"),
+            ("mem=3s", "`3s` is not a size such as 16GiB", "    ^^"),
+            ("cpus = -1", "`-1` is not a number of processors", "       ^^"),
+            ("cpus=nan", "`nan` is not a number of processors", "     ^^^"),
+            ("cpus=", "`` is not a number of processors", "     ^"),
             ("cpus=1,cpus=2", "`cpus` is named twice", "       ^^^^"),
         ] {
             let expected = format!(
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn each_launcher_gets_its_form() {
+    fn each_launcher_gets_its_format() {
         let node = |name: &str| PickedNode { name: name.to_owned(), ..PickedNode::default() };
         let nodes = ["n3", "n1", "n2", "login"].map(node).to_vec();
         let picked = Picked { nodes, ..Picked::default() };

@@ -1,8 +1,8 @@
-//! `tidings plan`: which interval, window and strategy keep an age, and what they cost.
+//! `tidings plan`: the interval, window and strategy that keep an age, and their cost.
 //!
 //! The answer comes from the model of the core (`tidings_gossip::model`), inverted: for each
 //! interval and strategy the smallest window that reaches the goal, and of those the cheapest, in
-//! bytes a second and then in datagrams. Nothing is simulated, no agent is asked.
+//! bytes per second and then in datagrams. Nothing is simulated, no agent is asked.
 
 mod choice;
 mod report;
@@ -32,13 +32,13 @@ pub struct Options {
     /// How many nodes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_048_576))]
     nodes: u32,
-    /// Bytes of payload in an entry, as the agent's payload_bytes; 12 more go with it
+    /// Bytes of payload in an entry, as the agent's payload_bytes; 12 more are added
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(0..=1024))]
     entry: u16,
-    /// The age that entries shall have on average, such as 3s
+    /// The average age that entries must keep, such as 3s
     #[arg(long, value_name = "TIME", value_parser = milliseconds)]
     age: f64,
-    /// Not the average, but this share of all entries shall be no older, such as 0.99
+    /// Instead of the average: the share of entries that must be no older, such as 0.99
     #[arg(long, value_name = "SHARE", value_parser = quantile)]
     quantile: Option<f64>,
     /// The most that a node may send, such as 1MB/s
@@ -71,26 +71,26 @@ pub enum PlanError {
         /// The MTU.
         mtu: u16,
     },
-    /// Not even full windows at the shortest interval are so fresh.
+    /// Not even full windows at the shortest interval keep the age.
     #[error(
-        "no interval from 64ms on keeps {goal}: the freshest there is costs {best_bytes_s:.0} B/s \
-         a node and gives {best_age_ms:.0} ms; allow a greater --age"
+        "no interval from 64ms on keeps {goal}: the freshest costs {best_bytes_s:.0} B/s \
+         per node and gives {best_age_ms:.0} ms; allow a greater --age"
     )]
     Unreachable {
-        /// What was asked.
+        /// The goal.
         goal: String,
-        /// The least age there is.
+        /// The least possible age.
         best_age_ms: f64,
         /// What it costs.
         best_bytes_s: f64,
     },
     /// The budget does not suffice. The best plan within it was printed, if there is one.
     #[error(
-        "{goal} takes {needed_bytes_s:.0} B/s a node, and the budget is {budget_bytes_s:.0} B/s: \
+        "{goal} takes {needed_bytes_s:.0} B/s per node, and the budget is {budget_bytes_s:.0} B/s: \
          raise --budget or allow a greater --age"
     )]
     Budget {
-        /// What was asked.
+        /// The goal.
         goal: String,
         /// What it takes.
         needed_bytes_s: f64,
@@ -173,7 +173,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     failure.map_or(Ok(()), |failure| Err(Failure::Plan(failure)))
 }
 
-/// What to print, and what to complain of.
+/// What to print, and the failure, if any.
 fn decide(
     asked: &Asked,
     strategies: &[Strategy],

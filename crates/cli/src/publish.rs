@@ -1,4 +1,4 @@
-//! `tidings publish KEY=VALUE…`: metrics of one's own in this node's entry.
+//! `tidings publish KEY=VALUE…`: user metrics in this node's entry.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ fn split(pair: &str) -> Result<(&str, &str), Failure> {
     pair.split_once('=').ok_or_else(|| Failure::NotAPair { given: pair.to_owned() })
 }
 
-/// Rounded up, so that a short life is not none.
+/// Rounded up, so that a short time does not become 0.
 fn whole_seconds(duration: Duration) -> u64 {
     duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
 }

@@ -63,7 +63,7 @@ fn unknown(client: &mut Client, name: &str) -> Failure {
     Failure::UnknownNode { name: name.to_owned(), nearest: nearest(name, names) }
 }
 
-/// The names most like `name`, most alike first.
+/// The names most like `name`, the most similar first.
 fn nearest(name: &str, names: impl Iterator<Item = String>) -> Vec<String> {
     let mut names: Vec<_> =
         names.map(|other| (strsim::jaro_winkler(&other, name), other)).collect();
@@ -71,7 +71,7 @@ fn nearest(name: &str, names: impl Iterator<Item = String>) -> Vec<String> {
     names.into_iter().take(NEAREST_NAMES).map(|(_, name)| name).collect()
 }
 
-/// A line a reading: its name and its value, for a person or for a program.
+/// One line per reading: its name and its value, for a person or for a program.
 fn text(report: &NodeReport, for_people: bool) -> String {
     let user = report.user.keys().filter_map(|key| Column::named(&format!("user.{key}")).ok());
     let rows: Vec<Vec<String>> = Column::all()
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn readings_come_a_line_each_with_the_users_own_last() {
+    fn each_reading_has_a_line_with_user_metrics_last() {
         let user = [("gpu".to_owned(), "3".to_owned())].into();
         let report =
             NodeReport { name: "n1".into(), uptime_s: Some(90), user, ..Default::default() };

@@ -1,9 +1,9 @@
 //! `tidings sim`: a cluster simulated in virtual time, its figures printed or drawn.
 //!
 //! The simulator is a crate of its own without clock, file or thread (`tidings-sim`). This module
-//! is its driver: it reads scenario files, lets options overrule them, says on standard error what
-//! is run before it runs, shows the progress on a terminal, measures the time, and stops at Ctrl-C
-//! between two units of time. Independent runs of a figure share the processors.
+//! is its driver: it reads scenario files, lets options override them, prints the parameters on
+//! standard error before a run, shows the progress on a terminal, measures the time, and stops at
+//! Ctrl-C between two units of time. Independent runs of a figure share the processors.
 
 mod ages;
 mod colonies;
@@ -57,11 +57,11 @@ pub struct Options {
 /// Options of the commands that simulate a fixed set of points.
 #[derive(Debug, Args)]
 struct TableOptions {
-    /// Write NAME.csv and NAME.manifest.json, by the command's name, into this folder, not to
+    /// Write NAME.csv and NAME.manifest.json, by the command's name, into this folder instead of
     /// standard output
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Leave out larger clusters
+    /// Omit larger clusters
     #[arg(long, value_name = "N", default_value_t = 8192)]
     nodes_max: u32,
     /// The random seed of each point's first run
@@ -83,33 +83,33 @@ enum Action {
     /// The slides' age table: ages in seconds by number of nodes and interval
     #[command(after_help = AFTER_HELP)]
     Ages(ages::Options),
-    /// Ages under loss and dead nodes, and the time until a dead node is noticed everywhere
+    /// Ages under loss and dead nodes, and the time until all nodes have detected a dead node
     #[command(after_help = AFTER_HELP)]
     Failures(failures::Options),
-    /// How soon the death of a killed process is known: 48 nodes, with and without loss
+    /// How soon the death of a killed process is detected: 48 nodes, with and without loss
     #[command(after_help = AFTER_HELP)]
     Deaths(deaths::Options),
-    /// All strategies beside each other: nodes, windows, loss, dead nodes, wrong clocks
+    /// All strategies compared: nodes, windows, loss, dead nodes, wrong clocks
     #[command(after_help = AFTER_HELP)]
     Strategies(TableOptions),
-    /// The model behind `tidings plan` beside simulations: 64 to 8,192 nodes
+    /// The model behind `tidings plan` compared with simulations: 64 to 8,192 nodes
     #[command(after_help = AFTER_HELP)]
     Model(TableOptions),
 }
 
-/// Options of `tidings sim run`: each overrules the scenario file.
+/// Options of `tidings sim run`: each overrides the scenario file.
 #[derive(Debug, Default, Args)]
 struct Run {
-    /// Begin with the scenario of this TOML file
+    /// Start from the scenario of this TOML file
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
-    /// full: every node is the core's own; compact: a row of births [default: full]
+    /// full: every node runs the core; compact: a table of creation times [default: full]
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
     /// How many nodes [default: 128]
     #[arg(long, value_name = "N")]
     nodes: Option<u32>,
-    /// Entries sent each unit: per cent of the nodes, or a number [default: 20%]
+    /// Entries sent per unit: per cent of the nodes, or a number [default: 20%]
     #[arg(long, value_name = "SHARE")]
     window: Option<Window>,
     /// Units of time that are measured [default: 100]
@@ -118,7 +118,7 @@ struct Run {
     /// Units of time before the first sample [default: 60]
     #[arg(long, value_name = "N")]
     warmup: Option<u32>,
-    /// How a node picks whom to send to [default: uniform]
+    /// How a node spreads its window [default: uniform]
     #[arg(long, value_name = "NAME")]
     strategy: Option<Strategy>,
     /// The unit of time [default: 256ms]
@@ -137,14 +137,14 @@ struct Run {
     /// Bytes of payload in an entry [default: 64]
     #[arg(long, value_name = "BYTES")]
     payload_bytes: Option<u16>,
-    /// The random seed all chance comes from [default: 1]
+    /// The random seed of everything random [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Independent runs with this seed and those that follow it, on all processors; prints the
+    /// Independent runs with this random seed and the following ones, on all processors; prints the
     /// means and their standard errors [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     runs: Option<u32>,
-    /// Write one line a run into this file, and a manifest beside it
+    /// Write one line per run into this file, and a manifest next to it
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
     /// Print the figures as one JSON object
@@ -289,7 +289,7 @@ impl Run {
         Err(SimulationError::Stopped { measured, units }.into())
     }
 
-    /// Independent runs: what is whole is summed up, even if they were stopped.
+    /// Independent runs: complete ones are summarised, even if the others were stopped.
     fn run_often(
         &self,
         scenarios: &[Scenario],
@@ -315,7 +315,7 @@ impl Run {
         Ok(())
     }
 
-    /// The scenario of the file, or the default one, overruled by the options.
+    /// The scenario of the file, or the default one, overridden by the options.
     fn scenario(&self) -> Result<Scenario, SimulationError> {
         let mut scenario = match &self.scenario {
             None => Scenario::default(),
@@ -350,7 +350,7 @@ fn set<T: Copy>(parameter: &mut T, option: Option<T>) {
     }
 }
 
-/// Says what is about to be run: the random seed, the parameters, and all that was drawn.
+/// Prints what will run: the random seed, the parameters, and all random draws.
 fn announce(scenario: &Scenario) {
     let mib = tidings_sim::memory::estimate_bytes(scenario).div_ceil(1 << 20);
     let parameters = serde_json::to_string(scenario).unwrap_or_default();
@@ -361,7 +361,7 @@ fn announce(scenario: &Scenario) {
     ));
 }
 
-/// Says which runs are about to begin, and for each what was drawn.
+/// Prints which runs will begin, and the random draws of each.
 fn announce_runs(scenarios: &[Scenario]) {
     let Some((first, last)) = scenarios.first().zip(scenarios.last()) else { return };
     let mib = tidings_sim::memory::estimate_bytes(first).div_ceil(1 << 20);
@@ -380,7 +380,7 @@ fn announce_runs(scenarios: &[Scenario]) {
     }
 }
 
-/// Writes a line a run into the file that was asked for, if one was.
+/// Writes one line per run into the requested file, if any.
 fn write_runs(place: Option<Table>, reports: &[Report], runs: u32) -> Result<(), SimulationError> {
     let Some((place, first)) = place.zip(reports.first()) else { return Ok(()) };
     let complete = reports.len() == runs as usize && reports.iter().all(|report| report.complete);
@@ -393,7 +393,7 @@ fn write_runs(place: Option<Table>, reports: &[Report], runs: u32) -> Result<(),
     Ok(place.write(&summary::csv(reports), &facts)?)
 }
 
-/// Where a table of this name goes, if a folder was named: found out before the run.
+/// The path of a table of this name, if a folder was named: checked before the run.
 fn place_of(
     folder: Option<&Path>,
     name: &str,
@@ -416,7 +416,7 @@ fn print_or_write(
     }
 }
 
-/// The runs for people: a line a figure, its mean and the standard error of that.
+/// The runs for people: one line per figure, its mean and the standard error of that.
 fn summary_table(summary: &Summary) -> String {
     let mut text = format!("{:<24}{:>16}  standard error\n", "mean of runs", summary.runs);
     for (name, mean) in summary.means.iter() {
@@ -431,7 +431,7 @@ fn summary_table(summary: &Summary) -> String {
     text
 }
 
-/// The report for people: a line a figure.
+/// The report for people: one line per figure.
 fn table(report: &Report) -> String {
     let units = |figure: Option<f64>| {
         figure.map_or("-".to_owned(), |figure| format!("{figure:.3} units of time"))
@@ -473,7 +473,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_overrule_the_file() {
+    fn options_override_the_file() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let file = directory.path().join("loss.toml");
         fs::write(&file, "seed = 3\n[network]\nloss = 0.5\n").expect("the file is ours");
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_in_a_file_names_the_file_and_ends_with_2() {
+    fn a_mistake_in_a_file_names_the_file_and_exits_with_2() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let file = directory.path().join("odd.toml");
         fs::write(&file, "unit = 3\n").expect("the file is ours");

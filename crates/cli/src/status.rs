@@ -1,4 +1,4 @@
-//! `tidings status`: how the agent itself is, what it was told, what it has counted.
+//! `tidings status`: the agent's health, configuration and counters.
 
 use clap::Args;
 use serde_json::Value;
@@ -40,7 +40,7 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     output::print(&text(&status, output::is_terminal()))
 }
 
-/// The fields in the order a person asks for them; the counters follow, by name.
+/// The fields in a readable order; the counters follow, by name.
 const ORDER: [&str; 41] = [
     "name",
     "cluster",
@@ -85,7 +85,7 @@ const ORDER: [&str; 41] = [
     "counters",
 ];
 
-/// A line a field: its name as in the JSON and its value, for a person or for a program.
+/// One line per field: its name as in the JSON and its value, for a person or for a program.
 fn text(status: &Status, for_people: bool) -> String {
     let fields = serde_json::to_value(status).unwrap_or_default();
     let row = |name: &str, value: &Value| vec![name.to_owned(), field(name, value, for_people)];
@@ -117,7 +117,7 @@ fn field(name: &str, value: &Value, for_people: bool) -> String {
     }
 }
 
-/// Fields whose name tells a unit that reads better scaled.
+/// Fields with a unit that reads better scaled.
 fn unit(name: &str) -> Option<Unit> {
     match name {
         "uptime_s" | "cpu_seconds" => Some(Unit::Seconds),

@@ -2,7 +2,7 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-/// How the cells of a column are set.
+/// How the cells of a column are aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
     /// Text.
@@ -11,9 +11,9 @@ pub enum Align {
     Right,
 }
 
-/// The table as text, a line a row, without blanks at the ends of lines.
+/// The table as text, one line per row, without spaces at the ends of lines.
 ///
-/// `headings` are the first line unless all of them are empty; every row has one cell a column.
+/// `headings` are the first line unless all of them are empty; every row has one cell per column.
 pub fn render(headings: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
@@ -31,7 +31,7 @@ pub fn render(headings: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// Control characters of foreign text (names, user metrics) must not reach a terminal.
+/// Control characters of text from others (names, user metrics) must not reach a terminal.
 pub fn one_line(cell: &str) -> String {
     cell.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_align_and_lines_end_where_their_text_does() {
+    fn columns_align_and_lines_have_no_trailing_spaces() {
         let headings = [("name", Align::Left), ("load1", Align::Right)];
         let rows = [vec!["n1".into(), "0.5".into()], vec!["node-17".into(), "12".into()]];
         assert_eq!(render(&headings, &rows), "name     load1\nn1         0.5\nnode-17     12\n");

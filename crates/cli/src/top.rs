@@ -1,7 +1,7 @@
-//! `tidings top`: the table of nodes over the whole screen, again and again.
+//! `tidings top`: the table of nodes over the whole screen, refreshed.
 //!
-//! The terminal is put back whatever ends it: a key, a signal, an error, a panic. Where standard
-//! input or output is no terminal it prints the table once, as `nodes` does.
+//! The terminal is restored however the command ends: by a key, a signal, an error, a panic. If
+//! standard input or output is not a terminal, it prints the table once, as `nodes` does.
 
 use std::io::{self, IsTerminal, Write};
 use std::panic;
@@ -31,7 +31,7 @@ use crate::units::Unit;
 const AFTER_HELP: &str = concat!(
     "\
 Keys:
-  left, right   sort by the column to the left or right      r       turn the order round
+  left, right   sort by the column to the left or right      r       reverse the order
   up, down, page up, page down, home                          scroll
   q, Esc, Ctrl-C                                              end
 
@@ -43,10 +43,10 @@ Examples:
     crate::arguments::exit_codes!()
 );
 
-/// The longest time between two looks at whether a signal came.
+/// The longest time between two checks for a signal.
 const SIGNAL_LOOK: Duration = Duration::from_millis(250);
 
-/// The shortest time between two questions: more often is no use to the eye.
+/// The shortest time between two requests.
 const EVERY_MIN: Duration = Duration::from_millis(100);
 
 /// Lines of the screen that are not rows: title, headings, keys.
@@ -66,7 +66,7 @@ pub struct Options {
 fn every(text: &str) -> Result<Duration, String> {
     let every = humantime::parse_duration(text).map_err(|error| error.to_string())?;
     if every < EVERY_MIN {
-        return Err("the shortest time between two questions is 100ms".to_owned());
+        return Err("the shortest time between two requests is 100ms".to_owned());
     }
     Ok(every)
 }
@@ -90,7 +90,7 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
         loop {
             selection.select(&mut nodes);
             scroll = draw(&nodes, &selection, scroll)?;
-            // Keys are read even if the time is over: an answer may take longer than it.
+            // Keys are read even if the time is over: an answer may take longer than that.
             let left = options.every.saturating_sub(asked.elapsed());
             for key in next_keys(left, &ended)? {
                 match Action::of(key) {
@@ -114,8 +114,8 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     }
 }
 
-/// A flag that a signal raises instead of ending the process with the terminal in disorder. SIGHUP
-/// keeps its usual effect: the terminal has gone, so nothing is left to be put in order.
+/// A flag that a signal raises instead of ending the process before the terminal is restored.
+/// SIGHUP keeps its usual effect: the terminal is gone, so there is nothing to restore.
 fn signals() -> io::Result<Arc<AtomicBool>> {
     let ended = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -127,7 +127,7 @@ fn signals() -> io::Result<Arc<AtomicBool>> {
 /// The keys pressed by the time the first one is, within `time`. Returns early, without one, when
 /// the window changes; raises `ended` when the terminal has gone.
 ///
-/// Standard input is waited for here and not by crossterm, which reads for ever at its end.
+/// This waits for standard input itself: crossterm reads for ever at its end.
 fn next_keys(time: Duration, ended: &AtomicBool) -> io::Result<Vec<KeyEvent>> {
     let begin = Instant::now();
     let stdin = io::stdin();
@@ -147,7 +147,7 @@ fn next_keys(time: Duration, ended: &AtomicBool) -> io::Result<Vec<KeyEvent>> {
     Ok(Vec::new())
 }
 
-/// The keys that are there without waiting.
+/// The keys that can be read without waiting.
 fn pressed() -> io::Result<Vec<KeyEvent>> {
     let mut keys = Vec::new();
     while poll(Duration::ZERO)? {
@@ -188,7 +188,7 @@ impl Action {
     }
 }
 
-/// Sorts by the column `by` places to the right of the present one, round the end.
+/// Sorts by the column `by` places to the right of the present one, wrapping around.
 fn sort_by_neighbour(selection: &mut Selection, by: isize) {
     let columns = selection.columns();
     let here = columns.iter().position(|column| *column == selection.order.column);
@@ -216,7 +216,7 @@ fn draw(nodes: &Nodes, selection: &Selection, scroll: usize) -> io::Result<usize
     for row in rows.iter().skip(scroll).take(room) {
         write!(frame, "{}\r\n", cut(row))?;
     }
-    let keys = "q ends   left/right: sort   r: turn round   up/down: scroll";
+    let keys = "q ends   left/right: sort   r: reverse   up/down: scroll";
     write!(frame, "{}", cut(keys))?;
     queue!(frame, EndSynchronizedUpdate)?;
     let mut stdout = io::stdout().lock();
@@ -237,7 +237,7 @@ fn title(nodes: &Nodes, selection: &Selection) -> String {
     )
 }
 
-/// The terminal given over to `top`; dropping it gives it back.
+/// The terminal in use by `top`; dropping it restores it.
 struct FullScreen;
 
 impl FullScreen {
@@ -260,7 +260,7 @@ impl Drop for FullScreen {
     }
 }
 
-/// Puts the terminal back as far as possible; there is nobody to tell if that fails.
+/// Restores the terminal as far as possible; a failure is ignored.
 fn restore() {
     let _ = execute!(io::stdout(), Show, LeaveAlternateScreen);
     let _ = disable_raw_mode();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sort_column_goes_round() {
+    fn the_sort_column_wraps_around() {
         let mut selection = selection();
         let mut names = Vec::new();
         for by in [1, 1, 1, -1] {
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_come_ten_times_a_second_at_most() {
+    fn requests_come_at_most_ten_times_per_second() {
         assert_eq!(every("100ms"), Ok(EVERY_MIN));
         assert!(every("0s").is_err() && every("99ms").is_err() && every("1").is_err());
     }

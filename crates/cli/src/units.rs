@@ -1,7 +1,7 @@
 //! Units of readings: how a typed quantity becomes a number and a number becomes readable.
 //!
 //! Every reading is kept in the one unit that its column's name ends with (`_bytes`, `_ms`, …).
-//! A quantity typed by a person may carry another unit of the same family (`8GiB`, `2s`); it is
+//! A typed quantity may carry another unit of the same family (`8GiB`, `2s`); it is
 //! scaled on the way in. On the way out a terminal gets rounded, scaled text; a pipe gets the
 //! plain number. Prefixes follow IEC 80000-13: `KiB` is 1,024 bytes, `kB` is 1,000.
 
@@ -46,7 +46,7 @@ const TIMES_MS: &[(&str, f64)] =
     &[("ms", 1.0), ("s", 1e3), ("m", 60e3), ("h", 3.6e6), ("d", 86.4e6)];
 
 impl Unit {
-    /// The ending of a column name that tells this unit, `""` for bare numbers.
+    /// The ending of a column name that names this unit, `""` for bare numbers.
     pub fn suffix(self) -> &'static str {
         match self {
             Self::Count => "",
@@ -92,7 +92,7 @@ impl Unit {
         }
     }
 
-    /// The value as a person reads it: rounded, scaled, with its unit.
+    /// The value in readable form: rounded, scaled, with its unit.
     pub fn humanise(self, value: f64) -> String {
         match self {
             Self::Count => plain(round_to(value, 2)),
@@ -112,7 +112,7 @@ pub fn plain(value: f64) -> String {
     format!("{}", round_to(value, 6))
 }
 
-/// The value rounded to so many decimals.
+/// The value rounded to this many decimals.
 pub fn round_to(value: f64, decimals: i32) -> f64 {
     let scale = 10_f64.powi(decimals);
     let rounded = (value * scale).round() / scale;

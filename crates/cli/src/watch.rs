@@ -1,7 +1,7 @@
-//! `tidings watch`: what the agent notices of other nodes, as it happens, a JSON object a line.
+//! `tidings watch`: events of other nodes as the agent detects them, one JSON object per line.
 //!
 //! Each line goes out as it comes, so that a program behind a pipe sees it at once. The command
-//! ends with Ctrl-C, when the agent ends, and when nobody reads any more, even if nothing happens.
+//! ends with Ctrl-C, when the agent ends, and when the pipe is closed, even if nothing happens.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -33,7 +33,7 @@ Examples:
 #[command(after_help = AFTER_HELP)]
 pub struct Options {}
 
-/// Prints what happens until it is ended.
+/// Prints events until it is ended.
 ///
 /// # Errors
 /// A failure of reaching the agent, or of the output.
@@ -50,11 +50,11 @@ pub fn run(agent: &Agent) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Waits for something to read from the agent; `false` if nobody reads the output any more.
+/// Waits for something to read from the agent; `false` if the pipe of the output is closed.
 fn is_read_while_waiting(watch: &Watch) -> Result<bool, Failure> {
     let stdout = std::io::stdout();
     while !watch.is_ready() {
-        // A pipe without a reader is told even if nothing is asked about it.
+        // A pipe without a reader is reported even if no event is requested.
         let output = PollFd::new(&stdout, PollFlags::empty());
         let mut asked = [PollFd::new(watch, PollFlags::IN), output];
         match poll(&mut asked, None) {

@@ -1,10 +1,10 @@
 //! The agents of a demo: real processes, started, watched and ended.
 //!
 //! Each agent has a directory of its own below one temporary directory: its runtime directory,
-//! which also holds its log. All share one throw-away key file. Invariant: no agent outlives the
+//! which also holds its log. All share one temporary key file. Invariant: no agent outlives the
 //! demo. A demo that ends by itself asks them to leave (SIGTERM) and waits; one that fails midway
-//! ends them when the [`Cluster`] is dropped; one that is killed takes them along by the kernel's
-//! parent-death signal. Only in that last case the temporary directory stays behind.
+//! ends them when the [`Cluster`] is dropped; if it is killed, the kernel's parent-death signal
+//! ends them. Only in that last case the temporary directory stays behind.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -24,7 +24,7 @@ use super::DemoError;
 use super::plan::Plan;
 use super::wakes::{Wake, Wakes};
 
-/// How long agents may take to say farewell.
+/// How long agents may take to leave.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// The longest path a Unix socket may have, in bytes (`sun_path` less its final zero).
@@ -54,7 +54,7 @@ pub struct Agent {
 }
 
 impl Cluster {
-    /// A temporary directory with a fresh key, and no agent yet.
+    /// A temporary directory with a new key, and no agent yet.
     ///
     /// # Errors
     /// [`DemoError::Home`] or [`DemoError::LongPath`].
@@ -115,7 +115,7 @@ impl Cluster {
                 command.env_remove(name); // meant for this user's own agent
             }
         }
-        // Ctrl-C is for the demo, which then ends its agents in order.
+        // Ctrl-C is for the demo, which then ends its agents cleanly.
         command.process_group(0);
         end_with_parent(&mut command);
         command.spawn()
@@ -126,12 +126,12 @@ impl Cluster {
         &self.agents
     }
 
-    /// The directory everything lives in.
+    /// The directory of everything.
     pub fn home(&self) -> &Path {
         self.home.path()
     }
 
-    /// Notices agents that have ended; returns the numbers of those that had not been noticed.
+    /// Finds agents that have ended; returns the numbers of those not found before.
     pub fn reap(&mut self) -> Vec<usize> {
         let mut ended = Vec::new();
         for (number, agent) in self.agents.iter_mut().enumerate() {
@@ -148,7 +148,7 @@ impl Cluster {
         self.agents.iter().filter(|agent| agent.ended.is_none()).count()
     }
 
-    /// The error that tells of an agent's end.
+    /// The error that reports an agent's end.
     pub fn obituary(&self, number: usize) -> DemoError {
         let agent = &self.agents[number];
         DemoError::Ended {
@@ -158,7 +158,7 @@ impl Cluster {
         }
     }
 
-    /// Asks every agent to leave and waits until all have ended; whoever does not within five
+    /// Asks every agent to leave and waits until all have ended; an agent that has not within five
     /// seconds, or at a second Ctrl-C, is killed. Returns how many were.
     pub fn stop(&mut self, wakes: &Wakes) -> usize {
         self.signal_all(Signal::TERM);
@@ -175,7 +175,7 @@ impl Cluster {
         }
     }
 
-    /// Removes the temporary directory, or keeps it and tells where it is.
+    /// Removes the temporary directory, or keeps it and prints where it is.
     ///
     /// # Errors
     /// What the system says if the directory cannot be removed.
@@ -192,7 +192,8 @@ impl Cluster {
 
     fn signal_all(&self, signal: Signal) {
         for agent in self.agents.iter().filter(|agent| agent.ended.is_none()) {
-            // An agent that has just ended is a zombie until it is reaped: its number is still its.
+            // An agent that has just ended is a zombie until it is reaped: its number is still in
+            // use.
             let _ = kill_process(Pid::from_child(&agent.child), signal);
         }
     }
@@ -244,7 +245,7 @@ fn log_path(runtime_dir: &Path) -> PathBuf {
     runtime_dir.join("agent.log")
 }
 
-/// Has the kernel end the process when this one ends, however that happens.
+/// Makes the kernel end the process when this one ends, for any reason.
 ///
 /// The signal is tied to the thread that starts the process: the main thread, which lives as long
 /// as the demo. A parent that died before the call is recognised by the changed parent number.
@@ -269,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_is_shown_from_its_end() {
+    fn the_end_of_a_log_is_shown() {
         assert_eq!(tail("", 2), "  (its log is empty)");
         assert_eq!(tail("a\n\nb\nc\n", 2), "  b\n  c");
         assert_eq!(tail("a", 2), "  a");

@@ -1,4 +1,4 @@
-//! Why a demo is refused or fails.
+//! Why a demo is rejected or fails.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use tidings_gossip::ConfigError;
 
 use super::plan::NODES_MAX;
 
-/// Why a demo is refused or fails. After any of these no agent of the demo runs any more.
+/// Why a demo is rejected or fails. After any of these no agent of the demo runs any more.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DemoError {
@@ -28,7 +28,7 @@ pub enum DemoError {
     Memory {
         /// What was asked for.
         nodes: usize,
-        /// What the agents may take.
+        /// What the agents may use.
         needed_mib: u64,
         /// What the machine has left.
         available_mib: u64,

@@ -1,12 +1,12 @@
 //! `tidings demo`: a whole cluster of real agents on this machine, watched by an observer.
 //!
-//! The first agent is the seed; the others are told its address and learn the rest by gossip. The
-//! observer asks each agent over its control socket about once a unit of time and shows what it
-//! hears. What it prints is measured, never computed from the parameters.
+//! The first agent is the seed; the others get its address and learn the rest by gossip. The
+//! observer asks each agent over its control socket about once per unit of time and shows the
+//! answers. All printed values are measured, never computed from the parameters.
 //!
 //! * [`plan`]: what is to run, checked against the limits of the machine.
 //! * [`agents`]: the processes. [`wakes`]: signals and time.
-//! * [`observer`]: who is asked when. [`report`]: what the answers amount to.
+//! * [`observer`]: who is asked when. [`report`]: the figures of the run.
 //! * [`table`] and [`screen`]: what is shown, and where.
 
 pub mod agents;
@@ -38,8 +38,8 @@ use wakes::{Wake, Wakes};
 
 const AFTER_HELP: &str = concat!(
     "\
-Every agent is a process of its own with its own directory, on loopback, sealed with a throw-away
-key. They end with the demo, however it ends. --json prints one object, described in
+Every agent is a process of its own with its own directory, on loopback, sealed with a temporary
+key. They always end with the demo. --json prints one object, described in
 docs/reference/cli.md; measured values are means over all agents after a warm-up.
 
 Examples:
@@ -54,10 +54,10 @@ Examples:
 /// How long the agents may take to answer for the first time.
 const START: Duration = Duration::from_secs(30);
 
-/// How often a starting agent is looked for.
+/// How often a starting agent is tried.
 const START_LOOK: Duration = Duration::from_millis(5);
 
-/// How often single nodes are asked about for the live table.
+/// How often single nodes are queried for the live table.
 const ROWS_EVERY: Duration = Duration::from_secs(1);
 
 /// How many single nodes the live table shows.
@@ -74,10 +74,10 @@ pub struct Options {
     #[arg(long, value_name = "TIME", default_value = "256ms")]
     #[arg(value_parser = humantime::parse_duration)]
     pub interval: Duration,
-    /// Entries sent each unit: per cent of the nodes, or a number
+    /// Entries sent per unit: per cent of the nodes, or a number
     #[arg(long, value_name = "SHARE", default_value = "20%")]
     pub window: Window,
-    /// End after so many seconds; without it, at Ctrl-C
+    /// End after this many seconds; by default at Ctrl-C
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub seconds: Option<Duration>,
     /// Print the figures of the run as one JSON object
@@ -86,8 +86,8 @@ pub struct Options {
     /// Bytes of payload in an entry
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     pub payload_bytes: u16,
-    /// How an agent gives away the bytes of a window: uniform is the paper's algorithm, grid what
-    /// agents do by default
+    /// How an agent spreads the bytes of a window: uniform is the paper's algorithm, grid the
+    /// agents' default
     #[arg(long, value_name = "NAME", default_value = "uniform")]
     pub strategy: Strategy,
     /// Keep the agents' directories and logs
@@ -135,7 +135,7 @@ struct Demo<'a> {
 
 /// How a run ended that did not fail.
 enum Ending {
-    /// The time was over, or somebody asked for it.
+    /// The time was over, or a signal came.
     Done {
         /// A status at the end, if any agent had answered.
         status: Option<Box<Status>>,
@@ -185,7 +185,7 @@ impl<'a> Demo<'a> {
         Ok(Ending::Done { status, elapsed_s: now.as_secs_f64() })
     }
 
-    /// Starts the first agent and waits until it tells its address; `None` if the user does not.
+    /// Starts the first agent and waits until it reports its address; `None` if the user does not.
     fn start_seed(&mut self) -> Result<Option<Status>, Failure> {
         self.cluster.start_next(None)?;
         loop {
@@ -200,7 +200,7 @@ impl<'a> Demo<'a> {
         }
     }
 
-    /// Tells a reader of a pipe where to look; a screen shows it all the time.
+    /// Prints the addresses for a reader of a pipe; a screen shows them all the time.
     fn announce(&self) -> Result<(), Failure> {
         let (Screen::Plain { .. }, Some(http)) = (&self.screen, &self.http) else { return Ok(()) };
         output::print(&format!("tidings demo: {}\n{}\n", self.plan.title(), table::addresses(http)))
@@ -238,8 +238,9 @@ impl<'a> Demo<'a> {
         }
     }
 
-    /// An agent that ends makes figures of a cluster of another size: `--json` gives up then, the
-    /// live table goes on and shows it. One that ends before it ever answered is always an error.
+    /// An agent that ends leaves a cluster of another size, so its figures mean something else:
+    /// `--json` fails then, the live table continues and shows it. One that ends before it ever
+    /// answered is always an error.
     fn notice_ends(&mut self) -> Result<(), DemoError> {
         let ended = self.cluster.reap();
         let fatal = |number: &&usize| self.options.json || !self.observer.has_answered(**number);
@@ -263,7 +264,7 @@ impl<'a> Demo<'a> {
         }
     }
 
-    /// A few nodes, evenly picked, as the seed knows them.
+    /// A few nodes, evenly chosen, as the seed knows them.
     fn ask_rows(&mut self) {
         let nodes = self.plan.nodes;
         let shown = ROWS.min(nodes);
@@ -296,7 +297,7 @@ impl<'a> Demo<'a> {
         Ok(self.screen.draw(&view)?)
     }
 
-    /// Ends the agents, clears up, and prints what the run amounts to, or why it failed.
+    /// Ends the agents, clears up, and prints the figures of the run, or why it failed.
     fn end(mut self, outcome: Result<Ending, Failure>) -> Result<(), Failure> {
         let observer_cpu_s = process_cpu_s();
         let killed = self.cluster.stop(&self.wakes);

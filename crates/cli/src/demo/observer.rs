@@ -1,10 +1,10 @@
 //! The observer: asks every agent about once a unit of time, and is as cheap as it can be.
 //!
 //! Agents are asked in turn, spread evenly over a cycle, each over a connection that stays open. A
-//! cycle is a little longer than the unit, by one slot: were it the unit itself, each agent would
-//! be asked at the same moment of everybody's rounds for ever, and a chance phase would pass for a
-//! mean. Agents whose turns fall into one slot are asked in one go, so the observer wakes at most a
-//! hundred times a second however many agents there are.
+//! cycle is one slot longer than the unit. If it were the unit itself, each agent would always be
+//! asked at the same moment of its rounds, and a random phase would be mistaken for a mean. Agents
+//! whose turns fall into one slot are asked together, so the observer wakes at most a hundred times
+//! per second, however many agents there are.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const SLOTS: u32 = 25;
 /// How long an agent may take to answer; one that takes longer is asked again later.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// How long an agent that did not answer is left alone.
+/// How long an agent that did not answer is not asked.
 const REST: Duration = Duration::from_millis(500);
 
 /// Asks the agents of a cluster in turn.
@@ -61,7 +61,7 @@ impl Observer {
     ) {
         let nodes = self.lines.len() as u64;
         let now = clock();
-        // After a long pause of the machine, turns are left out rather than made up for.
+        // After a long pause of the machine, missed turns are skipped.
         self.turns = self.turns.max(self.turns_by(now).saturating_sub(nodes));
         while self.due(self.turns) <= now {
             let number = (self.turns % nodes) as usize;
@@ -124,7 +124,7 @@ impl Line {
         ages
     }
 
-    /// Calls over the open connection, or over a new one; a failed one is given up for a while.
+    /// Sends a request over the open connection, or over a new one; after a failure it waits.
     fn with_client<T>(
         &mut self,
         now: Duration,
@@ -160,7 +160,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn every_agent_has_one_turn_a_cycle_evenly_spread() {
+    fn every_agent_has_one_turn_per_cycle_evenly_spread() {
         let observer = Observer::new(4, 250 * MS, 1000 * MS);
         let due: Vec<_> = (0..5).map(|turn| observer.due(turn).as_millis()).collect();
         assert_eq!(due, [1000, 1065, 1130, 1195, 1260]);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_missed_are_left_out() {
+    fn missed_turns_are_skipped() {
         let observer = Observer::new(4, 250 * MS, Duration::ZERO);
         assert_eq!(observer.turns_by(2600 * MS), 40);
     }

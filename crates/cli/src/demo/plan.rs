@@ -1,4 +1,4 @@
-//! What a demo is to run, checked before anything is started.
+//! The parameters of a demo, checked before anything is started.
 //!
 //! The limits are those of one machine: every agent is a process, so what a demo needs grows with
 //! the number of nodes, and past a few hundred it would measure the machine's scheduler instead of
@@ -15,10 +15,10 @@ use super::{DemoError, Options};
 /// The most agents a demo starts.
 pub const NODES_MAX: usize = 512;
 
-/// Memory that an agent may need: the limit of 16 MiB that it is held to.
+/// Memory that an agent may need: its limit of 16 MiB.
 const AGENT_MIB: u64 = 16;
 
-/// File descriptors this process needs beside one connection an agent.
+/// File descriptors this process needs in addition to one connection per agent.
 const DESCRIPTORS: u64 = 32;
 
 /// The parameters of a run.
@@ -96,13 +96,13 @@ impl Plan {
             ("--payload-bytes", self.payload_bytes.to_string()),
         ]
         .into_iter()
-        // The paper's algorithm knows no probes, which carry news too.
+        // The paper's algorithm has no probes, which carry entries too.
         .chain(paper.then(|| ("--death-after", "off".to_owned())))
         .flat_map(|(option, value)| [OsString::from(option), OsString::from(value)])
         .collect()
     }
 
-    /// One line that tells a person what runs.
+    /// One line that describes the run.
     pub fn title(&self) -> String {
         let unit_ms = self.interval.as_secs_f64() * 1e3;
         format!(
@@ -112,7 +112,7 @@ impl Plan {
     }
 }
 
-/// `MemAvailable`; `None` where the kernel does not tell.
+/// `MemAvailable`; `None` where the kernel does not report it.
 fn memory_available_mib() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_machine_cannot_carry_is_refused_with_its_numbers() {
+    fn too_much_for_the_machine_is_rejected_with_its_numbers() {
         let refused = |nodes, mib, descriptors| {
             plan(nodes).check_machine(mib, descriptors).expect_err("too much").to_string()
         };

@@ -1,12 +1,12 @@
-//! What the observer's samples amount to: the figures of a run.
+//! The figures of a run, from the observer's samples.
 //!
-//! Pure arithmetic. Samples come in with the time they were taken at; nothing here reads a clock or
-//! asks an agent, and nothing is derived from the parameters of the run: every figure is a mean of
-//! what the agents answered.
+//! Pure arithmetic. Samples come with the time at which they were made; nothing here reads a clock
+//! or asks an agent, and nothing is derived from the parameters of the run: every figure is a mean
+//! of the agents' answers.
 //!
 //! A run has three overlapping periods: all of it, the part since the first full view (every agent
-//! has news of every node), and the part since the warm-up ended, [`WARM_UP_UNITS`] units after the
-//! first full view. Sums are kept for each period, so memory does not grow with the run. The
+//! has an entry of every node), and the part since the warm-up ended, [`WARM_UP_UNITS`] units after
+//! the first full view. Sums are kept for each period, so memory does not grow with the run. The
 //! figures are those of the latest period in which every agent answered twice.
 
 use serde::Serialize;
@@ -16,7 +16,7 @@ use crate::units::round_to;
 
 /// Units of time from the first full view to the first sample that counts. The oldest entry of a
 /// hundred nodes is about 30 units old in the steady state (DESIGN table, 128 nodes, 20 %), so
-/// after 32 more units hardly any entry is left that came in before the view was full.
+/// after 32 more units hardly any entry is left that came before the view was full.
 pub const WARM_UP_UNITS: f64 = 32.0;
 
 /// Everything the observer has learnt so far.
@@ -64,7 +64,7 @@ pub struct Spread {
 pub struct Figures {
     /// When the period began, in seconds from the start of the run.
     pub from_s: f64,
-    /// Whether it lies behind the warm-up.
+    /// Whether it is after the warm-up.
     pub warmed_up: bool,
     /// Answers that count.
     pub samples: u64,
@@ -72,9 +72,9 @@ pub struct Figures {
     pub age_avg_units: Spread,
     /// Age of the oldest entry of another node, in units.
     pub age_max_units: Spread,
-    /// Datagrams sent a second.
+    /// Datagrams sent per second.
     pub messages_s: Spread,
-    /// Bytes of UDP payload sent a second.
+    /// Bytes of UDP payload sent per second.
     pub bytes_s: Spread,
     /// Per cent of one core.
     pub cpu_percent: Spread,
@@ -109,7 +109,7 @@ pub struct Report {
     pub spread: ReportSpread,
 }
 
-/// Least and greatest over the agents of what [`Report`] gives the mean of.
+/// The least and the greatest over the agents of figures whose mean is in [`Report`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "the fields are those of Report")]
 pub struct ReportSpread {
@@ -129,7 +129,7 @@ impl Ledger {
         Self { interval_s, accounts, full_view_s: None, warm_s: None }
     }
 
-    /// Takes the answer of agent number `agent`, which came `at_s` seconds into the run. Times
+    /// Adds the answer of agent number `agent`, which came `at_s` seconds into the run. Times
     /// never go back.
     pub fn record(&mut self, agent: usize, at_s: f64, ages: Ages) {
         let nodes = self.accounts.len();
@@ -276,7 +276,7 @@ impl Period {
         self.first.as_ref().is_some_and(|first| latest.uptime_s > first.uptime_s)
     }
 
-    /// Growth of a counter a second of the agent's own clock.
+    /// Growth of a counter per second of the agent's own clock.
     fn rate(&self, latest: &Ages, counter: impl Fn(&Ages) -> f64) -> f64 {
         let Some(first) = &self.first else { return 0.0 };
         (counter(latest) - counter(first)) / (latest.uptime_s - first.uptime_s)
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_full_view_all_pairs_known_count_alike() {
+    fn without_a_full_view_all_known_pairs_count_equally() {
         let mut ledger = Ledger::new(3, INTERVAL_S);
         for at_s in [1.0, 2.0] {
             ledger.record(0, at_s, ages(3, at_s, 250.0, 250.0));

@@ -1,6 +1,7 @@
-//! Where the demo shows itself: in place on a terminal, a line a second into a pipe, or nowhere.
+//! Where the demo shows itself: in place on a terminal, one line per second into a pipe, or
+//! nowhere.
 //!
-//! In place means that each drawing goes over the last one without leaving the scroll-back, so the
+//! In place means that each drawing replaces the last one without leaving the scroll-back, so the
 //! final table stays to be read. No terminal mode is changed: there is nothing to restore.
 
 use std::fmt::Write as _;
@@ -24,7 +25,7 @@ pub enum Screen {
         /// Lines of the last drawing.
         drawn: u16,
     },
-    /// A line a second on standard output.
+    /// One line per second on standard output.
     Plain {
         /// Whether the heading has been printed.
         begun: bool,
@@ -34,7 +35,7 @@ pub enum Screen {
 }
 
 impl Screen {
-    /// The form that fits where the output goes.
+    /// The form that fits the output.
     pub fn choose(json: bool) -> Self {
         match (json, io::stdout().is_terminal(), io::stderr().is_terminal()) {
             (true, _, true) => Self::Live { stderr: true, drawn: 0 },
@@ -44,7 +45,7 @@ impl Screen {
         }
     }
 
-    /// How often it wants to be drawn; `None` for never.
+    /// How often it is drawn; `None` for never.
     pub fn period(&self) -> Option<Duration> {
         match self {
             Self::Live { .. } => Some(Duration::from_millis(250)),
@@ -92,7 +93,7 @@ fn write_all(out: &mut impl Write, text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// What a terminal of this size can show: lines cut at its edge, the last ones left out.
+/// What a terminal of this size can show: lines cut at its edge, the last ones omitted.
 fn fit(lines: &[String], width: usize, height: usize) -> Vec<String> {
     let cut = |line: &String| line.chars().take(width.saturating_sub(1)).collect();
     lines.iter().take(height.saturating_sub(1)).map(cut).collect()
@@ -124,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_drawing_goes_over_the_last_one() {
+    fn a_drawing_replaces_the_last_one() {
         let lines = ["a".to_owned(), "b".to_owned()];
         assert!(!frame(&lines, 0).contains("\u{1b}[2F"));
         assert!(frame(&lines, 2).contains("\u{1b}[2F\u{1b}[Ja\nb\n"));

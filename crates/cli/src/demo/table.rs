@@ -1,8 +1,8 @@
-//! What the demo shows: the lines of the live table, and a plain line a second for a pipe.
+//! What the demo shows: the lines of the live table, and one plain line per second for a pipe.
 //!
-//! Pure text making from the ledger; the screen is another module's matter. The live table shows
-//! the moment (ages of the latest answers, rates of the last seconds); the figures of the whole run
-//! stand in the summary and in the report.
+//! Only text from the ledger is made here; the screen is another module. The live table shows the
+//! moment (ages of the latest answers, rates of the last seconds); the figures of the whole run are
+//! in the summary and in the report.
 
 use tidings_control::Ages;
 
@@ -19,7 +19,7 @@ const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇',
 /// The widest bar, in characters.
 const BAR: usize = 64;
 
-/// All there is to show at one moment.
+/// Everything shown at one moment.
 #[derive(Debug)]
 pub struct View<'a> {
     /// What runs.
@@ -32,7 +32,7 @@ pub struct View<'a> {
     pub nodes: usize,
     /// One unit of time, in seconds.
     pub interval_s: f64,
-    /// What has been learnt.
+    /// The samples so far.
     pub ledger: &'a Ledger,
     /// What the rates are counted from.
     pub recent: &'a Recent,
@@ -75,7 +75,7 @@ impl Recent {
         }
     }
 
-    /// Growth of a counter a second since the older mark, over the agents.
+    /// Growth of a counter per second since the older mark, over the agents.
     fn rates(&self, ledger: &Ledger, counter: impl Fn(&Ages) -> f64) -> Option<Spread> {
         let marks = if self.older.iter().any(Option::is_some) { &self.older } else { &self.newer };
         let rates = marks.iter().zip(ledger.latest()).filter_map(|(mark, latest)| {
@@ -91,8 +91,8 @@ impl Recent {
 type Quantity = (&'static str, Option<Spread>, usize);
 
 impl View<'_> {
-    /// The live table for a screen of `width` characters and `height` lines; where these are too
-    /// few, the single nodes are left out first.
+    /// The live table for a screen of `width` characters and `height` lines; on a small screen, the
+    /// single nodes are omitted first.
     pub fn lines(&self, width: usize, height: usize) -> Vec<String> {
         let mut lines = vec![format!("tidings demo: {}", self.title), String::new()];
         lines.push(self.progress());
@@ -115,13 +115,13 @@ impl View<'_> {
     fn progress(&self) -> String {
         let Self { running, nodes, elapsed_s, .. } = self;
         let full = match self.ledger.first_full_view_s() {
-            Some(full_s) => format!("everybody knew everybody after {full_s:.1} s"),
-            None => "news is spreading".to_owned(),
+            Some(full_s) => format!("every agent knew every node after {full_s:.1} s"),
+            None => "entries are spreading".to_owned(),
         };
         format!("{running} of {nodes} agents up   {elapsed_s:.1} s   {full}")
     }
 
-    /// One block an agent, filled as far as it knows the cluster, in lines of `width`.
+    /// One block per agent, filled as far as it knows the cluster, in lines of `width`.
     fn blocks(&self, width: usize) -> Vec<String> {
         let block = |ages: Option<&Ages>| {
             let known = ages.map_or(0, |ages| ages.known);
@@ -154,7 +154,7 @@ impl View<'_> {
         ]
     }
 
-    /// Whether some agent has news of another, so that there are ages at all.
+    /// Whether some agent has an entry of another, so that there are ages at all.
     fn known_by_any(&self) -> bool {
         self.ledger.known().is_some_and(|known| known.max > 1.0)
     }
@@ -180,7 +180,7 @@ impl View<'_> {
         table::render(&headings, &rows).lines().map(str::to_owned).collect()
     }
 
-    /// A blank line and the single nodes; nothing before any was asked about.
+    /// A blank line and the single nodes; nothing before any was queried.
     fn row_table(&self) -> Vec<String> {
         if self.rows.is_empty() {
             return Vec::new();
@@ -250,8 +250,8 @@ pub fn addresses(http: &str) -> String {
 /// The run in one line.
 pub fn summary(nodes: usize, elapsed_s: f64, interval_s: f64, ledger: &Ledger) -> String {
     let view = match ledger.first_full_view_s() {
-        Some(full_s) => format!("everybody knew everybody after {full_s:.1} s"),
-        None => "not everybody knew everybody yet".to_owned(),
+        Some(full_s) => format!("every agent knew every node after {full_s:.1} s"),
+        None => "not every agent knew every node yet".to_owned(),
     };
     let costs = ledger.figures().map(|figures| costs(&figures, interval_s)).unwrap_or_default();
     let memory = ledger.rss_mib().map(|memory| format!(", {:.1} MiB", memory.avg));
@@ -319,7 +319,7 @@ mod tests {
         };
         let text = view(&ledger, &recent, &[row]).lines(80, 40).join("\n");
         for line in [
-            "2 of 2 agents up   4.0 s   news is spreading",
+            "2 of 2 agents up   4.0 s   entries are spreading",
             "[▄█]",
             "nodes known                  1.0        1.5        2.0",
             "average age, units           2.0        2.0        2.0",
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_low_screen_shows_fewer_nodes_but_where_to_look_and_how_to_end() {
+    fn a_low_screen_shows_fewer_nodes_but_the_address_and_how_to_end() {
         let (ledger, recent) = ledger([2, 2]);
         let row = Row {
             name: "n01".to_owned(),
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_line_stands_under_its_heading() {
+    fn a_plain_line_fits_its_heading() {
         let (ledger, recent) = ledger([2, 2]);
         let line = view(&ledger, &recent, &[]).plain_line();
         assert_eq!(line.len(), View::plain_heading().len(), "{line}");
@@ -375,7 +375,7 @@ mod tests {
         let (ledger, _) = ledger([2, 2]);
         assert_eq!(
             summary(2, 4.0, 0.256, &ledger),
-            "2 agents for 4.0 s: everybody knew everybody after 1.0 s; average age 2.0 units (0.5 s), \
+            "2 agents for 4.0 s: every agent knew every node after 1.0 s; average age 2.0 units (0.5 s), \
              oldest 4.0; a node sent 4.0 messages/s, 1000 B/s, for 0.20 % of a core, 5.0 MiB"
         );
     }

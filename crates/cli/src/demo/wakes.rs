@@ -1,6 +1,6 @@
 //! What ends a wait: a signal, or the time.
 //!
-//! A thread takes the process's signals and passes them on through a channel, so the demo sleeps
+//! A thread receives the process's signals and forwards them through a channel, so the demo sleeps
 //! until the next thing to do and still answers Ctrl-C at once.
 
 use std::io;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
-/// Signals that wait to be noticed; the thread waits for room where there are more.
+/// Signals that can be pending; with more of them the thread waits for room.
 const BACKLOG: usize = 16;
 
 /// Why a wait ended.
@@ -33,7 +33,7 @@ pub struct Wakes {
 }
 
 impl Wakes {
-    /// Takes over the signals.
+    /// Starts to handle the signals.
     ///
     /// # Errors
     /// What the system says if a handler cannot be set.
@@ -57,7 +57,7 @@ impl Wakes {
         match self.wakes.recv_timeout(time) {
             Ok(wake) => wake,
             Err(RecvTimeoutError::Timeout) => Wake::Time,
-            // The thread ends only when it is told to by `drop`.
+            // The thread ends only when `drop` requests it.
             Err(RecvTimeoutError::Disconnected) => Wake::Stop,
         }
     }

@@ -11,7 +11,7 @@ use super::grammar::Operator;
 use super::types::{Condition, Value};
 use crate::columns::{Cell, Kind};
 
-/// Whether `condition` holds for the node that `report` tells of.
+/// Whether `condition` holds for the node that `report` describes.
 pub fn holds(condition: &Condition, report: &NodeReport) -> bool {
     match condition {
         Condition::Or(left, right) => holds(left, report) || holds(right, report),
@@ -38,7 +38,7 @@ pub fn holds(condition: &Condition, report: &NodeReport) -> bool {
     }
 }
 
-/// Whether two things that compare like this stand in the relation; `None` is incomparable.
+/// Whether an ordering satisfies the relation; `None` is incomparable.
 fn related(operator: Operator, order: Option<Ordering>) -> bool {
     match operator {
         Operator::Equal => order == Some(Ordering::Equal),
@@ -61,7 +61,7 @@ fn matches(text: &str, pattern: &str) -> bool {
     glob(&text, &pattern)
 }
 
-/// Greedy match that on failure lets the last `*` take one character more: O(text × pattern).
+/// Greedy match that on failure lets the last `*` match one character more: O(text × pattern).
 fn glob(text: &[char], pattern: &[char]) -> bool {
     let (mut t, mut p) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

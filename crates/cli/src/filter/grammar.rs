@@ -54,7 +54,7 @@ pub struct Comparison {
     pub quoted: bool,
 }
 
-/// A word and where it stands.
+/// A word and its position.
 #[derive(Debug, Clone)]
 pub struct Word {
     /// The word itself.
@@ -88,7 +88,7 @@ pub enum Operator {
     Matches,
 }
 
-/// Every operator with its spelling; a longer spelling stands before its beginning.
+/// Every operator with its spelling; a longer spelling is before its prefix.
 const OPERATORS: [(&str, Operator); 7] = [
     ("==", Operator::Equal),
     ("!=", Operator::Unequal),
@@ -105,7 +105,7 @@ const KEYWORDS: [&str; 3] = ["and", "or", "not"];
 /// Reads a condition.
 ///
 /// # Errors
-/// [`FilterError`] at the first place that fits no rule; never panics, whatever the text.
+/// [`FilterError`] at the first position that matches no rule; never panics, whatever the text.
 pub fn parse(text: &str) -> Result<Expression, FilterError> {
     bounded(text)?;
     terminated(expression, multispace0).parse(Input::new(text)).map_err(|error| {
@@ -117,7 +117,7 @@ pub fn parse(text: &str) -> Result<Expression, FilterError> {
         let expected = expectation(error.inner());
         let message = match &text[start..start + length] {
             "" => format!("the condition ends where {expected} is expected"),
-            "=" => "`=` is no comparison; write `==`".to_owned(),
+            "=" => "`=` is not a comparison; write `==`".to_owned(),
             found => format!("expected {expected}, found `{found}`"),
         };
         FilterError::new(text, start..start + length, message)
@@ -315,7 +315,7 @@ mod tests {
         for (text, start, message) in [
             ("", 0, "the condition ends where a column, `not` or `(` is expected"),
             ("load1", 5, "the condition ends where one of == != < <= > >= =~ is expected"),
-            ("load1 = 2", 6, "`=` is no comparison; write `==`"),
+            ("load1 = 2", 6, "`=` is not a comparison; write `==`"),
             ("load1 < ", 8, "the condition ends where a number, a word or a quoted text"),
             ("load1 < 2 cores > 3", 10, "expected `and`, `or` or the end, found `cores`"),
             ("(load1 < 2", 10, "the condition ends where `and`, `or` or `)` is expected"),

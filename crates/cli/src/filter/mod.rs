@@ -3,7 +3,7 @@
 //! `load1 < 2 and mem_available > 8GiB` picks the nodes for which it holds. Three steps, one file
 //! each: [`grammar`] turns text into a tree that knows only words, [`types`] binds the words to
 //! columns and scales quantities into their units, [`eval`] decides for one node. A missing reading
-//! makes its comparison false, so a node never passes for what is not known of it; note that
+//! makes its comparison false, so a node never passes by what is not known of it; note that
 //! `not load1 < 2` then holds for a node without `load1`. The language is described for users in
 //! `docs/reference/where.md`.
 
@@ -24,7 +24,7 @@ pub const MAX_BYTES: usize = 4096;
 /// The deepest nesting of parentheses that is read.
 pub const MAX_DEPTH: usize = 64;
 
-/// A condition that has been read, checked, and is ready to be asked.
+/// A condition that has been read, checked, and is ready to use.
 #[derive(Debug, Clone)]
 pub struct Filter {
     condition: Condition,
@@ -52,7 +52,7 @@ impl Filter {
 pub struct FilterError {
     /// The whole condition.
     pub text: String,
-    /// The bytes of `text` at fault; may be empty, at the end.
+    /// The wrong bytes of `text`; may be empty, at the end.
     pub place: Range<usize>,
     /// What is wrong and what to write instead.
     pub message: String,

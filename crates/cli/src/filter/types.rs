@@ -1,4 +1,4 @@
-//! From words to a condition that can be decided: columns are looked up, quantities scaled.
+//! From words to a condition that can be evaluated: columns are looked up, quantities scaled.
 //!
 //! The column decides how its literal is read. A number column takes a number with a unit of its
 //! family (`8GiB` for bytes, `2s` for milliseconds; none means the column's own unit), a text
@@ -42,7 +42,7 @@ pub enum Value {
 /// Binds the words of `expression`, which was read from `text`.
 ///
 /// # Errors
-/// [`FilterError`] at the first unknown column, unfit literal or senseless operator.
+/// [`FilterError`] at the first unknown column, unfit literal or meaningless operator.
 pub fn check(text: &str, expression: &Expression) -> Result<Condition, FilterError> {
     let both = |left, right| {
         Ok::<_, FilterError>((Box::new(check(text, left)?), Box::new(check(text, right)?)))
@@ -93,10 +93,10 @@ fn number(text: &str, unit: Unit, column: &Column, literal: &Word) -> Result<f64
     let name = column.name();
     let at = |message: String| FilterError::new(text, literal.place.clone(), message);
     let value: f64 = figures.parse().map_err(|_| {
-        at(format!("`{name}` is a number, and `{word}` is none; write for example `{name} > 2`"))
+        at(format!("`{name}` is a number, and `{word}` is not; write for example `{name} > 2`"))
     })?;
     let scale = unit.scale(typed.trim_start()).ok_or_else(|| {
-        at(format!("`{typed}` is no unit for `{name}`; units: {}", unit.typed_units()))
+        at(format!("`{typed}` is not a unit for `{name}`; units: {}", unit.typed_units()))
     })?;
     Ok(value * scale)
 }
@@ -142,11 +142,11 @@ mod tests {
     }
 
     #[test]
-    fn unfit_literals_are_refused_where_they_stand() {
+    fn unfit_literals_are_rejected_at_their_position() {
         for (text, place, message) in [
-            ("load1 < 2GiB", 8..12, "`GiB` is no unit for `load1`; units: none"),
-            ("mem_total < 2s", 12..14, "`s` is no unit for `mem_total_bytes`; units: B, kB"),
-            ("load1 < many", 8..12, "`load1` is a number, and `many` is none"),
+            ("load1 < 2GiB", 8..12, "`GiB` is not a unit for `load1`; units: none"),
+            ("mem_total < 2s", 12..14, "`s` is not a unit for `mem_total_bytes`; units: B, kB"),
+            ("load1 < many", 8..12, "`load1` is a number, and `many` is not"),
             ("load1 < 1.2.3", 8..13, "`load1` is a number"),
             ("load1 =~ 2", 0..5, "`=~` compares text, but `load1` is a number"),
             ("memtotal < 1", 0..8, "no column `memtotal`; the nearest is `mem_total_bytes`"),

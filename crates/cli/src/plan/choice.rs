@@ -11,11 +11,11 @@ use super::PlanError;
 
 /// Bytes of IPv6 and UDP header in a packet, as the agent counts.
 const HEADER_BYTES: u16 = 48;
-/// The intervals that are weighed, in milliseconds.
+/// The intervals that are considered, in milliseconds.
 const INTERVALS_MS: [u32; 15] =
     [64, 96, 128, 192, 256, 384, 512, 768, 1_000, 1_500, 2_000, 3_000, 5_000, 7_500, 10_000];
 
-/// What is asked.
+/// The request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub(super) nodes: usize,
@@ -25,11 +25,11 @@ pub(super) struct Asked {
     pub(super) mtu_bytes: u16,
 }
 
-/// An age to be kept.
+/// The age to keep.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Goal {
     pub(super) age_ms: f64,
-    /// The share of entries that shall be no older; `None`: the average.
+    /// The share of entries that must be no older; `None`: the average.
     pub(super) quantile: Option<f64>,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for Goal {
     }
 }
 
-/// A choice with what it gives and costs.
+/// A choice with its age and cost.
 #[derive(Clone, Debug)]
 pub(super) struct Costed {
     pub(super) interval_ms: u32,
@@ -57,12 +57,12 @@ impl Costed {
         1e3 / f64::from(self.interval_ms)
     }
 
-    /// Bytes a node sends in a second.
+    /// Bytes that a node sends per second.
     pub(super) fn bytes_s(&self) -> f64 {
         self.forecast.bytes * self.units_s()
     }
 
-    /// Datagrams a node sends in a second.
+    /// Datagrams that a node sends per second.
     pub(super) fn datagrams_s(&self) -> f64 {
         self.forecast.datagrams * self.units_s()
     }
@@ -74,7 +74,7 @@ impl Costed {
 }
 
 impl Asked {
-    /// What the wire costs, for windows of so many entries.
+    /// Datagrams and bytes of windows of this many entries.
     pub(super) fn budget(&self, window_entries: usize) -> Result<Budget, PlanError> {
         let entry_bytes = ENTRY_OVERHEAD_BYTES + usize::from(self.payload_bytes);
         let room = usize::from(self.mtu_bytes - HEADER_BYTES);
@@ -85,7 +85,7 @@ impl Asked {
         Ok(Budget { entry_bytes, frame_bytes: OVERHEAD_BYTES, datagram_entries, window_entries })
     }
 
-    /// The choice that reaches the goal at the least bytes a second, and then datagrams.
+    /// The choice that reaches the goal with the fewest bytes per second, and then datagrams.
     pub(super) fn cheapest(&self, strategies: &[Strategy]) -> Result<Option<Costed>, PlanError> {
         let choices = self.choices(strategies, |interval_ms, strategy| {
             let goal = model::Goal {
@@ -100,7 +100,7 @@ impl Asked {
         }))
     }
 
-    /// The youngest that a budget gives.
+    /// The choice with the least age within a budget.
     pub(super) fn freshest(
         &self,
         strategies: &[Strategy],
@@ -182,7 +182,7 @@ mod tests {
 
     /// Source: the simulator of the same nodes, in compact mode.
     #[test]
-    fn plans_give_the_age_that_they_say_in_the_simulation() {
+    fn plans_keep_their_age_in_the_simulation() {
         for (strategy, nodes) in
             [(Strategy::Grid, 96), (Strategy::Uniform, 96), (Strategy::Grid, 256)]
         {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_gives_the_freshest_that_it_pays_for() {
+    fn a_budget_gives_the_freshest_choice_within_it() {
         let asked = asked(256, 1_000.0);
         let fresh = asked.freshest(&[Strategy::Grid], 5_000.0).expect("entries fit").expect("some");
         assert!(fresh.bytes_s() <= 5_000.0);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn impossible_goals_are_rejected() {
         assert!(asked(4096, 10.0).cheapest(&[Strategy::Grid]).expect("entries fit").is_none());
         let mut wide = asked(16, 1_000.0);
         (wide.payload_bytes, wide.mtu_bytes) = (1024, 576);

@@ -6,10 +6,10 @@ use super::choice::{Asked, Costed};
 use crate::table::{self, Align};
 use crate::units::{Unit, plain, round_to};
 
-/// Nanoseconds of CPU time for each datagram sent and taken in, and for each entry and byte of
+/// Nanoseconds of CPU time for each datagram sent and received, and for each entry and byte of
 /// payload in it. From studies/busy-share/busy.csv (AMD EPYC, virtual; sealed, 1,452 bytes): a unit
 /// of 1,024 nodes takes 28.8 µs for 204 entries of 64 bytes in 12 datagrams, and 302 µs for 204
-/// entries of 1,024 bytes, one a datagram. Sockets are not counted.
+/// entries of 1,024 bytes, one per datagram. Sockets are not counted.
 const DATAGRAM_NS: f64 = 750.0;
 const ENTRY_NS: f64 = 60.0;
 const BYTE_NS: f64 = 0.62;
@@ -30,7 +30,7 @@ pub(super) struct Report {
     uniform: Option<Choice>,
 }
 
-/// A choice, what it gives and what it costs a node.
+/// A choice, its age and its cost per node.
 #[derive(Debug, Serialize)]
 struct Choice {
     interval_ms: u32,
@@ -114,7 +114,7 @@ impl Report {
         }
     }
 
-    /// The table for people: a line a quantity, the plan and beside it `uniform`.
+    /// The table for people: one line per quantity, the plan next to `uniform`.
     pub(super) fn text(&self) -> String {
         let quantile = format!("age of {} %", plain(100.0 * self.plan.age_quantile));
         let names = [

@@ -15,13 +15,13 @@ use crate::Failure;
 /// Options of `tidings sim ages`.
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// Write ages.csv and ages.manifest.json into this folder, not to standard output
+    /// Write ages.csv and ages.manifest.json into this folder instead of standard output
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Numbers of nodes
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = SIZES)]
     nodes: Vec<u32>,
-    /// How a node picks whom to send to
+    /// How a node spreads its window
     #[arg(long, value_name = "NAME", default_value = "uniform")]
     strategy: Strategy,
     /// The random seed of each size's first run

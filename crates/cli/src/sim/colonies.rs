@@ -1,9 +1,9 @@
 //! `tidings sim colonies`: up to a million nodes in colonies, on all processors.
 //!
 //! Colonies are independent pieces of work (`tidings_sim::colonies`): each processor takes the next
-//! one, and what comes out is added up in whole numbers, so the report does not depend on who
-//! simulated what. With `--output` the cases of studies/colonies/README.md are run one after the
-//! other, and their table is written.
+//! one, and the results are added up in whole numbers, so the report does not depend on which
+//! thread ran which colony. With `--output` the cases of studies/colonies/README.md are run one
+//! after the other, and their table is written.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -31,14 +31,14 @@ const OUTAGES_SHOWN: usize = 1_000;
 /// Options of `tidings sim colonies`.
 #[derive(Clone, Debug, Default, Args)]
 pub(super) struct Options {
-    /// compact: rows of births, a colony at a time; full: every node is the core's own
+    /// compact: tables of creation times, one colony at a time; full: every node runs the core
     /// [default: compact]
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
     /// Nodes in all [default: 10000]
     #[arg(long, value_name = "N")]
     nodes: Option<u32>,
-    /// Nodes of a colony, about [default: what makes aggregates youngest]
+    /// Nodes per colony, about [default: the number with the youngest aggregates]
     #[arg(long, value_name = "N")]
     colony_nodes: Option<u32>,
     /// Units of time that are measured [default: 50]
@@ -47,16 +47,16 @@ pub(super) struct Options {
     /// Units of time before the first sample [default: 60]
     #[arg(long, value_name = "N")]
     warmup: Option<u32>,
-    /// Per cent of the nodes that crash in a minute, and start anew, empty [default: 0]
+    /// Per cent of the nodes that crash in a minute, and restart empty [default: 0]
     #[arg(long, value_name = "PERCENT")]
     churn: Option<f64>,
-    /// Units until a node that crashed starts anew [default: 64]
+    /// Units until a crashed node restarts [default: 64]
     #[arg(long, value_name = "UNITS")]
     down_units: Option<f64>,
     /// Probability that a datagram is lost [default: 0]
     #[arg(long, value_name = "P")]
     loss: Option<f64>,
-    /// What a node may send a unit: the bytes of so many entries [default: 204]
+    /// What a node may send per unit: the bytes of this many entries [default: 204]
     #[arg(long, value_name = "SHARE")]
     window: Option<Window>,
     /// The unit of time [default: 256ms]
@@ -68,16 +68,16 @@ pub(super) struct Options {
     /// Largest IP packet that passes, in bytes [default: 1428]
     #[arg(long, value_name = "BYTES")]
     mtu: Option<u16>,
-    /// A run that needs more memory is refused, in MiB [default: 8192]
+    /// The memory limit of a run, in MiB [default: 8192]
     #[arg(long, value_name = "MIB")]
     memory_limit: Option<u64>,
-    /// The random seed all chance comes from [default: 1]
+    /// The random seed of everything random [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Print the figures as one JSON object
     #[arg(long, conflicts_with = "output")]
     json: bool,
-    /// Run 10⁴, 10⁵ and 10⁶ nodes: undisturbed, with churn, with loss; write colonies.csv and
+    /// Run 10⁴, 10⁵ and 10⁶ nodes: without faults, with churn, with loss; write colonies.csv and
     /// colonies.manifest.json into this folder
     #[arg(long, value_name = "DIR", conflicts_with_all = ["nodes", "churn", "loss"])]
     output: Option<PathBuf>,
@@ -133,7 +133,7 @@ fn processors() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Checks a scenario, says what will be run, and runs it.
+/// Checks a scenario, prints what will run, and runs it.
 fn simulate(scenario: &ColoniesScenario, stop: &Stop) -> Result<ColoniesReport, SimulationError> {
     let start = Instant::now();
     let world = World::of(scenario)?;
@@ -174,7 +174,7 @@ fn add_up(world: &World, stop: &Stop) -> Result<Outcome, ScenarioError> {
     Ok(outcome)
 }
 
-/// Says what is about to be run: the random seed, the parameters, and all that was drawn.
+/// Prints what will run: the random seed, the parameters, and all random draws.
 fn announce(world: &World) {
     let scenario = world.scenario();
     let parameters = serde_json::to_string(scenario).unwrap_or_default();
@@ -191,7 +191,7 @@ fn announce(world: &World) {
     }
 }
 
-/// The report for people: a line a figure.
+/// The report for people: one line per figure.
 fn lines(report: &ColoniesReport) -> String {
     let units = |figure: Option<f64>| {
         figure.map_or("-".to_owned(), |figure| format!("{figure:.3} units of time"))
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn the_report_does_not_depend_on_who_simulated_what() {
+    fn the_report_does_not_depend_on_the_order_of_colonies() {
         let stop = Stop::at_signals().expect("signals can be caught");
         let world = World::of(&small()).expect("possible");
         let shared = add_up(&world, &stop).expect("possible");

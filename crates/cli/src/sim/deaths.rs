@@ -1,4 +1,4 @@
-//! `tidings sim deaths`: how soon the death of a killed process is known.
+//! `tidings sim deaths`: how soon the death of a killed process is detected.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::Failure;
 /// Options of `tidings sim deaths`.
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// Write deaths.csv and deaths.manifest.json into this folder, not to standard output
+    /// Write deaths.csv and deaths.manifest.json into this folder instead of standard output
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// The random seed of each case

@@ -1,4 +1,4 @@
-//! `tidings sim failures`: ages under loss and dead nodes, and when a dead node is noticed.
+//! `tidings sim failures`: ages under loss and dead nodes, and when a dead node is detected.
 
 use std::path::PathBuf;
 
@@ -16,13 +16,13 @@ use crate::Failure;
 /// Options of `tidings sim failures`.
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// Write failures.csv and failures.manifest.json into this folder, not to standard output
+    /// Write failures.csv and failures.manifest.json into this folder instead of standard output
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Numbers of nodes
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [1024])]
     nodes: Vec<u32>,
-    /// How a node picks whom to send to: one name or several
+    /// How a node spreads its window: one name or several
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "uniform")]
     strategy: Vec<Strategy>,
     /// The random seed of each case's first run

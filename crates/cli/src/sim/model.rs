@@ -1,4 +1,4 @@
-//! `tidings sim model`: the model of the core beside simulations, point by point.
+//! `tidings sim model`: the model of the core compared with simulations, point by point.
 
 use serde_json::{Map, Value};
 use tidings_sim::Scenario;

@@ -1,8 +1,8 @@
-//! Independent runs side by side: the processors share them, one bar shows how far all of them are.
+//! Independent runs in parallel: the processors share them, one bar shows their progress.
 //!
-//! The dearest are begun first, each by whoever is free, so that none is left for the end. What
-//! comes back is in the order asked for and depends on the scenarios alone, not on who ran what.
-//! There are never more runs at a time than their memory limit allows.
+//! The longest runs begin first, each on a free processor, so that none is left for the end. The
+//! results are in the order of the request and depend on the scenarios alone. There are never more
+//! runs at a time than their memory limit allows.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use super::watch::{Stop, Watch};
 /// Runs that are being shared.
 struct Work<'a> {
     scenarios: &'a [Scenario],
-    /// Numbers of the runs, the dearest first.
+    /// Numbers of the runs, the longest first.
     order: Vec<usize>,
     /// Place in `order` of the next run to begin.
     next: AtomicUsize,
@@ -36,7 +36,7 @@ struct Shown<'a> {
     done: u32,
 }
 
-/// How many of these scenarios are run at a time: one a processor, fewer if memory is short.
+/// How many of these scenarios are run at a time: one per processor, fewer if memory is short.
 pub(super) fn at_a_time(scenarios: &[Scenario]) -> usize {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let dearest = scenarios.iter().max_by_key(|scenario| memory::estimate_bytes(scenario));
@@ -90,7 +90,7 @@ pub(super) fn check_all(groups: &[Vec<Scenario>]) -> Result<(), SimulationError>
 /// Runs groups of scenarios, all of them side by side; gives the reports of each group.
 ///
 /// # Errors
-/// What [`run_all`] refuses, or [`SimulationError::Unfinished`] if it was stopped.
+/// What [`run_all`] rejects, or [`SimulationError::Unfinished`] if it was stopped.
 pub(super) fn run_groups(
     groups: &[Vec<Scenario>],
     stop: &Stop,
@@ -131,7 +131,7 @@ impl Work<'_> {
             let start = Instant::now();
             let mut report = tidings_sim::run(scenario, &mut |_, _| {
                 self.steps.fetch_add(each, Ordering::Relaxed);
-                // Whoever finds the bar busy leaves it: there is a next unit.
+                // A thread that finds the bar busy skips it until its next unit.
                 if let Ok(mut shown) = self.shown.try_lock() {
                     self.show(&mut shown);
                 }

@@ -1,4 +1,4 @@
-//! `tidings sim strategies`: all strategies beside each other, at equal messages and bytes.
+//! `tidings sim strategies`: all strategies compared, at equal messages and bytes.
 
 use serde_json::Map;
 use tidings_sim::Scenario;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// The exit code after a second signal: the first one is being seen to no more.
+/// The exit code after a second signal: the first one is no longer handled.
 const EXIT_IMPATIENT: i32 = 1;
 /// How often the progress is written.
 const EVERY: Duration = Duration::from_millis(100);
@@ -19,7 +19,8 @@ const EVERY: Duration = Duration::from_millis(100);
 pub(super) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// From now on the first Ctrl-C, SIGTERM or SIGHUP is noted, and a second one ends the process.
+    /// From now on the first Ctrl-C, SIGTERM or SIGHUP is recorded, and a second one ends the
+    /// process.
     pub(super) fn at_signals() -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -34,13 +35,13 @@ impl Stop {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Whether a run is to go on.
+    /// Whether a run should continue.
     pub(super) fn verdict(&self) -> ControlFlow<()> {
         if self.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
-/// Shows how far a run is, where a person sees it.
+/// Shows the progress of a run on a terminal.
 #[derive(Debug)]
 pub(super) struct Watch<'a> {
     stop: &'a Stop,
@@ -54,7 +55,7 @@ impl<'a> Watch<'a> {
         Self { stop, is_seen: io::stderr().is_terminal(), written: None }
     }
 
-    /// A unit has been done; whether to go on.
+    /// A unit has been done; whether to continue.
     pub(super) fn unit(&mut self, done: u32, all: u32) -> ControlFlow<()> {
         self.share(f64::from(done) / f64::from(all.max(1)), done, all, "units");
         self.stop.verdict()
@@ -69,7 +70,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The run is over: takes the bar away.
+    /// The run is over: removes the bar.
     pub(super) fn end(&mut self) {
         if self.written.take().is_some() {
             let _ = write!(io::stderr().lock(), "\r\x1b[K");
@@ -84,7 +85,7 @@ pub(crate) fn bar(share: f64, done: u32, all: u32, things: &str) -> String {
     format!("[{bar}] {done} of {all} {things} ")
 }
 
-/// Writes lines to standard error; there is nobody to tell if that fails.
+/// Writes lines to standard error; a failure of that is ignored.
 pub(super) fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", text.trim_end());
 }
