@@ -17,8 +17,8 @@
 use core::time::Duration;
 
 use crate::config::AgeTarget;
-use crate::dissemination::Strategy;
 use crate::dissemination::layout::Budget;
+use crate::dissemination::strategy::Strategy;
 use crate::model::{Goal, forecast, least_window};
 use crate::time::Instant;
 

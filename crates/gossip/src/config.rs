@@ -4,10 +4,9 @@ use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
 
-use crate::colony::{ColonyConfig, MAX_COLONIES};
-use crate::dissemination::Strategy;
+use crate::colony::id::{ColonyConfig, MAX_COLONIES};
+use crate::dissemination::strategy::Strategy;
 use crate::error::{ConfigError, ParseError};
-use crate::memory;
 use crate::wire;
 use crate::wire::header::{HIGHEST_VERSION, LOWEST_VERSION};
 
@@ -190,11 +189,6 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Bytes that a node with this configuration takes at most, whatever arrives.
-    pub fn memory_bound_bytes(&self) -> u64 {
-        memory::bound_bytes(self)
-    }
-
     /// Checks every range.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Events: what a node notices about others, for logs and subscribers.
 
-use crate::colony::ColonyId;
+use crate::colony::id::ColonyId;
 use crate::entry::Incarnation;
 
 /// Something worth telling. Names are those of the nodes concerned.

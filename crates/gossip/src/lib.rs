@@ -51,6 +51,7 @@ mod share;
 pub mod time;
 mod urgent;
 pub mod vector;
+pub mod view;
 pub mod wire;
 
 pub use address::Address;
@@ -64,6 +65,7 @@ pub use entry::{EntryState, Incarnation, NodeId, Stamp};
 pub use error::{ConfigError, ParseError, PayloadTooLong};
 pub use event::Event;
 pub use membership::Member;
-pub use node::{Change, EntryView, Node, Transmit, VersionsHeard};
+pub use node::{Change, Node, Transmit, VersionsHeard};
 pub use time::Instant;
+pub use view::EntryView;
 pub use wire::keys::{Key, KeyError, KeyRing};

@@ -27,22 +27,24 @@ const NUMBERS_BYTES: usize = 2 * (4 + 4 + 4 + 5 + 16) + 160;
 /// Bytes of queues of fixed length: events, orders, answers owed, probes, doubts.
 const QUEUES_BYTES: usize = 512 << 10;
 
-/// See [`Config::memory_bound_bytes`].
-pub(crate) fn bound_bytes(config: &Config) -> u64 {
-    let nodes = config.max_nodes as usize;
-    let payload_bytes = usize::from(config.payload_bytes);
-    let entries = match config.capacity {
-        Capacity::Full => nodes,
-        Capacity::Bounded(entries) => entries as usize,
-    };
-    let an_entry = size_of::<Meta>() + calendar::SLOT_BYTES + payload_bytes + 8;
-    let vector = id_table::bytes(entries) + entries * an_entry + calendar::FIXED_BYTES;
-    let a_member = size_of::<Option<Record>>() + NAME_BYTES + GRAVE_BYTES + NUMBERS_BYTES;
-    let members = id_table::bytes(nodes) + nodes * a_member;
-    let colonies = config.colony.map_or(0, |colony| {
-        let seen = 2 * SEEN_BYTES + NAME_BYTES + payload_bytes.next_multiple_of(16) + 16;
-        colony.max_colonies as usize * RECORD_MEMORY_BYTES + nodes * seen
-    });
-    let window = (entries + 2 * MAX_URGENT) * size_of::<u32>();
-    (vector + members + colonies + window + QUEUES_BYTES) as u64
+impl Config {
+    /// Bytes that a node with this configuration takes at most, whatever arrives.
+    pub fn memory_bound_bytes(&self) -> u64 {
+        let nodes = self.max_nodes as usize;
+        let payload_bytes = usize::from(self.payload_bytes);
+        let entries = match self.capacity {
+            Capacity::Full => nodes,
+            Capacity::Bounded(entries) => entries as usize,
+        };
+        let an_entry = size_of::<Meta>() + calendar::SLOT_BYTES + payload_bytes + 8;
+        let vector = id_table::bytes(entries) + entries * an_entry + calendar::FIXED_BYTES;
+        let a_member = size_of::<Option<Record>>() + NAME_BYTES + GRAVE_BYTES + NUMBERS_BYTES;
+        let members = id_table::bytes(nodes) + nodes * a_member;
+        let colonies = self.colony.map_or(0, |colony| {
+            let seen = 2 * SEEN_BYTES + NAME_BYTES + payload_bytes.next_multiple_of(16) + 16;
+            colony.max_colonies as usize * RECORD_MEMORY_BYTES + nodes * seen
+        });
+        let window = (entries + 2 * MAX_URGENT) * size_of::<u32>();
+        (vector + members + colonies + window + QUEUES_BYTES) as u64
+    }
 }

@@ -52,6 +52,7 @@ use crate::share::{Paces, Share};
 use crate::time::{Instant, micros};
 use crate::urgent::Urgent;
 use crate::vector::Vector;
+pub use crate::view::EntryView;
 use crate::wire::ask::is_name;
 use crate::wire::header;
 use crate::wire::keys::KeyRing;
@@ -78,27 +79,6 @@ pub struct Transmit {
     pub bytes: usize,
     /// Bytes of each datagram but the last.
     pub segment_bytes: usize,
-}
-
-/// What a node knows about a member.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct EntryView<'a> {
-    /// The member's id.
-    pub id: NodeId,
-    /// Its name.
-    pub name: &'a str,
-    /// Where its datagrams go.
-    pub address: Address,
-    /// Whether it lives, has left, or was never heard of.
-    pub state: EntryState,
-    /// Its incarnation; 0 if unheard.
-    pub incarnation: u32,
-    /// Its sequence; 0 if unheard.
-    pub sequence: u32,
-    /// How old the entry is; `None` if unheard.
-    pub age: Option<core::time::Duration>,
-    /// What it says of itself; empty if unheard.
-    pub payload: &'a [u8],
 }
 
 /// One node of a cluster, without its clock and its network. See the module's documentation.

@@ -4,6 +4,8 @@ use proptest::prelude::*;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
+use core::time::Duration;
+
 use super::wire::rice_code_bits;
 use super::*;
 use crate::payload::NodeState;

@@ -11,11 +11,11 @@
 
 use thiserror::Error;
 
-use super::Aggregate;
+use super::nodes::Aggregate;
 use super::reading::{COUNT, Reading};
 use super::sketch::{BINS, Sketch};
 use crate::quantity;
-use crate::wire::{Reader, Writer};
+use crate::wire::body::{Reader, Writer};
 
 /// The version of this layout.
 pub const SCHEMA: u8 = 1;
@@ -80,46 +80,54 @@ pub enum AggregateError {
     },
 }
 
-/// Writes it to the start of `out`.
-pub(super) fn encode(aggregate: &Aggregate, out: &mut [u8]) -> Result<usize, AggregateError> {
-    let nodes = aggregate.nodes();
-    if nodes > MAX_NODES {
-        return Err(AggregateError::TooManyNodes { nodes });
+impl Aggregate {
+    /// Writes it to the start of `out`; returns the bytes written, at most [`MAX_BYTES`].
+    ///
+    /// # Errors
+    /// It is of more than [`MAX_NODES`] nodes, or `out` is too short; `out` is then as it was.
+    pub fn encode(&self, out: &mut [u8]) -> Result<usize, AggregateError> {
+        let nodes = self.nodes();
+        if nodes > MAX_NODES {
+            return Err(AggregateError::TooManyNodes { nodes });
+        }
+        let mut bytes = [0; MAX_BYTES];
+        let mut writer = Writer::new(&mut bytes);
+        writer.put(&[SCHEMA]);
+        for count in [self.fresh, self.stale, self.left, self.unheard] {
+            put_varint(&mut writer, u64::from(count));
+        }
+        if self.fresh > 0 {
+            writer.put(&self.age_max.to_le_bytes());
+            put_varint(&mut writer, self.age_steps);
+        }
+        for sketch in &self.sketches {
+            put_sketch(&mut writer, sketch, self.fresh);
+        }
+        let written = writer.len();
+        let room = out.len();
+        let to = out.get_mut(..written).ok_or(AggregateError::NoRoom { bytes: written, room })?;
+        to.copy_from_slice(&bytes[..written]);
+        Ok(written)
     }
-    let mut bytes = [0; MAX_BYTES];
-    let mut writer = Writer::new(&mut bytes);
-    writer.put(&[SCHEMA]);
-    for count in [aggregate.fresh, aggregate.stale, aggregate.left, aggregate.unheard] {
-        put_varint(&mut writer, u64::from(count));
-    }
-    if aggregate.fresh > 0 {
-        writer.put(&aggregate.age_max.to_le_bytes());
-        put_varint(&mut writer, aggregate.age_steps);
-    }
-    for sketch in &aggregate.sketches {
-        put_sketch(&mut writer, sketch, aggregate.fresh);
-    }
-    let written = writer.len();
-    let room = out.len();
-    let to = out.get_mut(..written).ok_or(AggregateError::NoRoom { bytes: written, room })?;
-    to.copy_from_slice(&bytes[..written]);
-    Ok(written)
-}
 
-/// Reads one from exactly its bytes.
-pub(super) fn decode(bytes: &[u8]) -> Result<Aggregate, AggregateError> {
-    let mut body = Body { reader: Reader(bytes), bytes: bytes.len() };
-    let schema = body.byte()?;
-    if schema != SCHEMA {
-        return Err(AggregateError::Schema { found: schema });
+    /// Reads one from exactly its bytes, whoever wrote them.
+    ///
+    /// # Errors
+    /// Where they are not what [`Aggregate::encode`] writes.
+    pub fn decode(bytes: &[u8]) -> Result<Self, AggregateError> {
+        let mut body = Body { reader: Reader(bytes), bytes: bytes.len() };
+        let schema = body.byte()?;
+        if schema != SCHEMA {
+            return Err(AggregateError::Schema { found: schema });
+        }
+        let mut aggregate = body.counts()?;
+        body.ages(&mut aggregate)?;
+        for (reading, sketch) in Reading::ALL.into_iter().zip(&mut aggregate.sketches) {
+            *sketch = body.sketch(reading, aggregate.fresh)?;
+        }
+        body.check(body.reader.0.is_empty(), "bytes follow its end")?;
+        Ok(aggregate)
     }
-    let mut aggregate = body.counts()?;
-    body.ages(&mut aggregate)?;
-    for (reading, sketch) in Reading::ALL.into_iter().zip(&mut aggregate.sketches) {
-        *sketch = body.sketch(reading, aggregate.fresh)?;
-    }
-    body.check(body.reader.0.is_empty(), "bytes follow its end")?;
-    Ok(aggregate)
 }
 
 fn put_varint(writer: &mut Writer<'_>, mut value: u64) {

@@ -6,13 +6,17 @@
 
 use std::collections::VecDeque;
 
-use super::ColonyId;
+use super::id::ColonyId;
 use crate::address::Address;
 
 /// Calls open at a time, at most: a representative of more colonies leaves some for a unit.
 const MAX_OPEN: usize = 64;
 /// Calls made again after the first, at most.
-const MAX_REPEATS: u8 = 3;
+pub const MAX_REPEATS: u8 = 3;
+/// Addresses of members that a reply names, and that a push passes on.
+pub const REPLY_CONTACTS: usize = 3;
+/// Bytes by which an aggregate may have grown since the last one and still is answered at once.
+pub const GROWTH_BYTES: usize = 24;
 
 /// A call to be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -19,23 +19,22 @@
 //! management information in exascale clusters", CC:PE 27, 2015. Why this form:
 //! docs/decisions/0008-colonies.md.
 
-pub(crate) mod caller;
+pub mod caller;
+pub mod id;
 pub mod outlook;
 pub mod representation;
 pub mod visit;
 
-use core::fmt;
 use std::collections::VecDeque;
 
 use crate::address::Address;
 use crate::entry::NodeId;
 use crate::share::Share;
 use caller::Caller;
+pub use id::{ColonyConfig, ColonyId, ColonyIds, MAX_COLONIES};
 use outlook::Outlook;
 use visit::Visit;
 
-/// The most colonies a node can be told to have room for.
-pub const MAX_COLONIES: u32 = 1 << 16;
 /// Bytes by which a record counts where a layout is planned: an aggregate of some 1,500 nodes, and
 /// what goes with it. Members must count alike, whatever they hold.
 pub const RECORD_BYTES: usize = 248;
@@ -43,35 +42,6 @@ pub const RECORD_BYTES: usize = 248;
 pub const STALE_UNITS: u32 = 64;
 /// Answers to other colonies owed at a time, of each kind; more are not given.
 const MAX_OWED: usize = 16;
-
-/// A colony's number, given by whoever divides the cluster: 1 to 4,294,967,295. It travels as it
-/// is, so that who has never been told of a colony can still name it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ColonyId(pub u32);
-
-impl fmt::Display for ColonyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
-    }
-}
-
-/// Which colony a node belongs to, and how many others it has room for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ColonyConfig {
-    /// The colony's number, not 0; members share it, other colonies have others.
-    pub id: ColonyId,
-    /// The most other colonies: 1 to 65,536, each 0.6 kB, taken at the start.
-    pub max_colonies: u32,
-}
-
-/// A range of colonies by their ids, both ends included.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ColonyIds {
-    /// The first.
-    pub first: ColonyId,
-    /// The last.
-    pub last: ColonyId,
-}
 
 /// An answer owed to a node of another colony.
 #[derive(Clone, Copy, Debug)]

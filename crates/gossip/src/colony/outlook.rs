@@ -6,15 +6,13 @@
 
 use core::time::Duration;
 
-use super::{ColonyId, ColonyIds};
+use super::id::{ColonyId, ColonyIds};
 use crate::address::Address;
 use crate::aggregate::{Aggregate, MAX_BYTES};
 use crate::share::Share;
 use crate::time::Instant;
+pub use crate::wire::record::MAX_CONTACTS;
 use crate::wire::record::WireRecord;
-
-/// Addresses kept of a colony, at most.
-pub const MAX_CONTACTS: usize = 4;
 
 /// What is known of one other colony.
 #[derive(Clone, Debug)]

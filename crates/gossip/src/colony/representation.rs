@@ -10,7 +10,7 @@
 
 use core::ops::Range;
 
-use super::{ColonyId, ColonyIds};
+use super::id::{ColonyId, ColonyIds};
 
 /// Every how many units the second representative calls although the first one's record is fresh.
 pub const SECOND_CALL_UNITS: u32 = 4;

@@ -10,12 +10,12 @@
 
 use core::time::Duration;
 
-use super::ColonyId;
+use super::id::ColonyId;
 use crate::address::Address;
 use crate::entry::{EntryState, NodeId, Stamp};
-use crate::node::EntryView;
 use crate::time::Instant;
 use crate::vector::Entry;
+use crate::view::EntryView;
 use crate::wire::ask::Card;
 
 /// Units for which what a visit brought is kept after its end.

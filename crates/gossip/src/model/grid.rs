@@ -12,8 +12,8 @@
 //!
 //! Strays, windows to random members, bring other entries as new as the reader's own newest.
 
-use super::Forecast;
 use super::counted::{AGE_PARTS, Counted};
+use super::forecast::Forecast;
 use super::rowmates::{Row, lost};
 use crate::dissemination::Chance;
 use crate::dissemination::layout::{Budget, Layout, PULLS_AT_ONCE, STRAY_UNITS, looks_in};

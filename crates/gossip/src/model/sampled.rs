@@ -12,9 +12,9 @@
 //! The oldest of all a node's entries is that of the followed ones and what more of them would add:
 //! what independent ones would, or less, if they added less when their number was doubled.
 
-use super::Forecast;
 use super::counted::{AGE_PARTS, Counted};
 use super::curve::Curve;
+use super::forecast::Forecast;
 use super::rowmates::lost;
 use crate::dissemination::Chance;
 use crate::dissemination::layout::Budget;

@@ -27,10 +27,10 @@
 //! Nothing here is fitted. Closed forms of a simpler model, without lucks and with a sharp cut:
 //! Amar, Barak, Drezner, Okun, CC:PE 21, 2009.
 
-use super::Forecast;
 use super::births::Traffic;
-use crate::dissemination::Strategy;
+use super::forecast::Forecast;
 use crate::dissemination::layout::Budget;
+use crate::dissemination::strategy::Strategy;
 
 /// The largest share of entries in a window.
 const FULL: f64 = 1.0 - 1e-12;

@@ -7,7 +7,7 @@ use super::{Node, Transmit};
 use crate::address::Address;
 use crate::age;
 use crate::aggregate::{self, Aggregate};
-use crate::colony::caller::Call;
+use crate::colony::caller::{Call, GROWTH_BYTES, REPLY_CONTACTS};
 use crate::colony::outlook::{ColonyView, Taken};
 use crate::colony::representation::{LATE_UNITS, Representation, silent_units};
 use crate::colony::visit::{KEPT_UNITS, Visit, VisitView};
@@ -28,12 +28,8 @@ use crate::wire::overhead_bytes;
 use crate::wire::record::{HEAD_BYTES, Records, write_record};
 use crate::wire::window::Marks;
 
-/// Addresses of members that a reply names, and that a push passes on.
-pub(super) const REPLY_CONTACTS: usize = 3;
 /// Members drawn to find those that are fresh.
 const CONTACT_DRAWS: usize = 8;
-/// Bytes by which an aggregate may have grown since the last one and still is answered at once.
-const GROWTH_BYTES: usize = 24;
 
 impl Node {
     /// The colony that this node is a member of.

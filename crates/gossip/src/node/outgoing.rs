@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use super::colonies::REPLY_CONTACTS;
 use super::detection::Knock;
 use super::{Node, Transmit};
 use crate::address::Address;
-use crate::colony::ColonyIds;
+use crate::colony::caller::REPLY_CONTACTS;
+use crate::colony::id::ColonyIds;
 use crate::dissemination::layout::MAX_ROW;
 use crate::dissemination::scene::{Ids, Order, What};
 use crate::entry::NodeId;

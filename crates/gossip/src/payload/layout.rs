@@ -3,7 +3,8 @@
 //! Writing and reading walk the table of the parent module in the same order, a step a reading; the
 //! two walks carry the place and the presence bit along, so that neither appears as a number here.
 
-use super::{FIXED_BYTES, KernelRelease, NodeState, PayloadError};
+use super::error::{FIXED_BYTES, PayloadError};
+use super::state::{KernelRelease, NodeState};
 use crate::quantity;
 
 /// Bytes of the presence at the start of a payload.

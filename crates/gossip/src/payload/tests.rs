@@ -1,5 +1,7 @@
 //! The bytes of a payload as the table says, and states that come back as they went.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 
 use super::*;

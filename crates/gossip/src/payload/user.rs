@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{FIXED_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES, PayloadError};
+use super::error::{FIXED_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES, PayloadError};
 
 /// Whether a user metric may be published, as far as it alone decides.
 ///

@@ -12,8 +12,8 @@ use winnow::prelude::*;
 use winnow::stream::{LocatingSlice, Location, Stream};
 use winnow::token::{one_of, take_while};
 
-use super::Problem;
 use super::hostlist::{Item, Part, Range, number};
+use super::problem::Problem;
 
 /// The most bytes the host part of an address may have: a full domain name.
 const MAX_HOST_BYTES: usize = 253;

@@ -4,10 +4,8 @@
 //! of the choices. Counting and measuring come before writing: a pattern of a few bytes can stand
 //! for more names than there is memory.
 
-use super::{MAX_NAME_BYTES, MAX_NAMES, Problem, RosterLine};
-
-/// The most digits a number in brackets may have.
-pub(super) const MAX_DIGITS: usize = 18;
+use super::line::RosterLine;
+use super::problem::{MAX_DIGITS, MAX_NAME_BYTES, MAX_NAMES, Problem};
 
 /// Something between two commas: names and perhaps an address.
 pub(super) struct Item<'t> {

@@ -19,8 +19,8 @@
 //! An answer has a count (2 bytes), then that many times a card, if flagged, and an entry. A card
 //! is what it takes to reach a node: length of its name 1, name, length of its address 1, address.
 
-use super::window::{BodyError, Format, WireEntry, write_entry};
-use super::{Reader, Writer};
+use super::body::{BodyError, Reader, Writer};
+use super::window::{Format, WireEntry, write_entry};
 use crate::address::{Address, MAX_ADDRESS_BYTES};
 use crate::entry::NodeId;
 use crate::time::Instant;

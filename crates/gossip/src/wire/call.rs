@@ -15,9 +15,8 @@
 //! token (8), the first and the last id that it covers (4 and 4), and the body of an
 //! [answer](super::ask) with cards.
 
-use super::window::BodyError;
-use super::{Reader, Writer};
-use crate::colony::ColonyId;
+use super::body::{BodyError, Reader, Writer};
+use crate::colony::id::ColonyId;
 use crate::entry::NodeId;
 use crate::wire::record::{MAX_RECORD_BYTES, Records, WireRecord};
 

@@ -16,9 +16,8 @@
 //!
 //! A value may grow behind these bytes. Of two items of one type the last counts.
 
+use super::body::{BodyError, Reader, Writer};
 use super::header::{HIGHEST_VERSION, LOWEST_VERSION};
-use super::window::BodyError;
-use super::{Reader, Writer};
 use crate::entry::{Incarnation, NodeId};
 
 /// Item: which versions the sender reads.

@@ -11,8 +11,8 @@
 //!
 //! A proof is as long as the probe that it answers: nobody can have more sent than he sends.
 
-use super::window::{BodyError, Format, WireEntry, write_entry};
-use super::{Reader, Writer};
+use super::body::{BodyError, Reader, Writer};
+use super::window::{Format, WireEntry, write_entry};
 use crate::entry::{NodeId, Stamp};
 use crate::time::Instant;
 use crate::vector::Entry;

@@ -14,10 +14,10 @@
 //!
 //! It is answered by a window marked as an answer. The age bounds records as it does entries.
 
-use super::window::{BodyError, Format};
-use super::{Reader, Writer};
+use super::body::{BodyError, Reader, Writer};
+use super::window::Format;
 use crate::age;
-use crate::colony::{ColonyId, ColonyIds};
+use crate::colony::id::{ColonyId, ColonyIds};
 use crate::entry::NodeId;
 use crate::time::Instant;
 

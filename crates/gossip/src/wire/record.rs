@@ -10,16 +10,16 @@
 //! | then, each contact | length of address 1, address |
 //! | then | the aggregate |
 
-use super::{Reader, Writer};
+use super::body::{BodyError, Reader, Writer};
 use crate::address::{Address, MAX_ADDRESS_BYTES};
 use crate::age;
 use crate::aggregate;
-use crate::colony::ColonyId;
-use crate::colony::outlook::MAX_CONTACTS;
-use crate::wire::window::BodyError;
+use crate::colony::id::ColonyId;
 
 /// Bytes of a record beside contacts and aggregate.
 pub const HEAD_BYTES: usize = 9;
+/// Addresses that a record has of its colony, and that a node keeps of it, at most.
+pub const MAX_CONTACTS: usize = 4;
 /// The most bytes of a record.
 pub const MAX_RECORD_BYTES: usize =
     HEAD_BYTES + MAX_CONTACTS * (1 + MAX_ADDRESS_BYTES) + aggregate::MAX_BYTES;

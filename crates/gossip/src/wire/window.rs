@@ -12,14 +12,14 @@
 //! follow. Each datagram is complete in itself: a window too large for one is split between
 //! entries, and the loss of a piece loses only what is in it.
 
-use super::{ENTRY_OVERHEAD_BYTES, Writer};
+pub use super::body::BodyError;
+use super::body::Writer;
+use super::size::ENTRY_OVERHEAD_BYTES;
+pub use super::size::PREAMBLE_BYTES;
 use crate::age;
 use crate::entry::{NodeId, Stamp};
 use crate::time::Instant;
 use crate::vector::{Entry, Vector};
-
-/// Bytes before the entries.
-pub const PREAMBLE_BYTES: usize = 6;
 
 /// What the payloads of a cluster are: their schema and length in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,15 +41,6 @@ impl Format {
         let entries = bytes.saturating_sub(PREAMBLE_BYTES) / self.entry_bytes();
         entries.min(usize::from(u16::MAX))
     }
-}
-
-/// Why a body was refused as a whole; nothing of it was used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BodyError {
-    /// Its length contradicts its counts.
-    Malformed,
-    /// Payloads of another schema or length.
-    Schema,
 }
 
 /// An entry as it lies in a received body.

@@ -1,0 +1,27 @@
+//! Views: what a node shows of a member to whoever reads it.
+
+use core::time::Duration;
+
+use crate::address::Address;
+use crate::entry::{EntryState, NodeId};
+
+/// What a node knows about a member.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EntryView<'a> {
+    /// The member's id.
+    pub id: NodeId,
+    /// Its name.
+    pub name: &'a str,
+    /// Where its datagrams go.
+    pub address: Address,
+    /// Whether it lives, has left, or was never heard of.
+    pub state: EntryState,
+    /// Its incarnation; 0 if unheard.
+    pub incarnation: u32,
+    /// Its sequence; 0 if unheard.
+    pub sequence: u32,
+    /// How old the entry is; `None` if unheard.
+    pub age: Option<Duration>,
+    /// What it says of itself; empty if unheard.
+    pub payload: &'a [u8],
+}

@@ -1,0 +1,23 @@
+//! Sizes: what datagrams and entries take beside their payloads.
+
+use super::{extension, header, keys};
+
+/// Bytes of a window's body before its entries.
+pub const PREAMBLE_BYTES: usize = 6;
+/// Bytes of a datagram of version 1 that are neither entries nor asks: header, body preamble and
+/// tag.
+pub const OVERHEAD_BYTES: usize = header::BYTES + PREAMBLE_BYTES + keys::TAG_BYTES;
+
+/// The same in any version that this code writes.
+pub const fn overhead_bytes(version: u8) -> usize {
+    OVERHEAD_BYTES + extension::bytes_before_body(version)
+}
+
+/// Bytes that go with each entry's payload: origin 4, stamp 6, age 2.
+pub const ENTRY_OVERHEAD_BYTES: usize = 12;
+
+/// The least size of datagrams for a payload: an ask must hold its sender's card and entry, and
+/// some ids beside.
+pub const fn least_datagram_bytes(payload_bytes: u16) -> usize {
+    256 + payload_bytes as usize
+}
