@@ -7,7 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`scenario`], [`memory`] | what is run, and what is refused before |
-//! | [`fault`] | what befalls nodes and paths, and the plan drawn from it |
+//! | [`fault`], [`plan`] | what befalls nodes and paths, and when, as it was drawn |
 //! | [`network`], [`latency`], [`clock`], [`event_queue`] | the virtual world |
 //! | `simulation`, `host` | the full mode: every node a `Node` |
 //! | `compact`, `row` | the compact mode: every node a row of births |
@@ -42,6 +42,7 @@ pub mod kills;
 pub mod latency;
 pub mod memory;
 pub mod network;
+pub mod plan;
 pub mod report;
 mod row;
 pub mod sample;
@@ -55,8 +56,9 @@ pub mod trace;
 
 use core::ops::ControlFlow;
 
-pub use fault::{Fault, Plan};
+pub use fault::Fault;
 pub use latency::Latency;
+pub use plan::Plan;
 pub use report::Report;
 pub use scenario::{Mode, Scenario, ScenarioError};
 pub use span::Span;

@@ -35,6 +35,12 @@ pub fn estimate_bytes(scenario: &Scenario) -> u64 {
     all.saturating_add(BASE_BYTES)
 }
 
+/// Bytes that a colony under way in the compact mode takes, about.
+pub(crate) fn compact_colony_bytes(members: u64, colonies: u64, rows: u64) -> u64 {
+    let histograms = 4 << 20;
+    members * (4 * members + 4 * colonies + 16 * rows + 512) + histograms
+}
+
 /// Bytes of a window with its frames and its place in the event queue.
 fn window_bytes(scenario: &Scenario) -> u64 {
     let entry = u64::from(scenario.cluster.payload_bytes) + 16;

@@ -8,7 +8,7 @@
 use serde::Serialize;
 
 use crate::chance::{Chance, Purpose};
-use crate::fault::Partition;
+use crate::plan::Partition;
 use crate::scenario::{self, Scenario};
 
 /// Bytes of the IP and UDP headers, which the MTU and the bandwidth count too.

@@ -12,6 +12,10 @@
 
 /// Ticks in a unit of time, as a power of two: about as many as 256 ms have microseconds.
 pub(crate) const UNIT_SHIFT: u32 = 18;
+/// Ticks in a unit of time.
+pub(crate) const UNIT: i64 = 1 << UNIT_SHIFT;
+/// The tick at which a run starts: above 0, which stands for what is unknown.
+pub(crate) const START: i64 = UNIT;
 /// Ticks in a bin of the histogram of samples, 64 bins a unit, as a power of two.
 pub(crate) const BIN_SHIFT: u32 = 12;
 /// Bins a selection looks through: 64 units of age; older births share the last.

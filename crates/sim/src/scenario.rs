@@ -6,25 +6,24 @@
 //!
 //! Times of faults and of the run are in units of time from the run's start.
 
-use core::fmt::Display;
+mod check;
+pub(crate) mod error;
+
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tidings_gossip::dissemination::layout::Budget;
-use tidings_gossip::wire::extension::Versions;
 use tidings_gossip::wire::{ENTRY_OVERHEAD_BYTES, overhead_bytes};
 use tidings_gossip::{AgeTarget, Config, Strategy, Window};
 
 use crate::fault::Fault;
 use crate::latency::Latency;
-use crate::memory;
 use crate::span::Span;
 use crate::text;
+pub use error::ScenarioError;
 
 /// Bytes of the IPv4 and UDP headers of each datagram.
-const IP_UDP_BYTES: u32 = 28;
-/// The longest run, warm-up included, in units of time: more than a day of 256 ms.
-const MAX_UNITS: u32 = 400_000;
+pub(crate) const IP_UDP_BYTES: u16 = 28;
 
 /// How nodes are represented.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -188,64 +187,6 @@ impl Default for Network {
     }
 }
 
-/// Why a scenario cannot be run. Nothing was simulated.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum ScenarioError {
-    /// The text is no scenario: not TOML, an unknown key, a value of the wrong kind.
-    #[error("the scenario cannot be read: {0}")]
-    Text(String),
-    /// A value lies outside its range.
-    #[error("{parameter} is {given}: it must be {range}")]
-    OutOfRange {
-        /// Where it stands.
-        parameter: String,
-        /// What was given.
-        given: String,
-        /// What would do.
-        range: String,
-    },
-    /// The core refuses the configuration.
-    #[error("cluster: {0}")]
-    Cluster(String),
-    /// The run would need too much memory.
-    #[error(
-        "{nodes} nodes in {mode} mode need about {estimate_mib} MiB, and memory_limit_mib is \
-         {limit_mib}: simulate fewer nodes{remedy}, or raise the limit"
-    )]
-    Memory {
-        /// How many nodes.
-        nodes: u32,
-        /// In which mode.
-        mode: &'static str,
-        /// What they would need.
-        estimate_mib: u64,
-        /// What they may use.
-        limit_mib: u64,
-        /// Whether the other mode would help.
-        remedy: &'static str,
-    },
-    /// The compact mode has no place for this.
-    #[error("{parameter}: the compact mode does not know it; use the full mode, or leave it out")]
-    NotCompact {
-        /// What it does not know.
-        parameter: &'static str,
-    },
-}
-
-/// An [`ScenarioError::OutOfRange`], unless `ok`.
-pub(crate) fn require(
-    ok: bool,
-    parameter: &str,
-    given: impl Display,
-    range: impl Into<String>,
-) -> Result<(), ScenarioError> {
-    if ok {
-        return Ok(());
-    }
-    let (parameter, given) = (parameter.to_owned(), format!("{given}"));
-    Err(ScenarioError::OutOfRange { parameter, given, range: range.into() })
-}
-
 impl Scenario {
     /// Reads a scenario file. It is not checked yet: see [`Scenario::check`].
     ///
@@ -253,27 +194,6 @@ impl Scenario {
     /// [`ScenarioError::Text`], with line and column.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         toml::from_str(text).map_err(|error| ScenarioError::Text(error.to_string()))
-    }
-
-    /// Checks every value and the memory the run would need.
-    ///
-    /// # Errors
-    /// The first thing that stands in the way; see [`ScenarioError`].
-    pub fn check(&self) -> Result<(), ScenarioError> {
-        self.check_run()?;
-        self.check_network()?;
-        let (nodes, end) = (self.cluster.nodes, f64::from(self.all_units()));
-        let first = self.members_at(-1.0);
-        require(first >= 2, "fault.kind = \"grow\": nodes", nodes - first, "2 less than all")?;
-        for (at, fault) in self.faults.iter().enumerate() {
-            fault.check(&format!("fault {}", at + 1), nodes, end)?;
-        }
-        let config = self.config().validate();
-        config.map_err(|error| ScenarioError::Cluster(error.to_string()))?;
-        if self.mode == Mode::Compact {
-            self.check_compact()?;
-        }
-        memory::check(self)
     }
 
     /// Units of time from the start to the last sample.
@@ -316,7 +236,7 @@ impl Scenario {
     /// The configuration of every node but for the version it writes, which is that of the first.
     pub fn config(&self) -> Config {
         let mut config = Config::default();
-        let room = self.network.mtu_bytes.saturating_sub(IP_UDP_BYTES).min(65_507);
+        let room = self.network.mtu_bytes.saturating_sub(IP_UDP_BYTES.into()).min(65_507);
         // Another cluster has another timetable: runs of different seeds shall be independent.
         config.cluster = format!("simulated-{}", self.seed);
         config.interval = Duration::from(self.cluster.interval);
@@ -340,72 +260,6 @@ impl Scenario {
         let quantile = (age_target_quantile != 0.0).then_some(age_target_quantile);
         let wanted = !age_target.is_zero() || quantile.is_some();
         wanted.then_some(AgeTarget { age: age_target.into(), quantile })
-    }
-
-    fn check_run(&self) -> Result<(), ScenarioError> {
-        let cluster = &self.cluster;
-        require(cluster.nodes >= 2, "nodes", cluster.nodes, "at least 2")?;
-        require(self.units >= 1, "units", self.units, "at least 1")?;
-        let range = format!("at most {MAX_UNITS}");
-        let all = self.all_units();
-        require(all <= MAX_UNITS, "warmup_units + units", all, range)?;
-        let (every, units) = (self.sample_every, self.units);
-        let range = format!("1 to units, {units}");
-        require((1..=units).contains(&every), "sample_every", every, range)?;
-        if let Window::Entries(entries) = cluster.window {
-            let range = format!("at most {}, the number of nodes", cluster.nodes);
-            require(entries <= cluster.nodes, "window", entries, range)?;
-        }
-        let payload = cluster.payload_bytes;
-        require(payload >= 8, "payload_bytes", payload, "at least 8")?;
-        let (read, written) = (Versions::READ, &cluster.wire_versions);
-        let spoken = |&version: &u8| (read.lowest..=read.highest).contains(&version);
-        let known = !written.is_empty() && written.iter().all(spoken);
-        let range = format!("versions from {} to {}", read.lowest, read.highest);
-        require(known, "wire_versions", format!("{written:?}"), range)?;
-        let drift = self.clocks.drift_ppm;
-        require((0.0..=10_000.0).contains(&drift), "drift_ppm", drift, "0 to 10000")
-    }
-
-    fn check_network(&self) -> Result<(), ScenarioError> {
-        let network = &self.network;
-        for (parameter, given) in [
-            ("loss", network.loss),
-            ("duplication", network.duplication),
-            ("reordering", network.reordering),
-        ] {
-            require((0.0..=1.0).contains(&given), parameter, given, "a probability, 0 to 1")?;
-        }
-        let mtu = network.mtu_bytes;
-        require((576..=65_535).contains(&mtu), "mtu_bytes", mtu, "576 to 65535")?;
-        let queue = network.queue_bytes;
-        let range = format!("at least mtu_bytes, {mtu}");
-        require(queue >= u64::from(mtu), "queue_bytes", queue, range)
-    }
-
-    /// Refuses what rows of births cannot express.
-    fn check_compact(&self) -> Result<(), ScenarioError> {
-        let pauses = self.faults.iter().any(|fault| matches!(fault, Fault::Pause { .. }));
-        let grows = self.faults.iter().any(|fault| matches!(fault, Fault::Grow { .. }));
-        let mixed = self.cluster.wire_versions.windows(2).any(|pair| pair[0] != pair[1]);
-        let foreign = [
-            ("cluster.age_target", !self.cluster.age_target.is_zero()),
-            ("latency", !self.network.latency.is_zero()),
-            ("duplication", self.network.duplication > 0.0),
-            ("reordering", self.network.reordering > 0.0),
-            ("bandwidth_bytes_s", self.network.bandwidth_bytes_s > 0),
-            ("clocks.drift_ppm", self.clocks.drift_ppm > 0.0),
-            ("catch_up", self.cluster.catch_up),
-            ("sample_every", self.sample_every != 1),
-            ("cluster.death_after", !self.cluster.death_after.is_zero()),
-            ("cluster.wire_versions", mixed),
-            ("fault.kind = \"pause\"", pauses),
-            ("fault.kind = \"grow\"", grows),
-        ];
-        match foreign.into_iter().find(|(_, wanted)| *wanted) {
-            Some((parameter, _)) => Err(ScenarioError::NotCompact { parameter }),
-            None => Ok(()),
-        }
     }
 }
 

@@ -13,10 +13,11 @@ use tidings_gossip::{
     Node, Strategy,
 };
 
+use super::state;
 use super::tally::{Outcome, Traffic};
-use super::{START, UNIT, World, state};
+use super::world::World;
 use crate::chance::{Chance, Purpose, lateness, stream_seed};
-use crate::row;
+use crate::row::{self, START, UNIT};
 use crate::sample;
 use crate::trace::Trace;
 

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::World;
 use super::scenario::ColoniesScenario;
 use super::tally::Outcome;
+use super::world::World;
 
 /// What a run of colonies gives. `None` where nothing was measured.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -65,8 +65,15 @@ pub struct ColoniesReport {
     pub parameters: ColoniesScenario,
 }
 
+impl World {
+    /// The report of what was simulated, in whatever order it was added up.
+    pub fn report(&self, outcome: &Outcome) -> ColoniesReport {
+        ColoniesReport::of(self, outcome)
+    }
+}
+
 impl ColoniesReport {
-    pub(super) fn of(world: &World, outcome: &Outcome) -> Self {
+    fn of(world: &World, outcome: &Outcome) -> Self {
         let members = world.nodes_of(0).len();
         let layout = world.layout(members);
         let scenario = world.scenario();

@@ -2,23 +2,24 @@
 
 use serde::Serialize;
 use tidings_gossip::Window;
+use tidings_gossip::colony::RECORD_BYTES;
+use tidings_gossip::dissemination::layout::{Budget, Freight, Layout};
+use tidings_gossip::wire::{ENTRY_OVERHEAD_BYTES, OVERHEAD_BYTES};
 
-use super::compact::CompactColony;
-use crate::scenario::{Mode, ScenarioError, require};
+use crate::memory;
+use crate::scenario::error::{ScenarioError, require};
+use crate::scenario::{IP_UDP_BYTES, Mode};
 use crate::span::Span;
 use crate::text;
 
 /// The smallest colony: less than a row is none.
-pub(super) const LEAST_COLONY_NODES: usize = 8;
+const LEAST_COLONY_NODES: usize = 8;
 /// The largest: an aggregate is of no more.
-pub(super) const MOST_COLONY_NODES: usize = 8_192;
+const MOST_COLONY_NODES: usize = 8_192;
 /// The most nodes in all.
 const MAX_NODES: u32 = 10_000_000;
 /// The longest run, warm-up included, in units.
 const MAX_UNITS: u32 = 4_000;
-/// Bytes of the IPv4 and UDP headers of each datagram.
-const IP_UDP_BYTES: u16 = 28;
-/// Bytes that a node of the full mode takes beside its pairs and records, with its queue.
 const MIB: u64 = 1 << 20;
 
 /// A run of colonies.
@@ -147,13 +148,13 @@ impl ColoniesScenario {
         let run = match self.mode {
             Mode::Compact => {
                 let rows = members.div_ceil(4);
-                let colony = CompactColony::memory_bytes(members, colonies, rows);
+                let colony = memory::compact_colony_bytes(members, colonies, rows);
                 u64::from(self.threads.max(1)) * colony
             }
             Mode::Full => {
-                let pair = crate::memory::FULL_PAIR_BYTES + u64::from(self.payload_bytes);
+                let pair = memory::FULL_PAIR_BYTES + u64::from(self.payload_bytes);
                 let outlook = tidings_gossip::colony::outlook::RECORD_MEMORY_BYTES as u64;
-                let node = members * pair + colonies * outlook + crate::memory::FULL_NODE_BYTES;
+                let node = members * pair + colonies * outlook + memory::FULL_NODE_BYTES;
                 nodes.saturating_mul(node)
             }
         };
@@ -171,6 +172,44 @@ impl ColoniesScenario {
             Mode::Compact => ("compact", " in a colony"),
         };
         Err(ScenarioError::Memory { nodes: self.nodes, mode, estimate_mib, limit_mib, remedy })
+    }
+
+    /// What a member of a colony of so many may send.
+    pub(crate) fn budget(&self, members: usize) -> Budget {
+        let entry_bytes = usize::from(self.payload_bytes) + ENTRY_OVERHEAD_BYTES;
+        Budget {
+            entry_bytes,
+            frame_bytes: OVERHEAD_BYTES,
+            datagram_entries: (self.room_bytes() / entry_bytes).max(1),
+            window_entries: self.window.entries(members),
+        }
+    }
+
+    /// Records that ride along.
+    pub(crate) fn freight(&self, colonies: usize, record_bytes: usize) -> Freight {
+        Freight { colonies, record_bytes, room_bytes: self.room_bytes() }
+    }
+
+    fn room_bytes(&self) -> usize {
+        usize::from(self.datagram_bytes()) - OVERHEAD_BYTES
+    }
+
+    /// The size of colonies that makes aggregates youngest: the smaller colonies are, the more of
+    /// them there are, and the larger, the more entries go with each aggregate.
+    pub fn best_colony_nodes(&self) -> u32 {
+        let nodes = self.nodes as usize;
+        let age = |&members: &usize| {
+            let freight = self.freight(nodes.div_ceil(members) - 1, RECORD_BYTES);
+            let budget = self.budget(members);
+            let layout = Layout::of_colony(members, &budget, &freight);
+            freight.age_units(&layout, &budget).unwrap_or(f64::INFINITY)
+        };
+        let most = (nodes / 2).min(MOST_COLONY_NODES);
+        let next = |&members: &usize| Some((members + 1).max(members * 21 / 20));
+        let sizes = core::iter::successors(Some(LEAST_COLONY_NODES), next);
+        let sizes = sizes.take_while(|&members| members <= most);
+        let best = sizes.min_by(|a, b| age(a).total_cmp(&age(b)));
+        best.unwrap_or(nodes / 2) as u32
     }
 }
 

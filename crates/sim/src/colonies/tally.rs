@@ -2,9 +2,8 @@
 //!
 //! Whole numbers give the same sum in any order, so colonies can be added up as they are finished.
 
-use super::UNIT;
 use crate::chance::mix;
-use crate::row::{BIN_SHIFT, RowSum, UNIT_SHIFT};
+use crate::row::{BIN_SHIFT, RowSum, UNIT, UNIT_SHIFT};
 
 /// Bins of ages, 64 a unit; ages beyond the last lie in the last.
 const BINS: usize = 256 << (UNIT_SHIFT - BIN_SHIFT);

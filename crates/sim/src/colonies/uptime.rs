@@ -6,8 +6,8 @@
 use core::fmt;
 
 use super::scenario::ColoniesScenario;
-use super::{START, UNIT};
 use crate::chance::{Chance, Purpose};
+use crate::row::{START, UNIT};
 
 /// One node is down from a tick until another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -1,9 +1,9 @@
 //! Windows in the compact mode: the newest births of one row, merged into others.
 
 use super::play::Play;
-use super::{Compact, UNIT};
+use super::run::Compact;
 use crate::chance::lateness;
-use crate::row;
+use crate::row::{self, UNIT};
 
 /// A window of less than one in so many entries of a row is small.
 const FEW: usize = 16;

@@ -1,0 +1,307 @@
+//! Seals: who may speak and listen, and how keys change without a pause.
+//!
+//! A *frame* is a head of [`HEAD_BYTES`] in clear, a body, and a tag of [`TAG_BYTES`]. The body is
+//! sealed with XAES-256-GCM under a key that all nodes of the cluster share. The head ends with the
+//! [nonce](crate::nonce) and is authenticated with the body; what its other bytes mean is for who
+//! sends frames to say. A *key ring* holds up to [`MAX_KEYS`] keys: the first seals, all open. To
+//! change keys, append the new one on every node, then move it to the front on every node, then
+//! drop the old one: at each moment every node opens what every other seals.
+//!
+//! Without a key a ring is *open*: it seals under a key that anyone can derive from the cluster's
+//! name. That detects damage, and keeps nobody out; only loopback is fit for it.
+//!
+//! Source: C2SP, XAES-256-GCM; the cipher is the RustCrypto crate `xaes-256-gcm`. Why this one:
+//! docs/decisions/0003-cipher.md.
+
+use core::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+use xaes_256_gcm::aead::{AeadInOut, KeyInit};
+use xaes_256_gcm::{Nonce, Tag, Xaes256Gcm};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::nonce::{self, KEY_ID_AT};
+
+/// Bytes of a frame's head: four that the frame's protocol gives a meaning, and the nonce.
+pub const HEAD_BYTES: usize = NONCE_AT + nonce::BYTES;
+/// Where in a head the nonce begins.
+pub const NONCE_AT: usize = 4;
+/// Bytes of a key.
+pub const KEY_BYTES: usize = 32;
+/// Bytes that a seal adds to a body.
+pub const TAG_BYTES: usize = 16;
+/// The most keys on a ring.
+pub const MAX_KEYS: usize = 8;
+
+/// A shared secret of 32 bytes. Neither its `Debug` form nor any error shows it.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+pub struct Key([u8; KEY_BYTES]);
+
+impl Key {
+    /// A key from 32 random bytes.
+    pub fn from_bytes(bytes: [u8; KEY_BYTES]) -> Self {
+        Self(bytes)
+    }
+
+    /// The line that stands for the key in a key file: base64, 44 characters. A secret.
+    pub fn to_line(&self) -> String {
+        STANDARD.encode(self.0)
+    }
+
+    /// The number by which frames name the key: 1 to 255, from its SHA-256.
+    fn id(&self) -> u8 {
+        let digest = Sha256::new().chain_update("tidings key id").chain_update(self.0).finalize();
+        digest[0] % 255 + 1
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key(id {})", self.id())
+    }
+}
+
+/// What is wrong with a key file; no ring was made.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// A line that is no key.
+    #[error(
+        "line {line}: not a key: a key is 32 bytes in base64, 44 characters (`tidings keys generate`)"
+    )]
+    NotAKey {
+        /// Its number, from 1.
+        line: usize,
+    },
+    /// The same key twice.
+    #[error("line {line}: the same key as on line {first}: remove one")]
+    Repeated {
+        /// Its number, from 1.
+        line: usize,
+        /// That of the first.
+        first: usize,
+    },
+    /// No key at all.
+    #[error("no key: make one with `tidings keys generate`")]
+    Empty,
+    /// Too many keys.
+    #[error("more than {MAX_KEYS} keys: drop the oldest")]
+    TooMany,
+}
+
+/// The keys of a cluster; the first seals, all open.
+#[derive(Clone)]
+pub struct KeyRing {
+    keys: Vec<(u8, Xaes256Gcm)>,
+    secret: bool,
+}
+
+impl KeyRing {
+    /// A ring without a secret, for loopback alone: whoever knows the cluster's name can speak.
+    pub fn open(cluster: &str) -> Self {
+        let public = Sha256::new().chain_update("tidings open cluster").chain_update(cluster);
+        let cipher = Xaes256Gcm::new(&<[u8; KEY_BYTES]>::from(public.finalize()).into());
+        Self { keys: vec![(0, cipher)], secret: false }
+    }
+
+    /// A ring from keys, the sealing one first; `None` if there is none or more than
+    /// [`MAX_KEYS`].
+    pub fn new(keys: &[Key]) -> Option<Self> {
+        let ciphers = keys.iter().map(|key| (key.id(), Xaes256Gcm::new(&key.0.into())));
+        let within = (1..=MAX_KEYS).contains(&keys.len());
+        within.then(|| Self { keys: ciphers.collect(), secret: true })
+    }
+
+    /// A ring from a key file: a key a line, the sealing one first; `#` begins a comment.
+    ///
+    /// # Errors
+    /// Names the line that is no key or repeats one.
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        let mut keys: Vec<(usize, Key)> = Vec::new();
+        for (at, line) in text.lines().enumerate() {
+            let line_number = at + 1;
+            let text = line.split('#').next().unwrap_or_default().trim();
+            if text.is_empty() {
+                continue;
+            }
+            let mut bytes = [0; KEY_BYTES];
+            match STANDARD.decode_slice(text, &mut bytes) {
+                Ok(KEY_BYTES) => {}
+                _ => return Err(KeyError::NotAKey { line: line_number }),
+            }
+            let key = Key::from_bytes(bytes);
+            bytes.zeroize();
+            if let Some((first, _)) = keys.iter().find(|(_, other)| *other == key) {
+                return Err(KeyError::Repeated { line: line_number, first: *first });
+            }
+            if keys.len() == MAX_KEYS {
+                return Err(KeyError::TooMany);
+            }
+            keys.push((line_number, key));
+        }
+        let keys: Vec<Key> = keys.into_iter().map(|(_, key)| key).collect();
+        Self::new(&keys).ok_or(KeyError::Empty)
+    }
+
+    /// Whether the ring keeps anybody out.
+    pub fn is_secret(&self) -> bool {
+        self.secret
+    }
+
+    /// Keys on the ring.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Never: a ring has a key.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// The id of the key that seals.
+    pub fn sealing_id(&self) -> u8 {
+        self.keys[0].0
+    }
+
+    /// Seals a frame in place: a head, a body, and room for the tag behind it.
+    ///
+    /// # Panics
+    /// If it is shorter than a head and a tag.
+    pub fn seal(&self, frame: &mut [u8]) {
+        let (head, rest) = frame.split_at_mut(HEAD_BYTES);
+        let (body, tag) = rest.split_at_mut(rest.len() - TAG_BYTES);
+        let sealed = self.keys[0].1.encrypt_inout_detached(&nonce(head), head, body.into());
+        tag.copy_from_slice(&sealed.expect("a frame is far below the cipher's limit of 64 GiB"));
+    }
+
+    /// Opens a frame in place and returns its body.
+    ///
+    /// # Errors
+    /// No key of the ring opens it; it is as it was.
+    pub fn unseal<'a>(&self, frame: &'a mut [u8]) -> Result<&'a [u8], Unopened> {
+        let Some(len) = frame.len().checked_sub(HEAD_BYTES + TAG_BYTES) else {
+            return Err(Unopened::Damaged);
+        };
+        let (head, rest) = frame.split_at_mut(HEAD_BYTES);
+        let (body, tag) = rest.split_at_mut(len);
+        let Ok(tag) = Tag::try_from(&*tag) else { return Err(Unopened::Damaged) };
+        let mut outcome = Unopened::WrongKey;
+        for (_, cipher) in self.keys.iter().filter(|(id, _)| *id == head[NONCE_AT + KEY_ID_AT]) {
+            // The tag is checked before the body is touched, so a failed try leaves it whole.
+            let buffer = (&mut *body).into();
+            if cipher.decrypt_inout_detached(&nonce(head), head, buffer, &tag).is_ok() {
+                return Ok(body);
+            }
+            outcome = Unopened::Damaged;
+        }
+        Err(outcome)
+    }
+}
+
+impl fmt::Debug for KeyRing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyRing({} keys, secret: {})", self.keys.len(), self.secret)
+    }
+}
+
+/// Why a frame was not opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unopened {
+    /// No key on the ring has the id that the frame names.
+    WrongKey,
+    /// The key is known, but the seal does not hold: damaged or forged.
+    Damaged,
+}
+
+/// The nonce of a head, as the cipher takes it.
+fn nonce(head: &[u8]) -> Nonce {
+    Nonce::try_from(&head[NONCE_AT..HEAD_BYTES]).expect("the slice has the nonce's 24 bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(byte: u8) -> Key {
+        Key::from_bytes([byte; KEY_BYTES])
+    }
+
+    fn sealed(ring: &KeyRing) -> Vec<u8> {
+        let mut frame = vec![7; HEAD_BYTES + 10 + TAG_BYTES];
+        frame[NONCE_AT + KEY_ID_AT] = ring.sealing_id();
+        ring.seal(&mut frame);
+        frame
+    }
+
+    #[test]
+    fn what_one_seals_the_other_opens() {
+        let ring = KeyRing::new(&[key(1)]).expect("one key");
+        assert_eq!(ring.unseal(&mut sealed(&ring)), Ok(&[7u8; 10][..]));
+    }
+
+    #[test]
+    fn any_flipped_bit_is_noticed() {
+        let ring = KeyRing::open("test");
+        let whole = sealed(&ring);
+        for bit in 0..whole.len() * 8 {
+            let mut damaged = whole.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(ring.unseal(&mut damaged).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn keys_rotate_without_a_pause() {
+        let steps = [vec![1u8], vec![1, 2], vec![2, 1], vec![2]];
+        let rings = steps.map(|step| {
+            let keys: Vec<Key> = step.into_iter().map(key).collect();
+            KeyRing::new(&keys).expect("one or two keys")
+        });
+        for pair in rings.windows(2) {
+            assert!(pair[1].unseal(&mut sealed(&pair[0])).is_ok());
+            assert!(pair[0].unseal(&mut sealed(&pair[1])).is_ok());
+        }
+        assert_eq!(rings[3].unseal(&mut sealed(&rings[0])), Err(Unopened::WrongKey));
+    }
+
+    /// A key's id has 255 values: among a few hundred keys some share one.
+    #[test]
+    fn keys_that_share_an_id_are_both_tried() {
+        let many = (0..=255).map(|n| [n; KEY_BYTES]).map(Key::from_bytes);
+        let first = key(1);
+        let twin = many
+            .chain((0..=255).map(|n| {
+                Key::from_bytes([n, n, 1, 2].repeat(8).try_into().expect("eight times four bytes"))
+            }))
+            .find(|other| *other != first && other.id() == first.id());
+        let twin = twin.expect("512 fixed keys, one of which has this id");
+        let both = KeyRing::new(&[first.clone(), twin.clone()]).expect("two keys");
+        for one in [first, twin] {
+            let one = KeyRing::new(&[one]).expect("one key");
+            assert_eq!(both.unseal(&mut sealed(&one)), Ok(&[7u8; 10][..]));
+        }
+    }
+
+    #[test]
+    fn key_files_are_read_and_faults_named_by_line() {
+        let line = key(3).to_line();
+        let ring = KeyRing::parse(&format!("# ring\n{line}  # in use\n\n{}\n", key(4).to_line()));
+        assert_eq!(ring.map(|r| r.len()), Ok(2));
+        assert_eq!(KeyRing::parse("\n# none\n").err(), Some(KeyError::Empty));
+        assert_eq!(KeyRing::parse("\nabc").err(), Some(KeyError::NotAKey { line: 2 }));
+        let twice = KeyRing::parse(&format!("{line}\n{line}")).err();
+        assert_eq!(twice, Some(KeyError::Repeated { line: 2, first: 1 }));
+        let many: String = (0..9).map(|n| key(n).to_line() + "\n").collect();
+        assert_eq!(KeyRing::parse(&many).err(), Some(KeyError::TooMany));
+    }
+
+    #[test]
+    fn no_form_of_a_key_shows_it() {
+        let ring = KeyRing::new(&[key(9)]).expect("one key");
+        let shown = format!("{:?} {ring:?}", key(9));
+        assert!(!shown.contains(&key(9).to_line()) && !shown.contains("9, 9"), "{shown}");
+    }
+}

@@ -1,0 +1,81 @@
+//! Pulls: a row asked for, and what the member that is asked answers.
+
+use core::ops::Range;
+
+use tidings_gossip::dissemination::puller::{MARGIN_UNITS, Pull, pick_relay};
+use tidings_gossip::wire::pull::COLONIES_BYTES;
+
+use super::run::CompactColony;
+use crate::row::UNIT;
+
+impl CompactColony<'_> {
+    /// Asks a member of a row, and takes what it answers: who it was, the bytes of the first
+    /// datagram, and those of the rest.
+    pub(super) fn pull(
+        &mut self,
+        now: i64,
+        member: usize,
+        pull: Pull,
+    ) -> Option<(u32, usize, usize)> {
+        let mates = self.layout.members_of(pull.row);
+        let births = &self.entries[self.row_of(member)][mates.clone()];
+        let fresh = now - self.fresh;
+        let chance = &mut self.chance;
+        let is_fresh = |at: usize| mates.start + at != member && i64::from(births[at]) > fresh;
+        let relay = mates.start + pick_relay(mates.len(), is_fresh, |n| chance.below(n));
+        if relay == member {
+            return None;
+        }
+        let puller = &mut self.nodes[member].puller;
+        puller.asked(pull, relay as u32);
+        let since = puller.last_answer(pull.row).map_or(0, |at| at - MARGIN_UNITS * UNIT);
+        let since = since.max(0) as i32;
+        let colonies = self.representation.colonies_of(pull.row);
+        let none = colonies.start == self.others && pull.row > 0;
+        let more = if none { 0 } else { COLONIES_BYTES };
+        self.sent(member, 1, self.budget.pull_bytes() + more);
+        if self.is_lost() || !self.nodes[relay].up {
+            return None;
+        }
+        let at = |row: usize, width: usize, range: &Range<usize>| {
+            row * width + range.start..row * width + range.end
+        };
+        let entries = &self.entries[at(relay, self.members, &mates)];
+        let entries = entries.iter().filter(|&&birth| birth > since).count();
+        let records = &self.aggregates[at(relay, self.others, &colonies)];
+        let records = records.iter().filter(|&&birth| birth > since).count();
+        let (datagrams, bytes) = self.budget.packed(entries, records, &self.freight);
+        self.sent(relay, datagrams, bytes);
+        if self.is_lost() {
+            return None;
+        }
+        let (from, to) = (at(relay, self.members, &mates), at(member, self.members, &mates));
+        let mut news = take(&mut self.entries, from, to, since);
+        let (from, to) = (at(relay, self.others, &colonies), at(member, self.others, &colonies));
+        news += take(&mut self.aggregates, from, to, since);
+        self.received(now, relay, member, news);
+        let first = if datagrams > 1 { self.first_bytes(entries, records) } else { bytes };
+        Some((relay as u32, first, bytes - first))
+    }
+
+    /// Bytes of the first datagram of an answer that takes several.
+    fn first_bytes(&self, entries: usize, records: usize) -> usize {
+        let entries = entries.min(self.budget.datagram_entries);
+        let room = self.freight.room_bytes.saturating_sub(entries * self.budget.entry_bytes);
+        let records = records.min(room / self.freight.record_bytes);
+        self.budget.packed(entries, records, &self.freight).1
+    }
+}
+
+/// Takes births after `since` from one range to another of the same length; how many were news.
+pub(super) fn take(births: &mut [i32], from: Range<usize>, to: Range<usize>, since: i32) -> usize {
+    let mut news = 0;
+    for (from, to) in from.zip(to) {
+        let sent = births[from];
+        if sent > since && sent > births[to] {
+            births[to] = sent;
+            news += 1;
+        }
+    }
+    news
+}
