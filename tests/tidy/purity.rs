@@ -1,6 +1,6 @@
 //! The sans-IO core: its source names no clock, socket, thread, file, environment or `unsafe`.
 //!
-//! Clippy bans the calls (crates/gossip/clippy.toml). This rule bans the names, whether or not they
+//! Clippy bans the calls (the clippy.toml of each crate of the core). This rule bans the names, whether or not they
 //! are called, in code behind any `cfg`.
 
 use crate::Finding;
@@ -23,9 +23,13 @@ const OUTSIDE: [(&str, &str); 13] = [
     ("getrandom", "draw from the generator that the seed started"),
 ];
 
+/// The folders of the core's crates.
+pub(crate) const CORE: [&str; 2] = ["crates/gossip", "crates/primitives"];
+
 /// Whether a file belongs to the core.
 pub(crate) fn is_core(file: &str) -> bool {
-    file.starts_with("crates/gossip/src/")
+    CORE.iter()
+        .any(|folder| file.strip_prefix(folder).is_some_and(|rest| rest.starts_with("/src/")))
 }
 
 /// Paths of the core's source that reach outside.

@@ -9,8 +9,9 @@
 
 use core::time::Duration;
 
+use tidings_primitives::time::Instant;
+
 use crate::quantity;
-use crate::time::Instant;
 
 /// One step of an age on the wire, in microseconds.
 pub const STEP_MICROS: u64 = 16;

@@ -16,11 +16,12 @@
 
 use core::time::Duration;
 
+use tidings_primitives::time::Instant;
+
 use crate::config::AgeTarget;
 use crate::dissemination::layout::Budget;
 use crate::dissemination::strategy::Strategy;
 use crate::model::{Goal, forecast, least_window};
-use crate::time::Instant;
 
 /// From look to look: the golden ratio, whose multiples fill the unit evenly.
 const LOOK_UNITS: f64 = 1.618_034;

@@ -17,7 +17,7 @@
 //! Source: R. Brown, "Calendar queues", CACM 31(10), 1988; days here are unordered, since only
 //! the boundary of the window needs an order.
 
-use crate::time::Instant;
+use tidings_primitives::time::Instant;
 
 /// Days in the calendar; a power of two.
 const DAYS: usize = 4096;

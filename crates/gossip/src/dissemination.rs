@@ -11,7 +11,6 @@
 //! All send as many bytes on average as a window of the configured size takes. How entries travel
 //! is the wire's matter, who is a member that of the membership.
 
-pub(crate) mod chance;
 mod grid;
 pub mod layout;
 pub mod permutation;
@@ -23,7 +22,6 @@ pub mod strategy;
 pub mod timetable;
 mod windows;
 
-pub(crate) use chance::Chance;
 use scene::Disseminate;
 pub use strategy::Strategy;
 

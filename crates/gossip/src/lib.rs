@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`node`] | the state machine and the contract with its driver |
 //! | [`vector`], [`merge`], `calendar` | entries, how they are taken in, their order by age |
-//! | [`entry`], [`age`], [`time`] | what identifies and orders news |
+//! | [`entry`], [`age`] | what identifies and orders news |
 //! | [`dissemination`], `urgent`, `catch_up` | whom to send to, what first, when to ask |
 //! | `membership`, [`roster`], [`address`], `share` | who belongs, where, and what each may ask |
 //! | [`wire`], [`quantity`] | datagrams, keys, numbers in two bytes |
@@ -48,11 +48,13 @@ pub mod payload;
 pub mod quantity;
 pub mod roster;
 mod share;
-pub mod time;
 mod urgent;
 pub mod vector;
 pub mod view;
 pub mod wire;
+
+pub use tidings_primitives::seal::{Key, KeyError, KeyRing};
+pub use tidings_primitives::time::{self, Instant};
 
 pub use address::Address;
 pub use age::Ages;
@@ -66,6 +68,4 @@ pub use error::{ConfigError, ParseError, PayloadTooLong};
 pub use event::Event;
 pub use membership::Member;
 pub use node::{Change, Node, Transmit, VersionsHeard};
-pub use time::Instant;
 pub use view::EntryView;
-pub use wire::keys::{Key, KeyError, KeyRing};

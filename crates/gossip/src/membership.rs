@@ -11,11 +11,12 @@
 
 use std::collections::BTreeMap;
 
+use tidings_primitives::time::Instant;
+
 use crate::address::Address;
 use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::id_table::IdTable;
 use crate::share::Share;
-use crate::time::Instant;
 use crate::wire::header::Header;
 
 /// Not among the targets.

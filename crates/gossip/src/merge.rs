@@ -6,8 +6,9 @@
 //! lost, doubled and reordered; none of it lowers what is known. Each entry costs a constant number
 //! of steps: a look-up, a comparison, a copy, a move in the calendar.
 
+use tidings_primitives::time::Instant;
+
 use crate::entry::{NodeId, Stamp};
-use crate::time::Instant;
 use crate::vector::{Meta, OWN, Vector};
 use crate::wire::window::WireEntries;
 

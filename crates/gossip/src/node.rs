@@ -32,6 +32,10 @@ mod versions;
 
 use std::collections::VecDeque;
 
+use tidings_primitives::Chance;
+use tidings_primitives::seal::KeyRing;
+use tidings_primitives::time::{Instant, micros};
+
 use crate::address::Address;
 use crate::age::Ages;
 use crate::age_keeper::AgeKeeper;
@@ -41,7 +45,6 @@ use crate::colony::{Colony, RECORD_BYTES};
 use crate::config::{Capacity, Config};
 use crate::counters::Counters;
 use crate::detector::{self, Detector, Doubt};
-use crate::dissemination::Chance;
 use crate::dissemination::layout::{Budget, Freight, next_look_micros};
 use crate::dissemination::scene::{Disseminate, Scene};
 use crate::entry::{EntryState, Incarnation, NodeId, Stamp};
@@ -49,13 +52,11 @@ use crate::error::{ConfigError, PayloadTooLong};
 use crate::event::Event;
 use crate::membership::{Member, Membership, Record};
 use crate::share::{Paces, Share};
-use crate::time::{Instant, micros};
 use crate::urgent::Urgent;
 use crate::vector::Vector;
 pub use crate::view::EntryView;
 use crate::wire::ask::is_name;
 use crate::wire::header;
-use crate::wire::keys::KeyRing;
 use crate::wire::overhead_bytes;
 use crate::wire::window::Format;
 pub use changed::Change;

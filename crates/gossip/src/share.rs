@@ -16,7 +16,7 @@
 
 use core::time::Duration;
 
-use crate::time::Instant;
+use tidings_primitives::time::Instant;
 
 /// Requests that pass at once where none did for a while.
 pub(crate) const BURST: u32 = 64;

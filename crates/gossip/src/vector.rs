@@ -11,11 +11,12 @@
 //! Invariants: memory is taken at construction; an entry's stamp never decreases while it is held;
 //! slot 0 is the node's own entry and is never evicted. How entries enter: `merge.rs`.
 
+use tidings_primitives::time::Instant;
+
 use crate::calendar::Calendar;
 use crate::detector::{STEPS_PER_UNIT, Silence};
 use crate::entry::{NodeId, Stamp};
 use crate::id_table::IdTable;
-use crate::time::Instant;
 
 /// The slot of the node's own entry.
 pub(crate) const OWN: u32 = 0;

@@ -3,8 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use rand_core::{RngCore, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
+use tidings_primitives::Chance;
 
 use crate::candidate::{Candidate, Need};
 use crate::shortfall::Unsatisfied;
@@ -77,8 +76,7 @@ pub fn pick(
     if fitting.len() < wanted {
         return Err(Unsatisfied::of(candidates, wanted, need));
     }
-    let mut chance = Xoshiro256PlusPlus::seed_from_u64(seed);
-    shuffle(&mut fitting, &mut chance);
+    Chance::new(seed).shuffle(&mut fitting);
     let usual = usual(candidates);
     let load = |at: usize| candidates[at].expected(usual);
     match policy {
@@ -118,14 +116,6 @@ fn usual(candidates: &[Candidate]) -> f64 {
     let all: f64 = candidates.iter().map(|candidate| candidate.cpus).sum();
     let busy: f64 = candidates.iter().map(|one| one.busy_cpus.min(one.cpus)).sum();
     if all > 0.0 { busy / all } else { 0.0 }
-}
-
-/// Fisher and Yates.
-fn shuffle(places: &mut [usize], chance: &mut impl RngCore) {
-    for last in (1..places.len()).rev() {
-        let at = ((u128::from(chance.next_u64()) * (last as u128 + 1)) >> 64) as usize;
-        places.swap(at, last);
-    }
 }
 
 #[cfg(test)]

@@ -4,23 +4,22 @@
 //! 0 to 2 s ago, none sees what the others pick, and each sends work for one processor to the node
 //! it picks. If all chose the best node they see, a few nodes would get everything.
 
-use rand_core::{RngCore, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 use tidings_placement::{Candidate, Need, Policy, Promises, pick};
+use tidings_primitives::Chance;
 
 const NODES: usize = 256;
 const CALLERS: u64 = 1_000;
 const NEED: Need = Need { cpus: 1.0, mem_bytes: 0 };
 
 /// A number from 0 up to `below`.
-fn draw(chance: &mut impl RngCore, below: f64) -> f64 {
-    (chance.next_u64() >> 11) as f64 / (1u64 << 53) as f64 * below
+fn draw(chance: &mut Chance, below: f64) -> f64 {
+    chance.real() * below
 }
 
 /// How much work each node gets from callers on `machines`, each with an agent and
 /// promises of its own.
 fn work(policy: Policy, machines: usize) -> Vec<u32> {
-    let mut chance = Xoshiro256PlusPlus::seed_from_u64(11);
+    let mut chance = Chance::new(11);
     let busy: Vec<f64> = (0..NODES).map(|_| draw(&mut chance, 16.0)).collect();
     let mut promises = vec![Promises::default(); machines];
     let mut work = vec![0; NODES];

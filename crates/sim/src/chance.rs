@@ -4,9 +4,8 @@
 //! own, so that what one of them draws changes nothing for the others: with one seed, loss 0 and
 //! loss 0.1 crash the same nodes at the same times.
 
-use rand_core::{RngCore, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
-pub(crate) use tidings_gossip::dissemination::permutation::mix;
+pub use tidings_primitives::Chance;
+pub(crate) use tidings_primitives::chance::mix;
 
 /// What a stream is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,61 +20,9 @@ pub enum Purpose {
     Faults,
 }
 
-/// A stream of random draws.
-#[derive(Clone, Debug)]
-pub struct Chance(Xoshiro256PlusPlus);
-
-impl Chance {
-    /// The stream of `seed` for `purpose`.
-    pub fn of(seed: u64, purpose: Purpose) -> Self {
-        Self(Xoshiro256PlusPlus::seed_from_u64(stream_seed(seed, purpose)))
-    }
-
-    /// A number below `n`, each with the same probability (to 2⁻³² for n below 2³²); 0 if n is 0.
-    #[inline]
-    pub fn below(&mut self, n: usize) -> usize {
-        ((u128::from(self.0.next_u64()) * n as u128) >> 64) as usize
-    }
-
-    /// A real number, uniform in [0, 1).
-    #[inline]
-    pub fn real(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
-    }
-
-    /// Whether an event of this probability happens. Draws nothing if that is certain.
-    #[inline]
-    pub fn happens(&mut self, probability: f64) -> bool {
-        probability > 0.0 && self.real() < probability
-    }
-
-    /// A real number, uniform in [−`reach`, `reach`).
-    pub fn either_side(&mut self, reach: f64) -> f64 {
-        reach * (2.0 * self.real() - 1.0)
-    }
-
-    /// Exponentially distributed with this mean.
-    pub fn exponential(&mut self, mean: f64) -> f64 {
-        -mean * (1.0 - self.real()).ln()
-    }
-
-    /// Normally distributed with mean 0 and standard deviation 1 (Box and Muller, 1958).
-    pub fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.real()).ln()).sqrt();
-        radius * (core::f64::consts::TAU * self.real()).cos()
-    }
-
-    /// `count` different numbers below `n`, ascending (all of them if there are fewer).
-    pub fn sample(&mut self, count: usize, n: usize) -> Vec<usize> {
-        let mut all: Vec<usize> = (0..n).collect();
-        for at in 0..count.min(n) {
-            let other = at + self.below(n - at);
-            all.swap(at, other);
-        }
-        all.truncate(count);
-        all.sort_unstable();
-        all
-    }
+/// The stream of `seed` for `purpose`.
+pub fn stream(seed: u64, purpose: Purpose) -> Chance {
+    Chance::new(stream_seed(seed, purpose))
 }
 
 /// The seed that a stream starts from; for a node's life it is the seed given to the node.
@@ -99,31 +46,8 @@ pub(crate) fn lateness(node: usize, due: i64, unit: i64) -> i64 {
 mod tests {
     use super::*;
 
-    /// Null value: mean 1 for each distribution of 100,000 draws. The largest standard error is
-    /// 0.0032 (exponential); 0.02 is six of them: a false alarm is rarer than 1 in 10⁸.
     #[test]
-    fn distributions_have_their_means() {
-        let mut chance = Chance::of(1, Purpose::Network);
-        let mut mean = |draw: fn(&mut Chance) -> f64| {
-            (0..100_000).map(|_| draw(&mut chance)).sum::<f64>() / 100_000.0
-        };
-        let means = [
-            mean(|c| 2.0 * c.real()),
-            mean(|c| c.exponential(1.0)),
-            mean(|c| 1.0 + c.normal()),
-            mean(|c| c.normal().powi(2)),
-            mean(|c| 1.0 + c.either_side(1.0)),
-        ];
-        assert!(means.iter().all(|mean| (mean - 1.0).abs() < 0.03), "{means:?}");
-    }
-
-    #[test]
-    fn samples_are_distinct_and_streams_differ() {
-        let mut chance = Chance::of(7, Purpose::Faults);
-        let mut sample = chance.sample(50, 100);
-        sample.dedup();
-        assert_eq!(sample.len(), 50);
-        assert_eq!(chance.sample(9, 3), [0, 1, 2]);
+    fn streams_differ() {
         let purposes = [
             Purpose::Network,
             Purpose::Clocks,

@@ -133,6 +133,7 @@ impl fmt::Display for Latency {
 mod tests {
     use super::*;
     use crate::chance::Purpose;
+    use crate::chance::stream;
 
     const ALL: [&str; 4] =
         ["100us", "uniform:50us..150us", "exponential:100us", "lognormal:100us,0.5"];
@@ -153,7 +154,7 @@ mod tests {
     /// false alarms are rarer than 1 in 10⁸.
     #[test]
     fn drawn_times_have_the_mean_of_their_distribution() {
-        let mut chance = Chance::of(3, Purpose::Network);
+        let mut chance = stream(3, Purpose::Network);
         for (text, expected) in ALL.into_iter().zip([100.0, 100.0, 100.0, 113.3]) {
             let latency: Latency = text.parse().expect("a valid latency");
             let total: u64 = (0..100_000).map(|_| latency.draw_micros(&mut chance)).sum();

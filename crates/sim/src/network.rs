@@ -7,7 +7,7 @@
 
 use serde::Serialize;
 
-use crate::chance::{Chance, Purpose};
+use crate::chance::{Chance, Purpose, stream};
 use crate::plan::Partition;
 use crate::scenario::{self, Scenario};
 
@@ -66,7 +66,7 @@ impl Network {
         });
         Self {
             parameters: scenario.network.clone(),
-            chance: Chance::of(scenario.seed, Purpose::Network),
+            chance: stream(scenario.seed, Purpose::Network),
             free_at: vec![0; nodes],
             partitions: sides.collect(),
             fates: Fates::default(),

@@ -4,7 +4,7 @@
 
 use core::fmt;
 
-use crate::chance::{Chance, Purpose};
+use crate::chance::{Chance, Purpose, stream};
 use crate::clock::Clock;
 use crate::fault::Fault;
 use crate::scenario::Scenario;
@@ -52,7 +52,7 @@ impl Plan {
     /// Draws clocks and faults of a checked scenario.
     pub fn draw(scenario: &Scenario) -> Self {
         let mut plan = Self { clocks: draw_clocks(scenario), ..Self::default() };
-        let mut chance = Chance::of(scenario.seed, Purpose::Faults);
+        let mut chance = stream(scenario.seed, Purpose::Faults);
         let all = scenario.cluster.nodes as usize;
         for fault in &scenario.faults {
             let befallen = fault.nodes().map_or(0, |nodes| nodes.entries(all));
@@ -120,7 +120,7 @@ impl Plan {
 }
 
 fn draw_clocks(scenario: &Scenario) -> Vec<Clock> {
-    let mut chance = Chance::of(scenario.seed, Purpose::Clocks);
+    let mut chance = stream(scenario.seed, Purpose::Clocks);
     let offset = scenario.clocks.offset.as_micros() as f64;
     let drift = scenario.clocks.drift_ppm * 1_000.0;
     (0..scenario.cluster.nodes)

@@ -146,7 +146,7 @@ impl Selector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chance::{Chance, Purpose};
+    use crate::chance::{Purpose, stream};
 
     #[test]
     fn a_merge_takes_what_is_newer_and_in_the_window() {
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn thresholds_are_those_a_sort_finds() {
-        let mut chance = Chance::of(5, Purpose::Network);
+        let mut chance = stream(5, Purpose::Network);
         let mut selector = Selector::empty();
         for round in 0..2_000 {
             let span = 1 + chance.below(if round % 2 == 0 { 40 } else { 100 << UNIT_SHIFT });

@@ -6,11 +6,12 @@
 
 use core::time::Duration;
 
+use tidings_primitives::time::Instant;
+
 use super::id::{ColonyId, ColonyIds};
 use crate::address::Address;
 use crate::aggregate::{Aggregate, MAX_BYTES};
 use crate::share::Share;
-use crate::time::Instant;
 pub use crate::wire::record::MAX_CONTACTS;
 use crate::wire::record::WireRecord;
 

@@ -10,10 +10,11 @@
 
 use core::time::Duration;
 
+use tidings_primitives::time::Instant;
+
 use super::id::ColonyId;
 use crate::address::Address;
 use crate::entry::{EntryState, NodeId, Stamp};
-use crate::time::Instant;
 use crate::vector::Entry;
 use crate::view::EntryView;
 use crate::wire::ask::Card;

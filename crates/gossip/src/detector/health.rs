@@ -14,7 +14,7 @@
 
 use core::time::Duration;
 
-use crate::time::Instant;
+use tidings_primitives::time::Instant;
 
 /// The worst.
 const WORST: u32 = 8;

@@ -38,8 +38,9 @@ mod silence;
 
 use core::time::Duration;
 
+use tidings_primitives::time::Instant;
+
 use crate::entry::{Incarnation, NodeId};
-use crate::time::Instant;
 pub(crate) use health::Health;
 pub(crate) use silence::{STEPS_PER_UNIT, Silence};
 

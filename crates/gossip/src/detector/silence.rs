@@ -67,7 +67,7 @@ fn rounded(off: i32) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dissemination::Chance;
+    use tidings_primitives::Chance;
 
     fn after(peaks: impl Iterator<Item = f64>) -> Silence {
         let mut silence = Silence::default();

@@ -6,6 +6,8 @@
 
 use core::time::Duration;
 
+use tidings_primitives::time::Instant;
+
 use super::layout::{Layout, PULLS_AT_ONCE, STRAY_UNITS, looks_in, next_round_micros};
 use super::puller::{MARGIN_UNITS, Pull, Puller, pick_relay};
 use super::pusher::Pusher;
@@ -13,7 +15,6 @@ use super::scene::{Disseminate, Ids, Order, Scene, What};
 use super::windows::Uniform;
 use crate::colony::representation::Representation;
 use crate::entry::NodeId;
-use crate::time::Instant;
 use crate::wire::pull::COLONIES_BYTES;
 use crate::wire::window::Marks;
 

@@ -10,6 +10,8 @@
 //! Source: Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002 (generalised
 //! Feistel, cycle walking); the mixing function is SplitMix64's (Steele, Lea and Flood, 2014).
 
+pub use tidings_primitives::chance::mix;
+
 /// Rounds of the network; four make it indistinguishable from random for a polynomial observer
 /// (Luby and Rackoff, 1988), which is far more than is needed here.
 const ROUNDS: u64 = 4;
@@ -78,15 +80,6 @@ impl Permutation {
         let drawn = mix(self.key ^ (round << 32) ^ u64::from(half));
         (((drawn >> 32) * u64::from(self.side)) >> 32) as u32
     }
-}
-
-/// Spreads the bits of a number: the finaliser of SplitMix64.
-#[inline]
-pub fn mix(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -7,14 +7,15 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use super::chance::Chance;
+use tidings_primitives::Chance;
+use tidings_primitives::time::Instant;
+
 use super::layout::{Budget, Freight, Layout};
 use crate::address::Address;
 use crate::colony::id::{ColonyId, ColonyIds};
 use crate::colony::outlook::Outlook;
 use crate::entry::NodeId;
 use crate::membership::{Membership, Record};
-use crate::time::Instant;
 use crate::vector::Vector;
 use crate::wire::window::Marks;
 

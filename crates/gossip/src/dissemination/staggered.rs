@@ -3,10 +3,11 @@
 //! A node without a wall clock, or whose clock or members are not those of the others, does as
 //! `uniform` does.
 
+use tidings_primitives::time::Instant;
+
 use super::scene::{Disseminate, Scene};
 use super::timetable::{Agreement, Timetable};
 use crate::entry::NodeId;
-use crate::time::Instant;
 use crate::wire::window::Marks;
 
 /// The timetable's round a node sends in next, and whether it fits the others'.

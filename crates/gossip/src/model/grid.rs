@@ -12,10 +12,11 @@
 //!
 //! Strays, windows to random members, bring other entries as new as the reader's own newest.
 
+use tidings_primitives::Chance;
+
 use super::counted::{AGE_PARTS, Counted};
 use super::forecast::Forecast;
 use super::rowmates::{Row, lost};
-use crate::dissemination::Chance;
 use crate::dissemination::layout::{Budget, Layout, PULLS_AT_ONCE, STRAY_UNITS, looks_in};
 use crate::dissemination::puller::{MARGIN_UNITS, Pull, Puller};
 use crate::dissemination::pusher::Pusher;

@@ -6,7 +6,8 @@
 
 use core::ops::Range;
 
-use crate::dissemination::Chance;
+use tidings_primitives::Chance;
+
 use crate::dissemination::layout::Layout;
 use crate::dissemination::puller::MAX_REPEATS;
 use crate::dissemination::pusher::Pusher;

@@ -12,11 +12,12 @@
 //! The oldest of all a node's entries is that of the followed ones and what more of them would add:
 //! what independent ones would, or less, if they added less when their number was doubled.
 
+use tidings_primitives::Chance;
+
 use super::counted::{AGE_PARTS, Counted};
 use super::curve::Curve;
 use super::forecast::Forecast;
 use super::rowmates::lost;
-use crate::dissemination::Chance;
 use crate::dissemination::layout::Budget;
 use crate::dissemination::timetable::Timetable;
 

@@ -1,9 +1,10 @@
 //! What a driver that shows the members to others has to look at again.
 
+use tidings_primitives::time::Instant;
+
 use super::{EntryView, Node};
 use crate::changes::Changes;
 use crate::entry::NodeId;
-use crate::time::Instant;
 
 /// A member that changed, or a place that has none any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

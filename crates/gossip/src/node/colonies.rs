@@ -1,6 +1,9 @@
 //! What a node does as a member of a colony: call others, answer them, pass on what it learns, and
 //! visit. Without a colony in its configuration nothing in here does anything.
 
+use tidings_primitives::seal::TAG_BYTES;
+use tidings_primitives::time::{Instant, micros};
+
 use super::outgoing::RecordsLeft;
 use super::receive::Letter;
 use super::{Node, Transmit};
@@ -16,14 +19,12 @@ use crate::counters::Dropped;
 use crate::dissemination::scene::{Order, What};
 use crate::entry::NodeId;
 use crate::event::Event;
-use crate::time::{Instant, micros};
 use crate::vector::Entry;
 use crate::wire::ask::{Answer, AnswerWriter, Card};
 use crate::wire::call::{
     MAX_CALL_BYTES, REPLY_HEAD_BYTES, Request, SLICE_HEAD_BYTES, SliceHead, read_reply,
 };
 use crate::wire::header::{self, Kind};
-use crate::wire::keys::TAG_BYTES;
 use crate::wire::overhead_bytes;
 use crate::wire::record::{HEAD_BYTES, Records, write_record};
 use crate::wire::window::Marks;
@@ -454,7 +455,7 @@ impl Node {
 }
 
 /// Calls the colony in a place of the outlook, at one of its addresses.
-fn call(colony: &mut Colony, place: usize, repeats: u8, chance: &mut crate::dissemination::Chance) {
+fn call(colony: &mut Colony, place: usize, repeats: u8, chance: &mut tidings_primitives::Chance) {
     let record = &colony.outlook.records()[place];
     let token = chance.bits();
     if let Some(to) = record.contact(|n| chance.below(n)) {

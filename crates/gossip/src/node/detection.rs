@@ -2,6 +2,8 @@
 //!
 //! The decisions are the detector's (`detector/mod.rs`); here they meet the vector and the wire.
 
+use tidings_primitives::time::Instant;
+
 use super::{Node, Transmit};
 use crate::address::Address;
 use crate::config::Capacity;
@@ -10,7 +12,6 @@ use crate::detector::{DOUBT_PHI, Detector, Doubt, LOOKS, NEW_DOUBTS, Step};
 use crate::dissemination::scene::{Order, What};
 use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::event::Event;
-use crate::time::Instant;
 use crate::vector::OWN;
 use crate::wire::header::Kind;
 use crate::wire::probe::{self, Probe};

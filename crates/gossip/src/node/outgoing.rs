@@ -2,6 +2,9 @@
 
 use std::collections::VecDeque;
 
+use tidings_primitives::seal::TAG_BYTES;
+use tidings_primitives::time::Instant;
+
 use super::detection::Knock;
 use super::{Node, Transmit};
 use crate::address::Address;
@@ -10,12 +13,10 @@ use crate::colony::id::ColonyIds;
 use crate::dissemination::layout::MAX_ROW;
 use crate::dissemination::scene::{Ids, Order, What};
 use crate::entry::NodeId;
-use crate::time::Instant;
 use crate::urgent::MAX_URGENT;
 use crate::vector::{Entry, OWN, Vector};
 use crate::wire::ask::{self, AnswerWriter, Card};
 use crate::wire::header::{self, Header, Kind};
-use crate::wire::keys::TAG_BYTES;
 use crate::wire::pull::Pull;
 use crate::wire::window;
 

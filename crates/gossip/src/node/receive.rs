@@ -1,5 +1,8 @@
 //! What a node does with a datagram: authenticate, bound, merge; count what it refuses.
 
+use tidings_primitives::seal::{TAG_BYTES, Unopened};
+use tidings_primitives::time::{Instant, micros};
+
 use super::Node;
 use super::outgoing::{MAX_OFFERS, Offer};
 use crate::address::Address;
@@ -11,11 +14,9 @@ use crate::error::PayloadTooLong;
 use crate::event::Event;
 use crate::membership::{NotAdded, Refused};
 use crate::merge::Merged;
-use crate::time::{Instant, micros};
 use crate::wire::ask::{Answer, Ask, Card};
 use crate::wire::extension::Extension;
 use crate::wire::header::{self, Header, HeaderError, Kind};
-use crate::wire::keys::{TAG_BYTES, Unopened};
 use crate::wire::pull::Pull;
 use crate::wire::record::Records;
 use crate::wire::window::{self, BodyError, Marks, WireEntry};

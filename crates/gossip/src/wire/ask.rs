@@ -19,11 +19,12 @@
 //! An answer has a count (2 bytes), then that many times a card, if flagged, and an entry. A card
 //! is what it takes to reach a node: length of its name 1, name, length of its address 1, address.
 
+use tidings_primitives::time::Instant;
+
 use super::body::{BodyError, Reader, Writer};
 use super::window::{Format, WireEntry, write_entry};
 use crate::address::{Address, MAX_ADDRESS_BYTES};
 use crate::entry::NodeId;
-use crate::time::Instant;
 use crate::vector::Entry;
 
 /// The most bytes of a node's name.

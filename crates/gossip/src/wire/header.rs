@@ -12,23 +12,24 @@
 //! | 16–21 | salt: random, drawn once in a sender's life |
 //! | 22–27 | counter: 1 for the first datagram sealed in that life, then one more each |
 //!
-//! Bytes 4 to 27 are the nonce of the seal: they never repeat under one key, because a sender
-//! counts, a life of the sender draws its salt, and senders differ.
+//! Bytes 4 to 27 are the [nonce](tidings_primitives::nonce) of the seal, which never repeats under
+//! one key.
 
 use sha2::{Digest, Sha256};
+pub use tidings_primitives::nonce::MAX_48;
+use tidings_primitives::nonce::Nonce;
+use tidings_primitives::seal::{HEAD_BYTES, NONCE_AT};
 
 use crate::entry::{Incarnation, NodeId};
 
-/// Bytes of a header.
-pub const BYTES: usize = 28;
+/// Bytes of a header: the head of a sealed frame.
+pub const BYTES: usize = HEAD_BYTES;
 /// What every datagram begins with.
 pub const MAGIC: [u8; 2] = *b"Tg";
 /// The lowest version of the format that this code reads and writes.
 pub const LOWEST_VERSION: u8 = 1;
 /// The highest version of the format that this code reads and writes.
 pub const HIGHEST_VERSION: u8 = 2;
-/// The largest salt and counter: 48 bits.
-pub const MAX_48: u64 = (1 << 48) - 1;
 
 /// What the body is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,12 +108,15 @@ impl Header {
         bytes[..2].copy_from_slice(&MAGIC);
         bytes[2] = self.version;
         bytes[3] = self.kind as u8;
-        bytes[4..8].copy_from_slice(&self.cluster.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.sender.0.to_le_bytes());
-        bytes[12..15].copy_from_slice(&self.incarnation.get().to_le_bytes()[..3]);
-        bytes[15] = self.key_id;
-        bytes[16..22].copy_from_slice(&self.salt.to_le_bytes()[..6]);
-        bytes[22..28].copy_from_slice(&self.counter.to_le_bytes()[..6]);
+        let nonce = Nonce {
+            group: self.cluster,
+            sender: self.sender,
+            incarnation: self.incarnation,
+            key_id: self.key_id,
+            salt: self.salt,
+            counter: self.counter,
+        };
+        bytes[NONCE_AT..].copy_from_slice(&nonce.to_bytes());
         bytes
     }
 
@@ -142,21 +146,10 @@ impl Header {
             10 => Kind::Proof,
             other => return Err(HeaderError::Kind(other)),
         };
-        let number = |from: usize, count: usize| {
-            let mut wide = [0; 8];
-            wide[..count].copy_from_slice(&bytes[from..from + count]);
-            u64::from_le_bytes(wide)
-        };
-        Ok(Self {
-            version,
-            kind,
-            cluster: number(4, 4) as u32,
-            sender: NodeId(number(8, 4) as u32),
-            incarnation: Incarnation::new(number(12, 3) as u32),
-            key_id: bytes[15],
-            salt: number(16, 6),
-            counter: number(22, 6),
-        })
+        let [_, _, _, _, nonce @ ..] = *bytes;
+        let Nonce { group: cluster, sender, incarnation, key_id, salt, counter } =
+            Nonce::from_bytes(nonce);
+        Ok(Self { version, kind, cluster, sender, incarnation, key_id, salt, counter })
     }
 }
 

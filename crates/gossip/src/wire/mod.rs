@@ -17,11 +17,12 @@ pub(crate) mod body;
 pub mod call;
 pub mod extension;
 pub mod header;
-pub mod keys;
 pub mod probe;
 pub mod pull;
 pub mod record;
 pub mod size;
 pub mod window;
+
+pub use tidings_primitives::seal as keys;
 
 pub use size::{ENTRY_OVERHEAD_BYTES, OVERHEAD_BYTES, least_datagram_bytes, overhead_bytes};

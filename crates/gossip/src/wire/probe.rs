@@ -11,10 +11,11 @@
 //!
 //! A proof is as long as the probe that it answers: nobody can have more sent than he sends.
 
+use tidings_primitives::time::Instant;
+
 use super::body::{BodyError, Reader, Writer};
 use super::window::{Format, WireEntry, write_entry};
 use crate::entry::{NodeId, Stamp};
-use crate::time::Instant;
 use crate::vector::Entry;
 
 /// Bytes before the entry.

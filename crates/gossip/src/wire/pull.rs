@@ -14,12 +14,13 @@
 //!
 //! It is answered by a window marked as an answer. The age bounds records as it does entries.
 
+use tidings_primitives::time::Instant;
+
 use super::body::{BodyError, Reader, Writer};
 use super::window::Format;
 use crate::age;
 use crate::colony::id::{ColonyId, ColonyIds};
 use crate::entry::NodeId;
-use crate::time::Instant;
 
 /// Bytes of the body, without colonies.
 pub const BYTES: usize = 16;

@@ -1,12 +1,14 @@
 //! Sizes: what datagrams and entries take beside their payloads.
 
-use super::{extension, header, keys};
+use tidings_primitives::seal::TAG_BYTES;
+
+use super::{extension, header};
 
 /// Bytes of a window's body before its entries.
 pub const PREAMBLE_BYTES: usize = 6;
 /// Bytes of a datagram of version 1 that are neither entries nor asks: header, body preamble and
 /// tag.
-pub const OVERHEAD_BYTES: usize = header::BYTES + PREAMBLE_BYTES + keys::TAG_BYTES;
+pub const OVERHEAD_BYTES: usize = header::BYTES + PREAMBLE_BYTES + TAG_BYTES;
 
 /// The same in any version that this code writes.
 pub const fn overhead_bytes(version: u8) -> usize {

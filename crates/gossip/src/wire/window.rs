@@ -12,13 +12,14 @@
 //! follow. Each datagram is complete in itself: a window too large for one is split between
 //! entries, and the loss of a piece loses only what is in it.
 
+use tidings_primitives::time::Instant;
+
 pub use super::body::BodyError;
 use super::body::Writer;
 use super::size::ENTRY_OVERHEAD_BYTES;
 pub use super::size::PREAMBLE_BYTES;
 use crate::age;
 use crate::entry::{NodeId, Stamp};
-use crate::time::Instant;
 use crate::vector::{Entry, Vector};
 
 /// What the payloads of a cluster are: their schema and length in bytes.

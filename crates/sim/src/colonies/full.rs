@@ -16,7 +16,7 @@ use tidings_gossip::{
 use super::state;
 use super::tally::{Outcome, Traffic};
 use super::world::World;
-use crate::chance::{Chance, Purpose, lateness, stream_seed};
+use crate::chance::{Chance, Purpose, lateness, stream, stream_seed};
 use crate::row::{self, START, UNIT};
 use crate::sample;
 use crate::trace::Trace;
@@ -55,7 +55,7 @@ impl<'a> FullColonies<'a> {
             before: vec![Traffic::default(); nodes],
             timeouts: BinaryHeap::new(),
             actions,
-            chance: Chance::of(world.scenario.seed, Purpose::Network),
+            chance: stream(world.scenario.seed, Purpose::Network),
             buffer: vec![0; 1 << 16],
             trace: Trace::default(),
         };
@@ -184,7 +184,7 @@ impl<'a> FullColonies<'a> {
             node.introduce(colony_id(other), &[address(first), address(first + 1)]);
         }
         let mut payload = vec![0; usize::from(scenario.payload_bytes)];
-        let mut chance = Chance::of(scenario.seed, Purpose::Node(n as u32, u32::MAX));
+        let mut chance = stream(scenario.seed, Purpose::Node(n as u32, u32::MAX));
         state::draw(&mut chance, &mut payload);
         let published = node.publish(&payload);
         debug_assert!(published.is_ok(), "it is as long as payloads are");

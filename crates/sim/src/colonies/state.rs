@@ -10,7 +10,7 @@ use tidings_gossip::Aggregate;
 use tidings_gossip::aggregate::{Contribution, MAX_BYTES};
 use tidings_gossip::payload::NodeState;
 
-use crate::chance::{Chance, Purpose};
+use crate::chance::{Chance, Purpose, stream};
 
 /// Bytes of a payload that the readings take.
 const STATE_BYTES: usize = 64;
@@ -47,7 +47,7 @@ pub(super) fn aggregate_bytes(members: usize, seed: u64) -> usize {
     const COLONIES: usize = 8;
     let all: usize = (0..COLONIES as u32)
         .map(|colony| {
-            let mut chance = Chance::of(seed, Purpose::Node(colony, u32::MAX));
+            let mut chance = stream(seed, Purpose::Node(colony, u32::MAX));
             let mut payloads = vec![0; members * STATE_BYTES];
             let heard = payloads.chunks_mut(STATE_BYTES).enumerate().map(|(n, payload)| {
                 draw(&mut chance, payload);

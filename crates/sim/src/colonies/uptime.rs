@@ -6,7 +6,7 @@
 use core::fmt;
 
 use super::scenario::ColoniesScenario;
-use crate::chance::{Chance, Purpose};
+use crate::chance::{Purpose, stream};
 use crate::row::{START, UNIT};
 
 /// One node is down from a tick until another.
@@ -29,7 +29,7 @@ pub struct Uptime {
 impl Uptime {
     /// Draws the outages of a scenario.
     pub(super) fn draw(scenario: &ColoniesScenario) -> Self {
-        let mut chance = Chance::of(scenario.seed, Purpose::Faults);
+        let mut chance = stream(scenario.seed, Purpose::Faults);
         let mut outages = Vec::new();
         let (rate, end) = (scenario.crashes_per_unit(), f64::from(scenario.all_units()));
         let ticks = |units: f64| (units * UNIT as f64) as i64;

@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use tidings_gossip::dissemination::layout::Budget;
 
 use super::play::Play;
-use crate::chance::{Chance, Purpose};
+use crate::chance::{Chance, Purpose, stream};
 use crate::checker::convergence::ConvergenceChecker;
 use crate::departed::Departed;
 use crate::network::Network;
@@ -69,7 +69,7 @@ impl Compact {
             convergence: ConvergenceChecker::default(),
         };
         for node in 0..nodes {
-            compact.chances.push(Chance::of(scenario.seed, Purpose::Node(node as u32, 1)));
+            compact.chances.push(stream(scenario.seed, Purpose::Node(node as u32, 1)));
             compact.start(node, START);
         }
         compact
@@ -157,7 +157,7 @@ impl Compact {
             Action::Restart(node) if !self.up[node as usize] => {
                 self.rows[node as usize].fill(0);
                 let purpose = Purpose::Node(node, self.lives[node as usize] + 1);
-                self.chances[node as usize] = Chance::of(self.seed, purpose);
+                self.chances[node as usize] = stream(self.seed, purpose);
                 self.start(node as usize, now);
             }
             Action::Cut(partition) => self.network.set_partition(partition, true),

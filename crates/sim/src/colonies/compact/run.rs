@@ -12,7 +12,7 @@ use tidings_gossip::wire::pull::COLONIES_BYTES;
 use tidings_gossip::wire::record::{HEAD_BYTES, MAX_CONTACTS};
 
 use super::contacts::{Contacts, NOBODY, meet};
-use crate::chance::{Chance, Purpose};
+use crate::chance::{Chance, Purpose, stream};
 use crate::colonies::tally::{Ages, Outcome, Traffic};
 use crate::colonies::uptime::Outage;
 use crate::colonies::world::World;
@@ -109,7 +109,7 @@ impl<'a> CompactColony<'a> {
             budget,
             freight: world.scenario.freight(others, record_bytes),
             looks: looks_in(interval),
-            chance: Chance::of(world.scenario.seed, Purpose::Node(colony as u32, u32::MAX - 1)),
+            chance: stream(world.scenario.seed, Purpose::Node(colony as u32, u32::MAX - 1)),
             wakes: BinaryHeap::with_capacity(members),
             outages,
             actions,

@@ -115,11 +115,11 @@ fn newest_from(births: &[i32], now: i32, window: usize, scratch: &mut Vec<i32>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chance::{Chance, Purpose};
+    use crate::chance::{Purpose, stream};
 
     #[test]
     fn the_newest_births_are_those_a_sort_finds() {
-        let mut chance = Chance::of(3, Purpose::Network);
+        let mut chance = stream(3, Purpose::Network);
         let now = 40 * UNIT as i32;
         for _ in 0..500 {
             let births: Vec<i32> =
