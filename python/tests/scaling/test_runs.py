@@ -192,9 +192,7 @@ def test_every_combination_of_parameters_is_a_function(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
-        pytest.param(
-            {"counter": "callgrind", "toggle": "work"}, None, marks=pytest.mark.foreign
-        ),
+        pytest.param({"counter": "callgrind", "toggle": "work"}, None, marks=pytest.mark.foreign),
         pytest.param({"counter": "callgrind", "marked": True}, None, marks=pytest.mark.foreign),
         ({"counter": "allocations", "marked": True}, [1000, 2000, 4000]),
         ({"counter": "heap", "marked": True}, [1e6, 2e6, 4e6]),
