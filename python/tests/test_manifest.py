@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import fastjsonschema  # type: ignore[import-untyped]
-import manifest
 import pytest
+from drawing import manifest
 
 ROOT = Path(__file__).resolve().parents[2]
 VECTORS = json.loads((ROOT / "tests/manifests/vectors.json").read_text(encoding="utf-8"))
