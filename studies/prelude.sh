@@ -55,6 +55,8 @@ campaign() {
 draw() {
     if [ -e "$STUDY/draw.py" ]; then
         python "$STUDY/draw.py"
+    else
+        echo "$STUDY: nothing is drawn; the tables of its page are written by hand" >&2
     fi
 }
 

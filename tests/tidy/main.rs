@@ -18,6 +18,7 @@ mod ratchet;
 mod repository;
 mod rust_modules;
 mod sizes;
+mod studies;
 mod tokens;
 
 pub(crate) use finding::Finding;
@@ -152,6 +153,20 @@ fn links_in_the_documentation_resolve() {
         })
         .collect();
     assert_tidy(&findings);
+}
+
+#[test]
+fn each_study_answers_at_once_and_can_be_made_anew() {
+    let (files, index) = (repository::files(), repository::text("studies/README.md"));
+    let named = studies::named(&files);
+    assert!(named.len() > 10, "found {} studies only: the walk is broken", named.len());
+    for study in named {
+        let run = format!("studies/{study}/run");
+        assert_tidy(&studies::incomplete(study, &files, &index, &repository::is_executable));
+        assert_tidy(&studies::without_question(study, &repository::text(&run)));
+        let page = format!("studies/{study}/README.md");
+        assert_tidy(&studies::without_answer(study, &repository::text(&page)));
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -38,6 +39,11 @@ pub(crate) fn read_if_there(file: &str) -> Option<String> {
     let path = root().join(file);
     let without_text = path.is_dir() || path.extension().is_some_and(|ending| ending == "png");
     if without_text && path.exists() { Some(String::new()) } else { fs::read_to_string(path).ok() }
+}
+
+/// Whether a file of the repository may be run.
+pub(crate) fn is_executable(file: &str) -> bool {
+    fs::metadata(root().join(file)).is_ok_and(|found| found.permissions().mode() & 0o111 != 0)
 }
 
 /// What `tidings ARGS --help` prints; `None` if it refuses.
