@@ -10,23 +10,24 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value};
-use tidings_experiment::manifest::Table;
+use tidings_experiment::manifest::{Seed, Table};
 
 /// A table as CSV, and what its manifest is to tell beside the usual.
 pub type Made = (String, Map<String, Value>);
 
-/// Makes the table `NAME.csv`, which `command` makes again; `measure` is told whether to measure
-/// or to make a small pass.
+/// Makes the table `NAME.csv`, which `command` makes again, with this seed if anything is random;
+/// `measure` is told whether to measure or to make a small pass.
 pub fn make<E: Display>(
     name: &str,
     command: &str,
-    seed: u64,
+    seed: Option<u64>,
     measure: impl FnOnce(bool) -> Result<Made, E>,
 ) -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
     let is_measured = arguments.iter().any(|argument| argument == "--bench");
     let at = arguments.iter().position(|argument| argument == "--output");
     let folder = at.and_then(|at| arguments.get(at + 1)).map(Path::new);
+    let seed = seed.map(Seed::One);
     let place = folder.map(|folder| Table::in_folder(folder, name, command, seed)).transpose();
     let made = place.map_err(|error| error.to_string()).and_then(|place| {
         let (table, facts) = measure(is_measured).map_err(|error| error.to_string())?;

@@ -42,7 +42,7 @@ struct Measured {
 }
 
 fn main() -> ExitCode {
-    table::make("busy", "studies/busy-share/run", 1, |is_measured| {
+    table::make("busy", "studies/busy-share/run", Some(1), |is_measured| {
         Ok::<_, Infallible>(all(is_measured))
     })
 }

@@ -67,7 +67,7 @@ struct Ages {
 }
 
 fn main() -> ExitCode {
-    table::make("crowded", "studies/crowded/run", 0, |is_measured| {
+    table::make("crowded", "studies/crowded/run", None, |is_measured| {
         let seconds = |measured| if is_measured { Duration::from_secs(measured) } else { PAUSE };
         let agents = if is_measured { 16 } else { 2 };
         let course = Course { agents, warmup: seconds(15), measured: seconds(40) };

@@ -36,7 +36,7 @@ const STRIDE: usize = 7;
 const SEEDS: usize = 3;
 
 fn main() -> ExitCode {
-    table::make("deaths-agents", "studies/deaths/run", 0, |is_measured| {
+    table::make("deaths-agents", "studies/deaths/run", None, |is_measured| {
         Ok::<_, Infallible>(measure(if is_measured { &MEASURED } else { &TINY }))
     })
 }

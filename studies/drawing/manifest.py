@@ -23,10 +23,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = 1
-PUBLISHED = ("studies/", "docs/results/")
-"""The folders whose tables are published: only from sources that a commit holds."""
+PUBLISHED = "studies/"
+"""The folder whose tables are published: only from sources that a commit holds."""
 WRITTEN = (".csv", ".json", ".svg", ".md")
 """What studies write there themselves: a file of these is no source of a number."""
+FRESH = "/.fresh"
+"""The folder in a study's where tables lie until all of them are whole (studies/prelude.sh)."""
 ABSOLUTE = re.compile(r"""(?P<mark>^|[\s"'`=,;:(<>|~]|(?:^|\s)-[A-Za-z])(?P<path>/[^/\s])""")
 REST = re.compile(r"""[^\s"'`,;:)<>|]*""")
 
@@ -54,7 +56,7 @@ def first_line(command: Sequence[str]) -> str:
 
 def is_published(folder: Path) -> bool:
     """Return whether tables in a folder are published."""
-    return f"{folder.resolve()}/".startswith(tuple(f"{ROOT}/{name}" for name in PUBLISHED))
+    return f"{folder.resolve()}/".startswith(f"{ROOT}/{PUBLISHED}")
 
 
 def is_written(file: str) -> bool:
@@ -105,7 +107,7 @@ def normalised(command: str, root: Path | None, output: Path, study: str | None)
         assert rest is not None  # it matches the empty text
         done += command[at:begin].removesuffix("~") + place(rest.group().rstrip("/"))
         at = rest.end()
-    return done + command[at:]
+    return (done + command[at:]).replace(FRESH, "")
 
 
 def command_line() -> str:

@@ -43,7 +43,7 @@ const MEASURED: Plan = Plan { agents: &[16, 48], looks: [126, 380, 126] };
 const TINY: Plan = Plan { agents: &[3], looks: [5, 5, 5] };
 
 fn main() -> ExitCode {
-    table::make("starved", "studies/faults/run", 0, |is_measured| {
+    table::make("starved", "studies/faults/run", None, |is_measured| {
         Ok::<_, Infallible>(all(if is_measured { &MEASURED } else { &TINY }))
     })
 }

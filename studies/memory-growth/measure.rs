@@ -112,7 +112,7 @@ impl Course {
 
 fn run(course: &Course, folder: Option<&Path>) -> Result<(), String> {
     let place =
-        folder.map(|folder| Table::in_folder(folder, "soak", "studies/memory-growth/run", 0));
+        folder.map(|folder| Table::in_folder(folder, "soak", "studies/memory-growth/run", None));
     let place = place.transpose().map_err(|error| error.to_string())?;
     let stops = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {

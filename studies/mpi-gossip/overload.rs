@@ -51,7 +51,7 @@ impl Ending {
 }
 
 fn main() -> ExitCode {
-    table::make("overload", "studies/mpi-gossip/run overload", SEED, |is_measured| {
+    table::make("overload", "studies/mpi-gossip/run overload", Some(SEED), |is_measured| {
         let asked = std::env::var("TIDINGS_OVERLOAD_RUNS");
         let runs = match (is_measured, asked) {
             (false, _) => Ok(2),

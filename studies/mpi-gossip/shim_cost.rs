@@ -14,7 +14,7 @@ use tidings_tests::instructions::{CALLS, of_a_call};
 use tidings_tests::mpi::{Mpi, place};
 
 fn main() -> ExitCode {
-    table::make("shim-cost", "studies/mpi-gossip/run shim-cost", 0, |is_measured| {
+    table::make("shim-cost", "studies/mpi-gossip/run shim-cost", None, |is_measured| {
         let mpis = if is_measured { &[Mpi::Open, Mpi::Mpich][..] } else { &[Mpi::Mpich] };
         let calls = if is_measured { &CALLS[..] } else { &CALLS[..1] };
         let directory = place();

@@ -49,7 +49,7 @@ struct Setting {
 }
 
 fn main() -> ExitCode {
-    table::make("thousands", "studies/mpi-gossip/run thousands", 1, |is_measured| {
+    table::make("thousands", "studies/mpi-gossip/run thousands", Some(1), |is_measured| {
         if is_measured { all() } else { measured_lines(&[SHORT]) }
     })
 }

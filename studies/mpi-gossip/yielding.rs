@@ -38,7 +38,7 @@ const STARTS: [Start; 6] = [
 ];
 
 fn main() -> ExitCode {
-    table::make("yielding", "studies/mpi-gossip/run yielding", 0, |is_measured| {
+    table::make("yielding", "studies/mpi-gossip/run yielding", None, |is_measured| {
         let (starts, rounds) = if is_measured { (&STARTS[..], ROUNDS) } else { (&STARTS[..1], 1) };
         Ok::<_, Infallible>(all(starts, rounds))
     })

@@ -128,8 +128,9 @@ fn several_runs_give_their_means_and_a_line_each() {
     assert_eq!(lines.lines().count(), 3, "{lines}");
     let manifest = fs::read_to_string(file.replace(".csv", ".manifest.json"));
     let manifest: Value = serde_json::from_str(&manifest.expect("it was written")).expect("JSON");
-    assert_eq!((&manifest["seed"], &manifest["runs"]), (&Value::from(5), &Value::from(2)));
-    assert!(manifest["commit"].is_string() && manifest["machine"].is_string(), "{manifest}");
+    let (run, facts) = (&manifest["runs"][0], &manifest["facts"]);
+    assert_eq!((&run["seed"], &facts["runs"]), (&Value::from(5), &Value::from(2)));
+    assert!(run["commit"].is_string() && run["machine"]["kernel"].is_string(), "{manifest}");
     let (again, _) = simulate(&place, &[&size[..], &["--runs", "1"]].concat());
     assert_eq!(again["trace_hash"], one["trace_hash"], "one run is printed as it always was");
 }
@@ -172,9 +173,11 @@ fn tables_are_those_of_their_seed_and_have_a_manifest() {
         assert_eq!(table.lines().count(), lines, "{table}");
         let manifest = fs::read_to_string(format!("{folder}/{name}.manifest.json"));
         let manifest: Value = serde_json::from_str(&manifest.expect("written")).expect("JSON");
-        assert_eq!(manifest["seed"], 3);
-        let command = manifest["command"].as_str().expect("the command");
-        assert!(command.starts_with(&format!("tidings sim {name} --seed 3 --nodes ")), "{command}");
+        let run = &manifest["runs"][0];
+        assert_eq!(run["seed"], 3);
+        let command = run["command"].as_str().expect("the command");
+        assert!(command.contains(&format!("tidings sim {name} --seed 3 --nodes ")), "{command}");
+        assert!(!command.contains(folder), "{command}");
     }
 }
 

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use tidings_experiment::ExperimentError;
-use tidings_experiment::manifest::Table;
+use tidings_experiment::manifest::{Seed, Table};
 use tidings_overhead::analysis::{Analysis, analyse};
 use tidings_overhead::comparison::{Difference, Quantity, compare};
 use tidings_overhead::overhead::Watcher;
@@ -132,7 +132,8 @@ fn overhead(options: &Overhead) -> Result<(), Failure> {
         output::complain(&notice);
     }
     let mut screen = Screen::begin().map_err(Failure::Output)?;
-    let table = Table::in_folder(&folder, "results", &again(options), campaign.seed);
+    let table =
+        Table::in_folder(&folder, "results", &again(options), Some(Seed::One(campaign.seed)));
     let table = table.map_err(ExperimentError::from)?;
     let records = overhead::run(&campaign, &folder, &mut screen);
     screen.end();

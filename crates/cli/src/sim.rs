@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
-use tidings_experiment::manifest::{Table, TableError, command_line};
+use tidings_experiment::manifest::{Seed, Table, TableError, command_line};
 use tidings_sim::summary::{self, Summary};
 use tidings_sim::{Latency, Mode, Plan, Report, Scenario, ScenarioError, Span, Strategy, Window};
 
@@ -254,7 +254,7 @@ impl Run {
         let place = self
             .csv
             .as_deref()
-            .map(|file| Table::at(file, &command_line("tidings"), scenario.seed));
+            .map(|file| Table::at(file, &command_line("tidings"), Some(Seed::One(scenario.seed))));
         let place = place.transpose().map_err(SimulationError::from)?;
         let stop = Stop::at_signals().map_err(SimulationError::Signals)?;
         match self.runs {
@@ -400,6 +400,7 @@ fn place_of(
     seed: u64,
 ) -> Result<Option<Table>, SimulationError> {
     let command = command_line("tidings");
+    let seed = Some(Seed::One(seed));
     let place = folder.map(|folder| Table::in_folder(folder, name, &command, seed));
     Ok(place.transpose()?)
 }

@@ -4,15 +4,13 @@
 //! `peers.manifest.json`, which says how it came about. A value is the median of the runs; of the
 //! average age the least and the most are told too.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use clap::{Parser, ValueEnum};
-use serde_json::json;
+use serde_json::Map;
+use tidings_experiment::manifest::{Seed, Table, command_line, first_line};
 use tidings_peers::report::Report;
 
 /// Versions of the peers, from what pins them.
@@ -62,11 +60,11 @@ enum Peer {
 const ALL: [Peer; 4] = [Peer::Chitchat, Peer::Memberlist, Peer::Foca, Peer::Tidings];
 
 fn main() -> anyhow::Result<()> {
-    let (invocation, began) = (Invocation::parse(), Instant::now());
-    let commit = printed("git", &["rev-parse", "HEAD"]); // before anybody commits more
+    let invocation = Invocation::parse();
+    let place = announced(&invocation)?;
     let bench = std::env::current_exe()?;
     let programs = bench.parent().context("the program lies in a folder")?;
-    let (mut rows, mut loads) = (Vec::new(), Vec::new());
+    let (mut rows, mut loads) = (Vec::new(), Vec::<f64>::new());
     for program in programs_of(&invocation)? {
         for &nodes in &invocation.nodes {
             let reports = runs(programs, &program, nodes, &invocation)?;
@@ -77,11 +75,11 @@ fn main() -> anyhow::Result<()> {
             }
         }
     }
-    fs::create_dir_all(&invocation.output)?;
-    fs::write(invocation.output.join("peers.csv"), table(&rows))?;
-    let manifest = manifest(&invocation, &commit, &loads, began.elapsed().as_secs_f64());
-    let text = serde_json::to_string_pretty(&manifest)? + "\n";
-    fs::write(invocation.output.join("peers.manifest.json"), text)?;
+    let least = loads.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = loads.iter().copied().fold(0.0, f64::max);
+    let facts = [("load_1m_least", least), ("load_1m_most", most)];
+    let facts = facts.map(|(name, load)| (name.to_owned(), load.into()));
+    place.write(&table(&rows), &Map::from_iter(facts))?;
     Ok(())
 }
 
@@ -206,45 +204,20 @@ fn table(rows: &[Row]) -> String {
     names.into_iter().chain(values).collect()
 }
 
-fn manifest(
-    invocation: &Invocation,
-    commit: &str,
-    loads: &[f64],
-    wall_s: f64,
-) -> serde_json::Value {
+/// The table, before hours are spent on what may not be written.
+fn announced(invocation: &Invocation) -> anyhow::Result<Table> {
     let locked = |name: &str| {
         let at = CARGO_LOCK.find(&format!("name = \"{name}\"\nversion = \""));
         at.and_then(|at| CARGO_LOCK[at..].split('"').nth(3)).unwrap_or("unknown").to_owned()
     };
     let memberlist = GO_MOD.lines().find_map(|line| line.split("hashicorp/memberlist v").nth(1));
-    let versions = BTreeMap::from([
-        ("tidings", locked("tidings-agent")),
-        ("chitchat", locked("chitchat")),
-        ("foca", locked("foca")),
-        ("memberlist", memberlist.unwrap_or("unknown").to_owned()),
-        ("tokio", locked("tokio")),
-        ("rustc", printed("rustc", &["--version"])),
-        ("go", printed("go", &["version"])),
-    ]);
-    let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
-    json!({
-        "command": std::env::args().skip(1).fold("campaign".to_owned(), |all, word| all + " " + &word),
-        "seeds": (1..=invocation.runs).collect::<Vec<u64>>(),
-        "commit": commit,
-        "versions": versions,
-        "machine": model.unwrap_or("unknown"),
-        "processors": cpus.lines().filter(|line| line.starts_with("processor")).count(),
-        "kernel": printed("uname", &["-r"]),
-        "load_1m_least": loads.iter().copied().fold(f64::INFINITY, f64::min),
-        "load_1m_most": loads.iter().copied().fold(0.0, f64::max),
-        "wall_s": wall_s,
-    })
-}
-
-/// The first line that a command prints.
-fn printed(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output();
-    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    text.ok().and_then(|text| text.lines().next().map(str::to_owned)).unwrap_or("unknown".into())
+    let command = command_line("target/peers/release/campaign");
+    let seeds = Seed::Each((1..=invocation.runs).collect());
+    let mut place = Table::in_folder(&invocation.output, "peers", &command, Some(seeds))?;
+    for peer in ["chitchat", "foca", "tokio"] {
+        place.version(peer, locked(peer));
+    }
+    place.version("memberlist", memberlist.unwrap_or("unknown").to_owned());
+    place.version("go", first_line("go", &["version"]));
+    Ok(place)
 }
