@@ -4,6 +4,9 @@
 #
 # A run whose study has parts lists them in PARTS and defines measure_PART for each (- becomes _).
 #
+# Tables are published from a commit only (docs/reference/manifest.md), so that a run with changed
+# sources ends before it measures; --trial measures all the same, into target/trial.
+#
 # Exit codes: 0 done; 1 something could not be measured or drawn; 2 wrong arguments; 130 Ctrl-C.
 # Tables come into the study's folder when all of a part are measured: until then, and whatever
 # the exit code, the old ones are there, whole.
@@ -52,6 +55,20 @@ campaign() {
     cp "$kept/results.manifest.json" "$FRESH/$1.manifest.json"
 }
 
+# Tables may be published: all sources are those of a commit. What studies write is no source.
+committed() {
+    local changed written=() ending
+    for ending in csv json svg md; do
+        written+=(":(exclude,glob)studies/**/*.$ending")
+    done
+    if ! changed=$(git diff --name-only HEAD -- . "${written[@]}") || [ -n "$changed" ]; then
+        echo "$STUDY/run: tables are published from a commit only; these files differ from it:" >&2
+        echo "${changed:-all: git finds no commit}" | head -5 >&2
+        echo "commit first, or say --trial: that measures into target/trial/$NAME" >&2
+        exit 1
+    fi
+}
+
 draw() {
     if [ -e "$STUDY/draw.py" ]; then
         python "$STUDY/draw.py"
@@ -63,10 +80,10 @@ draw() {
 # Measures a part, and brings its tables into the study's folder.
 part() {
     rm -rf "$FRESH"
-    mkdir "$FRESH"
+    mkdir -p "$FRESH"
     "$1"
     if compgen -G "$FRESH/*" >/dev/null; then
-        mv "$FRESH"/* "$STUDY/"
+        mv "$FRESH"/* "$(dirname "$FRESH")/"
     fi
     rmdir "$FRESH"
 }
@@ -74,9 +91,10 @@ part() {
 usage() {
     sed -n '2,/^[^#]/ { s/^# \{0,1\}//p }' "$RUN"
     echo
-    echo "usage: $STUDY/run [--draw | --help${PARTS:+ | PART...}]"
+    echo "usage: $STUDY/run [--draw | --help | [--trial]${PARTS:+ [PART...]}]"
     echo "  without an argument: measures, then draws figures and tables"
     echo "  --draw: draws only, from the tables that are there"
+    echo "  --trial: measures into target/trial/$NAME and draws nothing; for sources that are not committed"
     if [ ${#PARTS[@]} -gt 0 ]; then
         echo "  PART: measures that part only, then draws: ${PARTS[*]}"
     fi
@@ -84,7 +102,7 @@ usage() {
 }
 
 study() {
-    local chosen=() one
+    local chosen=() one is_trial=false
     for one in "$@"; do
         case $one in
             -h | --help) usage && exit 0 ;;
@@ -93,12 +111,18 @@ study() {
                 draw && exit 0
                 exit 1
                 ;;
+            --trial) is_trial=true ;;
             *)
                 [[ " ${PARTS[*]} " == *" $one "* ]] || refuse "no such part: $one"
                 chosen+=("$one")
                 ;;
         esac
     done
+    if $is_trial; then
+        FRESH=target/trial/$NAME/.fresh
+    else
+        committed
+    fi
     trap 'rm -rf "$ROOT/$FRESH"' EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM
@@ -109,7 +133,7 @@ study() {
     for one in "${chosen[@]}"; do
         part "measure_${one//-/_}"
     done
-    draw
+    $is_trial || draw
 }
 
 refuse() {
