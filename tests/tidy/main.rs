@@ -11,6 +11,7 @@ mod documents;
 mod finding;
 mod functions;
 mod layout;
+mod manifests;
 mod names;
 mod purity;
 mod python_modules;
@@ -180,6 +181,33 @@ fn results_name_the_command_that_makes_them() {
         .flat_map(|page| documents::without_command(page, &repository::text(page), &targets))
         .collect();
     assert_tidy(&findings);
+}
+
+#[test]
+fn tables_can_be_made_again() {
+    let files = repository::files();
+    let (tables, manifests) = manifests::tables_in(&files);
+    assert!(tables.len() > 30, "found {} tables only: the walk is broken", tables.len());
+    assert_tidy(&manifests::without_table(&tables, &manifests));
+    let is_ancestor = manifests::history(&repository::root());
+    if let Err(why) = &is_ancestor {
+        eprintln!("whether commits of tables are of this history was not looked at: {why}");
+    }
+    let is_ancestor = |commit: &str| is_ancestor.as_ref().map_or(true, |asked| asked(commit));
+    let breaches: Vec<ratchet::Breach> = tables
+        .iter()
+        .filter_map(|table| {
+            let manifest = repository::read_if_there(&manifests::manifest_of(table));
+            let table_text = repository::text(table);
+            manifests::not_repeatable(
+                table,
+                table_text.as_bytes(),
+                manifest.as_deref(),
+                &is_ancestor,
+            )
+        })
+        .collect();
+    assert_tidy(&ratchet::Allowed::named("tables").judge(&breaches));
 }
 
 #[test]
