@@ -65,6 +65,12 @@ impl<'a> Writer<'a> {
         self.len
     }
 
+    /// Whether nothing was written yet.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Writes `bytes`; the caller has seen that there is room.
     #[inline]
     pub fn put(&mut self, bytes: &[u8]) {

@@ -54,7 +54,6 @@ impl Add<Duration> for Instant {
     type Output = Self;
 
     #[inline]
-
     fn add(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(micros(duration)))
     }
@@ -64,7 +63,6 @@ impl Sub<Duration> for Instant {
     type Output = Self;
 
     #[inline]
-
     fn sub(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(micros(duration)))
     }
