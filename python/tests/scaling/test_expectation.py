@@ -53,7 +53,7 @@ def test_growth_is_read(text: str, power: float, logs: float, rate: float) -> No
         ("O p", 2, "`(` is missing"),
         ("n + m", 4, "two variables"),
         ("nlogn", 0, "one word"),
-        ("n!", 1, "no part of a growth"),
+        ("n!", 1, "not part of a growth"),
         ("", 0, "a term is missing"),
         ("n +", 3, "a term is missing"),
         ("n log log n", 6, "variable is missing"),

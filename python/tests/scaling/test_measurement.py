@@ -16,8 +16,8 @@ from tidings.scaling.measurement import Measurement, MeasurementError, Row
         (Row(8, "", "", -1.0), "only positive values"),
         (Row(8, "", "", math.nan, "m.jsonl:3"), r"m\.jsonl:3: the value at size 8 is missing"),
         (Row(8, "", "", math.inf), "only positive values"),
-        (Row(0, "", "", 1.0), "sizes are positive"),
-        (Row(math.nan, "", "", 1.0), "sizes are positive"),
+        (Row(0, "", "", 1.0), "sizes must be positive"),
+        (Row(math.nan, "", "", 1.0), "sizes must be positive"),
     ],
 )
 def test_values_that_cannot_be_are_refused(row: Row, problem: str) -> None:

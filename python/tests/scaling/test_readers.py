@@ -171,7 +171,7 @@ def test_caliper_s_records(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         ("", "empty"),
-        ('{"size": 1, "value": 2}\n{"size": 2, "value"', ":2: no JSON"),
+        ('{"size": 1, "value": 2}\n{"size": 2, "value"', ":2: not JSON"),
         ('{"size": 1, "value": null}\n', ":1: the value is missing"),
         ('{"size": 1, "value": "fast"}\n', ":1: the value is `fast`"),
         ('{"value": 1}\n{"value": 2}\n', ':1: neither "size" nor "params"'),
@@ -188,7 +188,7 @@ def test_caliper_s_records(tmp_path: Path) -> None:
         ("size,time\n8,1\n16,\n", "row 3: time is missing"),
         ("size,time,time\n8,1,2\n", "names time more than once"),
         ("p,n,time\n8,64,1\n16,128,2\n", "row 3: n changes as well as p"),
-        ('{"size": 1, "value": ' + "9" * 400 + "}\n", ":1: the value is larger than any number"),
+        ('{"size": 1, "value": ' + "9" * 400 + "}\n", ":1: the value is too large a number"),
         ('{"value": 1, "size": ' + "9" * 5000 + "}\n", "cannot be read"),
         ("[" * 100_000, "cannot be read"),
     ],
@@ -235,5 +235,5 @@ def test_files_that_are_not_there_or_not_text_are_named(tmp_path: Path) -> None:
         read([tmp_path / "none"])
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(MeasurementError, match="no text"):
+    with pytest.raises(MeasurementError, match="not UTF-8 text"):
         read([binary])
