@@ -7,7 +7,9 @@ announced before the run: one that may not be written is refused there, not hour
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
 import os
 import platform
@@ -51,7 +53,7 @@ def text_of(command: Sequence[str]) -> str:
 
 def first_line(command: Sequence[str]) -> str:
     """Return the first line that a program prints, its version mostly; `unknown` without one."""
-    return next(iter(text_of(command).splitlines()), "unknown").strip()
+    return " ".join(next(iter(text_of(command).splitlines()), "unknown").split())
 
 
 def is_published(folder: Path) -> bool:
@@ -212,6 +214,16 @@ class Table:
     def manifest_file(self) -> Path:
         """The manifest's file, beside the table."""
         return self.file.with_suffix(".manifest.json")
+
+    def write_rows(
+        self, heading: Sequence[str], rows: Iterable[Sequence[object]], **said: object
+    ) -> None:
+        """Write the table as CSV, and its manifest; what `record` takes."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(heading)
+        writer.writerows(rows)
+        self.write(text.getvalue(), **said)
 
     def write(self, text: str, **said: object) -> None:
         """Write the table and its manifest; what `record` takes."""

@@ -1,19 +1,13 @@
-"""A table of measured values as CSV, with a manifest beside it that says where they come from."""
+"""A table of measured values as CSV: of a machine, function and metric at a size."""
 
 from __future__ import annotations
 
 import csv
-import json
-import os
-import platform
-import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from tidings.scaling.measurement import Measurement, Row
-
-ROOT = Path(__file__).parents[2]
 
 
 class Value(NamedTuple):
@@ -28,36 +22,9 @@ class Value(NamedTuple):
     unit: str
 
 
-def write(
-    path: Path,
-    values: Iterable[Value],
-    command: str,
-    versions: Mapping[str, str],
-    wall_s: float,
-) -> None:
-    """Write values and their manifest."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(Value._fields)
-        for one in values:
-            writer.writerow([*one[:3], f"{one.size:g}", one.run, f"{one.value:.9g}", one.unit])
-    commit = subprocess.run(
-        ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=40"],
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
-    manifest = {
-        "command": command,
-        "commit": commit,
-        "seed": None,
-        "machine": f"{platform.machine()}, {platform.system()} {platform.release()}",
-        "processors": os.cpu_count(),
-        "versions": dict(versions),
-        "wall_s": round(wall_s),
-    }
-    text = json.dumps(manifest, indent=2) + "\n"
-    path.with_suffix(".manifest.json").write_text(text, encoding="utf-8")
+def rows(values: Iterable[Value]) -> list[list[str]]:
+    """Return values as rows of the table, below `Value._fields`."""
+    return [[*one[:3], f"{one.size:g}", one.run, f"{one.value:.9g}", one.unit] for one in values]
 
 
 def read(path: Path) -> list[Value]:

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from drawing import measured as table
+from drawing.manifest import ManifestError, Table, first_line
 from drawing.measured import Value
 from machines import RunError, checked, say
 
@@ -71,6 +70,11 @@ def main() -> int:
     parser.add_argument("--program", type=Path, required=True, help="what mafia/build built")
     parser.add_argument("--output", type=Path, required=True, help="folder of mafia.csv")
     options = parser.parse_args()
+    try:
+        made = Table(options.output / "mafia.csv", command="studies/growth-clustering/run")
+    except ManifestError as error:
+        print(f"mafia.py: {error}", file=sys.stderr)
+        return 1
     began = time.monotonic()
     values: list[Value] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -86,15 +90,8 @@ def main() -> int:
         except RunError as error:
             print(f"mafia.py: {error}", file=sys.stderr)
             return 1
-    asked = {"valgrind": ["valgrind", "--version"], "cc": ["cc", "--version"]}
-    versions = {"python": platform.python_version()}
-    for name, command in asked.items():
-        versions[name] = subprocess.run(
-            command, capture_output=True, text=True, check=True
-        ).stdout.splitlines()[0]
-    wall_s = time.monotonic() - began
-    file = options.output / "mafia.csv"
-    table.write(file, sorted(values), "studies/growth-clustering/run", versions, wall_s)
+    versions = {name: first_line([name, "--version"]) for name in ("cc", "valgrind")}
+    made.write_rows(Value._fields, table.rows(sorted(values)), added=versions)
     return 0
 
 

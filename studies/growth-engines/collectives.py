@@ -17,9 +17,9 @@ import csv
 from collections import defaultdict
 from pathlib import Path
 
-import manifests
 import numpy as np
 from compare import ExtraP
+from drawing.manifest import Table, given
 from growths import Growth
 from suite import SQUARE_ROOT, Case
 from tidings.scaling import rules, verdict
@@ -37,6 +37,7 @@ EXPECTED = {
     "Allgather": "p",
     "Alltoall": "p log p",
 }
+SOURCE = "https://github.com/extra-p/extrap, tests/data/mpi_data.csv (BSD-3-Clause)"
 STATISTICS = ("mean", "median", "min")
 GUIDELINES = ("Allreduce <= Reduce + Bcast", "Allgather <= Gather + Bcast")
 TARGET = 2.0**20
@@ -118,6 +119,7 @@ def main() -> None:
     parser.add_argument("--extra-p", help="python of an environment with extrap")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
+    table = Table(options.output / "collectives.csv") if options.output else None
     other = ExtraP(options.extra_p, "mean", False) if options.extra_p else None
     series = read(options.file)
     lines = [
@@ -135,13 +137,14 @@ def main() -> None:
         rulings += [{"library": library, **guideline(text, models)} for text in GUIDELINES]
     for line in [*lines, *rulings]:
         print(" ".join(f"{value!s:>14s}" for value in line.values()))
-    if options.output:
-        path = options.output / "collectives.csv"
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows([*lines, *rulings])
-        manifests.write(path)
+    if table:
+        rows = [[line.get(column, "") for column in lines[0]] for line in [*lines, *rulings]]
+        table.write_rows(
+            list(lines[0]),
+            rows,
+            added={"extrap": "4.2.5"} if options.extra_p else None,
+            inputs=[given(options.file, SOURCE)],
+        )
 
 
 if __name__ == "__main__":

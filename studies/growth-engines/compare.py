@@ -13,7 +13,6 @@ paper's rule on their model. CPU times are of this machine, whatever else runs o
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import subprocess
 import time
@@ -22,9 +21,9 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-import manifests
 import numpy as np
 import scores
+from drawing.manifest import Table
 from scores import Outcome
 from suite import NOISES, SUITES, Case
 from tidings.scaling import search_space, verdict
@@ -185,6 +184,11 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
+    table = (
+        Table(options.output / f"{options.suite}.csv", seed=options.seed)
+        if options.output
+        else None
+    )
     lines = []
     with ProcessPoolExecutor(options.jobs) as pool:
         names = list(tools(options))
@@ -196,8 +200,13 @@ def main() -> None:
         for group, row in tables(scored):
             lines.append({"tool": name, "group": group, **row})
     _print(lines)
-    if options.output:
-        _write(options, lines)
+    if table:
+        rows = [[_cell(line.get(column, "")) for column in COLUMNS] for line in lines]
+        table.write_rows(COLUMNS, rows, added={"extrap": "4.2.5"} if options.extra_p else None)
+
+
+def _cell(value: object) -> object:
+    return f"{value:.5g}" if isinstance(value, float) else value
 
 
 def _print(lines: list[dict[str, object]]) -> None:
@@ -205,18 +214,6 @@ def _print(lines: list[dict[str, object]]) -> None:
     for line in lines:
         cells = [f"{line[c]:10.4g}" if c in line else " " * 10 for c in COLUMNS[2:]]
         print(f"{line['tool']:24s} {line['group']:20s} {' '.join(cells)}")
-
-
-def _write(options: argparse.Namespace, lines: list[dict[str, object]]) -> None:
-    stem = options.output / options.suite
-    with stem.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
-        for line in lines:
-            writer.writerow({k: f"{v:.5g}" if isinstance(v, float) else v for k, v in line.items()})
-    manifests.write(
-        stem.with_suffix(".csv"), options.seed, extrap="4.2.5" if options.extra_p else None
-    )
 
 
 if __name__ == "__main__":

@@ -10,14 +10,13 @@ the largest size (1 and 4 more where growth is exponential), and a manifest besi
 from __future__ import annotations
 
 import argparse
-import csv
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import growths
-import manifests
 import scores
+from drawing.manifest import Table
 from scores import Outcome
 from suite import SUITES, Case
 from tidings.scaling.engines.bayes import BayesEngine
@@ -48,19 +47,17 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="folder of coverage.csv")
     options = parser.parse_args()
     first, last = options.seeds
+    table = Table(options.output / "coverage.csv", seed=range(first, last + 1))
     with ProcessPoolExecutor(options.jobs) as pool:
         scored = [pair for pairs in pool.map(of_list, range(first, last + 1)) for pair in pairs]
-    table = options.output / "coverage.csv"
-    with table.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        rows = scores.table(scored, lambda case: case.growth.family)
-        for family in sorted(rows, key=lambda name: name != "all"):
-            shares = [f"{rows[family][name]:.5g}" for name in COLUMNS[2:]]
-            line = (family, rows[family]["cases"], *shares)
-            writer.writerow(line)
-            print(*line)
-    manifests.write(table, first)
+    rows = scores.table(scored, lambda case: case.growth.family)
+    lines = [
+        (family, rows[family]["cases"], *(f"{rows[family][name]:.5g}" for name in COLUMNS[2:]))
+        for family in sorted(rows, key=lambda name: name != "all")
+    ]
+    for line in lines:
+        print(*line)
+    table.write_rows(COLUMNS, lines)
 
 
 if __name__ == "__main__":

@@ -21,10 +21,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import manifests
 import numpy as np
 import scores
 from compare import ExtraP, bayes, paper
+from drawing.manifest import Table, first_line
 from growths import Growth
 from scores import Outcome
 from suite import Case
@@ -100,17 +100,15 @@ def _counted(program: Path, name: str, size: int) -> float:
 
 def measure(output: Path) -> None:
     """Compile, measure, and write a row for each value."""
+    table = Table(output)
     source = Path(__file__).with_name("kernels.c")
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "kernels"
         compiler = ["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-o", program, source, "-lm"]
         subprocess.run(compiler, check=True)
-        with output.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(("kernel", "metric", "size", "value"))
-            for row in measured(program):
-                writer.writerow((*row[:3], f"{row[3]:.9g}"))
-    manifests.write(output)
+        rows = [(*row[:3], f"{row[3]:.9g}") for row in measured(program)]
+    versions = {name: first_line([name, "--version"]) for name in ("cc", "valgrind")}
+    table.write_rows(("kernel", "metric", "size", "value"), rows, added=versions)
 
 
 def read(path: Path) -> Values:
@@ -189,6 +187,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path(__file__).parent)
     options = parser.parse_args()
     path = options.output / "kernels.csv"
+    verdicts = Table(options.output / "kernel-verdicts.csv")
     if options.measure:
         measure(path)
     tools: dict[str, Callable[[Case], Outcome]] = {"tidings": bayes, "paper, told E": paper}
@@ -197,12 +196,8 @@ def main() -> None:
         tools["Extra-P, minimum"] = minimum(ExtraP(options.extra_p, "mean", False))
     values = read(path)
     lines = [*judged(values, tools), cliff(values)]
-    verdicts = options.output / "kernel-verdicts.csv"
-    with verdicts.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(lines)
-    manifests.write(verdicts)
+    versions = {"extrap": "4.2.5"} if options.extra_p else None
+    verdicts.write_rows(list(lines[0]), [list(line.values()) for line in lines], added=versions)
     for line in lines:
         print(" ".join(f"{value!s:>16s}" for value in line.values()))
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,6 +19,7 @@ from pathlib import Path
 
 import machines
 from drawing import measured as table
+from drawing.manifest import ManifestError, Table, first_line
 from machines import Real, RunError, Simulated, checked, say
 
 FUNCTIONS = (
@@ -137,14 +136,7 @@ def versions() -> dict[str, str]:
         "mpich": ["mpichversion"],
         "simgrid": ["smpirun", "-version"],
     }
-    found = {"python": platform.python_version()}
-    for name, command in asked.items():
-        try:
-            said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-            found[name] = " ".join(said.splitlines()[0].split()) if said else "unknown"
-        except OSError:
-            found[name] = "unknown"
-    return found
+    return {name: first_line(command) for name, command in asked.items()}
 
 
 def main() -> int:
@@ -157,9 +149,20 @@ def main() -> int:
     parser.add_argument("--raw", type=Path, help="folder where measurements are kept")
     parser.add_argument("--quick", action="store_true", help="a few sizes of each kind of machine")
     options = parser.parse_args()
+    command = "studies/growth-mpi/run" if not options.quick else "studies/growth-mpi/mpi.py --quick"
+    try:
+        made = Table(options.output / "mpi.csv", command=command)
+    except ManifestError as error:
+        print(f"mpi.py: {error}", file=sys.stderr)
+        return 1
     with tempfile.TemporaryDirectory() as folder:
         place = options.raw or Path(folder)
         place.mkdir(parents=True, exist_ok=True)
+        noted, sources = place / "sources", f"{made.run['commit']} {made.run.get('trial', '')}\n"
+        if noted.exists() and noted.read_text() != sources:
+            print(f"mpi.py: {place}: measured from other sources: remove it", file=sys.stderr)
+            return 1
+        noted.write_text(sources)
         spent = place / "wall_s"
         before = float(spent.read_text()) if spent.exists() else 0.0
         began = time.monotonic() - before
@@ -172,8 +175,7 @@ def main() -> int:
             return 1
         values = list(gathered(place))
         wall_s = float(spent.read_text())
-    command = "studies/growth-mpi/run" if not options.quick else "studies/growth-mpi/mpi.py --quick"
-    table.write(options.output / "mpi.csv", values, command, versions(), wall_s)
+    made.write_rows(table.Value._fields, table.rows(values), added=versions(), wall_s=wall_s)
     return 0
 
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
 import random
 import re
 import subprocess
@@ -30,6 +29,9 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "studies"))
+from drawing.manifest import ManifestError, Table  # noqa: E402 (the path says where)
+
 TEMPLATE = ROOT / "studies/injected-slowdown/injected.toml"
 SIZES = (200, 400, 800, 1_600)  # laps of the campaigns that are drawn
 BLOCK = 10  # laps; the level of the times drifts over a few
@@ -149,29 +151,27 @@ def drawn_verdicts(options: argparse.Namespace, folders: list[Path], size: int) 
 
 def study(options: argparse.Namespace) -> None:
     """Run what is missing, judge, and write table and manifest."""
+    words = f"CAMPAIGNS={options.campaigns} LAPS={options.laps}"
+    table = Table(
+        options.output / "rate.csv",
+        command=f"{words} studies/injected-slowdown/run rate",
+        seed=options.seed,
+    )
     folders = {number: measured(options, number) for number in range(1, options.campaigns + 1)}
-    with (options.output / "rate.csv").open("w", encoding="utf-8", newline="") as out:
-        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(line_of(folder, number) for number, folder in folders.items())
+    for folder in folders.values():
+        campaign = json.loads((folder / "results.manifest.json").read_text(encoding="utf-8"))
+        if campaign["runs"][0]["commit"] != table.run["commit"]:
+            raise LabError(f"{folder}: it was measured at another commit: move the folder away")
+    lines = [line_of(folder, number) for number, folder in folders.items()]
     drawn = []
     for injected in (True, False):
         kind = [folder for number, folder in folders.items() if is_injected(number) == injected]
         for size in SIZES if kind else ():
             verdicts = drawn_verdicts(options, kind, size)
             drawn.append({"injected": injected, "laps": size, "verdicts": verdicts})
-    manifest = {
-        "command": f"CAMPAIGNS={options.campaigns} LAPS={options.laps} "
-        "studies/injected-slowdown/run rate",
-        "seed": options.seed,
-        "draws": options.draws,
-        "laps_of_a_block": BLOCK,
-        "processors": os.cpu_count(),
-        "drawn": drawn,
-    }
-    text = json.dumps(manifest, indent=2) + "\n"
-    (options.output / "rate.manifest.json").write_text(text, encoding="utf-8")
-    print(text, end="")
+    facts = {"draws": options.draws, "laps_of_a_block": BLOCK, "drawn": drawn}
+    table.write_rows(COLUMNS, [[line[name] for name in COLUMNS] for line in lines], facts=facts)
+    print(json.dumps(facts, indent=2))
 
 
 def arguments() -> argparse.Namespace:
@@ -195,7 +195,7 @@ def main() -> int:
     """Run the study."""
     try:
         study(arguments())
-    except (LabError, OSError) as error:
+    except (LabError, ManifestError, OSError) as error:
         print(f"rate.py: {error}", file=sys.stderr)
         return 1
     return 0

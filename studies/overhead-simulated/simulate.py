@@ -21,7 +21,6 @@ import argparse
 import csv
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -33,6 +32,9 @@ from pathlib import Path
 from paper import TABLE1, WINDOWS
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "studies"))
+from drawing.manifest import ManifestError, Table, first_line  # noqa: E402 (the path says where)
+
 COLUMNS = (
     "application", "nodes", "elements", "interval_ms", "window_percent", "message_bytes", "seed",
     "idle_s", "seconds", "slowdown_percent", "mpi_share", "age_avg_units", "busy_share",
@@ -196,33 +198,13 @@ def append(table: Path, line: dict[str, object]) -> None:
         os.fsync(out.fileno())
 
 
-def first_line(command: list[str]) -> str:
-    """Return the first line that a command prints; nothing if it prints none."""
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    return next(iter(done.stdout.splitlines()), "")
-
-
-def write_manifest(options: argparse.Namespace, wall_s: float) -> None:
-    """Write where the table comes from."""
-    git = ["git", "-C", str(ROOT)]
-    dirty = subprocess.run([*git, "diff", "--quiet", "HEAD"], check=False).returncode != 0
-    manifest = {
-        "command": " ".join(["studies/overhead-simulated/simulate.py", *sys.argv[1:]]),
-        "seed": options.seeds,
-        "commit": first_line([*git, "rev-parse", "HEAD"]) + ("-dirty" if dirty else ""),
-        "simulator": first_line(["smpirun", "--version"]),
-        "machine": platform.machine(),
-        "processors": os.cpu_count(),
-        "wall_s": round(wall_s, 1),
-    }
-    text = json.dumps(manifest, indent=2) + "\n"
-    (options.output / f"{options.name}.manifest.json").write_text(text, encoding="utf-8")
-
-
 def study(options: argparse.Namespace, directory: Path) -> None:
     """Run the cells that are missing."""
     machine = Machine(options, directory)
     table = options.output / f"{options.name}.csv"
+    seeds = list(range(1, options.seeds + 1))
+    made = Table(table, seed=seeds if options.seeds > 1 else 1, goes_on=True)
+    simulator = {"simgrid": first_line(["smpirun", "--version"])}
     idle, began = {}, time.monotonic()
     done = {cell_of(line) for line in there(table, options)}
     for cell in cells(options):
@@ -232,7 +214,7 @@ def study(options: argparse.Namespace, directory: Path) -> None:
             idle[cell.application] = machine.run(Cell(cell.application, 0, 0, 0))
         line = row(cell, options, idle[cell.application], machine.run(cell))
         append(table, line)
-        write_manifest(options, time.monotonic() - began)
+        made.record(added=simulator)
         print(
             f"{cell.application} {cell.interval_ms} ms {cell.window_percent} %: "
             f"{line['slowdown_percent']} % slower, {time.monotonic() - began:.0f} s so far",
@@ -274,7 +256,7 @@ def main() -> int:
     try:
         with tempfile.TemporaryDirectory() as directory:
             study(options, Path(directory))
-    except (RunError, OSError) as error:
+    except (RunError, ManifestError, OSError) as error:
         print(f"simulate.py: {error}", file=sys.stderr)
         return 1
     return 0

@@ -16,7 +16,8 @@ import pytest
 from tidings.scaling.terms import CONSTANT, Term
 
 FOLDER = Path(__file__).parents[3] / "studies" / "growth-engines"
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(FOLDER.parents[1] / "python")}
+PATHS = [str(FOLDER.parents[1] / name) for name in ("python", "studies")]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(PATHS)}
 
 
 @pytest.fixture
