@@ -8,7 +8,7 @@
 
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::SplitMix64;
-use tidings_gossip::merge::Merged;
+use tidings_gossip::merge::{Arrival, Merged};
 use tidings_gossip::vector::{Entry, Vector};
 use tidings_gossip::wire::window::{self, Format};
 use tidings_gossip::wire::{header, keys};
@@ -166,8 +166,14 @@ impl Steady {
             let mut ahead = entries.clone();
             for (at, entry) in entries.enumerate() {
                 self.vector.look_ahead(at, &mut ahead);
-                let of = (entry.id, entry.stamp, now.before(entry.age_micros));
-                let merged = self.vector.merge(datagram, of, entry.payload, |_| true).0;
+                let arrival = Arrival {
+                    datagram,
+                    id: entry.id,
+                    stamp: entry.stamp,
+                    birth: now.before(entry.age_micros),
+                    payload: entry.payload,
+                };
+                let merged = self.vector.merge(&arrival, |_| true).0;
                 news += usize::from(matches!(merged, Merged::News(_) | Merged::First));
             }
         }

@@ -29,14 +29,24 @@ pub(crate) struct CatchUp {
     /// Whether a sweep has begun and not reached the largest id.
     sweeping: bool,
     /// First id of the next ask's range.
-    pub(crate) first: NodeId,
+    first: NodeId,
     /// Who is known to have what this node lacks.
     bearer: Option<Address>,
+    /// Whom to ask for members, whether or not they are known.
+    seeds: Vec<Address>,
 }
 
 impl CatchUp {
     pub(crate) fn new(enabled: bool) -> Self {
-        Self { enabled, wait: 0, pause: 1, sweeping: false, first: NodeId(0), bearer: None }
+        Self {
+            enabled,
+            wait: 0,
+            pause: 1,
+            sweeping: false,
+            first: NodeId(0),
+            bearer: None,
+            seeds: vec![],
+        }
     }
 
     /// A unit has passed; how many asks are due. `alone`: no other member is known.
@@ -54,6 +64,28 @@ impl CatchUp {
             self.pause = (2 * self.pause).min(if alone { MAX_PAUSE_ALONE } else { MAX_PAUSE });
         }
         if self.pause <= 2 { MAX_ASKS } else { 1 }
+    }
+
+    /// Names nodes to ask for members, in place of those that were named before.
+    pub(crate) fn set_seeds(&mut self, seeds: impl Iterator<Item = Address>) {
+        self.seeds.clear();
+        self.seeds.extend(seeds);
+        self.gained();
+    }
+
+    /// Nobody is to be asked at this address any more.
+    pub(crate) fn drop_seed(&mut self, address: Address) {
+        self.seeds.retain(|&seed| seed != address);
+    }
+
+    /// Nodes to ask for members.
+    pub(crate) fn seeds(&self) -> &[Address] {
+        &self.seeds
+    }
+
+    /// First id of the next ask's range.
+    pub(crate) fn first(&self) -> NodeId {
+        self.first
     }
 
     /// Whom to ask before all others.

@@ -7,7 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`node`] | the state machine and the contract with its driver |
-//! | [`vector`], [`merge`], `calendar` | entries, how they are taken in, their order by age |
+//! | [`vector`], [`vector::merge`], `calendar` | entries, how they are taken in, their order by age |
 //! | [`entry`], [`age`] | what identifies and orders news |
 //! | [`dissemination`], `urgent`, `catch_up` | whom to send to, what first, when to ask |
 //! | `membership`, [`roster`], [`address`], `share` | who belongs, where, and what each may ask |
@@ -41,7 +41,6 @@ pub mod event;
 mod id_table;
 mod membership;
 mod memory;
-pub mod merge;
 pub mod model;
 pub mod node;
 pub mod payload;
@@ -68,4 +67,5 @@ pub use error::{ConfigError, ParseError, PayloadTooLong};
 pub use event::Event;
 pub use membership::Member;
 pub use node::{Change, Node, Transmit, VersionsHeard};
+pub use vector::merge;
 pub use view::EntryView;

@@ -17,6 +17,7 @@ use crate::address::Address;
 use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::id_table::IdTable;
 use crate::share::Share;
+use crate::wire::extension::Extension;
 use crate::wire::header::Header;
 
 /// Not among the targets.
@@ -59,6 +60,14 @@ pub(crate) struct Speaks {
     pub(crate) writes: u8,
     /// The highest that it is known to read.
     pub(crate) reads: u8,
+}
+
+impl Speaks {
+    /// What an authentic datagram shows of the versions that its sender speaks.
+    pub(crate) fn of(header: &Header, said: &Extension) -> Self {
+        let reads = said.reads.map_or(header.version, |reads| reads.highest);
+        Self { writes: header.version, reads: reads.max(header.version) }
+    }
 }
 
 /// The members of a cluster.

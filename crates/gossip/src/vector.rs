@@ -9,7 +9,9 @@
 //! keeps the newest.
 //!
 //! Invariants: memory is taken at construction; an entry's stamp never decreases while it is held;
-//! slot 0 is the node's own entry and is never evicted. How entries enter: `merge.rs`.
+//! slot 0 is the node's own entry and is never evicted. How entries enter: `vector/merge.rs`.
+
+pub mod merge;
 
 use tidings_primitives::time::Instant;
 
@@ -28,21 +30,21 @@ const CACHE_LINE_BYTES: usize = 64;
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 pub(crate) struct Meta {
-    pub(crate) id: NodeId,
+    id: NodeId,
     /// The datagram that last spoke of this entry, to notice an origin that occurs twice in one.
-    pub(crate) spoken_of: u32,
-    pub(crate) stamp: Stamp,
-    pub(crate) birth: Instant,
+    spoken_of: u32,
+    stamp: Stamp,
+    birth: Instant,
     /// Where the calendar keeps it.
     place: u32,
     /// How old entries about this origin grow before the next comes.
-    pub(crate) silence: Silence,
+    silence: Silence,
 }
 
 impl Meta {
     /// An entry that is not in the calendar yet.
     #[inline]
-    pub(crate) fn new(id: NodeId, spoken_of: u32, stamp: Stamp, birth: Instant) -> Self {
+    fn new(id: NodeId, spoken_of: u32, stamp: Stamp, birth: Instant) -> Self {
         Self { id, spoken_of, stamp, birth, place: 0, silence: Silence::default() }
     }
 }
@@ -62,20 +64,20 @@ pub struct Entry<'a> {
 
 /// One entry a node, newest first at hand.
 pub struct Vector {
-    pub(crate) table: IdTable,
-    pub(crate) meta: Vec<Meta>,
+    table: IdTable,
+    meta: Vec<Meta>,
     /// All payloads, slot by slot, from `payloads_start` on.
     payloads: Vec<u8>,
     /// Where the first cache line of `payloads` begins: aligned payloads are copied faster.
     payloads_start: usize,
     payload_bytes: usize,
-    pub(crate) calendar: Calendar,
+    calendar: Calendar,
     /// Slots below `meta.len()` that hold nothing.
     vacant: Vec<u32>,
     capacity: usize,
     /// Steps of a peak age in a microsecond, times 2³².
     steps_per_micro: u64,
-    pub(crate) now: Instant,
+    now: Instant,
 }
 
 impl Vector {
@@ -182,7 +184,7 @@ impl Vector {
 
     /// The age of what was born at `birth`, in steps of [`Silence`].
     #[inline]
-    pub(crate) fn age_steps(&self, birth: Instant) -> u64 {
+    fn age_steps(&self, birth: Instant) -> u64 {
         let micros = self.now.as_micros().saturating_sub(birth.as_micros()).max(0) as u64;
         ((u128::from(micros) * u128::from(self.steps_per_micro)) >> 32) as u64
     }
@@ -197,6 +199,17 @@ impl Vector {
         }
     }
 
+    /// Slots that hold an entry, or have held one: all below this number.
+    pub(crate) fn slots(&self) -> usize {
+        self.meta.len()
+    }
+
+    /// φ of the silence of the origin in `slot`: how surely it is not chance.
+    pub(crate) fn phi(&self, slot: u32) -> f64 {
+        let meta = &self.meta[slot as usize];
+        meta.silence.phi(self.age_steps(meta.birth))
+    }
+
     /// Whether `slot` holds an entry; slots named earlier may have been emptied since.
     #[inline]
     pub(crate) fn holds(&self, slot: u32) -> bool {
@@ -205,7 +218,7 @@ impl Vector {
 
     /// Replaces the entry in `slot` by newer news of the same origin.
     #[inline]
-    pub(crate) fn renew(&mut self, slot: u32, stamp: Stamp, birth: Instant, payload: &[u8]) {
+    fn renew(&mut self, slot: u32, stamp: Stamp, birth: Instant, payload: &[u8]) {
         let meta = &mut self.meta[slot as usize];
         debug_assert!(stamp >= meta.stamp, "a merge never lowers knowledge");
         let born_before = core::mem::replace(&mut meta.birth, birth);
@@ -219,7 +232,7 @@ impl Vector {
 
     /// Puts an entry about an origin not yet held into a free slot; the caller saw that there is
     /// one.
-    pub(crate) fn put(&mut self, meta: Meta, payload: &[u8]) {
+    fn put(&mut self, meta: Meta, payload: &[u8]) {
         let slot = if let Some(slot) = self.vacant.pop() {
             self.meta[slot as usize] = meta;
             slot

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tidings_gossip::merge::Merged;
+use tidings_gossip::merge::{Arrival, Merged};
 use tidings_gossip::vector::Vector;
 use tidings_gossip::{Incarnation, Instant, NodeId, Stamp};
 
@@ -46,8 +46,14 @@ fn empty(capacity: usize) -> Vector {
 fn merge_from(first: u32, vector: &mut Vector, all: &[News]) -> Vec<Merged> {
     let now = vector.advance(Instant::EPOCH);
     let one = |(at, news): (usize, &News)| {
-        let entry = (NodeId(news.origin), news.stamp(), now.before(news.age_micros));
-        vector.merge(at as u32 + first, entry, &news.payload(), |_| true).0
+        let arrival = Arrival {
+            datagram: at as u32 + first,
+            id: NodeId(news.origin),
+            stamp: news.stamp(),
+            birth: now.before(news.age_micros),
+            payload: &news.payload(),
+        };
+        vector.merge(&arrival, |_| true).0
     };
     all.iter().enumerate().map(one).collect()
 }
@@ -144,8 +150,9 @@ fn an_origin_that_occurs_twice_in_a_datagram_counts_once() {
     let mut vector = empty(8);
     let now = vector.advance(Instant::EPOCH);
     let mut merge = |datagram, sequence| {
-        let entry = (NodeId(5), Stamp::new(Incarnation::new(1), sequence), now);
-        vector.merge(datagram, entry, &[0; 4], |_| true).0
+        let stamp = Stamp::new(Incarnation::new(1), sequence);
+        let arrival = Arrival { datagram, id: NodeId(5), stamp, birth: now, payload: &[0; 4] };
+        vector.merge(&arrival, |_| true).0
     };
     assert_eq!(merge(1, 1), Merged::First);
     assert_eq!(merge(2, 2), Merged::News(Stamp::new(Incarnation::new(1), 1)));
@@ -156,7 +163,8 @@ fn an_origin_that_occurs_twice_in_a_datagram_counts_once() {
 #[test]
 fn origins_that_are_no_members_are_not_taken() {
     let mut vector = empty(8);
-    let entry = (NodeId(5), Stamp::default(), Instant::EPOCH);
-    assert_eq!(vector.merge(1, entry, &[0; 4], |_| false).0, Merged::Unknown);
+    let (stamp, birth) = (Stamp::default(), Instant::EPOCH);
+    let arrival = Arrival { datagram: 1, id: NodeId(5), stamp, birth, payload: &[0; 4] };
+    assert_eq!(vector.merge(&arrival, |_| false).0, Merged::Unknown);
     assert_eq!(vector.len(), 1);
 }

@@ -128,8 +128,6 @@ pub(crate) struct Detector {
     errands: Vec<Errand>,
     /// When another member was last heard.
     pub(crate) heard: Instant,
-    /// The slot of the vector that is looked at next.
-    pub(crate) cursor: usize,
 }
 
 impl Detector {
@@ -141,7 +139,6 @@ impl Detector {
             doubts: Vec::with_capacity(MAX_DOUBTS),
             errands: Vec::with_capacity(MAX_ERRANDS),
             heard: now,
-            cursor: 0,
         }
     }
 

@@ -2,9 +2,10 @@
 
 use tidings_primitives::time::Instant;
 
-use super::{EntryView, Node};
-use crate::changes::Changes;
+use super::machine::Node;
 use crate::entry::NodeId;
+use crate::event::Event;
+use crate::view::EntryView;
 
 /// A member that changed, or a place that has none any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,7 +24,7 @@ impl Node {
     /// then on a change costs a look-up, and whoever called this must keep polling: what is noted
     /// takes five bytes a member, no more.
     pub fn note_changes(&mut self) {
-        self.changes = Some(Changes::default());
+        self.notices.note_changes();
         self.all_changed();
     }
 
@@ -31,7 +32,7 @@ impl Node {
     /// or [`Node::note_changes`] was never called.
     #[inline]
     pub fn poll_change(&mut self, now: Instant) -> Option<Change<'_>> {
-        let (place, card) = self.changes.as_mut()?.take()?;
+        let (place, card) = self.notices.changes()?.take()?;
         let record = self.membership.in_place(place as usize);
         Some(Change { place, card, entry: record.map(|record| self.view_of(record, now)) })
     }
@@ -48,7 +49,7 @@ impl Node {
     }
 
     pub(super) fn all_changed(&mut self) {
-        let Some(changes) = self.changes.as_mut() else { return };
+        let Some(changes) = self.notices.changes() else { return };
         let places = self.membership.places();
         changes.reserve(places);
         (0..places as u32).for_each(|place| changes.note(place, true));
@@ -56,9 +57,18 @@ impl Node {
 
     #[inline]
     fn note(&mut self, id: NodeId, card: bool) {
-        let Some(changes) = self.changes.as_mut() else { return };
+        let Some(changes) = self.notices.changes() else { return };
         if let Some(place) = self.membership.place(id) {
             changes.note(place, card);
         }
+    }
+
+    /// Notes an event, at the price of the oldest if nobody fetches them.
+    pub(super) fn emit(&mut self, event: Event) {
+        if let Event::Suspected(name) | Event::Cleared(name) = &event {
+            self.changed(NodeId::of_name(name, self.config.id_salt));
+        }
+        let room = self.notices.event(event);
+        self.counters.dropped_events += u64::from(!room);
     }
 }

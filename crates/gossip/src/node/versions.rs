@@ -3,11 +3,8 @@
 //! A release reads a version before one writes it, so a cluster changes version node by node. Who
 //! writes version 1 cannot say what else it reads; who writes version 2 says so in each datagram.
 
-use super::Node;
-use crate::entry::NodeId;
+use super::machine::Node;
 use crate::membership::Speaks;
-use crate::wire::extension::{Extension, Receiver, Versions};
-use crate::wire::header::Header;
 
 /// What the members of which a datagram came lately are known to speak.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -29,51 +26,6 @@ impl Node {
             members: heard.members + 1,
             written_lowest: Some(heard.written_lowest.map_or(writes, |lowest| lowest.min(writes))),
             read_lowest: Some(heard.read_lowest.map_or(reads, |lowest| lowest.min(reads))),
-        })
-    }
-
-    /// What a datagram of `version` for anybody says of itself, or one that asks `receiver` for
-    /// something; nothing in version 1.
-    pub(super) fn extension(&self, version: u8, receiver: Option<NodeId>) -> Extension {
-        if version < 2 {
-            return Extension::default();
-        }
-        let receiver = receiver.map(|id| {
-            let held = self.vector.get(id).map(|entry| entry.stamp.incarnation());
-            Receiver { id, incarnation: held.unwrap_or_default() }
-        });
-        Extension { reads: Some(Versions::READ), receiver }
-    }
-
-    /// Where a body begins in a datagram of this node for anybody.
-    pub(super) fn body_at(&self) -> usize {
-        self.body_at_in(self.config.wire_version, None)
-    }
-
-    /// Where a body begins in a datagram of this node.
-    pub(super) fn body_at_in(&self, version: u8, receiver: Option<NodeId>) -> usize {
-        crate::wire::header::BYTES + self.extension(version, receiver).bytes(version)
-    }
-
-    /// The version in which a member is answered that asked in its own: the lower of the two, so
-    /// that the answer is no longer than the question.
-    pub(super) fn version_towards(&self, id: NodeId) -> u8 {
-        let writes = self.membership.get(id).and_then(|record| record.speaks);
-        writes.map_or(u8::MAX, |speaks| speaks.writes).min(self.config.wire_version)
-    }
-
-    /// What an authentic datagram shows of the versions that its sender speaks.
-    pub(super) fn speaks(header: &Header, said: &Extension) -> Speaks {
-        let reads = said.reads.map_or(header.version, |reads| reads.highest);
-        Speaks { writes: header.version, reads: reads.max(header.version) }
-    }
-
-    /// Whether a datagram may have been made for this life of this node: it says so, or does not
-    /// say, or its sender had heard nothing of this node.
-    pub(super) fn is_meant(&self, said: &Extension) -> bool {
-        said.receiver.is_none_or(|receiver| {
-            let held = receiver.incarnation;
-            held == <_>::default() || held >= self.first_incarnation
         })
     }
 }

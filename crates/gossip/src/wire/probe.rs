@@ -34,6 +34,17 @@ pub struct Probe<'a> {
     pub entry: WireEntry<'a>,
 }
 
+/// What a probe asks for, and what a proof repeats of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Question {
+    /// Whether the receiver shall probe in the sender's stead.
+    pub for_another: bool,
+    /// The member in question.
+    pub target: NodeId,
+    /// What the sender holds of the receiver.
+    pub held: Stamp,
+}
+
 /// Writes the body to the start of `buffer`; returns its bytes.
 ///
 /// # Panics
@@ -41,8 +52,9 @@ pub struct Probe<'a> {
 pub fn write(
     buffer: &mut [u8],
     format: Format,
-    (for_another, target, held): (bool, NodeId, Stamp),
-    (entry, now): (&Entry<'_>, Instant),
+    Question { for_another, target, held }: Question,
+    entry: &Entry<'_>,
+    now: Instant,
 ) -> usize {
     let mut body = Writer::new(buffer);
     body.put(&[format.schema, u8::from(for_another)]);
@@ -91,7 +103,8 @@ mod tests {
         let entry = Entry { id: NodeId(4), stamp, birth: now.before(160), payload: b"abc" };
         let mut body = [0; 40];
         let held = Stamp::dead(Incarnation::new(2));
-        let bytes = write(&mut body, FORMAT, (true, NodeId(9), held), (&entry, now));
+        let question = Question { for_another: true, target: NodeId(9), held };
+        let bytes = write(&mut body, FORMAT, question, &entry, now);
         let read = Probe::read(&body[..bytes], FORMAT).expect("well formed");
         assert_eq!((read.for_another, read.target, read.held), (true, NodeId(9), held));
         let WireEntry { id, stamp, age_micros, payload } = read.entry;

@@ -141,16 +141,28 @@ impl Marks {
     }
 }
 
+/// What a piece of a window is, beside its entries.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    /// What the payloads are.
+    pub format: Format,
+    /// What the window says of itself.
+    pub marks: Marks,
+    /// When it is written.
+    pub now: Instant,
+    /// Entries born before this are not sent.
+    pub oldest: Instant,
+}
+
 /// Writes the body of one datagram: as many of the entries in `slots` as fit into `buffer`.
 ///
-/// Slots that were emptied meanwhile, and entries that are older than `oldest`, are passed over.
+/// Slots that were emptied meanwhile, and entries that are too old, are passed over.
 /// Returns the bytes written (0 if no entry was) and the number of slots dealt with.
 pub fn encode(
     buffer: &mut [u8],
-    (format, marks): (Format, Marks),
+    Piece { format, marks, now, oldest }: Piece,
     vector: &Vector,
     slots: &[u32],
-    (now, oldest): (Instant, Instant),
 ) -> (usize, usize) {
     let fit = format.entries_in(buffer.len());
     let mut body = Writer::new(buffer);

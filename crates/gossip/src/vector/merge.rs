@@ -8,8 +8,8 @@
 
 use tidings_primitives::time::Instant;
 
+use super::{Meta, OWN, Vector};
 use crate::entry::{NodeId, Stamp};
-use crate::vector::{Meta, OWN, Vector};
 use crate::wire::window::WireEntries;
 
 /// What became of a received entry.
@@ -33,8 +33,31 @@ pub enum Merged {
     TooOld,
 }
 
+/// An entry as it arrives.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'a> {
+    /// The number of the datagram that it came in; not 0.
+    pub datagram: u32,
+    /// The node it is about.
+    pub id: NodeId,
+    /// How new it is.
+    pub stamp: Stamp,
+    /// When it was made: its arrival less its age.
+    pub birth: Instant,
+    /// What the origin says of itself; as long as the cluster's payloads are.
+    pub payload: &'a [u8],
+}
+
 /// An entry that made room for a newer one in a bounded vector.
-pub type Evicted = Option<(NodeId, Stamp, Instant)>;
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Evicted {
+    /// The node it was about.
+    pub id: NodeId,
+    /// How new it was.
+    pub stamp: Stamp,
+    /// When it was made.
+    pub birth: Instant,
+}
 
 /// Entries that are looked up together before they are merged.
 const BATCH: usize = 16;
@@ -57,17 +80,14 @@ impl Vector {
 
     /// Merges one received entry.
     ///
-    /// `datagram` numbers the datagram it came in (not 0); `birth` is its arrival less its age;
-    /// `payload` has the cluster's length; `is_member` says whether an origin may be taken in, and
-    /// is asked only about those not held.
+    /// `is_member` says whether an origin may be taken in, and is asked only about those not held.
     #[inline]
     pub fn merge(
         &mut self,
-        datagram: u32,
-        (id, stamp, birth): (NodeId, Stamp, Instant),
-        payload: &[u8],
+        arrival: &Arrival<'_>,
         is_member: impl FnOnce(NodeId) -> bool,
-    ) -> (Merged, Evicted) {
+    ) -> (Merged, Option<Evicted>) {
+        let Arrival { datagram, id, stamp, birth, payload } = *arrival;
         let Some(slot) = self.table.get(id) else {
             let meta = Meta::new(id, datagram, stamp, birth.min(self.now));
             return self.merge_first(meta, payload, is_member);
@@ -100,7 +120,7 @@ impl Vector {
         meta: Meta,
         payload: &[u8],
         is_member: impl FnOnce(NodeId) -> bool,
-    ) -> (Merged, Evicted) {
+    ) -> (Merged, Option<Evicted>) {
         if !is_member(meta.id) {
             return (Merged::Unknown, None);
         }
@@ -114,7 +134,7 @@ impl Vector {
                 return (Merged::TooOld, None);
             }
             let id = oldest.id;
-            evicted = Some((id, oldest.stamp, oldest.birth));
+            evicted = Some(Evicted { id, stamp: oldest.stamp, birth: oldest.birth });
             self.remove(id);
         }
         self.put(meta, payload);

@@ -1,0 +1,133 @@
+//! The machine: all that a node keeps, in rooms of their own.
+//!
+//! What belongs to one room alone is that room's method, in the room's file; where several meet, it
+//! is a method of the node. Only `versions.rs` and `showing.rs` do nothing but look.
+
+use tidings_primitives::Chance;
+use tidings_primitives::seal::KeyRing;
+use tidings_primitives::time::{Instant, micros};
+
+use super::detection::Detection;
+use super::forgetting::Forgetting;
+use super::intake::Intake;
+use super::notices::Notices;
+use super::outbox::Outbox;
+use super::own::Own;
+use super::rhythm::Rhythm;
+use super::sealer::Sealer;
+use crate::age_keeper::AgeKeeper;
+use crate::catch_up::CatchUp;
+use crate::colony::Colony;
+use crate::config::{Capacity, Config};
+use crate::counters::Counters;
+use crate::detector;
+use crate::dissemination::scene::Disseminate;
+use crate::entry::{Incarnation, NodeId, Stamp};
+use crate::error::ConfigError;
+use crate::membership::{Member, Membership};
+use crate::share::Paces;
+use crate::vector::Vector;
+use crate::wire::window::Format;
+
+/// One node of a cluster, without its clock and its network. See the module's documentation.
+///
+/// It cannot be cloned: two copies would seal different datagrams with one nonce.
+pub struct Node {
+    pub(super) config: Config,
+    pub(super) format: Format,
+    /// Whether members are learnt from cards, not from a roster.
+    pub(super) with_cards: bool,
+    pub(super) own: Own,
+    pub(super) sealer: Sealer,
+    pub(super) vector: Vector,
+    pub(super) membership: Membership,
+    pub(super) chance: Chance,
+    pub(super) strategy: Box<dyn Disseminate>,
+    pub(super) rhythm: Rhythm,
+    pub(super) catch_up: CatchUp,
+    pub(super) detection: Detection,
+    pub(super) intake: Intake,
+    pub(super) outbox: Outbox,
+    pub(super) forgetting: Forgetting,
+    /// What there is beyond the vector; `None` in a cluster without colonies.
+    pub(super) colony: Option<Colony>,
+    /// Chooses the window, if an age is to be kept.
+    pub(super) age_keeper: Option<AgeKeeper>,
+    pub(super) notices: Notices,
+    pub(super) counters: Counters,
+}
+
+impl Node {
+    /// A node that knows nobody's news but its own.
+    ///
+    /// `roster` names all members, `me` among them; if it is empty, members are learnt from seeds
+    /// (see [`Node::join`]). `incarnation` must exceed that of the node's earlier lives. `seed`
+    /// determines every random choice; outside of simulations it must be fresh and unpredictable,
+    /// since it also keeps the nonces of one life apart from those of another. The first round
+    /// comes at a random phase within one unit from `now`.
+    ///
+    /// # Errors
+    /// If a parameter is out of range, or the roster lacks this node, is too large, or collides.
+    pub fn new(
+        config: Config,
+        keys: KeyRing,
+        me: Member,
+        roster: &[Member],
+        incarnation: Incarnation,
+        seed: u64,
+        now: Instant,
+    ) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let mut chance = Chance::new(seed);
+        let id = NodeId::of_name(&me.name, config.id_salt);
+        let max_nodes = config.max_nodes as usize;
+        let payload_bytes = usize::from(config.payload_bytes);
+        let (interval, unit) = (config.interval, micros(config.interval) as u64);
+        let full = config.capacity == Capacity::Full;
+        let capacity = match config.capacity {
+            Capacity::Full => max_nodes,
+            Capacity::Bounded(entries) => entries as usize,
+        };
+        let own_entry = (id, Stamp::new(incarnation, 0));
+        let with_cards = roster.is_empty();
+        let colony = config.colony.map(|colony| colony.id);
+        let node = Self {
+            format: Format { schema: config.payload_schema, payload_bytes: config.payload_bytes },
+            with_cards,
+            own: Own::of(&me, id, incarnation, payload_bytes),
+            vector: Vector::new(capacity, payload_bytes, unit, own_entry, now),
+            membership: Membership::new(max_nodes),
+            // The salt is the first draw of a life, the phase the second.
+            sealer: Sealer::new(keys, &config.cluster, colony, chance.bits()),
+            rhythm: Rhythm::new(interval, now, chance.below(unit as usize) as i64),
+            strategy: config.strategy.begin(),
+            catch_up: CatchUp::new(config.catch_up && (full || with_cards)),
+            detection: Detection::new(now, interval, config.death_after),
+            intake: Intake::new(Paces::of(interval, detector::wait(interval))),
+            outbox: Outbox::new(capacity),
+            forgetting: Forgetting::new(id, !with_cards),
+            colony: config.colony.map(Colony::of),
+            age_keeper: config.age_target.map(AgeKeeper::of),
+            notices: Notices::new(),
+            counters: Counters::default(),
+            config,
+            chance,
+        };
+        node.begin(me, roster, now)
+    }
+
+    /// Takes what memory is known to be needed, and takes in the members.
+    fn begin(mut self, me: Member, roster: &[Member], now: Instant) -> Result<Self, ConfigError> {
+        if self.with_cards {
+            // Lists that grow would hold two copies of themselves at times.
+            self.membership.reserve(self.config.max_nodes as usize);
+        }
+        let alone = [me];
+        self.admit(if self.with_cards { &alone } else { roster }, now)?;
+        if let Some(own) = self.membership.get_mut(self.own.id()) {
+            // Its own card is of each life it may come to have.
+            own.address_of = Incarnation::MAX;
+        }
+        Ok(self)
+    }
+}

@@ -1,0 +1,63 @@
+//! Requests for windows: pulls and half windows, and what is owed in return.
+
+use tidings_primitives::time::Instant;
+
+use super::intake::Received;
+use super::machine::Node;
+use crate::counters::Dropped;
+use crate::dissemination::scene::{Ids, Order, What};
+use crate::entry::NodeId;
+use crate::wire::pull::Pull;
+use crate::wire::window::Marks;
+
+impl Node {
+    /// Answers half a window with one, if it was made for this node and its sender's share allows.
+    pub(super) fn answer_window(
+        &mut self,
+        received: &Received,
+        entries: usize,
+    ) -> Result<(), Dropped> {
+        let sender = received.header.sender;
+        let Some(member) = self.membership.get_mut(sender) else { return Ok(()) };
+        if !received.meant {
+            return Err(Dropped::Misdirected);
+        }
+        if !self.intake.charge_request(received.now, member) {
+            return Err(Dropped::Excess);
+        }
+        self.owe_window(sender, What::Newest(entries));
+        Ok(())
+    }
+
+    /// Owes a member a window in answer. It goes where the member is known to be, not where the
+    /// request came from: nobody can have it sent to a third. Returns whether it was owed.
+    fn owe_window(&mut self, to: NodeId, what: What) -> bool {
+        let Some(record) = self.membership.get(to) else { return false };
+        let with_records = matches!(what, What::Row(Ids { colonies: Some(_), .. }, _));
+        let more = if with_records { Marks::RECORDS } else { Marks::NONE };
+        let order = Order::to(record, what, Marks::ANSWER.and(more));
+        let owed = self.outbox.owe_window(order);
+        self.counters.dropped_answers += u64::from(!owed);
+        owed
+    }
+
+    pub(super) fn receive_pull(&mut self, received: &Received, body: &[u8]) -> Result<(), Dropped> {
+        let (now, sender, from) = (received.now, received.header.sender, received.from);
+        let Pull { first, last, age_micros, colonies } = Pull::read(body, self.format)?;
+        if colonies.is_some() && self.colony.is_none() {
+            return Err(Dropped::Malformed);
+        }
+        if !self.membership.contains(sender) {
+            self.lacks(sender, from);
+            return Ok(());
+        }
+        // A member of the row is asked for it, never another.
+        if !received.meant || !(first..=last).contains(&self.own.id()) {
+            return Err(Dropped::Misdirected);
+        }
+        let since = age_micros.map_or(Instant::from_micros(i64::MIN), |age| now.before(age));
+        let answered = self.owe_window(sender, What::Row(Ids { first, last, colonies }, since));
+        self.counters.pulls_answered += u64::from(answered);
+        Ok(())
+    }
+}
