@@ -1,126 +1,17 @@
 //! Bad input, one kind a test: each is dropped, counted under its name, and changes nothing.
 
 mod cluster;
+mod pair;
 
 use std::time::Duration;
 
 use cluster::{Cluster, UNIT, address, config, member, name};
+use pair::{NOW, Pair, answers, body, datagram_of, id, keys, make, pair, stamp};
 use tidings_gossip::wire::header::{self, Header, Kind};
 use tidings_gossip::wire::keys::TAG_BYTES;
 use tidings_gossip::{
-    Capacity, Config, Counters, Incarnation, Instant, Key, KeyRing, Member, Node, NodeId, Stamp,
-    Window,
+    Capacity, Incarnation, Instant, KeyRing, Member, Node, NodeId, Stamp, Window,
 };
-
-const NOW: Instant = Instant::from_micros(10_000_000);
-
-/// Two nodes of a roster of three, the first of which is attacked.
-struct Pair {
-    victim: Node,
-    sender: Node,
-    keys: KeyRing,
-}
-
-fn keys(byte: u8) -> KeyRing {
-    KeyRing::new(&[Key::from_bytes([byte; 32])]).expect("one key")
-}
-
-fn make(config: &Config, n: usize, keys: KeyRing, life: u32) -> Node {
-    let roster: Vec<Member> = (0..3).map(member).collect();
-    let life = Incarnation::new(life);
-    Node::new(config.clone(), keys, member(n), &roster, life, n as u64, Instant::EPOCH)
-        .expect("the configuration is valid")
-}
-
-fn pair() -> Pair {
-    let config = config(3);
-    Pair {
-        victim: make(&config, 0, keys(1), 1),
-        sender: make(&config, 1, keys(1), 1),
-        keys: keys(1),
-    }
-}
-
-/// The next datagram that `node` sends to the victim.
-fn datagram_of(node: &mut Node) -> Vec<u8> {
-    let mut buffer = vec![0; 65_507];
-    for unit in 0..100 {
-        let now = NOW + UNIT * unit;
-        node.handle_timeout(now);
-        while let Some(out) = node.poll_transmit(now, &mut buffer) {
-            if out.to == address(0) && buffer[3] == Kind::Window as u8 {
-                return buffer[..out.bytes].to_vec();
-            }
-        }
-    }
-    panic!("one of 100 windows goes to the victim");
-}
-
-impl Pair {
-    /// What `datagram` changes in the victim's counters and knowledge.
-    fn feed(&mut self, datagram: &[u8]) -> (Counters, Vec<(NodeId, u32, u32)>) {
-        let mut bytes = datagram.to_vec();
-        self.victim.handle_datagram(NOW, address(1), &mut bytes);
-        let known = self.victim.entries(NOW).map(|v| (v.id, v.incarnation, v.sequence));
-        (*self.victim.counters(), known.collect())
-    }
-
-    /// Feeds it, and asserts that only the counter called `counter` took notice.
-    fn is_dropped(&mut self, datagram: &[u8], counter: &str) {
-        let before: Vec<_> =
-            self.victim.entries(NOW).map(|v| (v.id, v.incarnation, v.sequence)).collect();
-        let was = value(self.victim.counters(), counter);
-        let (counters, known) = self.feed(datagram);
-        assert_eq!(value(&counters, counter), was + 1, "{counter}");
-        assert_eq!(known, before, "{counter}");
-    }
-
-    /// A window sealed with the cluster's key, as a member with a faulty program would make it.
-    fn sealed(&self, body: &[u8], header: impl FnOnce(&mut Header)) -> Vec<u8> {
-        let mut head = Header {
-            version: 1,
-            kind: Kind::Window,
-            cluster: header::cluster_hash("tidings"),
-            sender: NodeId::of_name(&name(1), 0),
-            incarnation: Incarnation::new(1),
-            key_id: datagram_of(&mut make(&config(3), 1, keys(1), 1))[15],
-            salt: 77,
-            counter: 1,
-        };
-        header(&mut head);
-        let mut datagram = head.to_bytes().to_vec();
-        datagram.extend_from_slice(body);
-        datagram.resize(datagram.len() + TAG_BYTES, 0);
-        self.keys.seal(&mut datagram);
-        datagram
-    }
-}
-
-fn value(counters: &Counters, counter: &str) -> u64 {
-    counters.iter().find(|(name, ..)| *name == counter).expect("there is such a counter").2
-}
-
-/// A window's body with the given entries of 8-byte payloads.
-fn body(entries: &[(u32, Stamp, u16)]) -> Vec<u8> {
-    let mut body = vec![1, 0, 8, 0];
-    body.extend_from_slice(&(entries.len() as u16).to_le_bytes());
-    for (id, stamp, age) in entries {
-        body.extend_from_slice(&id.to_le_bytes());
-        let stamp = (u64::from(stamp.incarnation().get()) << 24) | u64::from(stamp.sequence());
-        body.extend_from_slice(&stamp.to_le_bytes()[..6]);
-        body.extend_from_slice(&age.to_le_bytes());
-        body.extend_from_slice(&[0xEE; 8]);
-    }
-    body
-}
-
-fn id(n: usize) -> u32 {
-    NodeId::of_name(&name(n), 0).0
-}
-
-fn stamp(life: u32, sequence: u32) -> Stamp {
-    Stamp::new(Incarnation::new(life), sequence)
-}
 
 #[test]
 fn every_flipped_bit_and_every_cut_is_noticed() {
@@ -340,12 +231,6 @@ fn ask(own: Stamp, with_card: bool, range: [u32; 2], ids: &[u32]) -> Vec<u8> {
     ask
 }
 
-/// Datagrams that the victim has to send.
-fn answers(victim: &mut Node, now: Instant) -> usize {
-    let mut buffer = vec![0; 65_507];
-    std::iter::from_fn(|| victim.poll_transmit(now, &mut buffer)).count()
-}
-
 /// Whoever recorded an ask of an earlier life can send it again: nothing is taken from it, and it
 /// is answered only while that helps a node that has restarted.
 #[test]
@@ -553,55 +438,4 @@ fn a_bounded_vector_does_not_go_back_either() {
         }
     }
     assert!(victim.counters().entries_evicted > 20, "{:?}", victim.counters());
-}
-
-/// A pull of the ids of a range, in the format of the tests' clusters.
-fn pull(first: u32, last: u32, age: u16) -> Vec<u8> {
-    let mut body = vec![1, 0, 8, 0];
-    body.extend_from_slice(&first.to_le_bytes());
-    body.extend_from_slice(&last.to_le_bytes());
-    body.extend_from_slice(&age.to_le_bytes());
-    body.extend_from_slice(&[0, 0]);
-    body
-}
-
-/// However many pulls of whatever ranges come at once: a bounded number is answered, the rest
-/// counted.
-#[test]
-fn pulls_in_a_flood_and_of_senseless_ranges() {
-    let mut pair = pair();
-    let ranges = [[0, u32::MAX], [u32::MAX, 0], [5, 5], [id(0), id(0)]];
-    for at in 0..200u64 {
-        let [first, last] = ranges[at as usize % ranges.len()];
-        let datagram = pair.sealed(&pull(first, last, at as u16 * 300), |head| {
-            (head.kind, head.counter) = (Kind::Pull, at + 1);
-        });
-        pair.victim.handle_datagram(NOW, address(77), &mut datagram.clone());
-    }
-    let mut buffer = vec![0; 65_507];
-    let mut windows = 0;
-    while let Some(out) = pair.victim.poll_transmit(NOW, &mut buffer) {
-        assert_eq!((out.to, buffer[3]), (address(1), Kind::Window as u8), "not to the forger");
-        windows += 1;
-    }
-    let counters = *pair.victim.counters();
-    // A member's share is 64 at once; half of these are about ranges that this node is not in.
-    assert_eq!((windows, counters.pulls_answered), (32, 32));
-    assert_eq!((counters.dropped_misdirected, counters.dropped_excess), (32, 200 - 64));
-}
-
-#[test]
-fn pulls_that_are_not_well_formed() {
-    let mut pair = pair();
-    for (at, cut) in (1..=16).enumerate() {
-        let body = &pull(0, u32::MAX, 0)[..16 - cut];
-        let datagram = pair.sealed(body, |head| {
-            (head.kind, head.counter) = (Kind::Pull, at as u64 + 1);
-        });
-        pair.is_dropped(&datagram, "dropped_malformed");
-    }
-    let mut schema = pull(0, 9, 0);
-    schema[0] = 9;
-    let datagram = pair.sealed(&schema, |head| (head.kind, head.counter) = (Kind::Pull, 99));
-    pair.is_dropped(&datagram, "dropped_schema");
 }
