@@ -16,11 +16,6 @@ typedef struct Frame {
     uint32_t segment_bytes, bytes;
 } Frame;
 
-/* docs/protocol.md, sections 2 and 3; the largest datagram of UDP. */
-#define DATAGRAM_BYTES 50
-#define ENTRY_BYTES 12
-#define MAX_DATAGRAM_BYTES 65507
-
 /* Messages that may be sent and received at a time; those above wait at their senders. */
 #define SENDS 4
 #define RECEIVES 2
@@ -59,17 +54,19 @@ void alarm_end(MPI_Comm world, int alarm)
 
 static uint32_t entries_of(const RingMachine *machine, size_t bytes)
 {
-    size_t entry = ENTRY_BYTES + machine->payload_bytes;
-    return bytes < DATAGRAM_BYTES ? 0 : (uint32_t)((bytes - DATAGRAM_BYTES) / entry);
+    size_t entry = TIDINGS_ENTRY_OVERHEAD_BYTES + machine->payload_bytes;
+    if (bytes < TIDINGS_DATAGRAM_OVERHEAD_BYTES)
+        return 0;
+    return (uint32_t)((bytes - TIDINGS_DATAGRAM_OVERHEAD_BYTES) / entry);
 }
 
 /* What a message of so many entries takes on the wire. */
 static int wire_bytes(const RingMachine *machine, uint32_t entries)
 {
-    uint32_t entry = ENTRY_BYTES + machine->wire_payload_bytes;
-    uint32_t a_datagram = (MAX_DATAGRAM_BYTES - DATAGRAM_BYTES) / entry;
+    uint32_t entry = TIDINGS_ENTRY_OVERHEAD_BYTES + machine->wire_payload_bytes;
+    uint32_t a_datagram = (TIDINGS_MAX_DATAGRAM_BYTES - TIDINGS_DATAGRAM_OVERHEAD_BYTES) / entry;
     uint32_t datagrams = entries / a_datagram + 1;
-    return (int)(sizeof(Frame) + datagrams * DATAGRAM_BYTES + entries * entry);
+    return (int)(sizeof(Frame) + datagrams * TIDINGS_DATAGRAM_OVERHEAD_BYTES + entries * entry);
 }
 
 static void post(Ring *ring, int at)
@@ -99,8 +96,9 @@ bool ring_open(Ring *ring, MPI_Comm comm, int slots, size_t message_bytes,
     MPI_Comm_dup(comm, &ring->comm);
     own->machine = (RingMachine *)machine;
     /* Windows may be short of entries and still be several datagrams: a few entries' room more. */
-    size_t entry = ENTRY_BYTES + machine->payload_bytes;
-    size_t content = sizeof(Frame) + DATAGRAM_BYTES + (machine->window_entries + 4) * entry;
+    size_t entry = TIDINGS_ENTRY_OVERHEAD_BYTES + machine->payload_bytes;
+    size_t content =
+        sizeof(Frame) + TIDINGS_DATAGRAM_OVERHEAD_BYTES + (machine->window_entries + 4) * entry;
     own->most_bytes = wire_bytes(machine, machine->window_entries + 4);
     if (content > (size_t)own->most_bytes)
         own->most_bytes = (int)content;

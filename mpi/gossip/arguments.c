@@ -74,7 +74,7 @@ static bool option(void *into, int letter, const char *text)
     case 'i': return number(text, 0.1, 3.6e6, &arguments->interval_ms);
     case 'w': return window(arguments, text);
     case 'e':
-        fits = whole(text, 0, 1024, &value);
+        fits = whole(text, 0, TIDINGS_MAX_PAYLOAD_BYTES, &value);
         options->payload_bytes = (uint16_t)value;
         return fits;
     case 'o':

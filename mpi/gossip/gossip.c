@@ -7,15 +7,6 @@
 
 #include "crowd.h"
 
-/*
- * Bytes that a datagram and an entry have beyond the payload: docs/protocol.md, sections 2 and 3.
- */
-#define DATAGRAM_BYTES 50
-#define ENTRY_BYTES 12
-
-/* The largest datagram of the core; a longer window is a message of several. */
-#define MAX_DATAGRAM_BYTES 65507
-
 /* The steps of a look's phase within the unit: the golden ratio spreads them evenly. */
 #define PHASE_STEP 0.6180339887498949
 
@@ -41,13 +32,16 @@ static TidingsConfig configuration(const Process *process)
 {
     const GossipOptions *options = process->options;
     TidingsConfig config = tidings_config_default(options->nodes, (uint32_t)process->rank);
-    size_t window = (size_t)window_entries(options) * (ENTRY_BYTES + options->payload_bytes);
-    size_t datagrams = window / (MAX_DATAGRAM_BYTES - DATAGRAM_BYTES - ENTRY_BYTES - 1024) + 1;
+    size_t entry = TIDINGS_ENTRY_OVERHEAD_BYTES + options->payload_bytes;
+    size_t window = (size_t)window_entries(options) * entry;
+    /* Entries are not divided: the longest one may be missing at the end of each datagram. */
+    size_t datagrams = window / (TIDINGS_MAX_DATAGRAM_BYTES - TIDINGS_DATAGRAM_OVERHEAD_BYTES -
+                                 TIDINGS_ENTRY_OVERHEAD_BYTES - TIDINGS_MAX_PAYLOAD_BYTES) + 1;
     config.interval_us = options->interval_us;
     config.window_entries = options->window_entries;
     config.payload_bytes = options->payload_bytes;
-    config.datagram_bytes = MAX_DATAGRAM_BYTES;
-    config.message_bytes = (uint32_t)(datagrams * MAX_DATAGRAM_BYTES);
+    config.datagram_bytes = TIDINGS_MAX_DATAGRAM_BYTES;
+    config.message_bytes = (uint32_t)(datagrams * TIDINGS_MAX_DATAGRAM_BYTES);
     config.strategy = options->strategy;
     config.seed = options->seed * 0x9E3779B97F4A7C15u + (uint64_t)process->rank + 1;
     return config;

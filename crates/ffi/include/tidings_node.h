@@ -17,6 +17,26 @@
 
 
 /*
+ Bytes of a datagram that carries a window, beside its entries.
+ */
+#define TIDINGS_DATAGRAM_OVERHEAD_BYTES 50
+
+/*
+ Bytes of an entry beside its payload.
+ */
+#define TIDINGS_ENTRY_OVERHEAD_BYTES 12
+
+/*
+ The most bytes of a datagram.
+ */
+#define TIDINGS_MAX_DATAGRAM_BYTES 65507
+
+/*
+ The most bytes of a payload.
+ */
+#define TIDINGS_MAX_PAYLOAD_BYTES 1024
+
+/*
  Bytes of a key.
  */
 #define TIDINGS_KEY_BYTES 32

@@ -12,6 +12,7 @@
 //! | [`node`] | making, turning and ending a node |
 //! | [`reading`] | entries, ages and counters |
 //! | [`status`] | what a call answers |
+//! | [`sizes`] | what datagrams and entries take |
 //!
 //! Invariants: no thread, no lock, no global state, so one process may hold many nodes, as
 //! simulated MPI ranks do. After the first turns nothing allocates. A call does a bounded amount of
@@ -26,6 +27,7 @@
 pub mod config;
 pub mod node;
 pub mod reading;
+pub mod sizes;
 pub mod status;
 pub mod transport;
 

@@ -11,7 +11,7 @@ fn the_header_is_what_cbindgen_makes_of_the_crate() {
     let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(crate_dir.join("cbindgen.toml"));
     let config = config.expect("cbindgen.toml is a configuration of cbindgen");
-    let sources = ["status", "config", "transport", "node", "reading"];
+    let sources = ["sizes", "status", "config", "transport", "node", "reading"];
     let builder = sources.iter().fold(cbindgen::Builder::new(), |builder, source| {
         builder.with_src(crate_dir.join(format!("src/{source}.rs")))
     });

@@ -12,6 +12,8 @@ use crate::wire::header::{HIGHEST_VERSION, LOWEST_VERSION};
 
 /// The largest payload a cluster may agree on, in bytes.
 pub const MAX_PAYLOAD_BYTES: u16 = 1024;
+/// The largest datagram, in bytes: the most that UDP carries over IPv4.
+pub const MAX_DATAGRAM_BYTES: u16 = 65_507;
 /// The largest number of nodes a node can be told to have room for.
 pub const MAX_NODES: u32 = 1 << 20;
 
@@ -212,8 +214,9 @@ impl Config {
         range("payload_bytes", payload, format!("0 to {MAX_PAYLOAD_BYTES}"))?;
         let nodes = (2..=MAX_NODES).contains(&self.max_nodes);
         range("max_nodes", nodes, format!("2 to {MAX_NODES}"))?;
-        let datagram = (least_datagram..=65_507).contains(&usize::from(self.datagram_bytes));
-        range("datagram_bytes", datagram, format!("{least_datagram} to 65507"))?;
+        let datagram = (least_datagram..=usize::from(MAX_DATAGRAM_BYTES))
+            .contains(&self.datagram_bytes.into());
+        range("datagram_bytes", datagram, format!("{least_datagram} to {MAX_DATAGRAM_BYTES}"))?;
         let memory = (self.interval * 64)..=Duration::from_secs(365 * 86_400);
         let text = "64 intervals to 365 days".to_owned();
         range("forget_after", memory.contains(&self.forget_after), text)?;
@@ -250,7 +253,7 @@ impl Config {
         range(
             "datagram_bytes",
             self.datagram_bytes >= least,
-            format!("{least} to 65507 in a colony"),
+            format!("{least} to {MAX_DATAGRAM_BYTES} in a colony"),
         )
     }
 

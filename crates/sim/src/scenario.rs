@@ -12,6 +12,7 @@ pub(crate) mod error;
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tidings_gossip::config::MAX_DATAGRAM_BYTES;
 use tidings_gossip::dissemination::layout::Budget;
 use tidings_gossip::wire::{ENTRY_OVERHEAD_BYTES, overhead_bytes};
 use tidings_gossip::{AgeTarget, Config, Strategy, Window};
@@ -236,7 +237,11 @@ impl Scenario {
     /// The configuration of every node but for the version it writes, which is that of the first.
     pub fn config(&self) -> Config {
         let mut config = Config::default();
-        let room = self.network.mtu_bytes.saturating_sub(IP_UDP_BYTES.into()).min(65_507);
+        let room = self
+            .network
+            .mtu_bytes
+            .saturating_sub(IP_UDP_BYTES.into())
+            .min(MAX_DATAGRAM_BYTES.into());
         // Another cluster has another timetable: runs of different seeds shall be independent.
         config.cluster = format!("simulated-{}", self.seed);
         config.interval = Duration::from(self.cluster.interval);
