@@ -140,3 +140,36 @@ def test_without_a_repository_a_table_is_a_trial(
     assert whole["runs"][0]["trial"].startswith("no commit is known")
     with pytest.raises(manifest.ManifestError, match="/proc/none: No such file"):
         manifest.Table(Path("/proc/none/a.csv"), command="x")
+
+
+def test_a_study_refuses_changed_sources_before_it_measures(repository: Path) -> None:
+    """Its `run` names them; `--trial` measures all the same, into a folder of its own."""
+    prelude = (ROOT / "studies/prelude.sh").read_text(encoding="utf-8")
+    (repository / "studies/prelude.sh").write_text(prelude)
+    run = repository / "studies/ages/run"
+    lines = (
+        "# How old?",
+        '. "$(dirname "$0")/../prelude.sh"',
+        'measure() { echo new >"$FRESH/ages.csv"; }',
+        'study "$@"',
+    )
+    run.write_text("\n".join(lines) + "\n")
+
+    def measured(*words: str) -> subprocess.CompletedProcess[str]:
+        command = ["bash", "studies/ages/run", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=repository)
+
+    refused = measured()
+    assert refused.returncode == 1
+    assert "studies/ages/run: tables are published from a commit only" in refused.stderr
+    assert (repository / "studies/ages/ages.csv").read_text() == "one\n"
+    assert measured("--trial").returncode == 0
+    assert (repository / "target/trial/ages/ages.csv").read_text() == "new\n"
+    assert (repository / "studies/ages/ages.csv").read_text() == "one\n"
+
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b.example"]
+    for words in (["add", "studies"], [*identity, "commit", "-qm", "all"]):
+        subprocess.run(["git", "-C", str(repository), *words], check=True)
+    (repository / "studies/ages/README.md").write_text("drawn\n")
+    assert measured().returncode == 0
+    assert (repository / "studies/ages/ages.csv").read_text() == "new\n"
