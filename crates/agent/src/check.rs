@@ -15,11 +15,11 @@ use crate::config;
 use crate::control;
 use crate::home::{self, HomeError};
 use crate::http;
+use crate::identity::{StartError, bind, node, own_address, port_mismatch, reach};
 use crate::memory;
 use crate::prepare::Prepared;
 use crate::processor;
 use crate::resolve;
-use crate::start::{StartError, bind, node, own_address, port_mismatch, reach};
 
 /// Checks `prepared` against the machine, and describes the configuration in force.
 ///

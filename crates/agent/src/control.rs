@@ -18,7 +18,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
-use crate::question::{Asker, PATIENCE, Place, Question, VISIT_PATIENCE, json};
+use crate::question::{Asker, PATIENCE, Place, Question, VISIT_PATIENCE};
+use crate::reply::reply_line;
 
 /// Connections served at a time.
 pub(crate) const CONNECTIONS_MOST: usize = 32;
@@ -233,21 +234,6 @@ fn too_large() -> String {
 
 fn error_line(kind: ErrorKind, message: impl Into<String>) -> String {
     reply_line(&Reply::<()>::Error(ErrorReport::new(kind, message)))
-}
-
-/// A reply that is a picture of so many, as a line, in a list that need not grow.
-pub(crate) fn picture_line<T: serde::Serialize>(parts: usize, reply: &Reply<T>) -> String {
-    let mut line = json(parts, reply);
-    line.push(b'\n');
-    String::from_utf8(line).expect("JSON is text")
-}
-
-/// A reply as a line.
-pub(crate) fn reply_line<T: serde::Serialize>(reply: &Reply<T>) -> String {
-    let mut line = serde_json::to_string(reply)
-        .expect("reports hold only numbers, strings and maps with string keys");
-    line.push('\n');
-    line
 }
 
 #[cfg(test)]

@@ -30,7 +30,8 @@ use tracing::warn;
 
 use crate::metrics::Form;
 use crate::page;
-use crate::question::{Asker, Place, Question, json};
+use crate::question::{Asker, Place, Question};
+use crate::reply::json;
 use crate::socket::BindError;
 
 /// Connections served at a time; further ones wait in the kernel's queue.

@@ -6,7 +6,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `start`, `check` | from the command line to a running agent, or to a clear message |
+//! | `start`, `check`, `identity` | from the command line to a running agent, or to a clear message |
 //! | [`config`], `prepare`, `resolve` | settings, the files they name, host names |
 //! | `driver`, [`Endpoint`] | the loop that owns the node, and its part that gossips |
 //! | `socket`, `clock`, `timer`, `watched` | UDP, time, and how the thread waits for both |
@@ -28,6 +28,7 @@ mod driver;
 mod endpoint;
 mod home;
 mod http;
+mod identity;
 mod incarnation;
 mod logging;
 mod memory;
@@ -40,6 +41,7 @@ mod process;
 mod processor;
 mod question;
 mod refusals;
+mod reply;
 mod resolve;
 mod socket;
 mod start;
@@ -49,6 +51,7 @@ mod watched;
 
 pub use clock::Clock;
 pub use endpoint::Endpoint;
+pub use identity::StartError;
 pub use processor::ProcessorError;
 pub use socket::{BindError, DatagramSocket, KernelBuffers};
-pub use start::{StartError, run};
+pub use start::run;

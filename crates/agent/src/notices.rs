@@ -11,7 +11,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::clock::Clock;
-use crate::control::reply_line;
+use crate::reply::reply_line;
 
 /// Lines kept for watchers that are behind.
 pub(crate) const LINES_KEPT: usize = 1024;

@@ -22,9 +22,6 @@ pub(crate) const PICTURES_MOST: usize = 3;
 /// Those of them that are of another colony.
 const VISITS_MOST: usize = 1;
 
-/// Bytes for which room is made, of each part of a picture.
-const PART_BYTES: usize = 1_024;
-
 /// How long an asker waits for the loop.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -61,14 +58,6 @@ pub(crate) struct Asker {
 
 /// A place among the few that hold a picture at a time.
 pub(crate) type Place = OwnedSemaphorePermit;
-
-/// A picture of so many parts as JSON.
-pub(crate) fn json(parts: usize, report: &impl serde::Serialize) -> Vec<u8> {
-    let mut text = Vec::with_capacity(PART_BYTES * (parts + 1));
-    serde_json::to_writer(&mut text, report)
-        .expect("reports hold only numbers, strings and maps with string keys");
-    text
-}
 
 /// A pair of ends.
 pub(crate) fn channel() -> (Asker, mpsc::Receiver<Question>) {

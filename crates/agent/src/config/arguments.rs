@@ -7,7 +7,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use clap_complete::aot::{Shell, generate};
 use clap_mangen::Man;
 
-use super::layers::{Layer, Origin, Written};
+use super::layers::{Layer, Written};
+use super::origin::Origin;
 use super::setting::{Form, SETTINGS, Setting};
 
 const EXAMPLES: &str = "\

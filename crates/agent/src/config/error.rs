@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use tidings_gossip::{KeyError, roster::RosterError};
 
-use super::layers::Origin;
+use super::origin::{Origin, Place};
 
 /// One thing that is wrong with the configuration.
 #[derive(Debug, thiserror::Error)]
@@ -126,23 +126,6 @@ pub enum ConfigError {
     /// The core refuses the parameters together.
     #[error("the protocol's parameters do not fit together: {0}")]
     Core(#[from] tidings_gossip::ConfigError),
-}
-
-/// A place in a configuration file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The file.
-    pub path: PathBuf,
-    /// The line, from 1.
-    pub line: usize,
-    /// The column in characters, from 1.
-    pub column: usize,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}:{}:{}", self.path.display(), self.line, self.column)
-    }
 }
 
 /// Everything that is wrong with a configuration, one error a line; never empty.

@@ -8,8 +8,9 @@ use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
 
-use super::error::{ConfigError, Place};
-use super::layers::{Layer, Origin, Written};
+use super::error::ConfigError;
+use super::layers::{Layer, Written};
+use super::origin::{Origin, Place};
 use super::setting::{self, Form, Setting};
 
 /// Parses the file's `text`; `path` is for messages.

@@ -4,34 +4,9 @@
 //! same wherever a value comes from. A layer replaces a list as a whole; lists never add up.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use super::error::Place;
+use super::origin::Origin;
 use super::setting::{Form, SETTINGS, Setting};
-
-/// Where a value comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// The command line.
-    Flag,
-    /// The environment.
-    Environment,
-    /// The configuration file.
-    File(Place),
-    /// Nobody named it.
-    Default,
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Origin::Flag => formatter.write_str("flag"),
-            Origin::Environment => formatter.write_str("environment"),
-            Origin::File(place) => write!(formatter, "{place}"),
-            Origin::Default => formatter.write_str("default"),
-        }
-    }
-}
 
 /// A value as written: one text, or several for a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +48,7 @@ pub(crate) fn merge<const LAYERS: usize>(layers: [Layer; LAYERS]) -> Layer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Place;
 
     fn layer(origin: &Origin, text: &str) -> Layer {
         let written = Written { texts: vec![text.to_owned()], origin: origin.clone() };

@@ -9,6 +9,7 @@ mod arguments;
 mod error;
 mod file;
 mod layers;
+mod origin;
 mod seed;
 mod service;
 mod setting;
@@ -21,14 +22,14 @@ use std::time::Duration;
 use tidings_gossip::{AgeTarget, Capacity, ColonyConfig, ColonyId, Config, Strategy, Window};
 
 pub(crate) use arguments::{Invocation, parse as parse_arguments};
-pub use error::{ConfigError, ConfigErrors, Place};
-pub use layers::Origin;
+pub use error::{ConfigError, ConfigErrors};
 use layers::{Layer, Written};
+pub use origin::{Origin, Place};
 pub use seed::Seed;
 pub(crate) use service::listed;
 pub use service::{Priority, ServiceCores};
 use setting::SETTINGS;
-pub use value::LogFormat;
+pub use value::{BoardPlace, LogFormat, RosterSource};
 
 /// The environment variable that names the configuration file.
 const FILE_VARIABLE: &str = "TIDINGS_CONFIG";
@@ -84,26 +85,6 @@ pub struct Settings {
     pub send_buffer_bytes: usize,
     /// The merged layer, so that `--check` can show each value as written, with its origin.
     written: Layer,
-}
-
-/// Where the board lies.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BoardPlace {
-    /// In the runtime directory, or in shared memory with a link there.
-    On,
-    /// Nowhere: none is written.
-    Off,
-    /// In this file.
-    At(PathBuf),
-}
-
-/// Where the roster comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RosterSource {
-    /// A file of names.
-    File(PathBuf),
-    /// A host list given in place.
-    Hosts(String),
 }
 
 /// What the configuration is read from, so that tests can stand in for the machine.

@@ -12,9 +12,10 @@ use std::time::Duration;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
 use super::error::ConfigError;
-use super::layers::{Layer, Origin, Written};
+use super::layers::{Layer, Written};
+use super::origin::Origin;
+use super::service::{Priority, ServiceCores};
 use super::setting;
-use super::{BoardPlace, Priority, RosterSource, ServiceCores};
 
 /// A parser's answer: the value, or what is wrong with the text.
 type Parsed<T> = Result<T, String>;
@@ -26,6 +27,26 @@ pub enum LogFormat {
     Text,
     /// For programs: one JSON object a line.
     Json,
+}
+
+/// Where the board lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BoardPlace {
+    /// In the runtime directory, or in shared memory with a link there.
+    On,
+    /// Nowhere: none is written.
+    Off,
+    /// In this file.
+    At(PathBuf),
+}
+
+/// Where the roster comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RosterSource {
+    /// A file of names.
+    File(PathBuf),
+    /// A host list given in place.
+    Hosts(String),
 }
 
 /// Reads values out of the merged layer and gathers what is wrong with them.

@@ -14,10 +14,10 @@ use tidings_gossip::{EntryState, EntryView, Instant};
 use tokio::sync::oneshot;
 
 use super::Driver;
-use crate::control::{picture_line, reply_line};
 use crate::metrics::{self, Count};
 use crate::process;
 use crate::question::Question;
+use crate::reply::{picture_line, reply_line};
 
 impl Driver {
     /// Answers `question`. Whoever asked may have gone; that is no failure.

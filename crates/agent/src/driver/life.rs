@@ -9,8 +9,8 @@ use tidings_control::Mode;
 use tracing::{info, warn};
 
 use super::Driver;
+use crate::identity::own_address;
 use crate::incarnation;
-use crate::start::own_address;
 
 impl Driver {
     /// Writes down that this incarnation has begun, now or when there is room.

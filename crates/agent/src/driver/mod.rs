@@ -11,7 +11,9 @@ mod contacts;
 mod life;
 mod outlook;
 mod placing;
+mod reading;
 mod reload;
+mod visiting;
 mod visits;
 mod vitals;
 
@@ -38,7 +40,7 @@ use crate::question::Question;
 use crate::resolve::Found;
 use crate::user_metrics::UserMetrics;
 use contacts::Contacts;
-pub(crate) use reload::{Refusal, Reloaded, Reloading};
+pub(crate) use reading::{Refusal, Reloaded, Reloading};
 use visits::Visits;
 use vitals::Vitals;
 

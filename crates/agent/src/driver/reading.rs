@@ -1,0 +1,67 @@
+//! The configuration read again, beside the loop, and what came of it.
+
+use std::sync::Arc;
+
+use tidings_gossip::Member;
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinHandle, spawn_blocking};
+
+use crate::config::{ConfigErrors, Seed};
+use crate::logging::LevelHandle;
+use crate::prepare::Prepared;
+use crate::resolve::{self, Reach, ResolveError};
+
+/// How to read the configuration again, and where what was found is handed to the loop.
+pub(crate) struct Reloading {
+    pub(crate) read: Arc<Read>,
+    pub(crate) reading: Option<JoinHandle<()>>,
+    pub(crate) results: mpsc::Sender<Result<Box<Reloaded>, Refusal>>,
+    pub(crate) seeds: mpsc::Sender<Vec<resolve::Found>>,
+    pub(crate) seed_search: Option<JoinHandle<()>>,
+    pub(crate) level: LevelHandle,
+    pub(crate) reach: Reach,
+    pub(crate) port: u16,
+}
+
+/// Reads the configuration and the files it names.
+pub(crate) type Read = dyn Fn() -> Result<Prepared, ConfigErrors> + Send + Sync;
+
+/// A configuration read anew, its roster looked up.
+pub(crate) struct Reloaded {
+    pub(super) prepared: Prepared,
+    pub(super) members: Vec<Member>,
+}
+
+/// Why a configuration read anew is not applied.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error(transparent)]
+    Config(#[from] ConfigErrors),
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    #[error("it could not be read to its end: {0}")]
+    Broken(#[from] JoinError),
+}
+
+impl Reloading {
+    /// Looks `seeds` up from now on, instead of those before.
+    pub(crate) fn search(&mut self, seeds: Vec<Seed>) {
+        if let Some(search) = self.seed_search.take() {
+            search.abort();
+        }
+        if !seeds.is_empty() {
+            self.seed_search = Some(resolve::seeds(seeds, self.reach, self.seeds.clone()));
+        }
+    }
+}
+
+/// Reads the configuration, and looks up the names of its roster.
+pub(super) async fn read_anew(
+    read: Arc<Read>,
+    port: u16,
+    reach: Reach,
+) -> Result<Box<Reloaded>, Refusal> {
+    let prepared = spawn_blocking(move || read()).await??;
+    let members = resolve::roster(&prepared.roster, port, reach).await?;
+    Ok(Box::new(Reloaded { prepared, members }))
+}
