@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     Ages, Colonies, ErrorReport, Leaving, NodeReport, Nodes, Pick, Picked, Published, Reply,
-    Request, Status, Watch, socket_path,
+    Request, Status, socket_path,
 };
 
 /// The longest reply a client reads, in bytes: `nodes` of 65,536 nodes with full payloads.
@@ -251,16 +251,6 @@ impl Client {
         self.send(request)?;
         let reply: Reply<T> = self.read()?;
         Ok(reply.into_result()?)
-    }
-
-    /// Asks the agent to report what it notices of other nodes, from now on. The connection serves
-    /// nothing else afterwards.
-    ///
-    /// # Errors
-    /// See [`ClientError`]; [`ClientError::Refused`] with
-    /// [`ErrorKind::Busy`](crate::ErrorKind::Busy) when too many watch already.
-    pub fn watch(self) -> Result<Watch, ClientError> {
-        Watch::begin(self)
     }
 
     /// Every later read waits as long as it takes.

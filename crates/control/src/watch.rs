@@ -68,6 +68,18 @@ pub struct Notice {
     pub time_ms: u64,
 }
 
+impl Client {
+    /// Asks the agent to report what it notices of other nodes, from now on. The connection serves
+    /// nothing else afterwards.
+    ///
+    /// # Errors
+    /// See [`ClientError`]; [`ClientError::Refused`] with
+    /// [`ErrorKind::Busy`](crate::ErrorKind::Busy) when too many watch already.
+    pub fn watch(self) -> Result<Watch, ClientError> {
+        Watch::begin(self)
+    }
+}
+
 /// A connection on which an agent reports what it notices.
 #[derive(Debug)]
 pub struct Watch {
@@ -78,7 +90,7 @@ pub struct Watch {
 
 impl Watch {
     /// Begins to watch on this connection.
-    pub(crate) fn begin(mut client: Client) -> Result<Self, ClientError> {
+    fn begin(mut client: Client) -> Result<Self, ClientError> {
         let Watching { observer } = client.call(&Request::Watch)?;
         client.wait_for_ever()?;
         Ok(Self { client, observer })
