@@ -5,24 +5,11 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use crate::exit_codes::exit_codes;
 use crate::{
     colonies, completions, demo, health, keys, lab, manuals, nodes, pick, plan, publish, show, sim,
     status, top, watch,
 };
-
-/// The end of every `--help`; `docs/reference/exit-codes.md` says more.
-macro_rules! exit_codes {
-    () => {
-        "\
-Exit codes:
-  0  done
-  1  failed while running
-  2  wrong usage or configuration
-  3  no agent can be reached
-  4  no such node or colony, or nothing matched"
-    };
-}
-pub(crate) use exit_codes;
 
 const EXAMPLES: &str = concat!(
     "\

@@ -27,7 +27,7 @@ Examples:
   tidings colonies --json | python3 -m json.tool
   tidings nodes --colony 3",
     "\n\n",
-    crate::arguments::exit_codes!()
+    crate::exit_codes::exit_codes!()
 );
 
 /// The readings of a table by default.

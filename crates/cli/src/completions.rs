@@ -1,10 +1,9 @@
 //! `tidings completions SHELL`: the command line described for a shell.
 
-use clap::{Args, CommandFactory, ValueEnum};
+use clap::{Args, ValueEnum};
 use clap_complete::aot::{Bash, Fish, Generator, Zsh, generate};
 
 use crate::Failure;
-use crate::arguments::CommandLine;
 use crate::output;
 
 const AFTER_HELP: &str = concat!(
@@ -14,7 +13,7 @@ Examples:
   tidings completions zsh  > \"${fpath[1]}/_tidings\"
   tidings completions fish > ~/.config/fish/completions/tidings.fish",
     "\n\n",
-    crate::arguments::exit_codes!()
+    crate::exit_codes::exit_codes!()
 );
 
 /// Options of `tidings completions`.
@@ -32,21 +31,21 @@ enum Shell {
     Fish,
 }
 
-/// Prints the completions.
+/// Prints the completions of `line`, the whole command line.
 ///
 /// # Errors
 /// [`Failure::Output`].
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &Options, line: clap::Command) -> Result<(), Failure> {
     let script = match options.shell {
-        Shell::Bash => script(Bash),
-        Shell::Zsh => script(Zsh),
-        Shell::Fish => script(Fish),
+        Shell::Bash => script(Bash, line),
+        Shell::Zsh => script(Zsh, line),
+        Shell::Fish => script(Fish, line),
     };
     output::print(&String::from_utf8_lossy(&script))
 }
 
-fn script(shell: impl Generator) -> Vec<u8> {
+fn script(shell: impl Generator, mut line: clap::Command) -> Vec<u8> {
     let mut script = Vec::new();
-    generate(shell, &mut CommandLine::command(), "tidings", &mut script);
+    generate(shell, &mut line, "tidings", &mut script);
     script
 }

@@ -21,7 +21,7 @@ Examples:
   tidings health n7                   is it, and is n7 alive?
   tidings health || echo keep away",
     "\n\n",
-    crate::arguments::exit_codes!()
+    crate::exit_codes::exit_codes!()
 );
 
 /// Options of `tidings health`.

@@ -40,7 +40,7 @@ Codes of `tidings lab` besides those below:
   5    `compare` found a difference
   130  Ctrl-C ended the campaign; the same command goes on (143: SIGTERM, 129: SIGHUP)",
     "\n\n",
-    crate::arguments::exit_codes!()
+    crate::exit_codes::exit_codes!()
 );
 
 /// Options of `tidings lab`.

@@ -22,6 +22,7 @@ pub mod colonies;
 pub mod columns;
 pub mod completions;
 pub mod demo;
+mod exit_codes;
 pub mod failure;
 pub mod filter;
 pub mod health;
@@ -44,7 +45,7 @@ pub mod watch;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use arguments::{Command, CommandLine};
 pub use failure::Failure;
@@ -101,7 +102,7 @@ fn dispatch(line: CommandLine) -> Result<(), Failure> {
         Command::Lab(options) => lab::run(&options),
         Command::Plan(options) => plan::run(&options),
         Command::Keys(options) => keys::run(&options),
-        Command::Completions(options) => completions::run(&options),
-        Command::Manuals(options) => manuals::run(&options),
+        Command::Completions(options) => completions::run(&options, CommandLine::command()),
+        Command::Manuals(options) => manuals::run(&options, CommandLine::command()),
     }
 }

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::{fs, io};
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_mangen::Man;
 
 use crate::Failure;
-use crate::arguments::CommandLine;
 use crate::output;
 
 const AFTER_HELP: &str = concat!(
@@ -16,7 +15,7 @@ Examples:
   tidings manuals ~/.local/share/man/man1
   man -l ~/.local/share/man/man1/tidings-nodes.1",
     "\n\n",
-    crate::arguments::exit_codes!()
+    crate::exit_codes::exit_codes!()
 );
 
 /// Options of `tidings manuals`.
@@ -28,15 +27,15 @@ pub struct Options {
     directory: PathBuf,
 }
 
-/// Writes the pages and prints their paths.
+/// Writes the pages of `line`, the whole command line, and prints their paths.
 ///
 /// # Errors
 /// [`Failure::File`] with the path that cannot be written.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &Options, line: clap::Command) -> Result<(), Failure> {
     let failed = |path: &PathBuf, source: io::Error| Failure::File { path: path.clone(), source };
     fs::create_dir_all(&options.directory).map_err(|error| failed(&options.directory, error))?;
     let mut written = Vec::new();
-    for (name, page) in pages().map_err(|error| failed(&options.directory, error))? {
+    for (name, page) in pages(line).map_err(|error| failed(&options.directory, error))? {
         let path = options.directory.join(name);
         fs::write(&path, page).map_err(|error| failed(&path, error))?;
         written.push(format!("{}\n", path.display()));
@@ -45,8 +44,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 }
 
 /// The file name and the text of each page: `tidings.1`, `tidings-nodes.1`, …
-fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
-    let mut line = CommandLine::command();
+fn pages(mut line: clap::Command) -> io::Result<Vec<(String, Vec<u8>)>> {
     line.build();
     let mut commands = vec![line.clone()];
     // The agent's page is the agent's own: `tidings-agent --manual`.
@@ -68,10 +66,12 @@ fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::CommandLine;
+    use clap::CommandFactory;
 
     #[test]
     fn each_command_has_a_page_with_what_its_help_has() {
-        let pages = pages().expect("written to memory");
+        let pages = pages(CommandLine::command()).expect("written to memory");
         let named = |name: &str| {
             let page = pages.iter().find(|(page, _)| page == name);
             String::from_utf8_lossy(&page.expect("it is there").1).into_owned()

@@ -30,7 +30,7 @@ Examples:
   tidings nodes --board --where 'state == dead'
   tidings nodes --json | python3 -m json.tool",
     "\n\n",
-    crate::arguments::exit_codes!()
+    crate::exit_codes::exit_codes!()
 );
 
 /// Options of `tidings nodes`.

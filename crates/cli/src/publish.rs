@@ -18,7 +18,7 @@ Examples:
   tidings publish gpu= --for 0s         withdraw it now
   tidings nodes --where 'user.gpu > 2'  who has it",
     "\n\n",
-    crate::arguments::exit_codes!()
+    crate::exit_codes::exit_codes!()
 );
 
 /// Options of `tidings publish`.

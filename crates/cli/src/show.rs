@@ -17,7 +17,7 @@ Examples:
   tidings show n7 --json
   tidings show n7 | awk '$1 == \"load1\" { print $2 }'",
     "\n\n",
-    crate::arguments::exit_codes!()
+    crate::exit_codes::exit_codes!()
 );
 
 /// How many similar names an unknown name is answered with.

@@ -16,7 +16,7 @@ Examples:
   tidings status --json
   tidings --runtime-dir /run/tidings status",
     "\n\n",
-    crate::arguments::exit_codes!()
+    crate::exit_codes::exit_codes!()
 );
 
 /// Options of `tidings status`.

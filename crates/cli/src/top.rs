@@ -40,7 +40,7 @@ Examples:
   tidings top --sort load1:desc --where 'state == alive'
   tidings top --columns name,load1,psi_cpu,mem_available --every 5s",
     "\n\n",
-    crate::arguments::exit_codes!()
+    crate::exit_codes::exit_codes!()
 );
 
 /// The longest time between two checks for a signal.

@@ -25,7 +25,7 @@ Examples:
   tidings watch
   tidings watch | grep --line-buffered '\"event\":\"dead\"'",
     "\n\n",
-    crate::arguments::exit_codes!()
+    crate::exit_codes::exit_codes!()
 );
 
 /// Options of `tidings watch`: none yet.

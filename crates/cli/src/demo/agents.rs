@@ -20,7 +20,7 @@ use rustix::process::{Pid, Signal, getpid, getppid, kill_process};
 use tempfile::TempDir;
 use tidings_control::socket_path;
 
-use super::DemoError;
+use super::failure::DemoError;
 use super::plan::Plan;
 use super::wakes::{Wake, Wakes};
 

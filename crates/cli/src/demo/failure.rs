@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use tidings_gossip::ConfigError;
 
-use super::plan::NODES_MAX;
+/// The most agents a demo starts.
+pub(super) const NODES_MAX: usize = 512;
 
 /// Why a demo is rejected or fails. After any of these no agent of the demo runs any more.
 #[derive(Debug, thiserror::Error)]

@@ -10,10 +10,8 @@ use std::time::Duration;
 use rustix::process::{Resource, getrlimit};
 use tidings_gossip::{Config, Strategy, Window};
 
-use super::{DemoError, Options};
-
-/// The most agents a demo starts.
-pub const NODES_MAX: usize = 512;
+use super::failure::{DemoError, NODES_MAX};
+use super::options::Options;
 
 /// Memory that an agent may need: its limit of 16 MiB.
 const AGENT_MIB: u64 = 16;

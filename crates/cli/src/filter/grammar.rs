@@ -23,7 +23,13 @@ use winnow::prelude::*;
 use winnow::stream::LocatingSlice;
 use winnow::token::{one_of, take_while};
 
-use super::{FilterError, MAX_BYTES, MAX_DEPTH};
+use super::error::FilterError;
+
+/// The longest condition that is read, in bytes.
+pub const MAX_BYTES: usize = 4096;
+
+/// The deepest nesting of parentheses that is read.
+pub const MAX_DEPTH: usize = 64;
 
 type Input<'a> = LocatingSlice<&'a str>;
 type Parsed<T> = Result<T, ErrMode<ContextError>>;

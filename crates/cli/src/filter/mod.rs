@@ -7,22 +7,17 @@
 //! `not load1 < 2` then holds for a node without `load1`. The language is described for users in
 //! `docs/reference/where.md`.
 
+mod error;
 pub mod eval;
 pub mod grammar;
 pub mod types;
 
-use std::ops::Range;
-
 use tidings_control::NodeReport;
 
-pub use grammar::Expression;
+pub use error::FilterError;
+pub(crate) use error::underline;
+pub use grammar::{Expression, MAX_BYTES, MAX_DEPTH};
 pub use types::Condition;
-
-/// The longest condition that is read, in bytes.
-pub const MAX_BYTES: usize = 4096;
-
-/// The deepest nesting of parentheses that is read.
-pub const MAX_DEPTH: usize = 64;
 
 /// A condition that has been read, checked, and is ready to use.
 #[derive(Debug, Clone)]
@@ -44,43 +39,6 @@ impl Filter {
     pub fn holds(&self, report: &NodeReport) -> bool {
         eval::holds(&self.condition, report)
     }
-}
-
-/// What is wrong with a condition, and where.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}\n{}", underline(.text, .place))]
-pub struct FilterError {
-    /// The whole condition.
-    pub text: String,
-    /// The wrong bytes of `text`; may be empty, at the end.
-    pub place: Range<usize>,
-    /// What is wrong and what to write instead.
-    pub message: String,
-}
-
-impl FilterError {
-    fn new(text: &str, place: Range<usize>, message: impl Into<String>) -> Self {
-        Self { text: text.to_owned(), place, message: message.into() }
-    }
-}
-
-/// The text with carets under the place, indented by two; a long text is cut around the place.
-pub(crate) fn underline(text: &str, place: &Range<usize>) -> String {
-    const BEFORE: usize = 60;
-    const AFTER: usize = 30;
-    let before: Vec<char> = text.get(..place.start).unwrap_or("").chars().collect();
-    let fault: Vec<char> = text.get(place.clone()).unwrap_or("").chars().collect();
-    let after: Vec<char> = text.get(place.end..).unwrap_or("").chars().collect();
-    let visible = |c: &char| if c.is_control() { ' ' } else { *c };
-    let head = &before[before.len().saturating_sub(BEFORE)..];
-    let line: String = head
-        .iter()
-        .chain(fault.iter().take(BEFORE))
-        .chain(after.iter().take(AFTER))
-        .map(visible)
-        .collect();
-    let carets = "^".repeat(fault.len().clamp(1, BEFORE));
-    format!("  {}\n  {}{carets}", line.trim_end(), " ".repeat(head.len()))
 }
 
 #[cfg(test)]

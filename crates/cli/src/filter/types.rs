@@ -5,7 +5,7 @@
 //! column takes text, and a user's metric takes a number where the literal reads as one and text
 //! otherwise.
 
-use super::FilterError;
+use super::error::FilterError;
 use super::grammar::{Comparison, Expression, Operator, Word};
 use crate::columns::{Column, Kind, nearest};
 use crate::units::Unit;

@@ -7,6 +7,8 @@
 //!
 //! A file is replaced as a whole: a reader finds the old keys or the new ones.
 
+mod failure;
+
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
@@ -14,9 +16,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use tempfile::NamedTempFile;
-use tidings_gossip::{Key, KeyError, KeyRing};
+use tidings_gossip::{Key, KeyRing};
 
 use crate::{Failure, output};
+pub use failure::KeyFileError;
 
 const AFTER_HELP: &str = concat!(
     "\
@@ -27,7 +30,7 @@ Examples:
   tidings keys drop cluster.key                3. the old one is gone
 Between the steps, copy the file to every node and send each agent SIGHUP.",
     "\n\n",
-    crate::arguments::exit_codes!()
+    crate::exit_codes::exit_codes!()
 );
 
 /// Options of `tidings keys`.
@@ -64,47 +67,6 @@ enum Action {
         /// The key file
         file: PathBuf,
     },
-}
-
-/// Why a key file was not made or changed. The file is as it was.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum KeyFileError {
-    /// There is a file already.
-    #[error("{} exists: name another file, or replace it with --force", .0.display())]
-    Exists(PathBuf),
-    /// The file cannot be read or written.
-    #[error("key file {}: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The file does not contain a key ring.
-    #[error("key file {}: {source}", path.display())]
-    Keys {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, and in which line.
-        source: KeyError,
-    },
-    /// There is nothing to promote or to drop.
-    #[error("key file {} has one key only: add one with `tidings keys add` first", .0.display())]
-    OneKey(PathBuf),
-    /// The system gives no random bytes.
-    #[error("the system gives no random bytes ({0})")]
-    Random(io::Error),
-}
-
-impl KeyFileError {
-    /// The process's exit code.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            Self::Exists(_) | Self::Keys { .. } | Self::OneKey(_) => 2,
-            Self::File { .. } | Self::Random(_) => 1,
-        }
-    }
 }
 
 /// Makes or changes a key file.

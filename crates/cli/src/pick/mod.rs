@@ -1,5 +1,7 @@
 //! `tidings pick`: nodes for work, for `mpirun --host` or `srun -w`.
 
+mod failure;
+
 use std::ops::Range;
 
 use clap::{Args, ValueEnum};
@@ -7,9 +9,9 @@ use tidings_control::{Pick, Picked};
 use tidings_gossip::roster;
 
 use crate::Failure;
-use crate::filter::underline;
 use crate::output::{self, Agent};
 use crate::units::Unit;
+pub use failure::NeedError;
 
 const AFTER_HELP: &str = concat!(
     "\
@@ -23,7 +25,7 @@ Examples:
   srun -w $(tidings pick -n 16 --avoid n7 --format slurm) ./solver
   tidings pick -n 2 --policy pack --format json",
     "\n\n",
-    crate::arguments::exit_codes!()
+    crate::exit_codes::exit_codes!()
 );
 
 /// Options of `tidings pick`.
@@ -59,19 +61,6 @@ enum Format {
     Slurm,
     /// One JSON object with what is known of each
     Json,
-}
-
-/// `--need` cannot be read.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
-    "--need: {reason}; write cpus=8, mem=16GiB or cpus=8,mem=16GiB\n{}",
-    underline(.given, .place)
-)]
-pub struct NeedError {
-    given: String,
-    /// The bytes of `given` at fault.
-    place: Range<usize>,
-    reason: String,
 }
 
 /// The needs, and other names for them.

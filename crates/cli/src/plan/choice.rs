@@ -7,7 +7,7 @@ use tidings_gossip::dissemination::layout::Budget;
 use tidings_gossip::model::{self, Forecast};
 use tidings_gossip::wire::{ENTRY_OVERHEAD_BYTES, OVERHEAD_BYTES};
 
-use super::PlanError;
+use super::failure::PlanError;
 
 /// Bytes of IPv6 and UDP header in a packet, as the agent counts.
 const HEADER_BYTES: u16 = 48;

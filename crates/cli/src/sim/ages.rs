@@ -8,8 +8,10 @@ use tidings_sim::ages::{Measured, SIZES, csv, runs_of, scenario};
 use tidings_sim::summary::seeded;
 use tidings_sim::{Scenario, Strategy};
 
+use super::failure::SimulationError;
+use super::parallel;
+use super::table::{place_of, print_or_write};
 use super::watch::Stop;
-use super::{SimulationError, parallel, place_of, print_or_write};
 use crate::Failure;
 
 /// Options of `tidings sim ages`.

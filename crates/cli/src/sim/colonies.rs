@@ -21,8 +21,10 @@ use tidings_sim::colonies::scenario::ColoniesScenario;
 use tidings_sim::colonies::tally::Outcome;
 use tidings_sim::{Mode, ScenarioError, Span, Window};
 
+use super::failure::SimulationError;
+use super::overrule::{mode, set};
+use super::table::{place_of, print_or_write};
 use super::watch::{Stop, Watch, say};
-use super::{SimulationError, mode, place_of, print_or_write, set};
 use crate::{Failure, output};
 
 /// Outages that are printed before a run, at most.

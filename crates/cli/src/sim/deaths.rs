@@ -7,8 +7,10 @@ use serde_json::Map;
 use tidings_sim::Scenario;
 use tidings_sim::kills::{Case, cases, csv};
 
+use super::failure::SimulationError;
+use super::parallel;
+use super::table::{place_of, print_or_write};
 use super::watch::Stop;
-use super::{SimulationError, parallel, place_of, print_or_write};
 use crate::Failure;
 
 /// Options of `tidings sim deaths`.

@@ -9,8 +9,10 @@ use tidings_sim::failures::{Case, Measured, cases, csv};
 use tidings_sim::summary::seeded;
 use tidings_sim::{Scenario, Strategy};
 
+use super::failure::SimulationError;
+use super::parallel;
+use super::table::{place_of, print_or_write};
 use super::watch::Stop;
-use super::{SimulationError, parallel, place_of, print_or_write};
 use crate::Failure;
 
 /// Options of `tidings sim failures`.

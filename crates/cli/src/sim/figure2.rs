@@ -4,8 +4,10 @@ use serde_json::{Map, Value};
 use tidings_sim::figure2::{Measured, Point, csv, points};
 use tidings_sim::{Report, Scenario};
 
+use super::failure::SimulationError;
+use super::parallel;
+use super::table::{TableOptions, place_of, print_or_write};
 use super::watch::Stop;
-use super::{SimulationError, TableOptions, parallel, place_of, print_or_write};
 use crate::Failure;
 
 /// Simulates all points and writes the table.

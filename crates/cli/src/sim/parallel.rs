@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use tidings_sim::{Mode, Report, Scenario, ScenarioError, memory};
 
-use super::SimulationError;
+use super::failure::SimulationError;
 use super::watch::{Stop, Watch};
 
 /// Runs that are being shared.

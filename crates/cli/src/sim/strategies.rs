@@ -5,8 +5,10 @@ use tidings_sim::Scenario;
 use tidings_sim::strategies::{Case, cases, csv};
 use tidings_sim::summary::seeded;
 
+use super::failure::SimulationError;
+use super::parallel;
+use super::table::{TableOptions, place_of, print_or_write};
 use super::watch::Stop;
-use super::{SimulationError, TableOptions, parallel, place_of, print_or_write};
 use crate::Failure;
 
 /// Simulates all cases and writes the table.
