@@ -114,7 +114,8 @@ mod tests {
 
     /// A manifest of the table `a` by a run with these fields.
     fn manifest(fields: &str) -> String {
-        let machine = r#"{"processor":null,"architecture":null,"processors":2,"memory_mib":null,"kernel":null}"#;
+        let machine = r#"{"processor":null,"architecture":null,"processors":2,
+            "memory_mib":null,"kernel":null}"#;
         format!(
             r#"{{"schema":1,"table_sha256":"{}","runs":[{{"seed":1,"date":null,"machine":{machine},
                 "versions":{{}},"wall_s":1.0,{fields}}}]}}"#,

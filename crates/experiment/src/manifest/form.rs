@@ -1,6 +1,6 @@
-//! The form of a manifest: docs/reference/manifest.schema.json as types, with what types cannot say.
+//! The form of a manifest: docs/reference/manifest.schema.json in types, and what they cannot say.
 //!
-//! tests/manifests/vectors.json holds this form, the schema and the writer in Python to one another.
+//! tests/manifests/vectors.json holds this form, the schema and the writer in Python together.
 
 use std::collections::BTreeMap;
 
