@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 use tidings_board::{Board, Snapshot, board_path};
 use tidings_control::{Client, Status};
+use tidings_experiment::agents::Cluster;
 use tidings_studies::table::{self, Made};
-use tidings_tests::agents::Cluster;
 
 /// Busy loops for each core.
 const LOOPS: usize = 2;

@@ -13,10 +13,9 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value};
+use tidings_experiment::agents::{Kill, Site, Vigil, median};
+use tidings_experiment::hosts::Hosts;
 use tidings_studies::table::{self, Made};
-use tidings_tests::hosts::Hosts;
-use tidings_tests::kills::{Kill, Vigil, median};
-use tidings_tests::site::Site;
 
 /// Agents, kills under each loss, and losses in per cent.
 struct Plan {

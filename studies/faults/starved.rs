@@ -14,11 +14,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
+use tidings_experiment::agents::{Boards, Look, Site};
+use tidings_experiment::hosts::Hosts;
+use tidings_experiment::quota::Quota;
 use tidings_studies::table::{self, Made};
-use tidings_tests::ages::{Boards, Look};
-use tidings_tests::hosts::Hosts;
-use tidings_tests::quota::Quota;
-use tidings_tests::site::Site;
 
 /// Between looks. Agents that were late together go on in step, and looks once a unit would then
 /// meet all of them just before they send, or just after: half a unit too old, or too young.

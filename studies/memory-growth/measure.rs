@@ -23,9 +23,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Map, Value};
+use tidings_experiment::agents::Cluster;
 use tidings_experiment::manifest::Table;
 use tidings_studies::readers::{Place, Readers};
-use tidings_tests::agents::Cluster;
 
 /// By how much the resident memory of an agent may grow after the warm-up.
 const GROWTH_KIB: u64 = 256;

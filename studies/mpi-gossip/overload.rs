@@ -16,8 +16,8 @@ use std::time::Instant;
 use rand_core::{RngCore, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::{Map, Value};
+use tidings_experiment::mpi::{Mpi, object, place};
 use tidings_studies::table::{self, Made};
-use tidings_tests::mpi::{Mpi, object, place};
 
 const SEED: u64 = 5;
 /// A job that has not ended after so many seconds hangs.

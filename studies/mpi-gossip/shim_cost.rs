@@ -9,9 +9,8 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use serde_json::Map;
+use tidings_experiment::mpi::{CALLS, Mpi, of_a_call, place};
 use tidings_studies::table;
-use tidings_tests::instructions::{CALLS, of_a_call};
-use tidings_tests::mpi::{Mpi, place};
 
 fn main() -> ExitCode {
     table::make("shim-cost", "studies/mpi-gossip/run shim-cost", None, |is_measured| {

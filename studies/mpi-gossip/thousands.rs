@@ -15,8 +15,8 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value};
+use tidings_experiment::mpi::{Mpi, done, object, place};
 use tidings_studies::table::{self, Made};
-use tidings_tests::mpi::{Mpi, done, object, place};
 
 const NODES: u32 = 8192;
 const PAYLOADS: [u16; 2] = [1024, 64];

@@ -13,8 +13,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value};
+use tidings_experiment::mpi::{Mpi, done, place};
 use tidings_studies::table::{self, Made};
-use tidings_tests::mpi::{Mpi, done, place};
 
 /// Rounds, of which each measures all; told is the median of the rounds.
 const ROUNDS: usize = 5;

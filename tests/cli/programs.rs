@@ -14,7 +14,7 @@ const HANG: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
 
 /// A program of this workspace.
 pub(crate) fn built(program: &str) -> PathBuf {
-    tidings_tests::agents::programs().join(program)
+    tidings_experiment::agents::programs().join(program)
 }
 
 /// A temporary directory and the programs that run in it.

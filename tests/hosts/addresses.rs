@@ -2,14 +2,14 @@
 
 use rustix::process::Signal;
 use tidings_control::State;
-use tidings_tests::hosts::Hosts;
-use tidings_tests::site::{Site, name};
+use tidings_experiment::agents::{Site, name};
+use tidings_experiment::hosts::Hosts;
 
 use super::{HOSTS, all};
 
 /// The host that moves, and where to: an address that nobody had.
 const HOST: usize = 6;
-const NEXT: &str = "10.47.0.206";
+const NEXT: &str = "10.48.0.206";
 
 /// The agents take their addresses from their hosts.
 const ANYWHERE: [&str; 2] = ["--listen", "0.0.0.0:9616"];

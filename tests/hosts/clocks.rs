@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tidings_control::{Change, NodeReport};
-use tidings_tests::hosts::Hosts;
-use tidings_tests::site::{Site, name};
+use tidings_experiment::agents::{Site, name};
+use tidings_experiment::hosts::Hosts;
 
 use super::{HOSTS, all};
 

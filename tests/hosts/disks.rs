@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use rustix::process::Signal;
 use tidings_control::State;
+use tidings_experiment::agents::{Site, name};
+use tidings_experiment::hosts::Hosts;
 use tidings_tests::disk::Disk;
-use tidings_tests::hosts::Hosts;
-use tidings_tests::site::{Site, name};
 
 use super::{HOSTS, all, all_but};
 

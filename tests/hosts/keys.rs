@@ -1,7 +1,7 @@
 //! All keys of a cluster are changed while it loses a tenth of its datagrams.
 
 use rustix::process::Signal;
-use tidings_tests::site::KEY;
+use tidings_experiment::agents::KEY;
 
 use super::{all, site};
 

@@ -1,8 +1,7 @@
 //! Kills as `studies/deaths/run` measures them, without the times: who told what of whom.
 
-use tidings_tests::hosts::Hosts;
-use tidings_tests::kills::Vigil;
-use tidings_tests::site::Site;
+use tidings_experiment::agents::{Site, Vigil};
+use tidings_experiment::hosts::Hosts;
 
 /// A cluster as large as the one that is measured, at its pace.
 const HOSTS: usize = 48;

@@ -3,9 +3,8 @@
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use tidings_tests::hosts::Hosts;
-use tidings_tests::relay::Conduct;
-use tidings_tests::site::Site;
+use tidings_experiment::agents::Site;
+use tidings_experiment::hosts::{Conduct, Hosts};
 
 use super::{HOSTS, all};
 

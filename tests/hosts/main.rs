@@ -16,8 +16,8 @@ mod versions;
 
 use rustix::process::Signal;
 use tidings_control::State;
-use tidings_tests::hosts::Hosts;
-use tidings_tests::site::{Site, name};
+use tidings_experiment::agents::{Site, name};
+use tidings_experiment::hosts::Hosts;
 
 const HOSTS: usize = 16;
 

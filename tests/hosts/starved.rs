@@ -3,10 +3,9 @@
 //! How old their news becomes meanwhile is measured by `studies/faults/run`; here it counts that
 //! nobody takes another for dead.
 
-use tidings_tests::ages::Boards;
-use tidings_tests::hosts::Hosts;
-use tidings_tests::quota::Quota;
-use tidings_tests::site::Site;
+use tidings_experiment::agents::{Boards, Site};
+use tidings_experiment::hosts::Hosts;
+use tidings_experiment::quota::Quota;
 
 use super::{HOSTS, all};
 

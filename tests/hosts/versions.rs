@@ -1,9 +1,8 @@
 //! Two versions of the datagrams in one cluster of hosts, with loss, and the change from one to the
 //! other and back, host by host.
 
-use tidings_tests::agents::Cluster;
-use tidings_tests::hosts::Hosts;
-use tidings_tests::site::KEY;
+use tidings_experiment::agents::{Cluster, KEY};
+use tidings_experiment::hosts::Hosts;
 
 const HOSTS: usize = 8;
 

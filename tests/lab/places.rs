@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use tidings_tests::agents::programs;
+use tidings_experiment::agents::programs;
 
 /// Longer than anything here takes on a machine that is not stuck.
 const PATIENCE: Duration = Duration::from_secs(180);

@@ -1,6 +1,6 @@
 //! What the shim adds to a call, in instructions.
 
-use tidings_tests::instructions::{CALLS, of_a_call};
+use tidings_experiment::mpi::{CALLS, of_a_call};
 
 use crate::toolchain::{Mpi, place};
 

@@ -1,7 +1,7 @@
 //! The core in C programs: its C interface, gossip among the ranks of real MPI programs and of a
 //! simulated machine, and the shim that hides it from them.
 
-use tidings_tests::mpi as toolchain;
+use tidings_experiment::mpi as toolchain;
 
 mod applications;
 mod beside;

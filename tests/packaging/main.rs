@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
-use tidings_tests::agents::programs;
+use tidings_experiment::agents::programs;
 
 /// The repository's root.
 fn repository() -> &'static Path {

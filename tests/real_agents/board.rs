@@ -9,8 +9,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tidings_board::{Board, BoardError, Snapshot, State, board_path, now_ns};
 use tidings_control::{NodeReport, Nodes};
+use tidings_experiment::agents::{Cluster, programs};
 use tidings_gossip::payload::NodeState;
-use tidings_tests::agents::{Cluster, programs};
 
 const LIMIT: Duration = Duration::from_secs(600);
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 use tidings_control::{ClientError, Colonies, ErrorKind, Nodes};
-use tidings_tests::agents::{Cluster, programs};
+use tidings_experiment::agents::{Cluster, programs};
 
 const COLONIES: [(u32, [&str; 3]); 3] =
     [(1, ["a1", "a2", "a3"]), (2, ["b1", "b2", "b3"]), (3, ["c1", "c2", "c3"])];

@@ -6,7 +6,7 @@ use std::thread::{JoinHandle, spawn};
 
 use rustix::process::{Pid, Signal};
 use tidings_control::{Change, ClientError, State, Watch};
-use tidings_tests::agents::{Cluster, programs};
+use tidings_experiment::agents::{Cluster, programs};
 
 const NAMES: [&str; 5] = ["n1", "n2", "n3", "n4", "n5"];
 

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use tidings_control::State;
-use tidings_tests::agents::Cluster;
+use tidings_experiment::agents::Cluster;
 
 use super::KEYS;
 

@@ -13,7 +13,7 @@ use std::fs;
 
 use serde_json::Value;
 use tidings_control::Pick;
-use tidings_tests::agents::Cluster;
+use tidings_experiment::agents::Cluster;
 
 use crate::pages::page;
 

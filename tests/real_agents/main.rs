@@ -1,7 +1,7 @@
 //! Agents as real processes: real sockets, real signals, real files.
 //!
 //! Each test starts agents of its own on ports that the kernel picks, and speaks to them through
-//! the control socket, HTTP, signals and files, as users do. [`tidings_tests::agents`] is the
+//! the control socket, HTTP, signals and files, as users do. [`tidings_experiment::agents`] is the
 //! harness.
 
 mod board;
@@ -21,7 +21,7 @@ use std::net::UdpSocket;
 
 use rustix::process::Signal;
 use tidings_control::{ClientError, ErrorKind, Mode, Pick, State};
-use tidings_tests::agents::Cluster;
+use tidings_experiment::agents::Cluster;
 
 const KEYS: [&str; 2] = [
     "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n",

@@ -5,11 +5,11 @@ use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use tidings_experiment::agents::{Agent, Cluster};
 use tidings_gossip::payload::NodeState;
 use tidings_gossip::wire::header::{Header, Kind, cluster_hash};
 use tidings_gossip::wire::keys::TAG_BYTES;
 use tidings_gossip::{Incarnation, KeyRing, NodeId};
-use tidings_tests::agents::{Agent, Cluster};
 
 const NODES: usize = 8_192;
 const PAYLOAD_BYTES: usize = 64;

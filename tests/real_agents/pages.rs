@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use tidings_control::{Nodes, Status};
-use tidings_tests::agents::Cluster;
+use tidings_experiment::agents::Cluster;
 
 /// Asks for a page; the head and the body of the answer.
 pub(crate) fn page(address: &str, path: &str) -> (String, String) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use tidings_control::{Client, ClientError, ErrorKind, Pick, socket_path};
-use tidings_tests::agents::Cluster;
+use tidings_experiment::agents::Cluster;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const MORE_MEMORY_THAN_THERE_IS: u64 = 1 << 60;

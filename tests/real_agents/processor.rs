@@ -3,7 +3,7 @@
 use std::fs;
 
 use rustix::thread::{CpuSet, sched_getaffinity};
-use tidings_tests::agents::Cluster;
+use tidings_experiment::agents::Cluster;
 
 /// Fields of /proc/PID/stat behind the name in parentheses, from `state`, the third, on.
 const NICENESS_AT: usize = 16;

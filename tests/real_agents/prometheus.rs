@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use tidings_tests::agents::Cluster;
+use tidings_experiment::agents::Cluster;
 
 use crate::pages::page;
 

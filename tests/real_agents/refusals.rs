@@ -2,7 +2,7 @@
 
 use std::process::Output;
 
-use tidings_tests::agents::Cluster;
+use tidings_experiment::agents::Cluster;
 
 fn refusal(output: &Output) -> String {
     let message = String::from_utf8_lossy(&output.stderr).into_owned();

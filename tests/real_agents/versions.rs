@@ -1,6 +1,6 @@
 //! Agents that write different versions of the datagrams: one at a time they change, and back.
 
-use tidings_tests::agents::Cluster;
+use tidings_experiment::agents::Cluster;
 
 use super::KEYS;
 

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use rustix::process::Signal;
 use tidings_control::State;
-use tidings_tests::agents::{Cluster, programs};
+use tidings_experiment::agents::{Cluster, programs};
 
 use daemons::Slurm;
 

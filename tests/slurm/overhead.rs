@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
-use tidings_tests::agents::programs;
-use tidings_tests::mpi::{Mpi, done, said};
+use tidings_experiment::agents::programs;
+use tidings_experiment::mpi::{Mpi, done, said};
 
 use crate::daemons::Slurm;
 use crate::{NODES, repository};

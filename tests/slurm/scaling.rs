@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use tidings_tests::agents::programs;
+use tidings_experiment::agents::programs;
 
 use crate::daemons::Slurm;
 

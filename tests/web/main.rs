@@ -8,7 +8,7 @@ mod browser;
 use browser::Browser;
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tidings_tests::agents::Cluster;
+use tidings_experiment::agents::Cluster;
 
 /// The names of the rows of the table, as they are shown.
 const NAMES: &str = "[...document.querySelectorAll('#table tbody tr[data-name]')]

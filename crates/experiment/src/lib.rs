@@ -7,16 +7,22 @@
 //! what packets pass between them. [`statistics`] has intervals and tests that suppose no
 //! distribution, and [`manifest`] writes a table with where its numbers come from.
 //!
+//! What experiments start: real [`agents`], which a [`quota`] may slow down, and programs of the
+//! [`mpi`]s that are here.
+//!
 //! This crate knows neither gossip nor what a campaign compares: that is for the crates that stand
 //! on it, such as `tidings-overhead`.
 
 #![forbid(unsafe_code)]
 
+pub mod agents;
 pub mod error;
 pub mod hosts;
 pub mod manifest;
+pub mod mpi;
 pub mod place;
 pub mod pressure;
+pub mod quota;
 pub mod run;
 pub mod scheduling;
 pub mod statistics;

@@ -1,9 +1,10 @@
 //! Several hosts on one machine: a network namespace each, on one switch, with the rate, delay and
-//! loss that a campaign asks for.
+//! loss that are asked for.
 //!
 //! A host is a network namespace with a card. Cards are ends of cables (veth), whose other ends lie
-//! on a bridge of the kernel in a namespace of its own; or they are those of a [`DelayLine`], where
-//! packets are to travel for a while, since many kernels have no netem. Rate is a token bucket
+//! on a bridge of the kernel in a namespace of its own, or are those of a [`Relay`] that delays,
+//! doubles and mixes; or cards are those of a [`DelayLine`], where packets are to travel for a
+//! while, since many kernels have no netem. Rate is a token bucket
 //! (tbf) where a host sends, loss a rule of netfilter where it receives; both count what they do to
 //! packets. Nothing of the machine's own network is touched, and all of it goes with the
 //! [`Fabric`]. Wants root, `ip` and `tc` (iproute2), and `nft` (nftables) for loss.
@@ -14,9 +15,10 @@ use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::Network;
 use super::delay_line::DelayLine;
 use super::home::PREFIX;
+use super::network::Network;
+use super::relay::Relay;
 use crate::ExperimentError;
 
 /// More hosts than this do not fit into the addresses of a fabric.
@@ -35,7 +37,18 @@ pub struct Fabric {
     /// What tells its namespaces from those of others.
     tag: String,
     hosts: u32,
-    delay_line: Option<DelayLine>,
+    switch: Middle,
+}
+
+/// What lies between the hosts.
+#[derive(Debug)]
+enum Middle {
+    /// A bridge of the kernel.
+    Bridge,
+    /// A thread of this process, to which hosts have no cables.
+    Line { _line: DelayLine },
+    /// A thread of this process, at the other ends of cables.
+    Relay(Relay),
 }
 
 impl Fabric {
@@ -44,33 +57,63 @@ impl Fabric {
     /// # Errors
     /// [`ExperimentError::Machine`] with what was refused; nothing is left behind.
     pub fn new(tag: String, hosts: u32, network: &Network) -> Result<Self, ExperimentError> {
-        let mut fabric = Self { tag, hosts, delay_line: None };
-        fabric.plug(network)?; // what is there already goes when it is dropped
+        let mut fabric = Self::bare(tag, hosts)?; // what is there already goes when it is dropped
+        if network.delay_us > 0.0 {
+            let names = (0..hosts).map(|host| fabric.namespace(host)).collect();
+            let line = DelayLine::between(names, CARD, network.delay_us);
+            let line = line.map_err(|error| no_switch("delay_us wants TUN devices", &error))?;
+            fabric.switch = Middle::Line { _line: line };
+        } else {
+            fabric.lay_cables(Some("bridge"))?;
+        }
+        (0..hosts).try_for_each(|host| fabric.settle(host, network))?;
         Ok(fabric)
     }
 
-    fn plug(&mut self, network: &Network) -> Result<(), ExperimentError> {
-        let names: Vec<String> = (0..self.hosts).map(|host| self.namespace(host)).collect();
-        names.iter().try_for_each(|name| run("ip", &["netns", "add", name], ""))?;
-        if network.delay_us > 0.0 {
-            let line = DelayLine::between(names, CARD, network.delay_us);
-            self.delay_line = Some(line.map_err(|error| no_delay_line(&error))?);
-        } else {
-            self.lay_cables()?;
-        }
-        (0..self.hosts).try_for_each(|host| self.settle(host, network))
+    /// The same on a [`Relay`], whose choices follow from `seed`.
+    ///
+    /// # Errors
+    /// [`ExperimentError::Machine`] with what was refused; nothing is left behind.
+    pub fn relayed(tag: String, hosts: u32, seed: u64) -> Result<Self, ExperimentError> {
+        let mut fabric = Self::bare(tag, hosts)?;
+        fabric.lay_cables(None)?;
+        let relay = Relay::between(&fabric.switch(), (0..hosts).map(port).collect(), seed);
+        let relay = relay.map_err(|error| no_switch("a relay wants packet sockets", &error))?;
+        fabric.switch = Middle::Relay(relay);
+        (0..hosts).try_for_each(|host| fabric.settle(host, &Network::default()))?;
+        Ok(fabric)
     }
 
-    fn lay_cables(&self) -> Result<(), ExperimentError> {
+    /// Hosts without cards.
+    fn bare(tag: String, hosts: u32) -> Result<Self, ExperimentError> {
+        if hosts > MOST_HOSTS {
+            let reason = format!("{hosts} hosts: one machine is made {MOST_HOSTS} at most");
+            return Err(ExperimentError::Machine(reason));
+        }
+        let fabric = Self { tag, hosts, switch: Middle::Bridge };
+        for host in 0..hosts {
+            run("ip", &["netns", "add", &fabric.namespace(host)], "")?;
+        }
+        Ok(fabric)
+    }
+
+    /// Lays a cable from each host to the namespace of the switch, there to a bridge if one is
+    /// named.
+    fn lay_cables(&self, bridge: Option<&str>) -> Result<(), ExperimentError> {
         let switch = self.switch();
         run("ip", &["netns", "add", &switch], "")?;
-        let mut lines = "link add bridge type bridge\nlink set bridge up\n".to_owned();
+        let mut lines = String::new();
+        let mut master = String::new();
+        if let Some(bridge) = bridge {
+            let _ = write!(lines, "link add {bridge} type bridge\nlink set {bridge} up\n");
+            master = format!("master {bridge} ");
+        }
         for host in 0..self.hosts {
             let (name, port, address) = (self.namespace(host), port(host), hardware_address(host));
             let _ = write!(
                 lines,
                 "link add {port} type veth peer name {CARD} address {address} netns {name}\n\
-                 link set {port} addrgenmode none master bridge up\n"
+                 link set {port} addrgenmode none {master}up\n"
             );
         }
         run("ip", &["-n", &switch, "-batch", "-"], &lines)
@@ -85,7 +128,7 @@ impl Fabric {
             address(host)
         );
         // Nobody on a cable has to ask where others are.
-        let is_on_cable = self.delay_line.is_none();
+        let is_on_cable = !matches!(self.switch, Middle::Line { .. });
         for other in (0..self.hosts).filter(|&other| is_on_cable && other != host) {
             let (to, card) = (address(other), hardware_address(other));
             let _ = writeln!(lines, "neighbour add {to} lladdr {card} dev {CARD} nud permanent");
@@ -102,13 +145,52 @@ impl Fabric {
         }
         if network.loss_percent > 0.0 {
             let drops = (network.loss_percent * 1e4).round();
-            let rules = format!(
-                "table inet lab {{ chain in {{ type filter hook input priority 0\n\
-                 iifname {CARD} numgen random mod 1000000 < {drops} counter drop\n}}\n}}\n"
-            );
-            run("ip", &["netns", "exec", &name, "nft", "-f", "-"], &rules)?;
+            let drop = format!("numgen random mod 1000000 < {drops} counter drop");
+            self.filter(host, &format!("add rule inet lab in iifname {CARD} {drop}\n"))?;
         }
         Ok(())
+    }
+
+    /// Gives what arrives at a host further lines of netfilter, which may name the chain `in` of
+    /// the table `inet lab`.
+    ///
+    /// # Errors
+    /// [`ExperimentError::Machine`] with what nft says.
+    pub fn filter(&self, host: u32, lines: &str) -> Result<(), ExperimentError> {
+        let chain = "add chain inet lab in { type filter hook input priority 0; }";
+        let rules = format!("add table inet lab\n{chain}\n{lines}");
+        run("ip", &["netns", "exec", &self.namespace(host), "nft", "-f", "-"], &rules)
+    }
+
+    /// Leads a host by its card to all addresses there are.
+    ///
+    /// # Errors
+    /// [`ExperimentError::Machine`] with what ip says.
+    pub fn lead_everywhere(&self, host: u32) -> Result<(), ExperimentError> {
+        run("ip", &["-n", &self.namespace(host), "route", "add", "default", "dev", CARD], "")
+    }
+
+    /// Moves a host to another address, from which it is led everywhere.
+    ///
+    /// # Errors
+    /// [`ExperimentError::Machine`] with what ip says.
+    pub fn move_to(&self, host: u32, address: &str) -> Result<(), ExperimentError> {
+        let lines = format!("address flush dev {CARD}\naddress add {address}/24 dev {CARD}\n");
+        run("ip", &["-n", &self.namespace(host), "-batch", "-"], &lines)?;
+        self.lead_everywhere(host)
+    }
+
+    /// How many hosts there are.
+    pub fn count(&self) -> u32 {
+        self.hosts
+    }
+
+    /// The relay between them, where there is one.
+    pub fn relay(&self) -> Option<&Relay> {
+        match &self.switch {
+            Middle::Relay(relay) => Some(relay),
+            Middle::Bridge | Middle::Line { .. } => None,
+        }
     }
 
     /// The namespace of a host.
@@ -123,7 +205,7 @@ impl Fabric {
 
 impl Drop for Fabric {
     fn drop(&mut self) {
-        drop(self.delay_line.take()); // its thread is in the namespace of a host
+        self.switch = Middle::Bridge; // a thread holds namespaces alive
         let hosts = (0..self.hosts).map(|host| self.namespace(host));
         for name in hosts.chain([self.switch()]) {
             // What was not made cannot be removed; the rest goes all the same.
@@ -168,10 +250,10 @@ fn hardware_address(host: u32) -> String {
     format!("02:00:0a:30:00:{:02x}", host + 1)
 }
 
-fn no_delay_line(error: &io::Error) -> ExperimentError {
+fn no_switch(wanted: &str, error: &io::Error) -> ExperimentError {
     ExperimentError::Machine(format!(
-        "no delay line: {error}: delay_us wants TUN devices: run it as root, on a kernel that has \
-         them (modprobe tun)"
+        "no switch between hosts: {error}: {wanted}: run it as root, on a kernel that has them \
+         (modprobe tun, modprobe af_packet)"
     ))
 }
 
@@ -181,7 +263,7 @@ fn run(program: &str, arguments: &[&str], input: &str) -> Result<(), ExperimentE
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let refused = |reason: &str| {
         ExperimentError::Machine(format!(
-            "{program} {}: {}: backend hosts makes network namespaces: run it as root, with \
+            "{program} {}: {}: hosts made here are network namespaces: run it as root, with \
              iproute2 and nftables installed",
             arguments.join(" "),
             reason.trim()

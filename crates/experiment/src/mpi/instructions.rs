@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::mpi::{Mpi, run, said};
+use super::programs::{Mpi, run, said};
 
 /// The calls that `tests/mpi/cost.c` makes; the last has twelve parameters, six on the stack.
 pub const CALLS: [&str; 4] = ["MPI_Comm_rank", "MPI_Comm_size", "MPI_Send", "MPI_Sendrecv"];

@@ -5,7 +5,7 @@
 //! the stream nor the listener is part of a time. A death of somebody who was not killed is false,
 //! and counted.
 
-#![expect(clippy::missing_panics_doc, reason = "this is test code: every method asserts")]
+#![expect(clippy::missing_panics_doc, reason = "a measurement without agents is none")]
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tidings_control::{Change, Notice};
 
-use crate::site::{Site, name};
+use super::site::{Site, name};
 
 /// Long enough for a loaded machine; who waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(60);

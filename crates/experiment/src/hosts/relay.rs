@@ -1,9 +1,9 @@
 //! A switch in user space: frames pass from cable to cable late, twice, and out of turn.
 //!
 //! The ends of all cables in a network namespace are opened as packet sockets. What arrives at a
-//! port of this [switch](tidings_experiment::switch) leaves by that of its receiver, by hardware
-//! address as a switch does, when its time has come. Each copy of a frame draws its own delay, so
-//! that frames overtake each other.
+//! port of this [switch](crate::switch) leaves by that of its receiver, by hardware address
+//! as a switch does, when its time has come. Each copy of a frame draws its own delay, so that
+//! frames overtake each other.
 //!
 //! Invariants: without [`Conduct`] every frame passes once, in order; what waits is bounded, and
 //! what finds no room is counted, not lost in silence; one seed and one sequence of frames make the
@@ -16,11 +16,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::switch::{Ports, Switch, enter};
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::{AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType, bind, socket};
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use tidings_experiment::switch::{Ports, Switch, enter};
 
 /// Frames that may wait at one time.
 const ROOM: usize = 16_384;

@@ -4,7 +4,7 @@
 //! `cpu.cfs_quota_us` where it is of version 1. The kernel lets the group run until its share of a
 //! period is used up, and stops all of it until the next. Wants root and a writable controller.
 
-#![expect(clippy::missing_panics_doc, reason = "this is test code: every method asserts")]
+#![expect(clippy::missing_panics_doc, reason = "a measurement without its quota is none")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,12 +1,12 @@
 //! The ages of all pairs of a site, read from the boards: looking costs the agents nothing.
 
-#![expect(clippy::missing_panics_doc, reason = "this is test code: every method asserts")]
+#![expect(clippy::missing_panics_doc, reason = "a measurement without agents is none")]
 
 use std::time::Duration;
 
 use tidings_board::{Board, BoardError, Snapshot, State, board_path};
 
-use crate::site::Site;
+use super::site::Site;
 
 /// Boards are read however long their agents have been silent: that is what is looked at.
 const ANY_SILENCE: Duration = Duration::from_secs(24 * 3_600);

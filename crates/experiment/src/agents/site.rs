@@ -3,14 +3,14 @@
 //! Host *n* is called `h` and its number in two digits. The first three hosts are the seeds of all.
 //! What a test waits for is what agents say of each other, never a time.
 
-#![expect(clippy::missing_panics_doc, reason = "this is test code: every method asserts")]
+#![expect(clippy::missing_panics_doc, reason = "a measurement without agents is none")]
 
 use std::time::Instant;
 
 use rustix::process::Signal;
 use tidings_control::State;
 
-use crate::agents::{Agent, Cluster};
+use super::cluster::{Agent, Cluster};
 use crate::hosts::Hosts;
 
 /// A key that is nobody's.
