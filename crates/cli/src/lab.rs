@@ -15,12 +15,13 @@ use serde_json::{Map, Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use tidings_experiment::ExperimentError;
+use tidings_experiment::conduct::Watcher;
 use tidings_experiment::manifest::{Seed, Table};
+use tidings_experiment::{journal, throttle};
 use tidings_overhead::analysis::{Analysis, analyse};
 use tidings_overhead::comparison::{Difference, Quantity, compare};
-use tidings_overhead::overhead::Watcher;
-use tidings_overhead::record::Record;
-use tidings_overhead::{Campaign, journal, overhead, report, schedule};
+use tidings_overhead::record::{Record, SCHEMA};
+use tidings_overhead::{Campaign, measure, report, schedule};
 
 use crate::sim::watch::bar;
 use crate::table::{Align, render};
@@ -125,17 +126,17 @@ fn overhead(options: &Overhead) -> Result<(), Failure> {
     let campaign = Campaign::read(&options.campaign)?;
     let folder = options.output.clone().unwrap_or_else(|| PathBuf::from(&campaign.name));
     if options.check {
-        tidings_overhead::backend::Stage::prepare(&campaign)?;
+        tidings_overhead::stage::Stage::prepare(&campaign)?;
         return output::print(&foretold(&campaign, &folder));
     }
-    for notice in tidings_overhead::throttle::notices(&campaign) {
+    for notice in throttle::notices(&campaign.backend, campaign.scheduling) {
         output::complain(&notice);
     }
     let mut screen = Screen::begin().map_err(Failure::Output)?;
     let table =
         Table::in_folder(&folder, "results", &again(options), Some(Seed::One(campaign.seed)));
     let table = table.map_err(ExperimentError::from)?;
-    let records = overhead::run(&campaign, &folder, &mut screen);
+    let records = measure::run(&campaign, &folder, &mut screen);
     screen.end();
     let records = records?;
     let analysis = analyse(&campaign, &records);
@@ -197,7 +198,7 @@ fn foretold(campaign: &Campaign, folder: &Path) -> String {
 /// A campaign by its folder, and what its journal shows.
 fn analysis_of(folder: &Path) -> Result<(Campaign, Analysis), Failure> {
     let campaign = Campaign::read(&folder.join(journal::CAMPAIGN))?;
-    let (_, records) = journal::read(folder)?;
+    let (_, records) = journal::read::<Record>(folder, SCHEMA)?;
     let analysis = analyse(&campaign, &records);
     Ok((campaign, analysis))
 }

@@ -53,12 +53,12 @@ pub enum ExperimentError {
     #[error(transparent)]
     Table(#[from] TableError),
     /// A run failed in a campaign that stops then. It and those before it are in the journal.
-    #[error("run {index} ({arm}) {reason}; what was measured is kept in {}", journal.display())]
+    #[error("run {index} ({what}) {reason}; what was measured is kept in {}", journal.display())]
     Run {
         /// The run's place in the plan.
         index: u32,
         /// What it was to measure.
-        arm: String,
+        what: String,
         /// How it ended, with the last words of the program.
         reason: String,
         /// The journal.

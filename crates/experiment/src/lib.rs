@@ -1,11 +1,17 @@
 //! What every experiment needs, whatever is measured.
 //!
-//! An experiment starts programs, waits for them, notes what came out and what disturbed them, and
-//! says how sure it is. [`run`] starts one in a directory of its own ([`place`]) and sees to it
-//! that nothing of it is left; [`pressure`] is what the machine did besides, [`scheduling`] how its
-//! processes are scheduled. [`hosts`] are several made on one machine, and [`switch`] the frame of
-//! what packets pass between them. [`statistics`] has intervals and tests that suppose no
-//! distribution, and [`manifest`] writes a table with where its numbers come from.
+//! An experiment has a plan of runs, makes those that its journal lacks, and can be interrupted
+//! anywhere: [`conduct`] does that for whatever is an `Experiment`, with a [`journal`] of lines and
+//! a [`schedule`] of laps for those that compare. [`text`] reads campaign files and complains with
+//! their lines.
+//!
+//! A run is started by a [`backend`] (this machine, hosts made on it, Slurm, a simulated machine)
+//! in a directory of its own ([`place`]); [`run`] sees to it that nothing of it is left.
+//! [`pressure`] is what the machine did besides, [`scheduling`] how its processes are scheduled, [`throttle`]
+//! what the kernel makes of that. [`outcome`] and [`reading`] are what came out. [`hosts`] are
+//! several made on one machine, and [`switch`] the frame of what packets pass between them.
+//! [`statistics`] has intervals and tests that suppose no distribution, and [`manifest`] writes a
+//! table with where its numbers come from.
 //!
 //! What experiments start: real [`agents`], which a [`quota`] may slow down, and programs of the
 //! [`mpi`]s that are here.
@@ -16,16 +22,25 @@
 #![forbid(unsafe_code)]
 
 pub mod agents;
+pub mod backend;
+pub mod conduct;
 pub mod error;
 pub mod hosts;
+pub mod journal;
 pub mod manifest;
 pub mod mpi;
+pub mod outcome;
 pub mod place;
 pub mod pressure;
+pub mod program;
 pub mod quota;
+pub mod reading;
 pub mod run;
+pub mod schedule;
 pub mod scheduling;
 pub mod statistics;
 pub mod switch;
+pub mod text;
+pub mod throttle;
 
 pub use error::ExperimentError;

@@ -46,6 +46,19 @@ pub struct Contamination {
     pub run_delay_share: Option<f64>,
 }
 
+impl Contamination {
+    /// Whether a run lies beyond one of the bounds.
+    pub fn is_passed_by(&self, seen: &Disturbance) -> bool {
+        let beyond = |bound: Option<f64>, share: Option<f64>| {
+            bound.zip(share).is_some_and(|(bound, share)| share > bound)
+        };
+        beyond(self.others_share, seen.others_share)
+            || beyond(self.pressure_share, seen.pressure_share)
+            || beyond(self.steal_share, seen.steal_share)
+            || beyond(self.run_delay_share, seen.run_delay_share)
+    }
+}
+
 /// The kernel's counters at a moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counters {

@@ -13,15 +13,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-
-use crate::Campaign;
-use crate::campaign::Doing;
-use crate::record::{Outcome, Record};
-use tidings_experiment::pressure::Contamination;
-use tidings_experiment::pressure::Disturbance;
+use tidings_experiment::outcome::Outcome;
 use tidings_experiment::statistics::{
     CONFIDENCE, Interval, aligned_ranks, bootstrap, holm, interquartile_mean,
 };
+
+use crate::Campaign;
+use crate::campaign::Doing;
+use crate::record::Record;
 
 /// What a campaign has shown so far.
 #[derive(Clone, Debug, Serialize)]
@@ -158,17 +157,6 @@ impl Group {
     }
 }
 
-/// Whether a run lies beyond one of the bounds.
-pub fn is_contaminated(rule: &Contamination, seen: &Disturbance) -> bool {
-    let beyond = |bound: Option<f64>, share: Option<f64>| {
-        bound.zip(share).is_some_and(|(bound, share)| share > bound)
-    };
-    beyond(rule.others_share, seen.others_share)
-        || beyond(rule.pressure_share, seen.pressure_share)
-        || beyond(rule.steal_share, seen.steal_share)
-        || beyond(rule.run_delay_share, seen.run_delay_share)
-}
-
 /// Judges what a campaign's journal holds.
 pub fn analyse(campaign: &Campaign, records: &[Record]) -> Analysis {
     let mut groups = Vec::new();
@@ -293,7 +281,7 @@ impl<'a> Laps<'a> {
     }
 
     fn is_clean(&self, record: &Record) -> bool {
-        !is_contaminated(&self.campaign.contamination, &record.disturbance)
+        !self.campaign.contamination.is_passed_by(&record.disturbance)
     }
 
     /// A/A pairs: the second baseline run of a lap over the first.
@@ -429,7 +417,7 @@ pub(crate) mod tests {
             let at = planned.index;
             let wobble = 1.0 + noise * (f64::from(at * 7919 % 1009) / 1009.0 - 0.5);
             let slowdown = match planned.role {
-                crate::schedule::Role::Arm(arm) => slowdowns[arm],
+                crate::schedule::Role::Treatment(arm) => slowdowns[arm],
                 _ => 0.0,
             };
             let doing = planned.doing(campaign).clone();

@@ -6,13 +6,13 @@
 //! interval and the p of Mann and Whitney's test, adjusted by Holm's rule for all arms.
 
 use serde::Serialize;
-
-use crate::LabError;
-use crate::analysis::{Analysis, Effect, Group, Side};
-use crate::campaign::Doing;
+use tidings_experiment::ExperimentError;
 use tidings_experiment::statistics::{
     CONFIDENCE, Interval, bootstrap_difference, holm, mann_whitney,
 };
+
+use crate::analysis::{Analysis, Effect, Group, Side};
+use crate::campaign::Doing;
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,12 +60,12 @@ struct Sample {
 /// Compares the second campaign with the first.
 ///
 /// # Errors
-/// [`LabError::NothingToCompare`] if no arm of one is in the other.
+/// [`ExperimentError::NothingToCompare`] if no arm of one is in the other.
 pub fn compare(
     first: &Analysis,
     second: &Analysis,
     quantity: Quantity,
-) -> Result<Vec<Difference>, LabError> {
+) -> Result<Vec<Difference>, ExperimentError> {
     let (firsts, seconds) = (samples(first, quantity), samples(second, quantity));
     let mut differences: Vec<Difference> = firsts
         .iter()
@@ -79,7 +79,7 @@ pub fn compare(
     if differences.is_empty() {
         let reason = "the campaigns have no application, nodes and arm in common: compare two that \
                       do (`tidings lab table FOLDER` lists them)";
-        return Err(LabError::NothingToCompare(reason.to_owned()));
+        return Err(ExperimentError::NothingToCompare(reason.to_owned()));
     }
     let p: Vec<f64> = differences.iter().map(|difference| difference.p).collect();
     for (difference, p_holm) in differences.iter_mut().zip(holm(&p)) {

@@ -14,10 +14,10 @@
 //! * **One threshold for all arms.** Tests share an error rate of 5 % (Holm), so a campaign of many
 //!   arms raises no more false alarms than one of a single arm.
 //!
-//! [`campaign`] is read from a file, [`schedule`] lays out the runs, [`backend`] says how each is
-//! started, and [`journal`] keeps what came out, line by line, so that a campaign
-//! can be interrupted anywhere. [`analysis`] needs the journal alone; [`report`] prints it,
-//! [`comparison`] sets two campaigns beside each other.
+//! [`campaign`] is read from a file, [`schedule`] lays out the runs, [`stage`] says what each asks
+//! of its backend, and [`measure`] makes them and notes a [`record`] of each. [`analysis`] needs
+//! the journal alone; [`report`] prints it, [`comparison`] sets two campaigns beside each other. How
+//! runs are started, kept and disturbed is for `tidings-experiment`.
 //!
 //! Source: the method of Levy et al. (ROSS'14), section 4, with what it lacked: A/A runs,
 //! repetitions and intervals. Runs are ordered as in Georges, Buytaert and Eeckhout (OOPSLA'07) and
@@ -26,16 +26,12 @@
 #![forbid(unsafe_code)]
 
 pub mod analysis;
-pub mod application;
-pub mod backend;
 pub mod campaign;
 pub mod comparison;
-pub mod journal;
-pub mod overhead;
+pub mod measure;
 pub mod record;
 pub mod report;
 pub mod schedule;
-pub mod throttle;
+pub mod stage;
 
 pub use campaign::Campaign;
-pub use tidings_experiment::ExperimentError as LabError;

@@ -6,41 +6,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tidings_experiment::conduct::Noted;
+use tidings_experiment::outcome::Outcome;
 use tidings_experiment::pressure::Disturbance;
 
 use crate::campaign::Doing;
 
-/// The first line of a journal: whose it is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Heading {
-    /// The version of the schema.
-    pub schema: String,
-    /// The campaign's name.
-    pub campaign: String,
-    /// SHA-256 of its file.
-    pub digest: String,
-    /// When it was begun.
-    pub begun: String,
-    /// The version of tidings.
-    pub version: String,
-}
-
 /// The version of this schema. Fields are added within a version, never renamed or removed.
 pub const SCHEMA: &str = "tidings-lab-overhead-1";
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Outcome {
-    /// It ended with 0 and said how long it took.
-    Ok,
-    /// It ended with another status.
-    Failed,
-    /// It took longer than it may, and was ended.
-    Late,
-    /// It ended with 0, but where its time should stand there is none.
-    Unreadable,
-}
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -105,6 +78,20 @@ impl Record {
     /// A figure of gossip's report.
     pub fn gossip(&self, key: &str) -> Option<f64> {
         Self::told(self.gossip.as_ref(), key)
+    }
+}
+
+impl Noted for Record {
+    fn index(&self) -> u32 {
+        self.index
+    }
+
+    fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    fn message(&self) -> &str {
+        self.message.as_deref().unwrap_or_default()
     }
 }
 

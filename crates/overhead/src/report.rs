@@ -5,9 +5,10 @@
 
 use std::fmt::Write as _;
 
+use tidings_experiment::statistics::Interval;
+
 use crate::analysis::{Analysis, Effect, Group, Side, Verdict};
 use crate::campaign::Doing;
-use tidings_experiment::statistics::Interval;
 
 /// What names an arm, in all tables.
 const ARM_COLUMNS: &str = "application,nodes,ranks,arm,interval_ms,window,entry_bytes";

@@ -1,28 +1,13 @@
 //! The plan of a campaign: all of its runs, in the order in which they are to be made.
 //!
-//! A lap runs every arm of every group (an application on a number of nodes) once and its baseline
-//! twice. The order of groups, and of the runs of a group, is drawn anew for each lap, so that
-//! nothing that changes with time or with the run before falls on one arm alone.
-//!
-//! Invariant: the plan follows from the campaign file alone, so that an interrupted campaign goes
-//! on with the very runs that are missing.
+//! A group is an application on a number of nodes, a treatment an arm. Invariant: the plan follows
+//! from the campaign file alone.
 
-use rand_core::{RngCore, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
+use tidings_experiment::schedule::Design;
+pub use tidings_experiment::schedule::Role;
 
 use crate::Campaign;
 use crate::campaign::Doing;
-
-/// What a run is measured for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
-    /// The baseline.
-    Baseline,
-    /// The baseline once more: with the first it makes an A/A pair.
-    Again,
-    /// An arm, by its place in [`Campaign::arms`].
-    Arm(usize),
-}
 
 /// One run of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +31,7 @@ impl Planned {
     pub fn doing<'a>(&self, campaign: &'a Campaign) -> &'a Doing {
         match self.role {
             Role::Baseline | Role::Again => &campaign.baseline,
-            Role::Arm(at) => &campaign.arms[at],
+            Role::Treatment(at) => &campaign.arms[at],
         }
     }
 }
@@ -56,52 +41,19 @@ pub fn plan(campaign: &Campaign) -> Vec<Planned> {
     let groups: Vec<(usize, u32)> = (0..campaign.applications.len())
         .flat_map(|application| campaign.nodes.iter().map(move |&nodes| (application, nodes)))
         .collect();
-    let mut plan = Vec::new();
-    let warm_up = if campaign.is_virtual() { 0 } else { campaign.warm_up };
-    for _ in 0..warm_up {
-        lay(&mut plan, 0, &groups, &[Role::Baseline]);
-    }
-    for lap in 1..=campaign.repetitions {
-        let lap_seed = campaign.seed ^ u64::from(lap).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(lap_seed);
-        let mut order = groups.clone();
-        shuffle(&mut order, &mut random);
-        for group in order {
-            let mut roles = roles(campaign, lap);
-            shuffle(&mut roles, &mut random);
-            let from = plan.len();
-            lay(&mut plan, lap, &[group], &roles);
-            // 53 bits: what a number in JSON holds, and `--seed` takes.
-            plan[from..].iter_mut().for_each(|planned| planned.seed = random.next_u64() >> 11);
-        }
-    }
-    plan
-}
-
-/// What is run of a group in a lap. In virtual time a baseline repeats itself exactly: one pair of
-/// it shows that, and serves all laps.
-fn roles(campaign: &Campaign, lap: u32) -> Vec<Role> {
-    let baselines = [Role::Baseline, Role::Again];
-    let baselines = if campaign.is_virtual() && lap > 1 { &[][..] } else { &baselines };
-    let arms = (0..campaign.arms.len()).map(Role::Arm);
-    baselines.iter().copied().chain(arms).collect()
-}
-
-fn lay(plan: &mut Vec<Planned>, lap: u32, groups: &[(usize, u32)], roles: &[Role]) {
-    for &(application, nodes) in groups {
-        for &role in roles {
-            let index = plan.len() as u32;
-            plan.push(Planned { index, lap, application, nodes, role, seed: 1 });
-        }
-    }
-}
-
-/// Fisher and Yates's.
-fn shuffle<T>(items: &mut [T], random: &mut Xoshiro256PlusPlus) {
-    for last in (1..items.len()).rev() {
-        let at = (u128::from(random.next_u64()) * (last as u128 + 1)) >> 64;
-        items.swap(last, at as usize);
-    }
+    let design = Design {
+        groups: groups.len(),
+        treatments: campaign.arms.len(),
+        laps: campaign.repetitions,
+        warm_up: campaign.warm_up,
+        is_exact: campaign.is_virtual(),
+        seed: campaign.seed,
+    };
+    let planned = design.slots().into_iter().zip(0..).map(|(slot, index)| {
+        let (application, nodes) = groups[slot.group];
+        Planned { index, lap: slot.lap, application, nodes, role: slot.role, seed: slot.seed }
+    });
+    planned.collect()
 }
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ fn shown_over(mut noise: Noise, campaign: &Campaign, slowdowns: &[f64]) -> Analy
             noise.next_lap();
         }
         let slowdown = match planned.role {
-            Role::Arm(arm) => slowdowns[arm],
+            Role::Treatment(arm) => slowdowns[arm],
             Role::Baseline | Role::Again => 0.0,
         };
         let seconds = 0.3 * (1.0 + slowdown) * noise.run().exp();

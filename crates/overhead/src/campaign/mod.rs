@@ -5,268 +5,44 @@
 //! anything runs: an unknown key, a value out of range or a key of another backend is refused with
 //! its line. Nothing of it is decided after the first run.
 
+mod applications;
+mod kinds;
 mod text;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
+use tidings_experiment::ExperimentError;
 
-use tidings_experiment::hosts::Network;
-use tidings_experiment::pressure::Contamination;
-use tidings_experiment::scheduling::Scheduling;
-
-use crate::LabError;
-
-/// A campaign, checked.
-#[derive(Clone, Debug)]
-pub struct Campaign {
-    /// Its name, for people.
-    pub name: String,
-    /// What all chance comes from: the order of runs, the seeds of gossip.
-    pub seed: u64,
-    /// How many laps.
-    pub repetitions: u32,
-    /// Laps before those, whose runs count for nothing.
-    pub warm_up: u32,
-    /// How long a run may take before it is ended, in seconds.
-    pub limit_s: f64,
-    /// What a run that fails means for the campaign.
-    pub on_failure: OnFailure,
-    /// How its processes are scheduled.
-    pub scheduling: Scheduling,
-    /// Numbers of nodes.
-    pub nodes: Vec<u32>,
-    /// Ranks on a node, the hidden one included.
-    pub ranks_per_node: u32,
-    /// Every so manieth rank is hidden.
-    pub every: u32,
-    /// What the arms are compared with.
-    pub baseline: Doing,
-    /// The arms: controls, then gossip.
-    pub arms: Vec<Doing>,
-    /// Further options of gossip.
-    pub gossip_options: Vec<String>,
-    /// Bounds beyond which a run is disturbed.
-    pub contamination: Contamination,
-    /// The applications.
-    pub applications: Vec<Application>,
-    /// Where they run.
-    pub backend: Backend,
-    /// The folder of the file: relative paths begin there.
-    pub folder: PathBuf,
-    /// SHA-256 of the file's text.
-    pub digest: String,
-    /// The file's text.
-    pub text: String,
-}
-
-/// What the hidden ranks do while an application runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase", tag = "arm")]
-pub enum Doing {
-    /// There are none: as many ranks fewer are started.
-    None,
-    /// They sleep: the node's core is left idle, as in the paper.
-    Asleep,
-    /// They look for messages without pause, and none comes.
-    Busy,
-    /// They gossip.
-    Gossip {
-        /// The unit of time, in milliseconds.
-        interval_ms: f64,
-        /// Entries sent in a unit, a number or per cent of the nodes.
-        window: String,
-        /// Bytes of payload in an entry.
-        entry_bytes: u32,
-    },
-}
-
-impl std::fmt::Display for Doing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::None => f.write_str("none hidden"),
-            Self::Asleep => f.write_str("asleep"),
-            Self::Busy => f.write_str("busy"),
-            Self::Gossip { interval_ms, window, entry_bytes } => {
-                write!(f, "gossip {interval_ms} ms {window} {entry_bytes} B")
-            }
-        }
-    }
-}
-
-/// What a failed run means for the campaign.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OnFailure {
-    /// It stops, and tries that run again when it goes on.
-    #[default]
-    Stop,
-    /// The failure is a result.
-    GoOn,
-}
-
-/// An application, and where it says how long it took.
-#[derive(Clone, Debug)]
-pub struct Application {
-    /// Its name in tables.
-    pub name: String,
-    /// Program and arguments. `{gossip}`, `{nodes}`, `{ranks}` and `{seed}` are replaced.
-    pub command: Vec<String>,
-    /// Files copied into the run's directory, by their name there.
-    pub files: Vec<(String, PathBuf)>,
-    /// Variables of the environment.
-    pub environment: Vec<(String, String)>,
-    /// The time that counts.
-    pub seconds: Reading,
-    /// Seconds of its phases, by name.
-    pub phases: Vec<(String, Reading)>,
-    /// The object in which it names all of its phases itself.
-    pub phases_object: Option<(String, String)>,
-    /// Further figures, by name.
-    pub figures: Vec<(String, Reading)>,
-}
-
-/// Where a number is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reading {
-    /// The run as a whole, from the launcher's start to its end.
-    Wall,
-    /// From MPI_Init to MPI_Finalize, as the shim measures it.
-    Shim,
-    /// A number of the last JSON object in a file of the run, `stdout` among them.
-    Json {
-        /// The file.
-        file: String,
-        /// The path of the number, keys with dots between them.
-        key: String,
-    },
-    /// The number that follows a text.
-    Text {
-        /// The file.
-        file: String,
-        /// The text before the number.
-        after: String,
-        /// Which of several.
-        take: Take,
-    },
-}
-
-/// Which of several numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Take {
-    /// The last.
-    #[default]
-    Last,
-    /// The sum of all.
-    Sum,
-}
-
-/// Where the applications run.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Backend {
-    /// All ranks on this machine.
-    Local(Mpi),
-    /// Each node a host of its own on this machine.
-    Hosts(Mpi, Network),
-    /// Nodes of a Slurm cluster.
-    Slurm(Mpi, Vec<String>),
-    /// A simulated machine, in virtual time.
-    Smpi(SimulatedMachine),
-}
-
-/// A real MPI and the shim built for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mpi {
-    /// Which one.
-    pub family: MpiFamily,
-    /// The shim to preload.
-    pub shim: PathBuf,
-    /// The library to preload before it that has waiting ranks let others run, if any.
-    pub yielding: Option<PathBuf>,
-    /// Its launcher, where it is not Debian's.
-    pub launcher: Option<PathBuf>,
-    /// Further arguments of its launcher.
-    pub launcher_arguments: Vec<String>,
-}
-
-/// The MPIs whose launchers are known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MpiFamily {
-    /// Open MPI.
-    OpenMpi,
-    /// MPICH.
-    Mpich,
-}
-
-impl MpiFamily {
-    /// Its name in file names.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OpenMpi => "openmpi",
-            Self::Mpich => "mpich",
-        }
-    }
-}
-
-/// A machine of SimGrid.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SimulatedMachine {
-    /// The platform file.
-    pub platform: PathBuf,
-    /// The name of its hosts, `{}` for their number.
-    pub host_pattern: String,
-    /// Further arguments of smpirun.
-    pub launcher_arguments: Vec<String>,
-}
+pub(crate) use kinds::TIMES;
+pub use kinds::{Application, Campaign, Doing};
 
 impl Campaign {
     /// Reads a campaign file.
     ///
     /// # Errors
-    /// [`LabError::Unreadable`], or [`LabError::Campaign`] with the line of what is wrong.
-    pub fn read(path: &Path) -> Result<Self, LabError> {
+    /// [`ExperimentError::Unreadable`], or [`ExperimentError::Campaign`] with the line of what is
+    /// wrong.
+    pub fn read(path: &Path) -> Result<Self, ExperimentError> {
         let text = fs::read_to_string(path)
-            .map_err(|source| LabError::Unreadable { path: path.to_owned(), source })?;
+            .map_err(|source| ExperimentError::Unreadable { path: path.to_owned(), source })?;
         Self::from_text(&text, path)
     }
 
     /// The campaign of a text that stands in `path`.
     ///
     /// # Errors
-    /// [`LabError::Campaign`].
-    pub fn from_text(text: &str, path: &Path) -> Result<Self, LabError> {
+    /// [`ExperimentError::Campaign`].
+    pub fn from_text(text: &str, path: &Path) -> Result<Self, ExperimentError> {
         text::campaign(text, path)
     }
-
-    /// Ranks of a run, and how many of them are hidden.
-    pub fn ranks(&self, nodes: u32, doing: &Doing) -> (u32, u32) {
-        let all = nodes * self.ranks_per_node;
-        let hidden = all / self.every;
-        match doing {
-            Doing::None => (all - hidden, 0),
-            _ => (all, hidden),
-        }
-    }
-
-    /// Whether a run takes the same time whenever it is repeated.
-    pub fn is_virtual(&self) -> bool {
-        matches!(self.backend, Backend::Smpi(_))
-    }
-}
-
-/// SHA-256 of a text, in hexadecimal digits.
-fn digest(text: &str) -> String {
-    let digits =
-        |byte: &u8| [byte >> 4, byte & 0xf].map(|digit| char::from_digit(digit.into(), 16));
-    Sha256::digest(text.as_bytes()).iter().flat_map(digits).flatten().collect()
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use tidings_experiment::backend::{Backend, SimulatedMachine};
+    use tidings_experiment::scheduling::Scheduling;
+
     use super::*;
 
     /// A campaign on this machine: one application, two arms.

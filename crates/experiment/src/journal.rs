@@ -11,67 +11,96 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
-use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
-use crate::record::{Heading, Record, SCHEMA};
-use crate::{Campaign, LabError};
+use crate::ExperimentError;
 
 /// The journal's name in a campaign's folder.
 pub const RUNS: &str = "runs.jsonl";
 /// The campaign file's copy beside it.
 pub const CAMPAIGN: &str = "campaign.toml";
 
-/// A journal, open for further runs.
+/// The first line of a journal: whose it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heading {
+    /// The version of the schema.
+    pub schema: String,
+    /// The campaign's name.
+    pub campaign: String,
+    /// SHA-256 of its file.
+    pub digest: String,
+    /// When it was begun.
+    pub begun: String,
+    /// The version of tidings.
+    pub version: String,
+}
+
+/// What a journal is of.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The version of its schema: what its lines are.
+    pub schema: &'a str,
+    /// The campaign's name.
+    pub campaign: &'a str,
+    /// SHA-256 of the campaign's text.
+    pub digest: &'a str,
+    /// The campaign's text.
+    pub text: &'a str,
+}
+
+/// A journal, open for further runs, each of which has a record of this kind.
 #[derive(Debug)]
-pub struct Journal {
+pub struct Journal<Record> {
     path: PathBuf,
     file: File,
     records: Vec<Record>,
     heading: Heading,
 }
 
-impl Journal {
+impl<Record: Serialize + DeserializeOwned> Journal<Record> {
     /// Opens the journal of a campaign in a folder, which is made if it is not there.
     ///
     /// # Errors
-    /// [`LabError::Journal`] if it is of another campaign, in use or damaged;
-    /// [`LabError::Unwritable`].
-    pub fn open(folder: &Path, campaign: &Campaign) -> Result<Self, LabError> {
+    /// [`ExperimentError::Journal`] if it is of another campaign, in use or damaged;
+    /// [`ExperimentError::Unwritable`].
+    pub fn open(folder: &Path, subject: &Subject<'_>) -> Result<Self, ExperimentError> {
         let path = folder.join(RUNS);
-        let unwritable = |source| LabError::Unwritable { path: path.clone(), source };
+        let unwritable = |source| ExperimentError::Unwritable { path: path.clone(), source };
         fs::create_dir_all(folder).map_err(unwritable)?;
         let mut open = OpenOptions::new();
         let file = open.read(true).append(true).create(true).open(&path).map_err(unwritable)?;
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             let reason = "another process runs this campaign: wait for it, or end it";
-            return Err(LabError::Journal { path, reason: reason.to_owned() });
+            return Err(ExperimentError::Journal { path, reason: reason.to_owned() });
         }
         let text = fs::read(&path).map_err(unwritable)?;
         let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         file.set_len(whole as u64).map_err(unwritable)?;
         if whole == 0 {
-            return Self::begin(path, file, campaign);
+            return Self::begin(path, file, subject);
         }
-        let (heading, records) = parse(&path, &text[..whole])?;
-        if heading.digest != campaign.digest {
+        let (heading, records) = parse(&path, &text[..whole], subject.schema)?;
+        if heading.digest != subject.digest {
             let reason = format!(
                 "it belongs to another text of campaign {}, kept in {CAMPAIGN} beside it: name \
                  another folder with --output, or put the old text back",
                 heading.campaign
             );
-            return Err(LabError::Journal { path, reason });
+            return Err(ExperimentError::Journal { path, reason });
         }
         Ok(Self { path, file, records, heading })
     }
 
-    fn begin(path: PathBuf, file: File, campaign: &Campaign) -> Result<Self, LabError> {
+    fn begin(path: PathBuf, file: File, subject: &Subject<'_>) -> Result<Self, ExperimentError> {
         let copy = path.with_file_name(CAMPAIGN);
-        let written = fs::write(&copy, &campaign.text);
-        written.map_err(|source| LabError::Unwritable { path: copy, source })?;
+        let written = fs::write(&copy, subject.text);
+        written.map_err(|source| ExperimentError::Unwritable { path: copy, source })?;
         let heading = Heading {
-            schema: SCHEMA.to_owned(),
-            campaign: campaign.name.clone(),
-            digest: campaign.digest.clone(),
+            schema: subject.schema.to_owned(),
+            campaign: subject.campaign.to_owned(),
+            digest: subject.digest.to_owned(),
             begun: now(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
@@ -99,37 +128,44 @@ impl Journal {
     /// Keeps a record.
     ///
     /// # Errors
-    /// [`LabError::Unwritable`]; the records before are kept.
-    pub fn keep(&mut self, record: Record) -> Result<(), LabError> {
+    /// [`ExperimentError::Unwritable`]; the records before are kept.
+    pub fn keep(&mut self, record: Record) -> Result<(), ExperimentError> {
         self.append(&record)?;
         self.records.push(record);
         Ok(())
     }
 
-    fn append(&mut self, line: &impl Serialize) -> Result<(), LabError> {
+    fn append(&mut self, line: &impl Serialize) -> Result<(), ExperimentError> {
         let text = serde_json::to_string(line).map_err(io::Error::from);
         let written = text.and_then(|text| {
             self.file.write_all((text + "\n").as_bytes())?;
             self.file.sync_data()
         });
-        written.map_err(|source| LabError::Unwritable { path: self.path.clone(), source })
+        written.map_err(|source| ExperimentError::Unwritable { path: self.path.clone(), source })
     }
 }
 
 /// Reads the journal of a folder without opening it for more; a torn last line is passed over.
 ///
 /// # Errors
-/// [`LabError::Unreadable`] or [`LabError::Journal`].
-pub fn read(folder: &Path) -> Result<(Heading, Vec<Record>), LabError> {
+/// [`ExperimentError::Unreadable`] or [`ExperimentError::Journal`].
+pub fn read<Record: DeserializeOwned>(
+    folder: &Path,
+    schema: &str,
+) -> Result<(Heading, Vec<Record>), ExperimentError> {
     let path = folder.join(RUNS);
-    let text =
-        fs::read(&path).map_err(|source| LabError::Unreadable { path: path.clone(), source })?;
+    let text = fs::read(&path)
+        .map_err(|source| ExperimentError::Unreadable { path: path.clone(), source })?;
     let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    parse(&path, &text[..whole])
+    parse(&path, &text[..whole], schema)
 }
 
-fn parse(path: &Path, text: &[u8]) -> Result<(Heading, Vec<Record>), LabError> {
-    let damaged = |line: usize, reason: &str| LabError::Journal {
+fn parse<Record: DeserializeOwned>(
+    path: &Path,
+    text: &[u8],
+    schema: &str,
+) -> Result<(Heading, Vec<Record>), ExperimentError> {
+    let damaged = |line: usize, reason: &str| ExperimentError::Journal {
         path: path.to_owned(),
         reason: format!("line {line}: {reason}: move the file away, or take a copy of it"),
     };
@@ -137,8 +173,9 @@ fn parse(path: &Path, text: &[u8]) -> Result<(Heading, Vec<Record>), LabError> {
     let heading = lines.next().ok_or_else(|| damaged(1, "it is empty"))?;
     let heading: Heading = serde_json::from_slice(heading)
         .map_err(|error| damaged(1, &format!("no heading of a campaign ({error})")))?;
-    if heading.schema != SCHEMA {
-        return Err(damaged(1, &format!("schema {}, this tidings reads {SCHEMA}", heading.schema)));
+    if heading.schema != schema {
+        let reason = format!("schema {}, this command reads {schema}", heading.schema);
+        return Err(damaged(1, &reason));
     }
     let records = lines.enumerate().map(|(at, line)| {
         serde_json::from_slice(line).map_err(|error| damaged(at + 2, &format!("no run ({error})")))
@@ -147,60 +184,74 @@ fn parse(path: &Path, text: &[u8]) -> Result<(Heading, Vec<Record>), LabError> {
 }
 
 /// The time as a journal has it.
-pub(crate) fn now() -> String {
+pub fn now() -> String {
     humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()
+}
+
+/// SHA-256 of a text, in hexadecimal digits.
+pub fn digest(text: &str) -> String {
+    let digits =
+        |byte: &u8| [byte >> 4, byte & 0xf].map(|digit| char::from_digit(digit.into(), 16));
+    Sha256::digest(text.as_bytes()).iter().flat_map(digits).flatten().collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::campaign::Doing;
-    use crate::campaign::tests::{LOCAL, campaign_of, small};
-    use crate::record::tests::record;
+
+    const OWN: Subject<'_> =
+        Subject { schema: "test-1", campaign: "small", digest: "1", text: "name = 1\n" };
+
+    fn open(folder: &Path, subject: &Subject<'_>) -> Result<Journal<Vec<u32>>, ExperimentError> {
+        Journal::open(folder, subject)
+    }
 
     #[test]
     fn what_was_kept_is_there_again_and_a_torn_line_is_cut_off() {
         let folder = tempfile::tempdir().expect("a temporary directory");
-        let campaign = small(20);
-        let mut journal = Journal::open(folder.path(), &campaign).expect("a fresh folder");
+        let mut journal = open(folder.path(), &OWN).expect("a fresh folder");
         for index in 0..3 {
-            let record = record(index, 1, Doing::Asleep, 1.0);
-            journal.keep(record).expect("there is room");
+            journal.keep(vec![index, 1]).expect("there is room");
         }
         drop(journal);
         let path = folder.path().join(RUNS);
         let mut text = fs::read(&path).expect("it is there");
         let whole = text.len();
-        text.truncate(whole - 7);
+        text.truncate(whole - 3);
         fs::write(&path, &text).expect("ours");
-        assert_eq!(read(folder.path()).expect("two whole lines").1.len(), 2);
-        let mut journal = Journal::open(folder.path(), &campaign).expect("it goes on");
+        let (heading, records) = read::<Vec<u32>>(folder.path(), "test-1").expect("whole lines");
+        assert_eq!((heading.campaign.as_str(), records.len()), ("small", 2));
+        let mut journal = open(folder.path(), &OWN).expect("it goes on");
         assert_eq!(journal.records().len(), 2);
-        journal.keep(record(2, 1, Doing::Asleep, 1.0)).expect("there is room");
+        journal.keep(vec![2, 1]).expect("there is room");
         assert_eq!(fs::read(&path).expect("it is there").len(), whole);
+        assert_eq!(fs::read_to_string(folder.path().join(CAMPAIGN)).expect("ours"), OWN.text);
     }
 
     #[test]
     fn one_process_at_a_time_and_one_campaign_only() {
         let folder = tempfile::tempdir().expect("a temporary directory");
-        let journal = Journal::open(folder.path(), &small(20)).expect("a fresh folder");
-        let refused = Journal::open(folder.path(), &small(20)).expect_err("it is in use");
+        let journal = open(folder.path(), &OWN).expect("a fresh folder");
+        let refused = open(folder.path(), &OWN).expect_err("it is in use");
         assert!(refused.to_string().contains("another process"), "{refused}");
         drop(journal);
-        let other = campaign_of(&LOCAL.replace("seed = 1", "seed = 2"));
-        let refused = Journal::open(folder.path(), &other).expect_err("another campaign's");
+        let other = Subject { digest: "2", ..OWN };
+        let refused = open(folder.path(), &other).expect_err("another campaign's");
         assert!(refused.to_string().contains("--output"), "{refused}");
         assert_eq!(refused.exit_code(), 2);
+        let other = Subject { schema: "test-2", ..OWN };
+        let refused = open(folder.path(), &other).expect_err("of another kind");
+        assert!(refused.to_string().contains("test-2"), "{refused}");
     }
 
     #[test]
     fn a_damaged_journal_is_named_by_line_and_left_alone() {
         let folder = tempfile::tempdir().expect("a temporary directory");
-        drop(Journal::open(folder.path(), &small(20)).expect("a fresh folder"));
+        drop(open(folder.path(), &OWN).expect("a fresh folder"));
         let path = folder.path().join(RUNS);
         let text = fs::read_to_string(&path).expect("it is there") + "{\"index\": 3}\n";
         fs::write(&path, &text).expect("ours");
-        let refused = Journal::open(folder.path(), &small(20)).expect_err("not a run");
+        let refused = open(folder.path(), &OWN).expect_err("not a run");
         assert!(refused.to_string().contains("line 2"), "{refused}");
         assert_eq!(fs::read_to_string(&path).expect("it is there"), text);
     }

@@ -1,16 +1,15 @@
 //! Nodes of a Slurm cluster: each run is a job step, started by srun.
 //!
-//! Slurm's block distribution fills node after node, so that every k-th rank is the last of a node;
-//! where one a node is to be hidden the shim is asked to refuse a run in which it is otherwise. The
-//! folder of the campaign must lie where all nodes see it.
+//! Slurm's block distribution fills node after node. The folder of the campaign must lie where all
+//! nodes see it.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Order, find_launcher, preloaded};
-use crate::LabError;
-use crate::campaign::{Mpi, MpiFamily};
-use tidings_experiment::run::Launch;
+use super::kinds::{Mpi, MpiFamily};
+use super::order::{Order, find_launcher, preloaded};
+use crate::ExperimentError;
+use crate::run::Launch;
 
 /// How long srun may take to end: it waits for Slurm to end the job, by default 32 seconds, and
 /// would leave it in the queue if it were killed before.
@@ -22,15 +21,15 @@ pub(super) struct Launcher {
     program: PathBuf,
     words: Vec<String>,
     /// As LD_PRELOAD names it.
-    preloaded: String,
+    preloaded: Option<String>,
 }
 
 impl Launcher {
     /// Finds srun.
     ///
     /// # Errors
-    /// [`LabError::Program`] if it or the shim is not here.
-    pub(super) fn find(mpi: &Mpi, arguments: &[String]) -> Result<Self, LabError> {
+    /// [`ExperimentError::Program`] if it or the shim is not here.
+    pub(super) fn find(mpi: &Mpi, arguments: &[String]) -> Result<Self, ExperimentError> {
         let remedy = "install Slurm's client (Debian: slurm-client)";
         let program = find_launcher(&["srun"], "slurm", remedy)?;
         let interface = match mpi.family {
@@ -50,11 +49,8 @@ impl Launcher {
         words.push(format!("--ntasks-per-node={}", order.ranks / order.nodes));
         words.push("--overcommit".to_owned());
         words.extend(self.words.iter().cloned());
-        let mut environment = order.environment.clone();
-        if order.hides_one_a_node {
-            environment.push(("TIDINGS_HIDE_ONE_A_NODE".to_owned(), "1".to_owned()));
-        }
-        words.push(format!("--export=ALL,LD_PRELOAD={}", self.preloaded));
+        let environment = order.environment.clone();
+        words.extend(self.preloaded.iter().map(|names| format!("--export=ALL,LD_PRELOAD={names}")));
         words.extend(order.application.iter().cloned());
         let directory = order.directory.to_owned();
         Launch { words, environment, directory, farewell: Some(FAREWELL) }

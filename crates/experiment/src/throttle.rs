@@ -11,8 +11,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::campaign::{Backend, Campaign};
-use tidings_experiment::scheduling::Scheduling;
+use crate::backend::Backend;
+use crate::scheduling::Scheduling;
 
 /// Where limits stand: microseconds of running, microseconds of the period.
 const LIMITS: [(&str, &str); 2] = [
@@ -63,11 +63,8 @@ fn told(limits: &[Limit]) -> Vec<String> {
 
 /// What the kernel's limits on real-time processes do to a campaign's runs, in words; empty if they
 /// do nothing, and where runs are not on this machine or in virtual time.
-pub fn notices(campaign: &Campaign) -> Vec<String> {
-    let is_here = matches!(campaign.backend, Backend::Local(_) | Backend::Hosts(..));
-    let is_real_time =
-        matches!(campaign.scheduling, Scheduling::Fifo(_) | Scheduling::RoundRobin(_));
-    if !(is_here && is_real_time) {
+pub fn notices(backend: &Backend, scheduling: Scheduling) -> Vec<String> {
+    if !(backend.is_here() && scheduling.is_real_time()) {
         return Vec::new();
     }
     let limits =
@@ -78,7 +75,7 @@ pub fn notices(campaign: &Campaign) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::campaign::tests::{SMPI, campaign_of, small};
+    use crate::backend::{Mpi, MpiFamily, SimulatedMachine};
 
     fn limit_of(runtime: &str, period: &str) -> Option<Limit> {
         let folder = tempfile::tempdir().expect("a folder");
@@ -107,17 +104,25 @@ mod tests {
 
     #[test]
     fn ordinary_runs_are_told_nothing() {
-        let mut campaign = small(20);
+        let here = Backend::Local(Mpi {
+            family: MpiFamily::Mpich,
+            shim: None,
+            yielding: None,
+            launcher: None,
+            launcher_arguments: Vec::new(),
+        });
         for scheduling in [Scheduling::Normal, Scheduling::Nice(-20)] {
-            campaign.scheduling = scheduling;
-            assert_eq!(notices(&campaign), Vec::<String>::new());
+            assert_eq!(notices(&here, scheduling), Vec::<String>::new());
         }
     }
 
     #[test]
     fn virtual_time_is_told_nothing() {
-        let mut campaign = campaign_of(SMPI);
-        campaign.scheduling = Scheduling::Fifo(5);
-        assert_eq!(notices(&campaign), Vec::<String>::new());
+        let machine = SimulatedMachine {
+            platform: PathBuf::new(),
+            host_pattern: "n{}".to_owned(),
+            launcher_arguments: Vec::new(),
+        };
+        assert_eq!(notices(&Backend::Smpi(machine), Scheduling::Fifo(5)), Vec::<String>::new());
     }
 }

@@ -1,17 +1,16 @@
 //! A simulated machine: SimGrid's smpirun, in virtual time.
 //!
-//! There is no shim: a program for a simulated machine links gossip itself and is told what to do
-//! by its arguments (`{gossip}`, `{hidden}`). Ranks are laid out as `host_pattern` counts, as many
-//! on each host as a node has.
+//! Nothing is preloaded. Ranks are laid out as `host_pattern` counts, as many on each host as a
+//! node has.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Order, find_launcher};
-use crate::campaign::SimulatedMachine;
-use crate::{Campaign, LabError};
-use tidings_experiment::run::Launch;
+use super::kinds::SimulatedMachine;
+use super::order::{Order, find_launcher};
+use crate::ExperimentError;
+use crate::run::Launch;
 
 /// The topologies that SimGrid's `<cluster>` knows, and none.
 const TOPOLOGIES: [&str; 5] = ["FLAT", "TORUS", "FAT_TREE", "DRAGONFLY", "STAR"];
@@ -30,12 +29,13 @@ impl Launcher {
     /// Finds smpirun, and reads what topology the platform has.
     ///
     /// # Errors
-    /// [`LabError::Program`], or [`LabError::Machine`] for a platform that is none.
-    pub(super) fn find(machine: &SimulatedMachine, _: &Campaign) -> Result<Self, LabError> {
+    /// [`ExperimentError::Program`], or [`ExperimentError::Machine`] for a platform that is none.
+    pub(super) fn find(machine: &SimulatedMachine) -> Result<Self, ExperimentError> {
         let remedy = "install SimGrid's SMPI (Debian: libsimgrid-dev)";
         let program = find_launcher(&["smpirun"], "", remedy)?;
         let platform = &machine.platform;
-        let refused = |reason: &str| LabError::Machine(format!("{}: {reason}", platform.display()));
+        let refused =
+            |reason: &str| ExperimentError::Machine(format!("{}: {reason}", platform.display()));
         let size = fs::metadata(platform).map_err(|error| refused(&error.to_string()))?.len();
         if size > MOST_BYTES {
             return Err(refused("larger than 64 MiB: no platform file"));
@@ -50,11 +50,11 @@ impl Launcher {
     /// What starts a run.
     ///
     /// # Errors
-    /// [`LabError::Unwritable`] if the file of hosts cannot be laid beside it.
-    pub(super) fn launch(&self, order: &Order<'_>) -> Result<Launch, LabError> {
+    /// [`ExperimentError::Unwritable`] if the file of hosts cannot be laid beside it.
+    pub(super) fn launch(&self, order: &Order<'_>) -> Result<Launch, ExperimentError> {
         let hosts = order.directory.join("hosts");
         let written = fs::write(&hosts, self.hosts(order.nodes, order.ranks));
-        written.map_err(|source| LabError::Unwritable { path: hosts.clone(), source })?;
+        written.map_err(|source| ExperimentError::Unwritable { path: hosts.clone(), source })?;
         let mut words = vec![self.program.display().to_string()];
         words.extend(["-n".to_owned(), order.ranks.to_string()]);
         words.extend(["-platform".to_owned(), self.platform.clone()]);
@@ -80,9 +80,9 @@ impl Launcher {
 }
 
 /// Refuses a platform with a topology that SimGrid does not have, or that is no platform.
-fn must_be_known(text: &str, path: &Path) -> Result<(), LabError> {
+fn must_be_known(text: &str, path: &Path) -> Result<(), ExperimentError> {
     let refused = |line: usize, reason: &str| {
-        LabError::Machine(format!("{}:{line}: {reason}", path.display()))
+        ExperimentError::Machine(format!("{}:{line}: {reason}", path.display()))
     };
     if !text.contains("<platform") {
         return Err(refused(1, "no <platform>: name a platform file of SimGrid"));

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::{Order, find_launcher, preloaded};
-use crate::LabError;
-use crate::application;
-use crate::campaign::{Mpi, MpiFamily};
-use tidings_experiment::run::Launch;
+use super::kinds::{Mpi, MpiFamily};
+use super::order::{Order, find_launcher, preloaded};
+use crate::ExperimentError;
+use crate::program::find;
+use crate::run::Launch;
 
 /// mpirun, and the libraries that go below what it starts.
 #[derive(Debug)]
@@ -15,19 +15,17 @@ pub(super) struct Launcher {
     program: PathBuf,
     mpi: Mpi,
     /// As LD_PRELOAD names it.
-    preloaded: String,
+    preloaded: Option<String>,
 }
 
 impl Launcher {
     /// Finds the launcher of an MPI.
     ///
     /// # Errors
-    /// [`LabError::Program`] if it or the shim is not here.
-    pub(super) fn find(mpi: &Mpi) -> Result<Self, LabError> {
+    /// [`ExperimentError::Program`] if it or the shim is not here.
+    pub(super) fn find(mpi: &Mpi) -> Result<Self, ExperimentError> {
         let program = match (&mpi.launcher, mpi.family) {
-            (Some(launcher), _) => {
-                application::find(&launcher.to_string_lossy(), std::path::Path::new("."))?
-            }
+            (Some(launcher), _) => find(&launcher.to_string_lossy(), std::path::Path::new("."))?,
             (None, MpiFamily::OpenMpi) => find_launcher(
                 &["mpirun.openmpi", "mpirun"],
                 "Open MPI",
@@ -63,20 +61,16 @@ impl Launcher {
     /// Options that hand variables to the ranks. LD_PRELOAD is for them alone: the launcher is no
     /// MPI program.
     fn handed_on(&self, variables: &[(String, String)]) -> Vec<String> {
-        let preload = ("LD_PRELOAD".to_owned(), self.preloaded.clone());
+        let preload = self.preloaded.iter().map(|names| ("LD_PRELOAD".to_owned(), names.clone()));
         match self.mpi.family {
             MpiFamily::OpenMpi => {
                 let names: BTreeSet<String> =
                     variables.iter().map(|(name, _)| name.clone()).collect();
-                let preload = format!("{}={}", preload.0, preload.1);
-                names
-                    .into_iter()
-                    .chain([preload])
-                    .flat_map(|word| ["-x".to_owned(), word])
-                    .collect()
+                let preload = preload.map(|(name, value)| format!("{name}={value}"));
+                names.into_iter().chain(preload).flat_map(|word| ["-x".to_owned(), word]).collect()
             }
             MpiFamily::Mpich => {
-                let all = variables.iter().cloned().chain([preload]);
+                let all = variables.iter().cloned().chain(preload);
                 all.flat_map(|(name, value)| ["-genv".to_owned(), name, value]).collect()
             }
         }

@@ -1,27 +1,22 @@
-//! Backends: how a run is started where the campaign says.
+//! What a run of a campaign asks of its backend: the application's words, the options of gossip,
+//! and what the shim is told.
 //!
-//! A [`Stage`] is made ready once, before the first run, and finds out then what is missing: the
-//! launcher, the shim, the platform. After that a run is a [`Launch`], words and variables, and
-//! nothing but those.
-
-mod hosts;
-mod local;
-mod simulated;
-mod slurm;
+//! A [`Stage`] is made ready once, before the first run, and finds out then what is missing. There
+//! is no shim on a simulated machine: a program for it links gossip itself and is told what to do
+//! by its arguments (`{gossip}`, `{hidden}`).
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
-use crate::application;
-use crate::campaign::{Application, Backend, Doing, Mpi};
-use crate::schedule::Planned;
-use crate::{Campaign, LabError};
-use tidings_experiment::pressure;
+use tidings_experiment::backend::{Backend, Order, Starter};
+use tidings_experiment::program::{find, must_be_dynamic};
 use tidings_experiment::run::Launch;
+use tidings_experiment::{ExperimentError, pressure};
 
-/// The file in a run's directory that the shim writes its times to.
-pub(crate) const TIMES: &str = "tidings-times.json";
+use crate::Campaign;
+use crate::campaign::{Application, Doing, TIMES};
+use crate::schedule::Planned;
+
 /// The file that gossip writes its report to.
 pub(crate) const REPORT: &str = "tidings-gossip.json";
 
@@ -30,69 +25,36 @@ const WARM_UP_UNITS: f64 = 10.0;
 /// No unit of time is longer: hidden ranks that are to be busy, and no more, gossip once in it.
 const NEVER_MS: f64 = 3_600_000.0;
 
-/// What stands in the library that has ranks yield (mpi/yield), and in no other of `make mpi`.
-const YIELDS: &[u8] = b"OMPI_MCA_mpi_yield_when_idle";
-
 /// A place where the runs of a campaign can be started.
 #[derive(Debug)]
 pub struct Stage<'a> {
     campaign: &'a Campaign,
     /// The programs of the applications, in their order.
     programs: Vec<PathBuf>,
-    kind: Kind,
-}
-
-#[derive(Debug)]
-enum Kind {
-    Local(local::Launcher),
-    Hosts(hosts::Launcher),
-    Slurm(slurm::Launcher),
-    Simulated(simulated::Launcher),
-}
-
-/// What a backend has to know of a run.
-#[derive(Debug)]
-struct Order<'a> {
-    /// The application's program and arguments.
-    application: Vec<String>,
-    /// Variables for the application's processes.
-    environment: Vec<(String, String)>,
-    nodes: u32,
-    ranks: u32,
-    /// Whether the ranks of each node but one are the application's.
-    hides_one_a_node: bool,
-    directory: &'a Path,
+    starter: Starter,
 }
 
 impl<'a> Stage<'a> {
     /// Makes ready what the runs of a campaign need.
     ///
     /// # Errors
-    /// [`LabError::Program`] or [`LabError::Machine`] for what is missing.
-    pub fn prepare(campaign: &'a Campaign) -> Result<Self, LabError> {
+    /// [`ExperimentError::Program`] or [`ExperimentError::Machine`] for what is missing.
+    pub fn prepare(campaign: &'a Campaign) -> Result<Self, ExperimentError> {
         campaign.scheduling.must_be_allowed()?;
         pressure::must_be_told(&campaign.contamination)?;
         let programs =
             campaign.applications.iter().map(|application| program(campaign, application));
         let programs = programs.collect::<Result<_, _>>()?;
-        let kind = match &campaign.backend {
-            Backend::Local(mpi) => Kind::Local(local::Launcher::find(mpi)?),
-            Backend::Hosts(mpi, network) => {
-                Kind::Hosts(hosts::Launcher::make(mpi, network, campaign)?)
-            }
-            Backend::Slurm(mpi, words) => Kind::Slurm(slurm::Launcher::find(mpi, words)?),
-            Backend::Smpi(machine) => {
-                Kind::Simulated(simulated::Launcher::find(machine, campaign)?)
-            }
-        };
-        Ok(Self { campaign, programs, kind })
+        let most_nodes = campaign.nodes.iter().copied().max().unwrap_or(1);
+        let starter = Starter::prepare(&campaign.backend, most_nodes)?;
+        Ok(Self { campaign, programs, starter })
     }
 
     /// What is to be started for a run, in a directory of its own that is there.
     ///
     /// # Errors
-    /// [`LabError::Unwritable`] if a file that the launcher reads cannot be laid there.
-    pub fn launch(&self, planned: &Planned, directory: &Path) -> Result<Launch, LabError> {
+    /// [`ExperimentError::Unwritable`] if a file that the launcher reads cannot be laid there.
+    pub fn launch(&self, planned: &Planned, directory: &Path) -> Result<Launch, ExperimentError> {
         let campaign = self.campaign;
         let application = &campaign.applications[planned.application];
         let doing = planned.doing(campaign);
@@ -113,27 +75,26 @@ impl<'a> Stage<'a> {
         });
         // What the application's part of the file says comes last, and so overrules the lab.
         let own = application.environment.iter().map(|(name, value)| (name.clone(), fill(value)));
-        let environment: Vec<(String, String)> =
+        let mut environment: Vec<(String, String)> =
             shim_variables(campaign, doing, &gossip, directory).into_iter().chain(own).collect();
+        let hides_one_a_node = *doing != Doing::None && campaign.every == campaign.ranks_per_node;
+        if hides_one_a_node && matches!(campaign.backend, Backend::Slurm(..)) {
+            // The shim refuses a run in which Slurm has dealt ranks otherwise.
+            environment.push(("TIDINGS_HIDE_ONE_A_NODE".to_owned(), "1".to_owned()));
+        }
         let order = Order {
             application: std::iter::once(program).chain(arguments).collect(),
             environment,
             nodes: planned.nodes,
             ranks,
-            hides_one_a_node: *doing != Doing::None && campaign.every == campaign.ranks_per_node,
             directory,
         };
-        match &self.kind {
-            Kind::Local(launcher) => Ok(launcher.launch(&order)),
-            Kind::Hosts(launcher) => Ok(launcher.launch(&order)),
-            Kind::Slurm(launcher) => Ok(launcher.launch(&order)),
-            Kind::Simulated(launcher) => launcher.launch(&order),
-        }
+        self.starter.launch(&order)
     }
 
     /// How long a launcher may take to end, if longer than usual.
     pub(crate) fn farewell(&self) -> Option<Duration> {
-        matches!(self.kind, Kind::Slurm(_)).then_some(slurm::FAREWELL)
+        self.starter.farewell()
     }
 }
 
@@ -201,55 +162,16 @@ fn shim_variables(
 }
 
 /// The program of an application, if it can be measured with this backend.
-fn program(campaign: &Campaign, application: &Application) -> Result<PathBuf, LabError> {
-    let program = application::find(&application.command[0], &campaign.folder)?;
+fn program(campaign: &Campaign, application: &Application) -> Result<PathBuf, ExperimentError> {
+    let program = find(&application.command[0], &campaign.folder)?;
     if !campaign.is_virtual() {
-        application::must_be_dynamic(&program)?; // smpirun loads programs itself
+        must_be_dynamic(&program)?; // smpirun loads programs itself
     }
     for (_, path) in &application.files {
         if !path.is_file() {
             let reason = format!("{}: no such file: {} needs it", path.display(), application.name);
-            return Err(LabError::Program(reason));
+            return Err(ExperimentError::Program(reason));
         }
     }
     Ok(program)
-}
-
-/// A launcher among these names on PATH whose `--version` says `wanted`.
-fn find_launcher(names: &[&str], wanted: &str, remedy: &str) -> Result<PathBuf, LabError> {
-    let here = Path::new("/");
-    for name in names {
-        let Ok(path) = application::find(name, here) else { continue };
-        let output = Command::new(&path).arg("--version").output();
-        let said = output.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();
-        if String::from_utf8_lossy(&said).contains(wanted) {
-            return Ok(path);
-        }
-    }
-    Err(LabError::Program(format!("no {} on PATH: {remedy}", names.join(" or "))))
-}
-
-/// What is preloaded below the ranks, as LD_PRELOAD names it: what has them yield is asked before
-/// the shim.
-fn preloaded(mpi: &Mpi) -> Result<String, LabError> {
-    let shim = find_library(&mpi.shim)?;
-    let Some(yielding) = &mpi.yielding else { return Ok(shim) };
-    let library = find_library(yielding)?;
-    let content = std::fs::read(yielding).unwrap_or_default(); // a folder is no such library either
-    if !content.windows(YIELDS.len()).any(|bytes| bytes == YIELDS) {
-        return Err(LabError::Program(format!(
-            "{}: has no waiting rank yield: name libtidings-yield.so, which `make mpi` builds",
-            yielding.display()
-        )));
-    }
-    Ok(format!("{library}:{shim}"))
-}
-
-/// A library by its whole path.
-fn find_library(path: &Path) -> Result<String, LabError> {
-    let whole = std::fs::canonicalize(path).map_err(|error| {
-        let path = path.display();
-        LabError::Program(format!("{path}: {error}: `make mpi` builds it, into target/mpi"))
-    })?;
-    Ok(whole.display().to_string())
 }

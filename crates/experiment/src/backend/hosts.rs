@@ -9,12 +9,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{Order, local};
-use crate::campaign::{Mpi, MpiFamily};
-use crate::{Campaign, LabError};
-use tidings_experiment::hosts::Network;
-use tidings_experiment::hosts::{self, CARD, Fabric, Home};
-use tidings_experiment::run::Launch;
+use super::kinds::{Mpi, MpiFamily};
+use super::local;
+use super::order::Order;
+use crate::ExperimentError;
+use crate::hosts::{self, CARD, Fabric, Home, Network};
+use crate::run::Launch;
 
 /// The hosts, and the launcher that runs on the first.
 #[derive(Debug)]
@@ -28,24 +28,20 @@ pub(super) struct Launcher {
 }
 
 impl Launcher {
-    /// Makes as many hosts as the campaign has nodes at most.
+    /// Makes so many hosts.
     ///
     /// # Errors
-    /// [`LabError::Machine`] if they cannot be made here, [`LabError::Program`] for what is
-    /// missing.
-    pub(super) fn make(
-        mpi: &Mpi,
-        network: &Network,
-        campaign: &Campaign,
-    ) -> Result<Self, LabError> {
+    /// [`ExperimentError::Machine`] if they cannot be made here, [`ExperimentError::Program`] for
+    /// what is missing.
+    pub(super) fn make(mpi: &Mpi, network: &Network, count: u32) -> Result<Self, ExperimentError> {
         let mpirun = local::Launcher::find(mpi)?;
-        let count = campaign.nodes.iter().copied().max().unwrap_or(1);
         if count > hosts::MOST_HOSTS {
             let most = hosts::MOST_HOSTS;
             let reason = format!("{count} nodes: backend hosts makes {most} on a machine at most");
-            return Err(LabError::Machine(reason));
+            return Err(ExperimentError::Machine(reason));
         }
-        let refused = |error: std::io::Error| LabError::Machine(format!("no script: {error}"));
+        let refused =
+            |error: std::io::Error| ExperimentError::Machine(format!("no script: {error}"));
         hosts::clear(hosts::remove);
         let tag = hosts::tag();
         let home = Home::make(&tag).map_err(refused)?;

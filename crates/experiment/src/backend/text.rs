@@ -1,0 +1,138 @@
+//! The table `backend` of a campaign file, and what is checked of it.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::kinds::{Backend, Mpi, MpiFamily, SimulatedMachine};
+use crate::ExperimentError;
+use crate::hosts::Network;
+use crate::text::Source;
+
+/// The table `backend` of a campaign file: its keys are those of docs/reference/lab.md.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BackendText {
+    kind: Spanned<String>,
+    mpi: Option<Spanned<MpiFamily>>,
+    shim: Option<Spanned<PathBuf>>,
+    yielding: Option<Spanned<PathBuf>>,
+    launcher: Option<Spanned<PathBuf>>,
+    #[serde(default)]
+    launcher_arguments: Vec<String>,
+    platform: Option<Spanned<PathBuf>>,
+    host_pattern: Option<Spanned<String>>,
+    rate_mbit: Option<Spanned<f64>>,
+    delay_us: Option<Spanned<f64>>,
+    loss_percent: Option<Spanned<f64>>,
+    srun_arguments: Option<Spanned<Vec<String>>>,
+}
+
+impl BackendText {
+    /// The backend that it asks for.
+    ///
+    /// # Errors
+    /// [`ExperimentError::Campaign`] for a key that is missing or of another backend.
+    pub fn backend(&self, place: &Source<'_>) -> Result<Backend, ExperimentError> {
+        backend(place, self, place.folder())
+    }
+
+    /// A complaint about it as a whole.
+    pub fn refuse(&self, place: &Source<'_>, reason: &str) -> ExperimentError {
+        place.refuse(&self.kind, format!("backend {} {reason}", self.kind.get_ref()))
+    }
+}
+
+fn backend(
+    place: &Source<'_>,
+    text: &BackendText,
+    folder: &Path,
+) -> Result<Backend, ExperimentError> {
+    let kind = text.kind.get_ref().as_str();
+    if !["local", "hosts", "slurm", "smpi"].contains(&kind) {
+        let reason = format!("no backend `{kind}`: write local, hosts, slurm or smpi");
+        return Err(place.refuse(&text.kind, reason));
+    }
+    strangers(place, text, kind)?;
+    if kind == "smpi" {
+        return simulated(place, text, folder).map(Backend::Smpi);
+    }
+    let mpi = Mpi {
+        family: text.mpi.as_ref().map(|mpi| *mpi.get_ref()).ok_or_else(|| {
+            place.refuse(&text.kind, format!("backend {kind} needs mpi: openmpi or mpich"))
+        })?,
+        shim: text.shim.as_ref().map(|shim| folder.join(shim.get_ref())),
+        yielding: text.yielding.as_ref().map(|library| folder.join(library.get_ref())),
+        launcher: text.launcher.as_ref().map(|launcher| launcher.get_ref().clone()),
+        launcher_arguments: text.launcher_arguments.clone(),
+    };
+    Ok(match kind {
+        "hosts" => Backend::Hosts(mpi, network(place, text)?),
+        "slurm" => {
+            let words = text.srun_arguments.as_ref().map(|words| words.get_ref().clone());
+            Backend::Slurm(mpi, words.unwrap_or_default())
+        }
+        _ => Backend::Local(mpi),
+    })
+}
+
+/// Refuses keys that belong to another backend.
+fn strangers(place: &Source<'_>, text: &BackendText, kind: &str) -> Result<(), ExperimentError> {
+    let start = |key: Option<std::ops::Range<usize>>| key.map(|span| span.start);
+    let keys = [
+        ("mpi", start(text.mpi.as_ref().map(Spanned::span)), &["local", "hosts", "slurm"][..]),
+        ("shim", start(text.shim.as_ref().map(Spanned::span)), &["local", "hosts", "slurm"]),
+        (
+            "yielding",
+            start(text.yielding.as_ref().map(Spanned::span)),
+            &["local", "hosts", "slurm"],
+        ),
+        ("launcher", start(text.launcher.as_ref().map(Spanned::span)), &["local", "hosts"]),
+        ("platform", start(text.platform.as_ref().map(Spanned::span)), &["smpi"]),
+        ("host_pattern", start(text.host_pattern.as_ref().map(Spanned::span)), &["smpi"]),
+        ("rate_mbit", start(text.rate_mbit.as_ref().map(Spanned::span)), &["hosts"]),
+        ("delay_us", start(text.delay_us.as_ref().map(Spanned::span)), &["hosts"]),
+        ("loss_percent", start(text.loss_percent.as_ref().map(Spanned::span)), &["hosts"]),
+        ("srun_arguments", start(text.srun_arguments.as_ref().map(Spanned::span)), &["slurm"]),
+    ];
+    for (key, at, kinds) in keys {
+        if let (Some(at), false) = (at, kinds.contains(&kind)) {
+            let reason = format!("{key} is no key of backend {kind}, but of {}", kinds.join(", "));
+            return Err(place.at(at, reason));
+        }
+    }
+    Ok(())
+}
+
+fn network(place: &Source<'_>, text: &BackendText) -> Result<Network, ExperimentError> {
+    let bounded = |name, value: &Option<Spanned<f64>>, least, most| {
+        value.as_ref().map(|value| place.within(name, value, least, most)).transpose()
+    };
+    Ok(Network {
+        rate_mbit: bounded("rate_mbit", &text.rate_mbit, 0.1, 100_000.0)?,
+        delay_us: bounded("delay_us", &text.delay_us, 0.0, 1e6)?.unwrap_or_default(),
+        loss_percent: bounded("loss_percent", &text.loss_percent, 0.0, 50.0)?.unwrap_or_default(),
+    })
+}
+
+fn simulated(
+    place: &Source<'_>,
+    text: &BackendText,
+    folder: &Path,
+) -> Result<SimulatedMachine, ExperimentError> {
+    let Some(platform) = &text.platform else {
+        let reason = "backend smpi needs platform: a platform file of SimGrid";
+        return Err(place.refuse(&text.kind, reason));
+    };
+    let pattern = text.host_pattern.as_ref().map_or("n{}", |pattern| pattern.get_ref());
+    if pattern.matches("{}").count() != 1 {
+        let given = text.host_pattern.as_ref().expect("the default has one");
+        return Err(place.refuse(given, "host_pattern has one `{}`, where the number stands"));
+    }
+    Ok(SimulatedMachine {
+        platform: folder.join(platform.get_ref()),
+        host_pattern: pattern.to_owned(),
+        launcher_arguments: text.launcher_arguments.clone(),
+    })
+}
