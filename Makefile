@@ -92,7 +92,7 @@ expectations: python ## count instructions of the core and the board, and hold t
 	PATH=$(TARGET_DIR)/debug:$$PATH $(PYTHON) -m tidings.scaling run --anew
 	$(PYTHON) -m tidings.scaling check --no-record --strict
 
-lint: fmt clippy doc deny ruff ## check format, lints, documentation and dependencies
+lint: fmt clippy doc deny ruff book ## check format, lints, documentation and dependencies
 
 fmt:
 	@.ci/require cargo rustfmt
@@ -108,6 +108,10 @@ clippy:
 doc:
 	@.ci/require cargo cc
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+book: ## build the site of the documentation into target/book/html
+	@.ci/require cargo cc python3
+	@.ci/book
 
 ruff: python
 	cd python && $(PYTHON_DIR)/bin/python -m ruff check --no-cache --quiet

@@ -43,6 +43,20 @@ pub(crate) fn broken_links(
     findings
 }
 
+/// Pages that the summary does not list, so that the site of the documentation lacks them.
+pub(crate) fn missing_from_summary(
+    summary: &str,
+    text: &str,
+    pages: impl Iterator<Item = String>,
+) -> Vec<Finding> {
+    let listed: BTreeSet<String> =
+        links(text).iter().map(|(target, _)| resolve(summary, target)).collect();
+    pages
+        .filter(|page| !listed.contains(page))
+        .map(|page| Finding::new(&page, 1, format!("{summary} does not list it: add a line there")))
+        .collect()
+}
+
 /// A page of results without a command that makes them, or with a `make` target that is not there.
 pub(crate) fn without_command(page: &str, text: &str, targets: &BTreeSet<String>) -> Vec<Finding> {
     let spans = Parser::new(text).filter_map(|event| match event {
@@ -191,6 +205,15 @@ mod tests {
         assert_eq!((found("Figures."), found("By `make bussy`.")), (1, 2));
         assert_eq!(found("By `studies/busy-share/run --draw`."), 0);
         assert_eq!((found("By `make busy`."), found("```sh\n$ cargo bench\n```\n")), (0, 0));
+    }
+
+    #[test]
+    fn a_page_that_the_summary_lacks_is_found() {
+        let text = "# Summary\n\n[One](../ONE.md)\n\n- [Two](a/two.md)\n";
+        let pages = ["ONE.md", "docs/a/two.md", "docs/three.md"].map(str::to_owned);
+        let found = missing_from_summary("docs/SUMMARY.md", text, pages.into_iter());
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].file, "docs/three.md");
     }
 
     #[test]

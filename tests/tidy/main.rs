@@ -21,6 +21,7 @@ mod rust_modules;
 mod sizes;
 mod studies;
 mod tokens;
+mod words;
 
 pub(crate) use finding::Finding;
 
@@ -208,6 +209,38 @@ fn tables_can_be_made_again() {
         })
         .collect();
     assert_tidy(&ratchet::Allowed::named("tables").judge(&breaches));
+}
+
+#[test]
+fn the_summary_lists_each_page_of_the_site() {
+    let summary = "docs/SUMMARY.md";
+    let on_the_site = |page: &String| {
+        let is_page = page.starts_with("docs/") || page.starts_with("studies/");
+        is_page && page != summary && page != "docs/decisions/template.md"
+    };
+    let pages = repository::files_ending(".md").into_iter().filter(on_the_site);
+    assert_tidy(&documents::missing_from_summary(summary, &repository::text(summary), pages));
+}
+
+#[test]
+fn pages_and_help_use_plain_words() {
+    let is_plain = |page: &&String| {
+        page.starts_with("docs/") || !page.contains('/') // studies follow
+    };
+    let pages = repository::files_ending(".md");
+    let mut findings: Vec<Finding> = pages
+        .iter()
+        .filter(is_plain)
+        .flat_map(|page| words::in_page(page, &repository::text(page)))
+        .collect();
+    let commands =
+        "nodes colonies top watch show health status pick publish sim plan lab keys demo";
+    for command in std::iter::once("").chain(commands.split(' ')) {
+        let arguments: Vec<&str> = command.split_whitespace().collect();
+        let help = repository::help_of_tidings(&arguments).expect("it is a command");
+        findings.extend(words::in_text(&format!("tidings {command} --help"), 1, &help));
+    }
+    assert_tidy(&findings);
 }
 
 #[test]
