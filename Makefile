@@ -17,6 +17,9 @@ PYTHON := PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=python:studies:studies/growth-mpi
 TESTED := --workspace --locked --lib --bins --tests --examples
 # The suites beside the crates, and those of whole programs, with which short passes of the benches go.
 PARTS := $(addprefix --test ,$(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs)))))
+# What `make check` leaves out of them: each simulates for minutes of processor time.
+LONG := catching_up colonies steady_state
+QUICK := $(addprefix --test ,$(filter-out --test $(LONG),$(PARTS)))
 WHOLE := $(addprefix --test ,$(shell sed -n 's/^name = "\([a-z_]*\)"$$/\1/p' tests/Cargo.toml))
 
 # The seconds each fuzz target runs, and the targets.
@@ -80,7 +83,7 @@ check: ## the quick half: the tests of the crates and of Python that need no oth
 
 check-crates:
 	@.ci/lane $@ $(TARGET_DIR)/$@.log env \
-		"$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --examples $(PARTS)"
+		"$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --examples $(QUICK)"
 
 check-python:
 	@.ci/lane $@ $(TARGET_DIR)/$@.log env \
