@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from drawing.csv_table import Table, TableError
 from drawing.drawn import main
 from drawing.pages import insert, markdown
-from drawing.tests.samples import ALL, DRAWN, STUDIES, of_study
+from drawing.tests.samples import ALL, DRAWN, ROOT, STUDIES, of_study
+
+PAGES = sorted(ROOT.glob("*/README.md"))
 
 
 def tables_of(kind: str, folder: Path) -> dict[str, str]:
@@ -121,3 +124,36 @@ def test_exit_codes_are_those_of_the_page(
     page.write_text("# Ages\n", encoding="utf-8")
     assert main(*asked) == 2
     assert page.read_text(encoding="utf-8") == "# Ages\n"
+
+
+def numbers(text: str) -> list[str]:
+    """Return the numbers of a text, as they stand."""
+    return re.findall(r"\d+(?:,\d{3})+|\d+\.\d+|\d+", text)
+
+
+def stands(number: str, text: str) -> bool:
+    """Whether a text has a number, exact or rounded."""
+    plain = number.replace(",", "")
+    digits = len(plain.partition(".")[2])
+    return any(f"{float(other.replace(',', '')):.{digits}f}" == plain for other in numbers(text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
+def test_what_a_page_answers_stands_in_its_tables(page: Path) -> None:
+    """The answer, and the result in the index, are of the tables that are there."""
+    head, _, below = page.read_text(encoding="utf-8").partition("\n---\n")
+    below += "".join(p.read_text(encoding="utf-8") for p in page.parent.glob("*.md") if p != page)
+    answer = head[head.index("**Answer.**") : head.index("Command: ")]
+    broken = [number for number in numbers(answer) if "." in number and not stands(number, below)]
+    assert broken == [], "no table of the page says so"
+    index = (ROOT / "README.md").read_text(encoding="utf-8")
+    (result,) = re.findall(rf"\]\({page.parent.name}/README\.md\) \| (.*) \|", index)
+    assert [number for number in numbers(result) if not stands(number, head + below)] == []
+
+
+def test_a_number_stands_where_it_is_written_or_rounds_to_it() -> None:
+    """By hand."""
+    assert stands("0.28", "| 0.277 |")
+    assert stands("14,949", "| 14,949 |")
+    assert not stands("0.29", "| 0.277 |")
+    assert not stands("14,949", "| 14,948 |")
