@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use tidings_bench::steady::{NEWS_SHARE, Received, Steady, body_bytes};
 use tidings_bench::{Comparison, compare, pair};
-use tidings_gossip::wire::window::Marks;
+use tidings_gossip::wire::window::{Marks, Piece};
 use tidings_gossip::wire::{header, keys, window};
 use tidings_gossip::{Incarnation, Instant, Key, KeyRing, NodeId};
 
@@ -142,11 +142,11 @@ fn build_and_encode(case: Case, repetitions: usize) -> Comparison {
 fn encode_all(steady: &Steady, slots: &[u32], sent: &mut [u8]) -> usize {
     let now = steady.vector.own().birth;
     let oldest = Instant::from_micros(i64::MIN);
+    let piece = Piece { format: steady.format, marks: Marks::NONE, now, oldest };
     let (mut rest, mut at) = (slots, 0);
     while !rest.is_empty() {
         let body = &mut sent[at..at + steady.body_bytes];
-        let (bytes, dealt_with) =
-            window::encode(body, (steady.format, Marks::NONE), &steady.vector, rest, (now, oldest));
+        let (bytes, dealt_with) = window::encode(body, piece, &steady.vector, rest);
         at += bytes;
         rest = &rest[dealt_with..];
     }
