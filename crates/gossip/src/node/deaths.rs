@@ -235,12 +235,11 @@ impl Node {
             let entry = self.vector.get(about).filter(|entry| !entry.stamp.is_dead());
             let Some(entry) = entry else { continue };
             // Whoever asks is answered in a version in which the answer is no longer.
-            let envelope = match kind {
-                Kind::Proof => Envelope { version: self.version_towards(to), kind, receiver: None },
-                _ => {
-                    let version = version.min(self.config.wire_version);
-                    Envelope { version, kind, receiver: Some(to) }
-                }
+            let envelope = if kind == Kind::Proof {
+                Envelope { version: self.version_towards(to), kind, receiver: None }
+            } else {
+                let version = version.min(self.config.wire_version);
+                Envelope { version, kind, receiver: Some(to) }
             };
             let body = &mut buffer[self.body_at(envelope)..];
             let question = probe::Question { for_another, target, held };

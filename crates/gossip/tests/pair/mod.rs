@@ -5,7 +5,7 @@
 use tidings_gossip::wire::header::{self, Header, Kind};
 use tidings_gossip::wire::keys::TAG_BYTES;
 use tidings_gossip::{
-    Config, Counters, Incarnation, Instant, Key, KeyRing, Member, Node, NodeId, Stamp, Window,
+    Config, Counters, Incarnation, Instant, Key, KeyRing, Member, Node, NodeId, Stamp,
 };
 
 use crate::cluster::{UNIT, address, config, member, name};
