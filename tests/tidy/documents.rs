@@ -43,6 +43,28 @@ pub(crate) fn broken_links(
     findings
 }
 
+/// Lines of prose wider than 120 columns. Tables, code and the targets of links are not counted.
+pub(crate) fn wide_prose(page: &str, text: &str) -> Vec<Finding> {
+    let (mut findings, mut code) = (Vec::new(), false);
+    for (at, line) in text.lines().enumerate() {
+        let start = line.trim_start();
+        code ^= start.starts_with("```");
+        let targets: usize = line.split("](").skip(1).map(|rest| width(until_bracket(rest))).sum();
+        if !code && !start.starts_with('|') && width(line) - targets > 120 {
+            findings.push(Finding::new(page, at + 1, "more than 120 columns: wrap the line"));
+        }
+    }
+    findings
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn until_bracket(text: &str) -> &str {
+    text.split(')').next().unwrap_or_default()
+}
+
 /// Pages that the summary does not list, so that the site of the documentation lacks them.
 pub(crate) fn missing_from_summary(
     summary: &str,
@@ -205,6 +227,15 @@ mod tests {
         assert_eq!((found("Figures."), found("By `make bussy`.")), (1, 2));
         assert_eq!(found("By `studies/busy-share/run --draw`."), 0);
         assert_eq!((found("By `make busy`."), found("```sh\n$ cargo bench\n```\n")), (0, 0));
+    }
+
+    #[test]
+    fn wide_prose_is_found_and_tables_code_and_links_pass() {
+        let wide = "word ".repeat(30);
+        let found = |text: &str| wide_prose("docs/a.md", text).len();
+        assert_eq!(found(&format!("Fine.\n\n{wide}\n")), 1);
+        assert_eq!(found(&format!("| {wide} |\n\n```text\n{wide}\n```\n")), 0);
+        assert_eq!(found(&format!("- [one]({})\n", "a/".repeat(80))), 0);
     }
 
     #[test]
