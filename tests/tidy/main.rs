@@ -6,6 +6,8 @@
 
 mod circles;
 mod commands;
+mod commits;
+mod decisions;
 mod dependencies;
 mod documents;
 mod finding;
@@ -264,5 +266,25 @@ fn commands_in_readme_guides_and_concepts_exist() {
         assert!(page != "README.md" || !used.is_empty(), "{page} shows no command");
         assert_tidy(&commands::unknown_make_targets(page, &used, &targets));
         assert_tidy(&commands::unknown_to_tidings(page, &used, &repository::help_of_tidings));
+    }
+}
+
+#[test]
+fn the_index_of_decisions_says_what_the_records_say() {
+    let (folder, page) = ("docs/decisions/", "docs/decisions/README.md");
+    let pages = repository::files_ending(".md").into_iter();
+    let records: Vec<decisions::Record> = pages
+        .filter_map(|page| Some((page.strip_prefix(folder)?.to_owned(), repository::text(&page))))
+        .filter(|(file, _)| file.starts_with(|first: char| first.is_ascii_digit()))
+        .collect();
+    assert!(records.len() > 10, "found {} records only: the walk is broken", records.len());
+    assert_tidy(&decisions::wrong_in_index(page, &repository::text(page), &records));
+}
+
+#[test]
+fn commits_say_what_was_done_and_why() {
+    match commits::since_base() {
+        Ok(log) => assert_tidy(&ratchet::Allowed::named("commits").judge(&commits::unclear(&log))),
+        Err(why) => println!("no commit was looked at: {why}"),
     }
 }
