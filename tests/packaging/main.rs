@@ -76,6 +76,7 @@ fn the_package_installs_and_removes_and_keeps_what_was_configured() {
         "usr/lib/systemd/system/tidings-agent.service",
         "usr/include/tidings.h",
         "usr/include/tidings_pick.h",
+        "usr/include/tidings_wire.h",
         "usr/share/man/man1/tidings.1.gz",
         "usr/share/man/man1/tidings-agent.1.gz",
         "usr/share/man/man1/tidings-nodes.1.gz",
