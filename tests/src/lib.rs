@@ -1,6 +1,6 @@
 //! Tests that need more than one crate, and what several of them share and no experiment needs: a
-//! [`disk`] that is full, and the inputs of fuzz targets ([`mutations`]). Agents, hosts and programs
-//! of MPIs are started by `tidings-experiment`.
+//! [`disk`] that is full, and the inputs of fuzz targets ([`mutations`]). Agents, hosts and
+//! programs of MPIs are started by `tidings-experiment`.
 //!
 //! | test | what it shows |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! The sans-IO core: its source names no clock, socket, thread, file, environment or `unsafe`.
 //!
-//! Clippy bans the calls (the clippy.toml of each crate of the core). This rule bans the names, whether or not they
-//! are called, in code behind any `cfg`.
+//! Clippy bans the calls (the clippy.toml of each crate of the core). This rule bans the names,
+//! whether or not they are called, in code behind any `cfg`.
 
 use crate::Finding;
 use crate::tokens::{lex, paths};

@@ -7,11 +7,11 @@
 //!
 //! A run is started by a [`backend`] (this machine, hosts made on it, Slurm, a simulated machine)
 //! in a directory of its own ([`place`]); [`run`] sees to it that nothing of it is left.
-//! [`pressure`] is what the machine did besides, [`scheduling`] how its processes are scheduled, [`throttle`]
-//! what the kernel makes of that. [`outcome`] and [`reading`] are what came out. [`hosts`] are
-//! several made on one machine, and [`switch`] the frame of what packets pass between them.
-//! [`statistics`] has intervals and tests that suppose no distribution, and [`manifest`] writes a
-//! table with where its numbers come from.
+//! [`pressure`] is what the machine did besides, [`scheduling`] how its processes are scheduled,
+//! [`throttle`] what the kernel makes of that. [`outcome`] and [`reading`] are what came out.
+//! [`hosts`] are several made on one machine, and [`switch`] the frame of what packets pass between
+//! them. [`statistics`] has intervals and tests that suppose no distribution, and [`manifest`]
+//! writes a table with where its numbers come from.
 //!
 //! What experiments start: real [`agents`], which a [`quota`] may slow down, and programs of the
 //! [`mpi`]s that are here.

@@ -1,8 +1,8 @@
 //! Time: microseconds on one node's own monotonic clock.
 //!
-//! A state machine never reads a clock. Its driver picks an epoch (process start, the first message, the
-//! start of a simulation) and passes the present [`Instant`] with every input. Instants of two
-//! nodes are never compared: what travels between nodes is an age, not a time.
+//! A state machine never reads a clock. Its driver picks an epoch (process start, the first
+//! message, the start of a simulation) and passes the present [`Instant`] with every input.
+//! Instants of two nodes are never compared: what travels between nodes is an age, not a time.
 
 use core::ops::{Add, Sub};
 use core::time::Duration;

@@ -4,7 +4,8 @@
 //! which take what is newer. That is all the algorithm is when messages arrive at once, so a row
 //! of one number an origin is enough, and a message costs two passes over a row instead of a
 //! datagram of entries. The strategies are played by the core's own timetable, layout and puller
-//! (`play.rs`). What rows cannot express is refused beforehand ([`Scenario::check`](crate::Scenario::check)).
+//! (`play.rs`). What rows cannot express is refused beforehand
+//! ([`Scenario::check`](crate::Scenario::check)).
 //!
 //! Where it differs from the full mode: ages are exact, while on the wire each hop rounds them up
 //! (by less than 0.05 % each); a message is lost as a whole, however many datagrams it would take;

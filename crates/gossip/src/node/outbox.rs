@@ -67,8 +67,8 @@ impl Outbox {
         }
     }
 
-    /// Gives up what the last round has not sent, and picks at most `most` farewells for the windows
-    /// of this one; returns how many entries were given up.
+    /// Gives up what the last round has not sent, and picks at most `most` farewells for the
+    /// windows of this one; returns how many entries were given up.
     pub(super) fn begin_round(&mut self, most: usize, vector: &Vector) -> u64 {
         let entries =
             |order: &Order| if let What::Newest(entries) = order.what { entries } else { 0 };
