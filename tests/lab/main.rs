@@ -2,6 +2,7 @@
 //! measured, and leave no process behind.
 
 mod places;
+mod series;
 
 use std::fs;
 use std::path::Path;

@@ -4,18 +4,15 @@
 //! progress, turns the first signal into an end that leaves nothing running, and writes tables
 //! where the campaign's journal lies.
 
-use std::io::{self, IsTerminal as _, Write as _};
+mod screen;
+mod series;
+
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
 use tidings_experiment::ExperimentError;
-use tidings_experiment::conduct::Watcher;
 use tidings_experiment::manifest::{Seed, Table};
 use tidings_experiment::{journal, throttle};
 use tidings_overhead::analysis::{Analysis, analyse};
@@ -23,7 +20,7 @@ use tidings_overhead::comparison::{Difference, Quantity, compare};
 use tidings_overhead::record::{Record, SCHEMA};
 use tidings_overhead::{Campaign, measure, report, schedule};
 
-use crate::sim::watch::bar;
+use self::screen::Screen;
 use crate::table::{Align, render};
 use crate::{Failure, output};
 
@@ -34,6 +31,7 @@ Examples:
   tidings lab overhead examples/lab/first.toml --output results
   tidings lab table results
   tidings lab compare results-before results-after
+  tidings lab series studies/overhead-simulated/torus-64.toml --only interval=4
 docs/guides/first-campaign.md leads through a first campaign; docs/reference/lab.md describes the
 campaign file, the journal and the tables.
 
@@ -63,6 +61,9 @@ enum Action {
     /// Whether arms cost more in one campaign than in another
     #[command(after_help = AFTER_HELP)]
     Compare(Compare),
+    /// Run programs that print rows over machines, nodes and settings, or go on with it
+    #[command(after_help = AFTER_HELP)]
+    Series(series::Options),
 }
 
 #[derive(Debug, Args)]
@@ -119,6 +120,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             show(&analysis, options.json)
         }
         Action::Compare(options) => comparison(options),
+        Action::Series(options) => series::run(options),
     }
 }
 
@@ -266,57 +268,4 @@ fn compared(differences: &[Difference], quantity: Quantity) -> String {
         ("verdict", Align::Left),
     ];
     render(&headings, &rows)
-}
-
-/// Progress on a terminal, and the signal that came.
-struct Screen {
-    signal: Arc<AtomicUsize>,
-    is_seen: bool,
-    begin: Instant,
-    /// Runs that were done before, once it is known.
-    before: Option<usize>,
-}
-
-impl Screen {
-    /// From now on signals are noted; none ends the process, which has children to end first.
-    fn begin() -> io::Result<Self> {
-        let signal = Arc::new(AtomicUsize::new(0));
-        for number in [SIGINT, SIGTERM, SIGHUP] {
-            flag::register_usize(number, Arc::clone(&signal), number as usize)?;
-        }
-        let is_seen = io::stderr().is_terminal();
-        Ok(Self { signal, is_seen, begin: Instant::now(), before: None })
-    }
-
-    fn end(&self) {
-        if self.is_seen {
-            let _ = write!(io::stderr().lock(), "\r\x1b[K");
-        }
-    }
-}
-
-impl Watcher for Screen {
-    fn progress(&mut self, done: usize, all: usize, next: &str) {
-        let before = *self.before.get_or_insert(done);
-        if !self.is_seen {
-            return;
-        }
-        let bar = bar(done as f64 / all.max(1) as f64, done as u32, all as u32, "runs");
-        let left = self.begin.elapsed().as_secs_f64() / (done - before).max(1) as f64
-            * (all - done) as f64;
-        let left = if done > before { format!("{left:.0} s left") } else { String::new() };
-        let _ = write!(io::stderr().lock(), "\r\x1b[K{bar}{left}  {next}");
-    }
-
-    fn say(&mut self, text: &str) {
-        self.end();
-        output::complain(text);
-    }
-
-    fn stopped(&self) -> Option<i32> {
-        match self.signal.load(Ordering::Relaxed) {
-            0 => None,
-            signal => i32::try_from(signal).ok(),
-        }
-    }
 }

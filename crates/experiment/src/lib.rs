@@ -38,6 +38,7 @@ pub mod reading;
 pub mod run;
 pub mod schedule;
 pub mod scheduling;
+pub mod series;
 pub mod statistics;
 pub mod switch;
 pub mod text;

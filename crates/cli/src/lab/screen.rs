@@ -1,0 +1,66 @@
+//! Progress of an experiment on a terminal, and the signal that ends it.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use tidings_experiment::conduct::Watcher;
+
+use crate::output;
+use crate::sim::watch::bar;
+
+/// Progress on a terminal, and the signal that came.
+pub(super) struct Screen {
+    signal: Arc<AtomicUsize>,
+    is_seen: bool,
+    begin: Instant,
+    /// Runs that were done before, once it is known.
+    before: Option<usize>,
+}
+
+impl Screen {
+    /// From now on signals are noted; none ends the process, which has children to end first.
+    pub(super) fn begin() -> io::Result<Self> {
+        let signal = Arc::new(AtomicUsize::new(0));
+        for number in [SIGINT, SIGTERM, SIGHUP] {
+            flag::register_usize(number, Arc::clone(&signal), number as usize)?;
+        }
+        let is_seen = io::stderr().is_terminal();
+        Ok(Self { signal, is_seen, begin: Instant::now(), before: None })
+    }
+
+    pub(super) fn end(&self) {
+        if self.is_seen {
+            let _ = write!(io::stderr().lock(), "\r\x1b[K");
+        }
+    }
+}
+
+impl Watcher for Screen {
+    fn progress(&mut self, done: usize, all: usize, next: &str) {
+        let before = *self.before.get_or_insert(done);
+        if !self.is_seen {
+            return;
+        }
+        let bar = bar(done as f64 / all.max(1) as f64, done as u32, all as u32, "runs");
+        let left = self.begin.elapsed().as_secs_f64() / (done - before).max(1) as f64
+            * (all - done) as f64;
+        let left = if done > before { format!("{left:.0} s left") } else { String::new() };
+        let _ = write!(io::stderr().lock(), "\r\x1b[K{bar}{left}  {next}");
+    }
+
+    fn say(&mut self, text: &str) {
+        self.end();
+        output::complain(text);
+    }
+
+    fn stopped(&self) -> Option<i32> {
+        match self.signal.load(Ordering::Relaxed) {
+            0 => None,
+            signal => i32::try_from(signal).ok(),
+        }
+    }
+}

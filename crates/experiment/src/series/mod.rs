@@ -1,0 +1,294 @@
+//! A series: programs that print rows, run over machines, nodes and settings.
+//!
+//! Where a campaign compares, a series collects: each cell (a program on a machine, with one value
+//! of each setting) is run once, in the order of the file, and what it left as JSON objects is kept.
+//! What the rows mean is for those who read them. A [`Series`] comes from a TOML file and is checked
+//! in full before anything runs; it goes on where it was interrupted.
+
+mod kinds;
+mod record;
+mod text;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::ExperimentError;
+use crate::backend::{Order, Starter};
+use crate::conduct::{Experiment, Manner, OnFailure, Watcher, conduct};
+use crate::journal::Subject;
+use crate::outcome::{Ended, Outcome};
+use crate::program::find;
+use crate::reading::{object_in, rows};
+use crate::run::{Seen, last_words};
+
+pub use kinds::{Cell, Machine, Series};
+pub use record::{Record, SCHEMA};
+
+impl Series {
+    /// Reads a series' file.
+    ///
+    /// # Errors
+    /// [`ExperimentError::Unreadable`], or [`ExperimentError::Campaign`] with the line of what is
+    /// wrong.
+    pub fn read(path: &Path) -> Result<Self, ExperimentError> {
+        let text = fs::read_to_string(path)
+            .map_err(|source| ExperimentError::Unreadable { path: path.to_owned(), source })?;
+        Self::from_text(&text, path)
+    }
+
+    /// The series of a text that stands in `path`.
+    ///
+    /// # Errors
+    /// [`ExperimentError::Campaign`].
+    pub fn from_text(text: &str, path: &Path) -> Result<Self, ExperimentError> {
+        text::series(text, path)
+    }
+}
+
+/// A series that can be run, or some of its cells.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    series: &'a Series,
+    /// The cells that are to be run, by their places in the series.
+    chosen: Vec<u32>,
+    /// What starts the runs of each machine that they need.
+    starters: Vec<Option<Starter>>,
+    /// The program of each cell, where it is to be run.
+    programs: Vec<PathBuf>,
+}
+
+impl<'a> Prepared<'a> {
+    /// Makes ready what the cells need that have all of these settings.
+    ///
+    /// # Errors
+    /// [`ExperimentError::Program`] or [`ExperimentError::Machine`] for what is missing.
+    pub fn new(series: &'a Series, only: &[(String, String)]) -> Result<Self, ExperimentError> {
+        series.scheduling.must_be_allowed()?;
+        let is_chosen = |cell: &Cell| only.iter().all(|(key, value)| series.has(cell, key, value));
+        let numbered = series.cells.iter().zip(0..);
+        let chosen: Vec<u32> =
+            numbered.filter(|(cell, _)| is_chosen(cell)).map(|(_, index)| index).collect();
+        let cell = |index: &u32| &series.cells[*index as usize];
+        let mut starters = Vec::new();
+        for (at, machine) in series.machines.iter().enumerate() {
+            let own = chosen.iter().map(cell).filter(|cell| cell.machine == at);
+            let most = own.map(|cell| cell.nodes).max();
+            starters.push(most.map(|most| Starter::prepare(&machine.backend, most)).transpose()?);
+        }
+        let programs = chosen.iter().map(|index| find(&cell(index).command[0], &series.folder));
+        let programs = programs.collect::<Result<_, _>>()?;
+        Ok(Self { series, chosen, starters, programs })
+    }
+
+    /// How many runs there are.
+    pub fn count(&self) -> usize {
+        self.chosen.len()
+    }
+
+    /// Makes all runs that the journal in a folder lacks; the records of all that are chosen, in
+    /// their order.
+    ///
+    /// # Errors
+    /// [`ExperimentError`]; what was measured before is in the journal.
+    pub fn run(
+        &self,
+        folder: &Path,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Vec<Record>, ExperimentError> {
+        let mut records = conduct(self, folder, watcher)?;
+        records.retain(|record| self.chosen.contains(&record.index));
+        records.sort_by_key(|record| record.index);
+        // One that failed and was tried again is there twice: the last counts.
+        let mut latest: Vec<Record> = Vec::with_capacity(records.len());
+        for record in records {
+            if latest.last().is_some_and(|before| before.index == record.index) {
+                latest.pop();
+            }
+            latest.push(record);
+        }
+        Ok(latest)
+    }
+
+    fn cell(&self, index: u32) -> &Cell {
+        &self.series.cells[index as usize]
+    }
+
+    fn ranks(&self, cell: &Cell) -> u32 {
+        cell.nodes * self.series.machines[cell.machine].ranks_per_node
+    }
+}
+
+impl Experiment for Prepared<'_> {
+    type Record = Record;
+
+    fn subject(&self) -> Subject<'_> {
+        let Series { name, digest, text, .. } = self.series;
+        Subject { schema: SCHEMA, campaign: name, digest, text }
+    }
+
+    fn runs(&self) -> Vec<u32> {
+        self.chosen.clone()
+    }
+
+    fn label(&self, index: u32) -> String {
+        self.series.label(self.cell(index))
+    }
+
+    fn on_failure(&self) -> OnFailure {
+        self.series.on_failure
+    }
+
+    fn farewell(&self) -> Option<Duration> {
+        self.starters.iter().flatten().filter_map(Starter::farewell).max()
+    }
+
+    fn measure(
+        &self,
+        index: u32,
+        folder: &Path,
+        watcher: &dyn Watcher,
+    ) -> Result<Option<Record>, ExperimentError> {
+        let (series, cell) = (self.series, self.cell(index));
+        let manner = Manner { scheduling: series.scheduling, limit_s: series.limit_s };
+        let prepare = |place: &Path| {
+            let at = self.chosen.iter().position(|one| *one == index).expect("it is of the plan");
+            let starter = self.starters[cell.machine].as_ref().expect("made for chosen cells");
+            let program = self.programs[at].display().to_string();
+            let words = cell.command[1..].iter().cloned();
+            starter.launch(&Order {
+                application: std::iter::once(program).chain(words).collect(),
+                environment: Vec::new(),
+                nodes: cell.nodes,
+                ranks: self.ranks(cell),
+                directory: place,
+            })
+        };
+        let read = |started, seen: &Seen, place: &Path| self.record(index, started, seen, place);
+        manner.make(folder, watcher, prepare, read)
+    }
+}
+
+impl Prepared<'_> {
+    /// What came out of a run.
+    fn record(&self, index: u32, started: String, seen: &Seen, place: &Path) -> Record {
+        let cell = self.cell(index);
+        let mut ended = Ended::of(seen, self.series.limit_s, place);
+        let found = rows(place, &cell.rows);
+        if ended.outcome == Outcome::Ok && !found.as_ref().is_ok_and(|rows| !rows.is_empty()) {
+            let reason = found.as_ref().err().map_or("there is none", String::as_str);
+            ended.outcome = Outcome::Unreadable;
+            ended.message = Some(format!(
+                "left no rows in {}: {reason}; it said: {}",
+                cell.rows,
+                last_words(place)
+            ));
+        }
+        Record {
+            index,
+            program: cell.program.clone(),
+            machine: self.series.machines[cell.machine].name.clone(),
+            nodes: cell.nodes,
+            ranks: self.ranks(cell),
+            settings: cell.settings.clone(),
+            started,
+            outcome: ended.outcome,
+            exit_code: ended.exit_code,
+            message: ended.message,
+            wall_s: seen.wall_s,
+            disturbance: seen.disturbance,
+            rows: found.unwrap_or_default(),
+            report: cell.report.as_ref().and_then(|file| object_in(&place.join(file))),
+        }
+    }
+}
+
+/// All rows of some runs, as JSON Lines.
+pub fn lines(records: &[Record]) -> String {
+    let mut text = String::new();
+    for row in
+        records.iter().filter(|record| record.outcome == Outcome::Ok).flat_map(Record::flat_rows)
+    {
+        let _ = writeln!(text, "{row}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+name = "two"
+limit_s = 10.0
+
+[[machines]]
+name = "torus"
+ranks_per_node = 3
+backend = { kind = "smpi", platform = "torus.xml" }
+
+[[programs]]
+name = "fft"
+machines = ["torus"]
+nodes = [8, 16]
+command = ["./fft", "--interval", "{interval}", "{window}%", "{nodes}x{ranks}"]
+report = "report.json"
+[[programs.grids]]
+interval = [4, 2]
+window = [10, 20]
+[[programs.grids]]
+interval = [0.5]
+window = [10]
+"#;
+
+    fn series_of(text: &str) -> Result<Series, ExperimentError> {
+        Series::from_text(text, Path::new("s.toml"))
+    }
+
+    #[test]
+    fn cells_are_all_combinations_of_each_grid_on_all_nodes() {
+        let series = series_of(TEXT).expect("a right series");
+        assert_eq!(series.cells.len(), (2 * 2 + 1) * 2);
+        let first = &series.cells[0];
+        assert_eq!(first.command, ["./fft", "--interval", "4", "10%", "8x24"]);
+        assert_eq!(series.label(first), "fft on torus, 8 nodes, interval 4, window 10");
+        assert!(series.has(first, "window", "10") && !series.has(first, "window", "20"));
+        assert!(series.has(first, "machine", "torus") && series.has(first, "program", "fft"));
+        let last = &series.cells[9];
+        assert_eq!(last.command, ["./fft", "--interval", "0.5", "10%", "16x48"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        for (right, wrong, line, said) in [
+            ("limit_s", "limits", 3, "unknown field `limits`"),
+            ("machines = [\"torus\"]", "machines = [\"ring\"]", 12, "no machine `ring`"),
+            ("{window}%", "20%", 10, "has no {window}"),
+            ("window = [10, 20]", "nodes = [1]", 10, "`nodes` cannot be a setting"),
+            ("report.json", "../report.json", 10, "no file of the run's directory"),
+            ("nodes = [8, 16]", "nodes = [8, 0]", 13, "1 to 1048576"),
+            ("nodes = [8, 16]", "nodes = []", 10, "0 runs"),
+            ("kind = \"smpi\"", "kind = \"smp\"", 8, "no backend `smp`"),
+        ] {
+            let text = TEXT.replacen(right, wrong, 1);
+            let refused = series_of(&text).expect_err(wrong).to_string();
+            assert!(refused.starts_with(&format!("s.toml:{line}: ")), "{wrong}: {refused}");
+            assert!(refused.contains(said), "{wrong}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_row_has_the_settings_of_its_run_where_it_has_none_itself() {
+        let text = r#"{"index":0,"program":"fft","machine":"torus","nodes":8,"ranks":24,
+            "settings":{"window":10,"seed":2},"started":"","outcome":"ok","exit_code":0,
+            "message":null,"wall_s":1.0,"rows":[{"seed":7,"seconds":0.5}],"report":null}"#;
+        let record: Record = serde_json::from_str(text).expect("a record");
+        let line = lines(&[record]);
+        let row: serde_json::Value = serde_json::from_str(&line).expect("a line");
+        assert_eq!(
+            (&row["seed"], &row["window"], &row["ranks"]),
+            (&7.into(), &10.into(), &24.into())
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! The text of a series' file, and what is checked of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path};
+
+use serde::Deserialize;
+use serde_json::Value;
+use toml::Spanned;
+
+use super::kinds::{Cell, Machine, Series, word};
+use crate::ExperimentError;
+use crate::backend::BackendText;
+use crate::conduct::OnFailure;
+use crate::journal::digest;
+use crate::text::Source;
+
+/// More runs than this are a mistake of the file, not a series.
+const MOST_RUNS: usize = 1_000_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SeriesText {
+    name: Spanned<String>,
+    limit_s: Spanned<f64>,
+    #[serde(default)]
+    on_failure: OnFailure,
+    scheduling: Option<Spanned<String>>,
+    machines: Vec<MachineText>,
+    programs: Spanned<Vec<Spanned<ProgramText>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MachineText {
+    name: Spanned<String>,
+    ranks_per_node: Option<Spanned<u32>>,
+    backend: BackendText,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProgramText {
+    name: String,
+    machines: Vec<Spanned<String>>,
+    nodes: Spanned<Vec<Spanned<u32>>>,
+    command: Vec<String>,
+    /// Each is a grid: every combination of the values of its keys.
+    #[serde(default)]
+    grids: Vec<BTreeMap<String, Vec<Value>>>,
+    rows: Option<String>,
+    report: Option<String>,
+}
+
+pub(super) fn series(text: &str, path: &Path) -> Result<Series, ExperimentError> {
+    let place = Source { path, text };
+    let read: SeriesText = place.read()?;
+    let machines = read.machines.iter().map(|text| machine(&place, text));
+    let machines = machines.collect::<Result<Vec<_>, _>>()?;
+    let mut cells = Vec::new();
+    for program in read.programs.get_ref() {
+        cells.extend(cells_of(&place, program, &machines)?);
+    }
+    if cells.is_empty() || cells.len() > MOST_RUNS {
+        let reason = format!("{} runs: name 1 to {MOST_RUNS} of programs", cells.len());
+        return Err(place.refuse(&read.programs, reason));
+    }
+    Ok(Series {
+        name: place.named(&read.name)?,
+        limit_s: place.within("limit_s", &read.limit_s, 0.001, 1e7)?,
+        on_failure: read.on_failure,
+        scheduling: place.scheduling(read.scheduling.as_ref())?,
+        machines,
+        cells,
+        folder: place.folder().to_owned(),
+        digest: digest(text),
+        text: text.to_owned(),
+    })
+}
+
+fn machine(place: &Source<'_>, text: &MachineText) -> Result<Machine, ExperimentError> {
+    let ranks = text.ranks_per_node.as_ref();
+    let ranks = ranks.map(|ranks| place.within("ranks_per_node", ranks, 1, 4_096)).transpose()?;
+    Ok(Machine {
+        name: text.name.get_ref().clone(),
+        ranks_per_node: ranks.unwrap_or(1),
+        backend: text.backend.backend(place)?,
+    })
+}
+
+/// The runs of a program: machine by machine, grid by grid, on all numbers of nodes.
+fn cells_of(
+    place: &Source<'_>,
+    given: &Spanned<ProgramText>,
+    machines: &[Machine],
+) -> Result<Vec<Cell>, ExperimentError> {
+    let text = given.get_ref();
+    let rows = text.rows.clone().unwrap_or_else(|| "stdout".to_owned());
+    for file in [Some(&rows), text.report.as_ref()].into_iter().flatten() {
+        let mut parts = Path::new(file).components();
+        if file.is_empty() || !parts.all(|part| matches!(part, Component::Normal(_))) {
+            let reason =
+                format!("`{file}` is no file of the run's directory: name one without `..`");
+            return Err(place.refuse(given, reason));
+        }
+    }
+    let mut cells = Vec::new();
+    for name in &text.machines {
+        let found = machines.iter().position(|machine| machine.name == *name.get_ref());
+        let machine = found.ok_or_else(|| {
+            place.refuse(name, format!("no machine `{}`: add it to machines", name.get_ref()))
+        })?;
+        for settings in text.grids.iter().flat_map(combinations).chain(bare(&text.grids)) {
+            for count in text.nodes.get_ref() {
+                let nodes = place.within("a number of nodes", count, 1, 1 << 20)?;
+                let ranks = nodes * machines[machine].ranks_per_node;
+                cells.push(Cell {
+                    program: text.name.clone(),
+                    machine,
+                    nodes,
+                    command: filled(place, given, &settings, nodes, ranks)?,
+                    settings: settings.clone(),
+                    rows: rows.clone(),
+                    report: text.report.clone(),
+                });
+            }
+        }
+    }
+    Ok(cells)
+}
+
+/// A program without grids runs once, without settings.
+fn bare(grids: &[BTreeMap<String, Vec<Value>>]) -> Option<BTreeMap<String, Value>> {
+    grids.is_empty().then(BTreeMap::new)
+}
+
+/// Every combination of the values of a grid's keys, the last key's values changing fastest.
+fn combinations(grid: &BTreeMap<String, Vec<Value>>) -> Vec<BTreeMap<String, Value>> {
+    let mut all = vec![BTreeMap::new()];
+    for (key, values) in grid {
+        let longer = |one: &BTreeMap<String, Value>| {
+            let mut each = Vec::new();
+            for value in values {
+                let mut with = one.clone();
+                with.insert(key.clone(), value.clone());
+                each.push(with);
+            }
+            each
+        };
+        all = all.iter().flat_map(longer).collect();
+    }
+    all
+}
+
+/// The command with settings in place of their names in braces.
+fn filled(
+    place: &Source<'_>,
+    given: &Spanned<ProgramText>,
+    settings: &BTreeMap<String, Value>,
+    nodes: u32,
+    ranks: u32,
+) -> Result<Vec<String>, ExperimentError> {
+    let (text, folder) = (given.get_ref(), place.folder().display().to_string());
+    let own = [("nodes", nodes.to_string()), ("ranks", ranks.to_string()), ("folder", folder)];
+    let mut named: BTreeMap<&str, String> =
+        settings.iter().map(|(key, value)| (key.as_str(), word(value))).collect();
+    if let Some((name, _)) = own.iter().find(|(name, _)| named.contains_key(name)) {
+        let reason = format!("`{name}` cannot be a setting: it is replaced by the series itself");
+        return Err(place.refuse(given, reason));
+    }
+    named.extend(own);
+    let mut used = BTreeSet::from(["nodes", "ranks", "folder"]);
+    let mut words = Vec::new();
+    for word in &text.command {
+        let mut filled = word.clone();
+        for (name, value) in &named {
+            let braced = format!("{{{name}}}");
+            if filled.contains(&braced) {
+                used.insert(name);
+                filled = filled.replace(&braced, value);
+            }
+        }
+        words.push(filled);
+    }
+    if words.is_empty() {
+        return Err(place.refuse(given, format!("the command of {} is empty", text.name)));
+    }
+    if let Some(idle) = named.keys().find(|name| !used.contains(*name) && **name != "run") {
+        let reason =
+            format!("the command of {} has no {{{idle}}}: its runs would be alike", text.name);
+        return Err(place.refuse(given, reason));
+    }
+    Ok(words)
+}
