@@ -1,9 +1,9 @@
 //! A series: programs that print rows, run over machines, nodes and settings.
 //!
 //! Where a campaign compares, a series collects: each cell (a program on a machine, with one value
-//! of each setting) is run once, in the order of the file, and what it left as JSON objects is kept.
-//! What the rows mean is for those who read them. A [`Series`] comes from a TOML file and is checked
-//! in full before anything runs; it goes on where it was interrupted.
+//! of each setting) is run once, in the order of the file, and what it left as JSON objects is
+//! kept. What the rows mean is for those who read them. A [`Series`] comes from a TOML file and is
+//! checked in full before anything runs; it goes on where it was interrupted.
 
 mod kinds;
 mod record;
