@@ -40,7 +40,7 @@ fn git(arguments: &[&str]) -> Result<String, String> {
 /// The commits of `log` whose message does not say what was done and why.
 pub(crate) fn unclear(log: &str) -> Vec<Breach> {
     let commits = log.split(RECORD).map(str::trim_start).filter(|commit| !commit.is_empty());
-    commits.flat_map(unclear_commit).collect()
+    commits.filter_map(unclear_commit).collect()
 }
 
 fn unclear_commit(commit: &str) -> Option<Breach> {

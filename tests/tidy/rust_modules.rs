@@ -192,11 +192,11 @@ impl Package {
         let module = self.modules.get(here)?;
         let child = [here.clone(), vec![name.to_owned()]].concat();
         let child = self.modules.contains_key(&child).then_some(Target::Module(child));
-        if module.defines.contains(name) {
-            return Some(Target::Item(here.clone()));
-        }
         if child.is_some() && !last {
             return child;
+        }
+        if module.defines.contains(name) {
+            return Some(Target::Item(here.clone()));
         }
         let mut by_name = module.imports.iter().filter(|import| import.name == name);
         let imported = by_name.find_map(|import| self.resolve(here, &import.path, left));
@@ -372,6 +372,15 @@ mod tests {
         let a = ("p/a.rs", "use super::B; pub struct A;");
         let b = ("p/b.rs", "pub struct B;");
         assert_eq!(found(&[lib, parent, a, b]), [arrow("p/a.rs", "p/b.rs")]);
+    }
+
+    #[test]
+    fn a_path_through_a_module_passes_a_function_of_the_same_name() {
+        let lib = ("lib.rs", "mod p;");
+        let parent = ("p/mod.rs", "mod a; mod b; fn a() { b::g() }");
+        let b = ("p/b.rs", "use super::a::A; pub fn g() {}");
+        let all = found(&[lib, parent, ("p/a.rs", "pub struct A;"), b]);
+        assert_eq!(all, [arrow("p/b.rs", "p/a.rs"), arrow("p/mod.rs", "p/b.rs")]);
     }
 
     #[test]
