@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs a command on nodes that are little loaded now, by the news that this machine's agent has.
-# Machines that run an agent but belong to no partition are named in AVOID, with commas between.
+# Runs a command on nodes with little load now, as far as this machine's agent knows.
+# Machines that run an agent but belong to no partition are named in AVOID, separated by commas.
 # usage: [AVOID=head,login] least-loaded.sh NODES COMMAND [ARGUMENTS]
 set -eu
 count=$1

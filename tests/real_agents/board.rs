@@ -62,7 +62,7 @@ fn a_board_shows_what_its_agent_knows() {
     assert!(entry.age(now_ns()).expect("heard") < LIMIT);
     let reported = cluster.agent("n1").node("n2").expect("a member").incarnation;
     assert_eq!(Some(entry.incarnation), reported.into());
-    cluster.until("its news goes on", |_| {
+    cluster.until("its entries are renewed", |_| {
         let later = board.entry("n2").expect("readable").expect("a member");
         (later.sequence > entry.sequence).then_some(())
     });
@@ -104,7 +104,7 @@ fn c_and_cpp_read_the_board_of_a_live_agent() {
     }
 }
 
-/// Whatever is wrong with a file, the reader in C ends with a message that names it.
+/// For every error in a file, the reader in C exits with a message that names it.
 #[test]
 fn c_refuses_what_is_not_a_live_board() {
     let mut cluster = Cluster::new();
@@ -160,7 +160,7 @@ fn nodes_on(board: &[&str], runtime_dir: &Path) -> (Option<i32>, String, String)
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-/// The agent is stopped meanwhile, so that nobody can have asked it; its unit is such that it
+/// The agent is stopped meanwhile, so that it cannot have been asked; its unit is so long that it
 /// does not count as dead soon.
 #[test]
 fn nodes_are_listed_from_the_board_without_the_agent() {
@@ -193,7 +193,7 @@ fn nodes_are_listed_from_the_board_without_the_agent() {
 
 /// Exit codes are those of docs/reference/exit-codes.md.
 #[test]
-fn nodes_of_what_is_no_living_board_are_refused() {
+fn nodes_of_a_file_that_is_not_a_live_board_are_rejected() {
     let mut cluster = Cluster::new();
     cluster.start("n1", &[]);
     let good = fs::read(open(&cluster, "n1").path()).expect("all may read it");
@@ -210,7 +210,7 @@ fn nodes_of_what_is_no_living_board_are_refused() {
         changed[at..at + 8].copy_from_slice(&value.to_le_bytes());
         changed
     };
-    refused(b"#!/bin/sh\nexit 1\n", 1, "is no board");
+    refused(b"#!/bin/sh\nexit 1\n", 1, "is not a board");
     refused(&good[..good.len() - 8], 1, "is cut off");
     refused(&with(8, 2 | 512 << 32), 1, "layout version 2");
     refused(&with(24, u64::MAX), 1, "is damaged");
@@ -223,8 +223,8 @@ fn nodes_of_what_is_no_living_board_are_refused() {
     assert!(errors.contains("is an agent running here"), "{errors}");
 }
 
-/// Where the runtime directory is on a disk, the board lies in shared memory, and goes with the
-/// agent; after a crash the next agent clears it away.
+/// If the runtime directory is on a disk, the board is in shared memory, and is removed with the
+/// agent; after a crash the next agent removes it.
 #[test]
 fn a_board_is_removed_on_leaving_and_replaced_after_a_crash() {
     let mut cluster = Cluster::new();
@@ -255,12 +255,12 @@ fn a_board_is_removed_on_leaving_and_replaced_after_a_crash() {
 }
 
 #[test]
-fn an_agent_whose_board_cannot_be_written_says_so_and_goes_on() {
+fn an_agent_whose_board_cannot_be_written_logs_that_and_continues() {
     let mut cluster = Cluster::new();
     cluster.start("n1", &["--board", "/proc/self/board"]);
-    cluster.until("it says so", |cluster| {
+    cluster.until("it logs that", |cluster| {
         let log = cluster.agent("n1").log();
-        log.iter().any(|line| line.contains("there is no board; the agent goes on")).then_some(())
+        log.iter().any(|line| line.contains("there is no board; the agent continues")).then_some(())
     });
     cluster.join("n2", "n1", &["--board", "off"]);
     cluster.until_known(&["n1", "n2"], 2);

@@ -1,7 +1,7 @@
 //! Colonies of real agents: three of three, on loopback.
 //!
-//! Nodes `aN`, `bN` and `cN` are of the colonies 1, 2 and 3. Each is told of the first node of
-//! every colony, its own included.
+//! Nodes `aN`, `bN` and `cN` are of the colonies 1, 2 and 3. Each has the address of the first node
+//! of every colony, its own included.
 
 use std::net::UdpSocket;
 use std::process::Command;
@@ -18,8 +18,8 @@ fn all() -> impl Iterator<Item = (&'static str, u32)> {
     COLONIES.iter().flat_map(|(colony, names)| names.iter().map(|name| (*name, *colony)))
 }
 
-/// Starts all nine. The first of each colony are told of each other by a reload, since the ports
-/// are the kernel's choice; the others by flags.
+/// Starts all nine. The first of each colony get each other's addresses by a reload, since the
+/// kernel chooses the ports; the others by flags.
 fn colonies(cluster: &mut Cluster) {
     let mut seeds = Vec::new();
     for (colony, names) in COLONIES {
@@ -63,7 +63,7 @@ fn until_all_know(cluster: &Cluster, names: &[(&'static str, u32)], expected: [u
     }
 }
 
-/// Runs `tidings` with the agent `name`; its exit code, and what it wrote to the two outputs.
+/// Runs `tidings` with the agent `name`; its exit code, and both of its outputs.
 fn tidings(cluster: &Cluster, name: &str, arguments: &[&str]) -> (Option<i32>, [String; 2]) {
     let mut command = Command::new(programs().join("tidings"));
     command.arg("--runtime-dir").arg(cluster.agent(name).runtime_dir()).args(arguments);
@@ -77,7 +77,7 @@ fn names(nodes: &Nodes) -> Vec<&str> {
 }
 
 #[test]
-fn every_agent_knows_every_colony_and_goes_on_when_a_representative_dies() {
+fn every_agent_knows_every_colony_and_still_does_when_a_representative_dies() {
     let mut cluster = Cluster::new();
     colonies(&mut cluster);
     let everybody: Vec<_> = all().collect();
@@ -107,7 +107,8 @@ fn every_agent_knows_every_colony_and_goes_on_when_a_representative_dies() {
     let own = cluster.agent("a2").client().visit(1).expect("its own");
     assert_eq!(names(&own), ["a1", "a2", "a3"]);
 
-    // Whoever of colony 1 has called most represents another in it; b1 is what all were told of.
+    // The node of colony 1 that has called most is a representative; b1 is the address that all
+    // have.
     let caller =
         ["a1", "a2", "a3"].into_iter().max_by_key(|name| cluster.agent(name).counter("calls_sent"));
     let dead = [caller.expect("three"), "b1"];
@@ -116,8 +117,8 @@ fn every_agent_knows_every_colony_and_goes_on_when_a_representative_dies() {
         assert_eq!(cluster.end(name), None, "killed by the signal");
     }
     let left: Vec<_> = all().filter(|(name, _)| !dead.contains(name)).collect();
-    // The dead are stale after 64 units: that their colonies' aggregates say so at every agent left
-    // is news from after their end.
+    // The dead are stale after 64 units: if every agent left has an aggregate of their colonies
+    // with that count, the aggregate was made after their end.
     until_all_know(&cluster, &left, [2, 2, 3]);
     let status = cluster.agent(left[0].0).status();
     let oldest_ms = status.colony_age_max_ms.expect("two other colonies are known");
@@ -125,7 +126,7 @@ fn every_agent_knows_every_colony_and_goes_on_when_a_representative_dies() {
 }
 
 #[test]
-fn a_colony_that_is_down_is_met_when_it_comes() {
+fn a_colony_that_is_down_is_found_when_it_starts() {
     let mut cluster = Cluster::new();
     let free = UdpSocket::bind("127.0.0.1:0").expect("a free port");
     let address = free.local_addr().expect("bound").to_string();
@@ -134,15 +135,15 @@ fn a_colony_that_is_down_is_met_when_it_comes() {
     cluster.until("a1 has called in vain", |cluster| {
         (cluster.agent("a1").counter("calls_sent") > 8).then_some(())
     });
-    cluster.until("a1 says that it has heard of nobody", |cluster| {
-        let told = |line: &String| line.contains("nothing is known yet of so many colonies");
+    cluster.until("a1 logs that no colony has answered", |cluster| {
+        let told = |line: &String| line.contains("these colonies with seeds are not known yet");
         cluster.agent("a1").log().iter().any(told).then_some(())
     });
     let report = picture(&cluster, "a1");
     assert!(report.colonies[1].aggregate.is_none() && report.total_colonies == 1, "{report:?}");
     drop(free);
     cluster.start("b1", &["--colony", "2", "--listen", &address]);
-    // b1 was told of nobody: who calls introduces itself.
+    // b1 has no address: a caller introduces itself.
     for name in ["a1", "b1"] {
         cluster.until(&format!("{name} knows the other colony"), |cluster| {
             fresh(cluster, name).filter(|fresh| *fresh == [1, 1]).map(drop)
@@ -151,12 +152,12 @@ fn a_colony_that_is_down_is_met_when_it_comes() {
 }
 
 #[test]
-fn a_visit_that_brings_nothing_says_why() {
+fn a_visit_without_a_result_reports_why() {
     let mut cluster = Cluster::new();
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a free port");
     let seed = format!("2@{}", silent.local_addr().expect("bound"));
     cluster.start("a1", &["--colony", "1", "--colony-seed", &seed]);
-    cluster.until("a1 has been told of colony 2", |cluster| {
+    cluster.until("a1 knows an address of colony 2", |cluster| {
         (cluster.agent("a1").status().colonies == 2).then_some(())
     });
     cluster.start("plain", &[]);
@@ -189,7 +190,7 @@ fn a_seed_of_another_colony_does_not_make_two_colonies_one() {
     for name in ["a1", "b1"] {
         assert_eq!(cluster.agent(name).status().members, 1, "{name} knows only itself");
     }
-    cluster.until("b1 says that no seed answers", |cluster| {
+    cluster.until("b1 logs that no seed answers", |cluster| {
         let told = |line: &String| line.contains("no seed answers") && line.contains("colony");
         cluster.agent("b1").log().iter().any(told).then_some(())
     });

@@ -1,4 +1,4 @@
-//! Death and what only looks like it: killed, stopped and restarted agents, as the others see them.
+//! Deaths and false ones: killed, stopped and restarted agents, as the others see them.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -20,7 +20,7 @@ fn five(flags: &[&str]) -> Cluster {
     cluster
 }
 
-/// Waits until all of `observers` hold `about` in this state.
+/// Waits until all of `observers` have `about` in this state.
 fn until_seen(cluster: &Cluster, observers: &[&str], about: &str, state: State) {
     cluster.until(&format!("{about} is {state:?} for {observers:?}"), |cluster| {
         let seen = |name: &&str| {
@@ -35,9 +35,9 @@ fn logged(cluster: &Cluster, name: &str, text: &str) -> bool {
     cluster.agent(name).log().iter().any(|line| line.contains(text))
 }
 
-/// Without silence playing a part: `death_after` is far longer than the test's patience.
+/// Silence does not matter here: `death_after` is far longer than the test's timeout.
 #[test]
-fn a_killed_agent_is_dead_by_its_hosts_word_and_alive_when_it_is_back() {
+fn a_killed_agent_is_dead_by_its_hosts_refusal_and_alive_when_it_is_back() {
     let flags = ["--death-after", "1h"];
     let mut cluster = five(&flags);
     cluster.agent("n5").signal(Signal::KILL);
@@ -46,26 +46,26 @@ fn a_killed_agent_is_dead_by_its_hosts_word_and_alive_when_it_is_back() {
     assert!(NAMES[..4].iter().all(|name| cluster.agent(name).counter("probes_sent") > 0));
     cluster.join("n5", "n1", &flags);
     until_seen(&cluster, &NAMES, "n5", State::Alive);
-    cluster.until("its return is told", |cluster| {
+    cluster.until("its return is logged", |cluster| {
         NAMES[..4].iter().all(|name| logged(cluster, name, "node returned")).then_some(())
     });
 }
 
 #[test]
-fn a_stopped_agent_is_declared_dead_and_outlives_it() {
+fn a_stopped_agent_is_declared_dead_and_refutes_it() {
     let cluster = five(&["--death-after", "300ms"]);
     cluster.agent("n5").signal(Signal::STOP);
     until_seen(&cluster, &NAMES[..4], "n5", State::Dead);
     cluster.agent("n5").signal(Signal::CONT);
     until_seen(&cluster, &NAMES[..4], "n5", State::Alive);
-    cluster.until("it noticed itself", |cluster| {
+    cluster.until("it detected that itself", |cluster| {
         logged(cluster, "n5", "others have declared this node dead").then_some(())
     });
     assert_eq!(cluster.agent("n5").counter("deaths_outlived"), 1);
     until_seen(&cluster, &["n5"], "n1", State::Alive);
 }
 
-/// What a watcher reads until this happens to a node.
+/// The events that a watcher reads up to this event of a node.
 fn read_until(watch: &mut Watch, change: Change, name: &str) -> Vec<Change> {
     let mut seen = Vec::new();
     while seen.last() != Some(&change) {
@@ -80,7 +80,7 @@ fn read_until(watch: &mut Watch, change: Change, name: &str) -> Vec<Change> {
 }
 
 #[test]
-fn a_watcher_is_told_of_death_and_return_and_farewell() {
+fn a_watcher_gets_death_return_and_farewell() {
     let flags = ["--death-after", "1h"];
     let mut cluster = five(&flags);
     let mut watch = cluster.agent("n1").client().watch().expect("there is room");
@@ -110,7 +110,7 @@ fn watch_of(cluster: &Cluster) -> Child {
 }
 
 #[test]
-fn the_command_ends_with_ctrl_c_and_when_nobody_reads() {
+fn the_command_ends_with_ctrl_c_and_when_its_pipe_is_closed() {
     let flags = ["--death-after", "1h"];
     let mut cluster = five(&flags);
     let (mut one, mut other) = (watch_of(&cluster), watch_of(&cluster));
@@ -122,7 +122,7 @@ fn the_command_ends_with_ctrl_c_and_when_nobody_reads() {
             lines
         })
     });
-    // The commands may begin to watch after a death: then they are told of the next.
+    // The commands may begin to watch after a death: then they get the next one.
     while !readers.iter().all(JoinHandle::is_finished) {
         cluster.agent("n5").signal(Signal::KILL);
         cluster.end("n5");
@@ -133,14 +133,14 @@ fn the_command_ends_with_ctrl_c_and_when_nobody_reads() {
     let lines = readers.map(|reader| reader.join().expect("its death is told"));
     rustix::process::kill_process(Pid::from_child(&one), Signal::INT).expect("it runs");
     assert_eq!(one.wait().expect("it ends").code(), Some(0));
-    // Nothing more happens to any node: only the pipe does.
+    // No more events come: only the pipe is closed.
     drop(lines);
     let ended = other.wait_with_output().expect("it ends");
     assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]));
 }
 
 #[test]
-fn who_says_goodbye_has_left_and_is_not_dead() {
+fn a_node_that_leaves_has_left_and_is_not_dead() {
     let mut cluster = five(&["--death-after", "1h"]);
     cluster.agent("n5").signal(Signal::TERM);
     assert_eq!(cluster.end("n5"), Some(0));

@@ -1,13 +1,13 @@
-//! What an agent holds of the heap does not grow with how long or how often it is read.
+//! The heap of an agent does not grow with how long or how often it is read.
 //!
-//! Resident memory cannot tell a slow leak from pages of a buffer that are touched for the first
-//! time, so the allocator's blocks are counted instead: valgrind's dhat knows, for each place of
-//! the program that allocates, the most blocks and bytes that were held at once. A place that leaks
-//! holds more blocks, or larger ones, the longer it runs. All others hold as much after a thousand
-//! readings as after fifty, but for connections that overlap on a busy machine, in either life: a
-//! few blocks more of each place, which may be larger or smaller than its others. So only growth
-//! counts, blocks and their sizes are held to account apart, and what has grown is tried again: a
-//! leak grows each time.
+//! Resident memory cannot distinguish a slow leak from pages of a buffer that are touched for the
+//! first time, so the allocator's blocks are counted instead: valgrind's dhat knows, for each
+//! allocation site of the program, the most blocks and bytes that were held at once. A site that
+//! leaks holds more blocks, or larger ones, the longer it runs. All others hold as much after a
+//! thousand readings as after fifty, but for connections that overlap on a busy machine, in either
+//! run: a few blocks more of each site, which may be larger or smaller than its others. So only
+//! growth counts, blocks and their sizes are checked separately, and growth is tested again: a leak
+//! grows each time.
 
 use std::fs;
 
@@ -17,20 +17,20 @@ use tidings_experiment::agents::Cluster;
 
 use crate::pages::page;
 
-/// How often each page and call is asked for in the two runs.
+/// How often each page and call is requested in the two runs.
 const READINGS: [usize; 2] = [50, 1_000];
-/// In so many pairs of runs, one after another, a leak would show.
+/// The pairs of runs, one after another; a leak would show in all of them.
 const PAIRS: usize = 3;
-/// How many blocks the longer run may have more: those of a few connections that were still open
-/// when the next began. A block a reading that stays would be 950.
+/// How many more blocks the longer run may have: those of a few connections that were still open
+/// when the next began. One block left per reading would be 950.
 const SLACK_BLOCKS: u64 = 475;
-/// By how many bytes its blocks themselves may be larger: numbers get longer that a page prints.
-/// Eight bytes a reading, in a list that grows, would be more.
+/// By how many bytes its blocks may be larger: printed numbers get longer.
+/// Eight bytes per reading, in a list that grows, would be more.
 const SLACK_BYTES: u64 = 7_600;
-/// How many bytes it may hold more in all: the buffers of a few connections.
+/// How many more bytes it may hold in total: the buffers of a few connections.
 const SLACK_TOTAL_BYTES: u64 = 48_000;
 
-/// What an agent held of the heap in a life of so many readings.
+/// The heap that an agent held in a run of a number of readings.
 #[derive(Debug)]
 struct Held {
     /// The most blocks that each allocating place held at once, summed.

@@ -1,6 +1,6 @@
 //! Agents as real processes: real sockets, real signals, real files.
 //!
-//! Each test starts agents of its own on ports that the kernel picks, and speaks to them through
+//! Each test starts agents of its own on ports that the kernel picks, and controls them through
 //! the control socket, HTTP, signals and files, as users do. [`tidings_experiment::agents`] is the
 //! harness.
 
@@ -49,19 +49,19 @@ fn two_agents_know_each_other_and_their_machine() {
 }
 
 #[test]
-fn agents_say_whether_they_keep_their_age() {
+fn agents_report_whether_they_meet_their_age_target() {
     let mut cluster = Cluster::new();
     cluster.start("n1", &["--interval", "20ms", "--age-target", "300ms"]);
     cluster.join("n2", "n1", &["--interval", "20ms", "--age-target", "10ms"]);
-    cluster.until("both have looked at their ages", |cluster| {
+    cluster.until("both have checked their ages", |cluster| {
         let judged = |name| cluster.agent(name).status().age_target_kept.is_some();
         (judged("n1") && judged("n2")).then_some(())
     });
     let status = cluster.agent("n1").status();
     assert_eq!((status.age_target_ms, status.age_target_quantile), (Some(300.0), None));
-    // Its news of the other is half a unit old on average, and a little, whatever it sends.
-    cluster.until("n2 says that it cannot keep its age", |cluster| {
-        let told = |line: &String| line.contains("older than they shall be");
+    // Its entry of the other is a little over half a unit old on average, whatever it sends.
+    cluster.until("n2 logs that it cannot meet its age target", |cluster| {
+        let told = |line: &String| line.contains("older than the age target");
         cluster.agent("n2").log().iter().any(told).then_some(())
     });
 }
@@ -89,7 +89,7 @@ fn a_roster_grows_at_run_time() {
     cluster.until_known(&["n1", "n2"], 2);
     cluster.write("roster", "n2=127.0.0.1:1\n");
     cluster.agent("n1").signal(Signal::HUP);
-    cluster.until("a roster without the node itself is refused", |cluster| {
+    cluster.until("a roster without the node itself is rejected", |cluster| {
         (cluster.agent("n1").counter("reloads_failed") == 1).then_some(())
     });
     assert_eq!(cluster.agent("n1").status().members, 2);
@@ -100,7 +100,7 @@ fn a_roster_grows_at_run_time() {
     cluster.until_known(&["n1", "n2", "n3"], 3);
 }
 
-/// Three addresses on loopback that were free a moment ago: a roster names them beforehand.
+/// Three addresses on loopback that were free a moment ago: a roster names them in advance.
 fn free_addresses() -> [String; 3] {
     let sockets = [(); 3].map(|()| UdpSocket::bind("127.0.0.1:0").expect("a free port"));
     sockets.map(|socket| socket.local_addr().expect("bound").to_string())
@@ -114,7 +114,7 @@ fn roster_of(addresses: &[String]) -> String {
 }
 
 #[test]
-fn strangers_are_counted_and_never_known() {
+fn nodes_of_other_clusters_are_counted_and_never_known() {
     let mut cluster = Cluster::new();
     let keys = [cluster.write("key", KEYS[0]), cluster.write("other-key", KEYS[1])];
     cluster.start("n1", &["--keys", &keys[0]]);
@@ -126,7 +126,7 @@ fn strangers_are_counted_and_never_known() {
         (counters["dropped_key"] >= 2 && counters["dropped_cluster"] >= 1).then_some(())
     });
     for name in ["wrong-key", "no-key", "wrong-cluster"] {
-        cluster.until(&format!("{name} says that it is alone, and why"), |cluster| {
+        cluster.until(&format!("{name} logs that it is alone, and why"), |cluster| {
             let told = |line: &String| line.contains("no seed answers");
             cluster.agent(name).log().iter().any(told).then_some(())
         });
@@ -137,7 +137,7 @@ fn strangers_are_counted_and_never_known() {
 }
 
 #[test]
-fn rubbish_is_counted_and_harms_nobody() {
+fn malformed_datagrams_are_counted_and_harmless() {
     let mut cluster = Cluster::new();
     cluster.start("n1", &["--http", "127.0.0.1:0"]);
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
@@ -185,7 +185,7 @@ fn a_request_to_leave_is_answered_before_the_end() {
 }
 
 #[test]
-fn a_restart_is_a_later_life() {
+fn a_restart_is_a_later_incarnation() {
     let mut cluster = Cluster::new();
     cluster.start("n1", &[]);
     cluster.join("n2", "n1", &[]);
@@ -193,14 +193,14 @@ fn a_restart_is_a_later_life() {
     let first = cluster.agent("n1").node("n2").expect("known").incarnation;
     assert_eq!(cluster.stop("n2"), Some(0));
     cluster.join("n2", "n1", &[]);
-    cluster.until("n1 knows the later life", |cluster| {
+    cluster.until("n1 knows the later incarnation", |cluster| {
         let node = cluster.agent("n1").node("n2")?;
         (node.state == State::Alive && node.incarnation > first).then_some(())
     });
 }
 
 #[test]
-fn a_crash_leaves_nothing_in_the_way() {
+fn a_crash_does_not_prevent_a_restart() {
     let mut cluster = Cluster::new();
     cluster.start("n1", &[]);
     let runtime_dir = cluster.agent("n1").runtime_dir().to_owned();
@@ -232,7 +232,7 @@ fn keys_rotate_without_losing_a_node() {
             });
         }
     }
-    cluster.until("news under the new key alone", |cluster| {
+    cluster.until("entries under the new key alone", |cluster| {
         let young = |name: &&str| cluster.agent(name).status().age_max_ms < 2000.0;
         names.iter().all(young).then_some(())
     });
@@ -251,19 +251,19 @@ fn a_broken_configuration_changes_nothing_in_a_running_agent() {
     cluster.start("n1", &["--config", &config]);
     cluster.write("agent.toml", "log = \"info\"\nclutser = \"c\"\n");
     cluster.agent("n1").signal(Signal::HUP);
-    cluster.until("the refusal is counted", |cluster| {
+    cluster.until("the error is counted", |cluster| {
         (cluster.agent("n1").counter("reloads_failed") == 1).then_some(())
     });
-    cluster.until("the refusal is explained", |cluster| {
+    cluster.until("the error is explained", |cluster| {
         let complaint = |line: &String| line.contains("did you mean `cluster`?");
         cluster.agent("n1").log().iter().any(complaint).then_some(())
     });
     cluster.write("agent.toml", "log = \"warn\"\ncluster = \"other\"\n");
     cluster.agent("n1").signal(Signal::HUP);
-    cluster.until("what can be applied is", |cluster| {
+    cluster.until("settings that can be applied are", |cluster| {
         (cluster.agent("n1").counter("reloads") == 1).then_some(())
     });
-    cluster.until("what cannot is said", |cluster| {
+    cluster.until("settings that cannot are logged", |cluster| {
         let kept = |line: &String| line.contains("only a restart") && line.contains("cluster");
         cluster.agent("n1").log().iter().any(kept).then_some(())
     });
@@ -271,7 +271,7 @@ fn a_broken_configuration_changes_nothing_in_a_running_agent() {
 }
 
 #[test]
-fn what_users_publish_is_seen_elsewhere_until_its_time_is_over() {
+fn user_metrics_are_seen_elsewhere_until_they_expire() {
     let mut cluster = Cluster::new();
     cluster.start("n1", &[]);
     cluster.join("n2", "n1", &[]);

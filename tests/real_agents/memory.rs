@@ -1,4 +1,4 @@
-//! An agent states what it takes of memory, and keeps to it with a full roster and greedy readers.
+//! An agent states its memory bound, and stays within it with a full roster and many readers.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -15,7 +15,7 @@ const NODES: usize = 8_192;
 const PAYLOAD_BYTES: usize = 64;
 /// Entries in one datagram.
 const ENTRIES: usize = 16;
-/// Who asks for all nodes at the same time, and how often each.
+/// Clients that request all nodes at the same time, and how often each.
 const READERS: usize = 12;
 const READS: usize = 4;
 
@@ -23,7 +23,7 @@ fn name(n: usize) -> String {
     format!("node-with-a-rather-long-name-{n:04}")
 }
 
-/// The news of sixteen nodes, as node 1 would tell it, with user metrics in each.
+/// The entries of sixteen nodes, as node 1 would send them, with user metrics in each.
 fn window(first: usize, counter: u64) -> Vec<u8> {
     let mut state = NodeState { cores: Some(256), load1: Some(1.0 / 3.0), ..NodeState::default() };
     state.user = [("note".to_owned(), "a\"\\b".to_owned())].into();
@@ -60,15 +60,15 @@ fn kept_bytes(agent: &Agent, field: &str) -> u64 {
 }
 
 #[test]
-fn an_agent_with_8192_members_keeps_to_the_memory_it_states() {
+fn an_agent_with_8192_members_stays_within_its_memory_bound() {
     let mut cluster = Cluster::new();
     let port = UdpSocket::bind("127.0.0.1:0").expect("a free port");
-    // Nobody listens at these addresses; whoever has one of them is believed by the key alone.
+    // There is no listener at these addresses; a sender is accepted by the key alone.
     let address = |n: usize| format!("127.1.{}.{}:9616", n / 250, n % 250 + 1);
     let lines = (0..NODES).map(|n| format!("{}={}\n", name(n), address(n)));
     let roster = cluster.write("roster", &lines.collect::<String>());
     let (own, nodes) = (name(0), NODES.to_string());
-    // Rounds are rare: what the agent does between them is what is looked at.
+    // Rounds are rare: the agent's work between them is measured.
     let flags = ["--roster", &roster, "--max-nodes", &nodes, "--interval", "60s"];
     let flags = [&flags[..], &["--forget-after", "2h", "--death-after", "off"]].concat();
     cluster.start(&own, &flags);
@@ -83,7 +83,7 @@ fn an_agent_with_8192_members_keeps_to_the_memory_it_states() {
         port.send_to(&window(first, counter), ("127.0.0.1", to)).expect("loopback");
         if counter % 32 == 0 {
             let known = first + ENTRIES;
-            cluster.until("the news is taken", |cluster| {
+            cluster.until("the entries are merged", |cluster| {
                 (cluster.agent(&own).status().known >= known).then_some(())
             });
         }
@@ -95,7 +95,8 @@ fn an_agent_with_8192_members_keeps_to_the_memory_it_states() {
         for _ in 0..READERS {
             scope.spawn(|| {
                 for _ in 0..READS {
-                    // Who finds no place in two seconds is told so, which is an answer too.
+                    // A client without a place in two seconds gets an error, which is an answer
+                    // too.
                     if let Ok(nodes) = agent.client().nodes() {
                         assert_eq!(nodes.nodes.len(), NODES);
                         ended.store(true, Ordering::Relaxed);

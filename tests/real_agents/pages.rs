@@ -1,4 +1,4 @@
-//! The HTTP endpoint of a real agent, asked over TCP.
+//! The HTTP endpoint of a real agent, queried over TCP.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use tidings_control::{Nodes, Status};
 use tidings_experiment::agents::Cluster;
 
-/// Asks for a page; the head and the body of the answer.
+/// Requests a page; the head and the body of the answer.
 pub(crate) fn page(address: &str, path: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).expect("the endpoint listens");
     let accept = "application/openmetrics-text;version=1.0.0,*/*;q=0.1";
@@ -20,7 +20,7 @@ pub(crate) fn page(address: &str, path: &str) -> (String, String) {
 }
 
 #[test]
-fn each_page_says_what_the_control_socket_says() {
+fn each_page_agrees_with_the_control_socket() {
     let mut cluster = Cluster::new();
     cluster.start("n1", &["--http", "127.0.0.1:0"]);
     cluster.join("n2", "n1", &[]);

@@ -1,4 +1,4 @@
-//! Nodes for work, asked of live agents by programs: in Rust, in C, as C++.
+//! Nodes for work, requested from live agents by programs: in Rust, in C, as C++.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -73,9 +73,9 @@ fn programs_in_c_cpp_and_rust_pick_nodes_of_a_live_agent() {
     assert!(picked.nodes.iter().all(|node| node.name != "n1" && node.age_ms < 60_000.0));
 }
 
-/// The words are those of the agent for all; so are the numbers.
+/// All give the agent's message and numbers.
 #[test]
-fn all_say_which_need_failed_and_by_how_much() {
+fn all_report_which_need_failed_and_by_how_much() {
     let cluster = three_with_readings();
     let runtime_dir = cluster.agent("n1").runtime_dir();
     let mem_bytes = MORE_MEMORY_THAN_THERE_IS;
@@ -87,7 +87,7 @@ fn all_say_which_need_failed_and_by_how_much() {
     assert_eq!((shortfall.wanted, shortfall.found, shortfall.considered), (2, 0, 3));
     let [lack] = shortfall.lacks.as_slice() else { panic!("{shortfall:?}") };
     assert_eq!((lack.need.as_str(), lack.nodes), ("mem_bytes", 3));
-    // Numbers in JSON come back to within a unit in the last place.
+    // Numbers in JSON are read back to within a unit in the last place.
     let rest = (lack.asked - lack.best - lack.short).abs();
     assert!(lack.best > 0.0 && rest < lack.asked * 1e-12, "{lack:?}");
     for program in examples(cluster.path()) {
@@ -107,7 +107,7 @@ fn all_say_which_need_failed_and_by_how_much() {
 }
 
 #[test]
-fn without_an_agent_and_with_one_that_is_stopped_there_is_an_error_in_time() {
+fn a_missing_and_a_stopped_agent_are_errors_in_time() {
     let mut cluster = Cluster::new();
     cluster.start("n1", &[]);
     let runtime_dir = cluster.agent("n1").runtime_dir().to_owned();
@@ -132,10 +132,10 @@ fn without_an_agent_and_with_one_that_is_stopped_there_is_an_error_in_time() {
     cluster.agent("n1").signal(Signal::CONT);
 }
 
-/// Whatever comes back, C ends with a message that names the socket: never with nonsense taken for
-/// nodes, never without end.
+/// For every malformed reply, C ends with a message that names the socket: it never returns
+/// nonsense as nodes, and always ends.
 #[test]
-fn c_believes_no_reply_that_is_none() {
+fn c_rejects_malformed_replies() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let [program, _] = examples(directory.path());
     let node = r#"{"name":"n\u00417","age_ms":1.5e3,"cpus":8,"later":[{"x":"}"}],"free_cpus":2.5}"#;
@@ -163,7 +163,7 @@ fn c_believes_no_reply_that_is_none() {
             let (stream, _) = listener.accept().expect("the program connects");
             let mut reader = BufReader::new(stream);
             reader.read_line(&mut String::new()).expect("it asks");
-            let _ = reader.get_mut().write_all(&bytes); // it may have hung up by then
+            let _ = reader.get_mut().write_all(&bytes); // it may have closed by then
         });
         let (ended, said, errors) = run(&program, directory.path(), &["--timeout", "60"]);
         agent.join().expect("no panic");
@@ -174,9 +174,9 @@ fn c_believes_no_reply_that_is_none() {
     }
 }
 
-/// The lines of code that pages show are those of programs that are compiled here and run.
+/// The lines of code on pages are those of programs that are compiled and run here.
 #[test]
-fn what_the_pages_show_in_c_and_rust_runs() {
+fn the_code_on_pages_in_c_and_rust_runs() {
     let cluster = three_with_readings();
     let runtime_dir = cluster.agent("n1").runtime_dir();
     let pages = ["docs/guides/readers.md", "docs/reference/board.md", "docs/reference/control.md"];

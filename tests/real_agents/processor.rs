@@ -1,4 +1,4 @@
-//! On which cores an agent runs, and behind whom: as the kernel tells it of the process.
+//! On which cores an agent runs, and with which priority, as the kernel reports.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ fn allowed() -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).collect()
 }
 
-/// What the kernel says of each thread of the agent `name`: cores, policy, niceness.
+/// The kernel's view of each thread of the agent `name`: cores, policy, niceness.
 fn threads(cluster: &Cluster, name: &str) -> Vec<(String, String, String)> {
     let tasks = format!("/proc/{}/task", cluster.agent(name).status().pid);
     let tasks = fs::read_dir(tasks).expect("it runs").filter_map(Result::ok);
@@ -34,7 +34,7 @@ fn threads(cluster: &Cluster, name: &str) -> Vec<(String, String, String)> {
 }
 
 #[test]
-fn an_agent_runs_where_it_is_told_and_behind_the_applications() {
+fn an_agent_runs_on_its_cores_and_with_its_priority() {
     let mut cluster = Cluster::new();
     let (all, last) = (allowed(), allowed().last().expect("there is a core").to_string());
     cluster.start("n1", &["--service-core", "last", "--priority", "idle"]);
@@ -60,7 +60,7 @@ fn an_agent_runs_where_it_is_told_and_behind_the_applications() {
 }
 
 #[test]
-fn a_core_that_cannot_be_used_is_refused_with_what_can() {
+fn a_core_that_cannot_be_used_is_rejected_with_those_that_can() {
     let cluster = Cluster::new();
     let online = fs::read_to_string("/sys/devices/system/cpu/online").expect("Linux");
     for check in [&[][..], &["--check"]] {

@@ -22,7 +22,7 @@ impl Drop for Server {
 }
 
 #[test]
-fn promtool_finds_nothing_to_mend() {
+fn promtool_finds_no_fault() {
     let mut cluster = Cluster::new();
     cluster.start("n1", &["--http", "127.0.0.1:0", "--age-target", "1s"]);
     let http = cluster.agent("n1").status().http.expect("turned on");
@@ -66,7 +66,7 @@ fn prometheus(directory: &Path, target: &str) -> (Server, String) {
         let (_, rest) = line.split_once("Listening on\" address=")?;
         Some(rest.trim_matches('"').to_owned())
     });
-    // It goes on talking, and must not be stopped by a full pipe.
+    // It keeps writing, and must not be stopped by a full pipe.
     std::thread::spawn(move || lines.for_each(drop));
     (server, address.expect("it says where it listens"))
 }
@@ -93,14 +93,14 @@ fn a_real_prometheus_scrapes_an_agent() {
     assert!(value(units).is_some_and(|units| units > 0.0));
 }
 
-/// Every metric that the dashboard for Grafana names is one that an agent has.
+/// An agent has every metric that the dashboard for Grafana names.
 #[test]
-fn the_dashboard_shows_what_there_is() {
+fn the_dashboard_shows_existing_metrics() {
     let mut cluster = Cluster::new();
     cluster.start("n1", &["--http", "127.0.0.1:0", "--age-target", "1s", "--interval", "10ms"]);
     cluster.join("n2", "n1", &["--interval", "10ms"]);
     let http = cluster.agent("n1").status().http.expect("turned on");
-    cluster.until("the agent has looked at its ages", |_| {
+    cluster.until("the agent has checked its ages", |_| {
         page(&http, "/metrics").1.contains("tidings_age_target_kept").then_some(())
     });
     let metrics = page(&http, "/metrics").1;

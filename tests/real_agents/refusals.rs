@@ -1,4 +1,4 @@
-//! What an agent refuses at the start: exit code 2, and a message with the place and the remedy.
+//! What an agent rejects at the start: exit code 2, and a message with the place and the remedy.
 
 use std::process::Output;
 
@@ -49,7 +49,7 @@ fn an_unwritable_runtime_directory_is_named_with_the_remedy() {
 }
 
 #[test]
-fn a_directory_that_anybody_can_write_is_no_runtime_directory() {
+fn a_directory_that_anyone_can_write_is_not_a_runtime_directory() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let cluster = Cluster::new();
     let precious = cluster.write("precious", "precious");
@@ -59,13 +59,13 @@ fn a_directory_that_anybody_can_write_is_no_runtime_directory() {
     symlink(&precious, open.join("agent.lock")).expect("writable");
     for flags in [&[][..], &["--check"]] {
         let message = refusal(&cluster.refused("n1", flags));
-        assert!(message.contains("can be written by everybody (mode 1777)"), "{message}");
+        assert!(message.contains("is writable by everyone (mode 1777)"), "{message}");
     }
     assert_eq!(std::fs::read_to_string(&precious).expect("still there"), "precious");
 }
 
 #[test]
-fn what_an_agent_makes_is_not_for_others() {
+fn files_of_an_agent_are_private() {
     use std::os::unix::fs::PermissionsExt;
     let mut cluster = Cluster::new();
     cluster.start("n1", &[]);
@@ -84,7 +84,7 @@ fn what_an_agent_makes_is_not_for_others() {
 }
 
 #[test]
-fn a_reader_that_has_gone_is_no_reason_to_panic() {
+fn a_closed_pipe_does_not_panic() {
     use std::os::fd::OwnedFd;
     let cluster = Cluster::new();
     let gone = || {
@@ -134,13 +134,13 @@ fn check_shows_every_setting_with_its_origin_and_leaves_nothing_behind() {
     assert_eq!(row("mtu"), "9000 environment");
     assert_eq!(row("window"), format!("204 {config}:1:10"));
     assert_eq!(row("cluster"), "tidings default");
-    assert!(report.contains("TIDINGS_INTERVALL is no setting and is ignored"), "{report}");
+    assert!(report.contains("TIDINGS_INTERVALL is not a setting and is ignored"), "{report}");
     assert!(report.contains("the configuration is valid"), "{report}");
     assert!(!cluster.path().join("n1").exists());
 }
 
 #[test]
-fn check_finds_what_a_start_would() {
+fn check_finds_the_errors_that_a_start_would() {
     let mut cluster = Cluster::new();
     cluster.start("n1", &[]);
     let taken = cluster.agent("n1").status().address;

@@ -1,4 +1,4 @@
-//! Agents that write different versions of the datagrams: one at a time they change, and back.
+//! Agents that write different versions of the datagrams: they change one at a time, and back.
 
 use tidings_experiment::agents::Cluster;
 
@@ -13,10 +13,10 @@ fn start(cluster: &mut Cluster, name: &str, address: &str, seed: &str, version: 
     cluster.start(name, &flags);
 }
 
-/// Waits until all know all, and everybody has heard that this is what the others write and read.
+/// Waits until all know all, and each has received the versions that the others write and read.
 fn until_spoken(cluster: &Cluster, written: u8, read: u8) {
     cluster.until_known(&NAMES, NAMES.len());
-    cluster.until("all have heard all", |cluster| {
+    cluster.until("all have received from all", |cluster| {
         let heard = NAMES.iter().all(|name| {
             let status = cluster.agent(name).status();
             let lowest = (status.wire_written_lowest, status.wire_read_lowest);
@@ -26,7 +26,7 @@ fn until_spoken(cluster: &Cluster, written: u8, read: u8) {
     });
 }
 
-/// Restarts all agents one after the other, each with the other version; all know all after each.
+/// Restarts the agents one after the other, each with the other version; all know all after each.
 fn roll(cluster: &mut Cluster, addresses: &[String], version: &str) {
     for (at, name) in NAMES.into_iter().enumerate() {
         assert_eq!(cluster.stop(name), Some(0));

@@ -1,8 +1,8 @@
-//! Debian's Slurm beside real agents: what docs/guides/slurm.md promises.
+//! Debian's Slurm beside real agents: the claims of docs/guides/slurm.md.
 //!
 //! The settings and the commands are those of the guide, read from the page itself; a command that
 //! the page does not have cannot be run here. Two nodes and the controller share this machine, so
-//! each script is reached through another that says which agent is this node's.
+//! each script is called by another that names this node's agent.
 
 mod daemons;
 mod overhead;
@@ -19,12 +19,12 @@ use tidings_experiment::agents::{Cluster, programs};
 use daemons::Slurm;
 
 const GUIDE: &str = include_str!("../../docs/guides/slurm.md");
-/// Where the guide puts the scripts, and where it finds them.
+/// Where the guide puts the scripts.
 const INSTALLED: &str = "/etc/slurm/tidings";
 const SHIPPED: &str = "/usr/share/doc/tidings/examples/slurm";
 const SCRIPTS: [&str; 3] = ["tidings-health-check", "tidings-prolog", "tidings-prolog-slurmctld"];
 const NODES: [&str; 2] = ["n1", "n2"];
-/// Slow rounds, so that a crowded machine makes nobody look ill.
+/// Slow rounds, so that no agent looks unhealthy on a loaded machine.
 const FLAGS: [&str; 4] = ["--interval", "500ms", "--collect-interval", "500ms"];
 
 /// The settings of the guide, with the scripts of this directory.
@@ -47,8 +47,8 @@ fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests lie in the repository")
 }
 
-/// Lays a script for each of the guide's into `scripts`: it finds the agent of the node that runs
-/// it, the one of `head` for the controller, and goes on as the real one.
+/// Puts a script for each of the guide's into `scripts`: it finds the agent of the node that runs
+/// it, the one of `head` for the controller, and continues as the real one.
 fn lay_scripts(scripts: &Path, agents: &Path) {
     fs::create_dir(scripts).expect("a fresh directory");
     for name in SCRIPTS {
@@ -108,7 +108,7 @@ fn kill(cluster: &mut Cluster, node: &str) {
 }
 
 #[test]
-fn slurm_goes_by_what_the_agents_say() {
+fn slurm_follows_the_agents_state() {
     let (mut cluster, mut slurm, idle) = both();
     jobs_go_where_tidings_says(&slurm);
     a_node_that_its_peers_hold_for_dead_is_refused(&mut cluster, &slurm);
@@ -116,7 +116,7 @@ fn slurm_goes_by_what_the_agents_say() {
     a_node_that_is_not_well_fails_the_prolog(&mut cluster, &mut slurm, &idle);
 }
 
-fn jobs_go_where_tidings_says(slurm: &Slurm) {
+fn jobs_go_to_the_picked_nodes(slurm: &Slurm) {
     let printed = slurm.says(&command("--ntasks=2"));
     let mut nodes: Vec<&str> = printed.lines().collect();
     nodes.sort_unstable();
@@ -125,7 +125,7 @@ fn jobs_go_where_tidings_says(slurm: &Slurm) {
     assert!(NODES.contains(&node.as_str()), "{node}");
 }
 
-fn a_node_that_its_peers_hold_for_dead_is_refused(cluster: &mut Cluster, slurm: &Slurm) {
+fn a_node_that_its_peers_consider_dead_is_rejected(cluster: &mut Cluster, slurm: &Slurm) {
     kill(cluster, "n2");
     until_dead(cluster, "n2");
     let refused = slurm.shell("srun --nodelist=n2 true");
@@ -145,7 +145,7 @@ fn a_node_is_drained_and_resumed_by_its_own_agent(
 ) {
     let often = idle.replace("HealthCheckInterval=0", "HealthCheckInterval=1");
     slurm.change(&often, &command("reconfigure"));
-    // Its agent is still gone, so it stays as it is; the other's is well.
+    // Its agent is still gone, so it stays as it is; the other's is healthy.
     assert!(slurm.state("n2").starts_with("drain"), "{}", slurm.state("n2"));
     cluster.join("n2", "head", &FLAGS);
     until_state(cluster, slurm, "n2", "idle|none");
@@ -158,14 +158,14 @@ fn a_node_is_drained_and_resumed_by_its_own_agent(
     slurm.says("scontrol update NodeName=n2 State=RESUME");
 }
 
-fn a_node_that_is_not_well_fails_the_prolog(cluster: &mut Cluster, slurm: &mut Slurm, idle: &str) {
+fn an_unhealthy_node_fails_the_prolog(cluster: &mut Cluster, slurm: &mut Slurm, idle: &str) {
     let others = idle.lines().filter(|line| !line.starts_with("PrologSlurmctld"));
     let prolog_alone: Vec<&str> = others.collect();
     slurm.change(&prolog_alone.join("\n"), &command("reconfigure"));
     kill(cluster, "n1");
     let refused = slurm.shell("srun --nodelist=n1 true");
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    // On a busy machine srun may hear first that its job was taken back.
+    // On a busy machine srun may first get the message that its job was revoked.
     let is_told =
         ["Prolog failure on node n1", "has been revoked"].map(|words| said.contains(words));
     assert!(!refused.status.success() && is_told.contains(&true), "{said}");

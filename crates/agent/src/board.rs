@@ -1,14 +1,14 @@
-//! The agent's side of the board: where it lies, when it is made, and keeping it up with the node.
+//! The agent's side of the board: where it is, when it is made, and how it follows the node.
 //!
-//! A board lies in memory: in the runtime directory where that is tmpfs, else in `/dev/shm` with a
-//! link to it, since pages of a file on a disk are written back again and again, and whoever writes
-//! to one of them waits meanwhile. Where neither is in memory it lies on the disk, and the log and
-//! the status say so. After each batch of datagrams the members that changed are
-//! written, and nothing else.
+//! A board must be in memory: in the runtime directory if that is tmpfs, else in `/dev/shm` with a
+//! link to it, since pages of a file on a disk are written back repeatedly, and a writer to such a
+//! page waits meanwhile. If neither is in memory, the board is on the disk, and the log and the
+//! status report that. After each batch of datagrams the members that changed are written, and
+//! nothing else.
 //!
-//! A board is a service to readers, never a condition: where it cannot be made the agent says so,
-//! goes on without, and tries again now and then. Invariants: at most one slot a member is written
-//! for each turn of the loop; memory is that of the file, and nothing is taken in between.
+//! A board is a service to readers, never a condition: if it cannot be made, the agent logs that,
+//! continues without it, and tries again later. Invariants: at most one slot per member is written
+//! in each turn of the loop; memory is that of the file, and none is allocated in between.
 
 use std::fs;
 use std::io;
@@ -24,13 +24,13 @@ use tidings_gossip::{Change, EntryState, EntryView, Instant, Node};
 use crate::clock::Clock;
 use crate::config::{BoardPlace, Settings};
 
-/// Where a file that is to lie in memory lies if the runtime directory does not.
+/// The directory in memory, for when the runtime directory is not in memory.
 const SHARED_MEMORY: &str = "/dev/shm";
-/// What file systems in memory say they are: tmpfs and ramfs.
+/// The types of file systems in memory: tmpfs and ramfs.
 const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58F6];
 /// Slots of the smallest board.
 const LEAST_SLOTS: usize = 64;
-/// How long the agent goes on without a board before it tries again.
+/// How long the agent waits before it tries again to make a board.
 const PAUSE: Duration = Duration::from_secs(60);
 
 /// Keeps the board.
@@ -42,24 +42,24 @@ pub(crate) struct Publisher {
     clock: Clock,
 }
 
-/// What the board is to be.
+/// The board's settings.
 #[derive(Debug)]
 struct Plan {
     path: PathBuf,
-    /// Where readers look for it, if it lies elsewhere.
+    /// The link that readers open, if the file is elsewhere.
     link: Option<PathBuf>,
-    /// Whether the file lies in memory.
+    /// Whether the file is in memory.
     in_memory: bool,
     outline: Outline,
     max_slots: usize,
 }
 
-/// What became of the board in a turn of the loop.
+/// What happened to the board in a turn of the loop.
 #[derive(Debug)]
 pub(crate) enum Turn {
-    /// Nothing but news was written, if anything.
+    /// Only entries were written, if anything.
     Usual,
-    /// A file was made, of so many bytes.
+    /// A file was made, of this many bytes.
     Made(usize),
 }
 
@@ -89,7 +89,7 @@ impl Publisher {
         plan.map(|plan| plan.link.as_deref().unwrap_or(&plan.path))
     }
 
-    /// Whether its file lies in memory; `None` if there is none.
+    /// Whether its file is in memory; `None` if there is none.
     pub(crate) fn lies_in_memory(&self) -> Option<bool> {
         self.plan.as_ref().filter(|_| self.writer.is_some()).map(|plan| plan.in_memory)
     }
@@ -99,7 +99,7 @@ impl Publisher {
         self.next_try = Instant::EPOCH;
     }
 
-    /// Brings the board up to the node, and gives a sign of life.
+    /// Updates the board from the node, and its heartbeat.
     ///
     /// # Errors
     /// If a file had to be made and could not: there is no board until a later turn makes one.
@@ -125,13 +125,13 @@ impl Publisher {
         }
     }
 
-    /// Takes the board away, until a later turn makes another.
+    /// Removes the board, until a later turn makes another.
     fn withdraw(&mut self, now: Instant) {
-        let _ = self.leave(); // there is another error to tell
+        let _ = self.leave(); // another error is reported
         self.next_try = now + PAUSE;
     }
 
-    /// Makes a board of that many slots or more, in the place of the one there is, if any.
+    /// Makes a board of that many slots or more, in place of the present one, if any.
     fn make(&mut self, now: Instant, node: &mut Node, slots: usize) -> Result<(), WriteError> {
         let before = self.writer.take();
         let Some(plan) = self.plan.as_mut() else { return Ok(()) };
@@ -143,7 +143,7 @@ impl Publisher {
                 Err(source) => {
                     let (path, bytes) =
                         (plan.link.clone().unwrap_or_default(), writer.file_bytes());
-                    let _ = writer.leave(); // the error to tell is the first
+                    let _ = writer.leave(); // the first error is reported
                     Err(WriteError::Unwritable { path, bytes, source })
                 }
             }
@@ -166,7 +166,7 @@ impl Publisher {
         }
     }
 
-    /// Writes what changed; the slots that are needed, if there are too few.
+    /// Writes what changed; returns the slots that are needed, if there are too few.
     fn write_changes(
         &mut self,
         now: Instant,
@@ -234,7 +234,7 @@ fn news<'a>(view: &EntryView<'a>, now: Instant, clock: Clock) -> News<'a> {
     }
 }
 
-/// Where the board is to lie, and the link to it; `None` if it is off.
+/// The path of the board, and the link to it; `None` if it is off.
 fn site(settings: &Settings) -> Option<(PathBuf, Option<PathBuf>)> {
     let usual = board_path(&settings.runtime_dir);
     match &settings.board {
@@ -256,7 +256,7 @@ fn site(settings: &Settings) -> Option<(PathBuf, Option<PathBuf>)> {
     }
 }
 
-/// What the names of this user's boards in shared memory begin with.
+/// The prefix of the names of this user's boards in shared memory.
 fn prefix() -> String {
     format!("tidings-{}-", geteuid().as_raw())
 }
@@ -265,26 +265,26 @@ fn is_in_memory(directory: &Path) -> bool {
     statfs(directory).is_ok_and(|found| IN_MEMORY.contains(&found.f_type))
 }
 
-/// Removes what an agent that ended without doing so left in shared memory, and the link to it.
-/// The runtime directory is this agent's alone, so the link is of an earlier life of it.
+/// Removes a board that a killed agent left in shared memory, and the link to it.
+/// The runtime directory is this agent's alone, so the link is of an earlier run of it.
 fn clear(link: &Path) {
     let Ok(target) = fs::read_link(link) else { return };
     let name = target.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let ours = fs::symlink_metadata(&target)
         .is_ok_and(|found| found.is_file() && found.uid() == geteuid().as_raw());
     if ours && target.parent() == Some(Path::new(SHARED_MEMORY)) && name.starts_with(&prefix()) {
-        let _ = fs::remove_file(&target); // it takes memory, nothing else
+        let _ = fs::remove_file(&target); // it only uses memory
     }
-    let _ = fs::remove_file(link); // laying another fails where this does
+    let _ = fs::remove_file(link); // making another fails where this does
 }
 
-/// Lays a link, in the place of whatever is there.
+/// Makes a link, in place of any file there.
 fn lay_link(link: &Path, target: &Path) -> io::Result<()> {
     if fs::read_link(link).is_ok_and(|there| there == target) {
         return Ok(());
     }
     let beside = link.with_extension("tmp");
-    let _ = fs::remove_file(&beside); // left over by a crash, or not there
+    let _ = fs::remove_file(&beside); // left over by a crash, or missing
     symlink(target, &beside)?;
     fs::rename(&beside, link)
 }
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_board_follows_its_node_grows_with_it_and_goes_with_it() {
+    fn a_board_follows_its_node_grows_with_it_and_ends_with_it() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut publisher = publisher(&directory, 4_096);
         let mut node = node(3);
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_place_there_is_an_error_and_another_try_a_minute_later() {
+    fn a_board_that_cannot_be_made_is_an_error_and_tried_again_in_a_minute() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut publisher = publisher(&directory, 4_096);
         let place = directory.path().join("missing");

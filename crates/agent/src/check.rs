@@ -1,7 +1,7 @@
-//! `--check`: everything a start would find wrong, without starting anything.
+//! `--check`: finds every error that a start would find, without starting anything.
 //!
-//! The configuration and the files it names have been read when this is called. What remains needs
-//! the machine: the runtime directory, the ports, the names. Nothing is left behind.
+//! The configuration and its files have been read when this is called. The rest needs the machine:
+//! the runtime directory, the ports, the names. Nothing is left behind.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -21,10 +21,10 @@ use crate::prepare::Prepared;
 use crate::processor;
 use crate::resolve;
 
-/// Checks `prepared` against the machine, and describes the configuration in force.
+/// Checks `prepared` against the machine, and describes the effective configuration.
 ///
 /// # Errors
-/// The first thing that would keep an agent from starting.
+/// The first error that would keep an agent from starting.
 pub(crate) async fn check(prepared: &Prepared) -> Result<String, StartError> {
     let settings = &prepared.settings;
     let bound_bytes = memory::check(settings)?;
@@ -33,8 +33,10 @@ pub(crate) async fn check(prepared: &Prepared) -> Result<String, StartError> {
     processor::cores(settings)?;
     let mut notes = String::new();
     for (name, meant) in config::misspelt_variables() {
-        let _ =
-            writeln!(notes, "note: the variable {name} is no setting and is ignored; {meant} is");
+        let _ = writeln!(
+            notes,
+            "note: the variable {name} is not a setting and is ignored; {meant} is"
+        );
     }
     let port = match home::holder(&settings.runtime_dir) {
         Some(pid) => {
@@ -60,12 +62,12 @@ pub(crate) async fn check(prepared: &Prepared) -> Result<String, StartError> {
         let _ = writeln!(notes, "note: the seed {seed}; a running agent tries again");
     }
     let bound_mib = bound_bytes.div_ceil(1 << 20);
-    let _ = writeln!(notes, "the agent takes {bound_mib} MiB of memory at most");
+    let _ = writeln!(notes, "the agent uses at most {bound_mib} MiB of memory");
     let _ = writeln!(notes, "the configuration is valid; this node announces {address}");
     Ok(settings.table() + "\n" + &notes)
 }
 
-/// Tries the ports, and gives them back.
+/// Tries the ports, and releases them.
 async fn ports(prepared: &Prepared) -> Result<u16, StartError> {
     let socket = bind(prepared)?;
     if let Some(address) = prepared.settings.http {
@@ -77,7 +79,7 @@ async fn ports(prepared: &Prepared) -> Result<u16, StartError> {
 }
 
 /// Whether the directory, or where it would be created, can be written: by writing there, since a
-/// full disk or a file system such as /proc has the permissions and refuses all the same.
+/// full disk or a file system such as /proc has the permissions and still rejects writes.
 fn usable(directory: &Path) -> Result<(), HomeError> {
     let existing = directory.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
     let refused = |source| HomeError::Unwritable { path: directory.to_owned(), source };
@@ -106,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_writable_is_refused() {
+    fn a_directory_that_only_looks_writable_is_rejected() {
         for place in ["/proc/tidings", "/dev/null/tidings", "/dev/null"] {
             let refused = usable(Path::new(place)).expect_err(place).to_string();
             let expected = format!("the runtime directory {place} cannot be written (");

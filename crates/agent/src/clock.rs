@@ -1,8 +1,8 @@
 //! The one place where the machine's clock becomes the core's time.
 //!
 //! The core counts microseconds from the moment the agent starts, on the monotonic clock, so that
-//! neither a leap second nor somebody setting the date moves an age. Beside it the core is told
-//! what the wall clock shows: strategies `grid` and `staggered` go by common rounds.
+//! neither a leap second nor a changed date moves an age. The core also gets the time of the wall
+//! clock: strategies `grid` and `staggered` use common rounds.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -20,8 +20,8 @@ pub struct Clock {
 impl Clock {
     /// A clock whose time 0 is now.
     pub fn start() -> Self {
-        // Both read one clock of the machine, one after the other: of some tries, that counts in
-        // which the least came between.
+        // Both read one clock of the machine, one after the other: of several tries, the one with
+        // the least time between them counts.
         let read = || {
             let before_ns = tidings_board::now_ns();
             let epoch = Moment::now();
@@ -44,7 +44,7 @@ impl Clock {
         self.epoch_ns.saturating_add(instant.as_micros().saturating_mul(1_000))
     }
 
-    /// What the wall clock shows: microseconds since 1970, negative before.
+    /// The wall clock: microseconds since 1970, negative before.
     pub(crate) fn wall_micros() -> i64 {
         let since = |past: Duration| i64::try_from(past.as_micros()).unwrap_or(i64::MAX);
         match SystemTime::now().duration_since(UNIX_EPOCH) {
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_machines_clock_and_the_cores_go_alike() {
+    fn the_machines_clock_and_the_cores_agree() {
         let before_ns = tidings_board::now_ns();
         let clock = Clock::start();
         let epoch_ns = clock.monotonic_ns(Instant::EPOCH);

@@ -1,8 +1,8 @@
-//! The control socket: line by line, a request in and a reply out, everything bounded.
+//! The control socket: one line per request, one per reply, all bounded.
 //!
-//! Bounds: the length of a line, the number of connections, the time one may sit idle or take to
-//! read its reply. A connection that breaks a rule is told so and closed; the others do not notice.
-//! The protocol is the crate `tidings-control`.
+//! Bounds: the length of a line, the number of connections, the time that one may be idle or take
+//! to read its reply. A connection that breaks a rule gets an error and is closed; the others are
+//! not affected. The protocol is the crate `tidings-control`.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -27,13 +27,13 @@ pub(crate) const CONNECTIONS_MOST: usize = 32;
 /// How long a connection may be silent, or take to accept its reply.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// How long to wait after the system refused to accept, for instance for want of descriptors.
+/// How long to wait after accepting failed, for instance because no descriptor was free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 /// Owner and group may connect.
 const SOCKET_MODE: u32 = 0o660;
 
-/// The socket, removed when dropped. Only whoever holds the runtime directory's lock may make one.
+/// The socket, removed when dropped. Only the holder of the runtime directory's lock may make one.
 #[derive(Debug)]
 pub(crate) struct ControlSocket {
     path: PathBuf,
@@ -113,7 +113,7 @@ impl Drop for ControlSocket {
     }
 }
 
-/// Says that there are too many, if that can be said at once.
+/// Reports that there are too many, if that is possible at once.
 fn refuse(stream: &UnixStream) {
     let message = format!("{CONNECTIONS_MOST} connections are open already; try again");
     let _ = stream.try_write(error_line(ErrorKind::Busy, message).as_bytes());
@@ -145,7 +145,7 @@ async fn requests(
         }
         let complete = line.ends_with(b"\n");
         if !complete && line.len() < REQUEST_BYTES_MAX {
-            return Ok(()); // the other side has gone
+            return Ok(()); // the other side has closed
         }
         if complete && matches!(serde_json::from_slice(&line), Ok(Request::Watch)) {
             if !tell(&mut stream, asker, &mut closing).await? {
@@ -162,8 +162,8 @@ async fn requests(
     }
 }
 
-/// Tells a watcher what is noticed until it goes or the agent ends; returns whether it may ask
-/// something else, since it was refused.
+/// Reports events to a watcher until it closes or the agent ends; returns whether it may send
+/// another request, since this one was rejected.
 async fn tell(
     stream: &mut BufReader<UnixStream>,
     asker: &Asker,
@@ -179,7 +179,7 @@ async fn tell(
         tokio::select! {
             biased;
             _ = closing.changed() => return Ok(false),
-            // Whatever it says, it is not what was agreed; mostly it has gone.
+            // Any input breaks the protocol; usually the watcher has closed.
             _ = stream.read(&mut byte) => return Ok(false),
             line = notices.next() => {
                 let Some(line) = line else { return Ok(false) };
@@ -189,7 +189,7 @@ async fn tell(
     }
 }
 
-/// The reply to one complete line, with its own line end, and the place that a long one has until
+/// The reply to one complete line, with its own line end, and the place that a long one holds until
 /// it is written.
 async fn reply(line: &[u8], asker: &Asker) -> (String, Option<Place>) {
     let request: Request = match serde_json::from_slice(line) {
@@ -204,7 +204,7 @@ async fn reply(line: &[u8], asker: &Asker) -> (String, Option<Place>) {
         _ => None,
     };
     if matches!(place, Some(None)) {
-        return (error_line(ErrorKind::Busy, "others are being given as much; try again"), None);
+        return (error_line(ErrorKind::Busy, "other readers are being served; try again"), None);
     }
     let (patience, colony) = match request {
         Request::Visit { colony } => (VISIT_PATIENCE, Some(colony)),
@@ -221,8 +221,8 @@ fn stalled() -> String {
 fn unanswered(colony: u32) -> String {
     let seconds = VISIT_PATIENCE.as_secs();
     let message = format!(
-        "colony {colony} has not told its nodes within {seconds} s: are its agents up, and reached \
-         from here?"
+        "colony {colony} has not sent its nodes within {seconds} s: are its agents up, and \
+         reachable from here?"
     );
     error_line(ErrorKind::Unanswered, message)
 }
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_watcher_is_told_until_it_speaks() {
+    async fn a_watcher_gets_events_until_it_writes() {
         let mut served = serve();
         let mut stream = served.connect().await;
         let board = crate::notices::Noticeboard::default();
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_without_end_is_cut_off() {
+    async fn a_line_without_end_is_rejected() {
         let served = serve();
         let mut stream = served.connect().await;
         let reply = exchange(&mut stream, &"x".repeat(REQUEST_BYTES_MAX)).await;
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn connections_are_bounded_and_come_free_again() {
+    async fn connections_are_bounded_and_become_free_again() {
         let served = serve();
         let mut open = Vec::new();
         for _ in 0..CONNECTIONS_MOST {

@@ -1,9 +1,9 @@
 //! A node on its socket: the part of the agent's loop that gossips, for any loop that has a node.
 //!
-//! A loop waits until an endpoint is [`ready`](Endpoint::ready), lets it [`receive`], says what its
-//! node publishes if a round [is due](Endpoint::is_due), and lets it [`advance`]. Invariants: each
-//! turn does a bounded amount of work; between two turns the thread sleeps, and nothing but a
-//! datagram, the timer or the loop's own affairs wakes it.
+//! A loop waits until an endpoint is [`ready`](Endpoint::ready), lets it [`receive`], publishes its
+//! node's payload if a round [is due](Endpoint::is_due), and lets it [`advance`]. Invariants: each
+//! turn does a bounded amount of work; between two turns the thread sleeps, and only a datagram,
+//! the timer or an event of the loop wakes it.
 //!
 //! [`receive`]: Endpoint::receive
 //! [`advance`]: Endpoint::advance
@@ -19,20 +19,20 @@ use crate::clock::Clock;
 use crate::socket::DatagramSocket;
 use crate::timer::Timer;
 
-/// A node with the clock and the socket that it lacks.
+/// A node with a clock and a socket.
 pub struct Endpoint {
     pub(crate) node: Node,
     pub(crate) socket: DatagramSocket,
     clock: Clock,
     timer: Timer,
-    /// When the loop wants to go on in any case.
+    /// When the loop wakes up in any case.
     alarm: Option<Instant>,
     /// Whether the socket had something since it was last read.
     arrived: bool,
 }
 
 impl Endpoint {
-    /// Puts `node`, whose time is that of `clock`, on `socket`. Wants a tokio runtime around it.
+    /// Puts `node`, whose time is that of `clock`, on `socket`. Needs a tokio runtime around it.
     ///
     /// # Errors
     /// When the system has no timer left.
@@ -41,17 +41,17 @@ impl Endpoint {
         Ok(Self { node, socket, clock, timer, alarm: None, arrived: false })
     }
 
-    /// The node, to ask.
+    /// The node, for queries.
     pub fn node(&self) -> &Node {
         &self.node
     }
 
-    /// The node, to command; [`advance`](Self::advance) sends what follows.
+    /// The node, for commands; [`advance`](Self::advance) sends the resulting datagrams.
     pub fn node_mut(&mut self) -> &mut Node {
         &mut self.node
     }
 
-    /// The present, in the core's time.
+    /// The current time, in the core's time.
     pub fn now(&self) -> Instant {
         self.clock.now()
     }
@@ -61,8 +61,8 @@ impl Endpoint {
         self.alarm = Some(at);
     }
 
-    /// Waits until a datagram has arrived, the node wants to be called, or there is room for a
-    /// transmit that was held back. It may be dropped and called anew at any time.
+    /// Waits until a datagram has arrived, the node's timeout is due, or there is room for a
+    /// transmit that was held back. It may be dropped and called again at any time.
     ///
     /// # Errors
     /// When the socket can no longer be waited for.
@@ -79,7 +79,7 @@ impl Endpoint {
         .await
     }
 
-    /// Hands the node the datagrams that have arrived, up to a bound.
+    /// Passes the node the datagrams that have arrived, up to a bound.
     pub fn receive(&mut self) {
         if !std::mem::take(&mut self.arrived) {
             return;
@@ -88,14 +88,14 @@ impl Endpoint {
         self.socket.receive(|from, datagram| node.handle_datagram(now, from.into(), datagram));
     }
 
-    /// Whether the node wants to be called: what it is to say in a round of now must be published
-    /// before [`advance`](Self::advance).
+    /// Whether the node's timeout is due: the payload for a round of now must be published before
+    /// [`advance`](Self::advance).
     pub fn is_due(&self) -> bool {
         self.clock.now() >= self.node.poll_timeout()
     }
 
-    /// Lets the node do what is due, sends what it wants to send, and returns by how much it was
-    /// called too late, if it was due.
+    /// Lets the node do what is due, sends its transmits, and returns by how much it was called too
+    /// late, if it was due.
     pub fn advance(&mut self) -> Option<Duration> {
         let (now, due) = (self.clock.now(), self.node.poll_timeout());
         let lateness = (now >= due).then(|| now.saturating_since(due));
@@ -109,7 +109,7 @@ impl Endpoint {
         lateness
     }
 
-    /// Sends what the node wants to send, as far as the kernel takes it.
+    /// Sends the node's transmits, as far as the kernel accepts them.
     pub(crate) fn send(&mut self, now: Instant) {
         let node = &mut self.node;
         self.socket.send(|buffer| node.poll_transmit(now, buffer));
@@ -150,7 +150,7 @@ mod tests {
 
     /// Each wait for one of the two drops the wait for the other, as loops do.
     #[tokio::test]
-    async fn two_endpoints_hear_what_was_published_before_a_round() {
+    async fn two_endpoints_receive_what_was_published_before_a_round() {
         let mut endpoints = pair();
         let (names, texts) = (["n0", "n1"], ["from n0", "from n1"]);
         let mut heard = [false, false];

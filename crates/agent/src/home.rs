@@ -1,13 +1,13 @@
-//! The runtime directory: one agent's home, held by a lock for as long as the process lives.
+//! The runtime directory: one agent's home, locked for as long as the process runs.
 //!
 //! The lock (`flock` on `agent.lock`) is what makes "is another agent running here?" answerable:
 //! the kernel drops it with the process, however that ends, so a left-over socket can be removed
-//! without asking. Invariant: whoever holds a [`Home`] is the only agent in that directory.
+//! without asking. Invariant: the holder of a [`Home`] is the only agent in that directory.
 //!
-//! In a directory that others can write, somebody could lay a link in the way of the lock and have
-//! the agent overwrite what it leads to, and `/tmp/tidings-<uid>` is a name that anybody may take
-//! first. So the directory, and a link to it, must belong to this user or to root, and not
-//! everybody may write there.
+//! In a directory that others can write, another user could put a link in the place of the lock and
+//! make the agent overwrite its target, and `/tmp/tidings-<uid>` is a name that any user may take
+//! first. So the directory, and a link to it, must belong to this user or to root, and must not be
+//! writable by everyone.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -19,7 +19,7 @@ use rustix::process::geteuid;
 
 const LOCK_FILE: &str = "agent.lock";
 
-/// Everybody may pass, to the board; only the owner may write. The other files, and the control
+/// All users may enter, for the board; only the owner may write. The other files, and the control
 /// socket, have permissions of their own.
 const DIRECTORY_MODE: u32 = 0o755;
 
@@ -42,7 +42,7 @@ pub enum HomeError {
     /// It cannot be created or written.
     #[error(
         "the runtime directory {} cannot be written ({source}): choose another with --runtime-dir, \
-         or give this user the right to write there", path.display()
+         or give this user write permission there", path.display()
     )]
     Unwritable {
         /// The directory.
@@ -61,10 +61,10 @@ pub enum HomeError {
         /// What the system said.
         source: io::Error,
     },
-    /// Others have power over it.
+    /// Other users can change it.
     #[error(
-        "the runtime directory {} {fault}, so others could put files in the agent's way: choose \
-         another with --runtime-dir, or make it this user's alone", path.display()
+        "the runtime directory {} {fault}, so other users could replace the agent's files: choose \
+         another with --runtime-dir, or restrict it to this user", path.display()
     )]
     Exposed {
         /// The directory.
@@ -72,7 +72,7 @@ pub enum HomeError {
         /// What is wrong with it.
         fault: String,
     },
-    /// Another agent is at home there.
+    /// Another agent uses it.
     #[error(
         "another agent{} runs with the runtime directory {}: stop it, or give this one a directory \
          of its own with --runtime-dir", process(*pid), path.display()
@@ -80,7 +80,7 @@ pub enum HomeError {
     Taken {
         /// The directory.
         path: PathBuf,
-        /// The other agent's process number, if it wrote it down.
+        /// The other agent's process number, if it is known.
         pid: Option<u32>,
     },
 }
@@ -103,7 +103,7 @@ fn process(pid: Option<u32>) -> String {
 }
 
 impl Home {
-    /// Creates the directory where it lacks, locks it, and removes the socket of an agent that
+    /// Creates the directory if it is missing, locks it, and removes the socket of an agent that
     /// ended without doing so.
     pub(crate) fn enter(path: &Path) -> Result<Self, HomeError> {
         let unwritable = |source| HomeError::unwritable(path, source);
@@ -120,8 +120,8 @@ impl Home {
     }
 }
 
-/// Refuses a directory, or a link to it, that another user than root could have laid there or can
-/// write in. The directory is there.
+/// Rejects a directory, or a link to it, that another user than root could have made or can write
+/// in. The directory exists.
 pub(crate) fn trust(path: &Path) -> Result<(), HomeError> {
     let unreadable = |source| HomeError::unwritable(path, source);
     let directory = fs::metadata(path).map_err(unreadable)?;
@@ -130,11 +130,11 @@ pub(crate) fn trust(path: &Path) -> Result<(), HomeError> {
     fault.map_or(Ok(()), |fault| Err(HomeError::Exposed { path: path.to_owned(), fault }))
 }
 
-/// What speaks against a directory of these `owners` (of its name, of itself) and this `mode`.
+/// What is wrong with a directory of these `owners` (of its name, of itself) and this `mode`.
 fn fault(owners: [u32; 2], mode: u32, user: u32) -> Option<String> {
     let foreign = owners.into_iter().find(|&owner| owner != user && owner != ROOT);
     let belongs = foreign.map(|owner| format!("belongs to the user {owner}"));
-    let writable = || format!("can be written by everybody (mode {:04o})", mode & 0o7777);
+    let writable = || format!("is writable by everyone (mode {:04o})", mode & 0o7777);
     belongs.or_else(|| (mode & OTHERS_WRITE != 0).then(writable))
 }
 
@@ -161,7 +161,7 @@ fn lock(path: &Path) -> Result<File, HomeError> {
     Ok(file)
 }
 
-/// The process number of the agent that is at home in `path`, if there is one.
+/// The process number of the agent that uses `path`, if there is one.
 pub(crate) fn holder(path: &Path) -> Option<u32> {
     let mut file = File::open(path.join(LOCK_FILE)).ok()?;
     let free = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_agent_is_refused_until_the_first_has_gone() {
+    fn a_second_agent_is_rejected_until_the_first_has_ended() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("a/b");
         let first = Home::enter(&path).expect("free");
@@ -224,14 +224,14 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_others_have_power_over_is_refused() {
+    fn a_directory_that_others_can_change_is_rejected() {
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().expect("a temporary directory");
         let open = fs::Permissions::from_mode(0o1777);
         fs::set_permissions(directory.path(), open).expect("an own directory");
         let message = Home::enter(directory.path()).expect_err("open").to_string();
-        let expected = "can be written by everybody (mode 1777), so others could put files in the \
-                        agent's way: choose another with --runtime-dir";
+        let expected = "is writable by everyone (mode 1777), so other users could replace the \
+                        agent's files: choose another with --runtime-dir";
         assert!(message.contains(expected), "{message}");
         assert_eq!(fs::read_dir(directory.path()).expect("readable").count(), 0);
         for (owners, mode, fault) in [
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_from_a_missing_right() {
+    fn a_full_disk_differs_from_a_missing_permission() {
         let of = |kind: io::ErrorKind| HomeError::unwritable(Path::new("/run/t"), kind.into());
         let full = of(io::ErrorKind::StorageFull).to_string();
         assert!(full.starts_with("the runtime directory /run/t has no room left ("), "{full}");
@@ -259,6 +259,6 @@ mod tests {
         let path = Path::new("/dev/null/tidings");
         let message = Home::enter(path).expect_err("not a directory").to_string();
         assert!(message.starts_with("the runtime directory /dev/null/tidings cannot be written ("));
-        assert!(message.ends_with("or give this user the right to write there"), "{message}");
+        assert!(message.ends_with("or give this user write permission there"), "{message}");
     }
 }

@@ -2,9 +2,9 @@
 //! `/healthz`; and at `/` the one for people, which is in `page`.
 //!
 //! There is no access control, so the listener is on loopback only, and a request whose `Host`
-//! names anything but an address or `localhost` is refused: a web page elsewhere must not read the
+//! names anything but an address or `localhost` is rejected: a web page elsewhere must not read the
 //! cluster through a visitor's browser. Connections are bounded in number and in time, and closed
-//! after one answer, so that an idle client keeps nobody out.
+//! after one answer, so that an idle client blocks no other.
 
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
@@ -111,7 +111,7 @@ async fn health_page(State(asker): State<Asker>) -> Response {
     }
 }
 
-/// A long answer as JSON, and the place among the few of its kind that it has until it is read.
+/// A long answer as JSON, with the place that it holds among the few of its kind until it is read.
 struct Picture {
     json: Vec<u8>,
     _place: Place,
@@ -123,7 +123,7 @@ impl AsRef<[u8]> for Picture {
     }
 }
 
-/// The answer that is a picture of so many, in a list that need not grow.
+/// The answer about this many nodes, in a list that need not grow.
 fn picture(parts: usize, report: &impl Serialize, place: Place) -> Response {
     let json = json(parts, report);
     let body = Bytes::from_owner(Picture { json, _place: place });
@@ -131,7 +131,7 @@ fn picture(parts: usize, report: &impl Serialize, place: Place) -> Response {
 }
 
 fn crowded() -> Response {
-    let reason = "others are being given the picture; try again\n";
+    let reason = "other readers are being served; try again\n";
     (StatusCode::SERVICE_UNAVAILABLE, reason).into_response()
 }
 
@@ -140,13 +140,13 @@ fn stalled() -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, reason).into_response()
 }
 
-/// Refuses foreign hosts, keeps pages elsewhere from embedding answers, and ends the connection.
+/// Rejects other hosts, keeps pages elsewhere from embedding answers, and ends the connection.
 async fn guard(request: Request, next: Next) -> Response {
     let mut hosts = request.headers().get_all(header::HOST).iter().map(HeaderValue::as_bytes);
     let mut response = if hosts.all(is_local) {
         next.run(request).await
     } else {
-        let reason = "this endpoint is asked by address or as localhost\n";
+        let reason = "this endpoint is reached by address or as localhost\n";
         (StatusCode::MISDIRECTED_REQUEST, reason).into_response()
     };
     let headers = response.headers_mut();
@@ -166,7 +166,7 @@ fn is_local(host: &[u8]) -> bool {
     bare(host) || host.rsplit_once(':').is_some_and(|(name, _)| bare(name))
 }
 
-/// A listener that has so many connections at most.
+/// A listener with a bounded number of connections.
 struct Bounded {
     listener: TcpListener,
     places: Arc<Semaphore>,
@@ -246,7 +246,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tower::ServiceExt;
 
-    /// A router whose questions are answered as an agent would that is ill in the way of `ails`.
+    /// A router with the answers of an agent that is unhealthy for the reason `ails`.
     fn answered(ails: Option<&'static str>) -> Router {
         let (asker, mut questions) = question::channel();
         tokio::spawn(async move {
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_page_has_its_form() {
+    async fn each_page_has_its_format() {
         let (status, kind, text) = page(answered(None), "/metrics", "127.0.0.1:9617").await;
         assert_eq!(
             (status, kind.as_str(), text.as_str()),
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn health_is_ok_or_says_what_ails() {
+    async fn health_is_ok_or_the_reason() {
         let (status, _, text) = page(answered(None), "/healthz", "localhost").await;
         assert_eq!((status, text.as_str()), (StatusCode::OK, "ok\n"));
         let (status, _, text) = page(answered(Some("no round yet")), "/healthz", "localhost").await;
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn foreign_hosts_are_refused() {
+    async fn other_hosts_are_rejected() {
         for path in ["/", "/v1/nodes"] {
             let (status, ..) = page(answered(None), path, "evil.example:9617").await;
             assert_eq!(status, StatusCode::MISDIRECTED_REQUEST, "{path}");
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_second_host_does_not_hide_a_foreign_one() {
+    async fn a_second_host_header_does_not_hide_the_first() {
         let request = Request::get("/v1/nodes").header(header::HOST, "localhost");
         let request = request.header(header::HOST, "evil.example").body(Body::empty());
         let response = router(question::channel().0).oneshot(request.expect("valid")).await;
@@ -338,7 +338,7 @@ mod tests {
 
     /// The clock runs on by itself whenever nothing else is to be done.
     #[tokio::test(start_paused = true)]
-    async fn whoever_asks_nothing_is_soon_cut_off() {
+    async fn a_client_that_sends_no_request_is_disconnected() {
         let listener = bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("a free port");
         let address = listener.local_addr().expect("bound");
         let (_open, closing) = watch::channel(false);

@@ -1,6 +1,6 @@
-//! What a configuration makes this agent: its socket, the address it announces, its node.
+//! What follows from a configuration: the agent's socket, the address it announces, its node.
 //!
-//! A start and a check make them alike, so that a check finds what a start would.
+//! A start and a check make them in the same way, so that a check finds the errors of a start.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -33,7 +33,7 @@ pub enum StartError {
     /// An address cannot be listened on.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// The agent cannot run on the cores, or with the priority, that it is told.
+    /// The agent cannot run on the cores, or with the priority, of its settings.
     #[error(transparent)]
     Processor(#[from] ProcessorError),
     /// The control socket cannot be made.
@@ -42,7 +42,7 @@ pub enum StartError {
     /// A name of the roster has no usable address.
     #[error(transparent)]
     Resolve(#[from] ResolveError),
-    /// The roster does not suit this node.
+    /// The roster does not fit this node.
     #[error("{0}")]
     Core(#[from] tidings_gossip::ConfigError),
     /// The agent could need more memory than there is.
@@ -54,17 +54,17 @@ pub enum StartError {
          --advertise IP:PORT"
     )]
     NoAddress(io::Error),
-    /// The system refused something that an agent cannot do without.
-    #[error("the system refused {what}: {source}")]
+    /// The system denied something that an agent needs.
+    #[error("the system denied {what}: {source}")]
     System {
-        /// What it refused.
+        /// What it denied.
         what: &'static str,
         /// What it said.
         source: io::Error,
     },
 }
 
-/// The refusal of something that an agent cannot do without.
+/// The error when the system denies something that an agent needs.
 pub(crate) fn system(what: &'static str) -> impl Fn(io::Error) -> StartError {
     move |source| StartError::System { what, source }
 }
@@ -80,7 +80,7 @@ pub(crate) fn bind(prepared: &Prepared) -> Result<DatagramSocket, BindError> {
     DatagramSocket::bind(settings.listen, !prepared.keys.is_secret(), datagram_bytes, kernel)
 }
 
-/// What addresses are of use to this agent.
+/// Which addresses this agent can use.
 pub(crate) fn reach(prepared: &Prepared) -> Reach {
     Reach { ipv6: prepared.settings.listen.is_ipv6(), loopback_only: !prepared.keys.is_secret() }
 }
@@ -127,13 +127,13 @@ pub(crate) fn own_address(
     Ok(SocketAddr::new(routed.ip(), local.port()))
 }
 
-/// What is wrong when a node announces a port at which it does not listen itself.
+/// The warning when a node announces a port on which it does not listen itself.
 pub(crate) fn port_mismatch(address: SocketAddr, local: SocketAddr) -> Option<String> {
     let differs = local.port() != 0 && address.port() != local.port();
     differs.then(|| {
         format!(
             "this node announces {address} but listens on {local}: unless something forwards from \
-             one port to the other, nobody reaches it; set listen"
+             one port to the other, no other node reaches it; set listen"
         )
     })
 }

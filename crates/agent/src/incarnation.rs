@@ -1,5 +1,5 @@
-//! Which life of this node it is: a number that grows with every start, so that news of the present
-//! life outranks whatever is still under way from an earlier one.
+//! The node's incarnation: a number that grows with every start, so that entries of the present
+//! incarnation outrank those still under way from an earlier one.
 //!
 //! The number is the larger of two: the present time in units of 64 s since 2026, and one more than
 //! the number kept in the runtime directory. The clock makes it grow when the directory was lost
@@ -25,10 +25,10 @@ const UNIT_S: u64 = 64;
 /// The largest number that fits in the 24 bits an entry has for it.
 const MOST: u32 = (1 << 24) - 1;
 
-/// The number of this life, after it was written down.
+/// The number of this incarnation, after it was recorded.
 ///
 /// # Errors
-/// When the file cannot be written: the number would not be safe from being used twice.
+/// When the file cannot be written: the number could be used twice.
 pub(crate) fn begin(runtime_dir: &Path) -> io::Result<u32> {
     let path = runtime_dir.join(FILE);
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -37,8 +37,8 @@ pub(crate) fn begin(runtime_dir: &Path) -> io::Result<u32> {
     Ok(number)
 }
 
-/// Writes down that `number` has been used. It is written beside and renamed, so that a crash
-/// leaves the old number or the new one.
+/// Records that `number` has been used. It is written to a temporary file and renamed, so that a
+/// crash leaves the old number or the new one.
 pub(crate) fn keep(runtime_dir: &Path, number: u32) -> io::Result<()> {
     let path = runtime_dir.join(FILE);
     let beside = path.with_extension("tmp");
@@ -53,7 +53,7 @@ fn next(since_epoch: Duration, last: Option<u32>) -> u32 {
     by_clock.max(by_file).min(MOST)
 }
 
-/// The number of the last life; `None` on a first start, and where the file is damaged.
+/// The last incarnation; `None` on a first start, and where the file is damaged.
 fn last(path: &Path) -> Option<u32> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
@@ -65,7 +65,7 @@ fn last(path: &Path) -> Option<u32> {
     };
     let number = text.trim().parse().ok();
     if number.is_none() {
-        warn!(path = %path.display(), "the last incarnation is damaged; the clock decides alone");
+        warn!(path = %path.display(), "the last incarnation is damaged; only the clock is used");
     }
     number
 }

@@ -1,8 +1,7 @@
 //! The agent: one unprivileged process per node that drives the gossip core over UDP.
 //!
-//! No protocol logic lives here. The agent gives the core what it lacks, a clock, a socket,
-//! entropy, readings of the machine, and gives people what they need, a configuration, logs, a
-//! control socket, pages for programs.
+//! No protocol logic is here. The agent gives the core a clock, a socket, entropy and readings of
+//! the machine, and gives users a configuration, logs, a control socket and pages for programs.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -11,12 +10,13 @@
 //! | `driver`, [`Endpoint`] | the loop that owns the node, and its part that gossips |
 //! | `socket`, `clock`, `timer`, `watched` | UDP, time, and how the thread waits for both |
 //! | `incarnation`, `home` | restarts, the runtime directory |
-//! | [`collect`], `user_metrics` | what this node says of itself |
-//! | `question`, `control`, `http`, `metrics` | what it answers to programs on the machine |
-//! | `page` | what it shows to people, in a browser |
-//! | `logging`, `notify`, `process`, `processor` | log lines, readiness, own cost and place |
+//! | [`collect`], `user_metrics` | this node's payload |
+//! | `question`, `control`, `http`, `metrics` | its answers to programs on the machine |
+//! | `page` | its page for a browser |
+//! | `logging`, `notify`, `process`, `processor` | log lines, readiness, own cost and cores |
 //!
-//! One thread does it all. Connections ask the loop through one bounded queue; nothing is shared.
+//! One thread does everything. Connections ask the loop through one bounded queue; nothing is
+//! shared.
 
 mod board;
 mod check;

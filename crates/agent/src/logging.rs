@@ -46,7 +46,7 @@ fn targets(filter: &str) -> Targets {
     filter.parse().unwrap_or_else(|_| Targets::new().with_default(tracing::Level::INFO))
 }
 
-/// Lets through at most so many log lines in a period, and counts the others.
+/// Allows at most this many log lines in a period, and counts the others.
 #[derive(Debug)]
 pub(crate) struct Budget {
     lines: u32,
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_budget_withholds_what_exceeds_it_and_says_how_much() {
+    fn a_budget_withholds_lines_above_it_and_counts_them() {
         let mut budget = Budget::new(2, Duration::from_secs(1));
         let at = |ms: i64| Instant::from_micros(ms * 1000);
         let allowed: Vec<_> =

@@ -1,11 +1,10 @@
-//! What the agent needs of memory at most, known before it takes any, and what the machine has.
+//! The agent's memory bound, known before it allocates any, and the machine's memory.
 //!
 //! Each part is bounded by the configuration: the node (`Config::memory_bound_bytes`), the board,
-//! the pictures of all nodes that readers are being given, of which there are few at a time,
-//! connections, and buffers. docs/reference/memory.md gives the sum as a formula and what was
-//! measured beside it. A configuration that could need more than the machine or the control group
-//! has is refused at the start: better no agent than one that is killed when the cluster is on
-//! fire.
+//! the few reports of all nodes that readers may be receiving at a time, connections, and buffers.
+//! docs/reference/memory.md gives the sum as a formula and the measurements. A configuration that
+//! could need more than the machine or the control group has is rejected at the start: it is better
+//! not to start than to be killed in an emergency of the cluster.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,17 +21,17 @@ use crate::socket;
 
 /// Bytes of the program, its stacks, its runtime and all that does not grow with the configuration.
 const PROGRAM_BYTES: u64 = 16 << 20;
-/// Bytes that a connection of HTTP may take for its request, as the library bounds it, and the
+/// Bytes that a connection of HTTP may use for its request, as the library bounds it, and the
 /// control connection's line, which may have grown to twice what it holds.
 const HTTP_BYTES: u64 = 420_000;
 const CONTROL_BYTES: u64 = 2 * REQUEST_BYTES_MAX as u64 + 16_384;
-/// Bytes of a notice that is kept.
+/// Bytes of a stored notice.
 const NOTICE_BYTES: u64 = 512;
-/// Bytes of picks that are remembered.
+/// Bytes of remembered picks.
 const PROMISES_BYTES: u64 = 8 << 20;
-/// Bytes of a node's report beside its own: name, address, kernel, user metrics.
+/// Bytes of a node's report in addition to its own: name, address, kernel, user metrics.
 const REPORT_TEXT_BYTES: u64 = 512;
-/// Bytes of a node's report as JSON, beside its user metrics.
+/// Bytes of a node's report as JSON, without its user metrics.
 const JSON_NODE_BYTES: u64 = 1_280;
 /// Bytes of JSON that one byte of a user metric may become.
 const ESCAPED_BYTES: u64 = 6;
@@ -47,7 +46,7 @@ pub(crate) fn json_bytes(nodes: u64, payload_bytes: u16) -> u64 {
     1_024 + nodes * (JSON_NODE_BYTES + ESCAPED_BYTES * u64::from(payload_bytes))
 }
 
-/// What an agent with these settings takes of memory at most.
+/// The most memory that an agent with these settings uses.
 pub(crate) fn bound_bytes(settings: &Settings) -> u64 {
     let (nodes, payload) = (u64::from(settings.max_nodes), settings.payload_bytes);
     let board = match settings.board {
@@ -76,7 +75,7 @@ fn board_bytes(settings: &Settings) -> u64 {
     shape.map_or(0, |shape| shape.file_bytes() as u64 * 3 / 2)
 }
 
-/// How much memory there is, and who says so.
+/// How much memory there is, and which file states it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Available {
     pub(crate) bytes: u64,
@@ -86,7 +85,7 @@ pub(crate) struct Available {
 /// The agent may need more memory than there is.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "with these settings the agent may take {bound_mib} MiB of memory, and {says} allows \
+    "with these settings the agent may use {bound_mib} MiB of memory, and {says} allows \
      {available_mib} MiB: lower max_nodes, which is {max_nodes}, or raise that limit"
 )]
 pub struct MemoryError {
@@ -129,7 +128,7 @@ fn available_in(root: &Path) -> Option<Available> {
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let limits = groups.lines().filter_map(|line| limit_files(root, line)).flatten();
     let limits = limits.filter_map(|says| {
-        let bytes = fs::read_to_string(&says).ok()?.trim().parse().ok()?; // "max" is no number
+        let bytes = fs::read_to_string(&says).ok()?.trim().parse().ok()?; // "max" is not a number
         Some(Available { bytes, says })
     });
     limits.chain(total).min_by_key(|available| available.bytes)
@@ -192,13 +191,13 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_may_need_more_than_there_is_are_refused_with_the_figures() {
+    fn settings_that_may_need_too_much_are_rejected_with_the_figures() {
         let root = machine(&[MEMINFO]);
         let default = check_in(&settings_of(&[]), root.path()).expect("the default fits");
         assert!(default < 256 << 20, "{default}: the unit for systemd allows 256 MiB");
         let refused = check_in(&settings_of(&["--max-nodes", "1000000"]), root.path());
         let message = refused.expect_err("too large").to_string();
-        let start = "with these settings the agent may take ";
+        let start = "with these settings the agent may use ";
         let end = format!(
             " MiB of memory, and {}/proc/meminfo allows 1024 MiB: lower max_nodes, which is \
              1000000, or raise that limit",
@@ -208,16 +207,16 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_are_left_out_cost_nothing() {
+    fn parts_that_are_off_cost_nothing() {
         let bound = |flags: &[&str]| bound_bytes(&settings_of(flags));
         assert!(bound(&["--board", "off"]) < bound(&[]));
         assert!(bound(&["--max-nodes", "8192"]) > bound(&[]));
         assert!(bound(&["--colony", "1"]) > bound(&[]));
     }
 
-    /// No report is longer as JSON than is counted for it.
+    /// No report is longer as JSON than the formula assumes.
     #[test]
-    fn the_longest_report_is_within_what_is_counted() {
+    fn the_longest_report_is_within_the_formula() {
         let digits = Some(f64::MIN_POSITIVE * 1.234_567_890_123_456_7);
         let most = Some(u64::MAX);
         let report = NodeReport {

@@ -11,23 +11,23 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use tidings_control::Status;
 
-/// The two forms in which monitoring systems read metrics.
+/// The two formats in which monitoring systems read metrics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
-    /// OpenMetrics 1.0, for whoever asks for it: Prometheus does.
+    /// OpenMetrics 1.0, if requested: Prometheus does.
     OpenMetrics,
-    /// The older text form of Prometheus, which every tool reads.
+    /// The older text format of Prometheus, which every tool reads.
     Plain,
 }
 
 impl Form {
-    /// The form that an `Accept` header asks for.
+    /// The format that an `Accept` header asks for.
     pub(crate) fn accepted(accept: &str) -> Self {
         let asked = accept.contains("application/openmetrics-text");
         if asked { Self::OpenMetrics } else { Self::Plain }
     }
 
-    /// What the text is, for the HTTP header.
+    /// The media type, for the HTTP header.
     pub(crate) fn content_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -44,7 +44,7 @@ impl Form {
     }
 }
 
-/// OpenMetrics in the older form: there a family bears the name of its series, information is a
+/// OpenMetrics in the older format: a family has the name of its series, information is a
 /// gauge, and there are no units.
 fn plain(text: &str) -> String {
     let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
@@ -66,7 +66,7 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// `# TYPE ` or `# HELP `, the family, and what is said of it.
+/// `# TYPE ` or `# HELP `, the family, and the rest of the line.
 fn declaration(line: &str) -> Option<(&str, &str, &str)> {
     let (declares, rest) = line.split_at_checked("# TYPE ".len())?;
     let (family, rest) = rest.split_once(' ')?;
@@ -108,11 +108,11 @@ fn gauges(registry: &mut Registry, status: &Status) {
         registry.register(name, about, ConstGauge::new(value as i64));
     };
     whole("members", "Nodes of the cluster, this one included", status.members as u64);
-    whole("known", "Members of which there has been news", status.known as u64);
+    whole("known", "Members whose entry has been received", status.known as u64);
     whole("window_entries", "Entries sent in one round", status.window_entries.into());
     whole("keys", "Cluster keys accepted", status.keys as u64);
     whole("wire_version", "Version of the datagrams written", status.wire_version.into());
-    whole("wire_heard", "Living members of which a datagram came", status.wire_heard.into());
+    whole("wire_heard", "Living members that have sent a datagram", status.wire_heard.into());
     let written = status.wire_written_lowest.unwrap_or(0);
     whole("wire_written_lowest", "Lowest version that members write", written.into());
     let read = status.wire_read_lowest.unwrap_or(0);
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_older_form_names_series_where_the_newer_names_families() {
+    fn the_older_format_names_series_and_the_newer_families() {
         let status = Status { name: "n1".to_owned(), ..Status::default() };
         let text = exposition(&status, &[("datagrams_sent", "Datagrams made.", 7)]);
         let form = Form::accepted("text/html,*/*");

@@ -1,7 +1,8 @@
-//! Notices: what the agent tells those who watch, as lines that are made once for all of them.
+//! Notices: the events for watchers, as lines that are made once for all of them.
 //!
-//! All watchers read one ring of the latest lines. Who is slower than the ring turns is told how
-//! many lines were lost; the loop that writes them never waits, and without watchers writes none.
+//! All watchers read one ring of the latest lines. A watcher that is too slow for the ring is told
+//! how many lines were lost; the loop that writes them never waits, and without watchers it writes
+//! none.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::reply::reply_line;
 
 /// Lines kept for watchers that are behind.
 pub(crate) const LINES_KEPT: usize = 1024;
-/// Who may watch at a time: half of all connections, so that others can still ask.
+/// Watchers at a time: half of all connections, so that other requests are still served.
 const WATCHERS_MOST: usize = 16;
 
 /// The writing end.
@@ -33,10 +34,13 @@ impl Default for Noticeboard {
 }
 
 impl Noticeboard {
-    /// Lets one more watch what `observer` notices, unless too many do: the reply, and the lines.
+    /// Admits one more watcher of `observer`'s events, unless there are too many: the reply, and
+    /// the lines.
     pub(crate) fn admit(&self, observer: &str) -> (String, Option<Notices>) {
         if self.0.receiver_count() >= WATCHERS_MOST {
-            let message = format!("{WATCHERS_MOST} watch already; end one of them, or try again");
+            let message = format!(
+                "there are {WATCHERS_MOST} watchers already; end one of them, or try again"
+            );
             let refusal = ErrorReport::new(ErrorKind::Busy, message);
             return (reply_line(&Reply::<()>::Error(refusal)), None);
         }
@@ -44,7 +48,7 @@ impl Noticeboard {
         (reply_line(&Reply::Result(watching)), Some(Notices(self.0.subscribe())))
     }
 
-    /// Tells all watchers of an event, if it is about another node.
+    /// Sends an event to all watchers, if it is about another node.
     pub(crate) fn tell(&self, event: &Event, node: &Node, now: tidings_gossip::Instant) {
         if self.0.receiver_count() == 0 {
             return;
@@ -73,7 +77,7 @@ impl Notices {
     }
 }
 
-/// The line of a notice, with the present as its time.
+/// The line of a notice, with the current time.
 fn notice(mut notice: Notice) -> String {
     notice.time_ms = u64::try_from(Clock::wall_micros() / 1000).unwrap_or_default();
     let mut line = serde_json::to_string(&notice)
@@ -82,7 +86,7 @@ fn notice(mut notice: Notice) -> String {
     line
 }
 
-/// What an event is to watchers, and which node it is about.
+/// The kind of an event for watchers, and its node.
 fn change(event: &Event) -> Option<(Change, &str)> {
     Some(match event {
         Event::Joined(name) => (Change::Joined, name),
@@ -112,7 +116,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_is_too_slow_is_told_how_much_was_missed() {
+    async fn a_slow_watcher_is_told_how_many_lines_it_missed() {
         let (board, node) = (Noticeboard::default(), node());
         let (reply, notices) = board.admit("n1");
         assert_eq!(reply, "{\"ok\":true,\"result\":{\"observer\":\"n1\"}}\n");
@@ -133,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn watchers_are_bounded_and_places_come_free() {
+    fn watchers_are_bounded_and_places_become_free() {
         let board = Noticeboard::default();
         let all: Vec<_> = (0..WATCHERS_MOST).map(|_| board.admit("n1").1.expect("room")).collect();
         let (reply, none) = board.admit("n1");

@@ -1,4 +1,4 @@
-//! Tells a service manager that the agent is ready, or about to end, in systemd's protocol: one
+//! Notifies a service manager that the agent is ready, or about to end, in systemd's protocol: one
 //! datagram to the socket that `NOTIFY_SOCKET` names. Without the variable nothing happens.
 
 use std::io;
@@ -7,7 +7,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use tracing::warn;
 
-/// The agent answers now.
+/// The agent is ready.
 pub(crate) fn ready() {
     notify("READY=1");
 }

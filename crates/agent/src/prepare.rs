@@ -1,7 +1,7 @@
-//! From settings to what a node starts with: reads the key file and the roster, and holds both
+//! From settings to the inputs of a node: reads the key file and the roster, and checks both
 //! against the rule that without a key nothing may leave the machine.
 //!
-//! Reading is all that happens here; names are resolved later. SIGHUP goes the same way as a start,
+//! Reading is all that happens here; names are resolved later. SIGHUP does the same as a start,
 //! so that a broken file is found before anything has changed.
 
 use std::fs::{self, File};
@@ -85,7 +85,7 @@ fn read_roster(settings: &Settings) -> Result<Vec<RosterLine>, ConfigError> {
     roster::parse(&text).map_err(|source| ConfigError::Roster { origin, source })
 }
 
-/// The addresses, as far as they are literal, that need a key.
+/// The literal addresses that need a key.
 fn beyond_loopback(settings: &Settings, roster: &[RosterLine]) -> Vec<ConfigError> {
     let named = |what: &str, text: &str| Some((what.to_owned(), text.parse::<SocketAddr>().ok()?));
     let own = [
@@ -150,7 +150,7 @@ mod tests {
         key_file(directory.path(), KEY, 0o640);
         let message = prepared(&["--keys", &path]).expect_err("exposed");
         let expected = format!(
-            "the key file {path} is open to others (mode 0640): make it its owner's alone with \
+            "the key file {path} is open to others (mode 0640): restrict it to its owner with \
              `chmod 600 {path}`, and generate new keys if others may have read it"
         );
         assert_eq!(message, expected);

@@ -1,4 +1,4 @@
-//! What this process has cost so far: the agent's claim to be cheap, measured by the agent.
+//! The cost of this process so far, measured by the agent.
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_running_process_has_cost_something() {
+    fn a_running_process_has_a_cost() {
         assert!(cpu_seconds() > 0.0);
         assert!(rss_bytes() > 100 * 1024);
     }

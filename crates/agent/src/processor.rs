@@ -1,10 +1,10 @@
-//! Where the agent runs on its machine: on which cores, and behind whom.
+//! Where the agent runs on its machine: on which cores, and with which priority.
 //!
-//! A node may keep a core for services, so that nothing of the system disturbs the applications on
-//! the others; there the agent is bound. A priority says what it gets while applications want all.
-//! Both are set for the thread that starts, before there is another, so that all others inherit
-//! them. Invariant: what the settings ask for is in force when this returns, or there is an error
-//! that names the setting; nothing is rounded to what the machine happens to have.
+//! A node may keep a core for services, so that the system does not disturb the applications on the
+//! others; the agent can be bound to it. A priority decides what the agent gets while applications
+//! use all cores. Both are set for the first thread, before there is another, so that all others
+//! inherit them. Invariant: when this returns, the settings are in effect, or there is an error
+//! that names the setting; nothing is adapted to the machine.
 
 use std::fs;
 use std::io;
@@ -14,13 +14,13 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::config::{Priority, ServiceCores, Settings, listed};
 
-/// The niceness of `low`: a tenth of the weight of a process that is not nice.
+/// The niceness of `low`: a tenth of the weight of a process with niceness 0.
 const LOW_NICENESS: i32 = 10;
 
 /// The cores that are switched on, as a list such as `0-127`.
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 
-/// Why the agent cannot run as it is told. Nothing of the cluster has been touched.
+/// Why the agent cannot run as its settings require. Nothing of the cluster has been touched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProcessorError {
@@ -43,9 +43,9 @@ pub enum ProcessorError {
         /// What the process may use.
         allowed: String,
     },
-    /// The system refused to set it.
+    /// The system rejected the setting.
     #[error(
-        "{setting}: the system refused {call} ({source}): leave the setting out, or allow that \
+        "{setting}: the system rejected {call} ({source}): remove the setting, or allow that \
          call where the agent is started (SystemCallFilter= of its unit)"
     )]
     Refused {
@@ -99,7 +99,7 @@ pub(crate) fn cores(settings: &Settings) -> Result<Option<Vec<u32>>, ProcessorEr
     chosen(&settings.service_core, &allowed, online.trim())
 }
 
-/// What of `allowed` is asked for; `online` is the machine's own list of its cores, if it has one.
+/// The requested part of `allowed`; `online` is the machine's own list of its cores, if it has one.
 fn chosen(
     asked: &ServiceCores,
     allowed: &[u32],
@@ -125,7 +125,7 @@ fn refused(setting: String, call: &'static str, source: io::Error) -> ProcessorE
     ProcessorError::Refused { setting, call, source }
 }
 
-/// Who is nicer already stays so: to take it back needs a privilege.
+/// A higher niceness stays: lowering it needs a privilege.
 fn be_nice() -> io::Result<()> {
     let niceness = getpriority_process(None)?.max(LOW_NICENESS);
     Ok(setpriority_process(None, niceness)?)
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_that_lacks_and_one_that_is_not_allowed_are_told_apart() {
+    fn a_missing_core_and_a_forbidden_one_have_different_errors() {
         let asked = |text: &str| chosen(&text.parse().expect("a list"), &[0, 1], "0-3");
         assert_eq!(asked("0-1").expect("both may be used"), Some(vec![0, 1]));
         let lacks = asked("1,4").expect_err("four cores").to_string();

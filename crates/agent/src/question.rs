@@ -1,8 +1,8 @@
-//! What the sides of the agent that talk to people ask the side that owns the node.
+//! Questions: what connections ask the loop that owns the node.
 //!
-//! The node has one owner, the driver's loop. Control connections and HTTP requests run beside it
-//! and ask through one bounded queue; each question carries the way back for its answer. A loop
-//! that does not answer in time is itself an answer: the agent is not well.
+//! The node has one owner, the driver's loop. Control connections and HTTP requests are other tasks
+//! and ask through one bounded queue; each question carries the channel for its answer. A loop that
+//! does not answer in time is itself an answer: the agent is unhealthy.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::notices::Notices;
 /// How many questions may wait; askers beyond that wait to ask.
 const WAITING_MOST: usize = 64;
 
-/// Pictures of all nodes that are being given at a time, that of another colony included: each may
+/// Reports of all nodes that are being sent at a time, that of another colony included: each may
 /// have megabytes, and wait for a slow reader.
 pub(crate) const PICTURES_MOST: usize = 3;
 
@@ -25,7 +25,7 @@ const VISITS_MOST: usize = 1;
 /// How long an asker waits for the loop.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long one who asks for the vector of another colony waits: what that takes depends on others.
+/// How long a request for the vector of another colony waits: that depends on other nodes.
 pub(crate) const VISIT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A question and where its answer goes.
@@ -33,18 +33,18 @@ pub(crate) const VISIT_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) enum Question {
     /// A request of the control protocol; the answer is the reply's line.
     Control(Request, oneshot::Sender<String>),
-    /// To be told what is noticed of other nodes: the reply's line, and what follows unless it
-    /// is a refusal.
+    /// A watch: the reply's line, and the events that follow unless it
+    /// is an error.
     Watch(oneshot::Sender<(String, Option<Notices>)>),
-    /// What every node is like.
+    /// A report of every node.
     Nodes(oneshot::Sender<Nodes>),
-    /// What every colony is like.
+    /// A report of every colony.
     Colonies(oneshot::Sender<Colonies>),
-    /// What this agent is like.
+    /// The status of this agent.
     Status(oneshot::Sender<Status>),
     /// The same as OpenMetrics text.
     Metrics(oneshot::Sender<String>),
-    /// Whether the agent is well, or what ails it.
+    /// Whether the agent is healthy, or what is wrong.
     Health(oneshot::Sender<Result<(), String>>),
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Asker {
     visits: Arc<Semaphore>,
 }
 
-/// A place among the few that hold a picture at a time.
+/// A place among the few that hold a report of all nodes at a time.
 pub(crate) type Place = OwnedSemaphorePermit;
 
 /// A pair of ends.
@@ -68,13 +68,13 @@ pub(crate) fn channel() -> (Asker, mpsc::Receiver<Question>) {
 }
 
 impl Asker {
-    /// Waits for a place to ask for a picture; `None` if others do not let go of theirs.
+    /// Waits for a place to ask for a report of all nodes; `None` if none becomes free.
     pub(crate) async fn place(&self) -> Option<Place> {
         let place = Arc::clone(&self.pictures).acquire_owned();
         tokio::time::timeout(PATIENCE, place).await.ok()?.ok()
     }
 
-    /// The same for the picture of another colony.
+    /// The same for the nodes of another colony.
     pub(crate) async fn visitors_place(&self) -> Option<Place> {
         let place = Arc::clone(&self.visits).acquire_owned();
         tokio::time::timeout(VISIT_PATIENCE, place).await.ok()?.ok()
@@ -88,7 +88,7 @@ impl Asker {
         self.ask_within(PATIENCE, question).await
     }
 
-    /// Asks and waits so long.
+    /// Asks and waits this long.
     pub(crate) async fn ask_within<T>(
         &self,
         patience: Duration,

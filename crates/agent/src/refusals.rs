@@ -1,11 +1,11 @@
-//! Refusals: what other hosts say of datagrams that nobody there took.
+//! Refusals: reports of other hosts about datagrams to ports without a listener.
 //!
-//! A host that has no process on a port answers a datagram with "port unreachable" (ICMP). The
-//! kernel puts such answers, and where the datagram was to go, into the error queue of the socket
-//! that sent it, if asked to (`IP_RECVERR`), and reports the first of them as the error of the next
+//! A host without a process on a port answers a datagram with "port unreachable" (ICMP). The kernel
+//! puts such answers, with the destination of the datagram, into the error queue of the socket that
+//! sent it, if requested (`IP_RECVERR`), and reports the first of them as the error of the next
 //! call on that socket. So a node learns within a round trip that another's process has ended.
 //!
-//! Anybody on the path can forge such an answer: it is a reason to look closer, and no more.
+//! Anybody on the path can forge such an answer: it is only a reason to probe.
 
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -22,7 +22,7 @@ const CONTROL_BYTES: usize = 512;
 /// Answers read at once; the rest wait for the next time.
 const MOST: usize = 64;
 
-/// Asks the kernel to keep what comes back.
+/// Asks the kernel to keep these answers.
 pub(crate) fn ask_for(socket: &impl AsFd, ipv6: bool) -> io::Result<()> {
     if ipv6 {
         setsockopt(socket, Ipv6RecvErr, &true)?;
@@ -40,9 +40,9 @@ pub(crate) fn is_about_earlier(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|number| known.contains(&Errno::from_raw(number)))
 }
 
-/// Takes what has come back, and hands over the addresses where nobody listens.
+/// Reads these answers, and passes on the addresses without a listener.
 pub(crate) fn take(socket: &impl AsRawFd, mut each: impl FnMut(SocketAddr)) {
-    // The error comes behind whatever else the socket was told to report of each datagram.
+    // The error comes after other control messages that the socket reports.
     let mut control = [0; CONTROL_BYTES];
     for _ in 0..MOST {
         let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
@@ -99,7 +99,7 @@ mod tests {
             take(&socket, |address| refused.push(address));
             assert_eq!(refused, [gone]);
             take(&socket, |address| refused.push(address));
-            assert_eq!(refused.len(), 1, "each is told once");
+            assert_eq!(refused.len(), 1, "each is reported once");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Replies as text: a line of the control socket, a picture of all nodes as JSON.
+//! Replies as text: a line of the control socket, a report of all nodes as JSON.
 
 use tidings_control::Reply;
 
-/// Bytes for which room is made, of each part of a picture.
+/// Bytes reserved for each part of a report.
 const PART_BYTES: usize = 1_024;
 
-/// A picture of so many parts as JSON.
+/// A report of this many parts as JSON.
 pub(crate) fn json(parts: usize, report: &impl serde::Serialize) -> Vec<u8> {
     let mut text = Vec::with_capacity(PART_BYTES * (parts + 1));
     serde_json::to_writer(&mut text, report)
@@ -13,7 +13,7 @@ pub(crate) fn json(parts: usize, report: &impl serde::Serialize) -> Vec<u8> {
     text
 }
 
-/// A reply that is a picture of so many, as a line, in a list that need not grow.
+/// A reply about this many nodes, as a line, in a list that need not grow.
 pub(crate) fn picture_line<T: serde::Serialize>(parts: usize, reply: &Reply<T>) -> String {
     let mut line = json(parts, reply);
     line.push(b'\n');

@@ -1,7 +1,7 @@
 //! From host names to addresses: the roster's at the start, the seeds' for as long as it takes.
 //!
-//! A roster is the cluster: a name on it that cannot be resolved stops the start. A seed is only a
-//! way in: one that cannot be resolved is asked for again, ever less often.
+//! A roster is the cluster: a name on it that cannot be resolved stops the start. A seed is only an
+//! address to join by: one that cannot be resolved is tried again, at growing intervals.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,20 +17,20 @@ use tracing::{debug, error, warn};
 use crate::config::Seed;
 use crate::prepare::is_loopback;
 
-/// Name-service questions under way at a time.
+/// Name-service queries under way at a time.
 const AT_A_TIME: usize = 32;
 
 /// How many names an error quotes.
 const QUOTED: usize = 5;
 
-/// The first and the longest wait before a seed is asked for again.
+/// The first and the longest wait before a seed is looked up again.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
 const RETRY_MOST: Duration = Duration::from_secs(60);
 
-/// What an address must be like to be of use.
+/// The properties of a usable address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
-    /// The listening socket takes IPv6.
+    /// The listening socket accepts IPv6.
     pub(crate) ipv6: bool,
     /// There is no key.
     pub(crate) loopback_only: bool,
@@ -50,7 +50,7 @@ pub enum ResolveError {
         /// The first few, each with its reason.
         quoted: String,
     },
-    /// A name of the roster lies beyond this machine, and there is no key.
+    /// A name of the roster is not on this machine, and there is no key.
     #[error("{}", crate::config::ConfigError::NotLoopback {
         what: format!("the address of {name} on the roster,"), address: *address
     })]
@@ -75,7 +75,7 @@ async fn host(text: &str, reach: Reach) -> io::Result<SocketAddr> {
     })
 }
 
-/// The members of a roster; lines without an address are looked up and taken at `port`.
+/// The members of a roster; lines without an address are looked up and get `port`.
 pub(crate) async fn roster(
     lines: &[RosterLine],
     port: u16,
@@ -138,8 +138,8 @@ fn members(
 /// A seed's address, and the colony it is of if that is another.
 pub(crate) type Found = (Option<ColonyId>, Address);
 
-/// Looks `seeds` up in the background until each has an address, and hands every batch found to
-/// `found`. Ends when all are resolved or nobody listens any more.
+/// Looks `seeds` up in the background until each has an address, and sends every batch found to
+/// `found`. Ends when all are resolved or the receiver has ended.
 pub(crate) fn seeds(
     seeds: Vec<Seed>,
     reach: Reach,
@@ -184,7 +184,7 @@ async fn look_up(seeds: &[Seed], reach: Reach) -> (Vec<Found>, Vec<Seed>) {
     for seed in seeds {
         match host(&seed.place, reach).await {
             Ok(address) if reach.loopback_only && !is_loopback(address.ip()) => {
-                error!(%seed, %address, "this seed is left out: without a key only loopback is allowed");
+                error!(%seed, %address, "seed ignored: without a key only loopback is allowed");
             }
             Ok(address) => {
                 debug!(%seed, %address, "seed resolved");
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_resolved_is_counted_and_quoted() {
+    async fn unresolved_names_are_counted_and_quoted() {
         let message = resolved("n[1-7].invalid").await.expect_err("reserved to fail");
         assert!(message.starts_with("7 of the roster's names cannot be resolved: n1.invalid ("));
         assert!(message.contains(", …; check their spelling"), "{message}");

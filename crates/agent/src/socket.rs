@@ -1,12 +1,12 @@
-//! The one UDP socket: many datagrams a system call where the kernel can, nothing that is fatal.
+//! The one UDP socket: many datagrams per system call where the kernel can, and no fatal error.
 //!
 //! Sending goes through GSO (one call for up to 64 datagrams to one node), receiving through GRO
-//! and recvmmsg; the quinn-udp crate finds out what the kernel has. Buffers are made once. A full
-//! send buffer holds back one transmit until the socket is writable again; every other failure is
-//! counted and forgotten, as a lost datagram would be.
+//! and recvmmsg; the quinn-udp crate detects what the kernel supports. Buffers are made once. A
+//! full send buffer holds back one transmit until the socket is writable again; every other failure
+//! is counted and forgotten, as a lost datagram would be.
 //!
-//! The thread waits for what arrives, and for room only while a transmit is held back: the kernel
-//! says that there is room whenever a datagram has gone out, and that would wake it for each.
+//! The thread waits for datagrams, and for room only while a transmit is held back: the kernel
+//! reports room whenever a datagram has gone out, and that would wake the thread for each.
 
 use std::array;
 use std::future::poll_fn;
@@ -24,22 +24,22 @@ use crate::prepare::is_loopback;
 use crate::refusals;
 use crate::watched::watch;
 
-/// Datagram buffers handed to one receiving call.
+/// Datagram buffers passed to one receiving call.
 const BATCH: usize = 8;
 
-/// Bytes of a receive buffer: the most that one GRO batch can have.
+/// Bytes of a receive buffer: the largest GRO batch.
 const BUFFER_BYTES: usize = 65_536;
 
 /// The most payload of one sending call: 64 KiB less the headers of IPv6 and UDP.
 const SEND_BYTES: usize = 65_536 - 48;
 
-/// Datagrams taken in a row before timers and requests get their turn.
+/// Datagrams received in a row before timers and requests get their turn.
 const RECEIVE_MOST: usize = 512;
 
 /// Why there is no socket.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Somebody else has the port.
+    /// Another program uses the port.
     #[error("{address} is in use by another program: stop it, or choose another with {flag}")]
     InUse {
         /// The address.
@@ -81,7 +81,7 @@ impl BindError {
 /// Bytes of the buffers between socket and node.
 pub(crate) const BUFFERS_BYTES: u64 = (BATCH * BUFFER_BYTES + SEND_BYTES) as u64;
 
-/// What the socket did, and what went wrong with it.
+/// Counters of the socket's calls and failures.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SocketCounters {
     pub(crate) send_calls: u64,
@@ -104,15 +104,15 @@ pub struct DatagramSocket {
     receive_buffer: Box<[u8]>,
     send_buffer: Box<[u8]>,
     blocked: Option<Transmit>,
-    /// The socket once more, to wait for room for the transmit that is held back.
+    /// A copy of the socket, to wait for room for the transmit that is held back.
     room: Option<AsyncFd<OwnedFd>>,
     counters: SocketCounters,
     last_error: Option<io::Error>,
-    /// Something sent earlier has come back.
+    /// A datagram sent earlier was refused.
     came_back: bool,
 }
 
-/// Sizes asked of the kernel; it may grant less.
+/// Sizes requested from the kernel; it may grant less.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelBuffers {
     /// For datagrams that have arrived and wait to be read.
@@ -123,7 +123,7 @@ pub struct KernelBuffers {
 
 impl DatagramSocket {
     /// Binds to `address`. With `loopback_only` nothing is sent to any other address. No datagram
-    /// sent may be larger than `datagram_bytes`. Wants a tokio runtime around it.
+    /// sent may be larger than `datagram_bytes`. Needs a tokio runtime around it.
     ///
     /// # Errors
     /// When the address is in use or not this machine's, or the system refuses.
@@ -137,10 +137,10 @@ impl DatagramSocket {
             let socket = UdpSocket::bind(address)?;
             socket.set_nonblocking(true)?;
             let state = UdpSocketState::new((&socket).into())?;
-            // The kernel caps what it grants; less than asked costs datagrams in bursts, no more.
+            // The kernel caps what it grants; less only costs datagrams in bursts.
             let _ = state.set_recv_buffer_size((&socket).into(), kernel.receive_bytes);
             let _ = state.set_send_buffer_size((&socket).into(), kernel.send_bytes);
-            // Without it the death of a process is noticed by its silence.
+            // Without it the death of a process is detected by its silence.
             let _ = refusals::ask_for(&socket, address.is_ipv6());
             let segments = state.max_gso_segments();
             let send_bytes = (segments * usize::from(datagram_bytes)).min(SEND_BYTES);
@@ -161,10 +161,10 @@ impl DatagramSocket {
         open().map_err(|source| BindError::new(address, "--listen", source))
     }
 
-    /// Where the socket listens, with the port that port 0 became.
+    /// Where the socket listens, with the real port for port 0.
     ///
     /// # Errors
-    /// When the system refuses to tell.
+    /// When the system does not report it.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
         self.socket.get_ref().local_addr()
     }
@@ -201,7 +201,7 @@ impl DatagramSocket {
         Poll::Ready(Ok(()))
     }
 
-    /// Hands over the addresses where nobody listens, as their hosts said since the last call.
+    /// Passes on the addresses without a listener that hosts have reported since the last call.
     pub(crate) fn take_refusals(&mut self, mut each: impl FnMut(SocketAddr)) {
         if std::mem::take(&mut self.came_back) {
             let count = &mut self.counters.came_back;
@@ -217,7 +217,7 @@ impl DatagramSocket {
         self.blocked.is_some()
     }
 
-    /// Receives what is there, up to a bound, and hands over each datagram with its sender.
+    /// Receives waiting datagrams, up to a bound, and passes on each with its sender.
     pub(crate) fn receive(&mut self, mut each: impl FnMut(SocketAddr, &mut [u8])) {
         let (mut taken, mut again) = (0, false);
         while taken < RECEIVE_MOST {
@@ -236,7 +236,7 @@ impl DatagramSocket {
                         return;
                     }
                 }
-                // The call was the messenger, and has received nothing itself.
+                // The call only reported the error, and has received nothing itself.
                 Err(error) if refusals::is_about_earlier(&error) && !again => {
                     (self.came_back, again) = (true, true);
                 }
@@ -252,7 +252,7 @@ impl DatagramSocket {
     /// One receiving call; 0 when there is nothing.
     ///
     /// A call that fills fewer buffers than it was given has emptied the kernel's queue, so it ends
-    /// the socket's readiness, and no second call has to find out that nothing is left.
+    /// the socket's readiness, and no second call is needed to find it empty.
     fn receive_batch(&mut self, metas: &mut [RecvMeta; BATCH]) -> io::Result<usize> {
         let mut buffers = self.receive_buffer.chunks_exact_mut(BUFFER_BYTES);
         let mut slices: [IoSliceMut<'_>; BATCH] =
@@ -273,7 +273,7 @@ impl DatagramSocket {
         }
     }
 
-    /// Sends what `fill` writes into the buffer, until it has nothing more or the kernel's send
+    /// Sends what `fill` writes into the buffer, until it is done or the kernel's send
     /// buffer is full; the transmit that found it full is kept for the next call.
     pub(crate) fn send(&mut self, mut fill: impl FnMut(&mut [u8]) -> Option<Transmit>) {
         loop {
@@ -281,7 +281,7 @@ impl DatagramSocket {
             let Some(transmit) = next else { return };
             let mut sent = self.send_one(&transmit);
             if sent.as_ref().is_err_and(refusals::is_about_earlier) {
-                // The call was the messenger, and has sent nothing itself.
+                // The call only reported the error, and has sent nothing itself.
                 self.came_back = true;
                 sent = self.send_one(&transmit);
             }
@@ -339,7 +339,7 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// An IPv4 address as an IPv6 socket takes it.
+/// An IPv4 address in the form for an IPv6 socket.
 fn mapped(address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) => SocketAddr::new(ip.to_ipv6_mapped().into(), address.port()),
@@ -395,10 +395,10 @@ mod tests {
         assert_eq!(lengths, expected);
     }
 
-    /// A call that comes back with fewer datagrams than it had room for is the last one, and what
-    /// arrives after it still wakes.
+    /// A call that returns fewer datagrams than it had room for is the last one, and a datagram
+    /// that arrives after it still wakes the thread.
     #[tokio::test]
-    async fn no_call_is_made_to_find_that_nothing_is_left() {
+    async fn no_extra_call_is_made_to_find_the_queue_empty() {
         let (mut sender, mut receiver) = (loopback(), loopback());
         let to = receiver.local_address().expect("bound");
         for (datagrams, calls) in [(1, 1), (BATCH, 2), (BATCH + 1, 2), (1, 1), (3, 1)] {
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_survive_the_way_through_an_ipv6_socket() {
+    fn addresses_survive_an_ipv6_socket() {
         let address = SocketAddr::from(([10, 0, 0, 1], 9616));
         assert_eq!(canonical(mapped(address)), address);
     }

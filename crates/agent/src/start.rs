@@ -1,7 +1,7 @@
 //! From a command line to a running agent, or to one clear message and an exit code.
 //!
-//! The order matters: what can be wrong on paper comes first, then the lock on the runtime
-//! directory, then ports, then names. Whatever fails, nothing of the cluster has been touched.
+//! The order matters: errors that need no machine come first, then the lock on the runtime
+//! directory, then ports, then names. Whatever fails, the cluster has not been touched.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -37,7 +37,7 @@ use crate::{check, http, incarnation, notify, question};
 const FAILED: u8 = 1;
 const MISCONFIGURED: u8 = 2;
 
-/// Permissions that no file of the agent has: writing for the group, anything for others.
+/// Permissions that no file of the agent may have: writing for the group, anything for others.
 const UMASK: u32 = 0o027;
 
 /// How long connections have to read their last reply.
@@ -48,22 +48,22 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let invocation = match config::parse_arguments(arguments) {
         Ok(invocation) => invocation,
         Err(error) => {
-            let _ = error.print(); // nobody is left to tell
+            let _ = error.print(); // a failure of that is ignored
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(MISCONFIGURED));
         }
     };
     if let Some(description) = invocation.describe {
-        let _ = io::stdout().write_all(&description.text()); // a reader that has gone wants no more
+        let _ = io::stdout().write_all(&description.text()); // a closed pipe is not an error
         return ExitCode::SUCCESS;
     }
-    // Whatever the agent makes is for its user and, at most, its group to read.
+    // Files of the agent are readable by its user and, at most, its group.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(UMASK));
     let prepared = match read(&invocation) {
         Ok(prepared) => prepared,
         Err(errors) => return misconfigured(&errors),
     };
     if !invocation.check {
-        // Before there is another thread: all that come inherit it.
+        // Before there is another thread: later ones inherit it.
         if let Err(error) = processor::settle(&prepared.settings) {
             return misconfigured(&error);
         }
@@ -78,7 +78,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if invocation.check {
         return match runtime.block_on(check::check(&prepared)) {
             Ok(report) => {
-                let _ = io::stdout().write_all(report.as_bytes()); // the verdict is the exit code
+                let _ = io::stdout().write_all(report.as_bytes()); // the exit code is the result
                 ExitCode::SUCCESS
             }
             Err(error) => misconfigured(&error),
@@ -86,7 +86,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let level = logging::start(&prepared.settings.log, prepared.settings.log_format);
     for (name, meant) in config::misspelt_variables() {
-        warn!(name, meant, "this variable is no setting and is ignored; a similar one is");
+        warn!(name, meant, "this variable is not a setting and is ignored; a similar one is");
     }
     let code = match runtime.block_on(start(prepared, invocation, level)) {
         Ok(running) => runtime.block_on(running.run()),
@@ -98,7 +98,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn misconfigured(error: &dyn std::fmt::Display) -> ExitCode {
     for line in error.to_string().lines() {
-        let _ = writeln!(io::stderr(), "tidings-agent: {line}"); // nobody else to tell
+        let _ = writeln!(io::stderr(), "tidings-agent: {line}"); // a failure of that is ignored
     }
     ExitCode::from(MISCONFIGURED)
 }
@@ -117,8 +117,8 @@ fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// An agent that listens. It is at home until its servers have ended, and with them the socket that
-/// lies there.
+/// An agent that listens. It holds its home until its servers have ended, and with them the socket
+/// there.
 struct Running {
     home: Home,
     driver: Driver,

@@ -1,10 +1,10 @@
 //! A timer that wakes the thread once, when it is due.
 //!
 //! It is a file descriptor (timerfd) among those that the thread waits for. Timers of the runtime
-//! are sorted into a wheel, which turns on the way to a deadline that lies far ahead, and each that
-//! is set to an earlier time than the last writes to the descriptor by which other threads wake
-//! this one: of the wake-ups of an idle agent those were a third. Setting this one is a system
-//! call, so it is set only when the deadline is another.
+//! are sorted into a wheel, which turns on the way to a distant deadline, and each that is set to
+//! an earlier time than the last writes to the descriptor by which other threads wake this one:
+//! these were a third of the wake-ups of an idle agent. Setting this one is a system call, so it is
+//! set only when the deadline changes.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -23,7 +23,7 @@ use crate::watched::watch;
 
 /// Nanoseconds in a second.
 const SECOND_NS: i64 = 1_000_000_000;
-/// What the core's time has in one of its steps: an instant has come when its step has.
+/// One step of the core's time: an instant has come when its step has.
 const STEP_NS: i64 = 1_000;
 
 /// One deadline at a time, in the core's time.
@@ -36,7 +36,7 @@ pub(crate) struct Timer {
 }
 
 impl Timer {
-    /// A timer that is not set. Wants a tokio runtime around it.
+    /// A timer that is not set. Needs a tokio runtime around it.
     ///
     /// # Errors
     /// When the system refuses.
@@ -54,7 +54,7 @@ impl Timer {
         if self.due == Some(due) {
             return Ok(());
         }
-        // Never before the core's time shows it; 0 would stop it.
+        // Never before the core's time reaches it; 0 would stop it.
         let at_ns = self.clock.monotonic_ns(due).saturating_add(STEP_NS).max(1);
         let at = Timespec { tv_sec: at_ns / SECOND_NS, tv_nsec: at_ns % SECOND_NS };
         let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: at };
@@ -63,9 +63,9 @@ impl Timer {
         Ok(())
     }
 
-    /// Whether it has gone off; it is to be set again then.
+    /// Whether it has gone off; it must be set again then.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Nothing is read from it: setting it again takes back that it went off.
+        // Nothing is read from it: setting it again clears that it went off.
         ready!(self.descriptor.poll_read_ready(context))?.clear_ready();
         self.due = None;
         Poll::Ready(Ok(()))
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_goes_off_when_the_clock_shows_it_again_and_again() {
+    async fn it_goes_off_at_its_time_repeatedly() {
         let clock = Clock::start();
         let mut timer = Timer::new(clock).expect("a timer of this system");
         for micros in [0, -5, 1, 700, 701, 3_000] {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_it_is_set_to_last_counts() {
+    async fn the_last_setting_counts() {
         let clock = Clock::start();
         let mut timer = Timer::new(clock).expect("a timer of this system");
         timer.set(Instant::from_micros(i64::MAX)).expect("a time far ahead");

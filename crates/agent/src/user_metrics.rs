@@ -1,7 +1,7 @@
-//! What users publish on this node: a bounded table of texts, each with an end of life.
+//! What users publish on this node: a bounded table of texts, each with an expiry time.
 //!
 //! Invariant: the table as a whole fits in the cluster's payload. A value that would break this is
-//! refused when it is published, so that the readings never lose their place to it.
+//! rejected when it is published, so that the readings always have room.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tidings_gossip::payload::{
 /// The most metrics at a time.
 const MOST: usize = 64;
 
-/// The longest life of a value, in seconds: a year.
+/// The longest lifetime of a value, in seconds: a year.
 const TTL_S_MOST: u64 = 365 * 86_400;
 
 /// The user metrics of this node.
@@ -30,7 +30,7 @@ struct Metric {
     ends: Instant,
 }
 
-/// Why a metric was refused; the table is as it was.
+/// Why a metric was rejected; the table is unchanged.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum Refused {
     #[error(
@@ -40,14 +40,14 @@ pub(crate) enum Refused {
     Key(String),
     #[error("the value of {key} has {bytes} bytes; at most {MAX_VALUE_BYTES} are allowed")]
     Long { key: String, bytes: usize },
-    #[error("the value of {0} contains a control character, such as a line's end")]
+    #[error("the value of {0} contains a control character, such as a line break")]
     Control(String),
-    #[error("a life of {0} s is too long; at most {TTL_S_MOST} (a year) is allowed")]
+    #[error("a lifetime of {0} s is too long; at most {TTL_S_MOST} (a year) is allowed")]
     Ttl(u64),
-    #[error("this node publishes {MOST} metrics already; withdraw one with a life of 0 s")]
+    #[error("this node publishes {MOST} metrics already; withdraw one with a lifetime of 0 s")]
     Full,
     #[error(
-        "a payload of {0} bytes has no room for user metrics: the readings take {FIXED_BYTES}; \
+        "a payload of {0} bytes has no room for user metrics: the readings need {FIXED_BYTES}; \
          raise payload_bytes on every node"
     )]
     NoRoom(usize),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_lives_until_its_time_is_over() {
+    fn a_value_expires_at_its_time() {
         let mut metrics = UserMetrics::new(128);
         metrics.publish("gpu", "3", 60, at(0)).expect("fits");
         metrics.publish("job", "a b", 10, at(0)).expect("fits");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_life_of_zero_withdraws() {
+    fn a_lifetime_of_zero_withdraws() {
         let mut metrics = UserMetrics::new(128);
         metrics.publish("gpu", "3", 60, at(0)).expect("fits");
         metrics.publish("gpu", "", 0, at(1)).expect("withdrawing always works");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_and_changes_nothing() {
+    fn a_metric_that_does_not_fit_is_rejected_and_changes_nothing() {
         let mut metrics = UserMetrics::new(64);
         metrics.publish("gpu", "3", 60, at(0)).expect("fits");
         let refused =
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_keys_values_and_lives_are_refused() {
+    fn bad_keys_values_and_lifetimes_are_rejected() {
         let mut metrics = UserMetrics::new(1024);
         for key in ["", "Gpu", "a b", ".a", "-a", "ü", &"k".repeat(33)] {
             let refused = metrics.publish(key, "1", 1, at(0)).expect_err(key);

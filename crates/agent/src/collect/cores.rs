@@ -1,7 +1,7 @@
 //! Logical processors online: `sys/devices/system/cpu/online`, such as `0-127` or `0,2-3`.
 //!
-//! One line, where /proc/stat and /proc/cpuinfo have a line or a page a processor. The list has the
-//! syntax of a hostlist's bracket, so the roster's parser reads it.
+//! One line, where /proc/stat and /proc/cpuinfo have a line or a page per processor. The list has
+//! the syntax of a hostlist's bracket, so the roster's parser reads it.
 
 use std::path::Path;
 

@@ -10,8 +10,8 @@ use tidings_gossip::payload::NodeState;
 
 use super::source::{LINE_BYTES, Pass, Source};
 
-/// What the parser wants behind the first line. On a node of 256 processors the rest of the file
-/// is 30 kB of counters for each processor and interrupt, which nobody reads.
+/// What the parser needs after the first line. On a node of 256 processors the rest of the file
+/// is 30 kB of counters for each processor and interrupt, which is not needed.
 const REST: &[u8] = b"\nctxt 0\nbtime 0\nprocesses 0\n";
 
 /// The counters are compared with each other only, so their unit does not matter.

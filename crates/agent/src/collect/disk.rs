@@ -1,7 +1,8 @@
 //! Disk rates: `proc/diskstats`, whole disks only.
 //!
-//! A disk is what has a device behind it, `sys/block/NAME/device`. That leaves out partitions,
-//! loop and RAM disks, and what is built on disks and would count twice (dm, md, bcache).
+//! A disk is a block device with a device behind it, `sys/block/NAME/device`. That excludes
+//! partitions, loop and RAM disks, and devices built on disks, which would count twice (dm, md,
+//! bcache).
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,7 +16,7 @@ use super::source::{Listing, MAX_BYTES, Pass, Source, names_in, str_of};
 /// Bytes in a sector of diskstats, whatever the disk's own sectors are.
 const SECTOR_BYTES: u64 = 512;
 
-/// Bytes a second read from and written to all disks.
+/// Bytes per second read from and written to all disks.
 #[derive(Debug)]
 pub(super) struct Disks {
     diskstats: Source,

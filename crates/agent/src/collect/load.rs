@@ -26,7 +26,7 @@ impl Load {
     }
 }
 
-/// The number that the file has, with its two decimals, without the noise of single precision.
+/// The number in the file, with its two decimals, without the error of single precision.
 pub(super) fn hundredths(number: f32) -> f64 {
     (f64::from(number) * 100.0).round() / 100.0
 }

@@ -1,11 +1,11 @@
 //! Readings of this machine, from /proc and /sys.
 //!
-//! A [`Collector`] is asked about once a second and answers with a [`NodeState`]. Each source is a
-//! file of its own here, and each is optional: what the machine lacks, or does not let an
-//! unprivileged process read, is `None`, never an error. A source that fails is left alone for
-//! a minute (`source::RETRY_AFTER`), so that a machine without it hardly pays for the attempt.
+//! A [`Collector`] is called about once a second and returns a [`NodeState`]. Each source is a file
+//! of its own here, and each is optional: a reading that the machine lacks, or that an unprivileged
+//! process may not read, is `None`, never an error. A source that fails is skipped for a minute
+//! (`source::RETRY_AFTER`), so that a machine without it hardly pays for the attempt.
 //!
-//! What a pass costs is what the kernel takes to write the files: they stay open and are read again
+//! A pass costs what the kernel needs to write the files: they stay open and are read again
 //! from offset 0, directories are listed once a minute, and only the lines that are needed are
 //! parsed, by procfs-core. Nothing is read that disturbs the machine: no sensor that interrupts
 //! each core or sends a command to a disk (see `temperature`).
@@ -34,7 +34,7 @@ mod uptime;
 
 use source::Pass;
 
-/// Where the kernel's files lie.
+/// The directories of the kernel's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sources {
     /// The proc file system, on a running machine `/proc`.
@@ -49,7 +49,7 @@ impl Default for Sources {
     }
 }
 
-/// Reads a machine again and again. Keeps the files open, and the counters of the last pass, from
+/// Reads a machine repeatedly. Keeps the files open, and the counters of the last pass, from
 /// which rates are made.
 #[derive(Debug)]
 pub struct Collector {

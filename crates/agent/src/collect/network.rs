@@ -15,7 +15,7 @@ use super::disk::with_device;
 use super::rate::Rates;
 use super::source::{Listing, MAX_BYTES, Pass, Source, str_of};
 
-/// Bytes a second received and sent.
+/// Bytes per second received and sent.
 #[derive(Debug)]
 pub(super) struct Network {
     dev: Source,

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_counter_that_wraps_goes_on() {
+    fn a_counter_that_wraps_continues() {
         assert_eq!(used_uj(10, 25, 100), Some(15));
         assert_eq!(used_uj(90, 5, 100), Some(15));
         assert_eq!(used_uj(110, 5, 100), None);

@@ -1,6 +1,6 @@
-//! From counters of devices to bytes a second of all of them.
+//! From counters of devices to bytes per second of all of them.
 //!
-//! Each device is compared with itself, so that one which comes, goes or starts over at zero never
+//! Each device is compared with itself, so that one which comes, goes or restarts at zero never
 //! shows as a burst: it counts from its second sample on.
 
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ impl Rates {
     }
 }
 
-/// A sample in the making: how much all devices have counted since the last one.
+/// An unfinished sample: how much all devices have counted since the last one.
 pub(super) struct Increase<'r> {
     rates: &'r mut Rates,
     sum: [u64; 2],
@@ -50,7 +50,7 @@ impl Increase<'_> {
         *last = Sample { counters, pass };
     }
 
-    /// The rates a second since the last sample; `None` for the first, and without devices.
+    /// The rates per second since the last sample; `None` for the first, and without devices.
     pub(super) fn finish(self, now: Duration) -> Option<[u64; 2]> {
         let Self { rates, sum } = self;
         let pass = rates.pass;
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_that_come_go_or_start_over_make_no_burst() {
+    fn devices_that_come_go_or_restart_make_no_burst() {
         let mut rates = Rates::default();
         assert_eq!(sample(&mut rates, 0, &[("a", 1_000)]), None);
         assert_eq!(sample(&mut rates, 2, &[("a", 1_100)]), Some(50));

@@ -1,7 +1,7 @@
-//! A small text file of the kernel that is read again and again.
+//! A small text file of the kernel that is read repeatedly.
 //!
-//! It stays open: reading it from offset 0 makes the kernel write it anew, in one system call
-//! instead of four. A file that is missing, unreadable or not as expected is asleep for
+//! It stays open: reading it from offset 0 makes the kernel write it again, in one system call
+//! instead of four. A file that is missing, unreadable or not as expected is skipped for
 //! [`RETRY_AFTER`] and then tried again.
 
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a source that failed is left alone, and how old a listing of devices may get.
+/// How long a source that failed is skipped, and how old a listing of devices may get.
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// The most bytes read of a file that grows with the number of devices.
@@ -28,7 +28,7 @@ const PAGE_BYTES: usize = 4096;
 pub(super) struct Pass {
     /// When it is, since the caller's fixed moment.
     pub(super) now: Duration,
-    /// What was read last; kept for its allocation.
+    /// The text read last; kept for its allocation.
     scratch: Vec<u8>,
 }
 
@@ -45,8 +45,8 @@ impl Source {
         Self { path, file: None, asleep_until: Duration::ZERO }
     }
 
-    /// What `parse` makes of the file's first `limit` bytes. `None` if it is asleep, cannot be read
-    /// or cannot be parsed; in the latter cases it falls asleep.
+    /// What `parse` makes of the file's first `limit` bytes. `None` if it is skipped, cannot be
+    /// read or cannot be parsed; in the latter cases it is skipped from then on.
     pub(super) fn read<T>(
         &mut self,
         pass: &mut Pass,
@@ -83,7 +83,7 @@ impl Source {
             let room = end - filled;
             let bytes = file.read_at(&mut scratch[filled..end], filled as u64).ok()?;
             filled += bytes;
-            // Asking whether that was all would have the kernel write all of it once more.
+            // Checking for the end would make the kernel write all of it once more.
             let ends = bytes < room && bytes + RECORD_BYTES < PAGE_BYTES;
             if bytes == 0 || ends || filled == limit {
                 return Some(&scratch[..filled]);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_anew_each_time() {
+    fn a_file_is_read_again_each_time() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("file");
         let mut source = Source::new(path.clone());
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_failed_sleeps_a_minute() {
+    fn a_source_that_failed_is_skipped_for_a_minute() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("file");
         let mut source = Source::new(path.clone());

@@ -42,7 +42,7 @@ impl Temperature {
     }
 }
 
-/// The sensors worth reading: those of processors, or else some others.
+/// The sensors to read: those of processors, or else some others.
 fn sensors(hwmon: &Path) -> Vec<Source> {
     let (mut processors, mut others) = (Vec::new(), Vec::new());
     for chip in names_in(hwmon) {

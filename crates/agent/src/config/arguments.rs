@@ -20,12 +20,12 @@ reads the configuration again and applies a changed seed, roster, keys or log.
 Examples:
   tidings-agent                                        alone on this machine, to look around
   tidings-agent --keys /etc/tidings/key --seed n1:9616          join a cluster by a node's address
-  tidings-agent --keys /etc/tidings/key --roster 'n[0001-0064]' a cluster known beforehand
+  tidings-agent --keys /etc/tidings/key --roster 'n[0001-0064]' a cluster known in advance
   tidings-agent --config /etc/tidings/agent.toml --check        is everything right?
 
 Exit codes: 0 left cleanly, 1 failed while running, 2 usage or configuration.";
 
-/// What the command line says.
+/// The parsed command line.
 #[derive(Debug)]
 pub(crate) struct Invocation {
     /// The configuration file, if the command line names one.
@@ -54,7 +54,7 @@ impl Description {
         match self {
             Self::Manual => {
                 let written = Man::new(command()).render(&mut text);
-                debug_assert!(written.is_ok(), "memory takes all that is written");
+                debug_assert!(written.is_ok(), "writing to memory does not fail");
             }
             Self::Completions(shell) => generate(shell, &mut command(), "tidings-agent", &mut text),
         }

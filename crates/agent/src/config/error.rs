@@ -64,7 +64,7 @@ pub enum ConfigError {
         /// The values the key takes.
         allowed: String,
     },
-    /// Values that are good each by itself, but not together.
+    /// Values that are valid each by itself, but not together.
     #[error("{0}")]
     Conflict(String),
     /// The key file cannot be read.
@@ -75,9 +75,9 @@ pub enum ConfigError {
         /// What the system said.
         source: io::Error,
     },
-    /// Others than the owner can read the keys.
+    /// Users other than the owner can read the keys.
     #[error(
-        "the key file {} is open to others (mode {mode:04o}): make it its owner's alone with \
+        "the key file {} is open to others (mode {mode:04o}): restrict it to its owner with \
          `chmod 600 {}`, and generate new keys if others may have read it",
         path.display(), path.display()
     )]
@@ -87,7 +87,7 @@ pub enum ConfigError {
         /// Its permission bits.
         mode: u32,
     },
-    /// The key file is not one.
+    /// The file is not a key file.
     #[error("the key file {}: {source}", path.display())]
     Keys {
         /// The file named by `keys`.
@@ -115,7 +115,7 @@ pub enum ConfigError {
         /// What the system said.
         source: io::Error,
     },
-    /// The roster is not one.
+    /// The text is not a roster.
     #[error("{origin}: {source}")]
     Roster {
         /// The file, or the host list itself.
@@ -123,12 +123,12 @@ pub enum ConfigError {
         /// Which line is wrong, and how.
         source: RosterError,
     },
-    /// The core refuses the parameters together.
+    /// The core rejects the combination of parameters.
     #[error("the protocol's parameters do not fit together: {0}")]
     Core(#[from] tidings_gossip::ConfigError),
 }
 
-/// Everything that is wrong with a configuration, one error a line; never empty.
+/// Everything that is wrong with a configuration, one error per line; never empty.
 #[derive(Debug)]
 pub struct ConfigErrors(pub Vec<ConfigError>);
 

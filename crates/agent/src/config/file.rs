@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_toml_is_reported_where_it_breaks() {
+    fn text_that_is_not_toml_is_reported_at_its_position() {
         let [error] = errors("name = \"n1\"\ninterval = 256ms\n").try_into().expect("one error");
         assert!(error.starts_with("agent.toml:2:1"), "{error}");
         assert!(error.contains("not valid TOML"), "{error}");

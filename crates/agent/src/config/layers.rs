@@ -15,7 +15,7 @@ pub(crate) struct Written {
     pub(crate) origin: Origin,
 }
 
-/// What one layer says, by key.
+/// The values of one layer, by key.
 pub(crate) type Layer = BTreeMap<&'static str, Written>;
 
 /// The environment's layer, as `variable` reads it. An empty variable counts as not set.

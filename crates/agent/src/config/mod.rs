@@ -34,7 +34,7 @@ pub use value::{BoardPlace, LogFormat, RosterSource};
 /// The environment variable that names the configuration file.
 const FILE_VARIABLE: &str = "TIDINGS_CONFIG";
 
-/// The port for datagrams where none is named.
+/// The port for datagrams by default.
 pub const PORT: u16 = 9616;
 
 /// Bytes of IPv6 and UDP header in a packet.
@@ -62,7 +62,7 @@ pub struct Settings {
     pub window: Window,
     /// The age to keep instead of the window, if one is.
     pub age_target: Option<Duration>,
-    /// The share of all entries it holds for; the average if none is named.
+    /// The share of all entries that must meet it; by default their average.
     pub age_target_quantile: Option<f64>,
     pub strategy: Strategy,
     pub payload_bytes: u16,
@@ -93,7 +93,7 @@ pub struct Surroundings<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// The host's name.
     pub host_name: String,
-    /// The runtime directory when nobody names one.
+    /// The default runtime directory.
     pub runtime_dir: PathBuf,
 }
 
@@ -112,7 +112,7 @@ impl Settings {
         Self::from_layers(invocation.flags.clone(), file, surroundings)
     }
 
-    /// What a configuration file of this `text` says, with no flag beside it; `path` is for
+    /// The settings of a configuration file of this `text`, without flags; `path` is for
     /// messages.
     ///
     /// # Errors
@@ -186,7 +186,7 @@ impl Settings {
             return Err(ConfigErrors(errors));
         }
         if settings.age_target.is_some() {
-            // The default window is not in force.
+            // The default window does not apply.
             merged.remove("window");
         }
         settings.adopt(elsewhere);
@@ -194,7 +194,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Takes the seeds that name their colony; those of the own one are of use without a roster.
+    /// Reads the seeds that name their colony; those of the own one are used without a roster.
     fn adopt(&mut self, elsewhere: Vec<Seed>) {
         for seed in elsewhere {
             if seed.colony != self.colony {
@@ -205,7 +205,7 @@ impl Settings {
         }
     }
 
-    /// What contradicts itself although each value is in range.
+    /// Contradictions between values that are each in range.
     fn conflicts(&self, layer: &Layer) -> Vec<ConfigError> {
         let mut conflicts = Vec::new();
         if self.roster.is_some() && !self.seeds.is_empty() {
@@ -215,7 +215,7 @@ impl Settings {
         }
         let named = |key| layer.get(key).is_some_and(|w: &Written| w.origin != Origin::Default);
         if self.age_target.is_some() && named("window") {
-            let text = "both an age_target and a window are given: a node keeps to the one or to \
+            let text = "both an age_target and a window are given: a node uses one or \
                         the other; drop `age_target` or `window`";
             conflicts.push(ConfigError::Conflict(text.to_owned()));
         }
@@ -263,8 +263,8 @@ impl Settings {
         }
     }
 
-    /// Every setting as one line: key, value as written, origin. Settings nobody named and that
-    /// have no default are left out.
+    /// Every setting as one line: key, value as written, origin. Settings without a value or a
+    /// default are omitted.
     pub fn table(&self) -> String {
         let rows: Vec<_> = SETTINGS
             .iter()
@@ -292,7 +292,7 @@ impl Settings {
     }
 }
 
-/// This process's environment variables that look like settings and are none, each with the likely
+/// This process's environment variables that look like settings but are not, each with the likely
 /// one.
 pub(crate) fn misspelt_variables() -> impl Iterator<Item = (String, String)> {
     misspelt(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))
@@ -313,13 +313,13 @@ fn with_place(error: tidings_gossip::ConfigError, layer: &Layer) -> ConfigError 
         return error.into();
     };
     let (key, range) = match *parameter {
-        "datagram_bytes" => ("mtu", format!("what leaves {range} bytes for a datagram")),
+        "datagram_bytes" => ("mtu", format!("a value that leaves {range} bytes for a datagram")),
         key => (key, range.clone()),
     };
     let place = setting::find(key).zip(layer.get(key));
     let Some((setting, written)) = place else { return error.into() };
     let text = written.texts.join(",");
-    let reason = "out of range beside the other settings".to_owned();
+    let reason = "out of range with the other settings".to_owned();
     ConfigError::bad_value(setting, &written.origin, &text, reason, &range)
 }
 

@@ -1,4 +1,4 @@
-//! Where a value of the configuration was given.
+//! The origin of a value of the configuration.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ pub enum Origin {
     Environment,
     /// The configuration file.
     File(Place),
-    /// Nobody named it.
+    /// It was not named.
     Default,
 }
 

@@ -1,5 +1,5 @@
-//! Seeds: nodes to ask at the start, in the own colony for its members and in others for what those
-//! colonies are like.
+//! Seeds: nodes to ask at the start, in the own colony for its members and in others for their
+//! aggregates.
 //!
 //! `colony_seed` may name nodes of every colony, the own one included, so that one file serves the
 //! whole cluster and only `colony` differs.
@@ -38,8 +38,8 @@ pub(super) fn own(text: &str) -> Result<Seed, String> {
 
 /// A value of `colony_seed`.
 pub(super) fn of_colony(text: &str) -> Result<Seed, String> {
-    let (number, place) = text.split_once('@').ok_or("no colony's number before an @")?;
-    let number = colony(number)?.ok_or("0 is no colony")?;
+    let (number, place) = text.split_once('@').ok_or("no colony number before an @")?;
+    let number = colony(number)?.ok_or("0 is not a colony")?;
     Ok(Seed { colony: Some(number), place: value::host_and_port(place)? })
 }
 
@@ -59,7 +59,7 @@ pub(super) fn conflicts(
     let mut refuse = |text: String| conflicts.push(ConfigError::Conflict(text));
     if own.is_none() && !seeds.is_empty() {
         refuse(
-            "colony_seed is given without a colony: say with `colony` which one this node is a \
+            "colony_seed is given without a colony: name with `colony` the one that this node is a \
              member of, or drop `colony_seed`"
                 .to_owned(),
         );
@@ -89,13 +89,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_of_a_colony_reads_and_prints_alike() {
+    fn a_seed_of_a_colony_prints_as_it_is_read() {
         let seed = of_colony("3@[::1]:9616").expect("valid");
         assert_eq!((seed.colony, seed.place.as_str()), (Some(ColonyId(3)), "[::1]:9616"));
         assert_eq!(seed.to_string(), "3@[::1]:9616");
         for (text, reason) in [
-            ("n1:9616", "no colony's number before an @"),
-            ("0@n1:9616", "0 is no colony"),
+            ("n1:9616", "no colony number before an @"),
+            ("0@n1:9616", "0 is not a colony"),
             ("x@n1:9616", "not an integer"),
             ("4294967296@n1:9616", "out of range"),
             ("3@n1", "a host without a port"),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_together_is_said_with_a_remedy() {
+    fn contradictions_are_reported_with_a_remedy() {
         let seeds = |texts: &[&str]| -> Vec<Seed> {
             texts.iter().map(|text| of_colony(text).expect("valid")).collect()
         };
@@ -113,7 +113,7 @@ mod tests {
             conflicts(seeds, own, most).iter().map(ToString::to_string).collect()
         };
         let some = seeds(&["1@a:1", "1@b:1", "1@c:1", "1@d:1", "1@e:1", "2@a:1"]);
-        assert!(said(&some, None, 9)[0].contains("say with `colony`"));
+        assert!(said(&some, None, 9)[0].contains("name with `colony`"));
         let five = said(&some, Some(ColonyId(2)), 9);
         assert_eq!(five.len(), 1);
         assert!(five[0].starts_with("colony_seed names 5 nodes of colony 1: 4"), "{five:?}");

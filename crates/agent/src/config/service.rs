@@ -1,6 +1,6 @@
-//! Which of the machine's cores serve the agent, and how it stands behind the applications.
+//! The cores that the agent uses, and its priority compared with the applications.
 //!
-//! What is written is read here; whether this machine has such cores is for `processor.rs`.
+//! The text is read here; `processor.rs` checks whether this machine has such cores.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ const CORES_MOST: u32 = 1024;
 /// The cores on which the agent runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServiceCores {
-    /// All that the process may use.
+    /// All cores that the process may use.
     Any,
     /// The one with the greatest number among those that the process may use.
     Last,
@@ -19,10 +19,10 @@ pub enum ServiceCores {
     These(Vec<u32>),
 }
 
-/// How the agent stands behind the applications of its machine.
+/// The agent's priority compared with the applications of its machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// As it was started.
+    /// The priority that it was started with.
     Normal,
     /// With a niceness of 10, or what it was started with if that is more.
     Low,
@@ -58,7 +58,7 @@ fn number(text: &str) -> Result<u32, String> {
     match text.trim().parse::<u32>() {
         Ok(core) if core < CORES_MOST => Ok(core),
         Ok(core) => Err(format!("{core} is out of range")),
-        Err(_) => Err("neither numbers of cores nor a word that is known".to_owned()),
+        Err(_) => Err("neither core numbers nor a known word".to_owned()),
     }
 }
 
@@ -85,7 +85,7 @@ impl fmt::Display for Priority {
     }
 }
 
-/// Cores as people write them, such as `0,2-3`; the numbers ascend.
+/// Cores in short form, such as `0,2-3`; the numbers ascend.
 pub(crate) fn listed(cores: &[u32]) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for &core in cores {
@@ -112,10 +112,10 @@ mod tests {
         assert_eq!("7".parse(), these(&[7]));
         assert_eq!("2-3,0,3".parse(), these(&[0, 2, 3]));
         for (text, reason) in [
-            ("", "neither numbers"),
-            ("first", "neither numbers"),
-            ("1,", "neither numbers"),
-            ("-1", "neither numbers"),
+            ("", "neither core numbers"),
+            ("first", "neither core numbers"),
+            ("1,", "neither core numbers"),
+            ("-1", "neither core numbers"),
             ("3-2", "3-2 runs backwards"),
             ("1024", "1024 is out of range"),
         ] {

@@ -14,7 +14,7 @@ pub(crate) struct Setting {
     pub(crate) placeholder: &'static str,
     /// Which TOML types a file may give.
     pub(crate) form: Form,
-    /// The value when nobody names one; `None` where it depends on the machine or may be absent.
+    /// The default value; `None` where it depends on the machine or may be absent.
     pub(crate) default: Option<&'static str>,
     /// The values that are allowed, to end the sentence "allowed is …".
     pub(crate) allowed: &'static str,
@@ -68,8 +68,8 @@ pub(crate) fn find(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.key == key)
 }
 
-/// The key that somebody who wrote `key` most likely meant, if any is near: one of which the text
-/// is a beginning, or the one with the fewest slips.
+/// The key that was most likely meant by `key`, if any is near: one of which the text
+/// is a prefix, or the one with the fewest typing errors.
 pub(crate) fn nearest(key: &str) -> Option<&'static str> {
     let wanted = key.to_ascii_lowercase().replace('-', "_");
     let mut keys = SETTINGS.iter().map(|setting| setting.key);
@@ -113,7 +113,7 @@ pub(crate) static SETTINGS: [Setting; 34] = [
         form: Form::Text,
         default: None,
         allowed: "an IP address with a port, such as 10.0.0.7:9616 or [::1]:0",
-        about: "Where to receive datagrams; port 0 takes a free one \
+        about: "Where to receive datagrams; port 0 means a free one \
                 [default: 0.0.0.0:9616 with a key, 127.0.0.1:9616 without]",
         reloads: false,
     },
@@ -142,7 +142,7 @@ pub(crate) static SETTINGS: [Setting; 34] = [
         form: Form::Count,
         default: Some("0"),
         allowed: "an integer from 1 to 4294967295, or 0 in a cluster without colonies",
-        about: "The colony of this node: full news of its members, of other colonies an aggregate",
+        about: "The colony of this node: all entries of it, an aggregate of each other colony",
         reloads: false,
     },
     Setting {
@@ -161,7 +161,7 @@ pub(crate) static SETTINGS: [Setting; 34] = [
         form: Form::Count,
         default: Some("1024"),
         allowed: "an integer from 1 to 65536",
-        about: "The most other colonies to know of, which takes 0.6 kB each where colony is set",
+        about: "The most other colonies to know of; each needs 0.6 kB where colony is set",
         reloads: false,
     },
     Setting {
@@ -169,7 +169,7 @@ pub(crate) static SETTINGS: [Setting; 34] = [
         placeholder: "FILE|HOSTLIST",
         form: Form::Text,
         default: None,
-        allowed: "a file of node names, one a line, or a host list such as n[0001-8192]",
+        allowed: "a file of node names, one per line, or a host list such as n[0001-8192]",
         about: "The nodes of the cluster, the same list on each; instead of --seed",
         reloads: true,
     },
@@ -188,8 +188,8 @@ pub(crate) static SETTINGS: [Setting; 34] = [
         form: Form::Text,
         default: None,
         allowed: "a directory that this user may write, or may create",
-        about: "Where the board, the control socket, the lock and the incarnation lie [default: /run/tidings \
-                for root, $XDG_RUNTIME_DIR/tidings, /tmp/tidings-<uid>]",
+        about: "The directory of board, control socket, lock and incarnation [default: \
+                /run/tidings for root, $XDG_RUNTIME_DIR/tidings, /tmp/tidings-<uid>]",
         reloads: false,
     },
     Setting {
@@ -244,7 +244,7 @@ pub(crate) static SETTINGS: [Setting; 34] = [
         form: Form::Text,
         default: None,
         allowed: "a share above 0 and below 1, in quotes, such as \"0.99\"",
-        about: "The share of all entries that age_target holds for, instead of their average",
+        about: "The share of all entries that must meet age_target, instead of their average",
         reloads: false,
     },
     Setting {
@@ -253,7 +253,7 @@ pub(crate) static SETTINGS: [Setting; 34] = [
         form: Form::Text,
         default: Some("grid"),
         allowed: "uniform, spread, push-pull, staggered or grid",
-        about: "How a node gives away the bytes of a window",
+        about: "How a node spreads the bytes of a window",
         reloads: false,
     },
     Setting {
@@ -271,7 +271,7 @@ pub(crate) static SETTINGS: [Setting; 34] = [
         form: Form::TextOrCount,
         default: Some("full"),
         allowed: "`full` or a number of entries from 2",
-        about: "Whether to keep an entry of every node, or only the newest so many",
+        about: "Whether to keep an entry of every node, or only of this many, the newest",
         reloads: false,
     },
     Setting {
@@ -298,7 +298,7 @@ pub(crate) static SETTINGS: [Setting; 34] = [
         form: Form::Text,
         default: Some("1h"),
         allowed: "a duration from 64 intervals to 365days, such as 1h",
-        about: "How long a node that fell silent is remembered",
+        about: "How long a silent node is remembered",
         reloads: false,
     },
     Setting {
@@ -361,8 +361,8 @@ pub(crate) static SETTINGS: [Setting; 34] = [
         form: Form::Text,
         default: Some("normal"),
         allowed: "normal, low or idle",
-        about: "How the agent stands behind applications: as started, with a niceness of 10, or \
-                only where a core idles",
+        about: "The agent's priority: as started, with a niceness of 10, or \
+                only while a core is idle",
         reloads: false,
     },
     Setting {
@@ -380,7 +380,7 @@ pub(crate) static SETTINGS: [Setting; 34] = [
         form: Form::Text,
         default: Some("text"),
         allowed: "text or json",
-        about: "The form of a log line",
+        about: "The format of a log line",
         reloads: false,
     },
     Setting {
@@ -389,7 +389,7 @@ pub(crate) static SETTINGS: [Setting; 34] = [
         form: Form::Count,
         default: Some("4194304"),
         allowed: "an integer from 65536 to 268435456",
-        about: "Asked of the kernel for the socket; it grants at most net.core.rmem_max",
+        about: "Requested from the kernel for the socket; it grants at most net.core.rmem_max",
         reloads: false,
     },
     Setting {
@@ -398,7 +398,7 @@ pub(crate) static SETTINGS: [Setting; 34] = [
         form: Form::Count,
         default: Some("1048576"),
         allowed: "an integer from 65536 to 268435456",
-        about: "Asked of the kernel for the socket; it grants at most net.core.wmem_max",
+        about: "Requested from the kernel for the socket; it grants at most net.core.wmem_max",
         reloads: false,
     },
 ];

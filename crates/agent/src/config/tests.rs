@@ -49,11 +49,11 @@ fn load(given: &Given<'_>) -> Result<Settings, String> {
 }
 
 fn refused(given: &Given<'_>) -> String {
-    load(given).expect_err("this must be refused")
+    load(given).expect_err("this must be rejected")
 }
 
 #[test]
-fn with_nothing_given_the_defaults_hold() {
+fn without_settings_the_defaults_apply() {
     let settings = load(&Given::default()).expect("the defaults are valid");
     assert_eq!(settings.name, "host7");
     assert_eq!(settings.listen.to_string(), "127.0.0.1:9616");
@@ -143,13 +143,13 @@ fn messages_name_place_reason_and_what_is_allowed() {
         ),
         (
             refused(&flags(&["--forget-after", "3s"])),
-            "--forget-after 3s: out of range beside the other settings; allowed is 64 intervals to \
+            "--forget-after 3s: out of range with the other settings; allowed is 64 intervals to \
              365 days",
         ),
         (
             refused(&flags(&["--mtu", "600", "--payload-bytes", "1024"])),
-            "--mtu 600: out of range beside the other settings; allowed is what leaves 1280 to \
-             65507 bytes for a datagram",
+            "--mtu 600: out of range with the other settings; allowed is a value that leaves \
+             1280 to 65507 bytes for a datagram",
         ),
         (
             refused(&flags(&["--roster", "n[1-2]", "--seed", "n1:9616"])),
@@ -180,7 +180,7 @@ fn everything_that_is_wrong_is_reported_at_once() {
 }
 
 #[test]
-fn what_only_a_restart_applies_is_told_apart() {
+fn settings_that_need_a_restart_are_listed() {
     let settings = |flags| load(&Given { flags, ..Given::default() }).expect("valid");
     let old = settings(&[][..]);
     let new = settings(&["--log", "debug", "--interval", "1s", "--seed", "a:1"][..]);
@@ -188,7 +188,7 @@ fn what_only_a_restart_applies_is_told_apart() {
 }
 
 #[test]
-fn variables_that_are_nearly_settings_are_told() {
+fn variables_that_are_nearly_settings_are_reported() {
     let names = ["TIDINGS_INTERVALL", "TIDINGS_MTU", "TIDINGS_CONFIG", "TIDINGS_BIN_DIR", "HOME"];
     let found: Vec<_> = misspelt(names.iter().map(ToString::to_string)).collect();
     assert_eq!(found, [("TIDINGS_INTERVALL".to_owned(), "TIDINGS_INTERVAL".to_owned())]);
@@ -202,7 +202,7 @@ fn the_example_in_the_repository_is_valid() {
 }
 
 #[test]
-fn an_age_stands_in_for_a_window_and_not_beside_one() {
+fn an_age_replaces_a_window_and_excludes_one() {
     let file = Some("age_target = \"900ms\"\nage_target_quantile = \"0.99\"\n");
     let settings = load(&Given { file, ..Given::default() }).expect("valid");
     let target = settings.core().age_target.expect("it was given");
@@ -223,9 +223,9 @@ fn an_age_stands_in_for_a_window_and_not_beside_one() {
     assert!(refused(&Given { flags, ..Given::default() }).contains("strategy"));
 }
 
-/// One file for all nodes: which of the seeds are of the own colony is told by `colony` alone.
+/// One file for all nodes: `colony` alone decides which of the seeds are of the own colony.
 #[test]
-fn seeds_of_all_colonies_stand_in_one_list() {
+fn seeds_of_all_colonies_are_one_list() {
     let file = Some("colony_seed = [\"1@a:1\", \"2@b:1\", \"3@c:1\"]\nmax_colonies = 2\n");
     let variables = &[("TIDINGS_COLONY", "2")][..];
     let given = Given { variables, file, ..Given::default() };
@@ -243,19 +243,22 @@ fn seeds_of_all_colonies_stand_in_one_list() {
     for (flags, part) in [
         (["--colony", "4"], "raise max_colonies"),
         (["--colony", "-1"], "--colony -1: out of range; allowed is an integer from 1"),
-        (["--strategy", "uniform"], "--strategy uniform: out of range beside"),
-        (["--mtu", "1000"], "--mtu 1000: out of range beside the other settings; allowed is what"),
-        (["--colony-seed", "n1:9616"], "--colony-seed n1:9616: no colony's number before an @"),
+        (["--strategy", "uniform"], "--strategy uniform: out of range with"),
+        (
+            ["--mtu", "1000"],
+            "--mtu 1000: out of range with the other settings; allowed is a value that",
+        ),
+        (["--colony-seed", "n1:9616"], "--colony-seed n1:9616: no colony number before an @"),
     ] {
         let message = refused(&Given { flags: &flags, ..given });
         assert!(message.contains(part), "{message}");
     }
 }
 
-/// A few thousand mutations of a file, the same ones each time: each is read or refused with
+/// A few thousand mutations of a file, the same ones each time: each is read or rejected with
 /// messages, and what is read is in range.
 #[test]
-fn any_file_is_read_or_refused_and_nothing_in_between() {
+fn any_file_is_either_read_or_rejected() {
     const WHOLE: &str = "name = \"n1\"\nlisten = \"127.0.0.1:0\"\nseed = [\"a:1\", \"b:2\"]\n\
                          interval = \"256ms\"\nwindow = \"20%\"\npayload_bytes = 64\n\
                          capacity = \"full\"\nmax_nodes = 4096\nmtu = 1500\nlog = \"info\"\n\

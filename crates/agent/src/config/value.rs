@@ -1,4 +1,4 @@
-//! From text to value: one small parser per kind of value, each saying what is wrong with a text.
+//! From text to value: one small parser per kind of value, each with an error for a wrong text.
 //!
 //! The parsers return only the reason; the [`Reader`] adds the place and what is allowed, so that
 //! a message never lacks either.
@@ -20,7 +20,7 @@ use super::setting;
 /// A parser's answer: the value, or what is wrong with the text.
 type Parsed<T> = Result<T, String>;
 
-/// The form of a log line.
+/// The format of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
     /// For people.
@@ -34,7 +34,7 @@ pub enum LogFormat {
 pub enum BoardPlace {
     /// In the runtime directory, or in shared memory with a link there.
     On,
-    /// Nowhere: none is written.
+    /// No board is written.
     Off,
     /// In this file.
     At(PathBuf),
@@ -49,7 +49,7 @@ pub enum RosterSource {
     Hosts(String),
 }
 
-/// Reads values out of the merged layer and gathers what is wrong with them.
+/// Reads values out of the merged layer and collects their errors.
 pub(crate) struct Reader<'a> {
     layer: &'a Layer,
     errors: Vec<ConfigError>,
@@ -64,8 +64,8 @@ impl<'a> Reader<'a> {
         self.errors
     }
 
-    /// A value that is always there. After an error it is a stand-in, so that the rest can still be
-    /// checked; the caller throws it away with the others.
+    /// A value that is always present. After an error it is a placeholder, so that the rest can
+    /// still be checked; the caller discards it with the others.
     pub(crate) fn required<T: StandIn>(&mut self, key: &str, parse: fn(&str) -> Parsed<T>) -> T {
         self.optional(key, parse).unwrap_or_else(T::stand_in)
     }
@@ -75,7 +75,7 @@ impl<'a> Reader<'a> {
         self.list(key, parse).pop()
     }
 
-    /// All values of a list; without those that are wrong.
+    /// All values of a list, without the wrong ones.
     pub(crate) fn list<T>(&mut self, key: &str, parse: fn(&str) -> Parsed<T>) -> Vec<T> {
         let Some(written) = self.layer.get(key) else { return Vec::new() };
         let mut values = Vec::new();
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         Some(base(&written.origin).join(text))
     }
 
-    /// Where the board is to lie.
+    /// The place of the board.
     pub(crate) fn board(&mut self, key: &str) -> BoardPlace {
         let text = self.layer.get(key).and_then(|written| written.texts.first());
         match text.map(String::as_str) {
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
                 self.path(key).map_or(BoardPlace::Off, BoardPlace::At)
             }
             Some(text) => {
-                let reason = "neither on nor off nor a path of a file".to_owned();
+                let reason = "neither on, off nor the path of a file".to_owned();
                 if let Some(written) = self.layer.get(key) {
                     self.refuse(key, written, text, reason);
                 }
@@ -143,7 +143,7 @@ fn base(origin: &Origin) -> &Path {
     }
 }
 
-/// A value to go on with after an error; it is never used.
+/// A value to continue with after an error; it is never used.
 pub(crate) trait StandIn {
     fn stand_in() -> Self;
 }

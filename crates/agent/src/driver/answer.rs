@@ -1,4 +1,4 @@
-//! What the loop answers: the node's knowledge in the words of the control protocol.
+//! The loop's answers: the node's knowledge in the terms of the control protocol.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ use crate::question::Question;
 use crate::reply::{picture_line, reply_line};
 
 impl Driver {
-    /// Answers `question`. Whoever asked may have gone; that is no failure.
+    /// Answers `question`. The asker may have gone; that is not a failure.
     pub(super) fn answer(&mut self, question: Question) {
         self.counters.questions += 1;
         let now = self.clock.now();
@@ -55,7 +55,7 @@ impl Driver {
             Request::Publish { key, value, ttl_s } => {
                 reply_line(&self.publish_user(key, &value, ttl_s, now))
             }
-            // Connections ask for it by a question of its own.
+            // Connections use a separate question for it.
             Request::Watch => self.notices.admit(self.endpoint.node.name()).0,
             Request::Leave => {
                 self.ends = Some("a request to leave");
@@ -188,7 +188,7 @@ impl Driver {
             ("socket_send_blocked", "Times the send buffer was full.", socket.send_blocked),
             (
                 "socket_send_too_large",
-                "Transmits refused as larger than the path's MTU: lower mtu.",
+                "Transmits rejected as larger than the path's MTU: lower mtu.",
                 socket.send_too_large,
             ),
             (
@@ -199,12 +199,12 @@ impl Driver {
             ("socket_send_failed", "Transmits that failed otherwise.", socket.send_failed),
             ("socket_receive_calls", "System calls to receive.", socket.receive_calls),
             ("socket_receive_failed", "Receiving calls that failed.", socket.receive_failed),
-            ("socket_came_back", "Datagrams whose host said nobody listens.", socket.came_back),
+            ("socket_came_back", "Datagrams whose host reported a closed port.", socket.came_back),
             ("wakeups", "Times the agent woke up.", own.wakeups),
             ("questions", "Control and HTTP requests answered.", own.questions),
             ("collections", "Times the machine was read.", own.collections),
             ("reloads", "Times a changed configuration was applied.", own.reloads),
-            ("reloads_failed", "Times the new configuration was refused.", own.reloads_failed),
+            ("reloads_failed", "Times the new configuration was rejected.", own.reloads_failed),
             (
                 "incarnation_unsaved",
                 "Times the incarnation could not be written.",
@@ -216,7 +216,7 @@ impl Driver {
     }
 }
 
-/// What is known of one node, in the words of the protocol.
+/// What is known of one node, in the terms of the protocol.
 pub(super) fn report(view: &EntryView<'_>) -> NodeReport {
     let state = match view.state {
         EntryState::Alive => State::Alive,

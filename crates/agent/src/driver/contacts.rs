@@ -1,9 +1,9 @@
-//! Seeds in other colonies: introduced to the node when they are found, and again whenever nothing
-//! is known of their colony any more.
+//! Seeds in other colonies: introduced to the node when they are found, and again whenever their
+//! colony is unknown again.
 //!
-//! The core calls whom it was told of in every unit of time, so a seed that is down is met when it
-//! is up again. It remembers few addresses, the latest first; those of the configuration may have
-//! given way to others, which may be gone when a colony comes back.
+//! The core calls its contacts in every unit of time, so a seed that is down is reached when it is
+//! up again. It remembers few addresses, the latest first; those of the configuration may have been
+//! replaced by others, which may be gone when a colony comes back.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ impl Contacts {
         self.0.is_empty()
     }
 
-    /// Takes up a seed; `false` if the node has no room for its colony.
+    /// Adds a seed; `false` if the node has no room for its colony.
     pub(super) fn introduce(&mut self, colony: ColonyId, seed: Address, node: &mut Node) -> bool {
         let seeds = self.0.entry(colony).or_default();
         if !seeds.contains(&seed) {
@@ -33,19 +33,19 @@ impl Contacts {
         node.introduce(colony, &[seed])
     }
 
-    /// Introduces the seeds of those colonies of which there is no aggregate, or a stale one.
+    /// Introduces the seeds of colonies without an aggregate, or with a stale one.
     pub(super) fn introduce_again(&self, now: Instant, node: &mut Node) {
         for colony in self.silent(now, node, false) {
             node.introduce(colony, &self.0[&colony]);
         }
     }
 
-    /// Colonies of which there is no aggregate.
+    /// Colonies without an aggregate.
     pub(super) fn unheard(&self, now: Instant, node: &Node) -> usize {
         self.silent(now, node, true).len()
     }
 
-    /// Colonies with seeds of which there is no aggregate, or, if that counts too, a stale one.
+    /// Colonies with seeds and without an aggregate, or, if that counts too, with a stale one.
     fn silent(&self, now: Instant, node: &Node, only_unheard: bool) -> Vec<ColonyId> {
         if self.is_empty() {
             return Vec::new();

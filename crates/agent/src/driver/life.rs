@@ -1,9 +1,8 @@
-//! Which life of the node this is, kept on disk, and the address where it is lived.
-//!
-//! Both may have to be looked after while the agent runs. A disk may be full when a new incarnation
-//! begins: it is written as soon as there is room. A host may get another address: where the agent
-//! took its own from the routes of its host, it looks at them again and again, and tells the others
-//! by a new incarnation, since a card is of an incarnation.
+//! The node's incarnation, kept on disk, and its address. Both may change while the agent runs. If
+//! the disk is full when a new incarnation begins, it is written as soon as there is room. A host
+//! may get another address: if the agent took its address from the routes of its host, it checks
+//! them repeatedly, and announces a new address by a new incarnation, since a card belongs to an
+//! incarnation.
 
 use tidings_control::Mode;
 use tracing::{info, warn};
@@ -13,7 +12,7 @@ use crate::identity::own_address;
 use crate::incarnation;
 
 impl Driver {
-    /// Writes down that this incarnation has begun, now or when there is room.
+    /// Records that this incarnation has begun, now or when there is room.
     pub(super) fn keep_incarnation(&mut self, number: u32) {
         let Err(error) = incarnation::keep(&self.settings.runtime_dir, number) else {
             self.unsaved = None;
@@ -28,7 +27,7 @@ impl Driver {
         );
     }
 
-    /// Tries again to write down what could not be.
+    /// Tries again to record what could not be written.
     pub(super) fn keep_what_was_not(&mut self) {
         let Some(number) = self.unsaved else { return };
         if incarnation::keep(&self.settings.runtime_dir, number).is_ok() {
@@ -37,7 +36,7 @@ impl Driver {
         }
     }
 
-    /// Looks whether the host has another address, if the node's is the host's.
+    /// Checks whether the host has another address, if the node uses the host's.
     pub(super) fn follow_address(&mut self) {
         let is_fixed = self.settings.advertise.is_some() || self.standing.mode == Mode::Roster;
         if is_fixed || !self.settings.listen.ip().is_unspecified() {
@@ -53,7 +52,7 @@ impl Driver {
             before,
             address = self.standing.address,
             incarnation = life.get(),
-            "this host has another address; the others are told, by a new incarnation"
+            "this host has another address; it is announced by a new incarnation"
         );
         self.keep_incarnation(life.get());
     }

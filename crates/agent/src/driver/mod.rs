@@ -1,10 +1,9 @@
 //! The loop that owns the node: it sleeps until a datagram, a timer, a question or a signal comes,
-//! lets the core say what follows, and sends it.
+//! passes it to the core, and sends the core's output.
 //!
-//! No protocol logic lives here, only the core's contract: after every input, send what it wants to
-//! send, fetch its events, and sleep until it wants to be called again. Every turn of the loop does
-//! a bounded amount of work, so that a flood of datagrams delays the round timer by no more than
-//! that.
+//! No protocol logic is here, only the core's contract: after every input, send its transmits,
+//! fetch its events, and sleep until its timeout. Every turn of the loop does a bounded amount of
+//! work, so that a flood of datagrams delays the round timer by no more than that.
 
 mod answer;
 mod contacts;
@@ -44,13 +43,13 @@ pub(crate) use reading::{Refusal, Reloaded, Reloading};
 use visits::Visits;
 use vitals::Vitals;
 
-/// How long saying goodbye may take when the socket is congested.
+/// How long leaving may take when the socket is congested.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// Units of time that seeds have to answer before the log says that none does.
+/// Units of time for seeds to answer before the log reports that none does.
 const SEEDS_ANSWER_UNITS: u32 = 40;
 
-/// What a driver is made of.
+/// The parts of a driver.
 pub(crate) struct Parts {
     pub(crate) endpoint: Endpoint,
     pub(crate) clock: Clock,
@@ -60,7 +59,7 @@ pub(crate) struct Parts {
     pub(crate) reloading: Reloading,
 }
 
-/// What is true of this agent for its whole life, for its reports.
+/// What does not change while this agent runs, for its reports.
 #[derive(Debug)]
 pub(crate) struct Standing {
     pub(crate) address: String,
@@ -71,10 +70,10 @@ pub(crate) struct Standing {
     pub(crate) memory_bound_bytes: u64,
 }
 
-/// Where everything but datagrams comes in.
+/// All inputs but datagrams.
 ///
-/// All of that is rare, so that a task of its own waits for it and tells the loop of one thing
-/// after the other: a loop that asked each source itself would do so with every datagram.
+/// These are rare, so a task of its own waits for them and passes them to the loop one after the
+/// other: a loop that checked each source itself would do so with every datagram.
 pub(crate) struct Inbox {
     questions: mpsc::Receiver<Question>,
     seeds: mpsc::Receiver<Vec<Found>>,
@@ -85,7 +84,7 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// An inbox that takes the process's signals over.
+    /// An inbox that handles the process's signals.
     pub(crate) fn open(
         questions: mpsc::Receiver<Question>,
         seeds: mpsc::Receiver<Vec<Found>>,
@@ -101,7 +100,7 @@ impl Inbox {
         })
     }
 
-    /// Passes on what comes, until nobody wants it any more.
+    /// Forwards inputs until the loop has ended.
     async fn pass_on(mut self, to: mpsc::Sender<Wake>) {
         loop {
             let wake = tokio::select! {
@@ -135,7 +134,7 @@ pub(crate) struct Driver {
     endpoint: Endpoint,
     clock: Clock,
     collector: Collector,
-    /// When the machine is to be read next.
+    /// When the machine is read next.
     next_collection: Instant,
     settings: Settings,
     standing: Standing,
@@ -149,9 +148,9 @@ pub(crate) struct Driver {
     seeds_judged: bool,
     visits: Visits,
     board: Publisher,
-    /// An incarnation that could not be written down yet.
+    /// An incarnation that could not be recorded yet.
     unsaved: Option<u32>,
-    /// Whether the age to be kept was, when last looked at.
+    /// Whether the age target was met at the last check.
     age_kept: Option<bool>,
     vitals: Vitals,
     notices: Noticeboard,
@@ -161,7 +160,7 @@ pub(crate) struct Driver {
     ends: Option<&'static str>,
 }
 
-/// What the loop did beside the core and the socket.
+/// What the loop did, apart from the core and the socket.
 #[derive(Clone, Copy, Debug, Default)]
 struct LoopCounters {
     wakeups: u64,
@@ -206,7 +205,7 @@ impl Driver {
         }
     }
 
-    /// Runs until a signal or a request ends it, and says goodbye to the cluster.
+    /// Runs until a signal or a request ends it, and leaves the cluster.
     ///
     /// # Errors
     /// When the socket can no longer be waited for.
@@ -268,9 +267,9 @@ impl Driver {
         }
     }
 
-    /// When the machine is read at the latest, though nothing else is to be done then. Usually it
-    /// is read when the node wants to be called: its news is then as new as can be, and the agent
-    /// need not wake up for it.
+    /// When the machine is read at the latest, if nothing else is due then. Usually it is read when
+    /// the node's timeout comes: the readings are then as new as possible, and the agent need not
+    /// wake up for them.
     fn last_call(&self) -> Instant {
         let unit = self.settings.interval;
         let grace = if unit <= self.settings.collect_interval { unit } else { Duration::ZERO };
@@ -290,7 +289,7 @@ impl Driver {
         self.judge_seeds();
     }
 
-    /// Takes up seeds that were looked up.
+    /// Adds seeds that were looked up.
     fn meet(&mut self, found: &[Found]) {
         let own = self.seeds.len();
         self.seeds.extend(found.iter().filter(|(colony, _)| colony.is_none()).map(|(_, at)| at));
@@ -305,8 +304,8 @@ impl Driver {
         }
     }
 
-    /// Says once if no seed has let this node in: who has another key or cluster is only counted by
-    /// the others, and sees nothing of it itself.
+    /// Reports once if no seed has answered: a node with another key or cluster name sees no error,
+    /// since the others only count its datagrams.
     fn judge_seeds(&mut self) {
         let patience = self.settings.interval * SEEDS_ANSWER_UNITS;
         let asked = !self.seeds.is_empty() || !self.contacts.is_empty();
@@ -319,21 +318,21 @@ impl Driver {
         if silent > 0 {
             warn!(
                 colonies = silent,
-                "nothing is known yet of so many colonies whose seeds were named: are they up, and \
+                "these colonies with seeds are not known yet: are they up, and \
                  cluster, keys and colony the same there? `tidings colonies` lists them. The agent \
-                 goes on asking"
+                 continues to ask"
             );
         }
         if !self.seeds.is_empty() && self.endpoint.node.ages(now).members == 1 {
             warn!(
                 seeds = self.seeds.len(),
                 "no seed answers: is one of them up, and are its address, the cluster's name, the \
-                 colony and the keys the same there? The agent goes on asking"
+                 colony and the keys the same there? The agent continues to ask"
             );
         }
     }
 
-    /// Says when the entries become older than the age to be kept, and when they no longer are.
+    /// Reports when the entries become older than the age target, and when they no longer are.
     fn judge_age(&mut self, now: Instant) {
         let kept = self.endpoint.node.keeps_age();
         let before = std::mem::replace(&mut self.age_kept, kept);
@@ -350,11 +349,11 @@ impl Driver {
                 age_avg_ms,
                 window_entries,
                 withheld,
-                "the entries are older than they shall be: the window grows while it can; if it \
+                "the entries are older than the age target: the window grows while it can; if it \
                  holds all members, a shorter interval would help"
             );
         } else {
-            info!(keeps, age_avg_ms, window_entries, withheld, "the age is kept again");
+            info!(keeps, age_avg_ms, window_entries, withheld, "the age target is met again");
         }
     }
 
@@ -379,8 +378,8 @@ impl Driver {
             Event::Refuted(incarnation) => {
                 warn!(
                     incarnation = incarnation.get(),
-                    "news of this node that it did not write was overtaken by a new incarnation; if \
-                     this goes on, another agent bears this name: give each its own with --name"
+                    "an entry of this node that it did not write: a new incarnation supersedes it; \
+                     if this repeats, another agent has this name: give each its own with --name"
                 );
                 self.keep_incarnation(incarnation.get());
                 return;
@@ -388,7 +387,7 @@ impl Driver {
             Event::Outlived(incarnation) => {
                 warn!(
                     incarnation = incarnation.get(),
-                    "others have declared this node dead; it tells them better. Was the agent \
+                    "others have declared this node dead; it refutes that. Was the agent \
                      stopped, starved, or cut off for longer than death_after?"
                 );
                 self.keep_incarnation(incarnation.get());
@@ -422,12 +421,12 @@ impl Driver {
             Event::Returned(name, incarnation) => {
                 info!(name, incarnation = incarnation.get(), "node returned");
             }
-            Event::Forgotten(name) => info!(name, "node forgotten: no news of it for too long"),
+            Event::Forgotten(name) => info!(name, "node forgotten: no entry of it for too long"),
             other => debug!(?other, "event"),
         }
     }
 
-    /// Brings the board up to the node.
+    /// Updates the board from the node.
     fn show(&mut self, now: Instant) {
         match self.board.publish(now, &mut self.endpoint.node) {
             Ok(Turn::Usual) => {}
@@ -437,7 +436,7 @@ impl Driver {
                 if self.board.lies_in_memory() == Some(false) {
                     warn!(
                         path,
-                        "the board lies on a disk, and the agent waits whenever it is \
+                        "the board is on a disk, and the agent waits whenever it is \
                         written back: name a file in memory (tmpfs) with board, or turn it off"
                     );
                 }
@@ -446,8 +445,8 @@ impl Driver {
                 self.counters.boards_failed += 1;
                 warn!(
                     %error,
-                    "there is no board; the agent goes on, and tries again in a minute, or at once \
-                     on SIGHUP"
+                    "there is no board; the agent continues, and tries again in a minute, or at \
+                     once on SIGHUP"
                 );
             }
         }
@@ -469,7 +468,7 @@ impl Driver {
             }
         };
         if timeout(FAREWELL, sent).await.is_err() {
-            warn!("the network is congested: not everybody was told");
+            warn!("the network is congested: not all nodes were notified");
         }
     }
 }

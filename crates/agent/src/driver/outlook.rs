@@ -1,4 +1,4 @@
-//! The picture of all colonies, in the words of the control protocol.
+//! The report of all colonies, in the terms of the control protocol.
 //!
 //! The own colony's aggregate is made from the vector at that moment; the others' are those that
 //! came last, each with the time since it was made. The total merges those that are younger than
@@ -12,7 +12,7 @@ use tidings_gossip::{Aggregate, Instant};
 
 use super::Driver;
 
-/// How many colonies there are, and how old what is known of them.
+/// How many colonies there are, and the ages of their aggregates.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reach {
     /// Colonies known, the own one included; 0 in a cluster without colonies.

@@ -1,7 +1,7 @@
-//! Picking nodes for work: the picture in the terms of the placement crate, and what was promised.
+//! Picking nodes for work: the entries in the terms of the placement crate, and earlier picks.
 //!
-//! The agent remembers what it has handed out, so that callers on one machine, however many, do
-//! not all get the nodes that look idle. It knows nothing of callers on other machines: chance
+//! The agent remembers what it has assigned, so that callers on one machine, however many, do not
+//! all get the nodes that look idle. It does not know the callers on other machines: random choice
 //! keeps those apart.
 
 use tidings_control::{ErrorKind, ErrorReport, Lack, Pick, Picked, PickedNode, Reply, Shortfall};
@@ -15,7 +15,7 @@ use super::Driver;
 const MOST_NODES: u32 = 1 << 20;
 
 impl Driver {
-    /// Answers a request for nodes, and promises those to whoever asked.
+    /// Answers a request for nodes, and remembers the pick.
     pub(super) fn pick_nodes(&mut self, request: &Pick, now: Instant) -> Reply<Picked> {
         let refuse = |kind, message: String| Reply::Error(ErrorReport::new(kind, message));
         let policy = match request.policy.parse::<Policy>() {
@@ -31,7 +31,7 @@ impl Driver {
         let candidates = self.candidates(&request.avoid, now, now_s);
         let mut seed = [0; 8];
         if getrandom::fill(&mut seed).is_err() {
-            seed = now.as_micros().to_le_bytes(); // chance of a kind: no two requests share a time
+            seed = now.as_micros().to_le_bytes(); // random enough: no two requests share a time
         }
         let (count, seed) = (request.count as usize, u64::from_le_bytes(seed));
         let places = match pick(&candidates, count, need, policy, seed) {
@@ -56,7 +56,7 @@ impl Driver {
         })
     }
 
-    /// The nodes that live and tell of processors and memory, what was promised taken off.
+    /// The nodes that are alive with known processors and memory, less earlier picks.
     fn candidates(&self, avoid: &[String], now: Instant, now_s: f64) -> Vec<Candidate> {
         let entries = self.endpoint.node.entries(now);
         let wanted = entries.filter(|view| !avoid.iter().any(|name| name == view.name));
@@ -68,7 +68,7 @@ impl Driver {
     }
 }
 
-/// What lacks, in words and in numbers.
+/// The shortfall, in words and in numbers.
 fn refusal(unsatisfied: &Unsatisfied) -> ErrorReport {
     let lacks = unsatisfied.lacks.iter().map(|lack| Lack {
         need: match lack.resource {
@@ -90,7 +90,7 @@ fn refusal(unsatisfied: &Unsatisfied) -> ErrorReport {
     ErrorReport { shortfall: Some(shortfall), ..report }
 }
 
-/// A node in the terms of placement; `None` if it is not alive, or tells too little.
+/// A node in the terms of placement; `None` if it is not alive, or lacks readings.
 fn candidate(view: &EntryView<'_>) -> Option<Candidate> {
     let age_s = view.age.filter(|_| view.state == EntryState::Alive)?.as_secs_f64();
     let readings = NodeState::decode(view.payload).ok()?;
@@ -102,7 +102,7 @@ fn candidate(view: &EntryView<'_>) -> Option<Candidate> {
         name: view.name.to_owned(),
         age_s,
         cpus,
-        // The load tells of the last minute, the share of the last moments: the greater counts.
+        // The load covers the last minute, the share the last moments: the greater counts.
         busy_cpus: load.max(busy_percent / 100.0 * cpus),
         mem_bytes,
         mem_free_bytes: readings.mem_available_bytes.unwrap_or(mem_bytes),

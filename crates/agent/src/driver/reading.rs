@@ -1,4 +1,4 @@
-//! The configuration read again, beside the loop, and what came of it.
+//! The configuration read again, in another task, and the result.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::logging::LevelHandle;
 use crate::prepare::Prepared;
 use crate::resolve::{self, Reach, ResolveError};
 
-/// How to read the configuration again, and where what was found is handed to the loop.
+/// How to read the configuration again, and the channel of the results to the loop.
 pub(crate) struct Reloading {
     pub(crate) read: Arc<Read>,
     pub(crate) reading: Option<JoinHandle<()>>,
@@ -26,13 +26,13 @@ pub(crate) struct Reloading {
 /// Reads the configuration and the files it names.
 pub(crate) type Read = dyn Fn() -> Result<Prepared, ConfigErrors> + Send + Sync;
 
-/// A configuration read anew, its roster looked up.
+/// A configuration read again, its roster looked up.
 pub(crate) struct Reloaded {
     pub(super) prepared: Prepared,
     pub(super) members: Vec<Member>,
 }
 
-/// Why a configuration read anew is not applied.
+/// Why a configuration read again is not applied.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error(transparent)]

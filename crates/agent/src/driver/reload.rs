@@ -2,8 +2,8 @@
 //! node can.
 //!
 //! Invariant: a configuration that is wrong in any part changes nothing. Files are read and names
-//! looked up beside the loop, which goes on gossiping meanwhile, however long a file server or name
-//! service takes. Of several SIGHUPs in a row only the last one's reading counts.
+//! looked up in another task; the loop continues to gossip, however long a file server or name
+//! service takes. Of several SIGHUPs in a row only the last counts.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::reading::{Refusal, Reloaded, Reloading, read_anew};
 use crate::prepare::Prepared;
 
 impl Driver {
-    /// Reads the configuration; what it says comes back to [`apply`](Self::apply).
+    /// Reads the configuration; the result goes to [`apply`](Self::apply).
     pub(super) fn reload(&mut self) {
         let Reloading { read, results, port, reach, .. } = &self.reloading;
         let (results, anew) = (results.clone(), read_anew(Arc::clone(read), *port, *reach));
@@ -49,7 +49,7 @@ impl Driver {
         if roster == members.is_empty() {
             warn!("from roster to seeds or back takes a restart; the way at the start is kept");
         } else if prepared.settings.colony == self.settings.colony {
-            // Which seeds are of the own colony was told by the colony in the file.
+            // The colony in the file decided which seeds are of the own colony.
             self.seeds.clear();
             self.contacts.clear();
             self.reloading.search(prepared.settings.seeds.clone());
@@ -76,6 +76,6 @@ impl Driver {
 
     fn refuse(&mut self, error: &dyn std::fmt::Display) {
         self.counters.reloads_failed += 1;
-        error!(%error, "the new configuration is refused; the old one stays in force");
+        error!(%error, "the new configuration is rejected; the old one stays in effect");
     }
 }

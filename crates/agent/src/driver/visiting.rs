@@ -1,9 +1,9 @@
-//! Visits: the vectors of other colonies, fetched for those who ask.
+//! Visits: the vectors of other colonies, fetched on request.
 //!
-//! The node visits one colony at a time, so those who ask wait in a queue; all who wait for one
-//! colony are answered together. A visit ends by itself, with everything or without answers; who no
-//! longer waits is dropped, and the visit with them. The number of those who ask is bounded by that
-//! of control connections.
+//! The node visits one colony at a time, so requests wait in a queue; all that wait for one colony
+//! are answered together. A visit ends by itself, with everything or without answers; a request
+//! that waits no longer is dropped, and its visit too. The number of requests is bounded by that of
+//! control connections.
 
 use tidings_control::{ErrorKind, ErrorReport, NodeReport, Nodes, Reply};
 use tidings_gossip::colony::visit::VisitView;
@@ -38,7 +38,7 @@ impl Driver {
         drop(back.send(refusal(ErrorKind::NotFound, message)));
     }
 
-    /// Begins the next visit, and ends one that nobody waits for any more.
+    /// Begins the next visit, and ends one that no request waits for any more.
     pub(super) fn go_on_visiting(&mut self, now: Instant) {
         if self.visits.waiting.is_empty() && self.visits.under_way.is_none() {
             return;
@@ -62,7 +62,7 @@ impl Driver {
         }
     }
 
-    /// Tells who waits how a visit has ended.
+    /// Answers those that wait for a visit that has ended.
     pub(super) fn visited(&mut self, now: Instant, colony: ColonyId, complete: bool) {
         if self.visits.under_way != Some(colony) {
             return;
@@ -93,8 +93,8 @@ impl Driver {
         }
         if !complete {
             let message = format!(
-                "colony {colony} does not answer, after {} of its nodes were told: are its agents \
-                 up, and reached from here?",
+                "colony {colony} does not answer, after {} of its nodes were received: are its \
+                 agents up, and reachable from here?",
                 nodes.len()
             );
             return refusal(ErrorKind::Unanswered, message);

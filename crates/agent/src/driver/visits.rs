@@ -1,9 +1,9 @@
-//! Who waits for the vectors of other colonies.
+//! The requests that wait for vectors of other colonies.
 
 use tidings_gossip::ColonyId;
 use tokio::sync::oneshot;
 
-/// Who waits for which colony's vector, first come first.
+/// Which requests wait for which colony's vector, in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct Visits {
     pub(super) waiting: Vec<(ColonyId, oneshot::Sender<String>)>,

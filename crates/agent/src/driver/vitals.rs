@@ -1,23 +1,23 @@
-//! Is the agent well, and when did it first see everybody?
+//! Is the agent healthy, and when did it first know all members?
 //!
-//! Both follow from what passes through the loop anyway; looking costs a walk over the members, so
-//! it is done a few times a unit, in a large cluster less often, and not at all while there are no
-//! more members than have been seen in full.
+//! Both follow from the loop's events; checking costs a walk over the members, so it is done a few
+//! times per unit, in a large cluster less often, and not at all while there are no more members
+//! than have been seen in full.
 
 use std::time::Duration;
 
 use tidings_gossip::{Instant, Node};
 
-/// How many intervals the round may lag before the agent counts as ill.
+/// How many intervals the round may lag before the agent counts as unhealthy.
 const LAG_INTERVALS: u32 = 3;
 
-/// Looks for the full view in each unit of time, while the cluster is small.
+/// Checks for the full view in each unit of time, while the cluster is small.
 const LOOKS_PER_UNIT: u32 = 16;
 
-/// Members for which a look is as cheap as for none.
+/// Members for which a check costs as little as for none.
 const SMALL_CLUSTER: u32 = 512;
 
-/// Signs of life.
+/// The agent's health.
 #[derive(Debug)]
 pub(super) struct Vitals {
     interval: Duration,
@@ -38,13 +38,13 @@ impl Vitals {
         }
     }
 
-    /// Notes that a round was made at `now`, `lateness` after it was due.
+    /// Records that a round was made at `now`, `lateness` after it was due.
     pub(super) fn round(&mut self, now: Instant, lateness: Duration) {
         self.last_round = Some(now);
         self.lateness = lateness;
     }
 
-    /// Looks whether all members are known, if it is time to.
+    /// Checks whether all members are known, if it is time to.
     pub(super) fn look(&mut self, now: Instant, node: &Node) {
         if now < self.next_look || node.members() <= self.largest_view() {
             return;
@@ -72,7 +72,7 @@ impl Vitals {
         self.full_view.map(|(_, at)| at.as_micros() as f64 / 1e6)
     }
 
-    /// Whether the agent does its work, or what ails it.
+    /// Whether the agent does its work, or what is wrong.
     pub(super) fn health(&self, now: Instant) -> Result<(), String> {
         let Some(last) = self.last_round else {
             return Err("no round has been sent yet".to_owned());
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_well_while_its_rounds_come_in_time() {
+    fn an_agent_is_healthy_while_its_rounds_come_in_time() {
         let mut vitals = Vitals::new(Duration::from_millis(100));
         assert_eq!(vitals.health(at(5)), Err("no round has been sent yet".to_owned()));
         vitals.round(at(50), Duration::ZERO);

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_beside_this_one_is_served_and_opens_with_what_it_is() {
+    fn every_file_of_this_folder_is_served_and_opens_with_a_comment() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/page");
         let beside = fs::read_dir(folder).expect("the folder of this module");
         let names = beside.map(|file| file.expect("readable").file_name());
