@@ -1,10 +1,10 @@
-/* Picks nodes for work and prints them, the best first, or says which need failed and by how much:
+/* Picks nodes for work and prints them, the best first, or which need failed and by how much:
  *
  *     cc -std=c11 -O2 -I crates/board/include -o pick examples/pick.c
  *     ./pick 4 8 17179869184            four nodes with 8 processors and 16 GiB free
  *     ./pick [--timeout SECONDS] [NODES [CPUS [MEM_BYTES [AVOID...]]]]
  *
- * Ends with the exit codes of `tidings pick`: 4 if too few nodes have what is needed, 3 without an
+ * Exits with the codes of `tidings pick`: 4 if too few nodes have what is needed, 3 without an
  * agent, 2 for a wrong use.
  */
 #include "tidings_pick.h"

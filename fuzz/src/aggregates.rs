@@ -1,4 +1,5 @@
-//! The target `aggregate`: the input is taken as an aggregate, and as what nodes contribute to one.
+//! The target `aggregate`: the input is read as an aggregate, and as the contributions of nodes to
+//! one.
 
 use std::time::Duration;
 
@@ -8,9 +9,9 @@ use tidings_gossip::aggregate::{Aggregate, Contribution, MAX_BYTES, MAX_NODES, R
 const NODE_BYTES: usize = 3 + 44;
 const STALE_AFTER: Duration = Duration::from_secs(60);
 
-/// Any bytes are refused, or are the form of the aggregate that they decode to, whose numbers do
+/// Any bytes are rejected, or encode the aggregate that they decode to, whose numbers do
 /// not contradict each other. The aggregate of any nodes is that of any two parts of them, merged;
-/// it is sent within the bound, and arrives as it was.
+/// it is sent within the bound, and arrives unchanged.
 pub fn aggregate(bytes: &[u8]) {
     if let Ok(aggregate) = Aggregate::decode(bytes) {
         assert_eq!(encoded(&aggregate), bytes, "another form of the same aggregate");

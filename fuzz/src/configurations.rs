@@ -6,7 +6,7 @@ use tidings_agent::config::{ConfigErrors, Settings, Surroundings};
 
 const FILE: &str = "agent.toml";
 
-/// Any text is a configuration that the core takes, or errors that name places in that text; a
+/// Any text is a configuration that the core accepts, or errors that name places in that text; a
 /// comment above it changes neither, and moves the places down by a line.
 pub fn config(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
@@ -27,7 +27,7 @@ pub fn config(bytes: &[u8]) {
 }
 
 /// Whether a text is a configuration.
-#[allow(dead_code, reason = "libFuzzer does not ask")]
+#[allow(dead_code, reason = "libFuzzer does not use it")]
 pub fn is_right(text: &str) -> bool {
     read(text).is_ok()
 }
@@ -47,7 +47,7 @@ fn places(errors: &ConfigErrors, text: &str) -> Vec<(usize, usize)> {
     let place = |error: String| {
         let mut words = error.strip_prefix(FILE)?.split(':').skip(1);
         let (line, column) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        // Behind the last line break there is another line, if only an empty one.
+        // After the last line break there is another line, perhaps empty.
         let lines = text.matches('\n').count() + 1;
         assert!((1..=lines).contains(&line), "{error}");
         let width = text.split('\n').nth(line - 1).map_or(0, |line| line.chars().count());

@@ -11,7 +11,7 @@ const KEY: [u8; 32] = [0x5A; 32];
 
 const TAG_BYTES: usize = 16;
 
-/// Who a datagram says it is from, and what it says it is.
+/// The sender and the kind that a datagram states.
 #[derive(Clone, Copy)]
 pub(crate) struct Claim {
     /// Of the format: 1 or 2.
@@ -25,7 +25,7 @@ pub(crate) struct Claim {
     /// 24 bits.
     pub(crate) incarnation: u32,
     pub(crate) salt: u8,
-    /// Number of the datagram in the sender's life.
+    /// Number of the datagram in the sender's incarnation.
     pub(crate) counter: u32,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Entry {
     pub(crate) sequence: u32,
     /// An age code of 16 bits.
     pub(crate) age: u16,
-    /// What each byte of the payload is.
+    /// The value of each byte of the payload.
     pub(crate) fill: u8,
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn id_of(name: &str) -> u32 {
     first_word(Sha256::new().chain_update([0; 4]).chain_update(name))
 }
 
-/// A sealed datagram with any body, and what stands in front of it in version 2.
+/// A sealed datagram with any body, and the block in front of it in version 2.
 pub(crate) fn sealed(claim: Claim, block: &[u8], body: &[u8]) -> Vec<u8> {
     let mut datagram = Vec::new();
     datagram.extend(b"Tg");
@@ -96,8 +96,8 @@ pub(crate) fn pull([first, last]: [u32; 2], payload_bytes: u16) -> Vec<u8> {
     body
 }
 
-/// The body of a probe or a proof: whether for another, and of whom; what is held of the receiver
-/// (a stamp), and an entry.
+/// The body of a probe or a proof: whether for another, and of which node; the stamp held of the
+/// receiver (a stamp), and an entry.
 pub(crate) fn probe(
     (for_another, target): (u8, u32),
     (held, entry): (Entry, Entry),

@@ -1,7 +1,7 @@
-//! The bodies of the fuzz targets: functions from bytes to nothing, that panic on a defect.
+//! The bodies of the fuzz targets: functions of bytes that panic on a defect.
 //!
 //! libFuzzer calls them from `fuzz_targets/`; `make test` calls them from `tests/fuzz` over seeded
-//! mutations of the inputs in `fuzz/seeds`. Each states in its doc what must hold for all inputs.
+//! mutations of the inputs in `fuzz/seeds`. Each documents what must hold for all inputs.
 //! `configurations` is a module of the target `config` alone, and of the agent's tests.
 
 mod aggregates;

@@ -1,9 +1,8 @@
-//! The target `wire`: a Node with a known key lives through a list of operations read from the
-//! input. Time passes, honest peers speak, and somebody sends whatever he likes, with the key or
-//! without.
+//! The target `wire`: a Node with a known key goes through a list of operations read from the
+//! input. Time passes, honest peers send, and an attacker sends any bytes, with the key or without.
 //!
 //! What must hold, whatever arrives:
-//! - nothing panics, and what the node sends keeps to its limits;
+//! - nothing panics, and the node's datagrams stay within their limits;
 //! - each datagram is counted once: as dropped for one reason, or as accepted;
 //! - no entry that is held loses its stamp to an older one (Invariant 2 of ARCHITECTURE.md);
 //! - the node's own entry is its own: alive, with the payload it published.
@@ -20,34 +19,34 @@ use super::datagrams::{CLUSTER, Claim, Entry, answer, id_of, keys, probe, pull, 
 
 const PAYLOAD_BYTES: u16 = 8;
 const DATAGRAM_BYTES: u16 = 600;
-/// The same where the node is in a colony.
+/// The same if the node is in a colony.
 const COLONY_DATAGRAM_BYTES: u16 = 1100;
 /// Bit of the mode: the node and its peer are in two colonies, with vectors in full.
 const COLONIES: u8 = 0x80;
 const NAMES: [&str; 8] = ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7"];
 const OWN_PAYLOAD: [u8; PAYLOAD_BYTES as usize] = *b"own news";
-/// The node's room is less than what a spoken-for cluster could name.
+/// The node's room is less than the names of the cluster.
 const MAX_NODES: u32 = 12;
 /// Its room for other colonies.
 const MAX_COLONIES: usize = 3;
 /// Bit of an operation whose datagrams are of version 2, with a block in front of the body.
 const VERSION_2: u8 = 0x10;
-/// Bit of an operation after which nobody fetches what the node has to send and to tell.
+/// Bit of an operation after which the node's transmits and events are not fetched.
 const UNATTENDED: u8 = 0x80;
-/// What stands for the sequence of a tombstone, which is no multiple of what the others are of.
+/// The sequence of a tombstone, which is not a multiple of the others' factor.
 const TOMBSTONE: u16 = 0xFFFE;
 /// Two names with one node id.
 const COLLIDING: [&str; 2] = ["c22613", "c63661"];
-/// More datagrams than one input of the fuzzer can rightly cause between two inputs of the node:
-/// windows, and of each doubt a probe, three by others and four that are told of a death.
+/// More datagrams than one input of the fuzzer can cause between two inputs of the node: windows,
+/// and for each doubt a probe, three by others and four that announce a death.
 const DATAGRAMS_AT_ONCE: usize = 192;
 
-/// Runs the operations that the bytes spell.
+/// Runs the operations that the bytes encode.
 pub fn wire(bytes: &[u8]) {
     counters_after(bytes);
 }
 
-/// Runs them and says what the node counted, so that a test can see what its inputs reach.
+/// Runs them and returns the node's counters, so that a test can check what its inputs reach.
 pub fn counters_after(bytes: &[u8]) -> Counters {
     let mut input = Input(bytes);
     let mut world = World::new(input.byte());
@@ -58,7 +57,7 @@ pub fn counters_after(bytes: &[u8]) -> Counters {
     *world.node.counters()
 }
 
-/// The bytes not read yet; behind the end lie zeros.
+/// The bytes not read yet; after the end come zeros.
 struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
@@ -83,9 +82,9 @@ struct World {
     node: Node,
     peer: Node,
     now: Instant,
-    /// Datagrams sealed so far by whoever has the key.
+    /// Datagrams sealed so far with the key.
     sealed: u32,
-    /// The stamp of each entry held when last looked at.
+    /// The stamp of each entry held at the last check.
     stamps: BTreeMap<String, (u32, u32)>,
     /// A datagram to send again.
     kept: Vec<u8>,
@@ -93,7 +92,7 @@ struct World {
     bounded: bool,
     /// Whether the node knows other colonies.
     colonies: bool,
-    /// The version of the datagrams that somebody makes.
+    /// The version of the datagrams that the attacker makes.
     version: u8,
 }
 
@@ -127,7 +126,7 @@ impl World {
             3 => {
                 let claim = self.claim(input);
                 let bytes = usize::from(input.word() % u16::from(u8::MAX));
-                // Between colonies there are four kinds more, one of them none.
+                // Between colonies there are four kinds more, one of which does not exist.
                 let foreign = self.colonies && claim.kind == 0;
                 let kind = if foreign { 5 + input.byte() % 5 } else { claim.kind };
                 self.receive(sealed(Claim { kind, ..claim }, &[], input.bytes(bytes)));
@@ -165,8 +164,8 @@ impl World {
         self.receive(datagram);
     }
 
-    /// The peer hears from the node, and the node from the peer, with one byte changed on the way
-    /// (or none: changed by 0).
+    /// The peer receives from the node, and the node from the peer, with one byte changed on the
+    /// way (or none: changed by 0).
     fn converse(&mut self, at: u16, change: u8) {
         for mut datagram in transmits(&mut self.node, self.now) {
             self.peer.handle_datagram(self.now, address_of(0), &mut datagram);
@@ -194,7 +193,7 @@ impl World {
         self.receive(sealed(claim, &block, &pull([first << 24, last], PAYLOAD_BYTES)));
     }
 
-    /// A probe or a proof of anybody, well formed.
+    /// A probe or a proof of any node, well formed.
     fn receive_probe(&mut self, input: &mut Input<'_>) {
         let marks = input.byte();
         let claim = Claim { kind: 9 + (marks >> 1 & 1), ..self.claim(input) };
@@ -241,7 +240,7 @@ impl World {
         assert!(after.dropped <= before.dropped + 1, "a datagram is dropped for one reason");
     }
 
-    /// A sender that may be a member, the node itself, or nobody.
+    /// A sender that may be a member, the node itself, or unknown.
     fn claim(&mut self, input: &mut Input<'_>) -> Claim {
         self.sealed += 1;
         Claim {
@@ -255,8 +254,8 @@ impl World {
         }
     }
 
-    /// What stands in front of a body: in version 2 the versions read, an item of a type that
-    /// nobody knows, and for whom it is, which is not always this node, or this life of it.
+    /// The block in front of a body: in version 2 the versions read, an item of an unknown type,
+    /// and the receiver, which is not always this node, or this incarnation of it.
     fn block(&self, choice: u32) -> Vec<u8> {
         if self.version == 1 {
             return Vec::new();
@@ -293,7 +292,7 @@ impl World {
                 continue;
             }
             let stamp = (entry.incarnation, entry.sequence);
-            // A bounded vector may evict an entry and take an older one in its stead.
+            // A bounded vector may evict an entry and accept an older one instead.
             let held = before.get(entry.name).copied().unwrap_or_default();
             assert!(self.bounded || stamp >= held, "{}: {held:?} lowered to {stamp:?}", entry.name);
             self.stamps.insert(entry.name.to_owned(), stamp);
@@ -306,7 +305,7 @@ impl World {
     }
 }
 
-/// What the counters say about datagrams.
+/// What the counters must show about datagrams.
 struct Tally {
     received: u64,
     dropped: u64,
@@ -377,7 +376,7 @@ fn address_of(index: usize) -> Address {
     Address::from_bytes(&[10, 0, 0, index as u8, 0x25, 0x90]).expect("six bytes are an address")
 }
 
-/// The id of one of the names, or a number that is nobody's.
+/// The id of one of the names, or a number that is not an id.
 fn id(choice: u8) -> u32 {
     NAMES.get(usize::from(choice % 10)).map_or(u32::from(choice), |name| id_of(name))
 }
@@ -395,7 +394,7 @@ fn entry(input: &mut Input<'_>) -> Entry {
     }
 }
 
-/// All that a node has to send now, as single datagrams.
+/// All transmits of a node now, as single datagrams.
 fn transmits(node: &mut Node, now: Instant) -> Vec<Vec<u8>> {
     let mut datagrams = Vec::new();
     let limit = usize::from(node.config().datagram_bytes);

@@ -8,8 +8,8 @@ use tidings_gossip::wire::keys::{KeyRing, MAX_KEYS};
 /// Names that are folded and read again; beyond that the target would only be slow.
 const NAMES_FOLDED: usize = 4_096;
 
-/// Any payload decodes to a state or an error. What decoded encodes into as many bytes, and these
-/// decode to the same state.
+/// Any payload decodes to a state or an error. A decoded state encodes into as many bytes, and
+/// these decode to the same state.
 pub fn payload(bytes: &[u8]) {
     let Ok(state) = NodeState::decode(bytes) else { return };
     let mut again = vec![0xA5; bytes.len()];
@@ -48,7 +48,7 @@ pub fn roster(bytes: &[u8]) {
     }
 }
 
-/// Any text is a key ring of 1 to 8 keys that keeps others out, or an error that shows no key.
+/// Any text is a key ring of 1 to 8 keys that excludes other keys, or an error that shows no key.
 pub fn keyring(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     match KeyRing::parse(&text) {
@@ -65,8 +65,8 @@ pub fn keyring(bytes: &[u8]) {
     }
 }
 
-/// Any line is a request to an agent or an error. What was read is written as a line that reads as
-/// the same request, within the bound of a request's length.
+/// Any line is a request to an agent or an error. A request that was read is written as a line that
+/// reads as the same request, within the bound of a request's length.
 pub fn control(bytes: &[u8]) {
     let Ok(request) = serde_json::from_slice::<Request>(bytes) else { return };
     let line = serde_json::to_string(&request).expect("a request that was read can be written");
@@ -77,6 +77,6 @@ pub fn control(bytes: &[u8]) {
         read.cpus = asked.cpus;
     }
     assert_eq!(request, again, "a round trip changed the request");
-    // Each byte may become six, and what may be left out is written.
+    // Each byte may become six, and optional fields are written.
     assert!(line.len() <= 6 * bytes.len() + 512, "{line}");
 }

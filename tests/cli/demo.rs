@@ -93,7 +93,7 @@ fn the_scriptable_form_measures_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn an_interrupted_demo_ends_its_agents_and_says_what_it_was() {
+fn an_interrupted_demo_ends_its_agents_and_prints_its_figures() {
     for signal in [Signal::INT, Signal::TERM] {
         let place = Workplace::new();
         let demo = Running::start(&place);
@@ -109,7 +109,7 @@ fn an_interrupted_demo_ends_its_agents_and_says_what_it_was() {
 }
 
 #[test]
-fn a_killed_demo_takes_its_agents_along() {
+fn a_killed_demo_ends_its_agents_too() {
     let place = Workplace::new();
     let demo = Running::start(&place);
     let agents = place.processes();
@@ -121,7 +121,7 @@ fn a_killed_demo_takes_its_agents_along() {
 }
 
 #[test]
-fn a_demo_whose_reader_has_gone_ends_quietly() {
+fn a_demo_with_a_closed_pipe_ends_quietly() {
     let place = Workplace::new();
     let mut demo = Running::start(&place);
     drop(demo.output);
@@ -134,7 +134,7 @@ fn a_demo_whose_reader_has_gone_ends_quietly() {
 }
 
 #[test]
-fn an_agent_that_dies_at_its_start_is_shown_with_its_log() {
+fn an_agent_that_ends_at_its_start_is_shown_with_its_log() {
     let place = Workplace::new();
     let tidings = place.install("#!/bin/sh\necho 'the port is in use' >&2\nexit 2\n");
     let mut command = place.command(&tidings);
@@ -160,7 +160,7 @@ fn the_other_commands_ask_an_agent() {
     a_table_is_plain(&ask);
     conditions_pick(&ask);
     single_nodes_are_shown(&ask);
-    the_agent_tells_of_itself(&ask);
+    the_agent_reports_its_status(&ask);
     demo.signal(Signal::INT);
     demo.end();
 }
@@ -197,7 +197,7 @@ fn single_nodes_are_shown(ask: &Ask<'_>) {
     assert!(err.starts_with("tidings: no node `n9`, the nearest are n0"), "{err}");
 }
 
-fn the_agent_tells_of_itself(ask: &Ask<'_>) {
+fn the_agent_reports_its_status(ask: &Ask<'_>) {
     let (code, out, _) = ask(&["status", "--json"]);
     let status: Value = serde_json::from_str(&out).expect("one JSON object");
     assert_eq!((code, &status["encrypted"]), (Some(0), &Value::Bool(true)));

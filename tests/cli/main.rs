@@ -1,7 +1,7 @@
-//! The command `tidings` as a user meets it: real programs, real agents, exit codes and output.
+//! The command `tidings` as a user runs it: real programs, real agents, exit codes and output.
 //!
-//! Every test has a temporary directory of its own, which is also `TMPDIR` of what it starts.
-//! Nothing waits for a time: waits are for a line of output or for the end of a process.
+//! Every test has a temporary directory of its own, which is also `TMPDIR` of what it starts. Tests
+//! wait for a line of output or for the end of a process, never for a time.
 
 mod demo;
 mod programs;
@@ -32,7 +32,7 @@ fn without_an_agent_the_code_is_3_and_the_message_has_the_remedy() {
 }
 
 #[test]
-fn wrong_usage_ends_with_2_before_anything_is_asked() {
+fn wrong_usage_exits_with_2_before_any_request() {
     let place = Workplace::new();
     for (arguments, message) in [
         (&["nodes", "--where", "lod1 < 2"][..], "tidings: --where: no column `lod1`; the nearest"),
@@ -57,7 +57,7 @@ fn wrong_usage_ends_with_2_before_anything_is_asked() {
 }
 
 #[test]
-fn a_key_is_private_and_never_overwritten_unasked() {
+fn a_key_is_private_and_never_overwritten_by_default() {
     let place = Workplace::new();
     let path = place.path().join("cluster.key");
     let generate = || place.tidings(&["keys", "generate", "--output"]).arg(&path).output();
@@ -86,7 +86,7 @@ fn completions_name_the_sub_commands() {
 }
 
 #[test]
-fn a_reader_that_has_gone_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let place = Workplace::new();
     for arguments in [&["completions", "bash"][..], &["--help"], &["keys", "generate"]] {
         let (reader, writer) = UnixStream::pair().expect("two sockets");
@@ -101,7 +101,7 @@ fn a_reader_that_has_gone_is_no_error() {
 }
 
 #[test]
-fn agent_becomes_the_program_beside_it_with_every_argument() {
+fn agent_becomes_the_agent_program_with_every_argument() {
     let place = Workplace::new();
     let tidings = place.install("#!/bin/sh\necho \"dir=$TIDINGS_RUNTIME_DIR\" \"$@\"\nexit 7\n");
     let mut command = place.command(&tidings);

@@ -1,4 +1,4 @@
-//! Where the programs are and what they run in.
+//! The programs under test and their directories.
 
 use std::ffi::OsString;
 use std::fs;
@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tempfile::TempDir;
 
-/// After this a process counts as one that never ends.
+/// After this time a process counts as one that never ends.
 const HANG: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
 
 /// A program of this workspace.
@@ -64,7 +64,7 @@ impl Workplace {
         tidings
     }
 
-    /// What lies in here.
+    /// The files in here.
     pub(crate) fn contents(&self) -> Vec<OsString> {
         let entries = fs::read_dir(self.path()).expect("the temporary directory");
         entries.map(|entry| entry.expect("a readable entry").file_name()).collect()
@@ -87,9 +87,9 @@ impl Workplace {
     }
 }
 
-/// Copies a program, by a process of its own: while this one writes a file, whatever another test
-/// starts inherits the descriptor for a moment, and a file that somebody writes cannot be executed
-/// ("Text file busy").
+/// Copies a program, by a process of its own: while this one writes a file, a process that another
+/// test starts inherits the descriptor for a moment, and a file that is open for writing cannot be
+/// executed ("Text file busy").
 fn put(source: &Path, program: &Path) {
     let install = Command::new("install").args(["-m", "755"]).args([source, program]).status();
     assert!(install.expect("coreutils are there").success(), "{}", program.display());

@@ -1,4 +1,4 @@
-//! `tidings sim` as a user meets it: repeatable figures, refusals before the run, a clean stop.
+//! `tidings sim` as a user runs it: repeatable figures, errors before the run, a clean stop.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::programs::{Workplace, text};
 
-/// What a run prints: the object and what was said before it.
+/// The output of a run: the object, and the text before it.
 fn simulate(place: &Workplace, arguments: &[&str]) -> (Value, String) {
     let mut command = place.tidings(&["sim", "run", "--json"]);
     let output = command.args(arguments).output().expect("tidings starts");
@@ -67,7 +67,7 @@ fn the_scriptable_form_gives_every_figure_and_the_same_ones_again() {
 }
 
 #[test]
-fn what_chance_decided_is_said_before_the_run() {
+fn random_draws_are_printed_before_the_run() {
     let place = Workplace::new();
     let file = place.path().join("crash.toml");
     let scenario = "units = 20\nwarmup_units = 5\n[cluster]\nnodes = 10\n[clocks]\noffset = \"1s\"
@@ -81,7 +81,7 @@ fn what_chance_decided_is_said_before_the_run() {
 }
 
 #[test]
-fn the_impossible_is_refused_before_the_run() {
+fn impossible_parameters_are_rejected_before_the_run() {
     let place = Workplace::new();
     let file = place.path().join("odd.toml");
     fs::write(&file, "[network]\nlatencies = \"1ms\"\n").expect("the file is ours");
@@ -107,7 +107,7 @@ fn the_impossible_is_refused_before_the_run() {
 }
 
 #[test]
-fn several_runs_give_their_means_and_a_line_each() {
+fn several_runs_give_their_means_and_one_line_per_run() {
     let place = Workplace::new();
     let file = place.path().join("tables/runs.csv");
     let file = file.to_str().expect("a plain name");
@@ -118,7 +118,7 @@ fn several_runs_give_their_means_and_a_line_each() {
     assert!(said.starts_with("seeds 5 to 6\nparameters {"), "{said}");
     let age = |report: &Value| report["age_avg_units"].as_f64().expect("a number");
     assert!((age(&both) - f64::midpoint(age(&one), age(&other))).abs() < 1e-12);
-    // The standard error of two draws is half of what lies between them.
+    // The standard error of two draws is half of their difference.
     let error = both["standard_errors"]["age_avg_units"].as_f64().expect("a number");
     assert!((error - (age(&one) - age(&other)).abs() / 2.0).abs() < 1e-12, "{error}");
     assert_eq!(both["trace_hashes"][1], other["trace_hash"]);
@@ -136,7 +136,7 @@ fn several_runs_give_their_means_and_a_line_each() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_found_before_the_run() {
+fn an_unwritable_place_is_found_before_the_run() {
     let place = Workplace::new();
     for arguments in [
         &["run", "--units", "7900", "--csv", "/proc/none/runs.csv"][..],
@@ -154,7 +154,7 @@ fn a_place_that_cannot_be_written_is_found_before_the_run() {
 }
 
 #[test]
-fn tables_are_those_of_their_seed_and_have_a_manifest() {
+fn tables_follow_from_their_seed_and_have_a_manifest() {
     let place = Workplace::new();
     for (name, arguments, lines) in [
         ("ages", &["--nodes", "48,64"][..], 1 + 2 * 8),
@@ -182,7 +182,7 @@ fn tables_are_those_of_their_seed_and_have_a_manifest() {
 }
 
 #[test]
-fn what_no_table_can_be_made_of_is_refused_before_the_run() {
+fn impossible_tables_are_rejected_before_the_run() {
     let place = Workplace::new();
     for (arguments, part) in [
         (&["ages", "--strategy", "best"][..], "invalid value 'best'"),
@@ -201,7 +201,7 @@ fn what_no_table_can_be_made_of_is_refused_before_the_run() {
 }
 
 #[test]
-fn ctrl_c_ends_a_table_and_leaves_nothing_half_done() {
+fn ctrl_c_ends_a_table_and_leaves_no_partial_file() {
     let place = Workplace::new();
     let folder = place.path().join("tables");
     let arguments = ["sim", "failures", "--output", folder.to_str().expect("a plain name")];
@@ -252,7 +252,7 @@ fn ctrl_c_ends_a_run_with_what_was_measured() {
 }
 
 #[test]
-fn colonies_give_every_figure_and_refuse_what_is_impossible() {
+fn colonies_give_every_figure_and_reject_impossible_parameters() {
     let place = Workplace::new();
     let arguments = ["--nodes", "300", "--units", "5", "--warmup", "10", "--churn", "50"];
     let run = |more: &[&str]| {

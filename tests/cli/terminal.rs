@@ -1,4 +1,4 @@
-//! `tidings top` on a terminal: a pseudo-terminal whose other end this test reads and types at.
+//! `tidings top` on a terminal: a pseudo-terminal whose other end this test reads and writes.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use crate::demo::{Running, seed};
 use crate::programs::Workplace;
 
-/// What a program writes to give the whole screen back.
+/// The sequence that restores the screen.
 const LEAVE: &str = "\u{1b}[?1049l";
 
 /// A program at a terminal.
@@ -44,7 +44,7 @@ impl Sitting {
 }
 
 #[test]
-fn top_reads_keys_and_signals_and_gives_the_terminal_back() {
+fn top_reads_keys_and_signals_and_restores_the_terminal() {
     let place = Workplace::new();
     let demo = Running::start(&place);
     let seed = seed(&place);

@@ -1,6 +1,6 @@
 //! The fuzz targets over seeded inputs: a few thousand mutations of the inputs in `fuzz/seeds`, the
-//! same ones each time, on the stable toolchain. `make fuzz` goes on from there with libFuzzer. The
-//! target `config` is run by the agent's own tests, since nothing here may depend on the agent.
+//! same ones each time, on the stable toolchain. `make fuzz` continues from there with libFuzzer.
+//! The target `config` is run by the agent's own tests, since nothing here may depend on the agent.
 
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;

@@ -1,6 +1,6 @@
 //! The Debian package and what it installs, made and installed into a directory of its own.
 //!
-//! `dpkg` installs below a root that is no machine's, so nothing of this machine is changed. The
+//! `dpkg` installs below a temporary root, so nothing of this machine is changed. The
 //! unit is checked by `systemd-analyze`, the man pages are read by `man`.
 
 use std::fs;
@@ -41,7 +41,7 @@ fn package(directory: &Path) -> PathBuf {
 }
 
 #[test]
-fn the_package_installs_and_removes_and_keeps_what_was_configured() {
+fn the_package_installs_and_removes_and_keeps_the_configuration() {
     let directory = TempDir::new().expect("a temporary directory");
     let deb = package(&directory.path().join("out")).display().to_string();
     let root = directory.path().join("root");
@@ -98,7 +98,7 @@ fn the_package_installs_and_removes_and_keeps_what_was_configured() {
 }
 
 #[test]
-fn the_unit_is_one_that_systemd_takes_and_is_locked_in() {
+fn systemd_accepts_the_unit_and_it_is_sandboxed() {
     let directory = TempDir::new().expect("a temporary directory");
     let text = fs::read_to_string(repository().join("packaging/systemd/tidings-agent.service"));
     let text = text.expect("part of the repository");
@@ -137,7 +137,7 @@ fn every_man_page_can_be_read() {
 }
 
 #[test]
-fn completions_are_scripts_that_bash_takes() {
+fn bash_accepts_the_completions() {
     for (program, arguments) in [
         ("tidings", ["completions", "bash"].as_slice()),
         ("tidings-agent", ["--completions", "bash"].as_slice()),

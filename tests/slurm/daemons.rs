@@ -1,6 +1,6 @@
 //! A Slurm of its own on this machine: munged, slurmctld and a slurmd for each node, as children.
 //!
-//! All files lie in one directory, all ports are free ones, and nothing of the machine's own Slurm
+//! All files are in one directory, all ports were free, and nothing of the machine's own Slurm
 //! is read or touched. The daemons run in the foreground and end with this value.
 
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 /// How long a daemon may take to end.
 const FAREWELL: Duration = Duration::from_secs(10);
 
-/// Where Debian has the daemons, which is not on everybody's PATH.
+/// Where Debian has the daemons, which is not on every user's PATH.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The daemons.
@@ -41,7 +41,7 @@ impl Slurm {
         settings: &str,
         path: &Path,
     ) -> Self {
-        // munged wants its socket to be reached by everybody.
+        // munged requires that all users can reach its socket.
         fs::set_permissions(directory, fs::Permissions::from_mode(0o711)).expect("ours");
         let mut slurm = Self {
             directory: directory.to_owned(),
@@ -71,12 +71,12 @@ impl Slurm {
         slurm
     }
 
-    /// A command with the environment of somebody at this cluster.
+    /// A command with the environment of a user of this cluster.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env_clear().env("PATH", &self.path).env("SLURM_CONF", self.file("slurm.conf"));
         command.envs(self.environment.iter().cloned()).stdin(Stdio::null());
-        // Nothing of the test's own folder is in anybody's way.
+        // Relative paths do not lead into the test's own folder.
         command.current_dir(&self.directory);
         command
     }
@@ -91,7 +91,7 @@ impl Slurm {
         self.command("sh").args(["-c", line]).output().expect("there is a shell")
     }
 
-    /// What a line of shell prints.
+    /// The output of a line of shell.
     pub(crate) fn says(&self, line: &str) -> String {
         let output = self.shell(line);
         let complaint = String::from_utf8_lossy(&output.stderr);
@@ -100,7 +100,7 @@ impl Slurm {
     }
 
     /// State and reason of a node, such as `drained|disk`; empty if the controller does not answer.
-    /// The mark of a node that has yet to answer the controller is left out.
+    /// The sign of a node that has yet to answer the controller is omitted.
     pub(crate) fn state(&self, node: &str) -> String {
         let output = self.shell(&format!("sinfo --noheader --nodes={node} --format='%T|%E'"));
         String::from_utf8_lossy(&output.stdout).trim().replacen("*|", "|", 1)
@@ -113,7 +113,7 @@ impl Slurm {
         self.says(reconfigure);
     }
 
-    /// What the daemons have said.
+    /// The logs of the daemons.
     pub(crate) fn logs(&self) -> String {
         let names = ["munged", "slurmctld"].into_iter().chain(self.nodes.iter().copied());
         let log = |name: &str| fs::read_to_string(self.file(&format!("{name}.out")));
@@ -171,7 +171,7 @@ impl Slurm {
         let _ = writeln!(text, "PartitionName=all Nodes={} Default=YES", self.nodes.join(","));
         fs::create_dir_all(self.directory.join("state")).expect("ours");
         fs::write(file("slurm.conf"), text).expect("ours");
-        // Since 23.11 slurmd wants to be told that there are no control groups to manage.
+        // Since 23.11 slurmd must be configured that there are no control groups to manage.
         let version = Command::new("slurmd").env("PATH", PATH).arg("-V").output();
         let version = version.expect("slurmd is installed (make test sees to it)");
         let version = String::from_utf8_lossy(&version.stdout).into_owned();
@@ -221,13 +221,13 @@ impl Drop for Slurm {
     }
 }
 
-/// The user of this test, by name, as Slurm wants it.
+/// The user of this test, by name, as Slurm needs it.
 fn user() -> String {
     let output = Command::new("id").arg("-un").output().expect("there is `id`");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// Ports on loopback that were free a moment ago: Slurm takes none but fixed ones.
+/// Ports on loopback that were free a moment ago: Slurm accepts only fixed ones.
 fn free_ports(ports: usize) -> Vec<u16> {
     let bind = |_| TcpListener::bind("127.0.0.1:0").expect("a free port");
     let listeners: Vec<TcpListener> = (0..ports).map(bind).collect();

@@ -110,10 +110,10 @@ fn kill(cluster: &mut Cluster, node: &str) {
 #[test]
 fn slurm_follows_the_agents_state() {
     let (mut cluster, mut slurm, idle) = both();
-    jobs_go_where_tidings_says(&slurm);
-    a_node_that_its_peers_hold_for_dead_is_refused(&mut cluster, &slurm);
+    jobs_go_to_the_picked_nodes(&slurm);
+    a_node_that_its_peers_consider_dead_is_rejected(&mut cluster, &slurm);
     a_node_is_drained_and_resumed_by_its_own_agent(&mut cluster, &mut slurm, &idle);
-    a_node_that_is_not_well_fails_the_prolog(&mut cluster, &mut slurm, &idle);
+    an_unhealthy_node_fails_the_prolog(&mut cluster, &mut slurm, &idle);
 }
 
 fn jobs_go_to_the_picked_nodes(slurm: &Slurm) {

@@ -1,6 +1,6 @@
 //! Campaigns of `tidings lab overhead` with backend `slurm`: each run is a job on both nodes.
 //!
-//! The nodes share a machine, which Open MPI has to be told: its shared memory is named by machine
+//! The nodes share a machine, which Open MPI must know: its shared memory is named by machine
 //! and not by node, and it would not use loopback by itself.
 
 use std::fs;
@@ -21,7 +21,7 @@ use crate::{NODES, repository};
 
 /// Longer than anything here takes on a machine that is not stuck.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// What Open MPI has to know of two nodes that are one machine.
+/// The settings of Open MPI for two nodes on one machine.
 const ONE_MACHINE: &str = "environment = { OMPI_MCA_pml = \"ob1\", OMPI_MCA_btl = \"tcp,self\", \
                            OMPI_MCA_btl_tcp_if_include = \"lo\" }\n";
 
@@ -43,7 +43,7 @@ impl Bench {
         self.folder.path().join(name)
     }
 
-    /// A campaign of one arm, and as few laps as can show something, on both nodes.
+    /// A campaign of one arm, and as few repetitions as can show something, on both nodes.
     fn lay(&self, name: &str, mpi: Mpi, keys: &str, command: &Path, application: &str) {
         let text = format!(
             "name = \"{name}\"\nrepetitions = 6\nwarm_up = 0\nlimit_s = 500.0\n\
@@ -91,7 +91,7 @@ impl Bench {
         assert!(!self.has_processes(name, ""), "{name} left a process");
     }
 
-    /// Whether a process works in the folder of a campaign whose program's name begins so.
+    /// Whether a process works in the folder of a campaign whose program's name begins with this.
     fn has_processes(&self, name: &str, program: &str) -> bool {
         let place = self.file(name);
         let entries = fs::read_dir("/proc").expect("Linux").flatten().map(|entry| entry.path());
@@ -133,7 +133,7 @@ fn known_length(bench: &Bench, mpi: Mpi) -> PathBuf {
     program
 }
 
-/// Each node has a rank of the application and a hidden one, all of which did their part.
+/// Each node has a rank of the application and a hidden one, all of which did their work.
 fn is_well(run: &Value) {
     assert_eq!((&run["outcome"], &run["exit_code"]), (&"ok".into(), &0.into()), "{run}");
     assert_eq!((&run["hidden"], &run["times"]["ranks"]), (&2.into(), &2.into()), "{run}");
@@ -142,7 +142,7 @@ fn is_well(run: &Value) {
 }
 
 #[test]
-fn a_campaign_runs_jobs_with_one_hidden_rank_a_node() {
+fn a_campaign_runs_jobs_with_one_hidden_rank_per_node() {
     let bench = Bench::new();
     let program = known_length(&bench, Mpi::Mpich);
     let yielding = format!("yielding = \"{}\"", Mpi::Mpich.yielding().display());
@@ -161,13 +161,13 @@ fn a_campaign_runs_jobs_with_one_hidden_rank_a_node() {
     assert_eq!(bench.runs("mpich").len(), 18);
     bench.runs("mpich").iter().for_each(is_well);
     bench.is_left_alone("mpich");
-    // Who deals ranks out in turn gets both hidden ones on one node: the shim says so.
+    // Ranks assigned cyclically put both hidden ones on one node: the shim reports that.
     let cyclic = format!("{yielding}\nsrun_arguments = [\"--distribution=cyclic\"]");
     bench.lay("cyclic", Mpi::Mpich, &cyclic, &program, "");
     let refused = bench.run("cyclic");
     assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
     assert!(said(&refused).contains("not every node has one hidden rank"), "{}", said(&refused));
-    an_exit_code_is_passed_on(&bench);
+    an_exit_code_is_forwarded(&bench);
 }
 
 /// A lab that is killed leaves its job to Slurm, on both nodes.
@@ -179,7 +179,7 @@ fn killed_in_its_first_run(bench: &Bench, name: &str) {
     assert_eq!(bench.slurm.says("squeue --noheader --format=%D"), "2");
 }
 
-fn an_exit_code_is_passed_on(bench: &Bench) {
+fn an_exit_code_is_forwarded(bench: &Bench) {
     let fails = bench.lay_program("fails.sh", "#!/bin/sh\necho no such grid >&2; exit 7\n");
     bench.lay("fails", Mpi::Mpich, "", &fails, "");
     let failed = bench.run("fails");

@@ -1,6 +1,6 @@
-//! Runs of `tidings-scaling` as jobs of Slurm, as docs/reference/scaling.md says.
+//! Runs of `tidings-scaling` as jobs of Slurm, as in docs/reference/scaling.md.
 //!
-//! A campaign is stopped while jobs wait in the queue, and goes on with the same jobs; one that is
+//! Runs are stopped while jobs wait in the queue, and continue with the same jobs; one that is
 //! cancelled is named, and submitted again.
 
 use std::fs;
@@ -36,7 +36,7 @@ output = "results/blocks.jsonl"
 "#;
 
 #[test]
-fn runs_are_jobs_that_outlive_who_submitted_them() {
+fn runs_are_jobs_that_outlive_their_submitter() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let slurm = Slurm::start(directory.path(), &["n1"], "", Path::new("/nowhere"));
     fs::write(directory.path().join("scaling.toml"), SPECIFICATION).expect("ours");
@@ -59,7 +59,7 @@ fn runs_are_jobs_that_outlive_who_submitted_them() {
     assert_eq!(slurm.says("sbatch --parsable --wrap=true"), "8");
 }
 
-/// Three jobs wait in the queue when their campaign ends, because one of them is cancelled.
+/// Three jobs wait in the queue when their runs are stopped, because one of them is cancelled.
 fn a_cancelled_job_is_named(slurm: &Slurm, directory: &Path) {
     let mut command = campaign(slurm);
     let campaign = command.spawn().expect("there is a Python");

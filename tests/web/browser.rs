@@ -3,7 +3,7 @@
 //! `--remote-debugging-pipe` makes Chromium read commands from descriptor 3 and write answers and
 //! events to descriptor 4, each a JSON object that ends with a zero byte. That needs no library, no
 //! port and no driver program, and a browser whose test is gone reads the end of its input and
-//! ends. What the page did that nobody asked of it, errors and addresses, is kept for the tests.
+//! ends. Errors of the page and the addresses that it requested are kept for the tests.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Descriptors 3 and 4 from standard input and output, which the shell then turns to a file.
 const PIPES: &str = r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >"$LOG" 2>&1"#;
 
-/// Nothing but the agents on loopback may be asked, and nothing is asked by the browser itself.
+/// Only the agents on loopback may be reached, and the browser itself requests nothing.
 const FLAGS: [&str; 11] = [
     "--headless",
     "--no-sandbox", // tests run as root in containers, and open their own page alone
@@ -59,11 +59,11 @@ pub(crate) struct Browser {
 pub(crate) struct Seen {
     /// Errors and warnings of the console, exceptions, violated policies.
     pub errors: Vec<String>,
-    /// The addresses that were asked for.
+    /// The requested addresses.
     pub addresses: Vec<String>,
-    /// The requests for news of the cluster, by their numbers.
+    /// The requests for the state of the cluster, by their numbers.
     pub news: Vec<Value>,
-    /// The bytes of the page's files as they came, heads included; news is not counted.
+    /// The bytes of the page's files as received, heads included; the state is not counted.
     pub bytes: f64,
 }
 
@@ -148,7 +148,7 @@ impl Browser {
         next.unwrap_or_else(|error| panic!("{why}: {error}; {:?}\n{}", self.seen(), self.log()))
     }
 
-    /// Keeps what an event tells, and answers in the agent's place where that was asked for.
+    /// Records an event, and answers in the agent's place where that was requested.
     fn note(&self, event: Value) {
         let mut seen = self.seen.borrow_mut();
         let parameters = &event["params"];
@@ -187,7 +187,7 @@ impl Browser {
         self.send("Fetch.fulfillRequest", &answer);
     }
 
-    /// From now on `body` is what the page gets where it asks for `path`.
+    /// From now on `body` is the page's answer to a request for `path`.
     pub(crate) fn answer(&self, path: &str, body: &str) {
         *self.stand_in.borrow_mut() = Some((path.to_owned(), body.to_owned()));
         self.ask("Fetch.enable", &json!({ "patterns": [{ "urlPattern": format!("*{path}") }] }));
@@ -230,7 +230,7 @@ impl Browser {
         value.as_str().unwrap_or_else(|| panic!("{expression} is {value}")).to_owned()
     }
 
-    /// Waits until an expression is true, looking again whenever the document changes.
+    /// Waits until an expression is true, checking again whenever the document changes.
     pub(crate) fn until(&self, condition: &str) {
         let wait = format!(
             "new Promise((done) => {{
@@ -276,7 +276,7 @@ impl Browser {
         self.ask("Input.dispatchKeyEvent", &pressed);
     }
 
-    /// Makes the window so large, in CSS pixels; a narrow one is a phone's.
+    /// Sets the window's size, in CSS pixels; a narrow one is a phone's.
     pub(crate) fn size(&self, width: u32, height: u32) {
         let metrics = json!({
             "width": width, "height": height, "deviceScaleFactor": 2, "mobile": width < 600,

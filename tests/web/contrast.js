@@ -1,4 +1,4 @@
-// The texts in the document that stand out from their ground by less than WCAG 2.2 asks of level
+// The texts in the document with less contrast to their background than WCAG 2.2 requires for level
 // AA (1.4.3): a ratio of luminances of 4.5. One line each: the ratio, the element, its text.
 (() => {
   const paint = document.createElement('canvas').getContext('2d', { willReadFrequently: true });

@@ -1,4 +1,4 @@
-// What the page's modules make of made-up nodes; the result lists what came out wrong.
+// The page's modules on invented nodes; the result lists the errors.
 Promise.all(['readings', 'cluster', 'ages', 'table', 'map'].map((name) =>
   import(`/page/${name}.js`))).then(([readings, cluster, ages, table, map]) => {
   const wrong = [];

@@ -1,7 +1,7 @@
 //! The agent's page in a real browser: Chromium without a window, against real agents on loopback.
 //!
-//! Where a test needs a cluster that one machine does not have, thousands of nodes or states that
-//! take long to come about, the page is that of a real agent and the list of nodes is made up.
+//! Where a test needs a cluster that one machine does not have, thousands of nodes or rare states,
+//! the page is that of a real agent and the list of nodes is invented.
 
 mod browser;
 
@@ -42,7 +42,7 @@ fn rows_shown(count: usize) -> String {
     format!("document.querySelectorAll('#table tbody tr[data-name]').length === {count}")
 }
 
-/// An answer to /v1/nodes with so many nodes in every state, some readings missing.
+/// An answer to /v1/nodes with this many nodes in every state, some readings missing.
 fn made_up(nodes: usize) -> String {
     let reports: Vec<Value> = (0..nodes).map(report).collect();
     json!({ "cluster": "made-up", "colony": null, "observer": "node0001", "interval_ms": 256.0,
@@ -78,7 +78,7 @@ fn report(number: usize) -> Value {
 }
 
 #[test]
-fn the_page_shows_every_node_without_an_error_or_a_foreign_address() {
+fn the_page_shows_every_node_without_an_error_or_an_outside_address() {
     let (_cluster, address) = cluster(4);
     let browser = Browser::start();
     browser.open(&address);
@@ -97,7 +97,7 @@ fn the_page_shows_every_node_without_an_error_or_a_foreign_address() {
 }
 
 #[test]
-fn the_policy_stops_what_a_page_of_others_would_do() {
+fn the_policy_stops_code_of_others() {
     let (_cluster, address) = cluster(1);
     let browser = Browser::start();
     browser.open(&address);
@@ -116,7 +116,7 @@ fn the_policy_stops_what_a_page_of_others_would_do() {
 }
 
 #[test]
-fn what_a_node_publishes_is_text_and_never_markup() {
+fn user_metrics_are_text_and_never_markup() {
     let (cluster, address) = cluster(1);
     cluster.agent("n1").client().publish("note", "<b id=evil>x", 60).expect("there is room");
     let browser = Browser::start();
@@ -220,7 +220,7 @@ fn a_node_is_opened_and_closed_by_keyboard_alone() {
 }
 
 #[test]
-fn every_control_has_a_name_for_those_who_cannot_see_it() {
+fn every_control_has_an_accessible_name() {
     let (_cluster, address) = cluster(2);
     let browser = Browser::start();
     browser.open(&address);
@@ -260,7 +260,7 @@ fn a_killed_agent_is_shown_as_such() {
 }
 
 #[test]
-fn an_agent_that_is_away_is_said_to_be_and_the_old_picture_stays() {
+fn a_silent_agent_is_reported_and_the_old_table_stays() {
     let (cluster, address) = cluster(2);
     let browser = Browser::start();
     browser.open(&address);
@@ -283,7 +283,7 @@ fn an_agent_that_is_away_is_said_to_be_and_the_old_picture_stays() {
 }
 
 #[test]
-fn nothing_scrolls_sideways_and_text_stands_out_at_every_width_and_in_both_schemes() {
+fn nothing_scrolls_sideways_and_text_has_contrast_at_every_width_and_in_both_schemes() {
     let (_cluster, address) = cluster(1);
     let browser = Browser::start();
     browser.answer("/v1/nodes", &made_up(48));
@@ -334,7 +334,7 @@ fn thousands_of_nodes_cost_no_more_rows_than_fit() {
     let cost = "document.getElementById('cost').textContent";
     println!("8,192 nodes, first: {}", browser.text(cost));
     for _ in 0..9 {
-        browser.press("Enter"); // on a heading: sorts, and shows all anew
+        browser.press("Enter"); // on a heading: sorts, and shows all again
         println!("8,192 nodes, again: {}", browser.text(cost));
     }
     assert!(browser.seen().errors.is_empty(), "{:?}", browser.seen().errors);
@@ -359,7 +359,7 @@ fn the_scale_is_even_for_every_kind_of_colour_vision() {
 }
 
 #[test]
-fn what_the_page_derives_is_right_in_small() {
+fn the_pages_modules_derive_the_right_values() {
     let (_cluster, address) = cluster(1);
     let browser = Browser::start();
     browser.open(&address);
