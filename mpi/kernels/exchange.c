@@ -96,7 +96,7 @@ static MPI_Datatype slab(const Exchange *exchange, int dimension, int part)
     return whole;
 }
 
-/* Sends and receives one part along one dimension; answers how many requests that made. */
+/* Sends and receives one part along one dimension; returns how many requests that made. */
 static int along(Exchange *exchange, int dimension, int part, double complex *blocks,
                  MPI_Request *requests)
 {
@@ -121,7 +121,7 @@ static void rings(Exchange *exchange, double complex *blocks)
     size_t bytes = exchange->block * (size_t)exchange->ranks * sizeof *blocks;
     for (int step = 0; step < exchange->dimensions; step++) {
         int count = 0;
-        memcpy(exchange->other, blocks, bytes); /* what stays is in the right slot already */
+        memcpy(exchange->other, blocks, bytes); /* blocks that stay are in the right slot already */
         for (int part = 0; part < exchange->parts; part++)
             count += along(exchange, (part + step) % exchange->dimensions, part, blocks,
                            exchange->requests + count);

@@ -45,13 +45,13 @@ typedef struct Exchange {
 bool exchange_open(Exchange *exchange, MPI_Comm comm, int dimensions, const int *shape,
                    int parts, size_t block, bool model, char *why, int why_bytes);
 
-/* Exchanges blocks, which has a block for each rank. Collective. */
+/* Exchanges `blocks`, with a block for each rank. Collective. */
 void exchange_blocks(Exchange *exchange, double complex *blocks);
 
 /* Exchanges the same bytes without content. Collective, on a simulated machine. */
 void exchange_model(Exchange *exchange);
 
-/* Gives everything back. */
+/* Frees everything. */
 void exchange_close(Exchange *exchange);
 
 #endif

@@ -5,8 +5,9 @@
  *
  *     transpose, transform rows (over j1), twiddle, transpose, transform rows (over j2), transpose
  *
- * A transposition is an all-to-all of tiles that are turned on the spot: three of them, as in FFTE,
- * which HPCC has. Source of the error bound: forward and back, the error of an FFT grows as log2 N.
+ * A transposition is an all-to-all of tiles that are transposed in place: three of them, as in
+ * FFTE, which HPCC has. Source of the error bound: forward and back, the error of an FFT grows as
+ * log2 N.
  */
 #include <math.h>
 #include <stdio.h>
@@ -99,7 +100,7 @@ static void fill(Fft *fft)
         fft->vector[at] = element((unsigned long long)fft->rank * fft->mine + at);
 }
 
-/* The greatest error of some coefficients, beside what the definition gives. */
+/* The greatest error of some coefficients, compared with the definition. */
 static double direct_error(Fft *fft)
 {
     size_t all = fft->rows * fft->columns;
@@ -118,7 +119,7 @@ static double direct_error(Fft *fft)
     return error;
 }
 
-/* The greatest error after the way back: the transform of the conjugate, conjugated, over N. */
+/* The greatest error after the inverse: the transform of the conjugate, conjugated, over N. */
 static double inverse_error(Fft *fft)
 {
     double error = 0, all = (double)fft->rows * (double)fft->columns;
@@ -154,14 +155,14 @@ static void read_words(Fft *fft, int count, char **words, WordList *list, char *
         snprintf(why, (size_t)bytes, "--model is for simulated machines");
 }
 
-/* Cuts the vector; wrong sizes leave words in `why`. */
+/* Divides the vector; wrong sizes leave a message in `why`. */
 static void cut(Fft *fft, char *why, int bytes)
 {
     int bits = (int)fft->log2_elements;
     fft->rows = (size_t)1 << (bits / 2);
     fft->columns = (size_t)1 << (bits - bits / 2);
     if (fft->ranks & (fft->ranks - 1))
-        snprintf(why, (size_t)bytes, "%d ranks: the FFT takes a power of two", fft->ranks);
+        snprintf(why, (size_t)bytes, "%d ranks: the FFT needs a power of two", fft->ranks);
     else if (fft->rows < (size_t)fft->ranks)
         snprintf(why, (size_t)bytes, "--log2 %d is too small for %d ranks", bits, fft->ranks);
     else if (!fft->model && bits > 32)
@@ -202,7 +203,7 @@ static int run(Fft *fft)
         errors[1] = inverse_error(fft);
     }
     MPI_Allreduce(errors, worst, 2, MPI_DOUBLE, MPI_MAX, fft->comm);
-    /* A coefficient is a sum of N terms, so its error may be as that of N terms. */
+    /* A coefficient is a sum of N terms, so its error may be that of N terms. */
     double bound = 1e-14 * fft->log2_elements;
     bool right = worst[0] <= bound * sqrt(ldexp(1, (int)fft->log2_elements)) * 10 &&
                  worst[1] <= bound;

@@ -13,7 +13,7 @@ double complex fourier_root(unsigned long long k, unsigned long long n);
  */
 void fourier_row(double complex *row, size_t length, const double complex *roots);
 
-/* Writes the roots that fourier_row wants. */
+/* Writes the roots that fourier_row needs. */
 void fourier_roots(double complex *roots, size_t length);
 
 #endif

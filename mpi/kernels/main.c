@@ -1,4 +1,4 @@
-/* tidings-mpi-kernels: one of the kernels on all ranks, by name. */
+/* tidings-mpi-kernels: one of the compute kernels on all ranks, by name. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

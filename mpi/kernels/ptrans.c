@@ -1,5 +1,5 @@
 /*
- * C = A^T + A of a square matrix in blocks, dealt out to a grid of P by Q ranks as HPCC does: block
+ * C = A^T + A of a square matrix in blocks, distributed to a grid of P by Q ranks as in HPCC: block
  * (I, J) lies on rank (I mod P, J mod Q), so the block that it meets lies on (J mod P, I mod Q).
  *
  * With g the greatest common divisor of P and Q, rank (p, q) meets the ranks (p', q') with p' = q
@@ -42,7 +42,7 @@ static int divisor_of(int a, int b)
     return b == 0 ? a : divisor_of(b, a % b);
 }
 
-/* How many of 0..blocks-1 lie at place `at` when dealt out to `of`. */
+/* How many of 0..blocks-1 are at place `at` when distributed to `of`. */
 static int dealt(const Ptrans *ptrans, int at, int of)
 {
     return (ptrans->blocks - at + of - 1) / of;
@@ -74,7 +74,7 @@ static bool goes(const Ptrans *ptrans, const int from[2], const int to[2], int r
            column % ptrans->grid[0] == to[0] && row % ptrans->grid[1] == to[1];
 }
 
-/* Packs what goes from this rank to the partner; answers how many elements that are. */
+/* Packs what goes from this rank to the partner; returns how many elements that are. */
 static size_t pack(const Ptrans *ptrans, const int to[2])
 {
     size_t count = 0, one = (size_t)ptrans->edge * (size_t)ptrans->edge;
@@ -95,7 +95,7 @@ static void add_turned(double *into, const double *block, const double *turned, 
             into[row * edge + column] = block[row * edge + column] + turned[column * edge + row];
 }
 
-/* Adds what came from the partner, turned, to the own blocks. */
+/* Adds the partner's elements, transposed, to the own blocks. */
 static void unpack(const Ptrans *ptrans, const int from[2], const double *packed)
 {
     size_t one = (size_t)ptrans->edge * (size_t)ptrans->edge;
@@ -108,7 +108,7 @@ static void unpack(const Ptrans *ptrans, const int from[2], const double *packed
             }
 }
 
-/* Swaps so many elements with a rank, in messages of a bounded size. */
+/* Swaps this many elements with a rank, in messages of a bounded size. */
 static void swap(Ptrans *ptrans, int partner, size_t elements)
 {
     size_t most = MESSAGE_BYTES / sizeof(double);
@@ -156,7 +156,7 @@ static void transpose_model(Ptrans *ptrans)
     }
 }
 
-/* Fills A, or counts the elements of C that are not as they must be. */
+/* Fills A, or counts the elements of C that are wrong. */
 static long long each_element(Ptrans *ptrans, bool fill)
 {
     long long wrong = 0, edge = ptrans->edge;
@@ -196,7 +196,7 @@ static void read_words(Ptrans *ptrans, int count, char **words, WordList *list, 
         snprintf(why, (size_t)bytes, "--model is for simulated machines");
 }
 
-/* Deals the matrix out; wrong sizes leave words in `why`. */
+/* Distributes the matrix; wrong sizes leave a message in `why`. */
 static void deal(Ptrans *ptrans, int listed, char *why, int bytes)
 {
     if (listed == 0) {
@@ -206,12 +206,12 @@ static void deal(Ptrans *ptrans, int listed, char *why, int bytes)
     ptrans->edge = (int)ptrans->block;
     ptrans->blocks = (int)(ptrans->size / ptrans->block);
     if (listed != 0 && listed != 2)
-        snprintf(why, (size_t)bytes, "--grid takes two numbers, P,Q");
+        snprintf(why, (size_t)bytes, "--grid needs two numbers, P,Q");
     else if ((long long)ptrans->grid[0] * ptrans->grid[1] != ptrans->ranks)
         snprintf(why, (size_t)bytes, "--grid %d,%d does not have %d ranks", ptrans->grid[0],
                  ptrans->grid[1], ptrans->ranks);
     else if ((double)ptrans->blocks * ptrans->block != ptrans->size)
-        snprintf(why, (size_t)bytes, "--size %.0f is no multiple of --block %.0f", ptrans->size,
+        snprintf(why, (size_t)bytes, "--size %.0f is not a multiple of --block %.0f", ptrans->size,
                  ptrans->block);
     else if (ptrans->size > 1 << 16 && !ptrans->model)
         snprintf(why, (size_t)bytes, "--size above 65536 is only for --model");
@@ -280,7 +280,7 @@ int ptrans_main(MPI_Comm comm, int count, char **words)
     Ptrans ptrans = { .size = 1024, .block = 32, .repeats = 1, .bytes_per_s = 20e9, .comm = comm };
     char why[200] = "";
     int listed = 0, status = 2;
-    WordList list = { "grid", ptrans.grid, &listed, 2, "P,Q ranks (default: as square as can be)" };
+    WordList list = { "grid", ptrans.grid, &listed, 2, "P,Q ranks (default: nearly square)" };
     MPI_Comm_rank(comm, &ptrans.rank);
     MPI_Comm_size(comm, &ptrans.ranks);
     read_words(&ptrans, count, words, &list, why, sizeof why);

@@ -1,6 +1,6 @@
 /*
- * The command lines of programs that take long options alone: the loop around getopt_long, and what
- * it says of an option that is none, or of a value that cannot be.
+ * The command lines of programs that take long options alone: the loop around getopt_long, and the
+ * messages for unknown options and wrong values.
  */
 #ifndef TIDINGS_MPI_LONG_OPTIONS_H
 #define TIDINGS_MPI_LONG_OPTIONS_H
@@ -10,12 +10,12 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Takes the option of a letter with its value, null for a switch; false if that cannot be. */
+/* Handles the option of a letter with its value, null for a switch; false if it is wrong. */
 typedef bool TakeOption(void *into, int letter, const char *text);
 
 /*
- * Hands the options after the first word, the program's name, one after another to `take`. What is
- * wrong, in words, is left in `wrong` (of `wrong_bytes` bytes), which is empty if nothing is.
+ * Passes the options after the first word, the program's name, one after another to `take`. An
+ * error message is left in `wrong` (of `wrong_bytes` bytes), which is empty without an error.
  */
 static inline void long_options_read(int count, char **words, const struct option *names,
                                      TakeOption *take, void *into, char *wrong, size_t wrong_bytes)

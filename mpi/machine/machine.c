@@ -9,7 +9,7 @@
 #include <simgrid/actor.h>
 #include <simgrid/host.h>
 
-/* Parts are shared by whole pages. */
+/* Parts are shared in whole pages. */
 #define PAGE_BYTES 4096
 
 static size_t whole_pages(size_t bytes)

@@ -1,10 +1,10 @@
 /*
- * What a program asks of the machine below it, where a real one and a simulated one differ.
+ * What a program needs of its machine, where a real one and a simulated one differ.
  *
  * On a simulated machine (SimGrid's SMPI) all ranks live in one process, and time is virtual: work
  * is charged (machine_work) instead of done, and memory whose content does not matter is shared by
  * all ranks and never copied (machine_shared), so that a thousand ranks with a gibibyte each fit
- * into one computer. What is sent has its full size on the simulated wire all the same.
+ * into one computer. Messages still have their full size on the simulated wire.
  */
 #ifndef TIDINGS_MPI_MACHINE_H
 #define TIDINGS_MPI_MACHINE_H
@@ -15,7 +15,7 @@
 /* Whether this is a simulated machine. The functions below are for those only. */
 bool machine_simulated(void);
 
-/* Passes so many seconds of one core's time. */
+/* Passes this many seconds of one core's time. */
 void machine_work(double seconds);
 
 /* Passes time in which the core is not used. */
@@ -30,7 +30,7 @@ void *machine_shared(size_t bytes);
  */
 void *machine_partly_shared(size_t bytes, size_t own);
 
-/* Gives memory of the two functions above back. Null is allowed. */
+/* Frees memory of the two functions above. Null is allowed. */
 void machine_free(void *memory);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * Command lines of the applications: --name VALUE and --name, read into numbers by a table.
  *
- * Every rank reads the same words, so all find the same mistake, and rank 0 tells it.
+ * Every rank reads the same words, so all find the same error, and rank 0 reports it.
  */
 #ifndef TIDINGS_MPI_WORDS_H
 #define TIDINGS_MPI_WORDS_H
@@ -11,7 +11,7 @@
 /* An option: a whole number if `whole` is set, a switch if `least` is above `most`. */
 typedef struct Word {
     const char *name;
-    double *value; /* what it is now is the default */
+    double *value; /* its present value is the default */
     double least, most;
     bool whole;
     const char *meaning;
@@ -26,13 +26,13 @@ typedef struct WordList {
 } WordList;
 
 /*
- * Reads the options after the first word, the program's name. What is wrong, in words, is left in
- * `why`, which is empty if nothing is. `list` may be null.
+ * Reads the options after the first word, the program's name. An error message is left in
+ * `why`, which is empty without an error. `list` may be null.
  */
 void words_read(int count, char **words, const Word *table, int options, const WordList *list,
                 char *why, int why_bytes);
 
-/* Prints what the options are. */
+/* Prints the options. */
 void words_usage(const Word *table, int options, const WordList *list);
 
 #endif

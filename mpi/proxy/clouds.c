@@ -7,7 +7,7 @@
 
 #include "curve.h"
 
-/* The rank whose stretch has a block: the last that begins there or before. */
+/* The rank whose range has a block: the last that begins there or before. */
 static int owner(const Clouds *clouds, const int *starts, int index)
 {
     int least = 0, most = clouds->ranks - 1;
@@ -31,7 +31,7 @@ int clouds_count(const Clouds *clouds)
     return clouds->starts[clouds->rank + 1] - first(clouds);
 }
 
-/* Makes room for the blocks of a stretch, without keeping what was there; 0 if there is none. */
+/* Makes room for the blocks of a range, without keeping the old ones; 0 if there is none. */
 static int make_room(Clouds *clouds, int count)
 {
     if (count <= clouds->room)
@@ -79,7 +79,7 @@ void clouds_close(Clouds *clouds)
     pieces_free(&clouds->in);
 }
 
-/* Lists a piece for each block whose columns this rank has; the peers are who has the block. */
+/* Lists a piece for each block whose columns this rank has; the peers own the blocks. */
 static void list_columns(Clouds *clouds, const Dynamics *dynamics, Pieces *pieces)
 {
     int at = 0;
@@ -92,7 +92,7 @@ static void list_columns(Clouds *clouds, const Dynamics *dynamics, Pieces *piece
         }
 }
 
-/* Lists a piece for each block of this rank; the peers are who has its columns. */
+/* Lists a piece for each block of this rank; the peers are the owners of its columns. */
 static void list_blocks(Clouds *clouds, const Dynamics *dynamics, Pieces *pieces, int latent)
 {
     pieces_clear(pieces);
@@ -146,7 +146,7 @@ void clouds_halo(Clouds *clouds)
         for (int direction = 0; direction < DIRECTIONS; direction++) {
             int other = beside(clouds, index, direction);
             int peer = owner(clouds, clouds->starts, other);
-            /* A piece's key is the edge beyond which it will lie. */
+            /* A piece's key is the edge beyond which it will be. */
             pieces_add(&clouds->out, clouds->comm, peer, other * DIRECTIONS + (direction ^ 1),
                        clouds->steps[at].own[direction]);
             pieces_add(&clouds->in, clouds->comm, peer, index * DIRECTIONS + direction,
@@ -185,7 +185,7 @@ void clouds_migrate(Clouds *clouds)
     clouds->own = NULL;
     clouds->room = 0;
     if (!make_room(clouds, count + 1)) {
-        fprintf(stderr, "proxy: no memory for %d blocks; take smaller --blocks\n", count);
+        fprintf(stderr, "proxy: no memory for %d blocks; use smaller --blocks\n", count);
         MPI_Abort(clouds->comm, 1);
     }
     pieces_clear(&clouds->in);

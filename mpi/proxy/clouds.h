@@ -1,7 +1,7 @@
 /*
- * The clouds' blocks of one rank: a stretch of the curve, from starts[rank] to starts[rank + 1],
- * and the messages that go to and from them. Every rank knows all starts, so who has a block is
- * found without asking.
+ * The clouds' blocks of one rank: a range of the curve, from starts[rank] to starts[rank + 1],
+ * and the messages that go to and from them. Every rank knows all starts, so the owner of a block
+ * is found without a message.
  */
 #ifndef TIDINGS_MPI_CLOUDS_H
 #define TIDINGS_MPI_CLOUDS_H
@@ -24,7 +24,7 @@ typedef struct Clouds {
     Pieces out, in;
 } Clouds;
 
-/* Deals all blocks out evenly. Collective; 0 if a rank has no memory. */
+/* Distributes all blocks evenly. Collective; 0 if a rank has no memory. */
 int clouds_open(Clouds *clouds, const Dynamics *dynamics);
 void clouds_close(Clouds *clouds);
 
@@ -38,16 +38,16 @@ void clouds_give_latent(Clouds *clouds, Dynamics *dynamics);
 /* Every block gets its neighbours' edges. Collective. */
 void clouds_halo(Clouds *clouds);
 
-/* One step of all blocks; answers the units of work that were done. */
+/* One step of all blocks; returns the units of work that were done. */
 uint64_t clouds_advance(Clouds *clouds);
 
 /* Writes the work of each block's next step to clouds->work. */
 void clouds_weigh(Clouds *clouds);
 
-/* Blocks go from where clouds->starts_before says to where clouds->starts says. Collective. */
+/* Moves blocks from the ranks of clouds->starts_before to those of clouds->starts. Collective. */
 void clouds_migrate(Clouds *clouds);
 
-/* A sum over this rank's blocks that no deal changes. */
+/* A sum over this rank's blocks that no distribution changes. */
 uint64_t clouds_checksum(const Clouds *clouds);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * Hilbert's curve through a square of side 2^k: neighbours on the curve are neighbours in the
- * square, so a stretch of it is a patch with a short edge.
+ * square, so a range of it is a patch with a short edge.
  */
 #ifndef TIDINGS_MPI_CURVE_H
 #define TIDINGS_MPI_CURVE_H

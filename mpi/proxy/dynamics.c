@@ -6,7 +6,7 @@
 
 /*
  * How much a step heats, and the share of its warmth that air keeps, in 64ths: where all is heated
- * it comes to about 1,000, with which the circle begins.
+ * it reaches about 1,000, where the circle begins.
  */
 #define HEATING 200
 #define AT_FIRST 1000

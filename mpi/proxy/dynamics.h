@@ -1,6 +1,6 @@
 /*
  * The weather model's part: warm air that spreads over a plane of columns, periodic both ways,
- * dealt out to the ranks once, in rectangles of whole blocks. Over each cloud's centre air is
+ * distributed to the ranks once, in rectangles of whole blocks. Over each cloud's centre air is
  * heated, in a circle that grows with the steps.
  */
 #ifndef TIDINGS_MPI_DYNAMICS_H
@@ -22,7 +22,7 @@ typedef struct Dynamics {
     int32_t *edge;           /* room for messages */
 } Dynamics;
 
-/* Deals the plane out. Collective; 0 if a rank has no memory. */
+/* Distributes the plane. Collective; 0 if a rank has no memory. */
 int dynamics_open(Dynamics *dynamics, MPI_Comm comm, int side, int clouds, int steps);
 void dynamics_close(Dynamics *dynamics);
 
@@ -39,7 +39,7 @@ void dynamics_advance(Dynamics *dynamics, int step);
 void dynamics_read(const Dynamics *dynamics, int x, int y, int32_t heat[BLOCK_COLUMNS]);
 void dynamics_add(Dynamics *dynamics, int x, int y, const int32_t latent[BLOCK_COLUMNS]);
 
-/* A sum over its columns that no deal changes. */
+/* A sum over its columns that no distribution changes. */
 uint64_t dynamics_checksum(const Dynamics *dynamics);
 
 #endif

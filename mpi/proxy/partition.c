@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 
-/* A step of the search for the end of a stretch is a look into memory. */
+/* A step of the search for the end of a range is one memory access. */
 #define STEP_S 5e-9
 
-/* The last place from `begin` on at which the stretch from there weighs no more than the bound. */
+/* The last place from `begin` on at which the range from there weighs no more than the bound. */
 static int stretch_end(const uint64_t *sums, int begin, int count, uint64_t bound)
 {
     int least = begin, most = count;
@@ -98,7 +98,7 @@ static int least_of(int a, int b)
     return a < b ? a : b;
 }
 
-/* Gathers the group's weights on its first rank, at their place among all. */
+/* Gathers the group's weights on its first rank, at their index among all. */
 static void gather_group(Partitioner *partitioner, const uint32_t *mine, const int *starts)
 {
     int begin = partitioner->rank / partitioner->group_ranks * partitioner->group_ranks;
@@ -112,7 +112,7 @@ static void gather_group(Partitioner *partitioner, const uint32_t *mine, const i
                 partitioner->offsets, MPI_UINT32_T, 0, partitioner->group);
 }
 
-/* The first ranks tell each other the weights of their groups. */
+/* The first ranks exchange the weights of their groups. */
 static void gather_firsts(Partitioner *partitioner, const int *starts)
 {
     int groups;
@@ -154,7 +154,7 @@ double partitioner_cut(Partitioner *partitioner, const uint32_t *mine, int *star
         gather_firsts(partitioner, starts);
         partition_exact(partitioner->weights, partitioner->blocks, partitioner->ranks, starts,
                         partitioner->sums);
-        /* Some 13 bounds are tried, and each stretch is halved log2(blocks), some 14, times. */
+        /* About 13 bounds are tried, and each range is halved log2(blocks), some 14, times. */
         steps = 13.0 * 14 * partitioner->ranks + partitioner->blocks;
         if (partitioner->trace)
             write_cut(partitioner, starts);

@@ -1,4 +1,4 @@
-/* See proxy.h. A step: air, coupling, edges, clouds, coupling back, and the next step's deal. */
+/* See proxy.h. A step: air, coupling, edges, clouds, coupling back, next distribution. */
 #include "proxy.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #define MOST_STEPS 10000
 
-/* A column of the dynamics works as much as so many bins. */
+/* A column of the dynamics costs as much as this many bins. */
 #define COLUMN_UNITS 40
 
 enum { DYNAMICS_HALO, COUPLING, MICRO_HALO, PARTITION, MIGRATION, DYNAMICS, MICRO, PHASES };
@@ -142,7 +142,7 @@ static void read_words(Proxy *proxy, int count, char **words, char *why, int byt
         { "blocks", &proxy->side, 8, 1024, true, "blocks along the plane, a power of two" },
         { "clouds", &proxy->clouds, 1, 128, true, "clouds along it, a power of two" },
         { "steps", &proxy->steps, 1, MOST_STEPS, true, "steps of time" },
-        { "no-balance", &proxy->off, 1, 0, false, "blocks stay as they were dealt out at first" },
+        { "no-balance", &proxy->off, 1, 0, false, "blocks stay as first distributed" },
         { "model", &proxy->model, 1, 0, false, "charge work by --unit-ns (simulated)" },
         { "unit-ns", &proxy->unit_ns, 0.001, 1e9, false, "time of a unit of work, with --model" },
     };

@@ -11,7 +11,7 @@ static void *grown(MPI_Comm comm, void *memory, size_t bytes)
 {
     void *room = realloc(memory, bytes);
     if (!room) {
-        fprintf(stderr, "proxy: no memory for %zu bytes of messages; take smaller --blocks\n",
+        fprintf(stderr, "proxy: no memory for %zu bytes of messages; use smaller --blocks\n",
                 bytes);
         MPI_Abort(comm, 1);
     }

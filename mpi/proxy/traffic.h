@@ -1,8 +1,9 @@
 /*
- * Irregular messages: each rank knows which pieces it has for whom, and which it awaits from whom.
+ * Irregular messages: each rank knows which pieces it sends to which rank, and which it receives
+ * from which.
  *
  * Pieces have one size and a key each that both ends know. All pieces for a rank travel in one
- * message, in the order of their keys, so none needs a heading.
+ * message, in the order of their keys, so none needs a header.
  */
 #ifndef TIDINGS_MPI_TRAFFIC_H
 #define TIDINGS_MPI_TRAFFIC_H
@@ -13,7 +14,7 @@
 typedef struct Piece {
     int peer;
     int key;
-    void *place; /* where it lies, or is to be put */
+    void *place; /* where it is, or will be put */
 } Piece;
 
 typedef struct Pieces {
@@ -23,17 +24,18 @@ typedef struct Pieces {
     size_t packed_bytes;
 } Pieces;
 
-/* Begins a list anew. */
+/* Begins a list again. */
 void pieces_clear(Pieces *pieces);
 
 /* Adds a piece. Ends the job if there is no memory. */
 void pieces_add(Pieces *pieces, MPI_Comm comm, int peer, int key, void *place);
 
-/* Gives the memory back. */
+/* Frees the memory. */
 void pieces_free(Pieces *pieces);
 
 /*
- * Sends one list and takes the other in: pieces of `bytes` each. Collective among those concerned.
+ * Sends one list and receives the other: pieces of `bytes` each. Collective among the ranks
+ * concerned.
  */
 void traffic(MPI_Comm comm, Pieces *out, Pieces *in, size_t bytes);
 

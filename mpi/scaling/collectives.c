@@ -22,12 +22,12 @@ static const char USAGE[] =
     "  --file FILE        where measurements are appended (default scaling.jsonl)\n"
     "  --run NAME         the name of this run (default: made of time and process)\n"
     "  --repetitions N    of each operation (default 400)\n"
-    "  --warmups N        of each operation before (default 4)\n"
+    "  --warmups N        of each operation first (default 4)\n"
     "  --bytes N          of a message, a multiple of 8 (default 128)\n"
     "  --late SECONDS     by how much a rank may miss a start (default 0.000005)\n"
-    "  --sleep            wait for starts asleep only, where ranks are more than processors\n"
-    "  --virtual          time is virtual: one clock, and it goes on in sleep alone\n"
-    "  --only NAME        this operation alone; again for more of them\n"
+    "  --sleep            wait for starts only by sleep, if there are more ranks than processors\n"
+    "  --virtual          time is virtual: one clock, which advances only in sleep\n"
+    "  --only NAME        only this operation; repeat the option for more\n"
     "  --help             this text\n";
 
 typedef struct Study {
@@ -39,7 +39,7 @@ typedef struct Study {
     char wrong[160];
 } Study;
 
-/* What the operations work on: `each` has room for a message of every rank. */
+/* The data of the operations: `each` has room for a message of every rank. */
 typedef struct Buffers {
     int rank, ranks, words;
     double *one, *sum, *each, *to_each;
@@ -104,7 +104,7 @@ static const struct {
 };
 #define OPERATION_COUNT ((int)(sizeof OPERATIONS / sizeof *OPERATIONS))
 
-/* The place of an operation, or -1. */
+/* The index of an operation, or -1. */
 static int place_of(const char *name)
 {
     for (int at = 0; at < OPERATION_COUNT; at++)
@@ -120,7 +120,7 @@ static bool number(const char *text, double least, double most, double *value)
     return rest != text && *rest == 0 && *value >= least && *value <= most;
 }
 
-/* Takes one option; false if its value cannot be. */
+/* Handles one option; false if its value is wrong. */
 static bool option(void *into, int letter, const char *text)
 {
     Study *study = into;
@@ -214,7 +214,7 @@ static bool measure_all(const Study *study)
     return complete;
 }
 
-/* Opens the file on rank 0, measures, and tells all ranks whether all was written. */
+/* Opens the file on rank 0, measures, and broadcasts whether all was written. */
 static int run(const Study *study, int rank)
 {
     int usable = rank != 0 || tidings_scaling_open(study->file, "p", study->run);

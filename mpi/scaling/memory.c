@@ -22,7 +22,7 @@
 
 #define USAGE "usage: mpirun -n RANKS tidings-mpi-memory FILE [RUN]\n"
 
-/* Objects of a kind that are made before, those that are measured, and the words of a message. */
+/* Objects of a kind that are made first, those that are measured, and the words of a message. */
 #define FIRST 4
 #define OBJECTS 5
 #define WORDS 16
@@ -35,7 +35,7 @@ typedef union Object {
 typedef struct World {
     int rank, ranks;
     MPI_Group group;
-    double exposed[WORDS]; /* what windows open */
+    double exposed[WORDS]; /* what windows expose */
 } World;
 
 /* A kind of object: how it is made and freed. */
@@ -87,7 +87,7 @@ static const Kind KINDS[] = {
 };
 #define KIND_COUNT ((int)(sizeof KINDS / sizeof *KINDS))
 
-/* This process's proportional set size in bytes; 0 if the system does not say. */
+/* This process's proportional set size in bytes; 0 if the system does not report it. */
 static long long pss_bytes(void)
 {
     char line[256];
@@ -102,7 +102,7 @@ static long long pss_bytes(void)
     return kilobytes * 1024;
 }
 
-/* Writes the largest value of all ranks; false where there is none above 0. */
+/* Writes the largest value of all ranks; false if there is none above 0. */
 static bool write_largest(const World *world, const char *function, long long bytes)
 {
     long long largest;

@@ -2,7 +2,7 @@
  * See tidings_scaling.h.
  *
  * A process has one file, and each thread a stack of open blocks. Invariants: a line is written
- * with one call, so lines of threads do not mix; no line has a value that the reader refuses.
+ * with one call, so lines of threads do not mix; no line has a value that the reader rejects.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "tidings_scaling.h"
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A name as JSON has it: each byte may have become two. */
+/* A name in JSON: each byte may become two. */
 #define QUOTED (2 * TIDINGS_SCALING_NAME + 1)
 
 typedef struct Count {
@@ -47,7 +47,7 @@ static _Thread_local int depth;
 static void fail(const char *format, ...)
 {
     if (atomic_exchange(&faulty, true))
-        return; /* the first is what the others follow from */
+        return; /* the others follow from the first */
     va_list words;
     va_start(words, format);
     vsnprintf(fault, sizeof fault, format, words);
@@ -70,7 +70,7 @@ static bool quote(char quoted[QUOTED], const char *name)
     }
     for (; *name; name++) {
         if ((unsigned char)*name < ' ') {
-            fail("a name holds a control character, 0x%02x: leave it out", (unsigned)*name);
+            fail("a name holds a control character, 0x%02x: remove it", (unsigned)*name);
             return false;
         }
         if (*name == '"' || *name == '\\')
@@ -181,7 +181,7 @@ bool tidings_scaling_end(void)
     if (--depth >= TIDINGS_SCALING_DEPTH)
         return false;
     Block *block = &open_blocks[depth];
-    /* What takes less than the clock can tell took a nanosecond at most. */
+    /* A time below the clock's resolution counts as a nanosecond. */
     int64_t took_ns = ended_ns > block->began_ns ? ended_ns - block->began_ns : 1;
     tidings_scaling_value(block->function, "time", block->size, (double)took_ns / 1e9, "s");
     for (int at = 0; at < block->counts; at++)

@@ -21,15 +21,15 @@
 /* Repetitions between two agreements of all ranks. */
 #define BATCH 32
 
-/* A window lasts so many times as what it is for. */
+/* A start window is this many times as long as the operation. */
 #define ROOM 3.0
 #define LEAST_WIDTH_S 20e-6
 #define LARGEST_WIDTH_S 1.0
 
 #define TAG 1
 
-/* The litmus test's messages are on the program's own communicator: a tag that it hardly uses, and
- * that every MPI has. */
+/* The litmus test's messages are on the program's own communicator: a tag that it is unlikely to
+ * use, and that every MPI has. */
 #define LITMUS_TAG 32767
 
 typedef struct Offset {
@@ -103,7 +103,7 @@ void tidings_window_close(TidingsWindow *window)
     free(window);
 }
 
-/* Answers the messages of a rank with this rank's clock. */
+/* Replies to the messages of a rank with this rank's clock. */
 static void answer(const TidingsWindow *window, int client)
 {
     double reading[3] = { 0, window->offset.s, window->offset.error_s };
@@ -115,10 +115,10 @@ static void answer(const TidingsWindow *window, int client)
     }
 }
 
-/* Asks a reference for its clock; returns the offset to rank 0's. */
+/* Queries a reference's clock; returns the offset to rank 0's. */
 static Offset asked(const TidingsWindow *window, int reference)
 {
-    /* Question and answer are equally long, so that they take equally long. */
+    /* Request and reply are equally long, so that they take equally long. */
     double least = -INFINITY, most = INFINITY, reading[3], question[3] = { 0 };
     for (int at = 0; at < PINGPONGS; at++) {
         double sent_s = now_s(window);
@@ -164,14 +164,14 @@ TidingsWindowReport tidings_window_report(const TidingsWindow *window)
 
 static void sleep_for(double seconds)
 {
-    /* Up to the next nanosecond: less than asked for would leave a rest that never passes where
-     * only sleeping lets time go on. */
+    /* Up to the next nanosecond: less would leave a remainder that never passes where only sleeping
+     * advances time. */
     long long ns = (long long)ceil(seconds * 1e9);
     struct timespec sleep = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
     nanosleep(&sleep, NULL);
 }
 
-/* Waits until a moment of rank 0's clock; returns how much too late it is then. */
+/* Waits until a moment of rank 0's clock; returns by how much it is late then. */
 static double wait_until(const TidingsWindow *window, double moment_s)
 {
     double own_s = moment_s - window->offset.s, left_s;
@@ -223,8 +223,8 @@ static int ascending(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Sets the width by the median of a batch: a repetition that was disturbed takes arbitrarily long,
- * and spoils but the next. Where many are spoilt all the same, the width doubles for good. */
+/* Sets the width by the median of a batch: a disturbed repetition takes arbitrarily long,
+ * and invalidates only the next. If many are invalid all the same, the width doubles for good. */
 static void set_width(TidingsWindow *window, const double *took_s, bool too_many_late)
 {
     double sorted_s[BATCH];
@@ -236,7 +236,7 @@ static void set_width(TidingsWindow *window, const double *took_s, bool too_many
     window->report.width_s = fmin(fmax(width_s, LEAST_WIDTH_S), LARGEST_WIDTH_S);
 }
 
-/* Takes in a batch: all ranks see the longest durations and delays, rank 0 writes. */
+/* Collects a batch: all ranks see the longest durations and delays, rank 0 writes. */
 static void take_batch(TidingsWindow *window)
 {
     double mine[2 * BATCH], all[2 * BATCH];
@@ -258,7 +258,7 @@ static void take_batch(TidingsWindow *window)
     set_width(window, all, 4 * late > count);
 }
 
-/* Measures the offsets once more, and what they and their drift leave of certainty. */
+/* Measures the offsets once more, and the uncertainty from them and their drift. */
 static void state_error(TidingsWindow *window)
 {
     Offset before = window->offset;
@@ -268,7 +268,7 @@ static void state_error(TidingsWindow *window)
     MPI_Allreduce(&error_s, &window->report.start_error_s, 1, MPI_DOUBLE, MPI_MAX, window->comm);
 }
 
-/* Whether another batch is to be done; all ranks answer the same. */
+/* Whether another batch is to be done; all ranks return the same. */
 static bool more(TidingsWindow *window)
 {
     long missing = window->wanted - window->report.measured;

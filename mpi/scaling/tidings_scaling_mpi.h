@@ -8,15 +8,15 @@
  *     }
  *     tidings_window_close(window);
  *
- * A barrier lets ranks go one after the other, and what follows is then measured with the skew it
+ * A barrier releases ranks one after the other, and the operation is then measured with the skew it
  * left. Here ranks measure how their clocks differ from that of rank 0, agree on a moment, and each
- * waits for it by its own clock: a start window, as SKaMPI has (Worsch, Reussner and Augustin,
+ * waits for it by its own clock: a start window, as in SKaMPI (Worsch, Reussner and Augustin,
  * EuroPVM/MPI 2002) and Hoefler, Schneider and Lumsdaine (IPDPS 2008). A value is the longest
  * duration of any rank, in seconds, written by rank 0 with tidings_scaling_value. Repetitions for
- * which any rank came too late to its start are left out and counted.
+ * which any rank was late to its start are omitted and counted.
  *
  * Clocks: each rank sends a reference, which knows its own offset already, PINGPONGS messages, in a
- * binomial tree of log2(p) levels, as HCA does (Hunold and Carpen-Amarie). What a message brings
+ * binomial tree of log2(p) levels, as HCA does (Hunold and Carpen-Amarie). The time in a message
  * was read between its sending and its answer, so each bounds the offset from both sides; the
  * offset is the middle of the closest bounds, and half their distance the greatest error. Errors
  * add up along the tree. Offsets are measured before and after the repetitions; `start_error_s` is
@@ -47,16 +47,16 @@ typedef struct TidingsWindowOptions {
      * and takes a processor from others. Negative: it only sleeps, as where virtual time passes,
      * or where ranks are more than processors [0.0001]. */
     double spin_s;
-    double late_s;     /* who starts later than this spoils the repetition [0.000005] */
+    double late_s;     /* a start later than this invalidates the repetition [0.000005] */
     int most_attempts; /* repetitions tried for each that is wanted [20] */
 } TidingsWindowOptions;
 
 typedef struct TidingsWindow TidingsWindow;
 
-/* What the last repetitions gave; the same on all ranks. */
+/* The results of the last repetitions; the same on all ranks. */
 typedef struct TidingsWindowReport {
     long measured; /* written */
-    long late;     /* left out: a rank was late */
+    long late;     /* omitted: a rank was late */
     double width_s;       /* from one start to the next, at the end */
     double start_error_s; /* how far starts may be apart because of the clocks */
 } TidingsWindowReport;
@@ -65,26 +65,26 @@ typedef struct TidingsWindowReport {
 TidingsWindow *tidings_window_open(MPI_Comm comm, const TidingsWindowOptions *options);
 void tidings_window_close(TidingsWindow *window);
 
-/* Repeats the block that follows until so many values are written. Leave it at its end only. */
+/* Repeats the block that follows until this many values are written. Leave it at its end only. */
 #define TIDINGS_SCALING_TOGETHER(window, function, size, repetitions)                              \
     for (tidings_window_begin(window, function, (double)(size), repetitions);                      \
          tidings_window_next(window);)
 
-/* The same without a block: what `next` answers true to is to be done, and `next` called again. */
+/* The same without a block: do the operation while `next` returns true. */
 void tidings_window_begin(TidingsWindow *window, const char *function, double size,
                           long repetitions);
 bool tidings_window_next(TidingsWindow *window);
 
 TidingsWindowReport tidings_window_report(const TidingsWindow *window);
 
-/* What is to be added to this rank's clock to have that of rank 0, as last measured, and the
- * greatest error of it. */
+/* The offset from this rank's clock to that of rank 0, as last measured, and its
+ * greatest error. */
 double tidings_window_offset(const TidingsWindow *window, double *error_s);
 
 /*
  * The litmus test: a broadcast along a binary tree, of sends and receives alone. On a machine that
- * does what is expected of it, it takes O(log p) for a small message; where it does not, the
- * machine deviates, not a library. Answers an MPI error code.
+ * behaves as expected, it takes O(log p) for a small message; where it does not, the
+ * machine deviates, not a library. Returns an MPI error code.
  */
 int tidings_litmus_bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);
 

@@ -3,12 +3,12 @@
  *
  * In MPI_Finalize MPICH 4.0 flushes what it sent to each other rank, and then waits for all ranks
  * in a barrier of the launcher's, where it reads a socket and does nothing else. Over TCP a flush
- * ends when the receiver says so, and a rank that waits in the barrier says nothing: whoever comes
- * to MPI_Finalize a little later than the ranks that it sent to waits for ever, without a shim too
- * (https://github.com/pmodels/mpich/pull/6596 took the barrier away). Hidden ranks are such: they
- * leave when rank 0 of the application tells them to, while it goes on to the barrier.
+ * the receiver replies, and a rank that waits in the barrier does not reply: a rank that comes to
+ * MPI_Finalize a little later than the ranks that it sent to waits for ever, without a shim too
+ * (https://github.com/pmodels/mpich/pull/6596 removed the barrier). Hidden ranks are such ranks:
+ * they leave when rank 0 of the application signals them, while it continues to the barrier.
  *
- * So while MPICH waits for its launcher in MPI_Finalize, its own communication goes on here. The
+ * So while MPICH waits for its launcher in MPI_Finalize, its own communication continues here. The
  * functions that it calls for that, read(2) and UCX's, are wrapped; before MPI_Finalize, and where
  * another MPI or network is in use, they do what they always do.
  */
@@ -60,7 +60,7 @@ SHIM_EXPORT void ucp_worker_destroy(void *worker)
     destroy(worker);
 }
 
-/* Lets communication go on; whether anything happened. */
+/* Progresses communication; returns whether anything happened. */
 static bool go_on(void)
 {
     unsigned happened = 0;
@@ -76,7 +76,7 @@ SHIM_EXPORT ssize_t read(int file, void *buffer, size_t bytes)
         library_read = (Read *)dlsym(RTLD_NEXT, "read");
     if (file == launcher && count > 0) {
         struct pollfd answer = { .fd = file, .events = POLLIN };
-        /* A millisecond now and then, lest ranks that outnumber the cores keep others waiting. */
+        /* A millisecond now and then: ranks that outnumber the cores must not block others. */
         while (poll(&answer, 1, go_on() ? 0 : 1) == 0) {
         }
     }

@@ -1,4 +1,4 @@
-/* How a rank leaves MPI so that the others can. */
+/* Lets a rank leave MPI so that the others can leave too. */
 #ifndef TIDINGS_SHIM_FINISH_H
 #define TIDINGS_SHIM_FINISH_H
 

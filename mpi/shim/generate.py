@@ -31,12 +31,11 @@ BY_HAND = {
     "MPI_Session_init",
 }
 
-# A handle of MPI_COMM_WORLD stays what it is when it is turned into Fortran's and back: whoever
-# uses it then has it replaced. Wtime and Wtick are called to measure, and measure nothing
-# themselves.
+# A handle of MPI_COMM_WORLD stays the same when it is converted to Fortran's and back: a call that
+# uses it then replaces it. Wtime and Wtick are for measuring, and are not measured.
 PASSED = re.compile(r"MPI_(\w+_(c2f|f2c|toint|fromint|f082f|f2f08|f082c|c2f08)|Wtime|Wtick|T_\w+)$")
 
-# Functions without a communicator in which time passes: for the share of time spent in MPI.
+# Functions without a communicator that may wait: for the share of time spent in MPI.
 WAITING = re.compile(
     r"MPI_(Wait|Test|Start|Request_free|Mrecv|Imrecv|Cancel|Parrived|Pready"
     r"|File_|Win_|Put|Get$|Rput|Rget|Accumulate|Raccumulate|Get_acc|Rget_acc|Fetch_and|Compare_and)"
@@ -48,7 +47,7 @@ REGISTERS = ["rdi, edi", "rsi, esi", "rdx, edx", "rcx, ecx", "r8, r8d", "r9, r9d
 
 
 def wrapped(functions):
-    """Return those that get a wrapper."""
+    """Return the functions that get a wrapper."""
     return [
         function
         for function in functions
@@ -61,7 +60,7 @@ def wrapped(functions):
 
 
 def wrapper(number, function):
-    """Return the C text of one wrapper, which has two ways: time is taken, or it is not.
+    """Return the C text of one wrapper, with two paths: timed and untimed.
 
     The second ends in a jump to the library's function, so that what is on the stack stays there,
     however many parameters there are.
@@ -97,7 +96,7 @@ SHIM_EXPORT int P{name}({declared}) __attribute__((alias("{name}")));
 
 
 def jump(number, function):
-    """Return the way without time of a function with parameters on the stack, for x86-64."""
+    """Return the untimed path of a function with parameters on the stack, for x86-64."""
     replaced = ""
     for at, parameter in enumerate(function.parameters):
         if parameter.type == "MPI_Comm":

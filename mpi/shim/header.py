@@ -1,7 +1,8 @@
 """The functions of one MPI, as its mpi.h declares them.
 
-The compiler of that MPI preprocesses the header, so that what is read is what a program is compiled
-against: the functions that this version has, with the names and types of their parameters.
+The compiler of that MPI preprocesses the header, so that the declarations are those that a program
+is compiled against: the functions that this version has, with the names and types of their
+parameters.
 """
 
 import re
@@ -21,7 +22,7 @@ KEYWORDS = {"int", "char", "void", "double", "float", "long", "short", "unsigned
 
 
 class Parameter(NamedTuple):
-    """One parameter: how it is declared, its type without blanks that do not matter, its name."""
+    """One parameter: how it is declared, its type without optional spaces, its name."""
 
     declaration: str
     type: str
@@ -50,7 +51,7 @@ def functions(compiler):
 
 
 def preprocessed(compiler):
-    """Return what the compiler makes of the header, without attributes, on one line."""
+    """Return the preprocessed header, without attributes, on one line."""
     command = [compiler, "-E", "-P", "-x", "c", "-"]
     text = subprocess.run(
         command, input=SOURCE, capture_output=True, text=True, check=True

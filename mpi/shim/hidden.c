@@ -10,7 +10,7 @@
 #include "../gossip/gossip.h"
 #include "../gossip/report.h"
 
-/* How long a sleeping rank sleeps between two looks. */
+/* How long a sleeping rank sleeps between two checks. */
 #define NAP_US 1000
 
 /* The most words of TIDINGS_GOSSIP. */
@@ -66,10 +66,10 @@ bool hidden_place(const HiddenRule *rule, MPI_Comm world, HiddenPlace *place, ch
                  "choose a smaller K", rule->every, place->ranks);
     else if (wrong[0])
         snprintf(why, why_bytes, "TIDINGS_HIDE=node needs two ranks on every node, but one has a "
-                 "single rank: start more ranks a node");
+                 "single rank: start more ranks per node");
     else if (wrong[1])
         snprintf(why, why_bytes, "not every node has one hidden rank, as TIDINGS_HIDE_ONE_A_NODE "
-                 "asks: have the launcher fill nodes one after the other (--map-by slot), with "
+                 "requires: make the launcher fill nodes one after the other (--map-by slot), with "
                  "%d ranks on each", rule->every);
     return !why[0];
 }
@@ -85,7 +85,7 @@ static void rewrite(const char *variable, int value)
 
 int hidden_universe(int ranks, int hidden, int slots)
 {
-    /* With fewer slots than ranks it is the machine that is counted, not the job. */
+    /* With fewer slots than ranks the machine counts, not the job. */
     return slots < ranks ? slots : slots - hidden;
 }
 
@@ -117,7 +117,7 @@ void hidden_rewrite_environment(MPI_Comm app, MPI_Comm node, int ranks)
         rewrite("OMPI_UNIVERSE_SIZE", hidden_universe(ranks, ranks - size, atoi(slots)));
 }
 
-/* Whether the message that ends a hidden rank's life has come. It is taken in. */
+/* Whether the message that ends a hidden rank has come. It is received. */
 static bool told_to_stop(void *context)
 {
     MPI_Comm *control = context;
@@ -142,12 +142,12 @@ static void tell_ready(void *context)
 static void sleep_until_told(MPI_Comm control)
 {
     hidden_await(control);
-    /* Blocking in MPI would spin, and take the processor from the application. */
+    /* Blocking in MPI would spin, and keep the processor from the application. */
     while (!told_to_stop(&control))
         usleep(NAP_US);
 }
 
-/* Splits a text at blanks into words; the first is a program's name. */
+/* Splits a text at spaces into words; the first is a program's name. */
 static int split(char *text, char **words)
 {
     int count = 0;
@@ -188,7 +188,7 @@ void hidden_live(MPI_Comm comm, MPI_Comm control)
     if (ranks >= 2)
         arguments_fit(&arguments, ranks);
     GossipOptions options = arguments_options(&arguments, ranks);
-    options.seconds = 0; /* until told to stop */
+    options.seconds = 0; /* until it is stopped */
     options.begun = tell_ready;
     options.stop = told_to_stop;
     options.context = &control;
@@ -197,7 +197,7 @@ void hidden_live(MPI_Comm comm, MPI_Comm control)
     else if (arguments.wrong[0])
         snprintf(why, sizeof why, "TIDINGS_GOSSIP: %.200s", arguments.wrong);
     else if (ranks < 2 && !(doing && strcmp(doing, "sleep") == 0))
-        snprintf(why, sizeof why, "one hidden rank has nobody to gossip with");
+        snprintf(why, sizeof why, "one hidden rank has no other to gossip with");
     GossipReport seen;
     bool sleeps = why[0] || (doing && strcmp(doing, "sleep") == 0);
     if (why[0])

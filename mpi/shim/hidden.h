@@ -1,4 +1,4 @@
-/* Which ranks are hidden, what they do, and what the others are told of the job. */
+/* Which ranks are hidden, what they do, and what the others see of the job. */
 #ifndef TIDINGS_SHIM_HIDDEN_H
 #define TIDINGS_SHIM_HIDDEN_H
 
@@ -8,7 +8,7 @@
 
 /* How hidden ranks are chosen. */
 typedef struct HiddenRule {
-    int every;     /* each so-many-th rank; 0: not so */
+    int every;     /* every k-th rank; 0: not this rule */
     bool per_node; /* the last rank of each node */
     bool one_a_node;
 } HiddenRule;
@@ -19,41 +19,41 @@ typedef struct HiddenPlace {
     int rank, ranks; /* in the whole job */
 } HiddenPlace;
 
-/* Reads the rule from the environment; false, with the reason in `why`, if it says nonsense. */
+/* Reads the rule from the environment; false, with the reason in `why`, if it is wrong. */
 bool hidden_rule(HiddenRule *rule, char *why, size_t why_bytes);
 
 /*
- * Where this rank stands; false, with the reason in `why`, if the rule cannot be followed.
+ * This rank's place; false, with the reason in `why`, if the rule cannot be followed.
  * Collective.
  */
 bool hidden_place(const HiddenRule *rule, MPI_Comm world, HiddenPlace *place, char *why,
                   size_t why_bytes);
 
 /*
- * Rewrites what launchers put into the environment, so that it speaks of the application's ranks
- * and not of all `ranks` of the job.
+ * Rewrites what launchers put into the environment, so that it describes the application's ranks
+ * and not all `ranks` of the job.
  */
 void hidden_rewrite_environment(MPI_Comm app, MPI_Comm node, int ranks);
 
 /*
- * The slots that the application would be told of, out of those of a job of `ranks`, some hidden.
+ * The slots that the application sees, out of those of a job of `ranks`, some hidden.
  */
 int hidden_universe(int ranks, int hidden, int slots);
 
 /*
- * What a hidden rank does until it is told to stop by a message of `control`, which all ranks of
- * the job have. Collective over `comm`, and at its begin with hidden_await over `control`.
+ * The work of a hidden rank, until a message on `control` stops it, which all ranks of the job
+ * have. Collective over `comm`, and at its begin with hidden_await over `control`.
  */
 void hidden_live(MPI_Comm comm, MPI_Comm control);
 
 /*
  * Waits until all hidden ranks are ready, on the application's ranks. To get ready hidden ranks
- * wait for each other, without pause: where they share cores with an application that has begun,
- * each such wait has its ranks take turns on what is left, for a step or more.
+ * wait for each other, without pause: if they share cores with an application that has begun,
+ * each such wait makes its ranks share the remaining time, for a step or more.
  */
 void hidden_await(MPI_Comm control);
 
-/* Tells `count` hidden ranks to stop. Called by one rank of the application. */
+/* Stops `count` hidden ranks. Called by one rank of the application. */
 void hidden_stop(MPI_Comm control, const int *ranks, int count);
 
 /* The tag of that message. */

@@ -1,6 +1,5 @@
 /*
- * The wrapper's way without time for functions with parameters on the stack, in the words of
- * x86-64.
+ * The wrapper's untimed path for functions with parameters on the stack, in x86-64 assembly.
  *
  * It ends in a jump to the library's function, so the parameters may stay where they are but for
  * the communicators. A compiler copies each parameter on the stack onto itself before it jumps: for
@@ -24,7 +23,7 @@
 #define SHIM_REGISTER(wide, narrow) "%" #narrow
 #endif
 
-/* Where calls may only go to marked places, a function begins with the mark. */
+/* If calls may only go to marked places (CET), a function begins with the marker. */
 #ifdef __CET__
 #define SHIM_MARK "endbr64\n"
 #else
@@ -36,7 +35,7 @@
     "cmp shim_all(%rip), " SHIM_REGISTER(wide, narrow) "\n"                                    \
     "cmove shim_world(%rip), " SHIM_REGISTER(wide, narrow) "\n"
 
-/* shim_comm() for a communicator so many bytes above the stack pointer. */
+/* shim_comm() for a communicator `bytes` bytes above the stack pointer. */
 #define SHIM_REPLACE_AT(bytes)                                                                 \
     "mov " #bytes "(%rsp), " SHIM_REGISTER(rax, eax) "\n"                                      \
     SHIM_REPLACE_IN(rax, eax)                                                                  \

@@ -28,10 +28,10 @@ static _Thread_local double entered;
 static atomic_llong nanoseconds, calls;
 static double started;
 
-/* Whether MPI_Init has been called, and ranks taken out. */
+/* Whether MPI_Init has been called, and ranks removed. */
 static bool begun;
 
-/* A function of the library below; a program that calls what it lacks ends here. */
+/* A function of the library below; a program that calls a missing one ends here. */
 static void *real(const char *name)
 {
     void *found = dlsym(RTLD_NEXT, name);
@@ -87,7 +87,7 @@ void shim_leave(void)
     atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
 }
 
-/* Ends this rank before MPI has begun: one of the job's, where launchers number them, says why. */
+/* Ends this rank before MPI has begun: one rank of the job prints why, if launchers number them. */
 static void refuse_early(const char *why)
 {
     static const char *const RANK[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK" };
@@ -114,12 +114,12 @@ static bool is_own_library(const char *version, const char *file)
 }
 
 /*
- * A shim made from the mpi.h of one MPI takes the handles of another for its own, and crashes. So
- * before anything else the program's MPI is asked what it is.
+ * A shim made from the mpi.h of one MPI uses the handles of another as its own, and crashes. So
+ * before anything else the program's MPI is identified.
  */
 static void require_own_library(void)
 {
-    static char version[8192], why[512]; /* as long as any MPI's answer */
+    static char version[8192], why[512]; /* as long as any MPI's version */
     Dl_info found;
     int length;
     void *init = real("PMPI_Init");
@@ -141,7 +141,7 @@ static int finish(void)
     return REAL(MPI_Finalize)();
 }
 
-/* Ends the job because it cannot be run as was asked. */
+/* Ends the job because it cannot be run as requested. */
 static void refuse(const char *why)
 {
     if (place.rank == 0)
@@ -151,7 +151,7 @@ static void refuse(const char *why)
     exit(2);
 }
 
-/* Learns which ranks are hidden, on every rank. */
+/* Finds which ranks are hidden, on every rank. */
 static void learn_hidden(void)
 {
     int hidden = place.hidden, found = 0;
@@ -187,7 +187,7 @@ static void begin_partitions(void)
 #endif
 }
 
-/* Takes the hidden ranks out; they never return from here. */
+/* Removes the hidden ranks; they never return from here. */
 static void begin(void)
 {
     char why[256] = "";
@@ -213,7 +213,7 @@ static void begin(void)
         REAL(MPI_Comm_free)(&own);
         REAL(MPI_Comm_free)(&control);
         finish();
-        /* Not _exit: launchers are told at exit that a rank has ended well. */
+        /* Not _exit: at exit launchers learn that a rank has ended normally. */
         exit(0);
     }
     REAL(MPI_Comm_set_name)(own, "MPI_COMM_WORLD");
@@ -295,7 +295,7 @@ SHIM_EXPORT int MPI_Finalize(void)
 }
 SHIM_EXPORT int PMPI_Finalize(void) __attribute__((alias("MPI_Finalize")));
 
-/* The whole job ends, whichever of its ranks a program knows. */
+/* The whole job ends, whichever of its ranks the program sees. */
 SHIM_EXPORT int MPI_Abort(MPI_Comm comm, int code)
 {
     return REAL(MPI_Abort)(comm, code);
@@ -308,7 +308,7 @@ static bool is_predefined(int key)
            key == MPI_UNIVERSE_SIZE || key == MPI_LASTUSEDCODE || key == MPI_APPNUM;
 }
 
-/* What is told of the universe. */
+/* The visible size of the universe. */
 static int universe;
 
 /* Predefined attributes are those of the true world; the rest are the program's own. */
@@ -333,8 +333,8 @@ SHIM_EXPORT int PMPI_Attr_get(MPI_Comm comm, int key, void *value, int *flag)
     __attribute__((alias("MPI_Attr_get")));
 
 /*
- * Errors that belong to no communicator, a datatype that is none for instance, are raised on the
- * true world: whoever sets the handler of its world means those as well.
+ * Errors that belong to no communicator, an invalid datatype for instance, are raised on the
+ * true world: a program that sets the handler of its world means those as well.
  */
 SHIM_EXPORT int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
 {
@@ -346,7 +346,7 @@ SHIM_EXPORT int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
 SHIM_EXPORT int PMPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
     __attribute__((alias("MPI_Comm_set_errhandler")));
 
-/* The names of MPI-1: programs may call them though an mpi.h of today forbids it. */
+/* The names of MPI-1: programs may call them, though today's mpi.h forbids it. */
 #undef MPI_Errhandler_set
 #undef MPI_Errhandler_get
 SHIM_EXPORT int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler handler)
@@ -363,10 +363,10 @@ SHIM_EXPORT int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *handler)
 SHIM_EXPORT int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *handler)
     __attribute__((alias("MPI_Errhandler_get")));
 
-/* A spawned job would have ranks that are hidden from nobody and find nobody hidden. */
+/* A spawned job would have ranks without hidden ranks, that see the hidden ones. */
 static int refuse_to_spawn(MPI_Comm comm)
 {
-    fputs("tidings: MPI_Comm_spawn cannot be had while ranks are hidden (TIDINGS_HIDE)\n", stderr);
+    fputs("tidings: MPI_Comm_spawn is unavailable while ranks are hidden (TIDINGS_HIDE)\n", stderr);
     REAL(MPI_Comm_call_errhandler)(shim_comm(comm), MPI_ERR_SPAWN);
     return MPI_ERR_SPAWN;
 }
@@ -429,7 +429,7 @@ SHIM_EXPORT int PMPI_Group_from_session_pset(MPI_Session session, const char *se
                                              MPI_Group *group)
     __attribute__((alias("MPI_Group_from_session_pset")));
 
-/* What is told of a set is how many processes it has. */
+/* The visible information of a set is its number of processes. */
 SHIM_EXPORT int MPI_Session_get_pset_info(MPI_Session session, const char *set, MPI_Info *info)
 {
     MPI_Group group;
@@ -449,7 +449,7 @@ SHIM_EXPORT int MPI_Session_get_pset_info(MPI_Session session, const char *set, 
 SHIM_EXPORT int PMPI_Session_get_pset_info(MPI_Session session, const char *set, MPI_Info *info)
     __attribute__((alias("MPI_Session_get_pset_info")));
 
-/* Ranks are hidden from the world that MPI_Init makes: before, there is none to take them from. */
+/* Ranks are hidden from the world that MPI_Init makes: before that there is none. */
 SHIM_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
 {
     const char *hide = getenv("TIDINGS_HIDE");

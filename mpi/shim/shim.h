@@ -1,18 +1,17 @@
 /*
- * The shim: a library for LD_PRELOAD that takes some ranks of an unmodified MPI program for gossip
- * and hides them from it, and measures how long the program is in MPI.
+ * The shim: a library for LD_PRELOAD that reserves some ranks of an unmodified MPI program for
+ * gossip, hides them from it, and measures how long the program is in MPI.
  *
- * Wherever the program says MPI_COMM_WORLD it gets a communicator of the ranks that are its own:
- * the wrappers of generate.py replace it in every function that takes one. What replacing does not
- * do is written by hand: start and end, abort, attributes, spawning, sessions and environment
- * variables.
+ * For MPI_COMM_WORLD the program gets a communicator of its own ranks: the wrappers of generate.py
+ * replace it in every function that takes one. What replacing cannot do is written by hand: start
+ * and end, abort, attributes, spawning, sessions and environment variables.
  *
  * | variable | value |
  * |---|---|
- * | TIDINGS_HIDE | `every:K`: ranks K-1, 2K-1, ... are hidden; `node`: the last rank of each node; without it none is |
- * | TIDINGS_HIDE_ONE_A_NODE | set: refuse to start unless every node has one hidden rank |
+ * | TIDINGS_HIDE | `every:K`: ranks K-1, 2K-1, ... are hidden; `node`: the last of each node |
+ * | TIDINGS_HIDE_ONE_A_NODE | set: do not start unless every node has one hidden rank |
  * | TIDINGS_HIDDEN | what hidden ranks do: `gossip` (the default) or `sleep` |
- * | TIDINGS_GOSSIP | options of the gossip process, as of tidings-mpi-gossip |
+ * | TIDINGS_GOSSIP | options of the gossip process, as for tidings-mpi-gossip |
  * | TIDINGS_REPORT | a file for the report of the hidden ranks |
  * | TIDINGS_TIMES | a file for the time that the program was in MPI |
  */
@@ -28,7 +27,7 @@
 
 #define SHIM_EXPORT __attribute__((visibility("default")))
 
-/* Nobody else's: reached without the detour that a symbol of several libraries takes. */
+/* Private: reached without the indirection of a symbol that several libraries share. */
 #pragma GCC visibility push(hidden)
 
 /* The functions of the library below, by number. */
@@ -42,7 +41,7 @@ extern const MPI_Comm shim_all;
 /* What the application has in its place; that itself before MPI_Init and in MPI_Finalize. */
 extern MPI_Comm shim_world;
 
-/* Whether time is taken. */
+/* Whether time is measured. */
 extern bool shim_timed;
 
 void shim_enter(void);

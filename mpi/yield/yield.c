@@ -1,13 +1,13 @@
 /*
- * Ranks that outnumber the cores: a library for LD_PRELOAD that has a waiting rank let another
- * run.
+ * Ranks that outnumber the cores: a library for LD_PRELOAD that makes a waiting rank yield to
+ * another one.
  *
- * A rank that waits in MPI polls without pause. Where it has a core to itself that is quickest;
- * where ranks share cores the one that is waited for does not run until the scheduler takes the
- * core away, some milliseconds later. Whoever polled in vain calls sched_yield here, so that each
- * round of polls ends with the rank that has something to do.
+ * A rank that waits in MPI polls without pause. With a core to itself that is fastest; if ranks
+ * share cores, the awaited rank does not run until the scheduler takes the core away, some
+ * milliseconds later. A rank that polled in vain calls sched_yield here, so that each cycle of
+ * polls ends with the rank that has work.
  *
- * MPICH polls in UCX, by ucp_worker_progress, which says whether anything happened: it is
+ * MPICH polls in UCX, by ucp_worker_progress, which returns whether anything happened: it is
  * wrapped. Open MPI yields by itself if mpi_yield_when_idle is set, which is done here unless the
  * user has set it. In a program without MPI the library does nothing.
  */

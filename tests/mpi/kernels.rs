@@ -64,12 +64,12 @@ fn what_cannot_be_is_refused() {
     refused(1, "fft --log2 100", "fft: --log2 cannot be '100'; see --help");
     refused(1, "fft --log2", "fft: --log2 lacks a value; see --help");
     refused(1, "fft --fast", "fft: '--fast' is no option; see --help");
-    refused(3, "fft", "fft: 3 ranks: the FFT takes a power of two");
+    refused(3, "fft", "fft: 3 ranks: the FFT needs a power of two");
     refused(4, "fft --log2 2", "fft: --log2 2 is too small for 4 ranks");
     refused(2, "fft --shape 3,3", "fft: --shape has 9 ranks, but there are 2");
     refused(2, "fft --shape 2,0", "fft: --shape cannot be '2,0'");
     refused(1, "fft --model", "fft: --model is for simulated machines");
-    refused(1, "ptrans --size 100 --block 7", "ptrans: --size 100 is no multiple of --block 7");
+    refused(1, "ptrans --size 100 --block 7", "ptrans: --size 100 is not a multiple of --block 7");
     refused(2, "ptrans --grid 2,2", "ptrans: --grid 2,2 does not have 2 ranks");
     refused(1, "linpack", "usage: tidings-mpi-kernels fft|ptrans");
 }

@@ -22,7 +22,7 @@ pub(crate) const GOSSIP: Hiding = Hiding {
 const SLEEP: Hiding =
     Hiding { variables: &[("TIDINGS_HIDE", "every:3"), ("TIDINGS_HIDDEN", "sleep")], ranks: 6 };
 
-/// Four ranks and one that has nobody to gossip with, the last of the machine.
+/// Four ranks and one that has no other to gossip with, the last of the machine.
 const ONE_A_NODE: Hiding =
     Hiding { variables: &[("TIDINGS_HIDE", "node"), ("TIDINGS_HIDE_ONE_A_NODE", "1")], ranks: 5 };
 
@@ -95,7 +95,7 @@ fn a_program_that_spawns_is_refused_and_its_exit_code_kept() {
     let output = run(shimmed(Mpi::Mpich, &GOSSIP, directory.path()).arg(program));
     assert_eq!(output.status.code(), Some(7), "{}", said(&output));
     assert!(said(&output).lines().any(|line| line == "refused"), "{}", said(&output));
-    assert!(said(&output).contains("MPI_Comm_spawn cannot be had"), "{}", said(&output));
+    assert!(said(&output).contains("MPI_Comm_spawn is unavailable"), "{}", said(&output));
 }
 
 /// A run of four ranks with these variables, of a program that would do well without.
