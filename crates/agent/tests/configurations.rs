@@ -1,4 +1,4 @@
-//! The fuzz target `config` over seeded inputs; `make fuzz` goes on from there with libFuzzer.
+//! The fuzz target `config` over seeded inputs; `make fuzz` continues with libFuzzer.
 
 #[path = "../../../fuzz/src/configurations.rs"]
 #[allow(unreachable_pub, reason = "libFuzzer's binary includes the same file")]
@@ -11,7 +11,7 @@ fn config() {
     fuzz("config", configurations::config);
 }
 
-/// Of what is tried some is right and some is wrong, or the target would show little.
+/// Some of the inputs are right and some wrong, or the target would show little.
 #[test]
 fn the_inputs_are_of_both_kinds() {
     let inputs = inputs_of("config");

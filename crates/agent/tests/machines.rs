@@ -2,9 +2,9 @@
 //! collector makes of them.
 //!
 //! `fixtures/machines/NAME/0` and `/1` are the two moments, `expected.txt` is the state at the
-//! second. The files are laid over each other in a temporary directory, in place, as the kernel
+//! second. The files replace each other in a temporary directory, in place, as the kernel
 //! does it under an open file. A file named `device` stands for the link that /sys has there.
-//! After a wanted change: `TIDINGS_BLESS=1 cargo test -p tidings-agent --test machines`.
+//! After an intended change: `TIDINGS_BLESS=1 cargo test -p tidings-agent --test machines`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

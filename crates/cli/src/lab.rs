@@ -1,8 +1,8 @@
-//! `tidings lab`: what gossip costs an application that runs beside it.
+//! `tidings lab`: what gossip costs an application that runs with it.
 //!
 //! The method is a crate of its own (`tidings-overhead`). This module is its driver: it shows
 //! progress, turns the first signal into an end that leaves nothing running, and writes tables
-//! where the campaign's journal lies.
+//! next to the campaign's journal.
 
 mod screen;
 mod series;
@@ -37,7 +37,7 @@ campaign file, the journal and the tables.
 
 Codes of `tidings lab` besides those below:
   5    `compare` found a difference
-  130  Ctrl-C ended the campaign; the same command goes on (143: SIGTERM, 129: SIGHUP)",
+  130  Ctrl-C ended the campaign; the same command continues it (143: SIGTERM, 129: SIGHUP)",
     "\n\n",
     crate::exit_codes::exit_codes!()
 );
@@ -52,13 +52,13 @@ pub struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Run a campaign, or go on with it, and print what it shows
+    /// Run a campaign, or continue it, and print its results
     #[command(after_help = AFTER_HELP)]
     Overhead(Overhead),
-    /// Print what the runs of a campaign show so far
+    /// Print the results of a campaign so far
     #[command(after_help = AFTER_HELP)]
     Table(Of),
-    /// Whether arms cost more in one campaign than in another
+    /// Test whether arms cost more in one campaign than in another
     #[command(after_help = AFTER_HELP)]
     Compare(Compare),
     /// Run programs that print rows over machines, nodes and settings, or go on with it
@@ -74,10 +74,10 @@ struct Overhead {
     /// The folder for journal and tables [default: the campaign's name]
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Find out whether all is there, say what would be run, and run nothing
+    /// Check that everything is there, print what would run, and run nothing
     #[arg(long)]
     check: bool,
-    /// Print one JSON object, not a table
+    /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
 }
@@ -87,23 +87,23 @@ struct Of {
     /// The folder of the campaign
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Print one JSON object, not a table
+    /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
 struct Compare {
-    /// The folder of the campaign that is compared with
+    /// The folder of the campaign to compare with
     #[arg(value_name = "A")]
     first: PathBuf,
-    /// The folder of the campaign that is compared
+    /// The folder of the campaign to compare
     #[arg(value_name = "B")]
     second: PathBuf,
     /// Compare times, not slowdowns: for two campaigns on one machine
     #[arg(long)]
     seconds: bool,
-    /// Print one JSON object, not a table
+    /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
 }
@@ -164,7 +164,7 @@ fn again(options: &Overhead) -> String {
     format!("tidings lab overhead {}{output}", options.campaign.display())
 }
 
-/// What the manifest says besides what all manifests say.
+/// The facts of the manifest besides those of all manifests.
 fn facts(campaign: &Campaign, records: &[Record]) -> Map<String, Value> {
     let measured_s: f64 = records.iter().map(|record| record.wall_s).sum();
     let mut facts = Map::new();
@@ -197,7 +197,7 @@ fn foretold(campaign: &Campaign, folder: &Path) -> String {
     )
 }
 
-/// A campaign by its folder, and what its journal shows.
+/// A campaign by its folder, and the results in its journal.
 fn analysis_of(folder: &Path) -> Result<(Campaign, Analysis), Failure> {
     let campaign = Campaign::read(&folder.join(journal::CAMPAIGN))?;
     let (_, records) = journal::read::<Record>(folder, SCHEMA)?;

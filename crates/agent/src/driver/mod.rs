@@ -378,8 +378,8 @@ impl Driver {
             Event::Refuted(incarnation) => {
                 warn!(
                     incarnation = incarnation.get(),
-                    "an entry of this node that it did not write: a new incarnation supersedes it; \
-                     if this repeats, another agent has this name: give each its own with --name"
+                    "an entry of this node by another: a new incarnation supersedes it; if this \
+                     repeats, another agent has this name: give each its own with --name"
                 );
                 self.keep_incarnation(incarnation.get());
                 return;

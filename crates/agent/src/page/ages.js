@@ -1,6 +1,6 @@
-// The histogram of ages: how old the news of the living is, in bins of even width.
+// The histogram of ages: how old the entries of living nodes are, in bins of even width.
 //
-// The tail is long when a node is silent: ages beyond twice the age that nine in ten keep fall
+// The tail is long when a node is silent: ages beyond twice the 90th percentile fall
 // into one last bin, so that the others stay readable.
 
 import { element, format, roundUp } from './readings.js';
@@ -26,12 +26,12 @@ export function histogram(ages) {
   return { width, counts, beyond };
 }
 
-/** What a share of the ordered values does not exceed. */
+/** The value that a share of the ordered values does not exceed. */
 export function quantile(ordered, share) {
   return ordered[Math.max(0, Math.ceil(share * ordered.length) - 1)];
 }
 
-/** Shows the ages of the living but the observer, whose own is always 0. */
+/** Shows the ages of living nodes but the observer, whose own is always 0. */
 export function showAges(cluster) {
   const living = cluster.nodes.filter((node) =>
     !['dead', 'left', 'unheard'].includes(node.shown) && node.name !== cluster.observer);
@@ -41,7 +41,7 @@ export function showAges(cluster) {
   const bins = histogram(ages);
   if (!bins) {
     place.replaceChildren();
-    text.textContent = 'No other node has been heard.';
+    text.textContent = 'No entry of another node yet.';
     return;
   }
   const ordered = ages.toSorted((a, b) => a - b);

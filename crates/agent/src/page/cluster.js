@@ -1,4 +1,4 @@
-// What the agent has said so far: the nodes now, a short history, and the events between answers.
+// The agent's answers so far: the nodes now, a short history, and the events between answers.
 //
 // The agent keeps no history, so the page does, in bounded memory: of each answer one array of all
 // numbers, as many answers as fit. An event is a change of a node between two answers; what comes
@@ -28,14 +28,14 @@ export class Cluster {
   heardAt = null;
   /** Newest first: {at, kind, name, text}. */
   events = [];
-  /** How often names came or went: what is sorted by name stays valid as long as this stands. */
+  /** How often names came or went: an order by name stays valid while this does not change. */
   generation = 0;
   #byName = new Map();
   #slots = new Map();
   #fields = new Map();
   #answers = [];
 
-  /** Takes an answer to /v1/nodes and one to /v1/status, given at `at`; returns its events. */
+  /** Adds an answer to /v1/nodes and one to /v1/status, received at `at`; returns its events. */
   take(answer, status, at) {
     if (!Array.isArray(answer?.nodes)) throw new Error('the answer has no list of nodes');
     if (typeof status?.cluster !== 'string') throw new Error('the answer has no status');
@@ -54,7 +54,7 @@ export class Cluster {
     if (!sameNames) this.generation += 1;
     const events = this.heardAt === null ? [] : changes(before, this.#byName);
     if (this.status && this.status.pid !== status.pid) {
-      events.push({ kind: 'agent', name: status.name, text: 'this agent was started anew' });
+      events.push({ kind: 'agent', name: status.name, text: 'this agent was restarted' });
     }
     this.status = status;
     this.heardAt = at;
@@ -109,7 +109,7 @@ export class Cluster {
   }
 }
 
-/** What happened between two pictures. */
+/** The events between two answers. */
 export function changes(before, after) {
   const events = [];
   const say = (kind, name, text) => events.push({ kind, name, text });
@@ -123,7 +123,7 @@ export function changes(before, after) {
     if (was.shown !== node.shown) {
       const living = node.shown === 'alive';
       if (living && gone) say('back', name, 'is back');
-      else if (living && was.shown === 'unheard') say('heard', name, 'sent its first news');
+      else if (living && was.shown === 'unheard') say('heard', name, 'sent its first entry');
       else if (living) say('fresh', name, `is fresh again, was ${was.shown}`);
       else say(node.shown, name, VERBS[node.shown] ?? `is now ${node.shown}`);
     }
@@ -140,7 +140,7 @@ export function changes(before, after) {
 const VERBS = {
   dead: 'is dead',
   suspected: 'is suspected: it does not answer',
-  stale: 'is stale: no news for 64 units',
+  stale: 'is stale: no entry for 64 units',
   left: 'left',
   unheard: 'is unheard',
 };

@@ -2,7 +2,7 @@
 //
 // Nuñez, Anderton and Renslow, "Optimizing colormaps with consideration for color vision
 // deficiency to enable accurate interpretation of scientific data" (2018). Seventeen of its
-// colours, between which the scale is linear. Missing is hatched, and so no colour at all.
+// colours, between which the scale is linear. A missing value is hatched, without a colour.
 
 import { isNumeric, roundUp, valueOf } from './readings.js';
 
@@ -42,8 +42,9 @@ export function gradient() {
 }
 
 /**
- * From which value to which the scale goes for a column. Round numbers, so that it stands still
- * while values move a little: from 0 (shares to 100), or around the values if some are negative.
+ * From which value to which the scale goes for a column. Round numbers, so that the scale does not
+ * move while values move a little: from 0 (shares to 100), or around the values if some are
+ * negative.
  */
 export function rangeOf(nodes, column) {
   if (column.kind === 'percent') return [0, 100];
@@ -58,7 +59,7 @@ export function rangeOf(nodes, column) {
   return [low < 0 ? -roundUp(-low, column.kind) : 0, roundUp(Math.max(high, 0), column.kind)];
 }
 
-/** Where a value lies in a range, from 0 to 1. */
+/** The position of a value in a range, from 0 to 1. */
 export function placeOf(value, [low, high]) {
   return high > low ? (value - low) / (high - low) : 0;
 }

@@ -1,6 +1,6 @@
-// One node: all its readings, and how the chosen one went since the page was opened.
+// One node: all its readings, and the history of the chosen one since the page was opened.
 //
-// Beside the rest where there is room; on a narrow screen a sheet above it, which keeps the focus.
+// Next to the rest if there is room; on a narrow screen a sheet above it, which keeps the focus.
 
 import { element, format, isNumeric, valueOf } from './readings.js';
 
@@ -13,7 +13,7 @@ export class Detail {
   #name = null;
   #returnTo = null;
 
-  /** `close()` is called when the person has closed it. */
+  /** `close()` is called when the user has closed it. */
   constructor(close) {
     this.#close = close;
     this.#dialog.addEventListener('close', () => this.#closed());
@@ -119,7 +119,7 @@ export function sparkline(place, values, column) {
   place.replaceChildren(svg, element('figcaption', {}, text));
 }
 
-/** The stretches without a gap. */
+/** The intervals without a gap. */
 function runs(values) {
   const found = [[]];
   for (const sample of values) {

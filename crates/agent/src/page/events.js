@@ -20,7 +20,7 @@ export class Events {
     });
   }
 
-  /** Shows all events; `latest`, those of the last answer, are also spoken, in one sentence. */
+  /** Shows all events; `latest`, those of the last answer, are also announced, in one sentence. */
   show(events, latest) {
     if (events === this.#events) return;
     this.#events = events;

@@ -1,7 +1,7 @@
-// The map: a cell a node, coloured by a value, its state by a mark.
+// The map: one cell per node, coloured by a value, with a sign for its state.
 //
 // One canvas for one node or ten thousand: the DOM would need as many elements. To assistive
-// programs it is a grid of which the current cell alone exists, and says what the cell shows.
+// programs it is a grid of which the current cell alone exists, and describes the cell.
 
 import { colour, gradient, ink, placeOf, rangeOf } from './colours.js';
 import { STATES, element, format, valueOf } from './readings.js';
@@ -56,7 +56,7 @@ export class NodeMap {
     this.#legend();
   }
 
-  /** Draws all anew, for colours other than before. */
+  /** Draws everything again, with other colours. */
   #repaint() {
     delete document.getElementById('legend').dataset.text;
     if (!this.#column) return;
@@ -154,12 +154,12 @@ export class NodeMap {
 
   #words(node) {
     const value = format(valueOf(node, this.#column), this.#column.kind);
-    const age = node.age_ms === null ? 'no news' : `${format(node.age_ms, 'ms')} old`;
+    const age = node.age_ms === null ? 'no entry' : `${format(node.age_ms, 'ms')} old`;
     const shown = this.#column.key === 'age_ms' ? [] : [`${this.#column.title} ${value}`];
     return [node.name, node.shown, ...shown, age].join(' · ');
   }
 
-  /** Tells the current cell to those who cannot see the canvas, and in the line below it. */
+  /** Describes the current cell to screen readers, and in the line below the canvas. */
   #describe() {
     const { columns, rows } = this.#shape;
     const at = this.#at();
@@ -210,7 +210,7 @@ function swatch(node, place) {
   return canvas;
 }
 
-/** How many cells of which width fill a place: as large as the height wanted allows. */
+/** How many cells of which width fill a place: as large as the height allows. */
 export function shape(count, width) {
   let cell = CELL_MOST;
   while (cell > CELL_LEAST && Math.ceil(count / Math.floor(width / cell)) * cell > HEIGHT_WANTED) {
@@ -221,7 +221,7 @@ export function shape(count, width) {
 }
 
 /**
- * What stands in the cells: whole names if all of them fit, else what follows their common
+ * The text in the cells: whole names if all of them fit, else what follows their common
  * beginning if that fits, else nothing: names cut so that several look alike would mislead.
  */
 export function labelOf(names, fits) {
@@ -301,7 +301,7 @@ class Painter {
     this.#context.fillRect(x + inset, y + inset, size - 2 * inset, size - 2 * inset);
   }
 
-  /** A mark a state: a cross, a question mark, a clock, a dash, a point. */
+  /** One sign per state: a cross, a question mark, a clock, a dash, a point. */
   #mark(x, y, size, state, paint, labelled) {
     const context = this.#context;
     const [centre, middle] = [x + size / 2, y + (labelled ? size * 0.36 : size / 2)];

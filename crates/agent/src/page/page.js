@@ -1,8 +1,9 @@
-// The page: asks the agent, keeps what it said, and shows it in a map, a table, ages and events.
+// The page: queries the agent, keeps its answers, and shows them in a map, a table, ages and
+// events.
 //
-// It asks once a second, or a millisecond a node where that is longer, so that a large cluster
-// costs agent and browser no more a second than a thousand nodes do. While the agent is away the
-// page says so, greys what it has, and tries again.
+// It asks once a second, or a millisecond per node if that is longer, so that a large cluster
+// costs agent and browser no more per second than a thousand nodes do. While the agent is silent
+// the page reports that, greys its content, and tries again.
 
 import { showAges } from './page/ages.js';
 import { Cluster } from './page/cluster.js';
@@ -88,12 +89,12 @@ function fail(error) {
   tellAway();
 }
 
-/** Says how old the picture is while the agent is away. */
+/** Shows how old the data is while the agent is silent. */
 function tellAway() {
   if (failures === 0) return;
   const { heardAt } = cluster;
   const old = heardAt === null
-    ? 'Nothing has been heard from it yet.'
+    ? 'It has not answered yet.'
     : `Below is what it said ${format(Date.now() - heardAt, 'ms')} ago, at ${clock(heardAt)}.`;
   const text = `The agent does not answer (${reason}). The page tries again.`;
   at('notice').hidden = false;
@@ -101,7 +102,7 @@ function tellAway() {
   at('old').textContent = old;
 }
 
-/** Nodes in natural order of their names, which is sorted anew only when nodes come or go. */
+/** Nodes in natural order of their names, which is sorted again only when nodes come or go. */
 function inOrder() {
   if (ordered.generation !== cluster.generation) {
     const names = byName(cluster.nodes).map((node) => node.name);
@@ -135,7 +136,7 @@ function show(latest = []) {
     ? `${nodes.length}` : `${rows.length} of ${nodes.length}`;
   summarise();
   drawnMs = performance.now() - began;
-  at('cost').textContent = `Heard ${clock(cluster.heardAt)}${paused ? ', paused' : ''} · answer `
+  at('cost').textContent = `Received ${clock(cluster.heardAt)}${paused ? ', paused' : ''} · answer `
     + `${format(answerBytes, 'bytes')} · shown in ${drawnMs.toFixed(1)} ms`;
 }
 
@@ -208,7 +209,7 @@ function recall() {
 function pause() {
   paused = !paused;
   at('pause').setAttribute('aria-pressed', paused);
-  at('pause').textContent = paused ? 'Go on' : 'Pause';
+  at('pause').textContent = paused ? 'Resume' : 'Pause';
   if (paused) clearTimeout(timer);
   else poll();
   show();

@@ -1,12 +1,12 @@
-// The readings of a node: their names, units and how a person reads them; and a node's state.
+// The readings of a node: their names, units and readable forms; and a node's state.
 //
 // A column is named as its field in /v1/nodes; `user.KEY` is a metric that a node published. What
-// a machine lacks is null there and stays null here: it is never taken for a zero.
+// a machine lacks is null there and stays null here: it is never shown as a zero.
 
 /** From this age on, in units of time, a living node counts as stale. */
 export const STALE_UNITS = 64;
 
-/** States, the worst first: sorting by state brings up what needs a look. */
+/** States, the worst first: sorting by state puts nodes that need attention first. */
 export const STATES = ['dead', 'suspected', 'stale', 'unheard', 'left', 'alive'];
 
 const FIXED = [
@@ -27,10 +27,10 @@ const FIXED = [
   ['incarnation', 'incarnation', 'count'], ['sequence', 'sequence', 'count'],
 ].map(([key, title, kind]) => ({ key, title, kind }));
 
-/** At most so many user metrics get a column. */
+/** At most this many user metrics get a column. */
 const USER_COLUMNS_MOST = 64;
 
-/** The columns that any of the nodes has something in, the users' ones last. */
+/** The columns with a value of any node, the users' ones last. */
 export function columnsOf(nodes) {
   const fixed = FIXED.filter(({ key, kind }) =>
     kind === 'state' || nodes.some((node) => present(node[key])));
@@ -48,7 +48,7 @@ export function isNumeric(column) {
   return column.kind !== 'text' && column.kind !== 'state';
 }
 
-/** What a node has in a column: a number, a text, or null. */
+/** The value of a node in a column: a number, a text, or null. */
 export function valueOf(node, column) {
   const { key, kind } = column;
   const raw = key.startsWith('user.') ? node.user?.[key.slice(5)] : node[key];
@@ -65,13 +65,13 @@ function numberOf(raw) {
   return Number.isFinite(value) ? value : null;
 }
 
-/** A node's state as shown: that of the agent, and `stale` for the living without late news. */
+/** A node's state as shown: that of the agent, and `stale` for living nodes with an old entry. */
 export function stateOf(node, intervalMs) {
   const old = node.age_ms !== null && node.age_ms >= STALE_UNITS * intervalMs;
   return node.state === 'alive' && old ? 'stale' : String(node.state ?? 'unheard');
 }
 
-/** A value as a person reads it, rounded, scaled and with its unit. */
+/** A value in readable form, rounded, scaled and with its unit. */
 export function format(value, kind) {
   if (value === null || value === undefined) return '–';
   switch (kind) {

@@ -2,7 +2,7 @@
 //
 // Only the rows in view are in the document, between two spacers of the height of all others, so
 // that ten thousand nodes cost as much as thirty. It is one stop of the Tab key; within it the
-// arrows move a current cell, the headings included, which assistive programs are told of.
+// arrows move a current cell, the headings included, which screen readers can follow.
 
 import { STATES, element, format, isNumeric, valueOf } from './readings.js';
 

@@ -1,9 +1,9 @@
 /* The counting library: allocations, heap in use and proportional set size of a process.
  *
- * malloc and free are wrapped, as Shudler et al. (ICS 2015, section 3.2) measure what a
- * communicator takes: the functions below come first in the search for symbols, count, and pass on
- * to whatever allocator comes next. The heap in use is counted in usable bytes, because free() is
- * told no size: a request of 1 byte takes what the allocator makes of it. PSS is that of
+ * malloc and free are wrapped, as Shudler et al. (ICS 2015, section 3.2) measure the memory of a
+ * communicator: the functions below come first in the search for symbols, count, and call
+ * the next allocator. The heap in use is counted in usable bytes, because free()
+ * gets no size: a request of 1 byte uses what the allocator rounds it to. PSS is that of
  * /proc/self/smaps_rollup: private pages in full, shared ones divided by those that share them.
  *
  * Invariants: a wrapper allocates nothing itself; counting is by atomics, so it is exact with any
@@ -11,8 +11,8 @@
  * The report of a process is written when it exits, into a file of its own below the folder that
  * TIDINGS_COUNTS names; a process that ends by _exit() or a signal leaves none.
  *
- * With TIDINGS_COUNTS_CALLGRIND the library has no wrappers: its marks start callgrind, and have it
- * write what it has counted.
+ * With TIDINGS_COUNTS_CALLGRIND the library has no wrappers: its marks start callgrind, and make it
+ * write its counts.
  */
 #define _GNU_SOURCE
 #include "tidings_counts.h"
@@ -45,7 +45,7 @@ void tidings_counts_end(void) {
 
 #define ARENA_BYTES 16384
 
-/* What comes next in the search for symbols: libc's, or another allocator's. */
+/* The next functions in the search for symbols: libc's, or another allocator's. */
 static struct {
     void *(*malloc)(size_t);
     void *(*calloc)(size_t, size_t);
@@ -56,7 +56,7 @@ static struct {
     void *(*memalign)(size_t, size_t);
 } next;
 
-/* dlsym() of some systems allocates: those blocks come from here, and are never given back. */
+/* dlsym() of some systems allocates: those blocks come from here, and are never freed. */
 static _Alignas(max_align_t) char arena[ARENA_BYTES];
 static size_t arena_used;
 static bool resolving;
