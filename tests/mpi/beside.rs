@@ -1,5 +1,5 @@
-//! Gossip beside an application on a simulated machine: it runs, its messages have their full size,
-//! and it slows the application down by as much as it sends.
+//! Gossip next to an application on a simulated machine: it runs, its messages have their full
+//! size, and it slows the application down by as much as it sends.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::toolchain::{self, Mpi, object, place, root, run, said};
 
 const NODES: usize = 16;
 
-/// Runs an application beside gossip, or beside sleeping ranks; its object, and the gossip's.
+/// Runs an application next to gossip, or next to sleeping ranks; its object, and the gossip's.
 fn beside(words: &str) -> (Value, Option<Value>) {
     let directory = place();
     let path = |name: &str| directory.path().join(name);

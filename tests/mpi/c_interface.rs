@@ -23,7 +23,7 @@ fn sixteen_nodes_know_each_other_under_sanitizers() {
 }
 
 #[test]
-fn a_cluster_that_is_up_takes_no_memory() {
+fn a_cluster_that_is_up_allocates_no_memory() {
     let wrapped = "-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc";
     assert_eq!(cluster(&["-DCOUNT_ALLOCATIONS", wrapped]).trim(), "0");
 }

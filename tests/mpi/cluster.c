@@ -1,7 +1,7 @@
 /*
  * Sixteen nodes in one process, with a network of memory between them that loses every tenth
- * message and doubles every seventh: the C interface as a program uses it, in time that it makes
- * up. Built with a sanitizer, and once more with the allocator counted (-DCOUNT_ALLOCATIONS).
+ * message and duplicates every seventh: the C interface as a program uses it, in simulated
+ * time. Built with a sanitizer, and once more with the allocator counted (-DCOUNT_ALLOCATIONS).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ struct message {
     uint8_t content[MESSAGE_BYTES];
 };
 
-/* What is on its way to one node. */
+/* The messages on their way to one node. */
 struct mailbox {
     struct message *messages;
     size_t first, count;
@@ -124,7 +124,7 @@ static TidingsConfig configuration(uint32_t number)
     config.interval_us = UNIT_US;
     config.window_entries = NODES;
     config.payload_bytes = 8;
-    config.datagram_bytes = 320; /* so that a window takes several */
+    config.datagram_bytes = 320; /* so that a window needs several */
     config.message_bytes = MESSAGE_BYTES;
     config.strategy = TIDINGS_STRATEGY_UNIFORM;
     config.key = KEY;
@@ -203,7 +203,7 @@ static void wrong_calls_are_answered(void)
     tidings_node_free(NULL);
 }
 
-/* What node 0 says for node 3 is news, which goes round like its own; of itself it is no news. */
+/* Node 0's report of node 3 is new, and spreads like its own; of itself it is not new. */
 static void one_speaks_for_another(void)
 {
     TidingsEntry before, after;

@@ -1,5 +1,5 @@
 /*
- * The call of MPI that is named, so often, in a function of its own: callgrind counts the
+ * The named call of MPI, this many times, in a function of its own: callgrind counts the
  * instructions of that function and of all that it calls.
  * usage: cost CALL TIMES
  */
@@ -48,7 +48,7 @@ int main(int count, char **words)
     MPI_Init(&count, &words);
     for (size_t at = 0; at < sizeof CALLS / sizeof *CALLS; at++)
         if (strcmp(words[1], CALLS[at].name) == 0) {
-            CALLS[at].call(); /* what is done once is done before */
+            CALLS[at].call(); /* one-time work is done before */
             measured(CALLS[at].call, atol(words[2]));
         }
     MPI_Finalize();

@@ -4,7 +4,7 @@ use tidings_experiment::mpi::{CALLS, of_a_call};
 
 use crate::toolchain::{Mpi, place};
 
-/// Asked: 20 a call.
+/// The limit: 20 per call.
 fn shim_adds_little(mpi: Mpi) {
     let directory = place();
     let cost = mpi.compile("cost.c", directory.path());

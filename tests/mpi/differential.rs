@@ -1,8 +1,8 @@
 //! Every function that takes a communicator, a group, a window or a file, called below the shim and
-//! without it: what they give must be the same, under both of each function's names.
+//! without it: their results must be the same, under both of each function's names.
 //!
 //! The program that calls them is generated from the mpi.h at hand, so a function that a later MPI
-//! has is either called too, or fails here until somebody says how it is called, or why not.
+//! has is either called too, or fails here until it has a recipe, or a reason for none.
 
 use std::fs;
 use std::path::Path;
@@ -31,7 +31,7 @@ fn generate(mpi: Mpi, directory: &Path) -> Value {
     serde_json::from_str(&covered).expect("what is covered is JSON")
 }
 
-/// What each rank was answered, a line a call.
+/// The results of each rank, one line per call.
 fn answers(launcher: &mut Command, directory: &Path, ranks: usize) -> Vec<String> {
     done(launcher.arg(directory.join("../calls")));
     let file = |rank| directory.join(format!("answers.{rank}"));
@@ -52,7 +52,7 @@ fn names<'a>(covered: &'a Value, list: &str) -> Vec<&'a str> {
 }
 
 /// Compares; returns what was covered.
-fn no_function_tells(mpi: Mpi) -> Value {
+fn no_function_reveals(mpi: Mpi) -> Value {
     let directory = place();
     let covered = generate(mpi, directory.path());
     let [plain_in, hidden_in, six_in] = ["plain", "hidden", "six"].map(|name| {
@@ -83,7 +83,7 @@ fn no_function_tells(mpi: Mpi) -> Value {
     covered
 }
 
-/// What asks for what the world has not, a topology or a Fortran handle that is a macro's, takes
+/// A call that needs what the world lacks, a topology or a Fortran handle of a macro, gets
 /// another communicator, made of the world; all others are called with MPI_COMM_WORLD itself.
 fn covers(covered: &Value) {
     assert!(names(covered, "called").len() > 250, "{covered}");
@@ -97,22 +97,22 @@ fn covers(covered: &Value) {
 
 #[test]
 fn no_function_of_open_mpi_tells_of_hidden_ranks() {
-    covers(&no_function_tells(Mpi::Open));
+    covers(&no_function_reveals(Mpi::Open));
 }
 
 #[test]
 fn no_function_of_mpich_tells_of_hidden_ranks() {
-    covers(&no_function_tells(Mpi::Mpich));
+    covers(&no_function_reveals(Mpi::Mpich));
 }
 
 #[test]
 fn no_function_of_open_mpi_5_tells_of_hidden_ranks() {
-    covers(&no_function_tells(Mpi::Open5));
+    covers(&no_function_reveals(Mpi::Open5));
 }
 
 #[test]
 fn no_function_of_the_standards_abi_tells_of_hidden_ranks() {
-    covers(&no_function_tells(Mpi::Abi));
+    covers(&no_function_reveals(Mpi::Abi));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 /*
- * For programs in Fortran that draw their random numbers from clocks and the system: below them,
- * every run draws the same. What it stands in for is libgfortran's, and getentropy of the C
+ * For programs in Fortran that seed their random numbers from clocks and the system: with it,
+ * every run draws the same. It replaces functions of libgfortran, and getentropy of the C
  * library.
  */
 #include <stddef.h>

@@ -1,8 +1,8 @@
 //! Gossip among the ranks of real MPI programs, and of one on a simulated torus.
 //!
-//! Four ranks share two cores here, so nothing is said of times: what is checked is that every rank
-//! knows every other, that every message that was sent is received, and that too much to do is shed
-//! and counted.
+//! Four ranks share two cores here, so times are not checked: the tests check that every rank
+//! knows every other, that every message that was sent is received, and that work above capacity is
+//! shed and counted.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ fn report(mpi: Mpi, ranks: usize, arguments: &[&str]) -> Value {
     object(&text).unwrap_or_else(|| panic!("no report: {text}"))
 }
 
-/// What must hold of every run.
+/// The checks of every run.
 fn holds(report: &Value, ranks: u64) {
     assert_eq!(report["ranks"], ranks, "{report}");
     assert_eq!(report["never_heard_pairs"], 0, "{report}");
@@ -44,7 +44,7 @@ fn ranks_of_mpich_know_each_other() {
 }
 
 /// A window each 0.1 ms is more than these cores can do: messages are dropped and counted, units
-/// passed over, and at the end not one is missing.
+/// skipped, and at the end not one is missing.
 fn overload_is_shed(mpi: Mpi) {
     let heavy = ["--interval", "0.1", "--entry", "1024", "--window", "100%", "--slots", "1"];
     let short = ["--busy", "--warmup", "0.2", "--seconds", "0.3"];
@@ -76,10 +76,10 @@ fn sixty_four_ranks_gossip_on_a_simulated_torus() {
     assert!((6.0..8.5).contains(&age), "{report}");
 }
 
-/// More than a core can do in a millisecond: what is not done is counted, and all that was sent is
+/// More than a core can do in a millisecond: work not done is counted, and every message sent is
 /// received, as among the processes of the paper's largest runs, which were aborted.
 #[test]
-fn a_rank_speaks_among_thousands_of_nodes_that_another_plays() {
+fn a_rank_gossips_among_thousands_of_nodes_that_another_emulates() {
     let mut arguments = vec!["--nodes", "8192", "--entry", "1024", "--interval", "1", "--busy"];
     arguments.extend(["--warmup", "0.5", "--seconds", "0.5"]);
     for mpi in [Mpi::Open, Mpi::Mpich] {
@@ -90,7 +90,7 @@ fn a_rank_speaks_among_thousands_of_nodes_that_another_plays() {
         assert!(count("rounds") + count("rounds_skipped") > 500, "{report}");
         let taken = count("messages_received") - count("crowd_messages_sent");
         assert!(count("crowd_messages_sent") > 0 && taken > 0, "{report}");
-        // Whatever arrives of the crowd is a whole window, and most of it news.
+        // Each message of the emulated nodes is a whole window, most of it newer entries.
         assert_eq!(count("entries_received") % 1638, 0, "{report}");
         assert!(count("entries_news") > count("entries_received") / 2, "{report}");
     }

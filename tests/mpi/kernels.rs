@@ -1,4 +1,4 @@
-//! The kernels: a transform that is compared with its definition and with its way back, and a
+//! The compute kernels: a transform that is compared with its definition and its inverse, and a
 //! transposition that is compared element by element, on several grids, under each MPI.
 
 use serde_json::Value;
@@ -39,7 +39,7 @@ fn the_transposition_is_right_on_grids_of_every_kind() {
 }
 
 /// A model has the sizes of the real thing: on a ring of four, where two links leave each node, the
-/// exchange takes no less than its bytes over the links do.
+/// exchange takes at least the time of its bytes over the links.
 #[test]
 fn a_model_takes_the_time_of_its_bytes_and_flops() {
     let result = kernel(Mpi::Simulated, 64, "fft --model --log2 30 --shape 4,4,4 --parts 3");
@@ -54,7 +54,7 @@ fn a_model_takes_the_time_of_its_bytes_and_flops() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_options_are_rejected() {
     let program = Mpi::Mpich.application("kernels");
     let refused = |ranks, words: &str, complaint: &str| {
         let words: Vec<&str> = words.split(' ').collect();

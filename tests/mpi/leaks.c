@@ -1,6 +1,6 @@
 /*
- * Asks MPI everything that could tell how many ranks there are, and prints the answers, each rank's
- * in its turn. With the shim the output must be that of a plain run of as many ranks.
+ * Queries MPI for everything that could reveal the number of ranks, and prints the answers, each
+ * rank's in its turn. With the shim the output must be that of a plain run of as many ranks.
  */
 #include <mpi.h>
 #include <stdio.h>

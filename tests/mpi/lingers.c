@@ -1,4 +1,4 @@
-/* Says that it has begun, and then is there for a minute, unless it is ended. */
+/* Prints that it has begun, and then runs for a minute, unless it is ended. */
 #include <mpi.h>
 #include <stdio.h>
 #include <unistd.h>

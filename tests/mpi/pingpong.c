@@ -1,4 +1,4 @@
-/* Half a round trip between rank 0 and the last rank, of so many bytes, in microseconds. */
+/* Half a round trip between rank 0 and the last rank, of a number of bytes, in microseconds. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-//! Simulated machines: what `mpi/platforms/make.py` writes, SimGrid takes, with the latency and the
-//! bandwidth that were asked for; networks that cannot be are refused in words.
+//! Simulated machines: SimGrid accepts the files of `mpi/platforms/make.py`, with the requested
+//! latency and bandwidth; impossible networks are rejected with a message.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn platform(directory: &Path, arguments: &[&str]) -> (PathBuf, PathBuf) {
     (file, hosts)
 }
 
-/// What SimGrid says of all routes: hosts, the farthest latency in µs, the least bandwidth in GB/s.
+/// SimGrid's figures of all routes: hosts, the farthest latency in µs, the least bandwidth in GB/s.
 fn routes(directory: &Path, file: &Path) -> [f64; 3] {
     let program = directory.join("route");
     let mut compiler = Command::new("cc");
@@ -36,7 +36,7 @@ fn routes(directory: &Path, file: &Path) -> [f64; 3] {
 }
 
 #[test]
-fn the_farthest_nodes_of_every_topology_are_as_far_apart_as_asked() {
+fn the_farthest_nodes_of_every_topology_are_as_far_apart_as_requested() {
     let directory = place();
     let asked: [(&[&str], [f64; 3]); 8] = [
         (&["torus", "--nodes", "16"], [16.0, 2.6, 2.0]),
@@ -93,7 +93,7 @@ fn the_platform_in_the_repository_is_the_generators() {
 }
 
 #[test]
-fn networks_that_cannot_be_are_refused() {
+fn impossible_networks_are_rejected() {
     let refused = |arguments: &[&str], complaint: &str| {
         let output = make(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));

@@ -66,7 +66,7 @@ fn the_five_phases_and_the_work_make_up_the_time() {
     assert!((in_five / result["mpi_seconds"].as_f64().unwrap() - 1.0).abs() < 1e-6, "{result}");
 }
 
-/// The least weight that the heaviest of `parts` stretches can have, by going through all cuts.
+/// The least weight that the heaviest of `parts` ranges can have, by trying all cuts.
 fn least_bottleneck(weights: &[u64], parts: usize) -> u64 {
     let sums: Vec<u64> = std::iter::once(0)
         .chain(weights.iter().scan(0, |sum, weight| {
@@ -111,7 +111,7 @@ fn the_cuts_are_within_a_hundredth_of_the_best() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_options_are_rejected() {
     let program = Mpi::Mpich.application("proxy");
     let refused = |ranks, words: &str, complaint: &str| {
         let words: Vec<&str> = words.split(' ').collect();

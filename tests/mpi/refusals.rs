@@ -1,4 +1,5 @@
-//! What the shim cannot do ends with a reason and a remedy: no crash, no hang, nothing left behind.
+//! What the shim cannot do is an error with a reason and a remedy: no crash, no hang, nothing left
+//! behind.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -12,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::shim::{GOSSIP, shimmed};
 use crate::toolchain::{Mpi, place, root, run, said};
 
-/// Refused before MPI begins.
+/// Rejected before MPI begins.
 fn refused(output: &Output, complaint: &str) {
     assert_eq!(output.status.code(), Some(2), "{}", said(output));
     assert_eq!(said(output).matches(complaint).count(), 1, "{}", said(output));

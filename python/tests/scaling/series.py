@@ -16,7 +16,7 @@ SIZES: Floats = np.exp2(np.arange(6.0, 13.0))
 
 
 def noisy(growth: str, percent: float, seed: int, sizes: Floats = SIZES) -> Floats:
-    """Return five repetitions a size of a constant and a growth, with relative noise."""
+    """Return five repetitions per size of a constant and a growth, with relative noise."""
     logs = Expectation.parse(growth).term.log_value(sizes)
     values = 1.0 + np.exp(logs - logs[len(sizes) // 2])
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""The default engine: what it must find, what it must not mind, what it must not claim."""
+"""The default engine: what it must find, must ignore, and must not claim."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_exact_values_name_their_growth(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["n^0.85", "n^1.1", "n^2.807", "n^0.37"])
-def test_exponents_that_no_list_has(text: str) -> None:
+def test_exponents_in_no_list(text: str) -> None:
     growth = fit(values_of(text)).growth
     assert float(growth.power) == pytest.approx(float(Expectation.parse(text).term.power), abs=1e-3)
     assert growth.logs == 0
@@ -75,7 +75,7 @@ def test_mixtures_are_named_by_their_leading_term() -> None:
     assert fit(noisy(values, 1, 1)).growth == Term.of(2)
 
 
-def test_spikes_are_left_out() -> None:
+def test_spikes_are_omitted() -> None:
     values = noisy(values_of("n"), 2, 5)
     values[2, 1] *= 8
     values[6, 3] *= 5
@@ -107,7 +107,7 @@ def test_units_order_and_doubled_rows_change_no_bit(text: str, percent: float) -
         assert np.allclose([low / factor, high / factor], plain.interval(1e6), rtol=1e-12, atol=0)
 
 
-def test_a_broken_expectation_is_told_from_a_true_one() -> None:
+def test_a_broken_expectation_differs_from_a_true_one() -> None:
     model = fit(noisy(values_of("n^1.5"), 5, 21))
     assert holds(model, "n^1.5", "n^0.25") > 0.9
     assert holds(model, "n", "n^0.25") < 0.01
@@ -147,7 +147,7 @@ def test_a_run_s_own_factor_cancels_where_runs_are_complete() -> None:
     assert model.summary.variance < 1e-12
 
 
-def test_few_sizes_leave_doubt() -> None:
+def test_few_sizes_are_undecided() -> None:
     sizes = SIZES[:3]
     model = fit(noisy(values_of("n", sizes=sizes), 10, 2), sizes)
     assert max(model.posterior.by_term().values()) < 0.9
@@ -192,7 +192,7 @@ def test_tails_are_those_of_the_kind_that_is_likely(text: str, expected: float) 
     assert tails.exponent(posterior) == pytest.approx(expected, abs=0.01)
 
 
-def test_tails_of_sums_exponentials_and_doubt() -> None:
+def test_tails_of_sums_exponentials_and_uncertainty() -> None:
     values = 100 + 30 * SIZES + SIZES**2
     assert tails.exponent(fit(noisy(values, 0.1, 1)).posterior) == pytest.approx(tails.ODD_OR_SUM)
     sizes: Floats = np.arange(3.0, 13.0)

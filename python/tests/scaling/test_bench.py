@@ -1,4 +1,4 @@
-"""studies/growth-engines: suites repeat for a seed, and scores mean what they say."""
+"""studies/growth-engines: suites repeat for a seed, and scores are correct."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_suites_are_large_enough_and_repeatable(bench: dict[str, Any]) -> None:
         assert all(5 <= len(case.sizes) <= 10 for case in once)
 
 
-def test_the_suites_share_no_odd_growth(bench: dict[str, Any]) -> None:
+def test_the_suites_share_no_unusual_growth(bench: dict[str, Any]) -> None:
     odd = [
         {growth.term for growth in suite.growths if growth.family == "odd"}
         for suite in bench["suite"].SUITES.values()
@@ -70,14 +70,14 @@ def test_scores_of_a_case_without_noise(bench: dict[str, Any]) -> None:
     assert (marked["exact"], marked["near"], marked["far"], marked["alarm"]) == (0, 1, 0, 1)
 
 
-def test_the_paper_s_engine_is_asked_too(bench: dict[str, Any]) -> None:
+def test_the_paper_s_engine_is_used_too(bench: dict[str, Any]) -> None:
     cases = bench["suite"].SUITES["held-out"].cases(3, 1, ("0",))
     case = next(case for case in cases if case.growth.term == Term.of(1, 1))
     assert bench["compare"].paper(case).growth == Term.of(1, 1)
 
 
 def test_coverage_is_counted_by_family(tmp_path: Path) -> None:
-    """In a process of its own: the script has the name of a package that tests may be run with."""
+    """In a process of its own: the script has the name of a package that may be installed."""
     command = [sys.executable, str(FOLDER / "coverage.py"), "--seeds", "1", "1"]
     subprocess.run([*command, "--output", str(tmp_path)], check=True, cwd=FOLDER, env=ENVIRONMENT)
     with (tmp_path / "coverage.csv").open() as file:
@@ -89,7 +89,7 @@ def test_coverage_is_counted_by_family(tmp_path: Path) -> None:
     assert (tmp_path / "coverage.manifest.json").exists()
 
 
-def test_kernels_run_and_refuse_what_they_are_not(bench: dict[str, Any], tmp_path: Path) -> None:
+def test_kernels_run_and_reject_unknown_names(bench: dict[str, Any], tmp_path: Path) -> None:
     program = tmp_path / "kernels"
     source = FOLDER / "kernels.c"
     compiler = ["cc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"]
@@ -117,7 +117,7 @@ def test_growth_of_the_counted_kernels_is_named(bench: dict[str, Any]) -> None:
     assert kernels.cliff(values)["true"].startswith("misfit")
 
 
-def test_statistics_of_one_series_are_judged_apart(bench: dict[str, Any], tmp_path: Path) -> None:
+def test_statistics_of_one_series_stand_alone(bench: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "mpi_data.csv"
     with path.open("w", newline="") as file:
         writer = csv.writer(file)

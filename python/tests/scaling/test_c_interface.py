@@ -93,21 +93,19 @@ def test_blocks_in_fortran(tmp_path: Path) -> None:
         ("control", "a name holds a control character, 0x0a"),
     ],
 )
-def test_a_fault_is_said_in_words(blocks: Path, tmp_path: Path, kind: str, fault: str) -> None:
+def test_a_fault_has_a_message(blocks: Path, tmp_path: Path, kind: str, fault: str) -> None:
     file = tmp_path / "faulty.jsonl"
     assert fault in done([blocks, file, kind], status=1)
     assert file.read_text() == ""
 
 
-def test_a_file_that_cannot_be_is_named(blocks: Path, tmp_path: Path) -> None:
+def test_an_impossible_file_is_named(blocks: Path, tmp_path: Path) -> None:
     assert "No such file or directory" in done([blocks, tmp_path / "a" / "b"], status=2)
 
 
 @pytest.mark.foreign
 @pytest.mark.parametrize("mpi", MPIS)
-def test_clocks_that_disagree_are_told_apart_within_the_stated_error(
-    mpi: str, tmp_path: Path
-) -> None:
+def test_offsets_of_clocks_are_within_the_stated_error(mpi: str, tmp_path: Path) -> None:
     names = ("tidings_scaling.c", "tidings_scaling_mpi.c")
     sources = [SOURCES / "clocks.c", *(INTERFACE / name for name in names)]
     program, file = built(tmp_path, f"mpicc.{mpi}", "gnu11", *sources), tmp_path / "mpi.jsonl"

@@ -63,7 +63,7 @@ def test_a_violation_exits_with_1(folder: Path, capsys: pytest.CaptureFixture[st
     assert "slow: code: litmus test sort is as expected" in out
 
 
-def test_a_litmus_test_that_deviates_lays_it_to_the_machine(
+def test_a_litmus_test_that_deviates_blames_the_machine(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = expectation("slow", "n", 'litmus = "sort"') + expectation("sort", "log n")
@@ -71,7 +71,7 @@ def test_a_litmus_test_that_deviates_lays_it_to_the_machine(
     assert "slow: machine: litmus test sort deviates too" in capsys.readouterr().out
 
 
-def test_a_count_that_is_as_expected_lays_time_to_the_machine(
+def test_a_count_that_is_as_expected_blames_the_machine_for_time(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     time = measurement("sum", "n^1.5", 2, 4)
@@ -84,7 +84,7 @@ def test_a_count_that_is_as_expected_lays_time_to_the_machine(
     assert "sum (time): machine: count adds is as expected" in capsys.readouterr().out
 
 
-def test_doubt_exits_with_3_only_where_strict(folder: Path) -> None:
+def test_an_undecided_one_exits_with_3_only_with_strict(folder: Path) -> None:
     few = measurement("few", "n", 2)
     rows = [row for row in few.rows if row.size <= SIZES[3]]
     write_lines(folder / "few.jsonl", [Measurement.of(rows, "few", "time", "n", "s")])
@@ -109,7 +109,7 @@ def test_doubt_exits_with_3_only_where_strict(folder: Path) -> None:
         ("nonsense\n", "scaling.toml: "),
     ],
 )
-def test_what_is_wrong_exits_with_2_and_its_place(
+def test_a_wrong_specification_exits_with_2_and_its_place(
     folder: Path, capsys: pytest.CaptureFixture[str], text: str, problem: str
 ) -> None:
     assert check(folder, text) == 2
@@ -118,7 +118,7 @@ def test_what_is_wrong_exits_with_2_and_its_place(
     assert problem in said
 
 
-def test_what_nobody_asks_for_may_be_no_measurement(
+def test_rows_that_are_not_needed_may_be_no_measurement(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [{"function": "odd", "metric": "time", "size": s, "value": s - 1} for s in (1, 2)]
@@ -130,7 +130,7 @@ def test_what_nobody_asks_for_may_be_no_measurement(
     assert check(folder, '\n[[rule]]\nrule = "odd <= sort"\n') == 2
 
 
-def test_a_report_is_there_whole_or_not_at_all(
+def test_a_report_is_written_whole_or_not_at_all(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     report = folder / "report.json"
@@ -206,7 +206,7 @@ def test_a_target_is_a_positive_size(
     assert f"--target is {size}: it must be positive" in capsys.readouterr().err
 
 
-def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(folder: Path) -> None:
     (folder / "scaling.toml").write_text(HEAD + expectation("sort", "n log n"), encoding="utf-8")
     reads, writes = os.pipe()
     os.close(reads)
@@ -221,7 +221,7 @@ def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
     assert (ended.returncode, ended.stderr) == (141, b"")
 
 
-def test_growth_that_is_not_stated_is_recorded_and_held_to(
+def test_growth_that_is_not_stated_is_recorded_and_checked_later(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = '\n[[expectation]]\nfunction = "sort"\n'
@@ -280,7 +280,7 @@ def test_the_paper_s_engine(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert check(folder, 'engine = "paper"\n' + expectation("slow", "n")) == 1
 
 
-def test_plan_says_what_decides(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_proposes_what_decides(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     few = measurement("few", "n", 10)
     rows = [row for row in few.rows if row.size <= SIZES[3]]
     write_lines(folder / "few.jsonl", [Measurement.of(rows, "few", "time", "n", "s")])

@@ -1,4 +1,4 @@
-"""Counters: what is counted repeats, grows as it should, and says what is missing."""
+"""Counters: counts repeat, grow as they should, and errors name what is missing."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_what_is_missing_is_named(
     result.stdout.fnmatch_lines([f"*{problem}*"])
 
 
-def test_an_error_of_the_function_is_told(folder: pytest.Pytester) -> None:
+def test_an_error_of_the_function_is_reported(folder: pytest.Pytester) -> None:
     folder.makepyfile(
         """
         def broken(n):
@@ -251,7 +251,7 @@ def test_a_program_s_allocations_between_marks(tmp_path: Path) -> None:
 
 
 def test_threads_lose_no_count(tmp_path: Path) -> None:
-    """Four threads of Python take and give back blocks at once; without marks all counts."""
+    """Four threads of Python allocate and free blocks at once; without marks everything counts."""
     program = (
         "import ctypes, threading\n"
         "libc = ctypes.CDLL(None)\n"

@@ -1,4 +1,4 @@
-"""Expectations: what can be read, what is refused and where the caret stands."""
+"""Expectations: what can be read, what is rejected, and the caret's position."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_growth_is_read(text: str, power: float, logs: float, rate: float) -> No
         ("2^", 2, "exponent is missing"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_a_caret(text: str, column: int, problem: str) -> None:
+def test_unreadable_text_is_rejected_with_a_caret(text: str, column: int, problem: str) -> None:
     with pytest.raises(ExpectationError) as refused:
         Expectation.parse(text)
     assert problem in refused.value.problem
@@ -83,7 +83,7 @@ def test_what_is_written_is_read_again(power: str, logs: str, rate: str) -> None
     assert Expectation.parse(term.big_o("q")).term == term
 
 
-def test_terms_are_ordered_by_growth_in_the_end() -> None:
+def test_terms_are_ordered_by_growth_at_large_sizes() -> None:
     listed = ["2^-k", "1/k", "1/log k", "1", "log k", "k^0.01", "k", "k log k", "k^9", "2^(k/9)"]
     terms = [Expectation.parse(text).term for text in listed]
     assert terms == sorted(terms)
@@ -96,5 +96,5 @@ def test_values_are_logarithms_so_that_none_overflows() -> None:
     assert values == pytest.approx([math.log(64.0), math.log(1e6) + 1e6 * math.log(2)])
 
 
-def test_floats_are_taken_as_near_fractions() -> None:
+def test_floats_become_near_fractions() -> None:
     assert Term.of(power=0.1).power == Fraction(1, 10)

@@ -33,7 +33,7 @@ def test_default_deviation_halves_the_leading_exponent(expected: str, deviation:
     assert default_deviation(term(expected)) == term(deviation)
 
 
-def test_limits_belong_to_what_is_allowed() -> None:
+def test_limits_are_allowed() -> None:
     limits = Limits.around(term("p"))
     assert (limits.lower, limits.upper) == (term("p^0.5"), term("p^1.5"))
     assert limits.bounds == (CONSTANT, term("p^2"))
@@ -44,7 +44,7 @@ def test_limits_belong_to_what_is_allowed() -> None:
     assert limits.match(term("log p")) is Match.NONE
 
 
-def test_a_deviation_that_shrinks_is_refused() -> None:
+def test_a_deviation_that_shrinks_is_rejected() -> None:
     with pytest.raises(ValueError, match="shrinks"):
         Limits.around(term("p"), term("1/p"))
 
@@ -74,7 +74,7 @@ def test_spaces_of_the_other_classes() -> None:
     assert (min(decay), max(decay)) == (term("p^-2"), CONSTANT)
 
 
-def test_the_constant_is_sought_among_logarithms() -> None:
+def test_the_constant_is_searched_among_logarithms() -> None:
     """Section 3.3: O(1) counts as F1, so that its bounds are wider than itself."""
     assert search_space.around(CONSTANT) == [Term(logs=Fraction(i, 2)) for i in range(5)]
 

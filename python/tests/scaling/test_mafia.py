@@ -1,4 +1,4 @@
-"""The clustering program finds what was planted, by exactly the steps that theory says."""
+"""The clustering program finds the planted clusters, in exactly the steps of theory."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_candidates_and_words_are_those_of_theory(mafia: Path, k: int) -> None:
 
 
 def test_steps_grow_as_expected_by_both_engines(mafia: Path) -> None:
-    """Table 4's expectations; the one of another kernel is not kept."""
+    """Table 4's expectations; that of another step is not met."""
     sizes = list(range(3, 12))
     rows = [tally(mafia, clusters=1, cluster_dimensions=k) for k in sizes]
     terms = {kernel: Expectation.parse(text).term for kernel, text in EXPECTED.items()}
@@ -97,5 +97,5 @@ def test_what_is_written_is_read(mafia: Path, tmp_path: Path) -> None:
         (["more"], "'more' is no option"),
     ],
 )
-def test_wrong_command_lines_are_refused(mafia: Path, words: list[str], complaint: str) -> None:
+def test_wrong_command_lines_are_rejected(mafia: Path, words: list[str], complaint: str) -> None:
     assert f"mafia: {complaint}; see --help" in done([mafia, *words], status=2)

@@ -1,4 +1,4 @@
-"""Measurements: what is refused, and that doubles and order mean nothing."""
+"""Measurements: errors; duplicates and order do not matter."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tidings.scaling.measurement import Measurement, MeasurementError, Row
         (Row(math.nan, "", "", 1.0), "sizes must be positive"),
     ],
 )
-def test_values_that_cannot_be_are_refused(row: Row, problem: str) -> None:
+def test_impossible_values_are_rejected(row: Row, problem: str) -> None:
     good = [Row(float(size), "", "", 1.0) for size in (1, 2, 4, 16)]
     with pytest.raises(MeasurementError, match=problem):
         Measurement.of([*good, row])
 
 
 @pytest.mark.parametrize("sizes", [[], [8.0] * 9, [8.0, 16.0]])
-def test_too_few_sizes_are_refused(sizes: list[float]) -> None:
+def test_too_few_sizes_are_rejected(sizes: list[float]) -> None:
     with pytest.raises(MeasurementError, match=r"size|no measurement"):
         Measurement.of_values(sizes, [[1.0 + i] for i in range(len(sizes))])
 
@@ -37,7 +37,7 @@ def test_sizes_and_values_must_be_as_many() -> None:
         Measurement.of_values([1, 2, 3], [1.0, 2.0])
 
 
-def test_doubles_and_order_mean_nothing() -> None:
+def test_duplicates_and_order_do_not_matter() -> None:
     rows = [Row(float(s), "", "", float(v)) for s in (4, 1, 2) for v in (3, 1, 2)]
     assert Measurement.of(rows) == Measurement.of([*rows[::-1], *rows])
 

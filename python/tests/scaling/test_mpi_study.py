@@ -96,7 +96,7 @@ def test_more_ranks_take_longer_and_the_litmus_test_as_its_tree_is_deep(
     assert max(steps) < 2 * min(steps)
 
 
-def test_the_specification_judges_what_a_machine_measured(programs: Path, tmp_path: Path) -> None:
+def test_the_specification_checks_measurements_of_a_machine(programs: Path, tmp_path: Path) -> None:
     torus = machines.Simulated("Torus", "torus", 1, "mpich")
     for ranks in (16, 32, 64, 128, 256):
         command = torus.command(programs, ranks, "", study.MESSAGE_BYTES, tmp_path)
@@ -134,7 +134,7 @@ def test_memory_of_objects_and_of_mpi(programs: Path, tmp_path: Path, mpi: str) 
         (["more"], "'more' is no option; see --help"),
     ],
 )
-def test_wrong_command_lines_are_refused(programs: Path, words: list[str], complaint: str) -> None:
+def test_wrong_command_lines_are_rejected(programs: Path, words: list[str], complaint: str) -> None:
     program = programs / "tidings-mpi-collectives.mpich"
     said = done([*launcher("mpich", 1), program, *words], status=2)
     assert f"tidings-mpi-collectives: {complaint}" in said
@@ -146,7 +146,7 @@ def test_a_file_that_cannot_be_written_is_named(programs: Path, tmp_path: Path) 
     assert "b: No such file or directory" in said
 
 
-def test_a_stopped_study_goes_on_with_what_is_missing(tmp_path: Path) -> None:
+def test_a_stopped_study_continues_with_what_is_missing(tmp_path: Path) -> None:
     def row(run: str, function: str) -> str:
         return json.dumps({"run": run, "function": function}) + "\n"
 

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 def counted(
     specification: Specification, folder: Path, fault: str = ""
 ) -> tuple[Specification, list[Measurement]]:
-    """Count what the runs of a specification state, below a folder; with a seeded fault or none."""
+    """Make the counts of a specification's runs, below a folder; with a seeded fault or none."""
     made = [replace(stated, command=stated.command + fault) for stated in specification.runs]
     for stated in made:
         runs.make(stated, folder, io.StringIO())
@@ -36,7 +36,7 @@ def counted(
 
 @pytest.fixture(autouse=True)
 def programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put the built programs where commands are looked for."""
+    """Put the built programs on the PATH."""
     built = Path(os.environ.get("TIDINGS_BIN_DIR", ROOT / "target" / "debug"))
     monkeypatch.setenv("PATH", str(built), prepend=os.pathsep)
 

@@ -34,7 +34,7 @@ def test_the_specification_of_the_page_is_read() -> None:
     assert specification.runs[0].value == "latency ([0-9.]+)"
 
 
-def test_all_names_are_there() -> None:
+def test_all_names_exist() -> None:
     for name in tidings.scaling.__all__:
         assert getattr(tidings.scaling, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
@@ -59,7 +59,7 @@ def test_a_check_imports_neither_plots_nor_the_board() -> None:
 
 
 def test_the_wheel_is_small_and_holds_the_package_alone(tmp_path: Path) -> None:
-    """What users install: under 400 KiB, and nothing of the studies or the tests.
+    """The installed wheel: under 400 KiB, and nothing of the studies or the tests.
 
     A wheel is an archive of the listed packages, made here without the network.
     """

@@ -45,7 +45,7 @@ def chosen(values: Floats) -> Candidates:
 
 @pytest.mark.parametrize("constant", [0.0, 3.0])
 @pytest.mark.parametrize(("lead", "lower"), SUMS)
-def test_a_sum_of_two_terms_is_found_and_foretold(lead: Term, lower: Term, constant: float) -> None:
+def test_a_sum_of_two_terms_is_predicted(lead: Term, lower: Term, constant: float) -> None:
     """Once only 19 pairs were weighed, and other sums were called one term between their two."""
     values = sum_of(lead, lower, constant)
     found = chosen(values)
@@ -70,7 +70,7 @@ def test_the_chosen_pairs_stand_for_the_others() -> None:
     assert 1 < one / others[place][0] < len(listed.leads)
 
 
-def test_where_no_sum_fits_some_are_weighed_all_the_same() -> None:
+def test_if_no_sum_fits_some_are_still_weighed() -> None:
     found = chosen(1.0 / SIZES**2)
     assert len(found.leads) == pairs.WEIGHED
     assert np.isfinite(found.pair_weights).all()

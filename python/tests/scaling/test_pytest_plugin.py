@@ -1,4 +1,4 @@
-"""The pytest plugin: a test a line, a table at the end, failure where growth is violated."""
+"""The pytest plugin: one line per test, a table at the end, failure where growth is violated."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def example(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     return pytester
 
 
-def test_a_line_a_test_and_a_table(example: pytest.Pytester) -> None:
+def test_one_line_per_test_and_a_table(example: pytest.Pytester) -> None:
     result = example.runpytest_subprocess("-p", "tidings.scaling.pytest_plugin", "-q")
     result.assert_outcomes(passed=5, failed=1)
     result.stdout.fnmatch_lines(
@@ -93,13 +93,13 @@ def test_what_is_measured_is_expected_to_grow(
     result.stdout.fnmatch_lines(["*scaling(...) alone measures nothing: add .expect(...)"])
 
 
-def test_doubt_fails_where_strict(example: pytest.Pytester) -> None:
+def test_undecided_fails_with_strict(example: pytest.Pytester) -> None:
     options = ("-p", "tidings.scaling.pytest_plugin", "--scaling-strict", "-k", "few")
     example.runpytest_subprocess(*options).assert_outcomes(failed=1, deselected=5)
 
 
 @pytest.mark.parametrize("share", ["0", "7", "nan", "-1", "much"])
-def test_a_share_of_alarms_that_cannot_be_is_refused(example: pytest.Pytester, share: str) -> None:
+def test_an_impossible_share_of_alarms_is_rejected(example: pytest.Pytester, share: str) -> None:
     result = example.runpytest_subprocess(
         "-p", "tidings.scaling.pytest_plugin", "--scaling-alpha", share
     )

@@ -1,4 +1,4 @@
-"""Readers: a sample of each form, and what each refuses with its place."""
+"""Readers: a sample of each format, and errors with their place."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_reframe_s_log(tmp_path: Path) -> None:
     assert found.quantile(0.5).tolist() == pytest.approx([2, 4, 8, 16])
 
 
-def test_jube_s_table_has_a_metric_a_column(tmp_path: Path) -> None:
+def test_jube_s_table_has_one_metric_per_column(tmp_path: Path) -> None:
     lines = ["jube_wp_id,nodes,time,bytes", *(f"{s - 1},{s},{s * 2.0},{s}" for s in (1, 2, 4, 8))]
     path = tmp_path / "result.csv"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -134,7 +134,7 @@ def test_jube_s_table_has_a_metric_a_column(tmp_path: Path) -> None:
 
 
 def caliper_split(ranks: int) -> str:
-    """Return a run of the split form: a row a rank, the slowest of which counts."""
+    """Return a run of the split form: one row per rank, of which the slowest counts."""
     whole = {
         "data": [[2.0 * ranks - rank / 1000, 1, rank] for rank in range(ranks)],
         "columns": ["time", "path", "rank"],
@@ -193,9 +193,7 @@ def test_caliper_s_records(tmp_path: Path) -> None:
         ("[" * 100_000, "cannot be read"),
     ],
 )
-def test_what_cannot_be_read_is_named_with_its_place(
-    tmp_path: Path, text: str, problem: str
-) -> None:
+def test_unreadable_input_is_named_with_its_place(tmp_path: Path, text: str, problem: str) -> None:
     path = tmp_path / "sample"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(MeasurementError) as refused:
@@ -211,7 +209,7 @@ def test_each_function_has_its_other_sizes(tmp_path: Path) -> None:
     assert [found.function for found in read([path])] == ["f", "g"]
 
 
-def test_a_mark_of_byte_order_is_no_part_of_a_file(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_not_part_of_a_file(tmp_path: Path) -> None:
     lines = [{"function": "f", "metric": "time", "size": s, "value": 1.0} for s in (1, 2, 4)]
     path = tmp_path / "marked.jsonl"
     text = "".join(json.dumps(line) + "\n" for line in lines)
@@ -219,7 +217,7 @@ def test_a_mark_of_byte_order_is_no_part_of_a_file(tmp_path: Path) -> None:
     assert read([path])[0].function == "f"
 
 
-def test_mixed_units_are_refused(tmp_path: Path) -> None:
+def test_mixed_units_are_rejected(tmp_path: Path) -> None:
     lines = [
         {"function": "f", "metric": "time", "size": s, "value": 1.0, "unit": "s" if s < 4 else "ms"}
         for s in (1, 2, 4)

@@ -29,7 +29,7 @@ def test_rules_are_read() -> None:
 @pytest.mark.parametrize(
     "text", ["a < b", "a <= ", "a <= b * c", "", "a <= b <= c", "a <= 0 b", "0.0 a <= b"]
 )
-def test_what_is_no_rule_is_refused(text: str) -> None:
+def test_text_that_is_not_a_rule_is_rejected(text: str) -> None:
     with pytest.raises(RuleError):
         Rule.parse(text)
 
@@ -47,7 +47,7 @@ def test_a_rule_that_is_broken_where_measured_is_violated() -> None:
     assert result.measured < 1e-6
 
 
-def test_a_rule_that_breaks_at_scale_is_foretold() -> None:
+def test_a_rule_that_breaks_at_scale_is_predicted() -> None:
     """Kept at every measured size, as Allreduce on Piz Daint was, and crossed beyond."""
     fitted = models(a=("n^1.5", 0.2), b=("log n", 5), c=("n", 1))
     result = weigh(Rule.parse("a <= b + c"), fitted, 2.0**20)

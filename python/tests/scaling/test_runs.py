@@ -111,7 +111,7 @@ def test_runs_are_interleaved_and_resumed(
     assert rows(tmp_path) == made
 
 
-def test_anew_leaves_other_functions_alone(tmp_path: Path) -> None:
+def test_anew_does_not_change_other_functions(tmp_path: Path) -> None:
     other = '{"function": "g", "metric": "work", "size": 1, "repetition": 0, "value": 7}\n'
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "f.jsonl").write_text(other, encoding="utf-8")
@@ -120,7 +120,7 @@ def test_anew_leaves_other_functions_alone(tmp_path: Path) -> None:
     assert [row["function"] for row in rows(tmp_path)] == ["g", "f", "f", "f"]
 
 
-def test_what_another_command_measured_is_not_taken(
+def test_values_of_another_command_are_not_used(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keys: dict[str, Any] = {"metric": "work", "repetitions": 1, "value": "work (.*)"}
@@ -165,7 +165,7 @@ def test_one_at_a_time_adds_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixt
     assert len(rows(tmp_path)) == 3
 
 
-def test_several_values_of_a_run_bear_its_name(tmp_path: Path) -> None:
+def test_several_values_of_a_run_share_its_name(tmp_path: Path) -> None:
     command = f"{sys.executable} -S -c 'print({{size}}, {{size}} + 1)'"
     file = write(tmp_path, command=command, repetitions=1, value="[0-9]+", sizes=[5, 8])
     assert run(file) == 0
@@ -218,7 +218,7 @@ def test_counters_count(
 
 
 @pytest.mark.foreign
-def test_what_is_not_counted_is_told(
+def test_a_missing_count_is_reported(
     tmp_path: Path, program: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for keys, problem in (
@@ -235,7 +235,7 @@ def test_what_is_not_counted_is_told(
     assert ("perf counted no instructions here" in capsys.readouterr().err) == bool(refused)
 
 
-def test_what_perf_says_is_read() -> None:
+def test_the_output_of_perf_is_read() -> None:
     from tidings.scaling.counters.commands import Counter
 
     said = "noise\n131012,,instructions:u,1000,100.00,,\n"
@@ -288,7 +288,7 @@ def test_mpirun_starts_as_many_as_the_size(tmp_path: Path, monkeypatch: pytest.M
         ({"launcher": "mpirun", "tasks": 2, "command": "f"}, ":5: neither the command nor"),
     ],
 )
-def test_a_run_that_cannot_be_made_is_refused_with_its_line(
+def test_an_impossible_run_is_rejected_with_its_line(
     tmp_path: Path, keys: dict[str, object], problem: str
 ) -> None:
     with pytest.raises(SpecificationError) as refused:
@@ -309,7 +309,7 @@ def test_a_run_that_fails_is_named(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize("value", ["nan", "0", "-1", "inf"])
-def test_a_value_that_no_check_takes_is_not_kept(
+def test_a_value_that_checks_reject_is_not_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], value: str
 ) -> None:
     printing = f'{sys.executable} -S -c \'print("work", "{value}", {{size}})\''
@@ -331,9 +331,9 @@ def test_a_value_that_no_check_takes_is_not_kept(
 def test_a_campaign_that_is_stopped_goes_on(
     tmp_path: Path, ignored: tuple[signal.Signals, ...], sent: signal.Signals
 ) -> None:
-    """The third run waits for ever: the campaign is stopped there, and started again.
+    """The third run waits for ever: the runs are stopped there, and started again.
 
-    In the background, where a shell has SIGINT ignored, this test sent a signal that nobody heard,
+    In the background, where a shell has SIGINT ignored, this test sent a signal that was ignored,
     and waited for ever.
     """
     (tmp_path / "wait").touch()

@@ -1,4 +1,4 @@
-"""Verdicts: what is said of true and broken expectations, of doubt, and of what fits nothing."""
+"""Verdicts: of true, broken and undecided expectations, and of data that no growth fits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUARTER = Term.of("1/4")
 
 
 def judged(values: list[list[float]], expected: str, sizes: list[float] | None = None) -> Judged:
-    """Judge one expectation, with a deviation of n^(1/4)."""
+    """Evaluate one expectation, with a deviation of n^(1/4)."""
     term = Expectation.parse(expected).term
     model = BayesEngine().fit(Measurement.of_values(sizes or SIZES.tolist(), values), term)
     return verdict.judge([model], [Limits.around(term, QUARTER)])[0]
@@ -41,21 +41,21 @@ def test_a_broken_expectation_is_violated() -> None:
     assert low <= one.divergence <= high
 
 
-def test_faster_than_expected_is_reported_and_no_violation() -> None:
+def test_faster_than_expected_is_reported_and_not_a_violation() -> None:
     one = judged(noisy("log n", 2, 3).tolist(), "n")
     assert one.outcome is Outcome.HOLDS
     assert one.faster
     assert one.reasons == ("grows more slowly than the limits",)
 
 
-def test_two_sides_can_be_asked_for() -> None:
+def test_two_sides_can_be_requested() -> None:
     term = Term.of(2)
     model = BayesEngine().fit(measurement("f", "log n"), term)
     one = verdict.judge([model], [Limits.around(term, QUARTER)], two_sided=[True])[0]
     assert one.outcome is Outcome.VIOLATED
 
 
-def test_four_sizes_are_undecided_and_a_plan_is_made() -> None:
+def test_four_sizes_are_undecided_and_the_next_is_proposed() -> None:
     one = judged(noisy("n", 1, 3)[:4].tolist(), "n", SIZES[:4].tolist())
     assert one.outcome is Outcome.UNDECIDED
     assert "4 sizes" in one.reasons[0]
@@ -64,7 +64,7 @@ def test_four_sizes_are_undecided_and_a_plan_is_made() -> None:
 
 
 def test_a_cliff_is_a_misfit() -> None:
-    """A copy changes its method at 1,024 elements: no smooth curve is bent through that."""
+    """A copy changes its method at 1,024 elements: no smooth curve is fitted through that."""
     values = noisy("n", 2, 5)
     values[SIZES >= 1024] *= 30
     one = judged(values.tolist(), "n")
@@ -78,7 +78,7 @@ def test_wild_scatter_between_sizes_is_a_misfit() -> None:
     assert one.outcome is Outcome.MISFIT
 
 
-def test_sizes_that_cannot_tell_candidates_apart_are_undecided() -> None:
+def test_sizes_that_cannot_distinguish_candidates_are_undecided() -> None:
     sizes = [1000.0, 1001.0, 1002.0, 1003.0, 1004.0]
     rng = np.random.default_rng(4)
     values = (1 + 0.01 * rng.standard_normal((5, 5))).tolist()
@@ -86,7 +86,7 @@ def test_sizes_that_cannot_tell_candidates_apart_are_undecided() -> None:
 
 
 def test_a_suite_shares_its_rate_of_false_alarms() -> None:
-    """What one test alone may call violated, one of many may not: Holm's rule."""
+    """One test alone may report a violation where one of many may not: Holm's rule."""
     term = Expectation.parse("n").term
     limits = Limits.around(term, QUARTER)
     models = [BayesEngine().fit(measurement("f", "n^1.5", 14, seed), term) for seed in range(40)]
@@ -109,7 +109,7 @@ def test_thresholds_follow_the_rate() -> None:
     assert verdict.threshold(0.5) < 0.5
 
 
-def test_plans_prefer_what_is_cheap_and_decides() -> None:
+def test_plans_prefer_cheap_designs_that_decide() -> None:
     term = Expectation.parse("n").term
     limits = Limits.around(term, QUARTER)
     values = noisy("n^1.1", 10, 8)[:5]
@@ -140,7 +140,7 @@ def test_sizes_are_proposed_as_far_apart_as_those_before(
     assert plan.cheapest([]) is None
 
 
-def test_a_plan_takes_a_step_and_no_leap() -> None:
+def test_a_plan_costs_a_few_times_as_much_at_most() -> None:
     hopeless = [plan.Design(10.0**i, 1, 10.0**i, i / 20) for i in range(1, 7)]
     assert plan.cheapest(hopeless) is hopeless[-1]
     assert plan.cheapest(hopeless, spent=300.0) is hopeless[2]
@@ -149,8 +149,8 @@ def test_a_plan_takes_a_step_and_no_leap() -> None:
     assert plan.cheapest([*hopeless, sure], spent=1.0) is sure
 
 
-def test_what_is_planned_decides() -> None:
-    """Measuring what the plan says decides most undecided cases, of 12 with seeded noise."""
+def test_planned_measurements_decide() -> None:
+    """Planned measurements decide most undecided cases, of 12 with seeded noise."""
     term = Expectation.parse("n").term
     limits = Limits.around(term, QUARTER)
     undecided = decided = 0
@@ -191,7 +191,7 @@ def test_correct_code_never_alarms_and_a_regression_is_caught() -> None:
     assert caught >= 495
 
 
-def test_an_empty_suite_is_judged() -> None:
+def test_an_empty_suite_is_evaluated() -> None:
     assert verdict.judge([], []) == []
     assert (
         replace(

@@ -1,8 +1,8 @@
 """Makes a program that calls every function which takes a communicator, group, window or file.
 
 The functions are those of one MPI's mpi.h. Each is called under both of its names, with arguments
-by its recipe, and what it gave is printed so that runs can be compared. A function that has no
-recipe and is not left out with a reason is an error.
+by its recipe, and its result is printed so that runs can be compared. A function that has no
+recipe and is not omitted with a reason is an error.
 
 usage: python3 program.py MPICC SOURCE.c    (mpi/shim on PYTHONPATH; prints what is covered as JSON)
 """
@@ -24,7 +24,7 @@ class Uncallable(Exception):
 
 
 def argument(function, parameter, recipe, counters):
-    """Return the expression for a parameter, and the statement that tells what was put there."""
+    """Return the expression for a parameter, and the statement that prints the result."""
     stated = recipe.arguments.get(parameter.name)
     if stated is not None:
         return filled_in(stated, parameter), ""
@@ -84,7 +84,7 @@ def call(function, name, recipe):
 
 
 def refusal(function, name, recipe):
-    """Return the block that calls a function with a world that it must refuse."""
+    """Return the block that calls a function with a world that it must reject."""
     arguments = {
         parameter.name: recipes.WORLD
         for parameter in function.parameters

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 WORLD = "MPI_COMM_WORLD"
 
-# What takes a communicator, a group, or what is made of one.
+# Functions of a communicator, a group, or an object made of one.
 SUBJECTS = {
     *("MPI_Comm", "MPI_Group", "MPI_Win", "MPI_File"),
     *("MPI_Comm*", "MPI_Group*", "MPI_Win*", "MPI_File*"),
@@ -19,11 +19,11 @@ SUBJECTS = {
 # Not called, and why.
 LEFT_OUT = {
     "MPI_Abort": "ends the job: its exit status has a test of its own",
-    "MPI_Comm_spawn": "refused while ranks are hidden, which has a test of its own",
+    "MPI_Comm_spawn": "rejected while ranks are hidden, which has a test of its own",
     "MPI_Comm_spawn_multiple": "as MPI_Comm_spawn",
     "MPI_Comm_accept": "joins two jobs; ranks of one may not be on both sides",
     "MPI_Comm_connect": "as MPI_Comm_accept",
-    "MPI_Comm_join": "takes a socket and no communicator; gives one of two processes",
+    "MPI_Comm_join": "needs a socket and no communicator; returns one of two processes",
     "MPIX_Comm_agree": "MPICH 4.0 has it in its header and ends the program that calls it",
     "MPIX_Comm_shrink": "as MPIX_Comm_agree",
     "MPIX_Comm_failure_ack": "as MPIX_Comm_agree",
@@ -33,7 +33,7 @@ LEFT_OUT = {
 
 
 class Recipe(NamedTuple):
-    """One way to call. `until` repeats the call until that holds; `silent` results are not told."""
+    """One way to call. `until` repeats the call until that holds; `silent` results are hidden."""
 
     pattern: str
     arguments: dict = {}
@@ -41,7 +41,7 @@ class Recipe(NamedTuple):
     after: str = ""
     until: str = ""
     silent: tuple = ()
-    # Called with MPI_COMM_WORLD too, which it refuses: the error must be the same.
+    # Called with MPI_COMM_WORLD too, which it rejects: the error must be the same.
     refuses_world: bool = False
 
 
@@ -83,7 +83,7 @@ ARGUMENTS = [
     ("int", r"whence", "MPI_SEEK_SET"),
 ]
 
-# Results by type: what is given to be filled, and how it is told. {0} counts those of a kind.
+# Results by type: the buffer, and how it is printed. {0} counts those of a kind.
 RESULTS = [
     ("MPI_Comm*", "&made_comm", "say_comm(&made_comm);"),
     ("MPI_Group*", "&made_group", "say_group(&made_group);"),
@@ -291,7 +291,7 @@ WINDOWS = [
            "open_window();", "close_window();"),
 ]
 
-# One pointer is everybody's: nobody moves it while another still uses it.
+# All ranks share one pointer: no rank moves it while another still uses it.
 SEEK_SHARED = "MPI_Barrier(MPI_COMM_WORLD); MPI_File_seek_shared(file, {}, MPI_SEEK_SET);"
 IN_ORDER = SEEK_SHARED.format("0")
 UNORDERED = SEEK_SHARED.format("SHARED")
@@ -338,7 +338,7 @@ FILES = [
            r"|set_atomicity|get_atomicity|sync|(call|set|get)_errhandler)"),
 ]
 
-# A handle, turned into Fortran's and back.
+# A handle, converted to Fortran's and back.
 CONVERSIONS = re.compile(
     r"MPI_(?P<kind>Comm|Group|Win|File)_(c2f|f2c|toint|fromint)$"
 )
