@@ -3,7 +3,7 @@
 //! An aggregate is born when a call is answered, by whoever is called, so colonies depend on each
 //! other through nothing but who is up. That is drawn for all nodes before the run
 //! ([`uptime`]). Then each colony is simulated on its own, in any order and on any processor
-//! (`compact.rs`), and what comes out is added up in whole numbers: the report does not depend on
+//! (`compact/`), and what comes out is added up in whole numbers: the report does not depend on
 //! how many threads there are, and memory is that of the colonies under way.
 //!
 //! The full mode (`full.rs`) has a real node of the core for each, all in one world, and shows that

@@ -9,7 +9,7 @@
 //! gives a state or an error, never a panic, and takes memory only for bytes that are there;
 //! decoding, encoding and decoding again changes nothing.
 #![doc = ""]
-#![doc = include_str!("../../../docs/reference/payload.md")]
+#![doc = include_str!("../../../../docs/reference/payload.md")]
 
 mod error;
 mod layout;

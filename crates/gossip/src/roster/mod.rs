@@ -18,7 +18,7 @@
 //!
 //! The syntax is that of Slurm's `scontrol show hostnames`; the reference follows.
 #![doc = ""]
-#![doc = include_str!("../../../docs/reference/roster.md")]
+#![doc = include_str!("../../../../docs/reference/roster.md")]
 
 use core::net::SocketAddr;
 
