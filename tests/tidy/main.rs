@@ -216,10 +216,7 @@ fn tables_can_be_made_again() {
 #[test]
 fn prose_is_at_most_a_hundred_and_twenty_columns_wide() {
     let pages = repository::files_ending(".md");
-    let wide = pages
-        .iter()
-        .filter(|page| !page.starts_with("studies/")) // their pages are not wrapped yet
-        .flat_map(|page| documents::wide_prose(page, &repository::text(page)));
+    let wide = pages.iter().flat_map(|page| documents::wide_prose(page, &repository::text(page)));
     assert_tidy(&wide.collect::<Vec<Finding>>());
 }
 
