@@ -174,11 +174,13 @@ impl Detection {
     }
 
     /// Whether a member is suspected.
+    #[inline]
     pub(super) fn suspects(&self, id: NodeId) -> bool {
         self.doubt(id).is_some_and(Doubt::is_suspicion)
     }
 
     /// The doubt about a member.
+    #[inline]
     pub(super) fn doubt(&self, id: NodeId) -> Option<&Doubt> {
         self.detector.as_ref().and_then(|detector| detector.doubt(id))
     }

@@ -6,7 +6,7 @@
 use tidings_primitives::time::Instant;
 
 use crate::entry::{NodeId, Stamp};
-use crate::membership::Membership;
+use crate::membership::{Membership, Record};
 use crate::vector::Vector;
 
 /// Members looked at in each unit of time.
@@ -18,6 +18,15 @@ pub(super) struct Forgotten {
     /// Nothing below this is believed of it.
     pub(super) floor: Stamp,
     pub(super) name: String,
+}
+
+impl Forgotten {
+    /// A member of which an entry with that stamp is held, if any is.
+    #[cold]
+    fn of(record: &Record, held: Option<Stamp>) -> Self {
+        let floor = held.map_or(record.floor, Stamp::above);
+        Self { id: record.id, floor, name: record.name.to_string() }
+    }
 }
 
 /// Who is looked at next.
@@ -40,6 +49,7 @@ impl Forgetting {
     }
 
     /// Looks at the next member; returns it if its news is older than `oldest`.
+    #[inline]
     pub(super) fn look(
         &mut self,
         membership: &Membership,
@@ -54,7 +64,6 @@ impl Forgetting {
         if birth >= oldest || id == self.own || (self.keeps_unheard && entry.is_none()) {
             return None;
         }
-        let floor = entry.map_or(record.floor, |entry| entry.stamp.above());
-        Some(Forgotten { id, floor, name: record.name.to_string() })
+        Some(Forgotten::of(record, entry.map(|entry| entry.stamp)))
     }
 }
