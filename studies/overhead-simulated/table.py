@@ -3,7 +3,7 @@
 python studies/overhead-simulated/table.py ROWS.jsonl TABLE.csv [APPLICATION...]
 
 A line for each run beside gossip, against the run of its application beside ranks that sleep.
-APPLICATION: fft, ptrans, proxy (the default), fft-without-bytes or fft-without-work.
+APPLICATION: fft, fft-long, ptrans, proxy (the default), fft-without-bytes or fft-without-work.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def write(source: Path, file: Path, wanted: list[str]) -> None:
     _, *runs = map(json.loads, source.with_name("runs.jsonl").read_text("utf-8").splitlines())
     idle = {row["program"].removesuffix("-idle"): row for row in rows if "report" not in row}
     chosen = [row for row in rows if row["program"] in wanted and "report" in row]
-    lines = [line(idle[row["program"].split("-")[0]], row) for row in chosen]
+    lines = [
+        line(idle.get(row["program"]) or idle[row["program"].split("-")[0]], row) for row in chosen
+    ]
     seeds = sorted({row["seed"] for row in chosen})
     nodes = "" if rows[0]["nodes"] == 1024 else f"NODES={rows[0]['nodes']} "
     made = Table(
@@ -72,7 +74,7 @@ def main() -> int:
     """Write what the command line asks for."""
     source, file, *wanted = sys.argv[1:]
     try:
-        write(Path(source), Path(file), wanted or ["fft", "ptrans", "proxy"])
+        write(Path(source), Path(file), wanted or ["fft", "fft-long", "ptrans", "proxy"])
     except (OSError, ManifestError) as error:
         print(f"table.py: {error}", file=sys.stderr)
         return 1
