@@ -155,11 +155,11 @@ define environment
 	@touch $@
 endef
 
-# The same with the oldest NumPy that the package takes.
+# The same with the oldest NumPy that the package takes, and its tests with it; a part of `make test`.
 OLDEST_DIR := $(PYTHON_DIR)-oldest
 OLDEST_TESTED := bayes pairs verdict rules limits expectation measurement paper_tables readers
 
-oldest-numpy: $(OLDEST_DIR)/.ready ## test tidings.scaling with the oldest NumPy that it takes
+oldest-numpy: $(OLDEST_DIR)/.ready
 	PYTHONDONTWRITEBYTECODE=1 $(OLDEST_DIR)/bin/python -m pytest -q -c python/pyproject.toml --rootdir python \
 		$(OLDEST_TESTED:%=python/tests/scaling/test_%.py)
 
