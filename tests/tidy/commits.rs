@@ -5,14 +5,14 @@
 //! they merge. A tarball has no history and a shallow clone may not reach back to the base; then
 //! there is nothing to check, and the test says so.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::Finding;
 use crate::ratchet::Breach;
-use crate::repository;
 
 /// The last commit to which the rule does not apply.
-const BASE: &str = "394fc4aa96c8919f79f4534d9ba07ea68334db6f";
+pub(crate) const BASE: &str = "394fc4aa96c8919f79f4534d9ba07ea68334db6f";
 
 const MAX_SUBJECT: usize = 72;
 
@@ -20,15 +20,20 @@ const MAX_SUBJECT: usize = 72;
 const FIELD: char = '\u{1f}';
 const RECORD: char = '\u{1e}';
 
-/// What git tells of the commits since the base; or why it cannot.
-pub(crate) fn since_base() -> Result<String, String> {
-    git(&["merge-base", "--is-ancestor", BASE, "HEAD"])?;
-    git(&["log", "--no-merges", "--format=%H%x1f%s%x1f%b%x1e", &format!("{BASE}..HEAD")])
+/// What git says of the commits of the repository in `root` since `base`; or why it cannot.
+///
+/// A repository further up is another's: a tarball unpacked in it has no history.
+pub(crate) fn since(base: &str, root: &Path) -> Result<String, String> {
+    git(root, &["merge-base", "--is-ancestor", base, "HEAD"])?;
+    let commits = format!("{base}..HEAD");
+    git(root, &["log", "--no-merges", "--format=%H%x1f%s%x1f%b%x1e", &commits])
 }
 
-fn git(arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new("git").args(arguments).current_dir(repository::root()).output();
-    let output = output.map_err(|error| format!("git does not run: {error}"))?;
+fn git(root: &Path, arguments: &[&str]) -> Result<String, String> {
+    let mut git = Command::new("git");
+    git.args(arguments).current_dir(root).env_remove("GIT_DIR").env("LC_ALL", "C");
+    git.env("GIT_CEILING_DIRECTORIES", root.parent().unwrap_or(root));
+    let output = git.output().map_err(|error| format!("git does not run: {error}"))?;
     let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -91,6 +96,48 @@ mod tests {
         assert_eq!(found("gossip: count replayed datagrams", WHY), 0);
         assert_eq!(found("mpi, board: wrap lines", WHY), 0);
         assert_eq!(unclear(""), []);
+    }
+
+    /// A repository of two commits, the first of which is the base.
+    fn repository_of_two(folder: &Path) -> String {
+        let commit = |subject: &str| {
+            let author = ["-c", "user.name=A", "-c", "user.email=a@example.org"];
+            let message = ["commit", "-q", "--allow-empty", "--no-verify", "-m", subject];
+            git(folder, &[&author[..], &["-c", "commit.gpgSign=false"], &message].concat())
+        };
+        git(folder, &["init", "-q"]).expect("git makes a repository");
+        commit("the base").expect("git commits");
+        let base = git(folder, &["rev-parse", "HEAD"]).expect("git names the commit");
+        commit("later").expect("git commits");
+        base.trim().to_owned()
+    }
+
+    #[test]
+    fn the_commits_since_the_base_are_read_where_the_history_reaches_it() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let (whole, shallow) = (place.path().join("whole"), place.path().join("shallow"));
+        std::fs::create_dir(&whole).expect("a folder in it");
+        let base = repository_of_two(&whole);
+        let breaches = unclear(&since(&base, &whole).expect("the base is an ancestor"));
+        assert_eq!(breaches.len(), 1, "{breaches:?}");
+        assert!(breaches[0].finding.remedy.contains("`later`"), "{breaches:?}");
+
+        let origin = format!("file://{}", whole.display());
+        git(place.path(), &["clone", "-q", "--depth=1", &origin, "shallow"]).expect("git clones");
+        let why = since(&base, &shallow).expect_err("a shallow clone has no base");
+        assert!(why.starts_with("git merge-base: "), "{why}");
+    }
+
+    #[test]
+    fn without_a_history_there_is_a_reason_and_no_commit() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let tarball = place.path().join("tidings");
+        std::fs::create_dir(&tarball).expect("a folder in it");
+        let base = repository_of_two(place.path());
+        for base in [BASE, &*base] {
+            let why = since(base, &tarball).expect_err("the repository around it is another's");
+            assert!(why.contains("not a git repository"), "{why}");
+        }
     }
 
     #[test]

@@ -280,7 +280,7 @@ fn the_index_of_decisions_says_what_the_records_say() {
 
 #[test]
 fn commits_say_what_was_done_and_why() {
-    match commits::since_base() {
+    match commits::since(commits::BASE, &repository::root()) {
         Ok(log) => assert_tidy(&ratchet::Allowed::named("commits").judge(&commits::unclear(&log))),
         Err(why) => println!("no commit was looked at: {why}"),
     }
