@@ -18,6 +18,7 @@ mod names;
 mod purity;
 mod python_modules;
 mod ratchet;
+mod repeats;
 mod repository;
 mod rust_modules;
 mod sizes;
@@ -69,6 +70,15 @@ fn lines_are_at_most_a_hundred_columns() {
 fn functions_are_at_most_sixty_lines() {
     let long = over_measured_files(sizes::long_functions);
     assert_tidy(&ratchet::Allowed::named("long_functions").judge(&long));
+}
+
+#[test]
+fn no_run_of_twelve_lines_stands_twice_outside_tests() {
+    let readable = |file: String| repository::read_if_there(&file).map(|text| (file, text));
+    let files: Vec<(String, String)> =
+        repository::files().into_iter().filter_map(readable).collect();
+    assert!(files.len() > 100, "read {} files only: the walk is broken", files.len());
+    assert_tidy(&ratchet::Allowed::named("repeats").judge(&repeats::repeated(&files)));
 }
 
 #[test]

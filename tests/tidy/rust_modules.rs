@@ -83,6 +83,20 @@ pub(crate) fn arrows(root: &str, files: &[(String, String)]) -> Arrows {
     package.arrows()
 }
 
+/// The lines of a file that are there for tests only.
+pub(crate) fn lines_for_tests(file: &str, text: &str) -> BTreeSet<usize> {
+    let level: Vec<TokenTree> = lex(file, text).into_iter().collect();
+    let (mut lines, mut at) = (BTreeSet::new(), 0);
+    while at < level.len() {
+        let item = &level[at..item_end(&level, at)];
+        if let (true, [first, .., last]) = (for_tests(&item[..attributes_of(item)]), item) {
+            lines.extend(first.span().start().line..=last.span().end().line);
+        }
+        at += item.len();
+    }
+    lines
+}
+
 /// The module that a file below the root is; `None` for programs beside a library.
 fn module_path(inside: &str, files: &[(String, String)], root: &str) -> Option<ModulePath> {
     let library = format!("{root}/lib.rs");
