@@ -1,4 +1,4 @@
-//! Habits of a Rust file: columns, the module doc, no skipped test, no sleeping test.
+//! Habits of a Rust file: its place, columns, the module doc, no skipped test, no sleeping test.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
@@ -28,6 +28,23 @@ pub(crate) fn long_lines(file: &str, text: &str) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// A module `x.rs` beside the folder `x` with its files.
+///
+/// A program of tests is no module: the folder beside it holds what it reads.
+pub(crate) fn beside_their_folder(files: &[String]) -> Vec<Finding> {
+    let is_program =
+        |path: &str| path.rsplit('/').nth(1) == Some("tests") && !path.contains("src/");
+    let modules = files.iter().filter_map(|file| Some((file, file.strip_suffix(".rs")?)));
+    modules
+        .filter(|(_, path)| !is_program(path))
+        .filter(|(_, path)| {
+            let inside = |f: &String| f.strip_prefix(path).is_some_and(|f| f.starts_with('/'));
+            files.iter().any(inside)
+        })
+        .map(|(file, path)| Finding::new(file, 1, format!("move it to {path}/mod.rs")))
+        .collect()
 }
 
 /// A file that does not open with `//!`.
@@ -129,6 +146,24 @@ mod tests {
     #[test]
     fn columns_are_characters_not_bytes() {
         assert!(long_lines("a.rs", &format!("// {}\n", "é".repeat(97))).is_empty());
+    }
+
+    #[test]
+    fn a_module_beside_its_folder_is_found() {
+        let found = |files: &[&str]| {
+            let files: Vec<String> = files.iter().map(|file| (*file).to_owned()).collect();
+            beside_their_folder(&files)
+                .into_iter()
+                .map(|finding| finding.remedy)
+                .collect::<Vec<_>>()
+        };
+        let remedy = ["move it to a/src/b/mod.rs"];
+        assert_eq!(found(&["a/src/b.rs", "a/src/b/c.rs"]), remedy);
+        assert_eq!(found(&["a/src/b/page.html", "a/src/b.rs"]), remedy);
+        let in_tests = ["a/src/tests/b.rs", "a/src/tests/b/c.rs"];
+        assert_eq!(found(&in_tests), ["move it to a/src/tests/b/mod.rs"]);
+        assert_eq!(found(&["a/src/b/mod.rs", "a/src/b/c.rs", "a/src/bc.rs"]), [""; 0]);
+        assert_eq!(found(&["a/tests/golden.rs", "a/tests/golden/window.hex"]), [""; 0]);
     }
 
     #[test]

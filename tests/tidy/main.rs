@@ -87,6 +87,11 @@ fn each_file_opens_with_a_module_doc() {
 }
 
 #[test]
+fn a_module_with_files_of_its_own_is_a_folder() {
+    assert_tidy(&layout::beside_their_folder(&repository::files()));
+}
+
+#[test]
 fn no_test_is_ignored() {
     assert_tidy(&over_rust_files(layout::ignored_tests));
 }
