@@ -83,6 +83,7 @@ impl<'a> Stage<'a> {
             environment.push(("TIDINGS_HIDE_ONE_A_NODE".to_owned(), "1".to_owned()));
         }
         let order = Order {
+            launcher_arguments: &[],
             application: std::iter::once(program).chain(arguments).collect(),
             environment,
             nodes: planned.nodes,

@@ -17,6 +17,8 @@ pub enum Backend {
     Slurm(Mpi, Vec<String>),
     /// A simulated machine, in virtual time.
     Smpi(SimulatedMachine),
+    /// This machine, without MPI: a program is one process.
+    Plain,
 }
 
 /// A real MPI, and what is preloaded below its ranks.
@@ -73,6 +75,6 @@ impl Backend {
 
     /// Whether runs are on this machine, and in its own time.
     pub fn is_here(&self) -> bool {
-        matches!(self, Self::Local(_) | Self::Hosts(..))
+        matches!(self, Self::Local(_) | Self::Hosts(..) | Self::Plain)
     }
 }

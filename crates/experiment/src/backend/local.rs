@@ -52,7 +52,8 @@ impl Launcher {
                 environment.push((name.to_owned(), "1".to_owned()));
             }
         }
-        words.extend(self.mpi.launcher_arguments.iter().cloned());
+        let arguments = self.mpi.launcher_arguments.iter().chain(order.launcher_arguments);
+        words.extend(arguments.cloned());
         words.extend(self.handed_on(&order.environment));
         words.extend(order.application.iter().cloned());
         Launch { words, environment, directory: order.directory.to_owned(), farewell: None }

@@ -31,6 +31,7 @@ enum Kind {
     Hosts(hosts::Launcher),
     Slurm(slurm::Launcher),
     Simulated(simulated::Launcher),
+    Plain,
 }
 
 impl Starter {
@@ -46,6 +47,7 @@ impl Starter {
             }
             Backend::Slurm(mpi, words) => Kind::Slurm(slurm::Launcher::find(mpi, words)?),
             Backend::Smpi(machine) => Kind::Simulated(simulated::Launcher::find(machine)?),
+            Backend::Plain => Kind::Plain,
         }))
     }
 
@@ -59,6 +61,7 @@ impl Starter {
             Kind::Hosts(launcher) => Ok(launcher.launch(order)),
             Kind::Slurm(launcher) => Ok(launcher.launch(order)),
             Kind::Simulated(launcher) => launcher.launch(order),
+            Kind::Plain => Ok(order.plain()),
         }
     }
 

@@ -6,6 +6,7 @@ use std::process::Command;
 use super::kinds::Mpi;
 use crate::ExperimentError;
 use crate::program::find;
+use crate::run::Launch;
 
 /// What stands in the library that has ranks yield (mpi/yield), and in no other of `make mpi`.
 const YIELDS: &[u8] = b"OMPI_MCA_mpi_yield_when_idle";
@@ -15,6 +16,8 @@ const YIELDS: &[u8] = b"OMPI_MCA_mpi_yield_when_idle";
 pub struct Order<'a> {
     /// Program and arguments.
     pub application: Vec<String>,
+    /// Further arguments of the launcher, behind those of the machine.
+    pub launcher_arguments: &'a [String],
     /// Variables for its processes.
     pub environment: Vec<(String, String)>,
     /// On how many nodes.
@@ -23,6 +26,18 @@ pub struct Order<'a> {
     pub ranks: u32,
     /// Where it runs.
     pub directory: &'a Path,
+}
+
+impl Order<'_> {
+    /// The program itself, without a launcher.
+    pub(super) fn plain(&self) -> Launch {
+        Launch {
+            words: self.application.clone(),
+            environment: self.environment.clone(),
+            directory: self.directory.to_owned(),
+            farewell: None,
+        }
+    }
 }
 
 /// A launcher among these names on PATH whose `--version` says `wanted`.

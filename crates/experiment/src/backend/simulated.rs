@@ -60,7 +60,8 @@ impl Launcher {
         words.extend(["-platform".to_owned(), self.platform.clone()]);
         words.extend(["-hostfile".to_owned(), hosts.display().to_string()]);
         words.push("--log=root.thres:error".to_owned());
-        words.extend(self.machine.launcher_arguments.iter().cloned());
+        let arguments = self.machine.launcher_arguments.iter().chain(order.launcher_arguments);
+        words.extend(arguments.cloned());
         words.extend(order.application.iter().cloned());
         let environment = order.environment.clone();
         Ok(Launch { words, environment, directory: order.directory.to_owned(), farewell: None })

@@ -48,7 +48,7 @@ impl Launcher {
         words.push(format!("--ntasks={}", order.ranks));
         words.push(format!("--ntasks-per-node={}", order.ranks / order.nodes));
         words.push("--overcommit".to_owned());
-        words.extend(self.words.iter().cloned());
+        words.extend(self.words.iter().chain(order.launcher_arguments).cloned());
         let environment = order.environment.clone();
         words.extend(self.preloaded.iter().map(|names| format!("--export=ALL,LD_PRELOAD={names}")));
         words.extend(order.application.iter().cloned());

@@ -50,11 +50,17 @@ fn backend(
     folder: &Path,
 ) -> Result<Backend, ExperimentError> {
     let kind = text.kind.get_ref().as_str();
-    if !["local", "hosts", "slurm", "smpi"].contains(&kind) {
-        let reason = format!("no backend `{kind}`: write local, hosts, slurm or smpi");
+    if !["local", "hosts", "slurm", "smpi", "plain"].contains(&kind) {
+        let reason = format!("no backend `{kind}`: write local, hosts, slurm, smpi or plain");
         return Err(place.refuse(&text.kind, reason));
     }
     strangers(place, text, kind)?;
+    if kind == "plain" {
+        if !text.launcher_arguments.is_empty() {
+            return Err(text.refuse(place, "has no launcher: remove launcher_arguments"));
+        }
+        return Ok(Backend::Plain);
+    }
     if kind == "smpi" {
         return simulated(place, text, folder).map(Backend::Smpi);
     }

@@ -54,6 +54,8 @@ pub struct Cell {
     pub nodes: u32,
     /// Program and arguments, with all settings filled in.
     pub command: Vec<String>,
+    /// Further arguments of the launcher, with all settings filled in.
+    pub launcher_arguments: Vec<String>,
     /// The settings, by name.
     pub settings: BTreeMap<String, Value>,
     /// The file of its directory that has the rows, a JSON object a line.

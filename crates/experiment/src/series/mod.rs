@@ -159,6 +159,7 @@ impl Experiment for Prepared<'_> {
             let words = cell.command[1..].iter().cloned();
             starter.launch(&Order {
                 application: std::iter::once(program).chain(words).collect(),
+                launcher_arguments: &cell.launcher_arguments,
                 environment: Vec::new(),
                 nodes: cell.nodes,
                 ranks: self.ranks(cell),
@@ -270,10 +271,51 @@ window = [10]
             ("nodes = [8, 16]", "nodes = [8, 0]", 13, "1 to 1048576"),
             ("nodes = [8, 16]", "nodes = []", 10, "0 runs"),
             ("kind = \"smpi\"", "kind = \"smp\"", 8, "no backend `smp`"),
+            ("kind = \"smpi\", platform", "kind = \"plain\", platform", 8, "platform is no key"),
+            ("kind = \"smpi\", platform = \"torus.xml\"", "kind = \"plain\"", 13, "one process"),
         ] {
             let text = TEXT.replacen(right, wrong, 1);
             let refused = series_of(&text).expect_err(wrong).to_string();
             assert!(refused.starts_with(&format!("s.toml:{line}: ")), "{wrong}: {refused}");
+            assert!(refused.contains(said), "{wrong}: {refused}");
+        }
+    }
+
+    #[test]
+    fn settings_may_choose_the_launchers_arguments() {
+        let text = TEXT.replace(
+            "\"{window}%\", \"{nodes}x{ranks}\"]",
+            "\"{nodes}\"]\nlauncher_arguments = [\"--cfg=window:{window}\", \"-v\"]",
+        );
+        let series = series_of(&text).expect("a right series");
+        let cell = &series.cells[2];
+        assert_eq!(cell.command, ["./fft", "--interval", "4", "8"]);
+        assert_eq!(cell.launcher_arguments, ["--cfg=window:20", "-v"]);
+        assert!(series_of(TEXT).expect("a right series").cells[2].launcher_arguments.is_empty());
+    }
+
+    #[test]
+    fn a_plain_program_is_one_process_without_a_launcher() {
+        let text = r#"
+name = "one"
+limit_s = 10.0
+[[machines]]
+name = "here"
+backend = { kind = "plain" }
+[[programs]]
+name = "true"
+machines = ["here"]
+nodes = [1]
+command = ["true"]
+"#;
+        let series = series_of(text).expect("a right series");
+        assert_eq!(series.machines[0].backend, crate::backend::Backend::Plain);
+        for (right, wrong, said) in [
+            ("nodes = [1]", "nodes = [1, 2]", "one process"),
+            ("nodes = [1]", "nodes = [1]\nlauncher_arguments = [\"-v\"]", "one process"),
+            ("\"plain\"", "\"plain\", launcher_arguments = [\"-v\"]", "has no launcher"),
+        ] {
+            let refused = series_of(&text.replace(right, wrong)).expect_err(wrong).to_string();
             assert!(refused.contains(said), "{wrong}: {refused}");
         }
     }

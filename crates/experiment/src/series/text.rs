@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use super::kinds::{Cell, Machine, Series, word};
 use crate::ExperimentError;
-use crate::backend::BackendText;
+use crate::backend::{Backend, BackendText};
 use crate::conduct::OnFailure;
 use crate::journal::digest;
 use crate::text::Source;
@@ -44,6 +44,8 @@ struct ProgramText {
     machines: Vec<Spanned<String>>,
     nodes: Spanned<Vec<Spanned<u32>>>,
     command: Vec<String>,
+    #[serde(default)]
+    launcher_arguments: Vec<String>,
     /// Each is a grid: every combination of the values of its keys.
     #[serde(default)]
     grids: Vec<BTreeMap<String, Vec<Value>>>,
@@ -112,12 +114,21 @@ fn cells_of(
         for settings in text.grids.iter().flat_map(combinations).chain(bare(&text.grids)) {
             for count in text.nodes.get_ref() {
                 let nodes = place.within("a number of nodes", count, 1, 1 << 20)?;
-                let ranks = nodes * machines[machine].ranks_per_node;
+                let on = &machines[machine];
+                let ranks = nodes * on.ranks_per_node;
+                if on.backend == Backend::Plain && (ranks, text.launcher_arguments.len()) != (1, 0)
+                {
+                    let reason = "backend plain starts one process, without a launcher: \
+                                  write nodes = [1] and no launcher_arguments";
+                    return Err(place.refuse(count, reason));
+                }
+                let (command, launcher_arguments) = filled(place, given, &settings, nodes, ranks)?;
                 cells.push(Cell {
                     program: text.name.clone(),
                     machine,
                     nodes,
-                    command: filled(place, given, &settings, nodes, ranks)?,
+                    command,
+                    launcher_arguments,
                     settings: settings.clone(),
                     rows: rows.clone(),
                     report: text.report.clone(),
@@ -151,14 +162,15 @@ fn combinations(grid: &BTreeMap<String, Vec<Value>>) -> Vec<BTreeMap<String, Val
     all
 }
 
-/// The command with settings in place of their names in braces.
+/// The command and the launcher's further arguments, with settings in place of their names in
+/// braces.
 fn filled(
     place: &Source<'_>,
     given: &Spanned<ProgramText>,
     settings: &BTreeMap<String, Value>,
     nodes: u32,
     ranks: u32,
-) -> Result<Vec<String>, ExperimentError> {
+) -> Result<(Vec<String>, Vec<String>), ExperimentError> {
     let (text, folder) = (given.get_ref(), place.folder().display().to_string());
     let own = [("nodes", nodes.to_string()), ("ranks", ranks.to_string()), ("folder", folder)];
     let mut named: BTreeMap<&str, String> =
@@ -170,7 +182,7 @@ fn filled(
     named.extend(own);
     let mut used = BTreeSet::from(["nodes", "ranks", "folder"]);
     let mut words = Vec::new();
-    for word in &text.command {
+    for word in text.command.iter().chain(&text.launcher_arguments) {
         let mut filled = word.clone();
         for (name, value) in &named {
             let braced = format!("{{{name}}}");
@@ -181,7 +193,7 @@ fn filled(
         }
         words.push(filled);
     }
-    if words.is_empty() {
+    if text.command.is_empty() {
         return Err(place.refuse(given, format!("the command of {} is empty", text.name)));
     }
     if let Some(idle) = named.keys().find(|name| !used.contains(*name) && **name != "run") {
@@ -189,5 +201,6 @@ fn filled(
             format!("the command of {} has no {{{idle}}}: its runs would be alike", text.name);
         return Err(place.refuse(given, reason));
     }
-    Ok(words)
+    let launcher_arguments = words.split_off(text.command.len());
+    Ok((words, launcher_arguments))
 }

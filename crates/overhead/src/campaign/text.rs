@@ -196,6 +196,7 @@ fn backend(place: &Source<'_>, text: &BackendText) -> Result<Backend, Experiment
         {
             Err(text.refuse(place, "needs shim: a file of `make mpi`"))
         }
+        Backend::Plain => Err(text.refuse(place, "starts no ranks to hide: it is for series")),
         _ => Ok(backend),
     }
 }
