@@ -11,7 +11,7 @@ TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
 BINARIES := tidings tidings-agent
 DEMO_ARGS ?=
 PYTHON_DIR := $(TARGET_DIR)/python
-PYTHON := PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=python:studies:studies/growth-mpi $(PYTHON_DIR)/bin/python
+PYTHON := PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=python:studies $(PYTHON_DIR)/bin/python
 
 # What the tests need, built in one go: another selection has other features and is built again.
 TESTED := --workspace --locked --lib --bins --tests --examples

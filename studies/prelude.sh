@@ -37,7 +37,7 @@ build_mpi() { make mpi; }
 # Python with the packages of the project.
 python() {
     make --silent python >&2
-    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/python:$ROOT/studies:$ROOT/studies/growth-mpi \
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/python:$ROOT/studies \
         "$TARGET/python/bin/python" "$@"
 }
 

@@ -11,10 +11,11 @@ from drawing import scaling_paper
 from drawing.judged import both, growth, r2
 from drawing.measured import Value
 from drawing.pages import markdown, write
-from mafia import KERNELS, MACHINE
 from tidings.scaling import Expectation, Limits, search_space
 
 EXPECTED, PRINTED = scaling_paper.expected(4), scaling_paper.printed(4)
+KERNELS = ("gen", "dedup", "pcount", "unjoin")
+MACHINE = "MAFIA"
 METRICS = ("steps", "instructions", "time")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from math import comb
 from pathlib import Path
 
@@ -84,6 +85,32 @@ def test_what_is_written_is_read(mafia: Path, tmp_path: Path) -> None:
     assert all(m.sizes().tolist() == [3, 4, 5] and m.parameter == "k" for m in found)
     said = done([mafia, "--points", str(POINTS), "--file", tmp_path / "a" / "b"], status=1)
     assert "b: No such file or directory" in said
+
+
+@pytest.mark.parametrize(
+    ("program", "metrics", "run"),
+    [("timed", {"time", "steps"}, "2"), ("counted", {"instructions"}, "0")],
+)
+def test_the_series_has_a_row_for_each_kernel(
+    mafia: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    program: str, metrics: set[str], run: str,
+) -> None:  # fmt: skip
+    """A cell of the study's series, with fewer points."""
+    folder = ROOT / "studies/growth-clustering"
+    text = (folder / "mafia.toml").read_text().replace('"100000"', '"2000"')
+    text = text.replace("../../target/mafia", str(mafia))
+    (tmp_path / "mafia.toml").write_text(text.replace("./count.py", f"{folder}/count.py"))
+    monkeypatch.setenv("MAFIA", str(mafia))
+    tidings = Path(os.environ.get("TIDINGS_BIN_DIR", ROOT / "target" / "debug")) / "tidings"
+    words = ["--only", f"program={program}", "--only", "size=4"]
+    words += ["--only", "run=2"] if run == "2" else []
+    done([tidings, "lab", "series", tmp_path / "mafia.toml", "--output", tmp_path / "out", *words])
+    rows = [json.loads(line) for line in (tmp_path / "out/rows.jsonl").read_text().splitlines()]
+    assert {(row["function"], row["metric"]) for row in rows} == {
+        (kernel, metric) for kernel in EXPECTED for metric in metrics
+    }
+    assert {(row["machine"], row["size"], row["run"]) for row in rows} == {("MAFIA", 4, run)}
+    assert min(row["value"] for row in rows) > 0
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
 from pathlib import Path
 
-import machines
-import mpi as study
 import pytest
 
 from tests.scaling.programs import INTERFACE, MPIS, ROOT, done, launcher
@@ -26,10 +25,63 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def started(flavour: str, ranks: int, programs: Path) -> list[str]:
-    """Return the study's own command that starts ranks."""
-    (mpi,) = (mpi for mpi in machines.REAL if mpi.flavour == flavour)
-    return mpi.launcher(ranks, programs)
+FUNCTIONS = (
+    "barrier", "bcast", "reduce", "allreduce", "gather", "allgather", "alltoall", "bcast_all",
+    "bcast_tree",
+)  # fmt: skip
+NODES = 1024
+
+
+@pytest.fixture(scope="module")
+def platform(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("platforms") / "torus-1024.xml"
+    done([ROOT / "mpi/platforms/make.py", "torus", "--nodes", str(NODES), "--output", file])
+    return file
+
+
+class Torus:
+    """The study's series, of which a test runs a few cells of the torus with a rank a node."""
+
+    def __init__(self, programs: Path, platform: Path, place: Path) -> None:
+        """Find the programs of the tests."""
+        text = (ROOT / "studies/growth-mpi/mpi.toml").read_text()
+        text = text.replace("../../target/mpi", str(programs))
+        self.text = text.replace("../../target/platforms", str(platform.parent))
+        self.place = place
+
+    def change(self, pattern: str, by: str) -> None:
+        """Change the series."""
+        self.text, count = re.subn(pattern, by, self.text, flags=re.MULTILINE)
+        assert count > 0, pattern
+
+    def rows(self, name: str, *sizes: int) -> Path:
+        """Run these sizes; return the file of all rows."""
+        series, file = self.place / f"{name}.toml", self.place / f"{name}.jsonl"
+        series.write_text(self.text)
+        tidings = Path(os.environ.get("TIDINGS_BIN_DIR", ROOT / "target" / "debug")) / "tidings"
+        command: list[str | Path] = [
+            tidings,
+            "lab",
+            "series",
+            series,
+            "--output",
+            self.place / name,
+        ]
+        only = ["--only", "machine=Juqueen-mpich-1", "--only"]
+        text = ""
+        for size in sizes:
+            done([*command, *only, f"nodes={size}"])
+            text += (self.place / name / "rows.jsonl").read_text()
+        file.write_text(text)
+        return file
+
+
+def started(flavour: str, ranks: int, programs: Path) -> list[str | Path]:
+    """Return the command that starts ranks; those that wait leave the processor to others."""
+    words = launcher(flavour, ranks)
+    if flavour == "mpich":
+        words += ["-genv", "LD_PRELOAD", str(programs / "libtidings-yield.so")]
+    return words
 
 
 def times(file: Path) -> dict[str, list[float]]:
@@ -46,62 +98,44 @@ def test_all_operations_are_measured(programs: Path, tmp_path: Path, mpi: str) -
     file = tmp_path / "collectives.jsonl"
     words = ["--repetitions", "3", "--warmups", "1", "--sleep", "--late", "1", "--file", str(file)]
     said = done([*started(mpi, 3, programs), programs / f"tidings-mpi-collectives.{mpi}", *words])
-    assert list(times(file)) == list(study.FUNCTIONS)
+    assert list(times(file)) == list(FUNCTIONS)
     assert all(len(values) == 3 and min(values) > 0 for values in times(file).values())
     reports = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
-    assert [report["function"] for report in reports] == list(study.FUNCTIONS)
+    assert [report["function"] for report in reports] == list(FUNCTIONS)
     assert all(report["measured"] == 3 and report["start_error_s"] >= 0 for report in reports)
 
 
-def simulated(programs: Path, place: Path, algorithms: str) -> dict[str, list[float]]:
-    """Measure on sixteen nodes of a torus, each twice."""
-    torus = machines.Simulated("Torus", "torus", 1, algorithms)
-    for functions in study.alike(torus, 16):
-        command = torus.command(programs, 16, functions[0], study.MESSAGE_BYTES, place)
-        only = [word for function in functions for word in ("--only", function)]
-        words = ["--repetitions", "2", "--warmups", "1", "--file", f"{place}/{algorithms}.jsonl"]
-        done([*command, *words, *only])
-    return times(place / f"{algorithms}.jsonl")
+@pytest.fixture
+def torus(programs: Path, platform: Path, tmp_path: Path) -> Torus:
+    return Torus(programs, platform, tmp_path)
 
 
-def test_virtual_time_is_exact_and_the_named_algorithms_are_those_of_mpich(
-    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    named = simulated(programs, tmp_path, "mpich")
-    assert set(named) == set(study.FUNCTIONS)
+def test_virtual_time_is_exact_and_the_named_algorithms_are_those_of_mpich(torus: Torus) -> None:
+    torus.change('"--repetitions", "1"', '"--repetitions", "2"')
+    named = times(torus.rows("named", 16))
+    assert set(named) == set(FUNCTIONS)
     for values in named.values():
         assert values[0] == pytest.approx(values[1], rel=1e-2)
-    monkeypatch.setattr(
-        machines.Simulated, "settings", lambda *_: ["--cfg=smpi/coll-selector:mpich"]
-    )
-    (tmp_path / "mpich.jsonl").unlink()
-    chosen = simulated(programs, tmp_path, "mpich")
+    torus.change(r'^ +"--cfg=smpi/(barrier|reduce|all.*|gather):.*\n', "")
+    torus.change("--cfg=smpi/bcast:binomial_tree", "--cfg=smpi/coll-selector:mpich")
+    chosen = times(torus.rows("chosen", 16))
     for function, values in named.items():
         assert values == pytest.approx(chosen[function], rel=1e-2), function
 
 
-def test_more_ranks_take_longer_and_the_litmus_test_as_its_tree_is_deep(
-    programs: Path, tmp_path: Path
-) -> None:
-    torus = machines.Simulated("Torus", "torus", 1, "mpich")
-    took = []
-    for ranks in (3, 7, 15, 31):
-        command = torus.command(programs, ranks, "bcast_tree", 128, tmp_path)
-        file = tmp_path / f"{ranks}.jsonl"
-        done([*command, "--repetitions", "1", "--only", "bcast_tree", "--file", str(file)])
-        took += times(file)["bcast_tree"]
-    steps = [after - before for before, after in zip(took, took[1:])]
+def test_more_ranks_take_longer_and_the_litmus_test_as_its_tree_is_deep(torus: Torus) -> None:
+    sizes = (3, 7, 15, 31)
+    torus.change(r"^nodes = \[16, 32, 64\]", f"nodes = {list(sizes)}")
+    torus.change('"--warmups", "1",', '"--only", "bcast_tree",')
+    took = times(torus.rows("litmus", *sizes))["bcast_tree"]
+    steps = [after - before for before, after in zip(took, took[1:], strict=False)]
     assert min(steps) > 0
     # A level more costs about the same each time, however many ranks it holds.
     assert max(steps) < 2 * min(steps)
 
 
-def test_the_specification_checks_measurements_of_a_machine(programs: Path, tmp_path: Path) -> None:
-    torus = machines.Simulated("Torus", "torus", 1, "mpich")
-    for ranks in (16, 32, 64, 128, 256):
-        command = torus.command(programs, ranks, "", study.MESSAGE_BYTES, tmp_path)
-        words = ["--repetitions", "1", "--warmups", "1", "--file", f"{tmp_path}/measurements.jsonl"]
-        done([*command, *words])
+def test_the_specification_checks_measurements_of_a_machine(torus: Torus, tmp_path: Path) -> None:
+    shutil.copy(torus.rows("machine", 16, 32, 64, 128, 256), tmp_path / "measurements.jsonl")
     shutil.copy(ROOT / "studies/growth-mpi/collectives.toml", tmp_path)
     check = [sys.executable, "-m", "tidings.scaling", "check", "--no-record", "--file"]
     said = done([*check, tmp_path / "collectives.toml"], cwd=ROOT / "python")
@@ -146,14 +180,34 @@ def test_a_file_that_cannot_be_written_is_named(programs: Path, tmp_path: Path) 
     assert "b: No such file or directory" in said
 
 
-def test_a_stopped_study_continues_with_what_is_missing(tmp_path: Path) -> None:
-    def row(run: str, function: str) -> str:
-        return json.dumps({"run": run, "function": function}) + "\n"
+def test_a_table_has_the_values_of_a_series(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Machine by machine; what is exact of the first run only."""
 
-    whole = "".join(row("16", function) for function in study.FUNCTIONS)
-    (tmp_path / "A.jsonl").write_text(whole + row("32", "barrier") + row("memory-2", "mpi"))
-    assert study.measured_runs(tmp_path) == {("A", "16"), ("A", "memory-2")}
-    assert len((tmp_path / "A.jsonl").read_text().splitlines()) == len(study.FUNCTIONS) + 1
+    def row(machine: str, metric: str, run: str) -> dict[str, object]:
+        names = {"machine": machine, "function": "gen", "metric": metric, "program": "timed"}
+        return {**names, "size": 3, "run": run, "value": 2.5e-6, "unit": "s"}
+
+    def lay(name: str, *objects: object) -> None:
+        (tmp_path / name).write_text("".join(json.dumps(one) + "\n" for one in objects))
+
+    exact = [row("B", "steps", run) for run in ("0", "1")]
+    lay("rows.jsonl", row("B", "time", "1"), *exact, row("A", "time", "16"))
+    lay("runs.jsonl", {"schema": "tidings-lab-series-1"}, {"wall_s": 1.25}, {"wall_s": 2.0})
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT / 'python'}:{ROOT / 'studies'}")
+    table = tmp_path / "table.csv"
+    make = [sys.executable, "-m", "drawing.series"]
+    done([*make, tmp_path / "rows.jsonl", table, "run", "cc"])
+    assert table.read_text().splitlines() == [
+        "machine,function,metric,size,run,value,unit",
+        "A,gen,time,3,16,2.5e-06,s",
+        "B,gen,time,3,1,2.5e-06,s",
+        "B,gen,steps,3,0,2.5e-06,s",
+    ]
+    (made,) = json.loads((tmp_path / "table.manifest.json").read_text())["runs"]
+    assert (made["command"], made["wall_s"]) == ("run", 3.25)
+    assert set(made["versions"]) >= {"cc", "python"}
 
 
 @pytest.mark.parametrize(
@@ -169,7 +223,7 @@ def test_pages_are_drawn_of_their_tables(
     empty = re.sub(r"(<!-- table: \S+ -->\n).*?(<!-- end -->)", r"\1\2", before, flags=re.DOTALL)
     assert empty.count("\n") < before.count("\n") - 20
     file.write_text(empty)
-    paths = [ROOT / part for part in ("python", "studies", "studies/growth-mpi")]
+    paths = [ROOT / part for part in ("python", "studies")]
     monkeypatch.setenv("PYTHONPATH", ":".join(map(str, paths)))
     done([sys.executable, ROOT / "studies" / folder / "draw.py", file])
     lines, drawn = before.splitlines(), file.read_text().splitlines()

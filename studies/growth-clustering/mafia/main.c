@@ -23,6 +23,7 @@ static const char USAGE[] =
     "  --clusters M             1 to 4 (default 3)\n"
     "  --seed S                 of all chance (default 1)\n"
     "  --file FILE              where measurements are appended (default: none)\n"
+    "  --run NAME               the name of this run there (default: made of time and process)\n"
     "  --help                   this text\n";
 
 enum { GEN, DEDUP, PCOUNT, UNJOIN, KERNELS };
@@ -30,7 +31,7 @@ static const char *const KERNEL_NAMES[KERNELS] = { "gen", "dedup", "pcount", "un
 
 typedef struct Study {
     long k, points, dimensions, clusters, seed;
-    const char *file;
+    const char *file, *run;
     bool help;
     char wrong[160];
 } Study;
@@ -67,6 +68,7 @@ static bool option(void *into, int letter, const char *text)
     case 'm': return whole(text, 1, MOST_CLUSTERS, &study->clusters);
     case 's': return whole(text, 0, 1L << 62, &study->seed);
     case 'f': study->file = text; return *text != 0;
+    case 'r': study->run = text; return *text != 0;
     default: study->help = true; return true;
     }
 }
@@ -80,6 +82,7 @@ static Study study_read(int count, char **words)
         { "clusters", required_argument, NULL, 'm' },
         { "seed", required_argument, NULL, 's' },
         { "file", required_argument, NULL, 'f' },
+        { "run", required_argument, NULL, 'r' },
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
     };
@@ -188,7 +191,7 @@ static Tally cluster(const Points *points)
 /* Appends each kernel's time and steps. */
 static bool write_tally(const Study *study, const Tally *tally)
 {
-    if (!tidings_scaling_open(study->file, "k", NULL))
+    if (!tidings_scaling_open(study->file, "k", study->run))
         return false;
     for (int kernel = 0; kernel < KERNELS; kernel++) {
         double size = (double)study->k, steps = (double)tally->steps[kernel];
