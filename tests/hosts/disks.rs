@@ -93,7 +93,7 @@ fn without_room_for_a_board_an_agent_goes_on_and_makes_it_later() {
     site.until_all_know(&[1, 2, 3]);
     assert_eq!(site.agent(2).counter("boards_failed"), 1);
     let told = |text: &str| site.agent(2).log().iter().any(|line| line.contains(text));
-    assert!(told("there is no board; the agent goes on") && told("make room there"));
+    assert!(told("there is no board; the agent continues") && told("make room there"));
     assert!(!home(&site, 2).join("board").exists());
     disk.resize(AMPLE_KIB);
     site.agent(2).signal(Signal::HUP);
