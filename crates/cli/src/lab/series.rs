@@ -62,12 +62,8 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
 
 /// The command that makes the rows again.
 fn again(options: &Options) -> String {
-    let mut text = format!("tidings lab series {}", options.series.display());
-    for (key, value) in &options.only {
-        text += &format!(" --only {key}={value}");
-    }
-    if let Some(folder) = &options.output {
-        text += &format!(" --output {}", folder.display());
-    }
-    text
+    let mut words = vec![format!("tidings lab series {}", options.series.display())];
+    words.extend(options.only.iter().map(|(key, value)| format!("--only {key}={value}")));
+    words.extend(options.output.iter().map(|folder| format!("--output {}", folder.display())));
+    words.join(" ")
 }
