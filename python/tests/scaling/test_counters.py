@@ -207,8 +207,10 @@ def test_the_kernel_counts_a_call() -> None:
     if processor.refused():
         assert processor.refused().startswith("perf_event_open: ")
     else:
-        few = calls.METRICS["instructions"](lambda: sum(range(10_000)))
-        many = calls.METRICS["instructions"](lambda: sum(range(100_000)))
+        # What else the thread does meanwhile (signals, collection of garbage) only adds.
+        count = calls.METRICS["instructions"]
+        few = min(count(lambda: sum(range(10_000))) for _ in range(5))
+        many = min(count(lambda: sum(range(100_000))) for _ in range(5))
         assert 5 < many / few < 10.5
 
 
