@@ -49,7 +49,7 @@ fn a_third_of_all_datagrams_lost_kills_nobody() {
 }
 
 #[test]
-fn two_halves_that_took_each_other_for_dead_find_together() {
+fn two_halves_that_declared_each_other_dead_reunite() {
     let site = site();
     let (one, two): (Vec<usize>, Vec<usize>) = all().iter().partition(|&&host| host <= HOSTS / 2);
     for &host in &one {
@@ -66,7 +66,7 @@ fn two_halves_that_took_each_other_for_dead_find_together() {
 }
 
 #[test]
-fn a_host_that_hears_nobody_is_heard_again_when_it_hears() {
+fn a_host_that_receives_nothing_is_alive_again_when_it_receives() {
     let site = site();
     site.hosts.deafen(5, all_but(5).into_iter());
     site.pass_rounds(1, 100);
@@ -98,7 +98,7 @@ fn a_seed_that_is_dead_at_the_start_holds_nobody_up() {
 }
 
 #[test]
-fn who_stands_still_for_long_is_dead_and_outlives_it() {
+fn a_paused_node_is_declared_dead_and_refutes_it() {
     let site = site();
     site.agent(7).signal(Signal::STOP);
     site.until_held(&all_but(7), 7, State::Dead);

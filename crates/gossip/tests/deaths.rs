@@ -221,7 +221,7 @@ fn who_stood_still_for_too_long_hears_of_its_death_and_outlives_it() {
 }
 
 #[test]
-fn two_halves_that_took_each_other_for_dead_find_together_again() {
+fn two_halves_that_declared_each_other_dead_reunite() {
     for (what, mut cluster) in clusters() {
         cluster.delivers = |from, to, _| (from < NODES / 2) == (to < NODES / 2);
         units_until(&mut cluster, 60, |all| pairs(all, EntryState::Dead) == NODES * NODES / 2);

@@ -55,7 +55,7 @@ fn a_host_that_is_gone_is_known_to_be_dead_in_bounded_time() {
 }
 
 #[test]
-fn who_stands_still_for_two_seconds_is_not_dead() {
+fn a_node_paused_for_two_seconds_is_not_dead() {
     for strategy in ["grid", "uniform"] {
         let mut scenario = scenario(PAUSES);
         (scenario.cluster.nodes, scenario.units) = (64, 400);
