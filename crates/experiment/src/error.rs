@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::manifest::TableError;
 
-/// Why a campaign cannot be read, run, kept or judged.
+/// Why a campaign cannot be read, run, kept or evaluated.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExperimentError {

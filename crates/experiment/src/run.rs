@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn a_run_that_hangs_is_ended_with_all_it_has_started() {
         let place = tempfile::tempdir().expect("a temporary directory");
-        // A session of its own, deaf to what a launcher says.
+        // A session of its own, which receives no signal of a launcher.
         let line = "trap '' TERM; setsid sh -c \"trap '' TERM; echo up; while :; do sleep 60; done\" & \
                     while :; do sleep 60; done";
         let launch = shell(line, place.path());

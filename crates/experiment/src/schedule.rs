@@ -1,7 +1,7 @@
 //! The order of runs of an experiment that compares treatments in laps.
 //!
 //! A lap runs every treatment of every group once and its baseline twice. The order of groups, and
-//! of the runs of a group, is drawn anew for each lap, so that nothing that changes with time or
+//! of the runs of a group, is drawn again for each lap, so that nothing that changes with time or
 //! with the run before falls on one treatment alone.
 //!
 //! Invariant: the order follows from the design alone, so that an interrupted experiment goes on

@@ -2,8 +2,9 @@
 //!
 //! Lest a process that spins under SCHED_FIFO or SCHED_RR takes a machine away for good, Linux runs
 //! real-time processes for 0.95 s of each second at most. A run of half a second therefore has a
-//! pause of 50 ms in it or has none, by chance: a tenth of its time, where half a per cent is asked
-//! for. Both sides of a pair have such pauses alike, so no verdict leans; but intervals get wider.
+//! pause of 50 ms in it or has none, at random: a tenth of its time, where half a per cent is asked
+//! for. Both sides of a pair have such pauses alike, so no verdict is biased; but intervals get
+//! wider.
 //!
 //! Source: the kernel's Documentation/scheduler/sched-rt-group.rst. Where it groups real-time
 //! processes (`CONFIG_RT_GROUP_SCHED`), the limit of the root group rules beside the global one.

@@ -39,7 +39,7 @@ const BEST: f64 = 0.94;
 /// By how much a window changes at a time: the most it shrinks, and grows.
 const STEP: (f64, f64) = (0.95, 1.25);
 
-/// Chooses the window of a node that was told an age.
+/// Chooses the window of a node with a target age.
 #[derive(Clone, Debug)]
 pub(crate) struct AgeKeeper {
     target: AgeTarget,
@@ -105,7 +105,7 @@ impl AgeKeeper {
         self.kept
     }
 
-    /// Chooses the window anew if the members have changed.
+    /// Chooses the window again if the members have changed.
     pub(crate) fn choose(
         &mut self,
         now: Instant,
@@ -147,7 +147,7 @@ impl AgeKeeper {
         Some((at, Seen::of(self.target, choice.silent)))
     }
 
-    /// Takes a look's ages in; after enough of them judges, and corrects the window if need be.
+    /// Takes a look's ages in; after enough of them evaluates, and corrects the window if need be.
     pub(crate) fn note(&mut self, seen: &Seen, unit: Duration) {
         let Some(pressure) = seen.pressure() else { return };
         self.pressures += pressure;
@@ -177,7 +177,7 @@ impl AgeKeeper {
         self.correction.to_bits() != before.to_bits()
     }
 
-    /// Begins to look anew, at `first`.
+    /// Begins to look again, at `first`.
     fn begin(&mut self, first: Instant) {
         (self.next_look, self.pressures, self.looks) = (first, 0.0, 0);
     }

@@ -96,7 +96,7 @@ impl CatchUp {
     /// The last ask covered the ids up to `last`.
     pub(crate) fn asked_to(&mut self, last: NodeId) {
         self.first = NodeId(last.0.wrapping_add(1));
-        // What is asked beyond the end begins anew, but no sweep of its own.
+        // What is asked beyond the end restarts, but no sweep of its own.
         self.sweeping &= self.first != NodeId(0);
     }
 

@@ -1,6 +1,6 @@
 //! Which members a reader has to look at again: those of which something changed since it last did.
 //!
-//! Whoever keeps a picture of its own, such as a board in shared memory, need not walk over all
+//! A reader with a picture of its own, such as a board in shared memory, need not walk over all
 //! members to find the few that have news. A member's *place* is noted whenever something of it
 //! changes, once however often that happens, and forgotten when it is handed out.
 //!

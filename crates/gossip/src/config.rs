@@ -14,7 +14,7 @@ use crate::wire::header::{HIGHEST_VERSION, LOWEST_VERSION};
 pub const MAX_PAYLOAD_BYTES: u16 = 1024;
 /// The largest datagram, in bytes: the most that UDP carries over IPv4.
 pub const MAX_DATAGRAM_BYTES: u16 = 65_507;
-/// The largest number of nodes a node can be told to have room for.
+/// The largest number of nodes that a node can be configured to have room for.
 pub const MAX_NODES: u32 = 1 << 20;
 
 /// The least size of datagrams in a colony: a reply must fit into one.
@@ -112,7 +112,7 @@ impl fmt::Display for Capacity {
     }
 }
 
-/// What a node is told at its start. All nodes of a cluster share all of it but `max_nodes` and
+/// What a node is given at its start. All nodes of a cluster share all of it but `max_nodes` and
 /// `wire_version`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

@@ -3,7 +3,7 @@
 //! An entry is ordered by its [`Stamp`], the pair (incarnation, sequence) of the node it is about,
 //! its *origin*. Only the origin makes stamps, one a unit of time, so two entries with one stamp
 //! are the same entry, and the larger stamp is the later news whatever clocks say. A node raises
-//! its incarnation when it starts anew, when it meets news of itself that it did not write in this
+//! its incarnation when it restarts, when it meets news of itself that it did not write in this
 //! life, and when its sequence is used up; everything of an older incarnation is older.
 
 use core::fmt;

@@ -13,9 +13,9 @@
 //! | `membership`, [`roster`], [`address`], `share` | who belongs, where, and what each may ask |
 //! | [`wire`], [`quantity`] | datagrams, keys, numbers in two bytes |
 //! | [`payload`] | what the agent's entries say |
-//! | [`aggregate`], [`colony`] | what a whole colony is like, and how it is told to others |
+//! | [`aggregate`], [`colony`] | what a whole colony is like, and how others receive it |
 //! | [`model`] | how fresh a cluster will be, at what cost, without simulating it |
-//! | [`config`], `memory`, [`error`], [`event`], [`counters`] | what goes in and what is told |
+//! | [`config`], `memory`, [`error`], [`event`], [`counters`] | what goes in and what is reported |
 //!
 //! The protocol is fixed byte for byte in docs/protocol.md. Source of the algorithm: Levy, Barak,
 //! Shiloh, Lieber, Weinhold, Härtig, "Overhead of a decentralized gossip algorithm on the

@@ -24,7 +24,7 @@ const GRAVE_BYTES: usize = 40;
 /// Bytes of numbers kept of each member: orders, lists of places, marks of changes, a row's state,
 /// each in a list that may have grown to twice what it holds; and a roster while it is replaced.
 const NUMBERS_BYTES: usize = 2 * (4 + 4 + 4 + 5 + 16) + 160;
-/// Bytes of queues of fixed length: events, orders, answers owed, probes, doubts.
+/// Bytes of queues of fixed length: events, orders, pending answers, probes, doubts.
 const QUEUES_BYTES: usize = 512 << 10;
 
 impl Config {

@@ -1,9 +1,9 @@
 //! Shares: how much each other node may have this one do.
 //!
-//! A member with the key can ask without end, and whoever records members can send again what a
-//! node that has just started has not seen yet. So each member has a share of a node's work: a
-//! token bucket, which fills at a steady pace and is charged with each request. What exceeds it is
-//! dropped and counted, and nobody else's share is touched.
+//! A member with the key can ask without end, and an attacker that records members can send again
+//! what a node that has just started has not seen yet. So each member has a share of a node's work:
+//! a token bucket, which fills at a steady pace and is charged with each request. What exceeds it
+//! is dropped and counted, and nobody else's share is touched.
 //!
 //! Only what the seal has shown to be a member's, and the replay window to be new, is charged. A
 //! limit before that, by the address that a datagram seems to come from, would be an attack of its

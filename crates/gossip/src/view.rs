@@ -1,4 +1,4 @@
-//! Views: what a node shows of a member to whoever reads it.
+//! Views: what a node shows of a member to a reader.
 
 use core::time::Duration;
 

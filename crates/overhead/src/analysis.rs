@@ -1,9 +1,10 @@
 //! From records to verdicts: pairs, the noise floor, slowdowns with their intervals.
 //!
 //! Of each lap the ratios of an arm's time to each run of the baseline are pairs. They are taken as
-//! logarithms, so that a ratio and its inverse weigh the same, and told as slowdowns: 0.005 is half
-//! a per cent more time. A mean of the two runs would take one pair of two, but times are skewed:
-//! the ratio of one run to a mean of two lies below 1 more often than above where nothing differs.
+//! logarithms, so that a ratio and its inverse weigh the same, and reported as slowdowns: 0.005 is
+//! half a per cent more time. A mean of the two runs would take one pair of two, but times are
+//! skewed: the ratio of one run to a mean of two lies below 1 more often than above where nothing
+//! differs.
 //!
 //! An arm is *slower* only if three things hold: its rank test stays below 5 % after Holm's rule
 //! over all arms of the campaign, its interval lies above zero, and its estimate lies beyond the
@@ -132,7 +133,7 @@ pub enum Verdict {
     Slower,
     /// It takes less time.
     Faster,
-    /// No difference can be told from noise.
+    /// No difference is distinguishable from noise.
     WithinNoise,
     /// There are too few pairs.
     TooFew,
@@ -157,7 +158,7 @@ impl Group {
     }
 }
 
-/// Judges what a campaign's journal holds.
+/// Evaluates the contents of a campaign's journal.
 pub fn analyse(campaign: &Campaign, records: &[Record]) -> Analysis {
     let mut groups = Vec::new();
     for application in &campaign.applications {

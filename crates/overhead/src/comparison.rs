@@ -47,7 +47,7 @@ pub struct Difference {
 }
 
 /// A side of a comparison: the logarithms that are compared, those of a lap together, one of each
-/// lap for the test, and what is told of them.
+/// lap for the test, and what is reported of them.
 struct Sample {
     application: String,
     nodes: u32,

@@ -167,7 +167,7 @@ pub fn warnings(analysis: &Analysis) -> Vec<String> {
     warnings
 }
 
-/// A slowdown where it may be told; else how large it can be.
+/// A slowdown where it may be reported; else how large it can be.
 fn told(effect: &Effect, floor: f64) -> String {
     match (effect.verdict, effect.slowdown) {
         (Verdict::Slower | Verdict::Faster, Some(slowdown)) => percent(slowdown.estimate),

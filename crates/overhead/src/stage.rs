@@ -1,8 +1,8 @@
 //! What a run of a campaign asks of its backend: the application's words, the options of gossip,
-//! and what the shim is told.
+//! and what the shim receives.
 //!
 //! A [`Stage`] is made ready once, before the first run, and finds out then what is missing. There
-//! is no shim on a simulated machine: a program for it links gossip itself and is told what to do
+//! is no shim on a simulated machine: a program for it links gossip itself and receives what to do
 //! by its arguments (`{gossip}`, `{hidden}`).
 
 use std::path::{Path, PathBuf};
@@ -102,7 +102,8 @@ impl<'a> Stage<'a> {
 /// The options of gossip that a run asks for; none where the hidden ranks do not gossip.
 fn gossip_words(campaign: &Campaign, doing: &Doing, seed: u64) -> Vec<String> {
     let mut words: Vec<String> = match doing {
-        // Who links gossip has no environment to be told by: mpi/beside knows this word.
+        // A program that links gossip has no environment variables for it: mpi/beside knows this
+        // word.
         Doing::None | Doing::Asleep if campaign.is_virtual() => return vec!["--idle".to_owned()],
         Doing::None | Doing::Asleep => return Vec::new(),
         Doing::Busy => vec!["--interval".into(), NEVER_MS.to_string(), "--busy".into()],
@@ -138,7 +139,7 @@ fn hidden_word(doing: &Doing) -> &'static str {
     }
 }
 
-/// What the shim is told (docs/reference/mpi.md).
+/// What the shim receives (docs/reference/mpi.md).
 fn shim_variables(
     campaign: &Campaign,
     doing: &Doing,

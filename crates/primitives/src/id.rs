@@ -1,7 +1,7 @@
 //! Identifiers: which node, and which life of it.
 //!
-//! A node raises its incarnation whenever it starts anew, so what an earlier life has said or begun
-//! can be told from what the present one does.
+//! A node raises its incarnation whenever it restarts, so what an earlier life has said or begun
+//! can be distinguished from what the present one does.
 
 use sha2::{Digest, Sha256};
 

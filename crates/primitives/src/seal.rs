@@ -100,7 +100,8 @@ pub struct KeyRing {
 }
 
 impl KeyRing {
-    /// A ring without a secret, for loopback alone: whoever knows the cluster's name can speak.
+    /// A ring without a secret, for loopback alone: a program that knows the cluster's name can
+    /// speak.
     pub fn open(cluster: &str) -> Self {
         let public = Sha256::new().chain_update("tidings open cluster").chain_update(cluster);
         let cipher = Xaes256Gcm::new(&<[u8; KEY_BYTES]>::from(public.finalize()).into());

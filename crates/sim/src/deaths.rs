@@ -3,7 +3,7 @@
 //! The simulator knows who crashed and when. A node that learns of a death of a node that is up, or
 //! merely stands still, has learnt something false; such deaths are counted once for each life that
 //! was declared dead. Of true ones the times are kept at which the nodes that were up learnt of
-//! them, until the node starts anew: then they are summed up, so that a long run with many crashes
+//! them, until the node restarts: then they are summed up, so that a long run with many crashes
 //! takes little more memory than a short one.
 
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ struct Spread {
 pub(crate) struct Obituaries {
     /// Crashes of nodes that are down.
     open: Vec<Crash>,
-    /// Those of nodes that have started anew.
+    /// Those of nodes that have restarted.
     closed: Vec<Spread>,
     /// The last life of each node that has crashed at all.
     ended: BTreeMap<usize, u32>,
@@ -78,7 +78,7 @@ impl Obituaries {
         self.ended.insert(node, life);
     }
 
-    /// A node is about to start anew, while nodes have these lives: whoever does not know of its
+    /// A node is about to restart, while nodes have these lives: a node that does not know of its
     /// death by now learns of its return instead.
     pub(crate) fn restarts(&mut self, node: usize, lives: &[u32]) {
         let closed = self.open.iter().filter(|crash| crash.node == node);

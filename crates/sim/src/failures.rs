@@ -235,7 +235,7 @@ mod tests {
         let noticed = |age| Measured::noticed_units(Some(threshold), age).expect("nodes died");
         let average = noticed(crash.departed_avg_units);
         let everywhere = noticed(crash.departed_lowest_units);
-        // The last entry is born within the last unit before the end, and whoever gets it counts
+        // The last entry is born within the last unit before the end, and its receiver counts
         // from its birth. The other holders got one some rounds older: at windows of a fifth, an
         // entry is renewed every five units.
         assert!(threshold - 1.0 <= everywhere && everywhere <= threshold, "{everywhere}");

@@ -23,7 +23,7 @@ pub enum Fault {
         /// How many.
         #[serde(with = "text")]
         nodes: Window,
-        /// Units until they start anew, empty and with a higher incarnation; never, if left out.
+        /// Units until they restart, empty and with a higher incarnation; never, if omitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         restart_after: Option<f64>,
     },
@@ -36,7 +36,7 @@ pub enum Fault {
         /// How many.
         #[serde(with = "text")]
         nodes: Window,
-        /// Others, drawn anew, do so every so many units after; never again, if left out.
+        /// Others, drawn again, do so at this interval in units after; never again, if omitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         every: Option<f64>,
     },
@@ -53,7 +53,7 @@ pub enum Fault {
         #[serde(default)]
         one_way: bool,
     },
-    /// Nodes crash one by one, at random moments, and start anew.
+    /// Nodes crash one by one, at random moments, and restart.
     Churn {
         /// From when on.
         at: f64,
@@ -61,11 +61,11 @@ pub enum Fault {
         units: f64,
         /// How many crash in a unit, on average.
         crashes_per_unit: f64,
-        /// Units until one that crashed starts anew.
+        /// Units until one that crashed restarts.
         down_units: f64,
     },
     /// Not a fault but a change: the last nodes of the cluster are no members before. Then they
-    /// start, and all nodes are told the longer roster.
+    /// start, and all nodes receive the longer roster.
     Grow {
         /// When.
         at: f64,

@@ -1,4 +1,4 @@
-//! The model of the core beside the simulation: ages and costs as foretold, and as they came out.
+//! The model of the core beside the simulation: ages and costs as predicted, and as measured.
 //!
 //! The points are all strategies among 64 to 8,192 nodes, windows of 5 to 100 %,
 //! payloads of 16 to 256 bytes and losses of 0, 1 and 10 %, all in datagrams as the agent sends
@@ -35,7 +35,7 @@ pub struct Point {
     pub loss_percent: u32,
 }
 
-/// Ages and costs, foretold or measured.
+/// Ages and costs, predicted or measured.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Figures {
     /// Mean age over all pairs, in units.
@@ -137,7 +137,7 @@ impl Figures {
         })
     }
 
-    /// By how much these, foretold, exceed the measured ones, in per cent of them.
+    /// By how much these, predicted, exceed the measured ones, in per cent of them.
     pub fn deviations_percent(&self, measured: &Self) -> [f64; 5] {
         let pairs = self.in_order().into_iter().zip(measured.in_order());
         let mut deviations = pairs.map(|(foretold, measured)| 100.0 * (foretold / measured - 1.0));

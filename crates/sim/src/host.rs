@@ -1,4 +1,4 @@
-//! A host: where one node of a full simulation lives, falls, stands still and starts anew.
+//! A host: where one node of a full simulation runs, crashes, is paused and restarts.
 //!
 //! It is to the node what a machine is: it has the clock, the life number that becomes the
 //! incarnation, and the socket buffer that fills while the node stands still.
@@ -94,7 +94,7 @@ impl Host {
         Self { clock, node: None, life: 0, paused: false, wake_micros: None, backlog }
     }
 
-    /// Starts node number `n` anew.
+    /// Starts node number `n` again.
     pub(crate) fn start(
         &mut self,
         settings: &Settings,

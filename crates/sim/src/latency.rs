@@ -8,7 +8,7 @@
 //! | `lognormal:100us,0.5` | median, and the standard deviation of its natural logarithm |
 //!
 //! A drawn time is rounded to whole microseconds and bounded by [`Latency::LONGEST`]: the tail of
-//! a distribution must not outlive the run.
+//! a distribution must not live longer than the run.
 
 use core::fmt;
 use core::str::FromStr;

@@ -67,7 +67,7 @@ pub use tidings_gossip::{Strategy, Window};
 
 /// Checks a scenario, runs it, and reports.
 ///
-/// `progress` is told after each unit of time how many have passed and how many there are; if it
+/// `progress` receives after each unit of time how many have passed and how many there are; if it
 /// breaks the run off, the report covers what was measured until then.
 ///
 /// # Errors

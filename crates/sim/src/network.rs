@@ -21,7 +21,7 @@ pub struct Fates {
     pub sent: u64,
     /// Arrivals, second ones of duplicated datagrams among them.
     pub delivered: u64,
-    /// Lost by chance.
+    /// Lost at random.
     pub lost: u64,
     /// Held up by a partition for good.
     pub cut: u64,

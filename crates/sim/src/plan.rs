@@ -14,7 +14,7 @@ use crate::scenario::Scenario;
 pub enum Action {
     /// This node ends.
     Crash(u32),
-    /// This node starts anew, if it is down.
+    /// This node restarts, if it is down.
     Restart(u32),
     /// This node stands still.
     Pause(u32),

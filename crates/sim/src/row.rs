@@ -7,7 +7,7 @@
 //!
 //! The window of the newest w is everything not older than the w-th newest birth. That threshold
 //! is found by counting births into coarse bins of age, then ordering the one bin it falls into:
-//! the calendar of the core, computed anew each time, since a row is read faster than it is kept
+//! the calendar of the core, computed again each time, since a row is read faster than it is kept
 //! in order.
 
 /// Ticks in a unit of time, as a power of two: about as many as 256 ms have microseconds.

@@ -117,7 +117,7 @@ impl Cluster {
             command.env_clear();
         }
         let runtime_dir = self.path().join(name).display().to_string();
-        // Not in shared memory, where it would outlive an agent that is killed.
+        // Not in shared memory, where it would remain after an agent is killed.
         let board = self.path().join(name).join("board").display().to_string();
         let defaults = [
             ("--name", name),

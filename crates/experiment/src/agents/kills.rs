@@ -1,7 +1,7 @@
-//! Kills, and when each of the others knew: told by the agents as it happens, by one clock.
+//! Kills, and when each of the others knew: reported by the agents as it happens, by one clock.
 //!
 //! A [`Vigil`] listens to the event streams of all agents of a site at once. An agent stamps what
-//! it notices with the machine's wall clock, which all of them share with whoever kills, so neither
+//! it notices with the machine's wall clock, which all of them share with the killer, so neither
 //! the stream nor the listener is part of a time. A death of somebody who was not killed is false,
 //! and counted.
 
@@ -47,7 +47,7 @@ impl Kill {
 pub struct Vigil {
     notices: Receiver<(usize, Notice)>,
     end: SyncSender<(usize, Notice)>,
-    /// Deaths of agents that lived: who told, and of whom.
+    /// Deaths of agents that lived: which agent reported which.
     pub mistaken: Vec<(usize, String)>,
 }
 
@@ -87,14 +87,14 @@ impl Vigil {
         Kill { host, known_ms }
     }
 
-    /// Starts the agent of a host anew, and waits until each of `others` holds it alive.
+    /// Starts the agent of a host again, and waits until each of `others` holds it alive.
     pub fn revive(&mut self, site: &mut Site, host: usize, others: &[usize]) {
         site.start(host);
         self.listen_to(site, host);
         self.until_told(others, host, Change::Back);
     }
 
-    /// Notes false deaths that were told until now, while nobody is dead.
+    /// Notes false deaths that were reported until now, while nobody is dead.
     pub fn look_back(&mut self) -> usize {
         while let Ok((teller, notice)) = self.notices.try_recv() {
             self.judge(teller, &notice, None);

@@ -76,7 +76,7 @@ impl Launcher {
     }
 }
 
-/// How Open MPI's launcher is told of hosts, of what to reach them by, and of the network.
+/// How Open MPI's launcher learns of hosts, of what to reach them by, and of the network.
 fn open_mpi<'a>(hosts: &'a str, script: &'a str) -> Vec<&'a str> {
     let words = [["--host", hosts], ["--map-by", "slot"], ["--bind-to", "none"]];
     let parameters = [

@@ -47,7 +47,7 @@ impl Launcher {
         let mut environment = order.environment.clone();
         if self.mpi.family == MpiFamily::OpenMpi {
             words.push("--oversubscribe".to_owned());
-            // It refuses root otherwise; whoever runs a campaign has decided who runs it.
+            // It refuses root otherwise; the user of a campaign has decided which user runs it.
             for name in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
                 environment.push((name.to_owned(), "1".to_owned()));
             }

@@ -1,6 +1,6 @@
 //! The folder of a lab that has hosts, below /run: their script, and a lock that says it lives.
 //!
-//! Namespaces outlive a lab that is killed. Their names begin with the lab's tag, which stands in
+//! Namespaces remain after a lab is killed. Their names begin with the lab's tag, which stands in
 //! the file that it keeps locked: who can lock it knows that nobody uses them any more, and removes
 //! them with the folder.
 //!

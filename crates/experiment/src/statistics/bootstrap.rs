@@ -1,4 +1,4 @@
-//! Intervals by the bootstrap: how far the centre of a sample moves when the sample is drawn anew
+//! Intervals by the bootstrap: how far the centre of a sample moves when the sample is drawn again
 //! from itself.
 //!
 //! Efron's percentile interval, of the interquartile mean. What belongs together, as the pairs of a
@@ -14,7 +14,7 @@ use super::interquartile_mean_of;
 
 /// The share of intervals that are to hold the true value.
 pub const CONFIDENCE: f64 = 0.95;
-/// How often a sample is drawn anew: the ends of an interval then move by about 2 % of its width.
+/// How often a sample is drawn again: the ends of an interval then move by about 2 % of its width.
 const DRAWS: usize = 2_000;
 /// Any number will do, as long as it stays.
 const SEED: u64 = 0x1ab;

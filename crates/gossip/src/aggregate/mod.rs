@@ -25,7 +25,7 @@
 //!   accepts are the ones that [`Aggregate::encode`] writes.
 //!
 //! An aggregate takes no memory beyond its own, 1.1 KiB. Its ages are those of the moment at which
-//! it was made; whoever holds it adds the time since. What is counted of a node ([`Contribution`])
+//! it was made; its holder adds the time since. What is counted of a node ([`Contribution`])
 //! is decided by its age: stale nodes are counted and contribute nothing else. Why this form:
 //! docs/decisions/0006-aggregates.md; the bytes: docs/protocol.md, section 7.
 //!

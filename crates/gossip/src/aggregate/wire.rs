@@ -110,7 +110,7 @@ impl Aggregate {
         Ok(written)
     }
 
-    /// Reads one from exactly its bytes, whoever wrote them.
+    /// Reads one from exactly its bytes, from any writer.
     ///
     /// # Errors
     /// Where they are not what [`Aggregate::encode`] writes.

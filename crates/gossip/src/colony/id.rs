@@ -2,11 +2,11 @@
 
 use core::fmt;
 
-/// The most colonies a node can be told to have room for.
+/// The most colonies that a node can be configured to have room for.
 pub const MAX_COLONIES: u32 = 1 << 16;
 
-/// A colony's number, given by whoever divides the cluster: 1 to 4,294,967,295. It travels as it
-/// is, so that who has never been told of a colony can still name it.
+/// A colony's number, given by the operator: 1 to 4,294,967,295. It travels as it
+/// is, so that a node that does not know a colony can still name it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ColonyId(pub u32);
 

@@ -3,8 +3,8 @@
 //! A *colony* is a cluster within the cluster: its nodes keep full vectors of each other. Of every
 //! other colony a node keeps one record, its aggregate and a few addresses there; all of them are
 //! its *outlook*. Records travel as entries do: two members of a row *represent* each foreign
-//! colony, *call* a member there each unit, and push what it answers to their row; whoever pulls
-//! the row gets its records along with its entries.
+//! colony, *call* a member there each unit, and push what it answers to their row; a node that
+//! pulls the row gets its records along with its entries.
 //!
 //! Representing needs no state. Any member can answer for its colony, from its own vector, and who
 //! represents which colony is a function of the members, the colonies known and who is fresh
@@ -40,10 +40,10 @@ use visit::Visit;
 pub const RECORD_BYTES: usize = 248;
 /// The age in units from which an entry counts as stale in its colony's aggregate.
 pub const STALE_UNITS: u32 = 64;
-/// Answers to other colonies owed at a time, of each kind; more are not given.
+/// Answers to other colonies pending at a time, of each kind; more are not given.
 const MAX_OWED: usize = 16;
 
-/// An answer owed to a node of another colony.
+/// A pending answer to a node of another colony.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Owed {
     pub(crate) to: Address,
@@ -79,7 +79,7 @@ impl Colony {
         }
     }
 
-    /// Owes an answer; `false` if too many are owed already.
+    /// Queues an answer; `false` if too many are pending already.
     pub(crate) fn owe(queue: &mut VecDeque<Owed>, owed: Owed) -> bool {
         let room = queue.len() < MAX_OWED;
         if room {

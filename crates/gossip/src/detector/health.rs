@@ -44,7 +44,7 @@ impl Health {
 
     /// A round was made `late` after it was due; `true` if the node had stood still.
     pub(crate) fn round(&mut self, now: Instant, late: Duration, unit: Duration) -> bool {
-        // Every timer is a little late; and who stood still waits anew for everything.
+        // Every timer is a little late; and a node that was paused waits again for everything.
         let counts = late > unit / LATE_PARTS && late <= unit;
         self.lateness = if counts { late } else { Duration::ZERO }.max(self.lateness / 4 * 3);
         if late <= unit / 2 {

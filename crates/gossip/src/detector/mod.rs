@@ -10,15 +10,14 @@
 //! - a probe was refused: its host answers that nobody listens there. Who says so cannot be known,
 //!   so that alone kills nobody; or
 //! - it has given no proof for [`death_after`](crate::Config::death_after), which must exceed the
-//!   longest pause that a living node may make, and others have been heard meanwhile: who hears
-//!   nobody is deaf, and declares nobody dead.
+//!   longest pause that a living node may make, and others have been heard meanwhile: a node
+//!   that receives nothing declares nobody dead.
 //!
 //! All waits are longer where the node has reason to doubt itself, and doubts are begun one at a
-//! time where it is late (`health.rs`). Every node looks
-//! at [`LOOKS`] entries a unit: each member is looked at as often, whatever the cluster's size, and
-//! at a threshold of [`DOUBT_PHI`] a living member whose news arrives at random moments is probed
-//! once in three units, by somebody. A death is so noticed within few units, by whoever has gone
-//! without news the longest.
+//! time where it is late (`health.rs`). Every node looks at [`LOOKS`] entries a unit: each member
+//! is looked at as often, whatever the cluster's size, and at a threshold of [`DOUBT_PHI`] a living
+//! member whose news arrives at random moments is probed once in three units, by somebody. A death
+//! is so noticed within few units, by a node that has gone without news the longest.
 //!
 //! A dead member's entry is a *tombstone*: the last stamp but the farewell of its incarnation, born
 //! when the doubt began. It spreads as news does, and faster, and nothing of that incarnation
@@ -28,7 +27,7 @@
 //! each other for dead find together again.
 //!
 //! Invariants: doubts and errands are bounded in number; a tombstone is of the incarnation that was
-//! probed; whoever is declared dead has been probed directly and by others.
+//! probed; a node that is declared dead has been probed directly and by others.
 //!
 //! Source: Das, Gupta, Motivala, "SWIM: scalable weakly-consistent infection-style process group
 //! membership protocol", DSN 2002 (indirect probes, incarnations).
@@ -46,7 +45,7 @@ pub(crate) use silence::{STEPS_PER_UNIT, Silence};
 
 /// Entries looked at in a unit of time.
 pub(crate) const LOOKS: usize = 32;
-/// φ from which on there is a doubt: once in a hundred times by chance.
+/// φ from which on there is a doubt: once in a hundred times at random.
 pub(crate) const DOUBT_PHI: f64 = 2.0;
 /// Members that are asked to probe in the node's stead.
 const RELAYS: usize = 3;
@@ -189,7 +188,7 @@ impl Detector {
         Some(self.doubts.swap_remove(at))
     }
 
-    /// The node stood still: what it waited for may wait in its socket. Doubts begin anew.
+    /// The node was paused: what it waited for may wait in its socket. Doubts restart.
     pub(crate) fn begin_anew(&mut self, now: Instant) {
         let next = now + self.wait();
         for doubt in &mut self.doubts {
@@ -221,7 +220,7 @@ impl Detector {
         }
         let doubt = self.doubts.iter_mut().find(|doubt| doubt.next <= now)?;
         let silent = now.saturating_since(doubt.since) >= patience;
-        // Who hears nobody learns from silence only that it is deaf.
+        // A node that receives nothing learns from silence only that.
         let deaf = !alone && self.heard <= doubt.since;
         if silent && deaf && !doubt.refused {
             self.health.fails();
@@ -251,7 +250,7 @@ impl Detector {
         room
     }
 
-    /// The next who waits for proof that `target` lives; each is told once.
+    /// The next who waits for proof that `target` lives; each is notified once.
     pub(crate) fn fulfil(&mut self, target: NodeId, now: Instant) -> Option<NodeId> {
         let waits = |errand: &Errand| errand.target == target && errand.end > now;
         let at = self.errands.iter().position(waits)?;

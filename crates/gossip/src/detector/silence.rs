@@ -3,7 +3,7 @@
 //! Each time that news of an origin arrives, the age that the held entry had reached is noted: time
 //! from the birth of one to the arrival of the next. A mean and a mean deviation of these *peak
 //! ages* are kept, as TCP keeps those of round trips. Peaks never lie much below their mean (no
-//! news arrives before it is made) and far above it by chance: they are taken as an exponential
+//! news arrives before it is made) and far above it at random: they are taken as an exponential
 //! distribution, moved so that mean and deviation are those seen. So
 //!
 //! > φ(age) = −log₁₀ P(peak ≥ age) = max(0, age − (m − d)) / (d · ln 10)

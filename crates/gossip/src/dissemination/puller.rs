@@ -106,7 +106,7 @@ pub struct Puller {
 }
 
 impl Puller {
-    /// Begins anew with so many rows, at a row that should be random.
+    /// Begins again with so many rows, at a row that should be random.
     pub fn restart(&mut self, rows: usize, first: usize, costs: (usize, usize)) {
         self.answered.clear();
         self.answered.resize(rows, None);
@@ -319,8 +319,8 @@ mod tests {
         assert_eq!(puller.answered(8, 10, 0), None);
     }
 
-    /// Plays looks, four a unit, in which each answer takes so many; when a request was made again
-    /// for the last time.
+    /// Simulates looks, four a unit, in which each answer takes so many; when a request was made
+    /// again for the last time.
     fn played(puller: &mut Puller, looks: u32, answer_looks: u32) -> Option<u32> {
         let (mut under_way, mut last, mut relay) = (VecDeque::new(), None, 0);
         for look in 0..looks {

@@ -21,7 +21,7 @@ use crate::wire::window::Marks;
 
 /// How a unit's bytes are given away: implemented once for each [`Strategy`](super::Strategy).
 pub(crate) trait Disseminate: Send + Sync {
-    /// The own entry was just made anew: orders what belongs to this round.
+    /// The own entry was just made again: orders what belongs to this round.
     fn round(&mut self, scene: &mut Scene<'_>);
 
     /// When after the round [`Disseminate::look`] may be called, in sixteenths of the unit.

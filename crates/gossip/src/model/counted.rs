@@ -1,4 +1,4 @@
-//! Ages that were counted where something was played.
+//! Ages that were counted in a simulation.
 
 use super::curve::Curve;
 

@@ -1,4 +1,4 @@
-//! Ages under strategy `grid`: one row and one reader, played.
+//! Ages under strategy `grid`: one row and one reader, simulated.
 //!
 //! A relay holds an entry since it was pushed to it, and a reader what the relay held since it
 //! pulled it. Clocks agree: rounds, and with them pushes, are common to all, and a pull comes at
@@ -6,9 +6,9 @@
 //!
 //! When pushes and pulls come is decided by the strategy's own `pusher.rs` and `puller.rs`, by
 //! whole rounds and bytes, and by what was lost: no formula has all of that. But all rows are
-//! alike, and so are all readers. So the model plays one row (`rowmates.rs`) and one reader of it,
-//! which pulls each of its rows as if it were that one at another time. Answers come at once or are
-//! lost by chance. That takes one n-th of a simulation's work.
+//! alike, and so are all readers. So the model simulates one row (`rowmates.rs`) and one reader of
+//! it, which pulls each of its rows as if it were that one at another time. Answers come at once or
+//! are lost at random. That takes one n-th of a simulation's work.
 //!
 //! Strays, windows to random members, bring other entries as new as the reader's own newest.
 
@@ -25,11 +25,11 @@ use crate::dissemination::pusher::Pusher;
 const PARTS: u32 = 16;
 /// A node is drawn as relay of its own row so many times less often than another.
 const OWN_DRAWN: usize = 8;
-/// Turns of each row that are played, at least and, with loss and without, at most; and entries
+/// Turns of each row that are simulated, at least and, with loss and without, at most; and entries
 /// pulled in between.
 const TURNS: (usize, usize, usize) = (8, 800, 200);
 const PULLED: usize = 1 << 22;
-/// Units that are played, at least and at most.
+/// Units that are simulated, at least and at most.
 const UNITS: (f64, f64) = (128.0, 20_000.0);
 /// Turns of each row before ages count.
 const WARM_TURNS: f64 = 3.0;
@@ -74,7 +74,7 @@ pub(super) fn forecast(members: usize, budget: &Budget, loss: f64) -> Forecast {
     }
 }
 
-/// The played rows, one of each length; lengths differ by one at most.
+/// The simulated rows, one of each length; lengths differ by one at most.
 struct Rows {
     short: Row,
     long: Row,
@@ -115,7 +115,7 @@ struct Sent {
     entries: u64,
 }
 
-/// One node's part, played look by look.
+/// One node's part, simulated look by look.
 struct Play<'a> {
     layout: &'a Layout,
     budget: &'a Budget,
@@ -130,7 +130,7 @@ struct Play<'a> {
     puller: Puller,
     pusher: Pusher,
     chance: Chance,
-    /// At which round of the played row each row is at the start.
+    /// At which round of the simulated row each row is at the start.
     starts: Vec<usize>,
     /// When each row was last answered, in parts of a unit.
     last: Vec<Option<u32>>,

@@ -9,12 +9,12 @@
 //! | strategies | model |
 //! |---|---|
 //! | `uniform`, `spread` | births spread as epidemics until windows cut them off (`windows.rs`) |
-//! | `grid` | one row and one reader of it, played by the strategy's own rules (`grid.rs`) |
-//! | `push-pull`, `staggered` | entries of some origins among all nodes, played (`sampled.rs`) |
+//! | `grid` | one row and one reader of it, simulated by the strategy's own rules (`grid.rs`) |
+//! | `push-pull`, `staggered` | entries of some origins among all nodes, simulated (`sampled.rs`) |
 //!
 //! A test holds the model against simulations of 64 to 8,192 nodes (studies/freshness-model says
 //! how far it is off). Where it stands: all nodes up, travel times far below the unit, and each
-//! datagram lost by chance alone.
+//! datagram lost at random.
 
 mod births;
 mod counted;

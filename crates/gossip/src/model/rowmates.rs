@@ -1,8 +1,8 @@
-//! A row of strategy `grid`, played: what its members hold of each other after each round.
+//! A row of strategy `grid`, simulated: what its members hold of each other after each round.
 //!
 //! All rows are alike, and what a reader pulls from one of them does not depend on the others. So
 //! one row stands for all, each at another round of it. Pushes come as the strategy's own
-//! `pusher.rs` decides, or are lost by chance; members pull their own row as regularly as all rows.
+//! `pusher.rs` decides, or are lost at random; members pull their own row as regularly as all rows.
 
 use core::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::dissemination::layout::Layout;
 use crate::dissemination::puller::MAX_REPEATS;
 use crate::dissemination::pusher::Pusher;
 
-/// Rounds that are kept, and played before, for each push of an entry to a mate, and beside:
+/// Rounds that are kept, and simulated before, for each push of an entry to a mate, and beside:
 /// without loss they soon repeat.
 const ROUNDS: f64 = 8.0;
 const BESIDE: f64 = 32.0;

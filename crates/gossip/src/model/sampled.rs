@@ -1,4 +1,4 @@
-//! Ages under `push-pull` and `staggered`: the entries of some origins among all nodes, played.
+//! Ages under `push-pull` and `staggered`: the entries of some origins among all nodes, simulated.
 //!
 //! Whom a node meets next, and what it knew of it before, matters under these two: an answer
 //! follows at once and repeats much of what was asked with, and news runs through a chain of nodes
@@ -7,7 +7,7 @@
 //! the newest entries, so it ends after as large a part of the entries that are followed, on
 //! average, which are in the same order. That is a simulation of a part of the columns: its work
 //! grows with the nodes, not with their square, up to [`LARGEST`]. Of larger clusters ages are
-//! taken to grow by as much with each doubling as they do with the last one played.
+//! taken to grow by as much with each doubling as they do with the last one simulated.
 //!
 //! The oldest of all a node's entries is that of the followed ones and what more of them would add:
 //! what independent ones would, or less, if they added less when their number was doubled.
@@ -21,7 +21,7 @@ use super::rowmates::lost;
 use crate::dissemination::layout::Budget;
 use crate::dissemination::timetable::Timetable;
 
-/// Nodes that are played, at most.
+/// Nodes that are simulated, at most.
 const LARGEST: usize = 2_048;
 /// Entries that are looked at while playing, about: origins times nodes times units.
 const WORK: usize = 1 << 22;

@@ -1,8 +1,8 @@
 //! Ages under windows of the newest entries to random members: `uniform` and `spread`.
 //!
-//! Follow one birth: a node's own entry, made anew, at the moment it is sent. Let 1 − *y*(x) be the
-//! share of nodes that after a time *x* hold neither it nor a later one. Later ones come each unit
-//! and spread alike, so y(x) has a part known from x − 1, and the birth's own part grows as an
+//! Follow one birth: a node's own entry, made again, at the moment it is sent. Let 1 − *y*(x) be
+//! the share of nodes that after a time *x* hold neither it nor a later one. Later ones come each
+//! unit and spread alike, so y(x) has a part known from x − 1, and the birth's own part grows as an
 //! epidemic does: a node hears *r* windows a unit at random, each has the birth with probability Y.
 //! At a random moment the last birth was a random part of a unit ago: ages are x and that.
 //!

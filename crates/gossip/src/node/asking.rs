@@ -135,14 +135,15 @@ impl Node {
         }
     }
 
-    /// Notes that `bearer` knows a member this node does not know, or not its present card.
+    /// Notes that `bearer`, the sender, knows a member this node does not know, or not its present
+    /// card.
     pub(super) fn lacks(&mut self, id: NodeId, bearer: Address) {
         if self.membership.contains(id) || !self.membership.is_full() {
             self.catch_up.lacks(bearer);
         }
     }
 
-    /// A node that lives anew may be elsewhere: asks for its card.
+    /// A node that restarted may be elsewhere: asks for its card.
     pub(super) fn see_to_card(&mut self, id: NodeId, stamp: Stamp, bearer: Address) {
         if self.with_cards && !stamp.is_last() && !self.has_card(id, stamp.incarnation()) {
             self.lacks(id, bearer);

@@ -108,7 +108,7 @@ impl Node {
         request.write(&mut buffer[body_at..body_at + room]);
         self.counters.calls_sent += 1;
         let bytes = self.seal(envelope, buffer, room);
-        // Whoever asks pays for the answer, too.
+        // The asker pays for the answer, too.
         self.strategy.spend(2 * bytes);
         Transmit { to: call.to, bytes, segment_bytes: bytes }
     }

@@ -21,7 +21,7 @@ pub struct Change<'a> {
 
 impl Node {
     /// Begins to note who changes, for [`Node::poll_change`], with all members to begin with. From
-    /// then on a change costs a look-up, and whoever called this must keep polling: what is noted
+    /// then on a change costs a look-up, and the caller must keep polling: what is noted
     /// takes five bytes a member, no more.
     pub fn note_changes(&mut self) {
         self.notices.note_changes();

@@ -22,7 +22,7 @@ impl Node {
 
     /// Says for another member, at `now`, what it would say of itself: news as if it had just come
     /// from there, and counted so. A shorter text is padded with zeros. For members that this
-    /// program plays, as one process of a load test plays all the others.
+    /// program emulates, as one process of a load test emulates all others.
     ///
     /// Nothing happens if `id` is this node's or no member's.
     ///
@@ -89,7 +89,7 @@ impl Node {
     }
 
     /// Says what the wall clock shows, in microseconds since 1970 or any other time that all nodes
-    /// of the cluster share. Strategy `staggered` needs it, and to be told again when the clock was
+    /// of the cluster share. Strategy `staggered` needs it, and needs it again when the clock was
     /// set; it may be wrong, which costs freshness and nothing else.
     pub fn set_clock(&mut self, now: Instant, wall_micros: i64) {
         self.rhythm.set_clock(now, wall_micros);

@@ -20,7 +20,7 @@ use crate::wire::window::Marks;
 
 /// Every how many units a dead member is probed.
 const DEAD_PROBE_UNITS: u64 = 2;
-/// Members that are told of a death at once, by each node that learns of it.
+/// Members that each node notifies at once of a death that it learns of.
 const HEARERS: usize = 4;
 
 impl Node {
@@ -117,7 +117,8 @@ impl Node {
         }
     }
 
-    /// Declares a member dead since the doubt began: whoever has had news of it since knows better.
+    /// Declares a member dead since the doubt began: a node that has received a newer entry knows
+    /// better.
     fn declare(&mut self, doubt: &Doubt) {
         let id = doubt.id;
         self.detection.end(id);
@@ -234,7 +235,7 @@ impl Node {
             // A tombstone proves nothing.
             let entry = self.vector.get(about).filter(|entry| !entry.stamp.is_dead());
             let Some(entry) = entry else { continue };
-            // Whoever asks is answered in a version in which the answer is no longer.
+            // The asker is answered in a version in which the answer is no longer.
             let envelope = if kind == Kind::Proof {
                 Envelope { version: self.version_towards(to), kind, receiver: None }
             } else {

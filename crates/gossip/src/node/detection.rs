@@ -1,4 +1,4 @@
-//! Detection: who is in doubt, what it was told to others in this round, and which probes wait.
+//! Detection: who is in doubt, what was reported to others in this round, and which probes wait.
 //!
 //! The decisions are the detector's (`detector/mod.rs`); here is what a node keeps beside it. Where
 //! it meets vector, members and wire: `deaths.rs`.
@@ -16,9 +16,9 @@ use crate::wire::header::Kind;
 
 /// Probes and proofs that wait to be sent, at most; more are not made.
 const MAX_WAITING: usize = 256;
-/// Deaths in a unit of which others are told at once; the rest go with the windows.
+/// Deaths in a unit that are reported to others at once; the rest go with the windows.
 const MAX_HURRIED: u32 = 16;
-/// Members in a unit that are told at once that they are taken for dead.
+/// Members in a unit that are notified at once that they are considered dead.
 const MAX_WARNED: u32 = 16;
 
 /// A probe or a proof to be sent.
@@ -60,9 +60,9 @@ pub(super) struct Detection {
     cursor: usize,
     /// Refusals looked into in this round.
     refusals: u32,
-    /// Deaths that were told at once in this round.
+    /// Deaths that were reported at once in this round.
     hurried: u32,
-    /// Members that were told in this round that they are taken for dead.
+    /// Members that were notified in this round that they are considered dead.
     warned: u32,
     /// Probes and proofs that wait to be sent.
     queries: VecDeque<Query>,
@@ -86,7 +86,7 @@ impl Detection {
         self.detector.as_ref().and_then(Detector::due)
     }
 
-    /// A round begins, so much too late: if this node stood still, its doubts begin anew. Returns
+    /// A round begins, so much too late: if this node was paused, its doubts restart. Returns
     /// whether it did.
     pub(super) fn resumes(&mut self, now: Instant, late: Duration, unit: Duration) -> bool {
         let Some(detector) = self.detector.as_mut() else { return false };
@@ -202,7 +202,7 @@ impl Detection {
         self.detector.as_mut().is_some_and(|detector| detector.run_errand(asker, target, now))
     }
 
-    /// The next who waits for proof that `target` lives; each is told once.
+    /// The next who waits for proof that `target` lives; each is notified once.
     pub(super) fn fulfil(&mut self, target: NodeId, now: Instant) -> Option<NodeId> {
         self.detector.as_mut().and_then(|detector| detector.fulfil(target, now))
     }
@@ -215,7 +215,7 @@ impl Detection {
         }
     }
 
-    /// Whether one more death is told to others at once in this round; counts it.
+    /// Whether one more death is reported to others at once in this round; counts it.
     pub(super) fn hurries(&mut self) -> bool {
         let hurries = self.hurried < MAX_HURRIED;
         self.hurried += u32::from(hurries);

@@ -14,7 +14,7 @@
 //!
 //! Every call that names the present takes it from one monotonic clock of the driver.
 //!
-//! Each unit of time, at its own phase of the unit, a node makes its own entry anew with age 0,
+//! Each unit of time, at its own phase of the unit, a node makes its own entry again with age 0,
 //! lets all others age, and has its strategy order what is sent to whom (`dissemination/`). What
 //! it receives it stamps with the arrival and takes wherever it is newer. Beside that it only
 //! catches up (`catch_up.rs`) and says farewell.

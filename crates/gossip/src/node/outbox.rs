@@ -9,9 +9,9 @@ use crate::entry::NodeId;
 use crate::urgent::Urgent;
 use crate::vector::Vector;
 
-/// Answers owed at one time; more askers are turned away and ask again.
+/// Answers pending at one time; more askers are turned away and ask again.
 const MAX_ANSWERS: usize = 16;
-/// Windows owed in answer to pulls and half windows at one time; more are not answered.
+/// Windows pending in answer to pulls and half windows at one time; more are not answered.
 const MAX_REPLIES: usize = 64;
 
 /// Datagrams to send: `buffer[..bytes]`, in pieces of `segment_bytes`, the last maybe shorter.
@@ -25,7 +25,7 @@ pub struct Transmit {
     pub segment_bytes: usize,
 }
 
-/// An answer owed.
+/// A pending answer.
 pub(super) struct Offer {
     /// Where it goes.
     pub(super) to: Address,
@@ -44,9 +44,9 @@ pub(super) struct Outbox {
     asks: Vec<Address>,
     /// What the strategy ordered.
     orders: VecDeque<Order>,
-    /// Windows owed to others.
+    /// Windows pending for others.
     replies: VecDeque<Order>,
-    /// Answers owed to others.
+    /// Answers pending for others.
     offers: VecDeque<Offer>,
     /// Farewells and tombstones, which go first.
     urgent: Urgent,
@@ -115,7 +115,7 @@ impl Outbox {
         self.asks.pop()
     }
 
-    /// Owes a window; `false` if too many are owed already.
+    /// Queues a window; `false` if too many are pending already.
     pub(super) fn owe_window(&mut self, order: Order) -> bool {
         let room = self.replies.len() < MAX_REPLIES;
         if room {
@@ -124,7 +124,7 @@ impl Outbox {
         room
     }
 
-    /// Owes an answer; `false` if too many are owed already.
+    /// Queues an answer; `false` if too many are pending already.
     pub(super) fn owe(&mut self, offer: Offer) -> bool {
         let room = self.offers.len() < MAX_ANSWERS;
         if room {
@@ -133,7 +133,7 @@ impl Outbox {
         room
     }
 
-    /// The next answer owed.
+    /// The next pending answer.
     pub(super) fn next_offer(&mut self) -> Option<Offer> {
         self.offers.pop_front()
     }
@@ -143,7 +143,7 @@ impl Outbox {
         &mut self.window
     }
 
-    /// The order under way, or the next one, taken up: what is owed to others comes first.
+    /// The order under way, or the next one, taken up: what is pending for others comes first.
     /// `arrival` numbers the datagram that came last.
     pub(super) fn next_order(
         &mut self,

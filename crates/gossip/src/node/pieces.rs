@@ -113,7 +113,7 @@ impl Pieces {
     }
 
     /// Picks the own entry and those of a range of ids that were born after `since`, or have left:
-    /// nobody makes a farewell anew.
+    /// nobody makes a farewell again.
     fn pick_row(&mut self, vector: &Vector, members: &[NodeId], ids: Ids, since: Instant) {
         self.slots.clear();
         self.slots.push(OWN);

@@ -1,4 +1,4 @@
-//! Requests for windows: pulls and half windows, and what is owed in return.
+//! Requests for windows: pulls and half windows, and the replies that are pending.
 
 use tidings_primitives::time::Instant;
 
@@ -29,8 +29,8 @@ impl Node {
         Ok(())
     }
 
-    /// Owes a member a window in answer. It goes where the member is known to be, not where the
-    /// request came from: nobody can have it sent to a third. Returns whether it was owed.
+    /// Queues a window for a member in answer. It goes where the member is known to be, not where
+    /// the request came from: nobody can have it sent to a third. Returns whether it was queued.
     fn owe_window(&mut self, to: NodeId, what: What) -> bool {
         let Some(record) = self.membership.get(to) else { return false };
         let with_records = matches!(what, What::Row(Ids { colonies: Some(_), .. }, _));

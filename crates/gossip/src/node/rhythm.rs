@@ -17,7 +17,7 @@ pub(super) struct Rhythm {
     round_start: Instant,
     /// When the strategy looks again before the next round; far ahead if it does not.
     next_look: Instant,
-    /// What the wall clock shows beyond the driver's, in microseconds, if it was told.
+    /// What the wall clock shows beyond the driver's, in microseconds, if it is known.
     wall_offset: Option<i64>,
 }
 

@@ -126,12 +126,12 @@ impl Node {
     }
 
     /// Whether its entries have lately been as young as [`Config::age_target`] says; `None` without
-    /// a target, and until enough was seen after the start; it is judged anew every 26 units.
+    /// a target, and until enough was seen after the start; it is evaluated again every 26 units.
     pub fn keeps_age(&self) -> Option<bool> {
         self.age_keeper.as_ref().and_then(AgeKeeper::kept)
     }
 
-    /// Chooses the window anew for the age to be kept, if there is one and something has changed.
+    /// Chooses the window again for the age to be kept, if there is one and something has changed.
     fn choose_window(&mut self, now: Instant) {
         let (members, interval) = (self.membership.targets() + 1, self.config.interval);
         let means = (self.config.strategy, self.budget());

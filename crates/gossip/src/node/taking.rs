@@ -96,8 +96,8 @@ impl Node {
 
     /// Learns a member, or where it is now, from its card and the entry that came with it.
     ///
-    /// `asks`: it introduced itself, and can be told of a life that was forgotten. `false` if the
-    /// entry is about a node of another name whose id is the same.
+    /// `asks`: it introduced itself, and can receive an incarnation that was forgotten. `false` if
+    /// the entry is about a node of another name whose id is the same.
     pub(super) fn learn(
         &mut self,
         now: Instant,

@@ -176,8 +176,8 @@ impl Node {
         fit.then_some((self.card(id)?, entry))
     }
 
-    /// What an asker is told of itself: the newest stamp that is known. The age is one at which all
-    /// but the origin refuse an entry, so its payload and the card beside it matter to nobody.
+    /// What an asker receives about itself: the newest stamp that is known. The age is one at which
+    /// all but the origin refuse an entry, so its payload and the card beside it matter to nobody.
     fn told(&self, id: NodeId) -> Option<(Card<'_>, Entry<'_>)> {
         let held = self.vector.get(id).map(|entry| entry.stamp);
         let stamp = self.membership.get(id)?.floor.max(held.unwrap_or_default());

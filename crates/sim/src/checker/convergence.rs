@@ -1,6 +1,6 @@
 //! When everybody knows everybody: at the start, and again after crashes and partitions.
 //!
-//! At each sample the checker is told in how many ordered pairs of nodes that are up the first
+//! At each sample the checker receives in how many ordered pairs of nodes that are up the first
 //! holds no entry of the second. The picture is full when there are none.
 
 /// Watches for the first and the last full picture.

@@ -18,7 +18,7 @@ impl KnowledgeChecker {
         Self { nodes, highest: vec![0; nodes * nodes] }
     }
 
-    /// A node has started anew and may know nothing.
+    /// A node has restarted and may know nothing.
     pub fn restarted(&mut self, holder: usize) {
         self.highest[holder * self.nodes..][..self.nodes].fill(0);
     }

@@ -1,6 +1,6 @@
 //! Checkers: what must hold in every run, looked at from outside the nodes.
 //!
-//! The simulator knows what no node knows: when each entry was really made. Each checker is told
+//! The simulator knows what no node knows: when each entry was really made. Each checker is given
 //! what the nodes' vectors say at every sample, and notes what contradicts the truth. A run of
 //! correct nodes has no violations, whatever its faults.
 

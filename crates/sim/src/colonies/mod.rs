@@ -1,6 +1,6 @@
 //! Colonies in the simulator: up to a million nodes, one colony at a time.
 //!
-//! An aggregate is born when a call is answered, by whoever is called, so colonies depend on each
+//! An aggregate is made when a call is answered, by the called node, so colonies depend on each
 //! other through nothing but who is up. That is drawn for all nodes before the run
 //! ([`uptime`]). Then each colony is simulated on its own, in any order and on any processor
 //! (`compact/`), and what comes out is added up in whole numbers: the report does not depend on

@@ -49,9 +49,9 @@ pub struct ColoniesScenario {
     pub mtu_bytes: u16,
     /// Probability that a datagram is lost.
     pub loss: f64,
-    /// Per cent of the nodes that crash in a minute, and start anew, empty.
+    /// Per cent of the nodes that crash in a minute, and restart, empty.
     pub churn_percent_per_minute: f64,
-    /// Units until a node that crashed starts anew.
+    /// Units until a node that crashed restarts.
     pub down_units: f64,
     /// A run that needs more than this is refused, in MiB.
     pub memory_limit_mib: u64,

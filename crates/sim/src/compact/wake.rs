@@ -33,7 +33,7 @@ impl Compact {
         }
     }
 
-    /// The node's own entry is made anew.
+    /// The node's own entry is made again.
     pub(super) fn renew(&mut self, now: i64, node: usize) {
         self.rows[node][node] = now as i32;
     }

@@ -122,7 +122,7 @@ pub struct Network {
     pub bandwidth_bytes_s: u64,
     /// Bytes that may queue at a sender; what exceeds them is lost.
     pub queue_bytes: u64,
-    /// Whether hosts of crashed nodes say so to whoever sends there (ICMP port unreachable).
+    /// Whether hosts of crashed nodes say so to senders (ICMP port unreachable).
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub refuses: bool,
 }

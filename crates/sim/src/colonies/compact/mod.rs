@@ -6,7 +6,8 @@
 //!
 //! Where it differs from the full mode: messages arrive at once; ages are exact; all aggregates are
 //! of one size; an answer is lost as a whole; the members that a reply names are drawn among those
-//! that were up lately, whoever answers; and a reply's bytes are counted in the caller's colony.
+//! that were up recently, whichever answers; and a reply's bytes are counted in the caller's
+//! colony.
 
 mod calls;
 mod contacts;

@@ -180,7 +180,7 @@ impl<'a> CompactColony<'a> {
         }
     }
 
-    /// Starts a member, empty: it was told of two members of every other colony.
+    /// Starts a member, empty: it knows two members of every other colony.
     fn start(&mut self, member: usize, now: i64) {
         self.entries[member * self.members..][..self.members].fill(0);
         self.aggregates[member * self.others..][..self.others].fill(0);
