@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::ExperimentError;
+use crate::manifest::Sources;
 
 /// The journal's name in a campaign's folder.
 pub const RUNS: &str = "runs.jsonl";
@@ -35,6 +36,12 @@ pub struct Heading {
     pub begun: String,
     /// The version of tidings.
     pub version: String,
+    /// The commit of the sources, where they are a checkout of the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// What of the sources differed from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<String>,
 }
 
 /// What a journal is of.
@@ -90,6 +97,9 @@ impl<Record: Serialize + DeserializeOwned> Journal<Record> {
             );
             return Err(ExperimentError::Journal { path, reason });
         }
+        if let Some(reason) = other_sources(&heading, &Sources::of(folder)) {
+            return Err(ExperimentError::Journal { path, reason });
+        }
         Ok(Self { path, file, records, heading })
     }
 
@@ -97,12 +107,15 @@ impl<Record: Serialize + DeserializeOwned> Journal<Record> {
         let copy = path.with_file_name(CAMPAIGN);
         let written = fs::write(&copy, subject.text);
         written.map_err(|source| ExperimentError::Unwritable { path: copy, source })?;
+        let sources = Sources::of(path.parent().unwrap_or(Path::new("/")));
         let heading = Heading {
             schema: subject.schema.to_owned(),
             campaign: subject.campaign.to_owned(),
             digest: subject.digest.to_owned(),
             begun: now(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            trial: sources.trial.filter(|_| sources.commit.is_some()),
+            commit: sources.commit,
         };
         let mut journal = Self { path, file, records: Vec::new(), heading };
         let heading = journal.heading.clone();
@@ -143,6 +156,19 @@ impl<Record: Serialize + DeserializeOwned> Journal<Record> {
         });
         written.map_err(|source| ExperimentError::Unwritable { path: self.path.clone(), source })
     }
+}
+
+/// Why a journal cannot go on with these sources, if it cannot: the manifest of its table would
+/// name a commit that not all runs are of.
+fn other_sources(heading: &Heading, now: &Sources) -> Option<String> {
+    let begun = heading.commit.as_ref()?;
+    let remedy = "name another folder with --output, or remove this one";
+    if now.commit.as_ref() != Some(begun) {
+        let now = now.commit.as_deref().unwrap_or("no commit");
+        return Some(format!("it was measured at commit {begun}, and this is {now}: {remedy}"));
+    }
+    let trial = heading.trial.as_ref().filter(|_| now.trial.is_none())?;
+    Some(format!("it was measured from sources that are no commit ({trial}): {remedy}"))
 }
 
 /// Reads the journal of a folder without opening it for more; a torn last line is passed over.
@@ -242,6 +268,36 @@ mod tests {
         let other = Subject { schema: "test-2", ..OWN };
         let refused = open(folder.path(), &other).expect_err("of another kind");
         assert!(refused.to_string().contains("test-2"), "{refused}");
+    }
+
+    #[test]
+    fn a_journal_goes_on_only_with_its_sources() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        drop(open(folder.path(), &OWN).expect("a fresh folder"));
+        let (begun, _) = read::<Vec<u32>>(folder.path(), "test-1").expect("its heading");
+        let sources = |commit: Option<&str>, trial: Option<&str>| Sources {
+            root: None,
+            commit: commit.map(str::to_owned),
+            trial: trial.map(str::to_owned),
+        };
+        let heading = |commit: Option<&str>, trial: Option<&str>| {
+            let Sources { commit, trial, .. } = sources(commit, trial);
+            Heading { commit, trial, ..begun.clone() }
+        };
+        for (then, now, refused) in [
+            ((Some("a"), None), (Some("a"), None), None),
+            ((Some("a"), None), (Some("a"), Some("1 file")), None),
+            ((Some("a"), Some("1 file")), (Some("a"), Some("2 files")), None),
+            ((Some("a"), Some("1 file")), (Some("a"), None), Some("no commit (1 file)")),
+            ((Some("a"), None), (Some("b"), None), Some("at commit a, and this is b")),
+            ((Some("a"), None), (None, Some("none")), Some("this is no commit")),
+            ((None, None), (Some("b"), None), None),
+        ] {
+            let said = other_sources(&heading(then.0, then.1), &sources(now.0, now.1));
+            assert_eq!(said.is_some(), refused.is_some(), "{then:?} {now:?}: {said:?}");
+            let said = said.unwrap_or_default();
+            assert!(said.contains(refused.unwrap_or_default()), "{then:?} {now:?}: {said}");
+        }
     }
 
     #[test]

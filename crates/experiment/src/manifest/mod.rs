@@ -28,7 +28,7 @@ use tempfile::{Builder, NamedTempFile};
 pub use command::command_line;
 pub use form::{FormError, Input, Machine, Manifest, Run, SCHEMA, Seed};
 pub use machine::first_line;
-use sources::Sources;
+pub(crate) use sources::Sources;
 
 /// A table cannot be written where it was to be. What was there before is there still.
 #[derive(Debug, thiserror::Error)]

@@ -13,16 +13,16 @@ const MARK: &str = "docs/reference/manifest.schema.json";
 
 /// The sources of a run, when it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Sources {
-    pub(super) root: Option<PathBuf>,
-    pub(super) commit: Option<String>,
+pub(crate) struct Sources {
+    pub(crate) root: Option<PathBuf>,
+    pub(crate) commit: Option<String>,
     /// Why nothing can be published from them.
-    pub(super) trial: Option<String>,
+    pub(crate) trial: Option<String>,
 }
 
 impl Sources {
     /// Of the checkout that a folder lies in, else of the one that this process runs in.
-    pub(super) fn of(folder: &Path) -> Self {
+    pub(crate) fn of(folder: &Path) -> Self {
         let here = || std::env::current_dir().ok().and_then(|here| root_of(&here));
         match root_of(folder).or_else(here) {
             Some(root) => Self::in_checkout(root),
