@@ -1,6 +1,9 @@
 //! A series with a real launcher, on a simulated machine.
 
+use std::process::Command;
+
 use serde_json::Value;
+use tidings_experiment::agents::programs;
 
 use super::places::{self, Bench, known_length, said};
 
@@ -45,4 +48,39 @@ fn a_series_runs_what_is_chosen_then_what_is_missing_and_keeps_the_rows() {
     }
     let manifest = std::fs::read_to_string(bench.file("out/rows.manifest.json")).expect("written");
     assert!(manifest.contains("tidings lab series"), "{manifest}");
+}
+
+/// Two runs of a program that sends its parent, the lab, SIGHUP.
+const HANGING_UP: &str = r#"
+name = "up"
+limit_s = 60.0
+[[machines]]
+name = "here"
+backend = { kind = "plain" }
+[[programs]]
+name = "up"
+machines = ["here"]
+nodes = [1]
+command = ["sh", "-c", 'kill -HUP $PPID; echo "{\"seconds\": 1}"']
+[[programs.grids]]
+run = [1, 2]
+"#;
+
+#[test]
+fn a_hangup_ends_a_series_unless_it_was_ignored_when_it_began() {
+    let bench = Bench::new();
+    let file = bench.lay("up.toml", HANGING_UP);
+    let tidings = programs().join("tidings").display().to_string();
+    let ended = |first: &str, folder: &str| {
+        let folder = bench.file(folder).display().to_string();
+        let line = format!("{first} exec \"$0\" \"$@\"");
+        let words = ["-c", &line, &tidings, "lab", "series", &file, "--output", &folder];
+        let done = Command::new("sh").args(words).output().expect("a shell");
+        (done.status.code(), said(&done))
+    };
+    let (code, told) = ended("", "ended");
+    assert_eq!(code, Some(129), "{told}");
+    let (code, told) = ended("trap '' HUP;", "ignored");
+    assert_eq!(code, Some(0), "{told}");
+    assert_eq!(bench.runs("ignored").len(), 2, "{told}");
 }

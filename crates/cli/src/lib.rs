@@ -35,6 +35,7 @@ pub mod pick;
 pub mod plan;
 pub mod publish;
 pub mod show;
+mod signals;
 pub mod sim;
 pub mod status;
 pub mod table;

@@ -8,8 +8,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::SIGCHLD;
 use signal_hook::iterator::{Handle, Signals};
+
+use crate::signals;
 
 /// Signals that can be pending; with more of them the thread waits for room.
 const BACKLOG: usize = 16;
@@ -38,7 +40,7 @@ impl Wakes {
     /// # Errors
     /// What the system says if a handler cannot be set.
     pub fn take() -> io::Result<Self> {
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGCHLD])?;
+        let mut signals = Signals::new(signals::ending().into_iter().chain([SIGCHLD]))?;
         let handle = signals.handle();
         let (sender, wakes) = sync_channel(BACKLOG);
         thread::Builder::new().name("signals".to_owned()).spawn(move || {

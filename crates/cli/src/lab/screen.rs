@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use tidings_experiment::conduct::Watcher;
 
 use crate::output;
+use crate::signals;
 use crate::sim::watch::bar;
 
 /// Progress on a terminal, and the signal that came.
@@ -25,7 +25,7 @@ impl Screen {
     /// From now on signals are noted; none ends the process, which has children to end first.
     pub(super) fn begin() -> io::Result<Self> {
         let signal = Arc::new(AtomicUsize::new(0));
-        for number in [SIGINT, SIGTERM, SIGHUP] {
+        for number in signals::ending() {
             flag::register_usize(number, Arc::clone(&signal), number as usize)?;
         }
         let is_seen = io::stderr().is_terminal();

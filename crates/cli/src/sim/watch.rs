@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+
+use crate::signals;
 
 /// The exit code after a second signal: the first one is no longer handled.
 const EXIT_IMPATIENT: i32 = 1;
@@ -23,7 +24,7 @@ impl Stop {
     /// process.
     pub(super) fn at_signals() -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in signals::ending() {
             flag::register_conditional_shutdown(signal, EXIT_IMPATIENT, Arc::clone(&stop))?;
             flag::register(signal, Arc::clone(&stop))?;
         }
