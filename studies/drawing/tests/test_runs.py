@@ -48,6 +48,14 @@ def test_a_run_says_what_it_asks_and_needs(run: Path) -> None:
     assert said(run, "--draw", "more")[0] == 2
 
 
+def test_an_old_variable_says_where_it_went(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit code 2, before anything is measured."""
+    monkeypatch.setenv("SIMULATION", "--name overhead-64")
+    code, text = said(ROOT / "overhead-simulated/run", "--trial")
+    assert code == 2
+    assert "SIMULATION was of simulate.py, which is gone: NODES chooses" in text
+
+
 def test_old_targets_say_where_they_went() -> None:
     """Exit code 2, and a folder that is there."""
     assert MOVED is not None
