@@ -2,7 +2,7 @@
 //!
 //! A *frame* is a head of [`HEAD_BYTES`] in clear, a body, and a tag of [`TAG_BYTES`]. The body is
 //! sealed with XAES-256-GCM under a key that all nodes of the cluster share. The head ends with the
-//! [nonce](crate::nonce) and is authenticated with the body; what its other bytes mean is for who
+//! [nonce] and is authenticated with the body; what its other bytes mean is for who
 //! sends frames to say. A *key ring* holds up to [`MAX_KEYS`] keys: the first seals, all open. To
 //! change keys, append the new one on every node, then move it to the front on every node, then
 //! drop the old one: at each moment every node opens what every other seals.

@@ -125,8 +125,8 @@ impl Node {
         chosen.unwrap_or_else(|| self.config.window.entries(members))
     }
 
-    /// Whether its entries have lately been as young as [`Config::age_target`] says; `None` without
-    /// a target, and until enough was seen after the start; it is evaluated again every 26 units.
+    /// Whether its entries have lately been as young as `age_target` requests; `None` without a
+    /// target, and until enough was seen after the start; it is evaluated again every 26 units.
     pub fn keeps_age(&self) -> Option<bool> {
         self.age_keeper.as_ref().and_then(AgeKeeper::kept)
     }
