@@ -3,17 +3,17 @@
 
     studies/injected-slowdown/run rate
 
-Runs campaigns of `injected.toml` one after another, each with a seed of its own: in those with an
-odd number the application does 0.5 % more work in one arm, in the others no more. Those that are
-there already are not run again. A machine that does nothing else gives a few campaigns an hour, too
-few for a rate. So further campaigns are drawn from the laps that were measured, some shorter and
-some longer: blocks of neighbouring laps, with replacement (a block bootstrap, which keeps how much
-a lap is like the one before), each judged by `tidings lab table`, as a journal of its own. They
-share laps, so they are no independent repetitions, but the noise in them is the machine's.
+Reads campaigns of `injected.toml` that the study's run made, each with a seed of its own: in those
+with an odd number the application does 0.5 % more work in one arm, in the others no more. A machine
+that does nothing else gives a few campaigns an hour, too few for a rate. So further campaigns are
+drawn from the laps that were measured, some shorter and some longer: blocks of neighbouring laps,
+with replacement (a block bootstrap, which keeps how much a lap is like the one before), each judged
+by `tidings lab table`, as a journal of its own. They share laps, so they are no independent
+repetitions, but the noise in them is the machine's.
 
 Written are a table with a line a campaign, and a manifest with the verdicts of both kinds.
 
-Exit status: 0 done, 1 a campaign failed, 2 wrong arguments.
+Exit status: 0 done, 1 a campaign is missing or wrong, 2 wrong arguments.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import argparse
 import csv
 import json
 import random
-import re
 import subprocess
 import sys
 import tempfile
@@ -32,7 +31,6 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "studies"))
 from drawing.manifest import ManifestError, Table  # noqa: E402 (the path says where)
 
-TEMPLATE = ROOT / "studies/injected-slowdown/injected.toml"
 SIZES = (200, 400, 800, 1_600)  # laps of the campaigns that are drawn
 BLOCK = 10  # laps; the level of the times drifts over a few
 COLUMNS = (
@@ -58,29 +56,6 @@ def lab(tidings: Path, *words: str) -> str:
 def is_injected(number: int) -> bool:
     """Return whether the arm of a campaign is slower."""
     return number % 2 == 1
-
-
-def campaign_text(number: int, count: int) -> str:
-    """Return the campaign file of a number, of so many laps, for a folder two below ROOT."""
-    text = TEMPLATE.read_text(encoding="utf-8")
-    text = re.sub(r"^repetitions = .*$", f"repetitions = {count}", text, flags=re.MULTILINE)
-    text = re.sub(r"^seed = .*$", f"seed = {number}", text, flags=re.MULTILINE)
-    return text if is_injected(number) else text.replace('"0.005"', '"0"')
-
-
-def measured(options: argparse.Namespace, number: int) -> Path:
-    """Run a campaign unless it is there; return its folder."""
-    folder = options.folder / str(number)
-    file = options.folder / f"{number}.toml"
-    text = campaign_text(number, options.laps)
-    if (folder / "results.csv").exists():
-        if (folder / "campaign.toml").read_text(encoding="utf-8") != text:
-            raise LabError(f"{folder}: another campaign was run there: move the folder away")
-        return folder
-    options.folder.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
-    lab(options.tidings, "overhead", str(file), "--output", str(folder))
-    return folder
 
 
 def line_of(folder: Path, number: int) -> dict[str, object]:
@@ -150,14 +125,14 @@ def drawn_verdicts(options: argparse.Namespace, folders: list[Path], size: int) 
 
 
 def study(options: argparse.Namespace) -> None:
-    """Run what is missing, judge, and write table and manifest."""
+    """Judge, and write table and manifest."""
     words = f"CAMPAIGNS={options.campaigns} LAPS={options.laps}"
     table = Table(
         options.output / "rate.csv",
         command=f"{words} studies/injected-slowdown/run rate",
         seed=options.seed,
     )
-    folders = {number: measured(options, number) for number in range(1, options.campaigns + 1)}
+    folders = {number: options.folder / str(number) for number in range(1, options.campaigns + 1)}
     for folder in folders.values():
         campaign = json.loads((folder / "results.manifest.json").read_text(encoding="utf-8"))
         if campaign["runs"][0]["commit"] != table.run["commit"]:
@@ -183,9 +158,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--draws", type=int, default=200, help="campaigns drawn of each kind and size"
     )
-    parser.add_argument("--laps", type=int, default=400, help=f"of a campaign, {BLOCK} at least")
+    parser.add_argument("--laps", type=int, default=400, help="of a campaign, as it was run")
     parser.add_argument("--seed", type=int, default=1, help="of the draws")
-    parser.add_argument("--folder", type=Path, required=True, help="of journals, two below ROOT")
+    parser.add_argument("--folder", type=Path, required=True, help="of the campaigns' folders")
     parser.add_argument("--tidings", type=Path, required=True, help="the program")
     parser.add_argument("--output", type=Path, required=True, help="a folder for the table")
     return parser.parse_args()
