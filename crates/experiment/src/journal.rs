@@ -57,11 +57,33 @@ pub struct Subject<'a> {
     pub text: &'a str,
 }
 
+/// The journal's file, which one process at a time has open for writing.
+///
+/// The lock is given back in words: a program that another thread is about to start has a copy of
+/// the file until it is executed, and the copy would keep the lock for as long.
+#[derive(Debug)]
+struct Locked(File);
+
+impl Locked {
+    /// The file, if no other process has it.
+    fn of(file: File) -> Option<Self> {
+        let locked = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        locked.is_ok().then_some(Self(file))
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // Without it the lock goes with the last copy of the file.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
 /// A journal, open for further runs, each of which has a record of this kind.
 #[derive(Debug)]
 pub struct Journal<Record> {
     path: PathBuf,
-    file: File,
+    file: Locked,
     records: Vec<Record>,
     heading: Heading,
 }
@@ -78,13 +100,13 @@ impl<Record: Serialize + DeserializeOwned> Journal<Record> {
         fs::create_dir_all(folder).map_err(unwritable)?;
         let mut open = OpenOptions::new();
         let file = open.read(true).append(true).create(true).open(&path).map_err(unwritable)?;
-        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        let Some(file) = Locked::of(file) else {
             let reason = "another process runs this campaign: wait for it, or end it";
             return Err(ExperimentError::Journal { path, reason: reason.to_owned() });
-        }
+        };
         let text = fs::read(&path).map_err(unwritable)?;
         let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        file.set_len(whole as u64).map_err(unwritable)?;
+        file.0.set_len(whole as u64).map_err(unwritable)?;
         if whole == 0 {
             return Self::begin(path, file, subject);
         }
@@ -103,7 +125,7 @@ impl<Record: Serialize + DeserializeOwned> Journal<Record> {
         Ok(Self { path, file, records, heading })
     }
 
-    fn begin(path: PathBuf, file: File, subject: &Subject<'_>) -> Result<Self, ExperimentError> {
+    fn begin(path: PathBuf, file: Locked, subject: &Subject<'_>) -> Result<Self, ExperimentError> {
         let copy = path.with_file_name(CAMPAIGN);
         let written = fs::write(&copy, subject.text);
         written.map_err(|source| ExperimentError::Unwritable { path: copy, source })?;
@@ -151,8 +173,8 @@ impl<Record: Serialize + DeserializeOwned> Journal<Record> {
     fn append(&mut self, line: &impl Serialize) -> Result<(), ExperimentError> {
         let text = serde_json::to_string(line).map_err(io::Error::from);
         let written = text.and_then(|text| {
-            self.file.write_all((text + "\n").as_bytes())?;
-            self.file.sync_data()
+            self.file.0.write_all((text + "\n").as_bytes())?;
+            self.file.0.sync_data()
         });
         written.map_err(|source| ExperimentError::Unwritable { path: self.path.clone(), source })
     }
@@ -252,6 +274,18 @@ mod tests {
         journal.keep(vec![2, 1]).expect("there is room");
         assert_eq!(fs::read(&path).expect("it is there").len(), whole);
         assert_eq!(fs::read_to_string(folder.path().join(CAMPAIGN)).expect("ours"), OWN.text);
+    }
+
+    /// Tests that ran beside others found a journal in use that they had just closed: a program
+    /// was being started, with copies of all files of this process.
+    #[test]
+    fn a_closed_journal_is_free_although_a_copy_of_its_file_is_open() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let journal = open(folder.path(), &OWN).expect("a fresh folder");
+        let copy = journal.file.0.try_clone().expect("a copy");
+        drop(journal);
+        open(folder.path(), &OWN).expect("it is closed");
+        drop(copy);
     }
 
     #[test]
