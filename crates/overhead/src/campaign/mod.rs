@@ -154,7 +154,7 @@ seconds = { file = "stdout", json = "seconds" }
             ("nodes = [2]", "nodes = []", 9, "name a number"),
             ("ranks_per_node = 2", "ranks_per_node = 1", 10, "every rank would be hidden"),
             ("ranks_per_node = 2", "ranks_per_node = 2\nevery = 5", 11, "none would be hidden"),
-            ("kind = \"local\"", "kind = \"cloud\"", 13, "local, hosts, slurm or smpi"),
+            ("kind = \"local\"", "kind = \"cloud\"", 13, "local, hosts, slurm, smpi"),
             ("mpi = \"openmpi\"", "mpi = \"lam\"", 14, "openmpi"),
             ("mpi = \"openmpi\"", "", 13, "needs mpi"),
             ("kind = \"local\"", "kind = \"slurm\"", 1, "take the bounds out"),
