@@ -52,33 +52,38 @@ test: ## install what the tests need, listed first (not with TIDINGS_INSTALL=no)
 	@.ci/require cargo cc c++ python3 venv dpkg-deb objdump systemd-analyze man \
 		prometheus promtool chromium ip nft openmpi mpich smpi gfortran hpcc lmp \
 		munged slurmctld slurmd srun faketime valgrind pw.x mocassin
-	@$(MAKE) python
-	$(CARGO) build $(TESTED)
-	$(call lanes,test-parts test-whole)
+	@$(MAKE) --jobs=2 python tested
+	$(call lanes,test-parts test-whole test-python)
 
 # Lanes beside each other, and what their tests came to.
 define lanes
-	$(MAKE) --keep-going --jobs=2 $(1) && status=0 || status=$$?; \
+	$(MAKE) --keep-going --jobs $(1) && status=0 || status=$$?; \
 	cat $(foreach lane,$(1),$(TARGET_DIR)/$(lane).log) >$(TARGET_DIR)/$@.log; \
 	.ci/summary $(TARGET_DIR)/$@.log $$status
 endef
 
-# Two lanes beside each other: what computes, and what mostly waits for processes and comes first.
+# All tests of Rust, compiled.
+tested:
+	$(CARGO) build $(TESTED)
+
+# Three lanes beside each other: two that compute, and what mostly waits for processes and comes first.
 test-parts:
 	@.ci/lane $@ $(TARGET_DIR)/$@.log nice \
 		"$(CARGO) test --workspace --locked --no-fail-fast --lib --bins --examples $(PARTS)" \
 		".ci/limit $(CARGO) test --workspace --locked --no-fail-fast --doc" \
-		"$(PYTHON) -m pytest -q -c python/pyproject.toml --rootdir python python studies" \
-		"$(MAKE) oldest-numpy" \
 		"$(MAKE) expectations"
+
+test-python:
+	@.ci/lane $@ $(TARGET_DIR)/$@.log nice \
+		"$(PYTHON) -m pytest -q -c python/pyproject.toml --rootdir python python studies" \
+		"$(MAKE) oldest-numpy"
 
 test-whole:
 	@.ci/lane $@ $(TARGET_DIR)/$@.log env "$(CARGO) test --workspace --locked --no-fail-fast $(WHOLE) --bench '*'"
 
 check: ## the quick half: the tests of the crates and of Python that need no other program
 	@.ci/require cargo cc python3 venv
-	@$(MAKE) python
-	$(CARGO) build $(TESTED)
+	@$(MAKE) --jobs=2 python tested
 	$(call lanes,check-crates check-python)
 
 check-crates:
