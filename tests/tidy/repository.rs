@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What is built, fetched or generated here, and so not a source.
-const NOT_SOURCES: [&str; 6] =
-    ["target", ".git", ".tools", "fuzz/corpus", "fuzz/artifacts", "__pycache__"];
+const NOT_SOURCES: [&str; 5] = ["target", ".git", "fuzz/corpus", "fuzz/artifacts", "__pycache__"];
 
 /// The folder with the workspace's Cargo.toml.
 pub(crate) fn root() -> PathBuf {
