@@ -13,10 +13,9 @@ use std::io::Write as _;
 use std::process::{Command, ExitCode, Output};
 use std::time::Instant;
 
-use rand_core::{RngCore, SeedableRng as _};
-use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::{Map, Value};
 use tidings_experiment::mpi::{Mpi, object, place};
+use tidings_primitives::Chance;
 use tidings_studies::table::{self, Made};
 
 const SEED: u64 = 5;
@@ -76,11 +75,11 @@ const COUNTED: [&str; 9] = [
 ];
 
 fn all(runs: usize) -> Made {
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
+    let mut chance = Chance::new(SEED);
     let mut table = format!("run,mpi,ranks,strategy,mode,ending,wall_s,{}\n", COUNTED.join(","));
     let (mut endings, mut shed, mut sent) = (Vec::new(), 0_u64, 0_u64);
     for run in 0..runs {
-        let job = Job::drawn(&mut random, run);
+        let job = Job::drawn(&mut chance, run);
         let begin = Instant::now();
         let output = job.run();
         let (ending, report) = judged(&output);
@@ -117,9 +116,10 @@ fn all(runs: usize) -> Made {
 }
 
 impl Job {
-    fn drawn(random: &mut impl RngCore, run: usize) -> Self {
+    fn drawn(chance: &mut Chance, run: usize) -> Self {
+        // The remainder, as when the table was made: other jobs would be drawn by `pick`.
         let mut one_of =
-            |choices: &[&str]| choices[random.next_u64() as usize % choices.len()].to_owned();
+            |choices: &[&str]| choices[chance.bits() as usize % choices.len()].to_owned();
         let ranks = one_of(&["2", "3", "4", "6"]).parse().expect("a number");
         let mut options: Vec<String> = Vec::new();
         let strategies = ["uniform", "spread", "push-pull", "staggered", "grid"];

@@ -5,8 +5,7 @@
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;
 
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::SeedableRng;
+use tidings_primitives::Chance;
 use tidings_tests::mutations::{fuzz, inputs_of, mutation, seeds_of};
 
 #[path = "../../fuzz/src/lib.rs"]
@@ -66,8 +65,8 @@ fn the_inputs_of_wire_reach_every_counter() {
 fn mutations_are_the_same_each_time_and_differ_from_their_seeds() {
     let seeds = seeds_of("wire");
     let draw = || {
-        let mut generator = Xoshiro256PlusPlus::seed_from_u64(1);
-        (0..100).map(|_| mutation(&seeds, &mut generator)).collect::<Vec<_>>()
+        let mut chance = Chance::new(1);
+        (0..100).map(|_| mutation(&seeds, &mut chance)).collect::<Vec<_>>()
     };
     assert_eq!(draw(), draw());
     assert!(draw().iter().filter(|input| !seeds.contains(input)).count() > 80);

@@ -7,8 +7,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
-use rand_core::{RngCore, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
+use tidings_primitives::Chance;
 
 /// Mutated inputs that a target sees.
 const INPUTS: u32 = 4_000;
@@ -29,8 +28,8 @@ pub fn fuzz(name: &str, target: fn(&[u8])) {
 /// The seeds of a target, then mutations of them.
 pub fn inputs_of(name: &str) -> Vec<Vec<u8>> {
     let seeds = seeds_of(name);
-    let mut generator = Xoshiro256PlusPlus::seed_from_u64(0x7464_6E67);
-    let mutated: Vec<_> = (0..INPUTS).map(|_| mutation(&seeds, &mut generator)).collect();
+    let mut chance = Chance::new(0x7464_6E67);
+    let mutated: Vec<_> = (0..INPUTS).map(|_| mutation(&seeds, &mut chance)).collect();
     seeds.into_iter().chain(mutated).collect()
 }
 
@@ -45,16 +44,16 @@ pub fn seeds_of(name: &str) -> Vec<Vec<u8>> {
 }
 
 /// One of the seeds, changed in one to eight places.
-pub fn mutation(seeds: &[Vec<u8>], generator: &mut impl RngCore) -> Vec<u8> {
-    let mut input = seeds[below(generator, seeds.len())].clone();
-    for _ in 0..=below(generator, 8) {
-        let at = below(generator, input.len() + 1);
-        match below(generator, 6) {
-            0 => input.insert(at, EDGES[below(generator, EDGES.len())]),
-            1 => input.insert(at, generator.next_u32() as u8),
+pub fn mutation(seeds: &[Vec<u8>], chance: &mut Chance) -> Vec<u8> {
+    let mut input = seeds[chance.below(seeds.len())].clone();
+    for _ in 0..=chance.below(8) {
+        let at = chance.below(input.len() + 1);
+        match chance.below(6) {
+            0 => input.insert(at, EDGES[chance.below(EDGES.len())]),
+            1 => input.insert(at, chance.bits() as u8),
             2 => input.truncate(at),
-            3 => splice(&mut input, at, &seeds[below(generator, seeds.len())], generator),
-            4 if at < input.len() => input[at] ^= 1 << below(generator, 8),
+            3 => splice(&mut input, at, &seeds[chance.below(seeds.len())], chance),
+            4 if at < input.len() => input[at] ^= 1 << chance.below(8),
             _ if at < input.len() => drop(input.remove(at)),
             _ => {}
         }
@@ -64,13 +63,8 @@ pub fn mutation(seeds: &[Vec<u8>], generator: &mut impl RngCore) -> Vec<u8> {
 }
 
 /// Puts a stretch of another seed in at `at`.
-fn splice(input: &mut Vec<u8>, at: usize, other: &[u8], generator: &mut impl RngCore) {
-    let from = below(generator, other.len() + 1);
-    let to = from + below(generator, other.len() - from + 1);
+fn splice(input: &mut Vec<u8>, at: usize, other: &[u8], chance: &mut Chance) {
+    let from = chance.below(other.len() + 1);
+    let to = from + chance.below(other.len() - from + 1);
     input.splice(at..at, other[from..to].iter().copied());
-}
-
-/// A number below `bound`, which is not 0. The bias of the remainder does not matter here.
-fn below(generator: &mut impl RngCore, bound: usize) -> usize {
-    generator.next_u64() as usize % bound
 }

@@ -7,8 +7,7 @@
 //! Invariant: the order follows from the design alone, so that an interrupted experiment goes on
 //! with the very runs that are missing.
 
-use rand_core::{RngCore, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
+use tidings_primitives::Chance;
 
 /// What a run is measured for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,15 +61,15 @@ impl Design {
         }
         for lap in 1..=self.laps {
             let lap_seed = self.seed ^ u64::from(lap).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let mut random = Xoshiro256PlusPlus::seed_from_u64(lap_seed);
+            let mut chance = Chance::new(lap_seed);
             let mut order = groups.clone();
-            shuffle(&mut order, &mut random);
+            chance.shuffle(&mut order);
             for group in order {
                 let mut roles = self.roles(lap);
-                shuffle(&mut roles, &mut random);
+                chance.shuffle(&mut roles);
                 for role in roles {
                     // 53 bits: what a number in JSON holds, and programs take.
-                    slots.push(Slot { lap, group, role, seed: random.next_u64() >> 11 });
+                    slots.push(Slot { lap, group, role, seed: chance.bits() >> 11 });
                 }
             }
         }
@@ -83,13 +82,5 @@ impl Design {
         let baselines = if self.is_exact && lap > 1 { &[][..] } else { &baselines };
         let treatments = (0..self.treatments).map(Role::Treatment);
         baselines.iter().copied().chain(treatments).collect()
-    }
-}
-
-/// Fisher and Yates's.
-fn shuffle<T>(items: &mut [T], random: &mut Xoshiro256PlusPlus) {
-    for last in (1..items.len()).rev() {
-        let at = (u128::from(random.next_u64()) * (last as u128 + 1)) >> 64;
-        items.swap(last, at as usize);
     }
 }

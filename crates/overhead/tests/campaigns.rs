@@ -8,14 +8,13 @@
 
 use std::path::Path;
 
-use rand_core::{RngCore, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::json;
 use tidings_overhead::analysis::{Analysis, Verdict, analyse};
 use tidings_overhead::comparison::{Quantity, compare};
 use tidings_overhead::record::Record;
 use tidings_overhead::schedule::{Planned, Role, plan};
 use tidings_overhead::{Campaign, campaign::Doing};
+use tidings_primitives::Chance;
 
 /// Campaigns without a slowdown, and of those whose intervals are looked at.
 const CAMPAIGNS: u64 = 200;
@@ -38,7 +37,7 @@ fn campaign(laps: u32, intervals_ms: &str) -> Campaign {
 
 /// The noise of a machine that is not idle.
 struct Noise {
-    random: Xoshiro256PlusPlus,
+    chance: Chance,
     drift: f64,
     /// How much of it there is: 1 is a machine that is not idle.
     scale: f64,
@@ -46,12 +45,12 @@ struct Noise {
 
 impl Noise {
     fn new(seed: u64, scale: f64) -> Self {
-        Self { random: Xoshiro256PlusPlus::seed_from_u64(seed), drift: 0.0, scale }
+        Self { chance: Chance::new(seed), drift: 0.0, scale }
     }
 
     /// Evenly from 0 to 1, both excluded.
     fn even(&mut self) -> f64 {
-        ((self.random.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+        self.chance.real() + f64::EPSILON / 4.0 // half a step of what is drawn
     }
 
     /// Of the normal distribution (Box and Muller's).

@@ -19,8 +19,7 @@ use std::time::{Duration, Instant};
 use crate::switch::{Ports, Switch, enter};
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::{AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType, bind, socket};
-use rand_core::{RngCore, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
+use tidings_primitives::Chance;
 
 /// Frames that may wait at one time.
 const ROOM: usize = 16_384;
@@ -220,7 +219,7 @@ struct Taken {
 
 /// Frames that wait, by the time at which they leave. Times are those since the start.
 struct Backlog {
-    chance: Xoshiro256PlusPlus,
+    chance: Chance,
     waiting: BTreeMap<(Duration, u64), (Frame, u64)>,
     /// Numbers copies and arrivals.
     copies: u64,
@@ -231,17 +230,18 @@ struct Backlog {
 
 impl Backlog {
     fn new(seed: u64) -> Self {
-        let chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let chance = Chance::new(seed);
         Self { chance, waiting: BTreeMap::new(), copies: 0, arrivals: 0, latest: 0 }
     }
 
     fn arrive(&mut self, now: Duration, frame: &Frame, conduct: Conduct) -> Taken {
         self.arrivals += 1;
-        let is_doubled = self.below(100) < u64::from(conduct.double_percent);
+        let is_doubled = self.chance.below(100) < conduct.double_percent as usize;
         let mut overflowed = 0;
         for _ in 0..=u32::from(is_doubled) {
             let least_us = conduct.delay_ms.saturating_sub(conduct.jitter_ms) * 1_000;
-            let held_us = least_us + self.below(2 * conduct.jitter_ms * 1_000 + 1);
+            let spread_us = 2 * conduct.jitter_ms * 1_000;
+            let held_us = least_us + self.chance.below(spread_us as usize + 1) as u64;
             if self.waiting.len() >= ROOM {
                 overflowed += 1;
                 continue;
@@ -264,11 +264,6 @@ impl Backlog {
         let is_overtaken = arrival < self.latest;
         self.latest = self.latest.max(arrival);
         Some((frame, is_overtaken))
-    }
-
-    /// A random number below `end`; the bias of the remainder does not matter here.
-    fn below(&mut self, end: u64) -> u64 {
-        self.chance.next_u64() % end
     }
 }
 

@@ -6,9 +6,8 @@
 //! of ten or so; the test of many synthetic campaigns (`tests/campaigns.rs`) counts how often it
 //! misses. Drawn from a seed: the same sample gives the same interval.
 
-use rand_core::{RngCore, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
+use tidings_primitives::Chance;
 
 use super::interquartile_mean_of;
 
@@ -62,12 +61,12 @@ fn difference_of(values: &[Vec<f64>], others: Option<&[Vec<f64>]>) -> Option<Int
     if values.len() < 2 || others.is_some_and(|others| others.len() < 2) {
         return None;
     }
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
+    let mut chance = Chance::new(SEED);
     let mut drawn = Vec::new();
     let mut centres: Vec<f64> = (0..DRAWS)
         .map(|_| {
-            let centre = redrawn(values, &mut drawn, &mut random);
-            centre - others.map_or(0.0, |others| redrawn(others, &mut drawn, &mut random))
+            let centre = redrawn(values, &mut drawn, &mut chance);
+            centre - others.map_or(0.0, |others| redrawn(others, &mut drawn, &mut chance))
         })
         .collect();
     centres.sort_unstable_by(f64::total_cmp);
@@ -85,13 +84,10 @@ fn centre_of(values: &[Vec<f64>]) -> f64 {
 }
 
 /// The centre of as many members, each drawn from `values`.
-fn redrawn(values: &[Vec<f64>], drawn: &mut Vec<f64>, random: &mut Xoshiro256PlusPlus) -> f64 {
-    let many = values.len() as u64;
+fn redrawn(values: &[Vec<f64>], drawn: &mut Vec<f64>, chance: &mut Chance) -> f64 {
     drawn.clear();
     for _ in values {
-        // The upper half of a product: even to one part in 2^64 / n.
-        let at = ((u128::from(random.next_u64()) * u128::from(many)) >> 64) as usize;
-        drawn.extend_from_slice(&values[at]);
+        drawn.extend_from_slice(&values[chance.below(values.len())]);
     }
     interquartile_mean_of(drawn)
 }
