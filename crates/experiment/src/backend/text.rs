@@ -10,6 +10,9 @@ use crate::ExperimentError;
 use crate::hosts::Network;
 use crate::text::Source;
 
+/// The kinds of backends, by the names that campaign files give them.
+const KINDS: [&str; 5] = ["local", "hosts", "slurm", "smpi", "plain"];
+
 /// The table `backend` of a campaign file: its keys are those of docs/reference/lab.md.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,11 +33,16 @@ pub struct BackendText {
 }
 
 impl BackendText {
-    /// The backend that it asks for.
+    /// The backend that it asks for; where there is none of that name, the complaint lists `kinds`,
+    /// those that this kind of experiment accepts.
     ///
     /// # Errors
     /// [`ExperimentError::Campaign`] for a key that is missing or of another backend.
-    pub fn backend(&self, place: &Source<'_>) -> Result<Backend, ExperimentError> {
+    pub fn backend(&self, place: &Source<'_>, kinds: &str) -> Result<Backend, ExperimentError> {
+        let kind = self.kind.get_ref();
+        if !KINDS.contains(&kind.as_str()) {
+            return Err(place.refuse(&self.kind, format!("no backend `{kind}`: write {kinds}")));
+        }
         backend(place, self, place.folder())
     }
 
@@ -50,10 +58,6 @@ fn backend(
     folder: &Path,
 ) -> Result<Backend, ExperimentError> {
     let kind = text.kind.get_ref().as_str();
-    if !["local", "hosts", "slurm", "smpi", "plain"].contains(&kind) {
-        let reason = format!("no backend `{kind}`: write local, hosts, slurm, smpi or plain");
-        return Err(place.refuse(&text.kind, reason));
-    }
     strangers(place, text, kind)?;
     if kind == "plain" {
         if !text.launcher_arguments.is_empty() {

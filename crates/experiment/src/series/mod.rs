@@ -270,7 +270,12 @@ window = [10]
             ("report.json", "../report.json", 10, "no file of the run's directory"),
             ("nodes = [8, 16]", "nodes = [8, 0]", 13, "1 to 1048576"),
             ("nodes = [8, 16]", "nodes = []", 10, "0 runs"),
-            ("kind = \"smpi\"", "kind = \"smp\"", 8, "no backend `smp`"),
+            (
+                "kind = \"smpi\"",
+                "kind = \"smp\"",
+                8,
+                "no backend `smp`: write local, hosts, slurm, smpi or plain",
+            ),
             ("kind = \"smpi\", platform", "kind = \"plain\", platform", 8, "platform is no key"),
             ("kind = \"smpi\", platform = \"torus.xml\"", "kind = \"plain\"", 13, "one process"),
         ] {

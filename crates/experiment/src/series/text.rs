@@ -14,6 +14,8 @@ use crate::conduct::OnFailure;
 use crate::journal::digest;
 use crate::text::Source;
 
+/// What a machine's programs can be started by.
+const BACKENDS: &str = "local, hosts, slurm, smpi or plain";
 /// More runs than this are a mistake of the file, not a series.
 const MOST_RUNS: usize = 1_000_000;
 
@@ -85,7 +87,7 @@ fn machine(place: &Source<'_>, text: &MachineText) -> Result<Machine, Experiment
     Ok(Machine {
         name: text.name.get_ref().clone(),
         ranks_per_node: ranks.unwrap_or(1),
-        backend: text.backend.backend(place)?,
+        backend: text.backend.backend(place, BACKENDS)?,
     })
 }
 

@@ -21,6 +21,8 @@ use super::kinds::{Campaign, Doing};
 const MOST_RUNS: u64 = 1_000_000;
 /// More ranks than this no backend starts.
 const MOST_RANKS: u64 = 1 << 20;
+/// The backends that start ranks, some of which can be hidden from an application.
+const BACKENDS: &str = "local, hosts, slurm or smpi";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -189,7 +191,7 @@ fn entries(place: &Source<'_>, window: &Spanned<String>) -> Result<String, Exper
 
 /// The backend, with a shim where it is no simulated machine.
 fn backend(place: &Source<'_>, text: &BackendText) -> Result<Backend, ExperimentError> {
-    let backend = text.backend(place)?;
+    let backend = text.backend(place, BACKENDS)?;
     match &backend {
         Backend::Local(mpi) | Backend::Hosts(mpi, _) | Backend::Slurm(mpi, _)
             if mpi.shim.is_none() =>
