@@ -1,8 +1,9 @@
-//! The runtime directory: one agent's home, locked for as long as the process runs.
+//! The runtime directory: one agent's home, locked for as long as the agent runs.
 //!
-//! The lock (`flock` on `agent.lock`) is what makes "is another agent running here?" answerable:
-//! the kernel drops it with the process, however that ends, so a left-over socket can be removed
-//! without asking. Invariant: the holder of a [`Home`] is the only agent in that directory.
+//! The lock (`flock` on `agent.lock`) is what makes "is another agent running here?" answerable.
+//! The agent releases it at its end, and the kernel with the process, however that ends, so a
+//! left-over socket can be removed without asking. Invariant: the holder of a [`Home`] is the only
+//! agent in that directory.
 //!
 //! In a directory that others can write, another user could put a link in the place of the lock and
 //! make the agent overwrite its target, and `/tmp/tidings-<uid>` is a name that any user may take
@@ -33,7 +34,7 @@ const ROOT: u32 = 0;
 #[derive(Debug)]
 pub(crate) struct Home {
     path: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 /// Why the runtime directory cannot be used.
@@ -111,12 +112,21 @@ impl Home {
         trust(path)?;
         let lock = lock(path)?;
         remove_socket(&tidings_control::socket_path(path)).map_err(unwritable)?;
-        Ok(Self { path: path.to_owned(), _lock: lock })
+        Ok(Self { path: path.to_owned(), lock })
     }
 
     /// The directory.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+impl Drop for Home {
+    /// Unlocks explicitly: a program that another thread is about to start has a copy of the file
+    /// until it is executed, and the copy would keep the lock for as long.
+    fn drop(&mut self) {
+        // Without it the lock goes with the last copy of the file.
+        let _ = flock(&self.lock, FlockOperation::Unlock);
     }
 }
 
@@ -198,6 +208,18 @@ mod tests {
         assert_eq!(message, expected);
         drop(first);
         Home::enter(&path).expect("free again");
+    }
+
+    /// As that of a journal in the experiments, the lock of a directory that had been left could
+    /// still be held while another thread started a program.
+    #[test]
+    fn a_directory_that_was_left_is_free_although_a_copy_of_its_lock_is_open() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let home = Home::enter(directory.path()).expect("free");
+        let copy = home.lock.try_clone().expect("a copy");
+        drop(home);
+        Home::enter(directory.path()).expect("it was left");
+        drop(copy);
     }
 
     #[test]
