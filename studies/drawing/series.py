@@ -28,6 +28,8 @@ ASKED = {
 """What says the version of a program."""
 EXACT = "steps"
 """The metric that is the same in all runs."""
+NAMED = ("program", "machine", "nodes", "ranks")
+"""What rows have of the run that left them, beside its settings."""
 
 
 def lines(file: Path) -> list[dict[str, Any]]:
@@ -35,19 +37,38 @@ def lines(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-def values(found: list[dict[str, Any]]) -> Iterator[Value]:
-    """Yield the values of rows, machine by machine."""
-    for row in sorted(found, key=lambda row: str(row["machine"])):
-        if row["metric"] == EXACT and row["run"] != "0":
-            continue
+def wanted(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows that the table has, machine by machine."""
+    ordered = sorted(found, key=lambda row: str(row["machine"]))
+    return [row for row in ordered if row["metric"] != EXACT or row["run"] == "0"]
+
+
+def values(chosen: list[dict[str, Any]]) -> Iterator[Value]:
+    """Yield the values of rows."""
+    for row in chosen:
         names = (row["machine"], row["function"], row["metric"])
         yield Value(*names, float(row["size"]), row["run"], float(row["value"]), row["unit"])
 
 
-def wall_s(source: Path) -> float:
-    """Return how long the runs took that left the rows: all that its journal has."""
+def wall_s(source: Path, chosen: list[dict[str, Any]]) -> float:
+    """Return how long the runs took that left the chosen rows of a file, by the journal beside it.
+
+    The journal may have more: other cells, and runs that failed and were made again.
+    """
     _, *runs = lines(source.with_name("runs.jsonl"))
-    return round(sum(float(run["wall_s"]) for run in runs), 3)
+    made = {run["index"]: run for run in runs if run["outcome"] == "ok"}
+    marks = {mark(row) for row in chosen}
+    took = 0.0
+    for run in made.values():
+        own = {name: run[name] for name in NAMED} | run["settings"]
+        if any(mark(own | row) in marks for row in run["rows"]):
+            took += run["wall_s"]
+    return round(took, 3)
+
+
+def mark(row: dict[str, Any]) -> frozenset[tuple[str, object]]:
+    """Return what a row is known by: all that it has but measured numbers and the report."""
+    return frozenset((name, value) for name, value in row.items() if isinstance(value, (str, int)))
 
 
 def main() -> int:
@@ -55,9 +76,13 @@ def main() -> int:
     source, file, command, *programs = sys.argv[1:]
     try:
         made = Table(Path(file), command=command)
-        found = list(values(lines(Path(source))))
-        versions = {name: first_line(ASKED[name]) for name in programs}
-        made.write_rows(Value._fields, rows(found), added=versions, wall_s=wall_s(Path(source)))
+        chosen = wanted(lines(Path(source)))
+        made.write_rows(
+            Value._fields,
+            rows(values(chosen)),
+            added={name: first_line(ASKED[name]) for name in programs},
+            wall_s=wall_s(Path(source), chosen),
+        )
     except (OSError, ManifestError) as error:
         print(f"series.py: {error}", file=sys.stderr)
         return 1

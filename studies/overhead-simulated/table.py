@@ -8,11 +8,11 @@ APPLICATION: fft, fft-long, ptrans, proxy (the default), fft-without-bytes or ff
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 from drawing.manifest import ManifestError, Table, first_line
+from drawing.series import lines, wall_s
 
 COLUMNS = (
     "application", "nodes", "elements", "interval_ms", "window_percent", "message_bytes", "seed",
@@ -48,13 +48,10 @@ def line(idle: dict, row: dict) -> dict[str, object]:
 
 def write(source: Path, file: Path, wanted: list[str]) -> None:
     """Write a table and its manifest."""
-    rows = [json.loads(text) for text in source.read_text(encoding="utf-8").splitlines()]
-    _, *runs = map(json.loads, source.with_name("runs.jsonl").read_text("utf-8").splitlines())
+    rows = lines(source)
     idle = {row["program"].removesuffix("-idle"): row for row in rows if "report" not in row}
     chosen = [row for row in rows if row["program"] in wanted and "report" in row]
-    lines = [
-        line(idle.get(row["program"]) or idle[row["program"].split("-")[0]], row) for row in chosen
-    ]
+    against = [idle.get(row["program"]) or idle[row["program"].split("-")[0]] for row in chosen]
     seeds = sorted({row["seed"] for row in chosen})
     nodes = "" if rows[0]["nodes"] == 1024 else f"NODES={rows[0]['nodes']} "
     made = Table(
@@ -64,9 +61,9 @@ def write(source: Path, file: Path, wanted: list[str]) -> None:
     )
     made.write_rows(
         COLUMNS,
-        [list(one.values()) for one in lines],
+        [list(line(*pair).values()) for pair in zip(against, chosen, strict=True)],
         added={"simgrid": first_line(["smpirun", "--version"])},
-        wall_s=round(sum(run["wall_s"] for run in runs if run["program"] in wanted), 3),
+        wall_s=wall_s(source, against + chosen),
     )
 
 

@@ -183,18 +183,32 @@ def test_a_file_that_cannot_be_written_is_named(programs: Path, tmp_path: Path) 
 def test_a_table_has_the_values_of_a_series(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Machine by machine; what is exact of the first run only."""
+    """Machine by machine, what is exact of the first run only; the time is that of their runs."""
+    settings = {"program": "timed", "nodes": 2, "ranks": 4}
 
     def row(machine: str, metric: str, run: str) -> dict[str, object]:
-        names = {"machine": machine, "function": "gen", "metric": metric, "program": "timed"}
+        names = {"machine": machine, "function": "gen", "metric": metric, **settings}
         return {**names, "size": 3, "run": run, "value": 2.5e-6, "unit": "s"}
+
+    def ran(index: int, wall_s: float, *rows: object, outcome: str = "ok") -> dict[str, object]:
+        own = {"machine": "cluster", "settings": {"run": 7}, **settings}
+        return {"index": index, "outcome": outcome, "wall_s": wall_s, "rows": rows, **own}
 
     def lay(name: str, *objects: object) -> None:
         (tmp_path / name).write_text("".join(json.dumps(one) + "\n" for one in objects))
 
     exact = [row("B", "steps", run) for run in ("0", "1")]
-    lay("rows.jsonl", row("B", "time", "1"), *exact, row("A", "time", "16"))
-    lay("runs.jsonl", {"schema": "tidings-lab-series-1"}, {"wall_s": 1.25}, {"wall_s": 2.0})
+    timed = [row("B", "time", "1"), row("A", "time", "16")]
+    lay("rows.jsonl", *timed, *exact)
+    lay(
+        "runs.jsonl",
+        {"schema": "tidings-lab-series-1"},
+        ran(0, 40.0, timed[0], outcome="failed"),
+        ran(0, 1.25, timed[0], exact[0]),
+        ran(1, 2.0, timed[1]),
+        ran(2, 50.0, exact[1]),
+        ran(3, 60.0, row("C", "time", "1")),
+    )
     monkeypatch.setenv("PYTHONPATH", f"{ROOT / 'python'}:{ROOT / 'studies'}")
     table = tmp_path / "table.csv"
     make = [sys.executable, "-m", "drawing.series"]
