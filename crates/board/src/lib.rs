@@ -1,6 +1,5 @@
 //! The board: one node's vector in shared memory, for any number of readers in other processes.
 //!
-//! The agent writes what it knows of each node into a file that lies in memory; readers map the
 //! The agent writes what it knows of each node into a file in memory; readers map the file and
 //! read. No requests are made: a reader costs the agent nothing, and the agent never waits for a
 //! reader. A [`Board`] reads, a [`Writer`] writes.
