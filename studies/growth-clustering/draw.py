@@ -8,7 +8,7 @@ from pathlib import Path
 
 from drawing import measured as table
 from drawing import scaling_paper
-from drawing.judged import both, growth, r2
+from drawing.evaluated import both, growth, r2
 from drawing.measured import Value
 from drawing.pages import markdown, write
 from tidings.scaling import Expectation, Limits, search_space

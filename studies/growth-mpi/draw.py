@@ -9,7 +9,7 @@ from pathlib import Path
 
 from drawing import measured as table
 from drawing import scaling_paper
-from drawing.judged import Both, both, growth, r2
+from drawing.evaluated import Both, both, growth, r2
 from drawing.measured import Value
 from drawing.pages import markdown, write
 from tidings.scaling import Expectation, Limits, Measurement, search_space

@@ -8,7 +8,7 @@
 use core::mem::size_of;
 
 use crate::calendar;
-use crate::colony::outlook::RECORD_MEMORY_BYTES;
+use crate::colony::table::RECORD_MEMORY_BYTES;
 use crate::colony::visit::SEEN_BYTES;
 use crate::config::{Capacity, Config};
 use crate::id_table;

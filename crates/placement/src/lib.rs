@@ -26,10 +26,10 @@
 
 mod candidate;
 mod choice;
-mod promise;
+mod reservation;
 mod shortfall;
 
 pub use candidate::{Candidate, Need};
 pub use choice::{Policy, UnknownPolicy, pick};
-pub use promise::Promises;
+pub use reservation::Promises;
 pub use shortfall::{Lack, Resource, Unsatisfied};

@@ -16,7 +16,7 @@
 //! | [`summary`] | the reports of independent runs, as means with their standard errors |
 //! | [`departed`] | the last entries of nodes that are down |
 //! | [`figure2`], [`ages`], [`failures`], [`strategies`] | what the paper's figure, the slides' table and their question of faults run, and the tables of it |
-//! | [`foretold`] | the core's model of ages and costs beside what is simulated |
+//! | [`predicted`] | the core's model of ages and costs beside what is simulated |
 //! | [`chance`], [`span`] | random draws, spans of time |
 //!
 //! Invariants: a run is a function of its scenario; ordered collections only; nothing is simulated
@@ -36,13 +36,13 @@ pub mod event_queue;
 pub mod failures;
 pub mod fault;
 pub mod figure2;
-pub mod foretold;
 mod host;
 pub mod kills;
 pub mod latency;
 pub mod memory;
 pub mod network;
 pub mod plan;
+pub mod predicted;
 pub mod report;
 mod row;
 pub mod sample;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use counting::{HELD, MOST};
 use tidings_gossip::aggregate::{Aggregate, Contribution, MAX_BYTES};
-use tidings_gossip::colony::outlook::RECORD_MEMORY_BYTES;
+use tidings_gossip::colony::table::RECORD_MEMORY_BYTES;
 use tidings_gossip::payload::NodeState;
 use tidings_gossip::wire::header::{self, Header, Kind, cluster_hash};
 use tidings_gossip::wire::keys::TAG_BYTES;

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use tidings_gossip::dissemination::layout::Budget;
 use tidings_gossip::model::forecast;
 use tidings_sim::Strategy;
-use tidings_sim::foretold::{Figures, Point, points};
+use tidings_sim::predicted::{Figures, Point, points};
 
 const MODEL_CSV: &str = include_str!("../../../studies/freshness-model/model.csv");
 const FIGURE2_CSV: &str = include_str!("../../../studies/figure-2/figure2.csv");

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use tidings_gossip::ColonyId;
-use tidings_gossip::colony::outlook::MAX_CONTACTS;
+use tidings_gossip::colony::table::MAX_CONTACTS;
 
 use super::error::ConfigError;
 use super::value;

@@ -6,9 +6,9 @@
 //! work, so that a flood of datagrams delays the round timer by no more than that.
 
 mod answer;
+mod colonies;
 mod contacts;
 mod life;
-mod outlook;
 mod placing;
 mod reading;
 mod reload;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use tidings_sim::Scenario;
-use tidings_sim::foretold::{Figures, Point, csv, points};
+use tidings_sim::predicted::{Figures, Point, csv, points};
 
 use super::failure::SimulationError;
 use super::parallel;

@@ -21,8 +21,8 @@
 
 pub mod caller;
 pub mod id;
-pub mod outlook;
 pub mod representation;
+pub mod table;
 pub mod visit;
 
 use std::collections::VecDeque;
@@ -32,7 +32,7 @@ use crate::entry::NodeId;
 use crate::share::Share;
 use caller::Caller;
 pub use id::{ColonyConfig, ColonyId, ColonyIds, MAX_COLONIES};
-use outlook::Outlook;
+use table::Outlook;
 use visit::Visit;
 
 /// Bytes by which a record counts where a layout is planned: an aggregate of some 1,500 nodes, and

@@ -8,10 +8,10 @@ use core::time::Duration;
 
 use tidings_primitives::time::Instant;
 
+use super::context::{Disseminate, Ids, Order, Scene, What};
 use super::layout::{Layout, PULLS_AT_ONCE, STRAY_UNITS, looks_in, next_round_micros};
 use super::puller::{MARGIN_UNITS, Pull, Puller, pick_relay};
 use super::pusher::Pusher;
-use super::scene::{Disseminate, Ids, Order, Scene, What};
 use super::windows::Uniform;
 use crate::colony::representation::Representation;
 use crate::entry::NodeId;

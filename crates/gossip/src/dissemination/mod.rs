@@ -11,18 +11,18 @@
 //! All send as many bytes on average as a window of the configured size takes. How entries travel
 //! is the wire's matter, who is a member that of the membership.
 
+pub mod context;
 mod grid;
 pub mod layout;
 pub mod permutation;
 pub mod puller;
 pub mod pusher;
-pub mod scene;
 mod staggered;
 pub mod strategy;
 pub mod timetable;
 mod windows;
 
-use scene::Disseminate;
+use context::Disseminate;
 pub use strategy::Strategy;
 
 impl Strategy {

@@ -5,7 +5,7 @@
 
 use tidings_primitives::time::Instant;
 
-use super::scene::{Disseminate, Scene};
+use super::context::{Disseminate, Scene};
 use super::timetable::{Agreement, Timetable};
 use crate::entry::NodeId;
 use crate::wire::window::Marks;

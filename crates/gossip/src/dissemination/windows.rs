@@ -1,6 +1,6 @@
 //! Strategies of windows to random members: `uniform`, `spread` and `push-pull`.
 
-use super::scene::{Disseminate, Scene};
+use super::context::{Disseminate, Scene};
 use crate::wire::window::Marks;
 
 /// A window to one random member (Figure 1 of Levy et al., ROSS'14).

@@ -9,7 +9,7 @@ use super::outbox::Transmit;
 use crate::address::Address;
 use crate::aggregate::Aggregate;
 use crate::colony::id::ColonyId;
-use crate::colony::outlook::ColonyView;
+use crate::colony::table::ColonyView;
 use crate::colony::{Colony, Owed, STALE_UNITS};
 use crate::counters::Dropped;
 use crate::entry::NodeId;

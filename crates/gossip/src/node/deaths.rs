@@ -11,7 +11,7 @@ use crate::address::Address;
 use crate::config::Capacity;
 use crate::counters::Dropped;
 use crate::detector::{Doubt, Step};
-use crate::dissemination::scene::{Order, What};
+use crate::dissemination::context::{Order, What};
 use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::event::Event;
 use crate::wire::header::Kind;

@@ -4,7 +4,7 @@ use tidings_primitives::seal::TAG_BYTES;
 use tidings_primitives::time::Instant;
 
 use crate::address::Address;
-use crate::colony::outlook;
+use crate::colony::table;
 use crate::membership::Record;
 use crate::share::{Paces, Share};
 use crate::wire::header::{self, Header, Kind};
@@ -88,7 +88,7 @@ impl Intake {
     }
 
     /// Charges a call to the colony that makes it, or to strangers if it is not known.
-    pub(super) fn charge_call(&mut self, now: Instant, by: Option<&mut outlook::Record>) -> bool {
+    pub(super) fn charge_call(&mut self, now: Instant, by: Option<&mut table::Record>) -> bool {
         match by {
             Some(colony) => colony.calls.take(now, self.paces.request),
             None => self.charge_strangers(now),

@@ -21,7 +21,7 @@ use crate::colony::Colony;
 use crate::config::{Capacity, Config};
 use crate::counters::Counters;
 use crate::detector;
-use crate::dissemination::scene::Disseminate;
+use crate::dissemination::context::Disseminate;
 use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::error::ConfigError;
 use crate::membership::{Member, Membership};

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::pieces::Pieces;
 use crate::address::Address;
-use crate::dissemination::scene::{Order, What};
+use crate::dissemination::context::{Order, What};
 use crate::entry::NodeId;
 use crate::urgent::Urgent;
 use crate::vector::Vector;

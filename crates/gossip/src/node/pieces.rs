@@ -4,8 +4,8 @@ use tidings_primitives::time::Instant;
 
 use crate::colony::caller::REPLY_CONTACTS;
 use crate::colony::id::ColonyIds;
+use crate::dissemination::context::{Ids, Order, What};
 use crate::dissemination::layout::MAX_ROW;
-use crate::dissemination::scene::{Ids, Order, What};
 use crate::entry::NodeId;
 use crate::urgent::MAX_URGENT;
 use crate::vector::{OWN, Vector};

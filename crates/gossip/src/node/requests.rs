@@ -5,7 +5,7 @@ use tidings_primitives::time::Instant;
 use super::intake::Received;
 use super::machine::Node;
 use crate::counters::Dropped;
-use crate::dissemination::scene::{Ids, Order, What};
+use crate::dissemination::context::{Ids, Order, What};
 use crate::entry::NodeId;
 use crate::wire::pull::Pull;
 use crate::wire::window::Marks;

@@ -7,8 +7,8 @@ use super::machine::Node;
 use super::rhythm::NEVER;
 use crate::age_keeper::AgeKeeper;
 use crate::colony::RECORD_BYTES;
+use crate::dissemination::context::{Disseminate, Scene};
 use crate::dissemination::layout::{Budget, Freight};
-use crate::dissemination::scene::{Disseminate, Scene};
 use crate::event::Event;
 use crate::wire::overhead_bytes;
 

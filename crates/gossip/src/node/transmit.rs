@@ -6,7 +6,7 @@ use tidings_primitives::time::Instant;
 use super::machine::Node;
 use super::outbox::{Offer, Transmit};
 use crate::address::Address;
-use crate::dissemination::scene::{Ids, Order, What};
+use crate::dissemination::context::{Ids, Order, What};
 use crate::entry::NodeId;
 use crate::vector::Entry;
 use crate::wire::ask::{self, AnswerWriter, Card};

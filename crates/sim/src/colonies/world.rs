@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use tidings_gossip::colony::RECORD_BYTES;
-use tidings_gossip::colony::outlook::RECORD_MEMORY_BYTES;
+use tidings_gossip::colony::table::RECORD_MEMORY_BYTES;
 use tidings_gossip::dissemination::layout::{Budget, Freight, Layout};
 
 use super::scenario::ColoniesScenario;

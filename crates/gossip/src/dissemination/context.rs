@@ -13,7 +13,7 @@ use tidings_primitives::time::Instant;
 use super::layout::{Budget, Freight, Layout};
 use crate::address::Address;
 use crate::colony::id::{ColonyId, ColonyIds};
-use crate::colony::outlook::Outlook;
+use crate::colony::table::Outlook;
 use crate::entry::NodeId;
 use crate::membership::{Membership, Record};
 use crate::vector::Vector;
