@@ -1,4 +1,4 @@
-"""Judging a study's functions by the paper's engine and by the default one, side by side."""
+"""Evaluating a study's functions by the paper's engine and by the default one, side by side."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tidings.scaling import Expectation, Limits, Measurement, PaperEngine, Term
 from tidings.scaling.engines.bayes import BayesEngine, BayesModel
 from tidings.scaling.engines.paper import PaperModel
-from tidings.scaling.verdict import Judged, judge
+from tidings.scaling.verdict import Evaluation, evaluate
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Both:
     limits: Limits
     paper: PaperModel
     model: BayesModel
-    verdict: Judged
+    verdict: Evaluation
 
 
 def both(
@@ -27,14 +27,14 @@ def both(
     spaces: list[list[Term]],
     deviation: Term | None,
 ) -> list[Both]:
-    """Judge functions as one suite, so that the rate of false alarms is that of all together.
+    """Evaluate functions as one suite, so that the rate of false alarms is that of all together.
 
     `spaces` are what the paper's engine seeks in; `deviation` None is the default one.
     """
     expectations = [Expectation.parse(text) for text in expected]
     limits = [Limits.around(one.term, deviation) for one in expectations]
     models = [BayesEngine().fit(m, e.term) for m, e in zip(measured, expectations, strict=True)]
-    verdicts = judge(models, limits)
+    verdicts = evaluate(models, limits)
     papers = [PaperEngine(space).fit(m) for m, space in zip(measured, spaces, strict=True)]
     rows = zip(expectations, limits, papers, models, verdicts, strict=True)
     return [Both(*row) for row in rows]

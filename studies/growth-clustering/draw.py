@@ -19,7 +19,7 @@ MACHINE = "MAFIA"
 METRICS = ("steps", "instructions", "time")
 
 
-def judged(values: Sequence[Value], metric: str) -> str:
+def evaluated(values: Sequence[Value], metric: str) -> str:
     """Return Table 4 by one metric, the paper's growth beside what is found here."""
     measured = [table.measurement(values, MACHINE, kernel, metric) for kernel in KERNELS]
     expected = [EXPECTED[kernel] for kernel in KERNELS]
@@ -64,7 +64,7 @@ def main() -> None:
     """Write the tables into the page."""
     page = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).with_name("README.md"))
     values = table.read(page.parent / "mafia.csv")
-    tables = {f"scaling-mafia-{metric}": judged(values, metric) for metric in METRICS}
+    tables = {f"scaling-mafia-{metric}": evaluated(values, metric) for metric in METRICS}
     tables["scaling-mafia-values"] = values_at(values)
     write(page, tables)
 

@@ -60,14 +60,14 @@ def measurement(rows: list[dict[str, str]], statistic: str) -> Measurement:
     return Measurement.of_values(sizes, [float(row[statistic]) for row in rows])
 
 
-def judged(name: str, rows: list[dict[str, str]], other: ExtraP | None) -> dict[str, object]:
+def evaluated(name: str, rows: list[dict[str, str]], other: ExtraP | None) -> dict[str, object]:
     """Return the verdict of each statistic, and what each tool named."""
     term = Expectation.parse(EXPECTED[name]).term
     line: dict[str, object] = {"expected": term.text("p")}
     for statistic in STATISTICS:
         values = measurement(rows, statistic)
         model = BayesEngine().fit(values, term)
-        one = verdict.judge([model], [Limits.around(term, SQUARE_ROOT)])[0]
+        one = verdict.evaluate([model], [Limits.around(term, SQUARE_ROOT)])[0]
         line[statistic] = one.outcome.value
         line[f"{statistic}_p"] = f"{one.probability:.3f}"
         line[f"{statistic}_growth"] = model.growth.text("p")
@@ -113,7 +113,7 @@ def agreement(lines: list[dict[str, object]]) -> None:
 
 
 def main() -> None:
-    """Judge, write and print."""
+    """Evaluate, write and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file", type=Path, help="mpi_data.csv")
     parser.add_argument("--extra-p", help="python of an environment with extrap")
@@ -123,7 +123,7 @@ def main() -> None:
     other = ExtraP(options.extra_p, "mean", False) if options.extra_p else None
     series = read(options.file)
     lines = [
-        {"library": library, "collective": name, **judged(name, rows, other)}
+        {"library": library, "collective": name, **evaluated(name, rows, other)}
         for (library, name), rows in series.items()
     ]
     agreement(lines)

@@ -5,9 +5,9 @@
 
 Writes SUITE.csv, a line for each tool and group of cases, and a manifest beside it, and
 prints the table. Groups: all; family:NAME; noise:LEVEL; list:LEVEL, growth inside Extra-P's own
-list with independent noise. Unfair to whom: the paper's engine is told the true growth, as its user
-would be; the default engine names growth without being told. Tools without a verdict get the
-paper's rule on their model. CPU times are of this machine, whatever else runs on it.
+list with independent noise. Unfair to whom: the paper's engine is given the true growth, as its
+user would be; the default engine names growth without it. Tools without a verdict get the paper's
+rule on their model. CPU times are of this machine, whatever else runs on it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ COLUMNS = (
 
 
 def bayes(case: Case) -> Outcome:
-    """Ask the default engine: growth without being told, verdicts of single tests."""
+    """Ask the default engine: growth without the expectation, verdicts of single tests."""
     measurement = Measurement.of_values(case.sizes, case.values)
     engine = BayesEngine()
     began = time.process_time()
@@ -62,15 +62,15 @@ def bayes(case: Case) -> Outcome:
     outcome.cpu_ms = 1e3 * (time.process_time() - began)
     outcome.far = float(model.predict(np.array([case.far]))[0])
     outcome.intervals = {f: model.interval(scores.beyond(case, f)) for f in (4.0, 64.0)}
-    outcome.verdict_true, outcome.p_true = _judged(measurement, case.growth.term, case)
+    outcome.verdict_true, outcome.p_true = _evaluated(measurement, case.growth.term, case)
     if case.broken is not None:
-        outcome.verdict_broken, outcome.p_broken = _judged(measurement, case.broken, case)
+        outcome.verdict_broken, outcome.p_broken = _evaluated(measurement, case.broken, case)
     return outcome
 
 
-def _judged(measurement: Measurement, expected: Term, case: Case) -> tuple[str, float]:
+def _evaluated(measurement: Measurement, expected: Term, case: Case) -> tuple[str, float]:
     model = BayesEngine().fit(measurement, expected)
-    one = verdict.judge([model], [Limits.around(expected, case.deviation)])[0]
+    one = verdict.evaluate([model], [Limits.around(expected, case.deviation)])[0]
     return one.outcome.value, one.probability
 
 
@@ -94,7 +94,7 @@ def paper(case: Case) -> Outcome:
 
 
 def _ruled(growth: Term, expected: Term, case: Case) -> str:
-    """Judge by the paper's rule, one-sided."""
+    """Evaluate by the paper's rule, one-sided."""
     limits = Limits.around(expected, case.deviation)
     broken = limits.match(growth) is Match.NONE and growth > limits.upper
     return "violated" if broken else "holds"

@@ -26,7 +26,7 @@ FACTORS = (4.0, 64.0)
 COLUMNS = ("family", "cases", "covered_4", "covered_64")
 
 
-def foretold(case: Case) -> Outcome:
+def predicted(case: Case) -> Outcome:
     """Return the intervals of a case."""
     model = BayesEngine().fit(Measurement.of_values(case.sizes, case.values))
     intervals = {factor: model.interval(scores.beyond(case, factor)) for factor in FACTORS}
@@ -36,7 +36,7 @@ def foretold(case: Case) -> Outcome:
 def of_list(seed: int) -> list[tuple[Case, dict[str, float]]]:
     """Return the cases of the list that a seed draws, with their marks."""
     suite = replace(SUITES["drawn"], growths=growths.drawn(seed))
-    return [(case, scores.marks(case, foretold(case))) for case in suite.cases(seed, 1)]
+    return [(case, scores.marks(case, predicted(case))) for case in suite.cases(seed, 1)]
 
 
 def main() -> None:

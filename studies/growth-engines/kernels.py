@@ -1,11 +1,11 @@
-"""Kernels of known growth, counted by callgrind and timed, judged by the engines and by Extra-P.
+"""Kernels of known growth, counted by callgrind and timed, evaluated by the engines and by Extra-P.
 
     python kernels.py --measure --output . \
         --extra-p /path/to/extrap-venv/bin/python
 
 `kernels.c` has 18 kernels, one of which does not grow, and `copy`, whose count has a cliff. With
 `--measure` they are compiled, counted once and timed five times a size, sizes interleaved, into
-kernels.csv; without, that file is judged as it is. What each tool named, and what became of
+kernels.csv; without, that file is evaluated as it is. What each tool named, and what became of
 the true and of the broken expectation (too low by sqrt x, or by all of its growth), is written to
 kernel-verdicts.csv. Needs cc and valgrind.
 """
@@ -138,7 +138,7 @@ def minimum(tool: Callable[[Case], Outcome]) -> Callable[[Case], Outcome]:
     return asked
 
 
-def judged(
+def evaluated(
     values: Values,
     tools: dict[str, Callable[[Case], Outcome]],
     metrics: tuple[str, ...] = METRICS,
@@ -180,7 +180,7 @@ def cliff(values: Values) -> dict[str, object]:
 
 
 def main() -> None:
-    """Measure, judge, write and print."""
+    """Measure, evaluate, write and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--measure", action="store_true", help="count and time anew")
     parser.add_argument("--extra-p", help="python of an environment with extrap")
@@ -195,7 +195,7 @@ def main() -> None:
         tools["Extra-P, mean"] = ExtraP(options.extra_p, "mean", False)
         tools["Extra-P, minimum"] = minimum(ExtraP(options.extra_p, "mean", False))
     values = read(path)
-    lines = [*judged(values, tools), cliff(values)]
+    lines = [*evaluated(values, tools), cliff(values)]
     versions = {"extrap": "4.2.5"} if options.extra_p else None
     verdicts.write_rows(list(lines[0]), [list(line.values()) for line in lines], added=versions)
     for line in lines:

@@ -22,7 +22,7 @@ from tidings.scaling.engines.bayes import BayesEngine
 from tidings.scaling.limits import Limits
 from tidings.scaling.measurement import Measurement, Row
 from tidings.scaling.terms import Term, log_values
-from tidings.scaling.verdict import Judged, Outcome
+from tidings.scaling.verdict import Evaluation, Outcome
 
 SIZES = (8.0, 16.0, 32.0, 64.0, 128.0)
 NOISE = 0.05
@@ -46,10 +46,10 @@ def rows(case: Case, size: float, runs: int, rng: np.random.Generator) -> list[R
     return [Row(size, "", "", truth * float(factor)) for factor in noise]
 
 
-def judged(listed: list[Row], expected: Term, case: Case) -> Judged:
-    """Judge one expectation."""
+def evaluated(listed: list[Row], expected: Term, case: Case) -> Evaluation:
+    """Evaluate one expectation."""
     model = BayesEngine().fit(Measurement.of(listed), expected)
-    return verdict.judge([model], [Limits.around(expected, case.deviation)])[0]
+    return verdict.evaluate([model], [Limits.around(expected, case.deviation)])[0]
 
 
 def follow(
@@ -58,16 +58,16 @@ def follow(
     """Return the cost of the plan, and outcomes at first, by the plan, and by 25 runs."""
     listed = [row for size in SIZES for row in rows(case, size, 5, rng)]
     cost = 5 * sum(SIZES)
-    now = judged(listed, expected, case)
+    now = evaluated(listed, expected, case)
     first = now.outcome
     for _ in range(STEPS):
         if now.outcome is not Outcome.UNDECIDED or now.next_design is None:
             break
         listed += rows(case, now.next_design.size, now.next_design.runs, rng)
         cost += now.next_design.cost
-        now = judged(listed, expected, case)
+        now = evaluated(listed, expected, case)
     many = [row for size in SIZES for row in rows(case, size, 25, rng)]
-    return cost, first, now.outcome, judged(many, expected, case).outcome
+    return cost, first, now.outcome, evaluated(many, expected, case).outcome
 
 
 def main() -> None:

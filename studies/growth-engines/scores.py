@@ -1,4 +1,4 @@
-"""Scores: how often a tool names the growth, foretells far sizes, and judges expectations rightly.
+"""Scores: how often a tool names the growth, predicts far sizes, and evaluates expectations right.
 
 Per case: `exact` (the leading term is the true one), `near` (the same exponential rate, exponent of
 x within 1/4), `far` (forecast within 20 % at 64 times the largest size, or 4 more where growth is

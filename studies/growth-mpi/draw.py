@@ -31,10 +31,10 @@ REAL = {"openmpi": "Open-MPI", "mpich": "MPICH"}
 """Machines of mpi.toml, by their labels; real ones by the names of their tables."""
 
 
-def judged(
+def evaluated(
     values: Sequence[Value], label: str, metric: str, expected: dict[str, str]
 ) -> list[Both]:
-    """Judge all functions of a machine."""
+    """Evaluate all functions of a machine."""
     measured = [table.measurement(values, label, function, metric) for function in expected]
     space = search_space.mpi()
     listed = list(expected.values())
@@ -70,7 +70,7 @@ HEADING = ["", "E", "paper: G", "here: G", "R²", "δ", "default engine: G", "P"
 
 def beside_paper(values: Sequence[Value], label: str, at: int) -> str:
     """Return Table 2 for one machine, the paper's growth beside what is found here."""
-    rows = judged(values, label, "time", EXPECTED)
+    rows = evaluated(values, label, "time", EXPECTED)
     lines = [
         [function, EXPECTED[function], printed(function, at), *own(one)]
         for function, one in zip(EXPECTED, rows, strict=True)
@@ -80,7 +80,7 @@ def beside_paper(values: Sequence[Value], label: str, at: int) -> str:
 
 def alone(values: Sequence[Value], label: str, metric: str, expected: dict[str, str]) -> str:
     """Return the same for a machine that the paper does not have."""
-    rows = judged(values, label, metric, expected)
+    rows = evaluated(values, label, metric, expected)
     lines = [
         [function, text, *own(one)]
         for (function, text), one in zip(expected.items(), rows, strict=True)
@@ -90,7 +90,7 @@ def alone(values: Sequence[Value], label: str, metric: str, expected: dict[str, 
 
 def memory(values: Sequence[Value], label: str) -> str:
     """Return Table 3 for one MPI: whole models, since here coefficients matter."""
-    rows = judged(values, label, "memory", EXPECTED_MEMORY)
+    rows = evaluated(values, label, "memory", EXPECTED_MEMORY)
     lines = []
     for function, one in zip(EXPECTED_MEMORY, rows, strict=True):
         three = ", ".join(printed(function, at) for at in range(3))

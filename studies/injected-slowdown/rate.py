@@ -7,9 +7,9 @@ Reads campaigns of `injected.toml` that the study's run made, each with a seed o
 with an odd number the application does 0.5 % more work in one arm, in the others no more. A machine
 that does nothing else gives a few campaigns an hour, too few for a rate. So further campaigns are
 drawn from the laps that were measured, some shorter and some longer: blocks of neighbouring laps,
-with replacement (a block bootstrap, which keeps how much a lap is like the one before), each judged
-by `tidings lab table`, as a journal of its own. They share laps, so they are no independent
-repetitions, but the noise in them is the machine's.
+with replacement (a block bootstrap, which keeps how much a lap is like the one before), each
+evaluated by `tidings lab table`, as a journal of its own. They share laps, so they are no
+independent repetitions, but the noise in them is the machine's.
 
 Written are a table with a line a campaign, and a manifest with the verdicts of both kinds.
 
@@ -125,7 +125,7 @@ def drawn_verdicts(options: argparse.Namespace, folders: list[Path], size: int) 
 
 
 def study(options: argparse.Namespace) -> None:
-    """Judge, and write table and manifest."""
+    """Evaluate, and write table and manifest."""
     words = f"CAMPAIGNS={options.campaigns} LAPS={options.laps}"
     table = Table(
         options.output / "rate.csv",

@@ -170,7 +170,7 @@ def _arm(row: Row) -> str:
 
 
 def _slowdown(row: Row) -> str:
-    """Return the slowdown where it may be told, else how large it can be."""
+    """Return the slowdown where it can be reported, else how large it can be."""
     verdict = row.text("verdict")
     if verdict == "baseline":
         return "A/A pairs"

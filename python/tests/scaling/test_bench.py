@@ -106,7 +106,7 @@ def test_kernels_run_and_reject_unknown_names(bench: dict[str, Any], tmp_path: P
 def test_growth_of_the_counted_kernels_is_named(bench: dict[str, Any]) -> None:
     kernels = bench["kernels"]
     values = kernels.read(FOLDER / "kernels.csv")
-    lines = kernels.judged(
+    lines = kernels.evaluated(
         {key: rows for key, rows in values.items() if key[1] == "count"},
         {"tidings": bench["compare"].bayes},
         ("count",),
@@ -126,5 +126,5 @@ def test_statistics_of_one_series_stand_alone(bench: dict[str, Any], tmp_path: P
             ranks = 32 * 2**step
             writer.writerow(["Some", "MPI_Bcast", ranks, ranks**2, 5 + step, 5 + step])
     series = bench["collectives"].read(path)
-    line = bench["collectives"].judged("Bcast", series["Some", "Bcast"], None)
+    line = bench["collectives"].evaluated("Bcast", series["Some", "Bcast"], None)
     assert (line["mean"], line["median"], line["min"]) == ("violated", "holds", "holds")

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from tests.scaling.programs import ROOT, done
-from tidings.scaling import Expectation, Limits, Measurement, PaperEngine, fit, judge, search_space
+from tidings.scaling import (
+    Expectation,
+    Limits,
+    Measurement,
+    PaperEngine,
+    evaluate,
+    fit,
+    search_space,
+)
 from tidings.scaling.readers import read
 from tidings.scaling.verdict import Outcome
 
@@ -68,10 +76,10 @@ def test_steps_grow_as_expected_by_both_engines(mafia: Path) -> None:
     for kernel, term in terms.items():
         assert PaperEngine(search_space.around(term)).fit(measured[kernel]).growth == term
         model = fit(measured[kernel], term)
-        (verdict,) = judge([model], [Limits.around(term)])
+        (verdict,) = evaluate([model], [Limits.around(term)])
         assert (model.growth, verdict.outcome) == (term, Outcome.HOLDS)
     narrow = Limits.around(terms["gen"], Expectation.parse("sqrt(k)").term)
-    (verdict,) = judge([fit(measured["dedup"], terms["gen"])], [narrow])
+    (verdict,) = evaluate([fit(measured["dedup"], terms["gen"])], [narrow])
     assert verdict.outcome is Outcome.VIOLATED
 
 

@@ -37,6 +37,7 @@ def test_the_specification_of_the_page_is_read() -> None:
 def test_all_names_exist() -> None:
     for name in tidings.scaling.__all__:
         assert getattr(tidings.scaling, name) is not None
+    assert tidings.scaling.judge is tidings.scaling.evaluate, "its name before the release"
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         tidings.scaling.__getattr__("nothing")
 

@@ -18,8 +18,8 @@ def quadratic(n):
 
 
 def test_true(scaling):
-    judged = scaling(quadratic, n=[4, 8, 16, 32, 64]).expect("n^2", metric="bytecodes")
-    assert judged.outcome.value == "holds"
+    evaluation = scaling(quadratic, n=[4, 8, 16, 32, 64]).expect("n^2", metric="bytecodes")
+    assert evaluation.outcome.value == "holds"
 
 
 def test_broken(scaling):

@@ -14,27 +14,29 @@ from tidings.scaling.expectation import Expectation
 from tidings.scaling.limits import Limits
 from tidings.scaling.measurement import Measurement
 from tidings.scaling.terms import Term
-from tidings.scaling.verdict import Judged, Outcome
+from tidings.scaling.verdict import Evaluation, Outcome
 
 QUARTER = Term.of("1/4")
 
 
-def judged(values: list[list[float]], expected: str, sizes: list[float] | None = None) -> Judged:
+def evaluated(
+    values: list[list[float]], expected: str, sizes: list[float] | None = None
+) -> Evaluation:
     """Evaluate one expectation, with a deviation of n^(1/4)."""
     term = Expectation.parse(expected).term
     model = BayesEngine().fit(Measurement.of_values(sizes or SIZES.tolist(), values), term)
-    return verdict.judge([model], [Limits.around(term, QUARTER)])[0]
+    return verdict.evaluate([model], [Limits.around(term, QUARTER)])[0]
 
 
 def test_a_true_expectation_holds() -> None:
-    one = judged(noisy("n log n", 2, 3).tolist(), "n log n")
+    one = evaluated(noisy("n log n", 2, 3).tolist(), "n log n")
     assert one.outcome is Outcome.HOLDS
     assert one.match.value == "✓"
     assert one.divergence == Term()
 
 
 def test_a_broken_expectation_is_violated() -> None:
-    one = judged(noisy("n^1.5", 2, 3).tolist(), "n")
+    one = evaluated(noisy("n^1.5", 2, 3).tolist(), "n")
     assert one.outcome is Outcome.VIOLATED
     assert one.divergence == Term.of("1/2")
     low, high = one.divergence_band
@@ -42,7 +44,7 @@ def test_a_broken_expectation_is_violated() -> None:
 
 
 def test_faster_than_expected_is_reported_and_not_a_violation() -> None:
-    one = judged(noisy("log n", 2, 3).tolist(), "n")
+    one = evaluated(noisy("log n", 2, 3).tolist(), "n")
     assert one.outcome is Outcome.HOLDS
     assert one.faster
     assert one.reasons == ("grows more slowly than the limits",)
@@ -51,12 +53,12 @@ def test_faster_than_expected_is_reported_and_not_a_violation() -> None:
 def test_two_sides_can_be_requested() -> None:
     term = Term.of(2)
     model = BayesEngine().fit(measurement("f", "log n"), term)
-    one = verdict.judge([model], [Limits.around(term, QUARTER)], two_sided=[True])[0]
+    one = verdict.evaluate([model], [Limits.around(term, QUARTER)], two_sided=[True])[0]
     assert one.outcome is Outcome.VIOLATED
 
 
 def test_four_sizes_are_undecided_and_the_next_is_proposed() -> None:
-    one = judged(noisy("n", 1, 3)[:4].tolist(), "n", SIZES[:4].tolist())
+    one = evaluated(noisy("n", 1, 3)[:4].tolist(), "n", SIZES[:4].tolist())
     assert one.outcome is Outcome.UNDECIDED
     assert "4 sizes" in one.reasons[0]
     assert one.next_design is not None
@@ -67,14 +69,14 @@ def test_a_cliff_is_a_misfit() -> None:
     """A copy changes its method at 1,024 elements: no smooth curve is fitted through that."""
     values = noisy("n", 2, 5)
     values[SIZES >= 1024] *= 30
-    one = judged(values.tolist(), "n")
+    one = evaluated(values.tolist(), "n")
     assert one.outcome is Outcome.MISFIT
     assert "cliff between 512 and 1024" in one.reasons[0]
 
 
 def test_wild_scatter_between_sizes_is_a_misfit() -> None:
     factors = np.array([1.0, 3.0, 0.5, 4.0, 0.4, 2.5, 1.0])
-    one = judged((noisy("n", 1, 5) * factors[:, None]).tolist(), "n")
+    one = evaluated((noisy("n", 1, 5) * factors[:, None]).tolist(), "n")
     assert one.outcome is Outcome.MISFIT
 
 
@@ -82,7 +84,7 @@ def test_sizes_that_cannot_distinguish_candidates_are_undecided() -> None:
     sizes = [1000.0, 1001.0, 1002.0, 1003.0, 1004.0]
     rng = np.random.default_rng(4)
     values = (1 + 0.01 * rng.standard_normal((5, 5))).tolist()
-    assert judged(values, "log n", sizes).outcome is Outcome.UNDECIDED
+    assert evaluated(values, "log n", sizes).outcome is Outcome.UNDECIDED
 
 
 def test_a_suite_shares_its_rate_of_false_alarms() -> None:
@@ -96,9 +98,9 @@ def test_a_suite_shares_its_rate_of_false_alarms() -> None:
         if verdict.threshold(0.01 / 50) < m.probability(term, None, limits.upper) < 0.2
     ]
     assert between, "the seeds make no case between the thresholds"
-    alone = verdict.judge(between[:1], [limits])[0]
+    alone = verdict.evaluate(between[:1], [limits])[0]
     true = [BayesEngine().fit(measurement("f", "n", 2, seed), term) for seed in range(49)]
-    together = verdict.judge([between[0], *true], [limits] * 50)[0]
+    together = verdict.evaluate([between[0], *true], [limits] * 50)[0]
     assert alone.outcome is Outcome.VIOLATED
     assert together.outcome is Outcome.UNDECIDED
 
@@ -158,7 +160,7 @@ def test_planned_measurements_decide() -> None:
         values = noisy("n", 10, seed)[:5]
         sizes = SIZES[:5].tolist()
         model = BayesEngine().fit(Measurement.of_values(sizes, values.tolist()), term)
-        first = verdict.judge([model], [limits])[0]
+        first = verdict.evaluate([model], [limits])[0]
         if first.outcome is not Outcome.UNDECIDED or first.next_design is None:
             continue
         design = first.next_design
@@ -168,7 +170,7 @@ def test_planned_measurements_decide() -> None:
         scale = float(np.mean(values[2]) / np.mean(truth[2]))
         row = (truth[5] * scale)[: design.runs].tolist()
         grown = Measurement.of_values([*sizes, design.size], [*values.tolist(), row])
-        again = verdict.judge([BayesEngine().fit(grown, term)], [limits])[0]
+        again = verdict.evaluate([BayesEngine().fit(grown, term)], [limits])[0]
         undecided += 1
         decided += again.outcome in (Outcome.HOLDS, Outcome.VIOLATED)
     assert undecided >= 5
@@ -185,19 +187,19 @@ def test_correct_code_never_alarms_and_a_regression_is_caught() -> None:
     caught = 0
     for seed in range(500):
         correct = BayesEngine().fit(measurement("select", "n", 1, seed), term)
-        assert verdict.judge([correct], [limits])[0].outcome is not Outcome.VIOLATED, seed
+        assert verdict.evaluate([correct], [limits])[0].outcome is not Outcome.VIOLATED, seed
         sorting = BayesEngine().fit(measurement("select", "n log n", 1, seed), term)
-        caught += verdict.judge([sorting], [limits])[0].outcome is Outcome.VIOLATED
+        caught += verdict.evaluate([sorting], [limits])[0].outcome is Outcome.VIOLATED
     assert caught >= 495
 
 
 def test_an_empty_suite_is_evaluated() -> None:
-    assert verdict.judge([], []) == []
+    assert verdict.evaluate([], []) == []
     assert (
         replace(
-            verdict.judge([BayesEngine().fit(measurement("f", "n"))], [Limits.around(Term.of(1))])[
-                0
-            ],
+            verdict.evaluate(
+                [BayesEngine().fit(measurement("f", "n"))], [Limits.around(Term.of(1))]
+            )[0],
             reasons=(),
         ).outcome
         is Outcome.HOLDS

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tidings.scaling.limits import Limits, Match
     from tidings.scaling.measurement import Measurement, MeasurementError, Row
     from tidings.scaling.terms import Term
-    from tidings.scaling.verdict import Outcome, judge
+    from tidings.scaling.verdict import Outcome, evaluate
 
 _HOMES = {
     "BayesEngine": "engines.bayes",
@@ -35,7 +35,7 @@ _HOMES = {
     "Row": "measurement",
     "Term": "terms",
     "Outcome": "verdict",
-    "judge": "verdict",
+    "evaluate": "verdict",
 }
 __all__ = [
     "BayesEngine",
@@ -50,8 +50,8 @@ __all__ = [
     "PaperEngine",
     "Row",
     "Term",
+    "evaluate",
     "fit",
-    "judge",
 ]
 
 
@@ -63,6 +63,7 @@ def fit(measurement: Measurement, expected: Term | None = None) -> BayesModel:
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
+    name = {"judge": "evaluate"}.get(name, name)  # its name before the release
     if name in _HOMES:
         from importlib import import_module
 

@@ -19,7 +19,7 @@ from tidings.scaling.expectation import Expectation
 from tidings.scaling.limits import Limits, Match
 from tidings.scaling.measurement import Measurement, MeasurementError
 from tidings.scaling.specification import Specification, Stated, StatedRule
-from tidings.scaling.verdict import Judged, Outcome
+from tidings.scaling.verdict import Evaluation, Outcome
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Checked:
     expectation: Expectation
     measurement: Measurement
     model: BayesModel
-    judged: Judged
+    evaluation: Evaluation
     target: float
     interval: tuple[float, float]
     recorded: bool = False
@@ -61,7 +61,7 @@ class Report:
 
     def outcomes(self) -> list[str]:
         """Return the outcomes of all expectations and rules."""
-        return [c.judged.outcome.value for c in self.checked] + [r.outcome for r in self.rules]
+        return [c.evaluation.outcome.value for c in self.checked] + [r.outcome for r in self.rules]
 
     def exit_code(self, strict: bool = False) -> int:
         """Return 0 (holds), 1 (violated), or 3 (a misfit; undecided with `strict`)."""
@@ -98,9 +98,9 @@ def check(
         found.append((stated, expectation, measurement, model, new))
     limits = [stated.limits or Limits.around(e.term) for stated, e, *_ in found]
     sides = [stated.two_sided for stated, *_ in found]
-    judged = verdict.judge([model for *_, model, _ in found], limits, alpha, sides)
+    evaluations = verdict.evaluate([model for *_, model, _ in found], limits, alpha, sides)
     report = Report(specification.path, alpha)
-    for (stated, expectation, measurement, model, new), one in zip(found, judged):
+    for (stated, expectation, measurement, model, new), one in zip(found, evaluations):
         target = specification.target or 64 * float(model.summary.sizes[-1])
         interval = model.interval(target)
         report.checked.append(
@@ -153,7 +153,7 @@ def _rules(
 
 def _blamed(one: Checked, all_checked: Sequence[Checked]) -> Checked:
     """Say whether code or machine deviates, where there is a reference to compare with."""
-    if one.judged.outcome is not Outcome.VIOLATED:
+    if one.evaluation.outcome is not Outcome.VIOLATED:
         return one
     function, metric = one.stated.function, one.stated.metric
     for other in all_checked:
@@ -166,7 +166,7 @@ def _blamed(one: Checked, all_checked: Sequence[Checked]) -> Checked:
         if not (is_litmus or is_count):
             continue
         what = f"litmus test {other.stated.function}" if is_litmus else f"count {one.stated.count}"
-        outcome = other.judged.outcome
+        outcome = other.evaluation.outcome
         if outcome is Outcome.UNDECIDED or outcome is Outcome.MISFIT:
             return replace(one, blame=f"not clear: {what} is {outcome.value}")
         machine = (outcome is Outcome.VIOLATED) == bool(is_litmus)
@@ -197,7 +197,7 @@ def _record(specification: Specification, report: Report) -> None:
     fresh = {
         one.stated.name: str(one.expectation)
         for one in report.checked
-        if one.recorded and one.judged.outcome is Outcome.HOLDS
+        if one.recorded and one.evaluation.outcome is Outcome.HOLDS
     }
     if not fresh:
         return
@@ -208,5 +208,5 @@ def _record(specification: Specification, report: Report) -> None:
 
 def mark_of(one: Checked) -> str:
     """Return the paper's mark, with an arrow where growth is slower than the limits."""
-    match = one.judged.match
-    return match.value + ("↓" if match is Match.NONE and one.judged.faster else "")
+    match = one.evaluation.match
+    return match.value + ("↓" if match is Match.NONE and one.evaluation.faster else "")

@@ -211,20 +211,20 @@ def _plan(options: argparse.Namespace) -> int:
     report = check(specification, _measurements(options, specification), record=False)
     low = verdict.threshold(report.alpha / max(len(report.checked), 1))
     for one in report.checked:
-        if one.judged.outcome is not Outcome.UNDECIDED:
-            print(f"{one.stated.name}: {one.judged.outcome.value}; nothing to plan")
+        if one.evaluation.outcome is not Outcome.UNDECIDED:
+            print(f"{one.stated.name}: {one.evaluation.outcome.value}; nothing to plan")
             continue
-        judged = one.judged
+        evaluation = one.evaluation
         listed = plan.designs(
             one.model,
-            judged.limits,
-            judged.two_sided,
+            evaluation.limits,
+            evaluation.two_sided,
             (low, verdict.HOLDS),
             options.largest,
             options.cost_power,
         )
         best = plan.cheapest(listed, plan.spent(one.model, options.cost_power))
-        print(f"{one.stated.name}: P {judged.probability:.3f}, undecided")
+        print(f"{one.stated.name}: P {evaluation.probability:.3f}, undecided")
         print("    size      runs      cost  decides")
         for design in listed:
             mark = "  <- cheapest" if design is best else ""

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from tidings.scaling.expectation import Expectation
     from tidings.scaling.limits import Limits
     from tidings.scaling.measurement import Measurement
-    from tidings.scaling.verdict import Judged
+    from tidings.scaling.verdict import Evaluation
 
 METRICS = tuple(dict.fromkeys([*calls.METRICS, *alone.METRICS]))
 _PROPERTY = "tidings_scaling"
-_JUDGED = pytest.StashKey[list[Any]]()
+_EVALUATIONS = pytest.StashKey[list[Any]]()
 _REQUEST = pytest.StashKey["alone.Request | None"]()
 _ENDED = pytest.StashKey[bool]()
 
@@ -129,52 +129,52 @@ class Measured:
 
     def expect(
         self, growth: str, metric: str = "time", within: str | None = None, sides: str = "upper"
-    ) -> Judged:
+    ) -> Evaluation:
         """Measure, evaluate, and fail the test if the growth is violated; return the result."""
         __tracebackhide__ = True
         self.is_expected = True
-        judged = self._replayed() or self._judged(growth, metric, within, sides)
-        self.node.stash.setdefault(_JUDGED, []).append(judged)
-        return judged
+        evaluation = self._replayed() or self._evaluated(growth, metric, within, sides)
+        self.node.stash.setdefault(_EVALUATIONS, []).append(evaluation)
+        return evaluation
 
-    def _replayed(self) -> Judged | None:
+    def _replayed(self) -> Evaluation | None:
         """In a process that counts for another: that one's results, until it is our turn."""
         request = self.node.config.stash.get(_REQUEST, None)
         if request is None:
             return None
-        earlier: list[Judged] = request.earlier
-        made = len(self.node.stash.get(_JUDGED, []))
+        earlier: list[Evaluation] = request.earlier
+        made = len(self.node.stash.get(_EVALUATIONS, []))
         if made < len(earlier):
             return earlier[made]
         request.answer(self.function, self.setup)
         return None
 
-    def _judged(self, growth: str, metric: str, within: str | None, sides: str) -> Judged:
+    def _evaluated(self, growth: str, metric: str, within: str | None, sides: str) -> Evaluation:
         __tracebackhide__ = True
         from tidings.scaling import verdict
         from tidings.scaling.engines.bayes import BayesEngine
 
-        with _told_in_a_line():
+        with _reported_in_a_line():
             expectation, limits = _stated(growth, metric, within, sides)
         name = getattr(self.function, "__name__", "function")
         measurement = self._measured(name, metric)
         model = BayesEngine().fit(measurement, expectation.term)
-        judged = verdict.judge([model], [limits], self.alpha, [sides == "both"])[0]
-        line = _line(name, metric, self.variable, str(expectation), judged)
+        evaluation = verdict.evaluate([model], [limits], self.alpha, [sides == "both"])[0]
+        line = _line(name, metric, self.variable, str(expectation), evaluation)
         self.node.user_properties.append((_PROPERTY, line))
         failing = {verdict.Outcome.VIOLATED, verdict.Outcome.MISFIT}
-        if judged.outcome in failing or (
-            self.strict and judged.outcome is verdict.Outcome.UNDECIDED
+        if evaluation.outcome in failing or (
+            self.strict and evaluation.outcome is verdict.Outcome.UNDECIDED
         ):
             pytest.fail(line, pytrace=False)
-        return judged
+        return evaluation
 
     def _measured(self, name: str, metric: str) -> Measurement:
         __tracebackhide__ = True
         from tidings.scaling.measurement import Measurement
 
         rows = self._rows(metric)
-        with _told_in_a_line():
+        with _reported_in_a_line():
             return Measurement.of(rows, name, metric, self.variable)
 
     def _rows(self, metric: str) -> list[Any]:
@@ -204,7 +204,7 @@ class Measured:
         return counter == "callgrind" or bool(refused)
 
     def _counted(self, metric: str) -> list[float]:
-        earlier = self.node.stash.get(_JUDGED, [])
+        earlier = self.node.stash.get(_EVALUATIONS, [])
         try:
             return alone.counts(self.node, metric, self.sizes, earlier)
         except CounterError as error:
@@ -231,7 +231,7 @@ def _stated(growth: str, metric: str, within: str | None, sides: str) -> tuple[E
 
 
 @contextmanager
-def _told_in_a_line() -> Iterator[None]:
+def _reported_in_a_line() -> Iterator[None]:
     """Fail the test with the error's own message, without the package's source."""
     __tracebackhide__ = True
     try:
@@ -243,15 +243,15 @@ def _told_in_a_line() -> Iterator[None]:
     pytest.fail(problem, pytrace=False)
 
 
-def _line(name: str, metric: str, variable: str, expected: str, judged: Judged) -> str:
+def _line(name: str, metric: str, variable: str, expected: str, evaluation: Evaluation) -> str:
     """Return the one line of a test."""
     said = [
-        f"{name} ({metric}): expected {expected}, found {judged.growth.big_o(variable)} "
-        f"{judged.match.value}, P {judged.probability:.3f}: {judged.outcome.value}",
-        *judged.reasons,
+        f"{name} ({metric}): expected {expected}, found {evaluation.growth.big_o(variable)} "
+        f"{evaluation.match.value}, P {evaluation.probability:.3f}: {evaluation.outcome.value}",
+        *evaluation.reasons,
     ]
-    if judged.next_design:
-        design = judged.next_design
+    if evaluation.next_design:
+        design = evaluation.next_design
         runs = "run" if design.runs == 1 else "runs"
         said.append(f"measure {variable}={design.size:g} next, {design.runs} {runs}")
     return "; ".join(said)

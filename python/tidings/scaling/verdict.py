@@ -61,7 +61,7 @@ def threshold(alpha: float) -> float:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Evaluation:
     """One expectation evaluated against one model."""
 
     limits: Limits
@@ -77,28 +77,28 @@ class Judged:
     next_design: plan.Design | None = None
 
 
-def judge(
+def evaluate(
     models: Sequence[BayesModel],
     limits: Sequence[Limits],
     alpha: float = ALPHA,
     two_sided: Sequence[bool] | None = None,
-) -> list[Judged]:
+) -> list[Evaluation]:
     """Evaluate a suite: a model and limits for each expectation; `alpha` is for all together."""
     sides = list(two_sided) if two_sided is not None else [False] * len(models)
     measured = [_measured(m, ls, s) for m, ls, s in zip(models, limits, sides)]
-    violated = _holm([judged.probability for judged in measured], alpha)
+    violated = _holm([evaluation.probability for evaluation in measured], alpha)
     return [
-        _settled(judged, model, broken, threshold(alpha / max(len(measured), 1)))
-        for judged, model, broken in zip(measured, models, violated)
+        _settled(evaluation, model, broken, threshold(alpha / max(len(measured), 1)))
+        for evaluation, model, broken in zip(measured, models, violated)
     ]
 
 
-def _measured(model: BayesModel, limits: Limits, two_sided: bool) -> Judged:
+def _measured(model: BayesModel, limits: Limits, two_sided: bool) -> Evaluation:
     lower = limits.lower if two_sided else None
     growth = model.growth
     low, high = credible(model)
     probability = model.probability(limits.expected, lower, limits.upper)
-    return Judged(
+    return Evaluation(
         limits=limits,
         two_sided=two_sided,
         outcome=Outcome.UNDECIDED,
@@ -134,21 +134,21 @@ def _holm(probabilities: Sequence[float], alpha: float) -> list[bool]:
     return violated
 
 
-def _settled(judged: Judged, model: BayesModel, violated: bool, low: float) -> Judged:
+def _settled(evaluation: Evaluation, model: BayesModel, violated: bool, low: float) -> Evaluation:
     """Give a verdict, its reasons, and the next measurement where it is undecided."""
     sizes = model.summary.sizes
     misfit = misfits(model)
     if len(sizes) < FEWEST_SIZES:
         reason = f"{len(sizes)} sizes; {FEWEST_SIZES} are needed for a verdict"
-        return _planned(replace(judged, reasons=(reason,)), model, low)
+        return _planned(replace(evaluation, reasons=(reason,)), model, low)
     if misfit:
-        return replace(judged, outcome=Outcome.MISFIT, reasons=misfit)
+        return replace(evaluation, outcome=Outcome.MISFIT, reasons=misfit)
     if violated:
-        return replace(judged, outcome=Outcome.VIOLATED)
-    if judged.probability >= HOLDS:
-        reasons = ("grows more slowly than the limits",) if judged.faster else ()
-        return replace(judged, outcome=Outcome.HOLDS, reasons=reasons)
-    return _planned(judged, model, low)
+        return replace(evaluation, outcome=Outcome.VIOLATED)
+    if evaluation.probability >= HOLDS:
+        reasons = ("grows more slowly than the limits",) if evaluation.faster else ()
+        return replace(evaluation, outcome=Outcome.HOLDS, reasons=reasons)
+    return _planned(evaluation, model, low)
 
 
 def misfits(model: BayesModel) -> tuple[str, ...]:
@@ -168,6 +168,6 @@ def misfits(model: BayesModel) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def _planned(judged: Judged, model: BayesModel, low: float) -> Judged:
-    listed = plan.designs(model, judged.limits, judged.two_sided, (low, HOLDS))
-    return replace(judged, next_design=plan.cheapest(listed, plan.spent(model)))
+def _planned(evaluation: Evaluation, model: BayesModel, low: float) -> Evaluation:
+    listed = plan.designs(model, evaluation.limits, evaluation.two_sided, (low, HOLDS))
+    return replace(evaluation, next_design=plan.cheapest(listed, plan.spent(model)))

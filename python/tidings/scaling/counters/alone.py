@@ -127,9 +127,11 @@ def _arguments(node: pytest.Item) -> list[str]:
 def _why(said: str) -> str:
     """Return a child's error message, in one line."""
     lines = [line.strip() for line in said.splitlines()]
-    told = [line.removeprefix("E ").strip() for line in lines if line.startswith("E ")]
-    told = told or [line for line in lines if re.match(r"ERROR|\w*Error:|.*error:|valgrind:", line)]
-    return f": {told[-1]}" if told else ": run it alone to see why"
+    errors = [line.removeprefix("E ").strip() for line in lines if line.startswith("E ")]
+    errors = errors or [
+        line for line in lines if re.match(r"ERROR|\w*Error:|.*error:|valgrind:", line)
+    ]
+    return f": {errors[-1]}" if errors else ": run it alone to see why"
 
 
 class Request:

@@ -25,8 +25,8 @@ _KEYWORDS = ("PARAMETER", "POINTS", "REGION", "METRIC", "DATA")
 
 def rows(text: str, path: str) -> list[Found]:
     """Read a text by its format."""
-    told = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
-    first = next(told, None)
+    written = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    first = next(written, None)
     if first is None:
         raise MeasurementError(f"{path}: the file has only comments")
     if first.split()[0].upper() in _KEYWORDS:

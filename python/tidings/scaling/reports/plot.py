@@ -66,7 +66,8 @@ def curves(one: Checked) -> Curves:
     grid = np.linspace(sizes.min(), math.log(max(last, math.exp(sizes.max()))), _STEPS)
     bands = np.array([_band(one, math.exp(x)) for x in grid])
     limits = [
-        _through(one, term, grid) for term in (one.judged.limits.lower, one.judged.limits.upper)
+        _through(one, term, grid)
+        for term in (one.evaluation.limits.lower, one.evaluation.limits.upper)
     ]
     return Curves(sizes, values, grid, bands, limits)
 
@@ -75,7 +76,7 @@ def title(one: Checked) -> str:
     """Return the title of a plot."""
     return (
         f"{one.stated.name}: expected {one.expectation}, found "
-        f"{one.judged.growth.big_o(one.expectation.variable)}, {one.judged.outcome.value}"
+        f"{one.evaluation.growth.big_o(one.expectation.variable)}, {one.evaluation.outcome.value}"
     )
 
 

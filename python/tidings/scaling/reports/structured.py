@@ -21,8 +21,8 @@ _SARIF_LEVELS = {"violated": "error", "misfit": "warning", "undecided": "note"}
 
 def entry(one: Checked) -> dict[str, Any]:
     """Return one expectation as an object."""
-    judged, variable = one.judged, one.expectation.variable
-    design = judged.next_design
+    evaluation, variable = one.evaluation, one.expectation.variable
+    design = evaluation.next_design
     low, high = one.interval
     return {
         "function": one.stated.function,
@@ -31,18 +31,18 @@ def entry(one: Checked) -> dict[str, Any]:
         "parameter": variable,
         "line": one.stated.line,
         "expected": str(one.expectation),
-        "upper_limit": judged.limits.upper.big_o(variable),
-        "lower_limit": judged.limits.lower.big_o(variable),
-        "found": judged.growth.big_o(variable),
-        "divergence": judged.divergence.big_o(variable),
-        "divergence_band": [term.big_o(variable) for term in judged.divergence_band],
-        "match": {"✓": "total", "≈": "approximate", "✗": "none"}[judged.match.value],
-        "probability": judged.probability,
+        "upper_limit": evaluation.limits.upper.big_o(variable),
+        "lower_limit": evaluation.limits.lower.big_o(variable),
+        "found": evaluation.growth.big_o(variable),
+        "divergence": evaluation.divergence.big_o(variable),
+        "divergence_band": [term.big_o(variable) for term in evaluation.divergence_band],
+        "match": {"✓": "total", "≈": "approximate", "✗": "none"}[evaluation.match.value],
+        "probability": evaluation.probability,
         "target": one.target,
         "interval": [bound if math.isfinite(bound) else None for bound in (low, high)],
-        "verdict": judged.outcome.value,
+        "verdict": evaluation.outcome.value,
         "recorded": one.recorded,
-        "reasons": list(judged.reasons),
+        "reasons": list(evaluation.reasons),
         "blame": one.blame,
         "next": None
         if design is None
@@ -87,7 +87,8 @@ def as_json(report: Report) -> str:
 def as_junit(report: Report) -> str:
     """Return the report as JUnit XML."""
     cases = [
-        _junit_case(one.stated.name, one.judged.outcome.value, _said(one)) for one in report.checked
+        _junit_case(one.stated.name, one.evaluation.outcome.value, _said(one))
+        for one in report.checked
     ]
     cases += [
         _junit_case(r.result.rule.source, r.outcome, table.rule_line(r)) for r in report.rules
@@ -115,8 +116,9 @@ def _junit_case(name: str, outcome: str, said: str) -> str:
 def _said(one: Checked) -> str:
     remarks = table.remarks(one)
     found = (
-        f"expected {one.expectation}, found {one.judged.growth.big_o(one.expectation.variable)}, "
-        f"P {one.judged.probability:.3f}"
+        f"expected {one.expectation}, "
+        f"found {one.evaluation.growth.big_o(one.expectation.variable)}, "
+        f"P {one.evaluation.probability:.3f}"
     )
     return "; ".join([found, *remarks])
 
@@ -124,9 +126,9 @@ def _said(one: Checked) -> str:
 def as_sarif(report: Report) -> str:
     """Return the report as SARIF 2.1.0; what holds has no result."""
     results = [
-        _sarif_result(report, one.judged.outcome.value, one.stated.line, _said(one))
+        _sarif_result(report, one.evaluation.outcome.value, one.stated.line, _said(one))
         for one in report.checked
-        if one.judged.outcome is not Outcome.HOLDS
+        if one.evaluation.outcome is not Outcome.HOLDS
     ]
     results += [
         _sarif_result(report, one.outcome, one.stated.line, table.rule_line(one))

@@ -19,36 +19,36 @@ def number(value: float) -> str:
 def cells(one: Checked) -> list[str]:
     """Return the cells of one expectation."""
     variable = one.expectation.variable
-    judged = one.judged
+    evaluation = one.evaluation
     unit = f" {one.measurement.unit}" if one.measurement.unit else ""
     low, high = one.interval
     return [
         one.stated.name,
         str(one.expectation),
-        judged.growth.big_o(variable),
-        judged.divergence.big_o(variable),
+        evaluation.growth.big_o(variable),
+        evaluation.divergence.big_o(variable),
         mark_of(one),
-        f"{judged.probability:.3f}",
+        f"{evaluation.probability:.3f}",
         f"{variable}={one.target:g}",
         f"{number(low)} … {number(high)}{unit}",
-        judged.outcome.value + (" (recorded)" if one.recorded else ""),
+        evaluation.outcome.value + (" (recorded)" if one.recorded else ""),
     ]
 
 
 def remarks(one: Checked) -> list[str]:
     """Return the remarks below the table: reasons, blame, the next measurement."""
-    judged, name = one.judged, one.stated.name
+    evaluation, name = one.evaluation, one.stated.name
     variable = one.expectation.variable
-    said = [f"{name}: {reason}" for reason in judged.reasons]
-    if judged.outcome is Outcome.VIOLATED:
-        low, high = (term.big_o(variable) for term in judged.divergence_band)
+    said = [f"{name}: {reason}" for reason in evaluation.reasons]
+    if evaluation.outcome is Outcome.VIOLATED:
+        low, high = (term.big_o(variable) for term in evaluation.divergence_band)
         said.append(
-            f"{name}: grows faster than {judged.limits.upper.big_o(variable)}, the limit; "
+            f"{name}: grows faster than {evaluation.limits.upper.big_o(variable)}, the limit; "
             f"δ is between {low} and {high} with 95 %"
         )
     if one.blame:
         said.append(f"{name}: {one.blame}")
-    design = judged.next_design
+    design = evaluation.next_design
     if design:
         runs = "run" if design.runs == 1 else "runs"
         said.append(
