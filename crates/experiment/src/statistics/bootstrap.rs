@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 use tidings_primitives::Chance;
 
-use super::interquartile_mean_of;
+use super::{interquartile_mean_of, quarter};
 
 /// The share of intervals that are to hold the true value.
 pub const CONFIDENCE: f64 = 0.95;
@@ -62,11 +62,12 @@ fn difference_of(values: &[Vec<f64>], others: Option<&[Vec<f64>]>) -> Option<Int
         return None;
     }
     let mut chance = Chance::new(SEED);
-    let mut drawn = Vec::new();
+    let mut values_again = Redrawn::of(values);
+    let mut others_again = others.map(Redrawn::of);
     let mut centres: Vec<f64> = (0..DRAWS)
         .map(|_| {
-            let centre = redrawn(values, &mut drawn, &mut chance);
-            centre - others.map_or(0.0, |others| redrawn(others, &mut drawn, &mut chance))
+            let centre = values_again.centre(&mut chance);
+            centre - others_again.as_mut().map_or(0.0, |others| others.centre(&mut chance))
         })
         .collect();
     centres.sort_unstable_by(f64::total_cmp);
@@ -83,18 +84,89 @@ fn centre_of(values: &[Vec<f64>]) -> f64 {
     interquartile_mean_of(&mut values.concat())
 }
 
-/// The centre of as many members, each drawn from `values`.
-fn redrawn(values: &[Vec<f64>], drawn: &mut Vec<f64>, chance: &mut Chance) -> f64 {
-    drawn.clear();
-    for _ in values {
-        drawn.extend_from_slice(&values[chance.below(values.len())]);
+/// A sample that is drawn again and again from itself: as many laps, each any of them.
+///
+/// The values are sorted once. A draw then counts how often each lap is in it, and one pass over
+/// the values finds the centre: several times faster than to collect what was drawn and to select
+/// from it where the quarters end.
+struct Redrawn<'a> {
+    laps: &'a [Vec<f64>],
+    /// All values in ascending order, each with its lap.
+    sorted: Vec<(f64, u32)>,
+    /// How often each lap was drawn.
+    counts: Vec<u32>,
+}
+
+impl<'a> Redrawn<'a> {
+    fn of(laps: &'a [Vec<f64>]) -> Self {
+        let numbered = laps.iter().zip(0..);
+        let values = numbered.flat_map(|(lap, at)| lap.iter().map(move |&value| (value, at)));
+        let mut sorted: Vec<(f64, u32)> = values.collect();
+        sorted.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+        Self { laps, sorted, counts: vec![0; laps.len()] }
     }
-    interquartile_mean_of(drawn)
+
+    /// The interquartile mean of a draw.
+    fn centre(&mut self, chance: &mut Chance) -> f64 {
+        self.counts.fill(0);
+        let mut drawn = 0;
+        for _ in self.laps {
+            let lap = chance.below(self.laps.len());
+            self.counts[lap] += 1;
+            drawn += self.laps[lap].len();
+        }
+        if drawn == 0 {
+            return f64::NAN;
+        }
+        let (whole, rest) = quarter(drawn);
+        let count = drawn - 2 * whole;
+        let (mut sorted, mut skipped) = (self.sorted.iter(), 0);
+        let times = |&(_, lap): &(f64, u32)| self.counts[lap as usize] as usize;
+        let mut next =
+            || sorted.next().map(|pair| (pair.0, times(pair))).expect("the rest is there");
+        let (mut value, mut again) = next();
+        while skipped + again <= whole {
+            skipped += again;
+            (value, again) = next();
+        }
+        let first = value;
+        // Those of the first value that are below the quarter's end are in the sum, less their own.
+        let mut left = count + whole - skipped;
+        let mut sum = -((whole - skipped) as f64 * first);
+        while again < left {
+            left -= again;
+            sum += again as f64 * value;
+            (value, again) = next();
+        }
+        sum += left as f64 * value;
+        (sum - rest * (first + value)) / (count as f64 - 2.0 * rest)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// The mean of a draw is that of its values, collected.
+        #[test]
+        fn a_draw_has_the_centre_of_its_values(
+            laps in prop::collection::vec(prop::collection::vec(-9..9_i32, 1..4), 1..40),
+            seed in any::<u64>(),
+        ) {
+            let real = |lap: &Vec<i32>| lap.iter().map(|&value| f64::from(value) / 3.0).collect();
+            let laps: Vec<Vec<f64>> = laps.iter().map(real).collect();
+            let mut again = Redrawn::of(&laps);
+            let (mut chance, mut same) = (Chance::new(seed), Chance::new(seed));
+            for _ in 0..3 {
+                let drawn = laps.iter().map(|_| laps[same.below(laps.len())].clone());
+                let centre = centre_of(&drawn.collect::<Vec<_>>());
+                prop_assert!((again.centre(&mut chance) - centre).abs() < 1e-12);
+            }
+        }
+    }
 
     #[test]
     fn the_interval_holds_the_estimate_and_narrows_with_the_sample() {

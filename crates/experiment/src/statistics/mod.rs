@@ -27,8 +27,7 @@ pub fn interquartile_mean(values: &[f64]) -> f64 {
 /// The same, of values that may be put into another order: no more of it is made than the two
 /// places need where a quarter ends.
 fn interquartile_mean_of(values: &mut [f64]) -> f64 {
-    let quarter = values.len() as f64 / 4.0;
-    let (whole, rest) = (quarter as usize, quarter.fract());
+    let (whole, rest) = quarter(values.len());
     if values.is_empty() {
         return f64::NAN;
     }
@@ -41,6 +40,11 @@ fn interquartile_mean_of(values: &mut [f64]) -> f64 {
     let (between, last, _) = above.select_nth_unstable_by(count - 2, f64::total_cmp);
     let edges = (1.0 - rest) * (first + *last);
     (edges + between.iter().sum::<f64>()) / (count as f64 - 2.0 * rest)
+}
+
+/// A quarter of so many values: whole ones, and the part of one that is left.
+fn quarter(count: usize) -> (usize, f64) {
+    (count / 4, (count % 4) as f64 / 4.0)
 }
 
 #[cfg(test)]
