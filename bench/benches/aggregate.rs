@@ -30,14 +30,14 @@ fn main() {
     let aggregates: Vec<Aggregate> =
         (0..colonies).map(|seed| aggregate(&payloads(NODES, seed as u64))).collect();
     let mut lines = Vec::new();
-    let mut tell = |comparison: Comparison| {
+    let mut add = |comparison: Comparison| {
         let json = serde_json::to_string(&comparison).unwrap_or_default();
         lines.push(if has("--json") { json } else { comparison.line() });
     };
-    tell(building(repetitions));
-    tell(encoding(&aggregates, repetitions));
-    tell(decoding(&aggregates, repetitions));
-    tell(merging(&aggregates, repetitions));
+    add(building(repetitions));
+    add(encoding(&aggregates, repetitions));
+    add(decoding(&aggregates, repetitions));
+    add(merging(&aggregates, repetitions));
     let size = Size::of(&aggregates);
     lines.push(if has("--json") { json(&size) } else { size.line() });
     for fit in fits(0) {

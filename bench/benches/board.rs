@@ -224,10 +224,10 @@ fn many(writer: &mut Batches, batches: usize) -> (f64, f64) {
     (median(merging), median(writing))
 }
 
-fn reader(path: &Path, role: &str, tells: bool) -> Child {
+fn reader(path: &Path, role: &str, reports: bool) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("a running program has a path"));
     command.env(PATH, path).env(ROLE, role);
-    command.stdout(if tells { Stdio::piped() } else { Stdio::null() });
+    command.stdout(if reports { Stdio::piped() } else { Stdio::null() });
     command.spawn().expect("it starts")
 }
 

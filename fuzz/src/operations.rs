@@ -297,7 +297,7 @@ impl World {
             assert!(self.bounded || stamp >= held, "{}: {held:?} lowered to {stamp:?}", entry.name);
             self.stamps.insert(entry.name.to_owned(), stamp);
         }
-        let others = self.node.outlook(self.now).count();
+        let others = self.node.other_colonies(self.now).count();
         assert!(others <= MAX_COLONIES, "{others} colonies with room for {MAX_COLONIES}");
         let seen = self.node.visited(self.now).map_or(0, |visit| visit.entries().len());
         assert!(seen <= MAX_NODES as usize, "a visit brought {seen} entries");

@@ -125,7 +125,7 @@ fn run(course: &Course, folder: Option<&Path>) -> Result<(), String> {
     let samples = watch_over(course, &mut cluster, &names, &readers, &stops)?;
     let tallies = readers.tallies();
     drop(readers);
-    let verdict = judge(course, &samples);
+    let verdict = evaluate(course, &samples);
     say(&summary(&samples));
     for (kind, done, failed) in &tallies {
         say(&format!("{kind}: {done} readings, {failed} without an answer\n"));
@@ -254,7 +254,7 @@ fn thirds(course: &Course, samples: &[Sample], agent: usize, of: Quantity) -> Op
 }
 
 /// Whether nobody grew.
-fn judge(course: &Course, samples: &[Sample]) -> Result<(), String> {
+fn evaluate(course: &Course, samples: &[Sample]) -> Result<(), String> {
     for agent in 0..course.agents - 1 {
         let quantities: [(&str, Quantity, u64); 2] = [
             ("KiB resident", |sample| sample.rss_kib, course.growth_kib),
@@ -262,7 +262,7 @@ fn judge(course: &Course, samples: &[Sample]) -> Result<(), String> {
         ];
         for (what, of, growth) in quantities {
             let [first, last] =
-                thirds(course, samples, agent, of).ok_or("too few samples to judge by")?;
+                thirds(course, samples, agent, of).ok_or("too few samples to evaluate")?;
             if last > first + growth {
                 return Err(format!(
                     "n{:02} grew from {first} to {last} {what}, by more than {growth}",

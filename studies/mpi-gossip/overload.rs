@@ -82,7 +82,7 @@ fn all(runs: usize) -> Made {
         let job = Job::drawn(&mut chance, run);
         let begin = Instant::now();
         let output = job.run();
-        let (ending, report) = judged(&output);
+        let (ending, report) = ending_of(&output);
         let count = |name: &str| report[name].as_u64().unwrap_or(0);
         shed += u64::from(count("messages_dropped") + count("rounds_skipped") > 0);
         sent += count("messages_sent");
@@ -153,7 +153,7 @@ impl Job {
 }
 
 /// How a run ended, and its report; null without one.
-fn judged(output: &Output) -> (Ending, Value) {
+fn ending_of(output: &Output) -> (Ending, Value) {
     let text = String::from_utf8_lossy(&output.stdout);
     let report = object(&text).unwrap_or(Value::Null);
     let ending = match output.status.code() {

@@ -35,8 +35,8 @@ fn by_seeds_a_host_that_moves_is_followed() {
     site.hosts.move_to(HOST, NEXT);
     until_followed(&site);
     assert_eq!(site.agent(HOST).counter("deaths_outlived"), 0);
-    let told = |line: &String| line.contains("this host has another address");
-    assert!(site.agent(HOST).log().iter().any(told));
+    let reported = |line: &String| line.contains("this host has another address");
+    assert!(site.agent(HOST).log().iter().any(reported));
     site.assert_nobody_died(&all());
     // And back, with the address that all knew before.
     site.hosts.move_to(HOST, &Hosts::address(HOST));

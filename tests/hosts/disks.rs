@@ -58,7 +58,7 @@ fn a_disk_that_fills_kills_nobody_and_heals() {
     site.agent(HOST).signal(Signal::STOP);
     site.until_held(&all_but(HOST), HOST, State::Dead);
     site.agent(HOST).signal(Signal::CONT);
-    site.cluster.until("the full disk is told of", |_| {
+    site.cluster.until("the full disk is reported", |_| {
         logged(&site, "the incarnation could not be written").then_some(())
     });
     site.until_all_know(&all());
@@ -92,8 +92,8 @@ fn without_room_for_a_board_an_agent_goes_on_and_makes_it_later() {
     }
     site.until_all_know(&[1, 2, 3]);
     assert_eq!(site.agent(2).counter("boards_failed"), 1);
-    let told = |text: &str| site.agent(2).log().iter().any(|line| line.contains(text));
-    assert!(told("there is no board; the agent continues") && told("make room there"));
+    let reported = |text: &str| site.agent(2).log().iter().any(|line| line.contains(text));
+    assert!(reported("there is no board; the agent continues") && reported("make room there"));
     assert!(!home(&site, 2).join("board").exists());
     disk.resize(AMPLE_KIB);
     site.agent(2).signal(Signal::HUP);

@@ -21,7 +21,7 @@ const DOUBLED: Conduct = Conduct { delay_ms: 0, jitter_ms: 0, double_percent: 20
 fn datagrams_that_come_late_and_out_of_turn_kill_nobody() {
     let site = Site::new(Hosts::relayed(HOSTS, 1), &[]);
     let before = site.hosts.relay().passed();
-    assert_eq!((before.doubled, before.overtaken), (0, 0), "a relay is a switch until told");
+    assert_eq!((before.doubled, before.overtaken), (0, 0), "a relay is a switch until asked");
     site.hosts.relay().conduct(LATE);
     site.pass_rounds(1, ROUNDS);
     site.until_all_know(&all());

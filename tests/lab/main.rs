@@ -133,7 +133,7 @@ fn what_cannot_be_measured_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn a_program_that_fails_or_hangs_is_told_and_nothing_of_it_stays() {
+fn a_program_that_fails_or_hangs_is_reported_and_nothing_of_it_stays() {
     let bench = Bench::new();
     let script = |name: &str, text: &str| {
         let path = bench.lay_program(name, text);

@@ -36,8 +36,8 @@ fn a_series_runs_what_is_chosen_then_what_is_missing_and_keeps_the_rows() {
     let (rows, _) = series(&["--only", "run=1", "--only", "nodes=16"]);
     assert_eq!(rows.len(), 1, "{rows:?}");
     assert_eq!((&rows[0]["nodes"], &rows[0]["hidden"]), (&16.into(), &"asleep".into()));
-    let (rows, told) = series(&[]);
-    assert!(told.contains("1 of 4 runs are done"), "{told}");
+    let (rows, reported) = series(&[]);
+    assert!(reported.contains("1 of 4 runs are done"), "{reported}");
     assert_eq!(bench.runs("out").len(), 4, "each run once");
     assert_eq!(rows.len(), 4, "{rows:?}");
     let seconds = |nodes: u64| -> Vec<&Value> {
@@ -78,9 +78,9 @@ fn a_hangup_ends_a_series_unless_it_was_ignored_when_it_began() {
         let done = Command::new("sh").args(words).output().expect("a shell");
         (done.status.code(), said(&done))
     };
-    let (code, told) = ended("", "ended");
-    assert_eq!(code, Some(129), "{told}");
-    let (code, told) = ended("trap '' HUP;", "ignored");
-    assert_eq!(code, Some(0), "{told}");
-    assert_eq!(bench.runs("ignored").len(), 2, "{told}");
+    let (code, reported) = ended("", "ended");
+    assert_eq!(code, Some(129), "{reported}");
+    let (code, reported) = ended("trap '' HUP;", "ignored");
+    assert_eq!(code, Some(0), "{reported}");
+    assert_eq!(bench.runs("ignored").len(), 2, "{reported}");
 }

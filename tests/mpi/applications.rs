@@ -87,8 +87,11 @@ fn quantum_espresso_computes_the_same_to_the_last_digit() {
     let alone = energies(directory.path(), &mut plain(Mpi::Open, directory.path(), &above));
     let mut hidden = shimmed_with(Mpi::Open, &GOSSIP, directory.path(), &above);
     assert_eq!(energies(directory.path(), &mut hidden), alone);
-    for told in ["running on     4 processors", "!    total energy", "Total force =", "P= "] {
-        assert!(alone.iter().any(|line| line.contains(told)), "{told} is missing: {alone:?}");
+    for reported in ["running on     4 processors", "!    total energy", "Total force =", "P= "] {
+        assert!(
+            alone.iter().any(|line| line.contains(reported)),
+            "{reported} is missing: {alone:?}"
+        );
     }
 }
 

@@ -111,10 +111,12 @@ fn a_dying_rank_ends_the_job(mpi: Mpi, rank_is: &str) {
     let output = job.wait_with_output().expect("it ends");
     assert!(!output.status.success(), "{}", said(&output));
     let rest: Vec<String> = lines.map_while(Result::ok).collect();
-    let told = format!("{} {}", said(&output), rest.join("\n")).to_lowercase();
+    let reported = format!("{} {}", said(&output), rest.join("\n")).to_lowercase();
     assert!(
-        told.contains("signal 9") || told.contains("signal: 9") || told.contains("code: 9"),
-        "{told}"
+        reported.contains("signal 9")
+            || reported.contains("signal: 9")
+            || reported.contains("code: 9"),
+        "{reported}"
     );
     until("all of its processes end", || processes(&program).is_empty());
 }

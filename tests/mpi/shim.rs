@@ -80,7 +80,7 @@ fn no_query_by_the_standards_abi_tells_of_hidden_ranks() {
 }
 
 #[test]
-fn fortran_is_not_told_of_hidden_ranks() {
+fn fortran_does_not_see_hidden_ranks() {
     for mpi in [Mpi::Open, Mpi::Mpich] {
         for source in ["world.f", "world_mpi.f90", "world_f08.f90"] {
             tells_nothing(mpi, source, &[GOSSIP]);

@@ -136,8 +136,8 @@ fn a_colony_that_is_down_is_found_when_it_starts() {
         (cluster.agent("a1").counter("calls_sent") > 8).then_some(())
     });
     cluster.until("a1 logs that no colony has answered", |cluster| {
-        let told = |line: &String| line.contains("these colonies with seeds are not known yet");
-        cluster.agent("a1").log().iter().any(told).then_some(())
+        let reported = |line: &String| line.contains("these colonies with seeds are not known yet");
+        cluster.agent("a1").log().iter().any(reported).then_some(())
     });
     let report = picture(&cluster, "a1");
     assert!(report.colonies[1].aggregate.is_none() && report.total_colonies == 1, "{report:?}");
@@ -191,7 +191,7 @@ fn a_seed_of_another_colony_does_not_make_two_colonies_one() {
         assert_eq!(cluster.agent(name).status().members, 1, "{name} knows only itself");
     }
     cluster.until("b1 logs that no seed answers", |cluster| {
-        let told = |line: &String| line.contains("no seed answers") && line.contains("colony");
-        cluster.agent("b1").log().iter().any(told).then_some(())
+        let reported = |line: &String| line.contains("no seed answers") && line.contains("colony");
+        cluster.agent("b1").log().iter().any(reported).then_some(())
     });
 }

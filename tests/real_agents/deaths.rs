@@ -117,8 +117,8 @@ fn the_command_ends_with_ctrl_c_and_when_its_pipe_is_closed() {
     let readers = [&mut one, &mut other].map(|child| {
         let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         spawn(move || {
-            let told = |line: &String| line.contains(r#""event":"dead","name":"n5""#);
-            assert!(lines.by_ref().map_while(Result::ok).any(|line| told(&line)));
+            let reported = |line: &String| line.contains(r#""event":"dead","name":"n5""#);
+            assert!(lines.by_ref().map_while(Result::ok).any(|line| reported(&line)));
             lines
         })
     });
@@ -130,7 +130,7 @@ fn the_command_ends_with_ctrl_c_and_when_its_pipe_is_closed() {
         cluster.join("n5", "n1", &flags);
         until_seen(&cluster, &["n1"], "n5", State::Alive);
     }
-    let lines = readers.map(|reader| reader.join().expect("its death is told"));
+    let lines = readers.map(|reader| reader.join().expect("its death is reported"));
     rustix::process::kill_process(Pid::from_child(&one), Signal::INT).expect("it runs");
     assert_eq!(one.wait().expect("it ends").code(), Some(0));
     // No more events come: only the pipe is closed.

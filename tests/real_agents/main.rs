@@ -54,15 +54,15 @@ fn agents_report_whether_they_meet_their_age_target() {
     cluster.start("n1", &["--interval", "20ms", "--age-target", "300ms"]);
     cluster.join("n2", "n1", &["--interval", "20ms", "--age-target", "10ms"]);
     cluster.until("both have checked their ages", |cluster| {
-        let judged = |name| cluster.agent(name).status().age_target_kept.is_some();
-        (judged("n1") && judged("n2")).then_some(())
+        let is_decided = |name| cluster.agent(name).status().age_target_kept.is_some();
+        (is_decided("n1") && is_decided("n2")).then_some(())
     });
     let status = cluster.agent("n1").status();
     assert_eq!((status.age_target_ms, status.age_target_quantile), (Some(300.0), None));
     // Its entry of the other is a little over half a unit old on average, whatever it sends.
     cluster.until("n2 logs that it cannot meet its age target", |cluster| {
-        let told = |line: &String| line.contains("older than the age target");
-        cluster.agent("n2").log().iter().any(told).then_some(())
+        let reported = |line: &String| line.contains("older than the age target");
+        cluster.agent("n2").log().iter().any(reported).then_some(())
     });
 }
 
@@ -127,8 +127,8 @@ fn nodes_of_other_clusters_are_counted_and_never_known() {
     });
     for name in ["wrong-key", "no-key", "wrong-cluster"] {
         cluster.until(&format!("{name} logs that it is alone, and why"), |cluster| {
-            let told = |line: &String| line.contains("no seed answers");
-            cluster.agent(name).log().iter().any(told).then_some(())
+            let reported = |line: &String| line.contains("no seed answers");
+            cluster.agent(name).log().iter().any(reported).then_some(())
         });
     }
     for name in ["n1", "wrong-key", "no-key", "wrong-cluster"] {

@@ -57,7 +57,7 @@ fn over_measured_files<F>(rule: impl Fn(&str, &str) -> Vec<F>) -> Vec<F> {
 #[test]
 fn files_are_at_most_five_hundred_lines() {
     let long = over_measured_files(sizes::long_file);
-    assert_tidy(&ratchet::Allowed::named("long_files").judge(&long));
+    assert_tidy(&ratchet::Allowed::named("long_files").evaluate(&long));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn lines_are_at_most_a_hundred_columns() {
 #[test]
 fn functions_are_at_most_sixty_lines() {
     let long = over_measured_files(sizes::long_functions);
-    assert_tidy(&ratchet::Allowed::named("long_functions").judge(&long));
+    assert_tidy(&ratchet::Allowed::named("long_functions").evaluate(&long));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn no_run_of_twelve_lines_stands_twice_outside_tests() {
     let files: Vec<(String, String)> =
         repository::files().into_iter().filter_map(readable).collect();
     assert!(files.len() > 100, "read {} files only: the walk is broken", files.len());
-    assert_tidy(&ratchet::Allowed::named("repeats").judge(&repeats::repeated(&files)));
+    assert_tidy(&ratchet::Allowed::named("repeats").evaluate(&repeats::repeated(&files)));
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn modules_need_each_other_in_no_circle() {
     let arrows = python_modules::arrows(python, &with_text(&modules.collect::<Vec<_>>()));
     assert!(arrows.values().any(|needed| !needed.is_empty()), "no import read in {python}");
     breaches.extend(circles::circles_in(python, &arrows));
-    assert_tidy(&ratchet::Allowed::named("circles").judge(&breaches));
+    assert_tidy(&ratchet::Allowed::named("circles").evaluate(&breaches));
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn links_in_the_documentation_resolve() {
 }
 
 #[test]
-fn each_study_answers_at_once_and_can_be_made_anew() {
+fn each_study_answers_at_once_and_can_be_made_again() {
     let (files, index) = (repository::files(), repository::text("studies/README.md"));
     let named = studies::named(&files);
     assert!(named.len() > 10, "found {} studies only: the walk is broken", named.len());
@@ -225,7 +225,7 @@ fn tables_can_be_made_again() {
             )
         })
         .collect();
-    assert_tidy(&ratchet::Allowed::named("tables").judge(&breaches));
+    assert_tidy(&ratchet::Allowed::named("tables").evaluate(&breaches));
 }
 
 #[test]
@@ -296,7 +296,9 @@ fn the_index_of_decisions_says_what_the_records_say() {
 #[test]
 fn commits_say_what_was_done_and_why() {
     match commits::since(commits::BASE, &repository::root()) {
-        Ok(log) => assert_tidy(&ratchet::Allowed::named("commits").judge(&commits::unclear(&log))),
+        Ok(log) => {
+            assert_tidy(&ratchet::Allowed::named("commits").evaluate(&commits::unclear(&log)));
+        }
         Err(why) => println!("no commit was looked at: {why}"),
     }
 }

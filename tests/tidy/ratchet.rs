@@ -48,7 +48,7 @@ impl Allowed {
     }
 
     /// The breaches that the list does not allow, and the entries that have to change.
-    pub(crate) fn judge(&self, breaches: &[Breach]) -> Vec<Finding> {
+    pub(crate) fn evaluate(&self, breaches: &[Breach]) -> Vec<Finding> {
         let mut findings: Vec<Finding> =
             breaches.iter().filter_map(|breach| self.not_allowed(breach)).collect();
         for entry in &self.entries {
@@ -101,7 +101,7 @@ mod tests {
     }
 
     fn found(breaches: &[Breach]) -> Vec<String> {
-        let findings = Allowed::read("list", LIST).judge(breaches);
+        let findings = Allowed::read("list", LIST).evaluate(breaches);
         findings.iter().map(|finding| format!("{}:{}", finding.file, finding.line)).collect()
     }
 

@@ -148,7 +148,7 @@ async fn requests(
             return Ok(()); // the other side has closed
         }
         if complete && matches!(serde_json::from_slice(&line), Ok(Request::Watch)) {
-            if !tell(&mut stream, asker, &mut closing).await? {
+            if !watch_events(&mut stream, asker, &mut closing).await? {
                 return Ok(());
             }
             continue;
@@ -164,7 +164,7 @@ async fn requests(
 
 /// Reports events to a watcher until it closes or the agent ends; returns whether it may send
 /// another request, since this one was rejected.
-async fn tell(
+async fn watch_events(
     stream: &mut BufReader<UnixStream>,
     asker: &Asker,
     closing: &mut watch::Receiver<bool>,
@@ -333,7 +333,7 @@ mod tests {
             open.push(stream);
         }
         let mut refused = String::new();
-        served.connect().await.read_line(&mut refused).await.expect("told why");
+        served.connect().await.read_line(&mut refused).await.expect("given a reason");
         assert!(refused.contains(r#""kind":"busy""#), "{refused}");
         open.clear();
         loop {

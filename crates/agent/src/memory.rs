@@ -28,7 +28,7 @@ const CONTROL_BYTES: u64 = 2 * REQUEST_BYTES_MAX as u64 + 16_384;
 /// Bytes of a stored notice.
 const NOTICE_BYTES: u64 = 512;
 /// Bytes of remembered picks.
-const PROMISES_BYTES: u64 = 8 << 20;
+const RESERVATIONS_BYTES: u64 = 8 << 20;
 /// Bytes of a node's report in addition to its own: name, address, kernel, user metrics.
 const REPORT_TEXT_BYTES: u64 = 512;
 /// Bytes of a node's report as JSON, without its user metrics.
@@ -61,7 +61,7 @@ pub(crate) fn bound_bytes(settings: &Settings) -> u64 {
         + notices::LINES_KEPT as u64 * NOTICE_BYTES;
     PROGRAM_BYTES
         + socket::BUFFERS_BYTES
-        + PROMISES_BYTES
+        + RESERVATIONS_BYTES
         + settings.core().memory_bound_bytes()
         + nodes * ROSTER_LINE_BYTES
         + board

@@ -49,7 +49,7 @@ impl Noticeboard {
     }
 
     /// Sends an event to all watchers, if it is about another node.
-    pub(crate) fn tell(&self, event: &Event, node: &Node, now: tidings_gossip::Instant) {
+    pub(crate) fn add(&self, event: &Event, node: &Node, now: tidings_gossip::Instant) {
         if self.0.receiver_count() == 0 {
             return;
         }
@@ -116,16 +116,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_slow_watcher_is_told_how_many_lines_it_missed() {
+    async fn a_slow_watcher_learns_how_many_lines_it_missed() {
         let (board, node) = (Noticeboard::default(), node());
         let (reply, notices) = board.admit("n1");
         assert_eq!(reply, "{\"ok\":true,\"result\":{\"observer\":\"n1\"}}\n");
         let mut notices = notices.expect("there is room");
         let left = Event::Left("n2".to_owned());
         for _ in 0..LINES_KEPT + 7 {
-            board.tell(&left, &node, Instant::EPOCH);
+            board.add(&left, &node, Instant::EPOCH);
         }
-        board.tell(&Event::Outlived(Incarnation::new(2)), &node, Instant::EPOCH);
+        board.add(&Event::Outlived(Incarnation::new(2)), &node, Instant::EPOCH);
         let missed = notices.next().await.expect("the board is there");
         assert!(missed.starts_with("{\"event\":\"missed\",\"missed\":7,"), "{missed}");
         for _ in 0..LINES_KEPT {

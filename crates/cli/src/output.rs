@@ -47,8 +47,8 @@ pub fn is_terminal() -> bool {
 /// consoles.
 pub fn terminal_size() -> (usize, usize) {
     let (width, height) = crossterm::terminal::size().unwrap_or_default();
-    let told = |count: u16, usual: usize| if count == 0 { usual } else { usize::from(count) };
-    (told(width, 80), told(height, 24))
+    let known = |count: u16, usual: usize| if count == 0 { usual } else { usize::from(count) };
+    (known(width, 80), known(height, 24))
 }
 
 /// Prints `text`, which ends with its own newline, and flushes.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::{End, Seen, judged, last_words};
+use crate::run::{End, Seen, explained, last_words};
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ impl Ended {
         };
         match seen.end {
             End::Itself(status) => {
-                let (exit_code, reason) = judged(status);
+                let (exit_code, reason) = explained(status);
                 let outcome = if reason.is_some() { Outcome::Failed } else { Outcome::Ok };
                 let message = reason.map(|reason| format!("{reason}; {}", said()));
                 Self { outcome, exit_code, message }

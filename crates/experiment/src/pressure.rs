@@ -125,21 +125,21 @@ impl Counters {
     }
 }
 
-/// Refuses a rule by what this machine does not tell.
+/// Refuses a rule by what this machine does not report.
 ///
 /// # Errors
 /// [`ExperimentError::Machine`] with the bound's name.
-pub fn must_be_told(rule: &Contamination) -> Result<(), ExperimentError> {
-    let told = Counters::now().since(&Counters::now());
+pub fn must_be_known(rule: &Contamination) -> Result<(), ExperimentError> {
+    let known = Counters::now().since(&Counters::now());
     let waits = fs::metadata("/proc/self/schedstat").is_ok();
-    for (name, bound, is_told) in [
-        ("others_share", rule.others_share, told.others_share.is_some()),
-        ("steal_share", rule.steal_share, told.steal_share.is_some()),
-        ("pressure_share", rule.pressure_share, told.pressure_share.is_some()),
+    for (name, bound, is_known) in [
+        ("others_share", rule.others_share, known.others_share.is_some()),
+        ("steal_share", rule.steal_share, known.steal_share.is_some()),
+        ("pressure_share", rule.pressure_share, known.pressure_share.is_some()),
         ("run_delay_share", rule.run_delay_share, waits),
     ] {
-        if bound.is_some() && !is_told {
-            let reason = format!("contamination: this kernel does not tell {name}: take it out");
+        if bound.is_some() && !is_known {
+            let reason = format!("contamination: this kernel does not report {name}: take it out");
             return Err(ExperimentError::Machine(reason));
         }
     }

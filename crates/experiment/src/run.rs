@@ -273,7 +273,7 @@ fn children_of(pid: i32) -> Vec<i32> {
 }
 
 /// The exit code of a status, and in words how it ended if not well.
-pub fn judged(status: ExitStatus) -> (Option<i32>, Option<String>) {
+pub fn explained(status: ExitStatus) -> (Option<i32>, Option<String>) {
     match (status.code(), status.signal()) {
         (Some(0), _) => (Some(0), None),
         (Some(code), _) => (Some(code), Some(format!("ended with exit status {code}"))),
@@ -311,12 +311,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_says_is_kept_and_its_status_is_told() {
+    fn what_a_run_says_is_kept_and_its_status_is_explained() {
         let place = tempfile::tempdir().expect("a temporary directory");
         let seen = run(&shell("echo yes; echo no >&2; exit 3", place.path()), 60_000, false);
         let End::Itself(status) = seen.end else { panic!("{seen:?}") };
         let wanted = (Some(3), Some("ended with exit status 3".to_owned()));
-        assert_eq!(judged(status), wanted);
+        assert_eq!(explained(status), wanted);
         assert_eq!(last_words(place.path()), "no");
         assert_eq!(fs::read_to_string(place.path().join("stdout")).expect("kept"), "yes\n");
     }

@@ -40,13 +40,13 @@ impl Switch {
         run: impl FnOnce(Ports) + Send + 'static,
     ) -> io::Result<Self> {
         let (end, ended) = UnixStream::pair()?;
-        let (told, begun) = sync_channel(1);
+        let (reported, begun) = sync_channel(1);
         let thread = thread::spawn(move || match plug() {
             Ok(ends) => {
-                let _ = told.send(Ok(())); // nobody listens: the end comes at once
+                let _ = reported.send(Ok(())); // nobody listens: the end comes at once
                 run(Ports { ends, ended });
             }
-            Err(error) => drop(told.send(Err(error))),
+            Err(error) => drop(reported.send(Err(error))),
         });
         let switch = Self { end: Some(end), thread: Some(thread) };
         begun.recv().unwrap_or_else(|_| Err(io::Error::other("the switch ended at once")))?;

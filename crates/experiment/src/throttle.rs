@@ -45,10 +45,10 @@ fn limit(runtime: &Path, period: &Path) -> Option<Limit> {
     Some(Limit { file: runtime.to_owned(), kept_share, period_us })
 }
 
-/// What to tell of limits that would disturb runs; empty if none does.
-fn told(limits: &[Limit]) -> Vec<String> {
+/// The warnings about limits that would disturb runs; empty if none does.
+fn warnings(limits: &[Limit]) -> Vec<String> {
     let too_much = limits.iter().filter(|limit| limit.kept_share > HARMLESS_SHARE);
-    let tell = |limit: &Limit| {
+    let warning = |limit: &Limit| {
         let file = limit.file.display();
         let period_ms = limit.period_us as f64 / 1e3;
         let pause_ms = limit.kept_share * period_ms;
@@ -59,7 +59,7 @@ fn told(limits: &[Limit]) -> Vec<String> {
              `echo {harmless_us} > {file}` leaves a thousandth"
         )
     };
-    too_much.map(tell).collect()
+    too_much.map(warning).collect()
 }
 
 /// What the kernel's limits on real-time processes do to a campaign's runs, in words; empty if they
@@ -70,7 +70,7 @@ pub fn notices(backend: &Backend, scheduling: Scheduling) -> Vec<String> {
     }
     let limits =
         LIMITS.iter().filter_map(|(runtime, period)| limit(runtime.as_ref(), period.as_ref()));
-    told(&limits.collect::<Vec<_>>())
+    warnings(&limits.collect::<Vec<_>>())
 }
 
 #[cfg(test)]
@@ -87,9 +87,9 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_default_is_told_with_a_remedy() {
+    fn the_kernels_default_is_reported_with_a_remedy() {
         let default = limit_of("950000\n", "1000000\n").expect("a limit");
-        let lines = told(&[default]);
+        let lines = warnings(&[default]);
         assert_eq!(lines.len(), 1);
         assert!(lines[0].contains("50 ms of each 1000 ms"), "{}", lines[0]);
         assert!(lines[0].contains("echo 999000 > "), "{}", lines[0]);
@@ -97,14 +97,17 @@ mod tests {
 
     #[test]
     fn a_thousandth_is_harmless_and_no_limit_is_none() {
-        assert_eq!(told(&[limit_of("999000", "1000000").expect("a limit")]), Vec::<String>::new());
+        assert_eq!(
+            warnings(&[limit_of("999000", "1000000").expect("a limit")]),
+            Vec::<String>::new()
+        );
         assert_eq!(limit_of("-1", "1000000"), None);
         assert_eq!(limit(Path::new("/nowhere/runtime"), Path::new("/nowhere/period")), None);
         assert_eq!(limit_of("much", "1000000"), None);
     }
 
     #[test]
-    fn ordinary_runs_are_told_nothing() {
+    fn ordinary_runs_have_no_warning() {
         let here = Backend::Local(Mpi {
             family: MpiFamily::Mpich,
             shim: None,
@@ -118,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn virtual_time_is_told_nothing() {
+    fn virtual_time_has_no_warning() {
         let machine = SimulatedMachine {
             platform: PathBuf::new(),
             host_pattern: "n{}".to_owned(),

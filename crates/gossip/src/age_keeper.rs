@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_stood_still_looks_anew() {
+    fn a_node_that_was_paused_looks_again() {
         let mut keeper = keeper(None);
         let late = keeper.next_look + 3 * UNIT;
         assert!(keeper.due(late, UNIT).is_none());

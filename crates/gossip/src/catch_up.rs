@@ -3,7 +3,7 @@
 //! An ask names as many ids as a datagram holds, so a cluster is asked about in *sweeps* over all
 //! ids, each of one ask or more. A node asks up to four others a unit while asking helps. A sweep
 //! that brings nothing doubles the pause to the next, up to 64 units, and is made of one ask a
-//! unit; anything new ends the pause, and so does meeting an unknown origin, whose bearer is then
+//! unit; anything new ends the pause, and so does meeting an unknown origin, whose sender is then
 //! asked. So a cluster that is up and complete asks next to nothing, and one that starts, or
 //! heals, completes within a few units.
 
@@ -30,8 +30,8 @@ pub(crate) struct CatchUp {
     sweeping: bool,
     /// First id of the next ask's range.
     first: NodeId,
-    /// Who is known to have what this node lacks.
-    bearer: Option<Address>,
+    /// The address of a node that has what this one lacks.
+    sender: Option<Address>,
     /// Whom to ask for members, whether or not they are known.
     seeds: Vec<Address>,
 }
@@ -44,7 +44,7 @@ impl CatchUp {
             pause: 1,
             sweeping: false,
             first: NodeId(0),
-            bearer: None,
+            sender: None,
             seeds: vec![],
         }
     }
@@ -89,8 +89,8 @@ impl CatchUp {
     }
 
     /// Whom to ask before all others.
-    pub(crate) fn take_bearer(&mut self) -> Option<Address> {
-        self.bearer.take()
+    pub(crate) fn take_sender(&mut self) -> Option<Address> {
+        self.sender.take()
     }
 
     /// The last ask covered the ids up to `last`.
@@ -106,9 +106,9 @@ impl CatchUp {
         self.wait = self.wait.min(1);
     }
 
-    /// `bearer` knows something this node does not.
-    pub(crate) fn lacks(&mut self, bearer: Address) {
-        self.bearer = Some(bearer);
+    /// `sender` knows something this node does not.
+    pub(crate) fn lacks(&mut self, sender: Address) {
+        self.sender = Some(sender);
         self.gained();
     }
 }

@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_life_begins_anew_and_ends_the_earlier() {
+    fn a_later_incarnation_restarts_and_ends_the_earlier() {
         let mut replay = Replay::default();
         let order = [(1, 9, 50), (2, 7, 1), (1, 9, 51), (2, 7, 1), (2, 8, 2), (3, 7, 2)];
         let (ok, stale) = (Ok(()), Err(Refused::StaleLife));

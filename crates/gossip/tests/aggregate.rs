@@ -62,9 +62,9 @@ fn the_silent_become_stale_and_their_readings_are_not_counted() {
 fn two_colonies_that_tell_each_other_know_of_all_nodes() {
     let [mut east, mut west] = [colony(8), colony(12)];
     let mut buffer = [0; MAX_BYTES];
-    let told = aggregate(&mut west, 3, STALE_AFTER).encode(&mut buffer).expect("there is room");
+    let reported = aggregate(&mut west, 3, STALE_AFTER).encode(&mut buffer).expect("there is room");
     let mut all = aggregate(&mut east, 5, STALE_AFTER);
-    all.merge(&Aggregate::decode(&buffer[..told]).expect("what was encoded decodes"));
+    all.merge(&Aggregate::decode(&buffer[..reported]).expect("what was encoded decodes"));
     let load1 = all.summary(Reading::Load1);
     assert_eq!((all.fresh(), load1.count(), load1.sum()), (20, 20, f64::from(28 + 66)));
     // Of 20 loads, 0 to 7 twice and 8 to 11 once, the tenth is 4.

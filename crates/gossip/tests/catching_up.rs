@@ -138,10 +138,10 @@ fn an_address_of_an_earlier_life_is_not_passed_on() {
         pass(&mut after, (7, 1), &mut middle, now, |datagram| datagram[3] == Kind::Window as u8);
     }
     let heard = middle.entry(&name(0), now).map(|view| view.incarnation);
-    assert_eq!(heard, Some(2), "windows told of the new life");
+    assert_eq!(heard, Some(2), "windows reported the new life");
     meet(&mut late, 3, &mut middle, 1, now);
-    let told = late.entry(&name(0), now).map(|view| view.address);
-    assert_ne!(told, Some(address(0)), "it is there no more");
+    let reported = late.entry(&name(0), now).map(|view| view.address);
+    assert_ne!(reported, Some(address(0)), "it is there no more");
 }
 
 /// A node that restarts after somebody left learns from the others who that was.
@@ -233,7 +233,7 @@ fn members_whose_entries_find_no_room_are_not_forgotten() {
 }
 
 #[test]
-fn two_names_with_one_id_are_told_apart_by_their_cards() {
+fn two_names_with_one_id_are_distinguished_by_their_cards() {
     // These two have one id under the salt 0.
     let [one, other] = ["c22613", "c63661"];
     let me = |name: &str, n| Member { name: name.to_owned(), address: address(n) };
@@ -254,8 +254,8 @@ fn two_names_with_one_id_are_told_apart_by_their_cards() {
     assert_eq!((view.incarnation, view.address), (1, address(1)), "its entry is its own");
     assert!(seed.entry(other, now).is_none());
     assert_eq!(seed.counters().dropped_id_collision, 1);
-    let told = std::iter::from_fn(|| second.poll_event()).collect::<Vec<_>>();
-    assert!(told.contains(&Event::IdCollision(one.to_owned())), "{told:?}");
+    let reported = std::iter::from_fn(|| second.poll_event()).collect::<Vec<_>>();
+    assert!(reported.contains(&Event::IdCollision(one.to_owned())), "{reported:?}");
     assert_eq!(second.incarnation(), Incarnation::new(5), "no race of incarnations begins");
 }
 

@@ -317,7 +317,7 @@ fn rosters_are_checked_and_can_be_replaced() {
 
 /// Out of the roster and in again: nothing of before is left, and the address is the new one.
 #[test]
-fn a_member_taken_off_the_roster_and_put_back_is_heard_anew() {
+fn a_member_taken_off_the_roster_and_put_back_is_heard_again() {
     let config = config(8);
     let mut cluster = Cluster::with_roster(&config, 8);
     cluster.run(40);
@@ -360,15 +360,15 @@ fn leaving_amid_a_round_sends_farewells_and_nothing_else() {
     node.leave(now);
     node.leave(now);
     assert!(node.counters().entries_unsent > unsent);
-    let mut told = std::collections::BTreeMap::new();
+    let mut reported = std::collections::BTreeMap::new();
     while let Some(out) = node.poll_transmit(now, &mut one) {
-        *told.entry(out.to).or_insert(0) += 1;
+        *reported.entry(out.to).or_insert(0) += 1;
         let to = out.to.as_bytes().try_into().map(u32::from_le_bytes).expect("four bytes");
         cluster.node(to as usize).handle_datagram(now, address(3), &mut one[..out.bytes]);
     }
     // Six farewells, each with a window of one datagram.
-    assert_eq!(told.values().sum::<i32>(), 6);
-    for to in told.into_keys() {
+    assert_eq!(reported.values().sum::<i32>(), 6);
+    for to in reported.into_keys() {
         let to = to.as_bytes().try_into().map(u32::from_le_bytes).expect("four bytes");
         assert_eq!(state_of(&cluster, to as usize, 3), Some(EntryState::Left));
     }

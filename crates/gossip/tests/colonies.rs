@@ -61,7 +61,8 @@ fn colonies_of(colonies: usize, members: usize) -> Cluster {
 fn oldest_record(cluster: &Cluster, others: usize) -> Option<f64> {
     let mut oldest: f64 = 0.0;
     for node in cluster.up() {
-        let ages: Option<Vec<Duration>> = node.outlook(cluster.now).map(|view| view.age).collect();
+        let ages: Option<Vec<Duration>> =
+            node.other_colonies(cluster.now).map(|view| view.age).collect();
         let ages = ages.filter(|ages| ages.len() == others)?;
         let greatest = ages.into_iter().max().unwrap_or_default();
         oldest = oldest.max(greatest.as_secs_f64() / UNIT.as_secs_f64());
@@ -71,7 +72,7 @@ fn oldest_record(cluster: &Cluster, others: usize) -> Option<f64> {
 
 /// The mean age in units of other colonies' aggregates on nodes that are up.
 fn mean_record(cluster: &Cluster) -> f64 {
-    let views = cluster.up().flat_map(|node| node.outlook(cluster.now));
+    let views = cluster.up().flat_map(|node| node.other_colonies(cluster.now));
     let ages: Vec<f64> = views.filter_map(|view| Some(view.age?.as_secs_f64())).collect();
     ages.iter().sum::<f64>() / ages.len() as f64 / UNIT.as_secs_f64()
 }
@@ -86,7 +87,7 @@ fn every_node_knows_what_every_colony_is_like() {
     let now = cluster.now;
     for node in cluster.up() {
         let own = node.colony().expect("all nodes are in colonies");
-        for view in node.outlook(now) {
+        for view in node.other_colonies(now) {
             assert_ne!(view.id, own);
             let aggregate = view.aggregate().expect("no aggregate is lacking");
             assert_eq!((aggregate.fresh(), aggregate.nodes()), (32, 32));
@@ -105,7 +106,7 @@ fn every_node_knows_what_every_colony_is_like() {
 fn oldest_of_youngest(cluster: &Cluster, members: usize) -> f64 {
     let mut youngest = std::collections::BTreeMap::new();
     for (n, node) in cluster.nodes.iter().enumerate() {
-        for view in node.iter().flat_map(|node| node.outlook(cluster.now)) {
+        for view in node.iter().flat_map(|node| node.other_colonies(cluster.now)) {
             let age = view.age.unwrap_or(Duration::MAX);
             let held = youngest.entry((n / members, view.id)).or_insert(age);
             *held = age.min(*held);
@@ -174,7 +175,7 @@ fn restarts_and_loss_leave_no_gap() {
 }
 
 #[test]
-fn a_colony_nobody_was_told_of_makes_itself_known() {
+fn a_colony_nobody_knows_makes_itself_known() {
     let (colonies, members) = (3, 16);
     let mut cluster = colonies_of(colonies, members);
     // The nodes of the first two colonies have never heard of the third.
@@ -185,7 +186,7 @@ fn a_colony_nobody_was_told_of_makes_itself_known() {
     cluster.run(150);
     let third = id(2);
     for node in cluster.up().take(2 * members) {
-        let known = node.outlook(cluster.now).find(|view| view.id == third);
+        let known = node.other_colonies(cluster.now).find(|view| view.id == third);
         assert!(known.is_some_and(|view| view.age.is_some()), "{} does not know it", node.name());
     }
 }
@@ -239,7 +240,7 @@ fn a_visit_to_the_dead_ends() {
     assert!(events(cluster.node(0)).contains(&Event::Visited(other, false)));
     cluster.run(2);
     let now = cluster.now;
-    assert_eq!(cluster.node(0).outlook(now).count(), 1, "what was known stays, and ages");
+    assert_eq!(cluster.node(0).other_colonies(now).count(), 1, "what was known stays, and ages");
 }
 
 /// A colony may be as small as one node, and know only one other.

@@ -199,7 +199,7 @@ fn who_is_cleared_was_suspected_before() {
 }
 
 #[test]
-fn who_stood_still_for_too_long_hears_of_its_death_and_outlives_it() {
+fn a_node_paused_for_too_long_hears_of_its_death_and_refutes_it() {
     for (what, mut cluster) in clusters() {
         let still = cluster.nodes[7].take().expect("it is up");
         units_until(&mut cluster, 40, |all| holders(all, 7, EntryState::Dead) == NODES - 1);
@@ -211,8 +211,8 @@ fn who_stood_still_for_too_long_hears_of_its_death_and_outlives_it() {
         let two = Incarnation::new(2);
         assert!(seen.contains(&(7, Event::Outlived(two))), "{what}: {seen:?}");
         let returned = Event::Returned(name(7), two);
-        let told = seen.iter().filter(|(_, event)| *event == returned).count();
-        assert_eq!(told, NODES - 1, "{what}");
+        let reported = seen.iter().filter(|(_, event)| *event == returned).count();
+        assert_eq!(reported, NODES - 1, "{what}");
         assert!(
             !seen.iter().any(|(_, event)| matches!(event, Event::Died(..))),
             "{what}: {seen:?}"

@@ -249,7 +249,7 @@ fn call_and_visit(version: u8) {
     answerer.handle_datagram(now, address(1), &mut call.clone());
     let reply = first_of(6, &mut answerer, now);
     check("reply.hex", &reply);
-    assert!(answerer.outlook(now).any(|view| view.id == east), "who calls is known");
+    assert!(answerer.other_colonies(now).any(|view| view.id == east), "who calls is known");
     caller.handle_datagram(now, address(3), &mut reply.clone());
     check("record.hex", &first_of(1, &mut caller, now));
     assert!(caller.visit(west));

@@ -244,7 +244,7 @@ fn replayed_asks_of_an_earlier_life() {
     pair.feed(&present);
     for _ in 0..3 {
         pair.feed(&past);
-        assert_eq!(answers(&mut pair.victim, NOW), 1, "the later life is told of");
+        assert_eq!(answers(&mut pair.victim, NOW), 1, "the later life is reported");
     }
     assert_eq!(pair.victim.counters().entries_received, 1, "nothing is taken from them");
     // An hour later the member is forgotten, and is not brought back.

@@ -104,7 +104,7 @@ fn a_reply_is_taken_once_and_only_if_it_was_asked_for() {
     let (mut caller, _, _, reply) = conversation();
     let mut stranger = make(0, Some("here"));
     assert_eq!(feed(&mut stranger, 2, &reply).dropped_colony, 1, "it never answerer");
-    assert_eq!(stranger.outlook(START).count(), 0);
+    assert_eq!(stranger.other_colonies(START).count(), 0);
     let counters = feed(&mut caller, 2, &reply);
     assert_eq!((counters.records_news, counters.dropped_colony), (1, 0));
     assert_eq!(feed(&mut caller, 2, &reply).dropped_colony, 1, "a recording");
@@ -187,7 +187,7 @@ fn records_of_nothing_of_oneself_and_beyond_the_room_are_refused() {
     let (news, refused) = (counters.records_news, counters.records_refused);
     // Room is for two: the colonies 1 and 4.
     assert_eq!((counters.records_received, news, refused), (6, 2, 4));
-    assert_eq!(victim.outlook(START).count(), 2);
+    assert_eq!(victim.other_colonies(START).count(), 2);
     // A record that ends early spoils the datagram, and nothing of it is taken.
     let body = &body[..body.len() - 1];
     let broken = sealed_within(here, Kind::Window, (mate, 2), body);
@@ -222,5 +222,5 @@ fn a_cluster_without_colonies_speaks_none_of_it() {
     let pull = [&[1, 0, 8, 0][..], &[0; 20]].concat();
     assert_eq!(feed(&mut plain, 1, &sealed(Kind::Pull, mate, 2, &pull)).dropped_malformed, 2);
     assert!(!plain.introduce(id("there"), &[address(2)]) && !plain.visit(id("there")));
-    assert_eq!((plain.colony(), plain.outlook(START).count()), (None, 0));
+    assert_eq!((plain.colony(), plain.other_colonies(START).count()), (None, 0));
 }

@@ -226,13 +226,13 @@ fn a_recorded_proof_brings_nobody_back() {
 fn news_of_the_dead_cannot_be_made_into_a_flood() {
     let mut attack = Attack::new(true);
     attack.kill_one();
-    let mut told = 0;
+    let mut reported = 0;
     for sequence in 100..1100 {
         let news = attack.datagram(Kind::Window, 2, &window(1, stamp(sequence)));
         assert_eq!(attack.feed(&news), None);
-        told += attack.sends(Kind::Probe).len();
+        reported += attack.sends(Kind::Probe).len();
     }
-    assert_eq!(told, 16);
+    assert_eq!(reported, 16);
     assert_eq!(attack.state(1), Some(EntryState::Dead));
 }
 

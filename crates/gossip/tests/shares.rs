@@ -134,8 +134,8 @@ fn asks_of_past_lives_have_a_share_of_their_own() {
     let mut node = victim(Strategy::Uniform);
     answers(&mut node, NOW, 1, &request_in(SECOND, Kind::Window, 1, 1));
     let past = request(Kind::Ask, 1, 9);
-    let told: usize = (0..MANY).map(|_| answers(&mut node, NOW, 1, &past)).sum();
-    assert_eq!(told, BURST);
+    let reported: usize = (0..MANY).map(|_| answers(&mut node, NOW, 1, &past)).sum();
+    assert_eq!(reported, BURST);
     let pull = request_in(SECOND, Kind::Pull, 1, 2);
     assert_eq!(answers(&mut node, NOW, 1, &pull), 1, "the member itself is heard");
 }

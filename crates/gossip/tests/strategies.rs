@@ -63,7 +63,7 @@ fn a_farewell_reaches_everyone_although_it_is_never_renewed() {
 
 /// Whoever starts anew is heard by all in its new life, and hears all.
 #[test]
-fn a_restarted_node_is_heard_anew() {
+fn a_restarted_node_is_heard_again() {
     for strategy in Strategy::ALL {
         let config = with(strategy, 30);
         let roster: Vec<Member> = (0..30).map(member).collect();

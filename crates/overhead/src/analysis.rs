@@ -204,10 +204,10 @@ fn adjust(groups: &mut [Group], is_virtual: bool) {
 
 fn verdict(effect: &Effect, floor: f64) -> Verdict {
     let Some(slowdown) = effect.slowdown else { return Verdict::TooFew };
-    let is_told = effect.p_holm <= 1.0 - CONFIDENCE && slowdown.estimate.abs() > floor;
+    let is_clear = effect.p_holm <= 1.0 - CONFIDENCE && slowdown.estimate.abs() > floor;
     match slowdown {
-        Interval { low, .. } if is_told && low > 0.0 => Verdict::Slower,
-        Interval { high, .. } if is_told && high < 0.0 => Verdict::Faster,
+        Interval { low, .. } if is_clear && low > 0.0 => Verdict::Slower,
+        Interval { high, .. } if is_clear && high < 0.0 => Verdict::Faster,
         _ => Verdict::WithinNoise,
     }
 }
@@ -367,7 +367,7 @@ impl<'a> Laps<'a> {
             (!values.is_empty()).then(|| interquartile_mean(&values))
         };
         // Gossip that was stopped before its warm-up was over has counted nothing.
-        let told = |key: &'static str| {
+        let reported = |key: &'static str| {
             mean(&|record: &Record| {
                 record.gossip(key).filter(|_| record.gossip("measured_s") > Some(0.0))
             })
@@ -377,7 +377,7 @@ impl<'a> Laps<'a> {
             _ => None,
         };
         // Ages mean something where entries travel; the reports of busy ranks have none.
-        let age = |key| interval_ms.and_then(|unit_ms| Some(told(key)? * unit_ms));
+        let age = |key| interval_ms.and_then(|unit_ms| Some(reported(key)? * unit_ms));
         let names: BTreeSet<&String> =
             runs.iter().flat_map(|record| record.figures.keys()).collect();
         let figures = names.into_iter().filter_map(|name| {
@@ -389,8 +389,8 @@ impl<'a> Laps<'a> {
             runs: runs.len(),
             seconds: mean(&|record: &Record| record.seconds),
             mpi_share: mean(&Record::mpi_share),
-            busy_share: told("busy_share"),
-            busy_share_most: told("busy_share_most"),
+            busy_share: reported("busy_share"),
+            busy_share_most: reported("busy_share_most"),
             age_avg_ms: age("age_avg_units"),
             age_max_ms: age("age_max_units"),
             messages_dropped: mean(&|record: &Record| record.gossip("messages_dropped")),
@@ -433,7 +433,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_slowdown_above_the_noise_is_found_and_one_below_is_not_told() {
+    fn a_slowdown_above_the_noise_is_found_and_one_below_is_not_reported() {
         let campaign = small(40);
         let analysis = analyse(&campaign, &records(&campaign, &[0.02, 0.0], 0.01));
         let group = &analysis.groups[0];
@@ -469,12 +469,12 @@ pub(crate) mod tests {
         let mut turned = all.clone();
         turned.reverse();
         turned.push(record(9_999, 0, Doing::Asleep, 1e6));
-        let told = |records: &[Record]| {
+        let reported = |records: &[Record]| {
             let group = analyse(&campaign, records).groups.remove(0);
             let effects = group.effects.iter().map(|effect| (effect.slowdown, effect.p));
             format!("{:?} {:?}", group.noise, effects.collect::<Vec<_>>())
         };
-        assert_eq!(told(&all), told(&turned));
+        assert_eq!(reported(&all), reported(&turned));
     }
 
     #[test]

@@ -54,7 +54,7 @@ struct Sample {
     doing: Doing,
     laps: Vec<Vec<f64>>,
     singles: Vec<f64>,
-    told: f64,
+    estimate: f64,
 }
 
 /// Compares the second campaign with the first.
@@ -96,7 +96,7 @@ fn difference(one: &Sample, other: &Sample) -> Difference {
         nodes: one.nodes,
         doing: one.doing.clone(),
         counts: [one.laps.len(), other.laps.len()],
-        values: [one.told, other.told],
+        values: [one.estimate, other.estimate],
         change: bootstrap_difference(&other.laps, &one.laps)
             .map(|interval| interval.map(f64::exp_m1)),
         p: mann_whitney(&other.singles, &one.singles),
@@ -122,8 +122,8 @@ fn effect_sample(group: &Group, effect: &Effect, quantity: Quantity) -> Option<S
     let doing = effect.side.doing.as_ref()?;
     Some(match quantity {
         Quantity::Slowdown => {
-            let told = effect.slowdown.map(|slowdown| slowdown.estimate);
-            sample(group, doing, effect.laps.clone(), effect.one_a_lap(), told)
+            let estimate = effect.slowdown.map(|slowdown| slowdown.estimate);
+            sample(group, doing, effect.laps.clone(), effect.one_a_lap(), estimate)
         }
         Quantity::Seconds => of_runs(group, doing, &effect.side),
     })
@@ -140,7 +140,7 @@ fn sample(
     doing: &Doing,
     laps: Vec<Vec<f64>>,
     singles: Vec<f64>,
-    told: Option<f64>,
+    estimate: Option<f64>,
 ) -> Sample {
     Sample {
         application: group.application.clone(),
@@ -148,7 +148,7 @@ fn sample(
         doing: doing.clone(),
         laps,
         singles,
-        told: told.unwrap_or(f64::NAN),
+        estimate: estimate.unwrap_or(f64::NAN),
     }
 }
 
@@ -168,13 +168,13 @@ mod tests {
     fn what_has_become_slower_is_told_and_what_has_not_is_not() {
         let (before, after) = (analysis(&[0.01, 0.01]), analysis(&[0.01, 0.03]));
         let differences = compare(&before, &after, Quantity::Slowdown).expect("the same arms");
-        let told: Vec<bool> = differences.iter().map(|difference| difference.differs).collect();
-        assert_eq!(told, [false, true], "{differences:?}");
+        let differ: Vec<bool> = differences.iter().map(|difference| difference.differs).collect();
+        assert_eq!(differ, [false, true], "{differences:?}");
         let change = differences[1].change.expect("forty pairs each");
         assert!((change.estimate - 0.02).abs() < 0.003, "{change:?}");
         let seconds = compare(&before, &after, Quantity::Seconds).expect("the same arms");
-        let told: Vec<bool> = seconds.iter().map(|difference| difference.differs).collect();
-        assert_eq!(told, [false, false, true], "the baseline is compared too: {seconds:?}");
+        let differ: Vec<bool> = seconds.iter().map(|difference| difference.differs).collect();
+        assert_eq!(differ, [false, false, true], "the baseline is compared too: {seconds:?}");
     }
 
     #[test]

@@ -66,18 +66,18 @@ pub struct Record {
 
 impl Record {
     /// A number of the shim's or of gossip's report.
-    fn told(report: Option<&Value>, key: &str) -> Option<f64> {
+    fn figure(report: Option<&Value>, key: &str) -> Option<f64> {
         report?.get(key)?.as_f64()
     }
 
     /// Share of the time in MPI, mean over ranks.
     pub fn mpi_share(&self) -> Option<f64> {
-        Self::told(self.times.as_ref(), "mpi_share")
+        Self::figure(self.times.as_ref(), "mpi_share")
     }
 
     /// A figure of gossip's report.
     pub fn gossip(&self, key: &str) -> Option<f64> {
-        Self::told(self.gossip.as_ref(), key)
+        Self::figure(self.gossip.as_ref(), key)
     }
 }
 

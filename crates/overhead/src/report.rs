@@ -125,7 +125,7 @@ pub fn lines(analysis: &Analysis) -> Vec<Vec<String>> {
         for effect in &group.effects {
             let mut line = name(&effect.side).to_vec();
             line.extend([effect.pairs.to_string(), effect.contaminated.to_string()]);
-            line.extend([seconds(effect.side.seconds), told(effect, group.floor())]);
+            line.extend([seconds(effect.side.seconds), reported(effect, group.floor())]);
             line.extend([percents(effect.slowdown), effect.verdict.name().to_owned()]);
             line.extend(shares(&effect.side));
             lines.push(line);
@@ -168,7 +168,7 @@ pub fn warnings(analysis: &Analysis) -> Vec<String> {
 }
 
 /// A slowdown where it may be reported; else how large it can be.
-fn told(effect: &Effect, floor: f64) -> String {
+fn reported(effect: &Effect, floor: f64) -> String {
     match (effect.verdict, effect.slowdown) {
         (Verdict::Slower | Verdict::Faster, Some(slowdown)) => percent(slowdown.estimate),
         (Verdict::WithinNoise, Some(slowdown)) => {
@@ -306,8 +306,8 @@ mod tests {
         for run in all.iter_mut().filter(|run| run.lap % 2 == 0 && run.doing != Doing::Asleep) {
             run.disturbance.steal_share = Some(0.2);
         }
-        let told = warnings(&analyse(&campaign, &all));
-        assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].contains("50 %"), "{told:?}");
+        let found = warnings(&analyse(&campaign, &all));
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains("50 %"), "{found:?}");
     }
 }

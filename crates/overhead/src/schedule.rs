@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_drawn_anew_for_each_lap_and_is_the_same_whenever_it_is_drawn() {
+    fn the_order_is_drawn_again_for_each_lap_and_is_the_same_whenever_it_is_drawn() {
         let campaign = small(40);
         assert_eq!(plan(&campaign), plan(&campaign));
         let firsts = plan(&campaign).into_iter().filter(|planned| planned.lap > 0);

@@ -41,7 +41,7 @@ impl<'a> Stage<'a> {
     /// [`ExperimentError::Program`] or [`ExperimentError::Machine`] for what is missing.
     pub fn prepare(campaign: &'a Campaign) -> Result<Self, ExperimentError> {
         campaign.scheduling.must_be_allowed()?;
-        pressure::must_be_told(&campaign.contamination)?;
+        pressure::must_be_known(&campaign.contamination)?;
         let programs =
             campaign.applications.iter().map(|application| program(campaign, application));
         let programs = programs.collect::<Result<_, _>>()?;

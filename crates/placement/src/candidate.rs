@@ -55,9 +55,9 @@ impl Candidate {
     /// The share of its processors that is expected to be busy now, if nodes of which nothing is
     /// known are busy to the share `usual`: the entry counts for half after ten seconds.
     pub fn expected(&self, usual: f64) -> f64 {
-        let told = if self.cpus > 0.0 { self.busy_cpus / self.cpus } else { 1.0 };
+        let reported = if self.cpus > 0.0 { self.busy_cpus / self.cpus } else { 1.0 };
         let weight = (-self.age_s.max(0.0) / HALF_LIFE_S).exp2();
-        usual + (told - usual) * weight
+        usual + (reported - usual) * weight
     }
 }
 

@@ -4,8 +4,8 @@
 //! the more its node is taken for an average one ([`Candidate::expected`]). And all callers at one
 //! moment see the same idle node: so the choice is random among those that have what is needed (two
 //! are drawn, the better one taken), and what was just picked counts as taken until an entry comes
-//! that can show it ([`Promises`]). Without both, a thousand callers send their work to one node,
-//! and then to the next: a herd.
+//! that can show it ([`Reservations`]). Without both, a thousand callers send their work to one
+//! node, and then to the next: a herd.
 //!
 //! ```
 //! use tidings_placement::{Candidate, Need, Policy, pick};
@@ -31,5 +31,5 @@ mod shortfall;
 
 pub use candidate::{Candidate, Need};
 pub use choice::{Policy, UnknownPolicy, pick};
-pub use reservation::Promises;
+pub use reservation::Reservations;
 pub use shortfall::{Lack, Resource, Unsatisfied};

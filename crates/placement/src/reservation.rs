@@ -1,4 +1,4 @@
-//! Promises: what was just picked counts as taken until an entry can show it.
+//! Reservations: what was just picked counts as taken until an entry can show it.
 //!
 //! Work that was sent to a node shows in its readings some time after it has arrived. Until then
 //! the node looks as idle as before, to this caller and to all others on this machine. So a pick is
@@ -23,9 +23,9 @@ const KEPT_S: f64 = 60.0;
 
 /// What was picked lately, by any caller on this machine.
 #[derive(Clone, Debug, Default)]
-pub struct Promises {
+pub struct Reservations {
     /// By node, in the order of time.
-    made: HashMap<String, VecDeque<Promise>>,
+    made: HashMap<String, VecDeque<Reservation>>,
     /// How many in total.
     count: usize,
     /// When all were last checked.
@@ -33,12 +33,12 @@ pub struct Promises {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Promise {
+struct Reservation {
     need: Need,
     at_s: f64,
 }
 
-impl Promises {
+impl Reservations {
     /// Remembers that `name` was picked at `now_s`, on any clock that does not go back.
     pub fn make(&mut self, name: &str, need: Need, now_s: f64) {
         let full = self.count >= MOST_OF_ALL && self.swept_s.is_none_or(|at_s| at_s + 1.0 <= now_s);
@@ -57,7 +57,7 @@ impl Promises {
             self.count -= 1;
         }
         if self.count < MOST_OF_ALL {
-            made.push_back(Promise { need, at_s: now_s });
+            made.push_back(Reservation { need, at_s: now_s });
             self.count += 1;
         }
     }
@@ -73,20 +73,20 @@ impl Promises {
         self.count = self.made.values().map(VecDeque::len).sum();
     }
 
-    /// Takes what was promised from what `candidate` has left, as far as its entry cannot show it.
+    /// Takes what was reserved from what `candidate` has left, as far as its entry cannot show it.
     pub fn discount(&self, candidate: &mut Candidate, now_s: f64) {
         let made_s = now_s - candidate.age_s;
-        let unknown = |one: &&Promise| one.at_s + SHOWS_S > made_s && one.is_kept(now_s);
-        for promise in self.made.get(&candidate.name).into_iter().flatten().filter(unknown) {
+        let unknown = |one: &&Reservation| one.at_s + SHOWS_S > made_s && one.is_kept(now_s);
+        for reservation in self.made.get(&candidate.name).into_iter().flatten().filter(unknown) {
             // Work that names no processors takes one, or it would not show.
-            candidate.busy_cpus += promise.need.cpus.max(1.0);
-            let left = candidate.mem_free_bytes.saturating_sub(promise.need.mem_bytes);
+            candidate.busy_cpus += reservation.need.cpus.max(1.0);
+            let left = candidate.mem_free_bytes.saturating_sub(reservation.need.mem_bytes);
             candidate.mem_free_bytes = left;
         }
     }
 }
 
-impl Promise {
+impl Reservation {
     fn is_kept(&self, now_s: f64) -> bool {
         self.at_s + KEPT_S > now_s
     }
@@ -99,12 +99,12 @@ mod tests {
     const NEED: Need = Need { cpus: 2.0, mem_bytes: 10 };
 
     #[test]
-    fn a_promise_counts_until_an_entry_shows_it_or_it_expires() {
-        let mut promises = Promises::default();
-        promises.make("n1", NEED, 100.0);
+    fn a_reservation_counts_until_an_entry_shows_it_or_it_expires() {
+        let mut reservations = Reservations::default();
+        reservations.make("n1", NEED, 100.0);
         let busy = |now_s: f64, age_s: f64, name: &str| {
             let mut node = Candidate { age_s, ..Candidate::idle(name, 8.0, 64) };
-            promises.discount(&mut node, now_s);
+            reservations.discount(&mut node, now_s);
             (node.busy_cpus > 0.0, node.mem_free_bytes)
         };
         assert_eq!(busy(101.0, 3.0, "n1"), (true, 54));
@@ -116,17 +116,17 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_bounded() {
-        let mut promises = Promises::default();
-        (0..MOST_OF_ONE + 10).for_each(|_| promises.make("n1", NEED, 1.0));
-        assert_eq!(promises.made["n1"].len(), MOST_OF_ONE);
-        (0..MANY).for_each(|n| promises.make(&format!("m{n}"), NEED, 1.0));
-        promises.make("n2", NEED, 100.0);
-        assert_eq!(promises.made.len(), 1, "all others are forgotten");
+        let mut reservations = Reservations::default();
+        (0..MOST_OF_ONE + 10).for_each(|_| reservations.make("n1", NEED, 1.0));
+        assert_eq!(reservations.made["n1"].len(), MOST_OF_ONE);
+        (0..MANY).for_each(|n| reservations.make(&format!("m{n}"), NEED, 1.0));
+        reservations.make("n2", NEED, 100.0);
+        assert_eq!(reservations.made.len(), 1, "all others are forgotten");
         for round in 0..20 {
             (0..8_192)
-                .for_each(|n| promises.make(&format!("m{n}"), NEED, 101.0 + f64::from(round)));
+                .for_each(|n| reservations.make(&format!("m{n}"), NEED, 101.0 + f64::from(round)));
         }
-        let counted = promises.made.values().map(VecDeque::len).sum::<usize>();
-        assert_eq!((promises.count, counted), (MOST_OF_ALL, MOST_OF_ALL));
+        let counted = reservations.made.values().map(VecDeque::len).sum::<usize>();
+        assert_eq!((reservations.count, counted), (MOST_OF_ALL, MOST_OF_ALL));
     }
 }

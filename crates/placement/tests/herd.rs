@@ -4,7 +4,7 @@
 //! 0 to 2 s ago, none sees what the others pick, and each sends work for one processor to the node
 //! it picks. If all chose the best node they see, a few nodes would get everything.
 
-use tidings_placement::{Candidate, Need, Policy, Promises, pick};
+use tidings_placement::{Candidate, Need, Policy, Reservations, pick};
 use tidings_primitives::Chance;
 
 const NODES: usize = 256;
@@ -17,14 +17,14 @@ fn draw(chance: &mut Chance, below: f64) -> f64 {
 }
 
 /// How much work each node gets from callers on `machines`, each with an agent and
-/// promises of its own.
+/// reservations of its own.
 fn work(policy: Policy, machines: usize) -> Vec<u32> {
     let mut chance = Chance::new(11);
     let busy: Vec<f64> = (0..NODES).map(|_| draw(&mut chance, 16.0)).collect();
-    let mut promises = vec![Promises::default(); machines];
+    let mut reservations = vec![Reservations::default(); machines];
     let mut work = vec![0; NODES];
     for caller in 0..CALLERS {
-        let own = &mut promises[caller as usize % machines];
+        let own = &mut reservations[caller as usize % machines];
         let view = |(node, &busy): (usize, &f64)| {
             let mut candidate = Candidate::idle(&format!("n{node}"), 16.0, 1).with_busy_cpus(busy);
             candidate.age_s = draw(&mut chance, 2.0);
@@ -53,7 +53,7 @@ fn chance_keeps_callers_on_different_machines_apart() {
 }
 
 #[test]
-fn promises_keep_callers_on_one_machine_apart() {
+fn reservations_keep_callers_on_one_machine_apart() {
     let work = work(Policy::LeastLoaded, 1);
     let most = work.iter().max().copied().unwrap_or(0);
     println!("1,000 callers on one machine: the busiest node gets {most} by least-loaded");

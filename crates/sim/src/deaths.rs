@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_is_summed_up_when_its_node_starts_anew() {
+    fn a_crash_is_summed_up_when_its_node_restarts() {
         let mut obituaries = Obituaries::with_room(2);
         obituaries.crashed(0, 1, 1_000, vec![0, 1, 1]);
         obituaries.learnt(1, (0, 1), 3_000);

@@ -40,7 +40,7 @@ const AGES_NEEDED: f64 = 10.0 / FALSE_ALARM;
 /// An entry younger than this is fresh.
 const FRESH_UNITS: f64 = 20.0;
 
-/// What befalls the cluster.
+/// What affects the cluster.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Case {
     /// To whom windows go.

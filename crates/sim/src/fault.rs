@@ -1,4 +1,4 @@
-//! Faults: what befalls nodes and the paths between them, as a scenario says it.
+//! Faults: what affects nodes and the paths between them, as a scenario says it.
 //!
 //! A scenario says how many nodes and when; chance says which (`plan.rs`).
 
@@ -118,7 +118,7 @@ impl Fault {
         }
     }
 
-    /// How many nodes it befalls at once.
+    /// How many nodes it affects at once.
     pub(crate) fn nodes(&self) -> Option<Window> {
         match *self {
             Self::Crash { nodes, .. }

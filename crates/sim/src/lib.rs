@@ -7,7 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`scenario`], [`memory`] | what is run, and what is refused before |
-//! | [`fault`], [`plan`] | what befalls nodes and paths, and when, as it was drawn |
+//! | [`fault`], [`plan`] | what affects nodes and paths, and when, as it was drawn |
 //! | [`network`], [`latency`], [`clock`], [`event_queue`] | the virtual world |
 //! | `simulation`, `host` | the full mode: every node a `Node` |
 //! | `compact`, `row` | the compact mode: every node a row of births |

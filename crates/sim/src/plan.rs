@@ -55,16 +55,16 @@ impl Plan {
         let mut chance = stream(scenario.seed, Purpose::Faults);
         let all = scenario.cluster.nodes as usize;
         for fault in &scenario.faults {
-            let befallen = fault.nodes().map_or(0, |nodes| nodes.entries(all));
-            let befallen = chance.sample(befallen, all).into_iter().map(|n| n as u32).collect();
-            plan.add(scenario, fault, befallen, &mut chance);
+            let affected = fault.nodes().map_or(0, |nodes| nodes.entries(all));
+            let affected = chance.sample(affected, all).into_iter().map(|n| n as u32).collect();
+            plan.add(scenario, fault, affected, &mut chance);
             if let Fault::Pause { at, units, nodes, every: Some(every) } = *fault {
                 let again = (1..).map(|turn| at + every * f64::from(turn));
                 for at in again.take_while(|&at| at < f64::from(scenario.all_units())) {
-                    let befallen = chance.sample(nodes.entries(all), all).into_iter();
-                    let befallen = befallen.map(|n| n as u32).collect();
+                    let affected = chance.sample(nodes.entries(all), all).into_iter();
+                    let affected = affected.map(|n| n as u32).collect();
                     let fault = Fault::Pause { at, units, nodes, every: None };
-                    plan.add(scenario, &fault, befallen, &mut chance);
+                    plan.add(scenario, &fault, affected, &mut chance);
                 }
             }
         }

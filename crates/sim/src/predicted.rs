@@ -105,7 +105,7 @@ impl Point {
     }
 
     /// What the model says of it.
-    pub fn foretold(&self) -> Figures {
+    pub fn predicted(&self) -> Figures {
         let scenario = self.scenario(1);
         let nodes = self.nodes as usize;
         Figures::of(&forecast(self.strategy, nodes, &scenario.budget(), scenario.network.loss))
@@ -140,7 +140,8 @@ impl Figures {
     /// By how much these, predicted, exceed the measured ones, in per cent of them.
     pub fn deviations_percent(&self, measured: &Self) -> [f64; 5] {
         let pairs = self.in_order().into_iter().zip(measured.in_order());
-        let mut deviations = pairs.map(|(foretold, measured)| 100.0 * (foretold / measured - 1.0));
+        let mut deviations =
+            pairs.map(|(predicted, measured)| 100.0 * (predicted / measured - 1.0));
         [(); 5].map(|()| deviations.next().unwrap_or_default())
     }
 
@@ -162,7 +163,7 @@ pub fn csv(table: &[(Point, Figures)]) -> String {
         for figure in measured.in_order() {
             let _ = write!(text, ",{figure:.3}");
         }
-        for deviation in point.foretold().deviations_percent(measured) {
+        for deviation in point.predicted().deviations_percent(measured) {
             let _ = write!(text, ",{deviation:.2}");
         }
         text.push('\n');
@@ -186,8 +187,8 @@ mod tests {
     #[test]
     fn a_line_has_what_was_measured_and_how_far_the_model_is_off() {
         let point = points(64)[0];
-        let foretold = point.foretold();
-        let measured = Figures { age_avg_units: foretold.age_avg_units / 1.02, ..foretold };
+        let predicted = point.predicted();
+        let measured = Figures { age_avg_units: predicted.age_avg_units / 1.02, ..predicted };
         let text = csv(&[(point, measured)]);
         let line = text.lines().nth(1).expect("one line after the heading");
         assert_eq!(line.split(',').count(), text.lines().next().expect("it").split(',').count());

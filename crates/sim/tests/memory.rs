@@ -234,7 +234,7 @@ fn hear_all(size: Size, config: Config, max_colonies: usize) -> (i64, i64) {
     let most = MOST.get() - outside - around;
     let now = lonely.now;
     assert_eq!(lonely.node.ages(now).known as usize, size.members, "it has heard of all members");
-    let heard = lonely.node.outlook(now).filter(|view| view.age.is_some()).count();
+    let heard = lonely.node.other_colonies(now).filter(|view| view.age.is_some()).count();
     assert_eq!(heard, size.colonies, "it has heard of all colonies");
     let counters = lonely.node.counters();
     // Where members are many more than colonies, not all represent one.

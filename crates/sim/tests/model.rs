@@ -18,10 +18,10 @@ const FIGURE2_CSV: &str = include_str!("../../../studies/figure-2/figure2.csv");
 const BOUNDS_PERCENT: [f64; 5] = [5.0, 5.0, 5.0, 1.0, 5.0];
 
 fn compare(point: &Point, measured: &Figures) {
-    let foretold = point.foretold();
-    let deviations = foretold.deviations_percent(measured);
+    let predicted = point.predicted();
+    let deviations = predicted.deviations_percent(measured);
     for (deviation, bound) in deviations.iter().zip(BOUNDS_PERCENT) {
-        assert!(deviation.abs() <= bound, "{point:?}: {foretold:?} {measured:?} {deviations:.1?}");
+        assert!(deviation.abs() <= bound, "{point:?}: {predicted:?} {measured:?} {deviations:.1?}");
     }
 }
 
@@ -69,7 +69,7 @@ fn the_model_agrees_with_every_simulation_of_the_table() {
             continue;
         }
         compare(point, measured);
-        let now = point.foretold().deviations_percent(measured);
+        let now = point.predicted().deviations_percent(measured);
         for (now, noted) in now.iter().zip(noted) {
             assert!(
                 (now - noted).abs() < 0.2,
@@ -89,16 +89,16 @@ fn the_model_agrees_with_figure_2() {
         let window_entries = (nodes as f64 * number(1) / 100.0 + 1e-9) as usize;
         let budget =
             Budget { entry_bytes: 76, frame_bytes: 50, datagram_entries: 861, window_entries };
-        let foretold = forecast(Strategy::Uniform, nodes, &budget, 0.0);
+        let predicted = forecast(Strategy::Uniform, nodes, &budget, 0.0);
         // Its runs warm up for 60 units: what is older is not that of the steady state yet.
-        let oldest_bound = if foretold.oldest_units() > 60.0 { 15.0 } else { 5.0 };
-        for (foretold, measured, bound) in [
-            (foretold.age_avg_units, number(3), 5.0),
-            (foretold.oldest_units(), number(6), oldest_bound),
-            (foretold.quantile_units(0.99), number(8), 5.0),
+        let oldest_bound = if predicted.oldest_units() > 60.0 { 15.0 } else { 5.0 };
+        for (predicted, measured, bound) in [
+            (predicted.age_avg_units, number(3), 5.0),
+            (predicted.oldest_units(), number(6), oldest_bound),
+            (predicted.quantile_units(0.99), number(8), 5.0),
         ] {
-            let off = 100.0 * (foretold / measured - 1.0);
-            assert!(off.abs() <= bound, "{line}: {foretold} is {off:.1} % off");
+            let off = 100.0 * (predicted / measured - 1.0);
+            assert!(off.abs() <= bound, "{line}: {predicted} is {off:.1} % off");
         }
     }
 }

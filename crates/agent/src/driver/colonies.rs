@@ -34,7 +34,7 @@ impl Driver {
             age_ms: Some(0.0),
             aggregate: Some(report(&own, false)),
         }];
-        for view in node.outlook(now) {
+        for view in node.other_colonies(now) {
             let aggregate = view.aggregate();
             let counts = view.age.is_some_and(|age| age < self.settings.forget_after);
             if let Some(aggregate) = aggregate.as_ref().filter(|_| counts) {
@@ -63,7 +63,7 @@ impl Driver {
         let node = &self.endpoint.node;
         let own = usize::from(node.colony().is_some());
         let mut reach = Reach { colonies: own, heard: own, age_max: None };
-        for view in node.outlook(now) {
+        for view in node.other_colonies(now) {
             reach.colonies += 1;
             reach.heard += usize::from(view.age.is_some());
             reach.age_max = reach.age_max.max(view.age);

@@ -52,7 +52,7 @@ impl Contacts {
         }
         let stale = node.config().interval * STALE_UNITS;
         let is_known = |age: std::time::Duration| only_unheard || age < stale;
-        let silent = node.outlook(now).filter(|view| !view.age.is_some_and(is_known));
+        let silent = node.other_colonies(now).filter(|view| !view.age.is_some_and(is_known));
         silent.map(|view| view.id).filter(|colony| self.0.contains_key(colony)).collect()
     }
 }

@@ -22,7 +22,7 @@ use std::time::Duration;
 use tidings_control::Mode;
 use tidings_gossip::payload::{FIXED_BYTES, NodeState};
 use tidings_gossip::{Address, Event, Instant};
-use tidings_placement::Promises;
+use tidings_placement::Reservations;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -142,10 +142,10 @@ pub(crate) struct Driver {
     state: NodeState,
     payload: Vec<u8>,
     user: UserMetrics,
-    promises: Promises,
+    reservations: Reservations,
     seeds: Vec<Address>,
     contacts: Contacts,
-    seeds_judged: bool,
+    seeds_checked: bool,
     visits: Visits,
     board: Publisher,
     /// An incarnation that could not be recorded yet.
@@ -180,13 +180,13 @@ impl Driver {
         Self {
             payload: vec![0; usize::from(settings.payload_bytes)],
             user: UserMetrics::new(settings.payload_bytes),
-            promises: Promises::default(),
+            reservations: Reservations::default(),
             vitals: Vitals::new(settings.interval),
             notices: Noticeboard::default(),
             state: NodeState::default(),
             seeds: Vec::new(),
             contacts: Contacts::default(),
-            seeds_judged: false,
+            seeds_checked: false,
             visits: Visits::default(),
             board: Publisher::new(&settings, clock),
             unsaved: None,
@@ -254,9 +254,9 @@ impl Driver {
             self.vitals.round(now, lateness);
         }
         self.vitals.look(now, &self.endpoint.node);
-        self.judge_age(now);
+        self.check_age(now);
         while let Some(event) = self.endpoint.node.poll_event() {
-            self.tell(now, event);
+            self.report(now, event);
         }
         self.go_on_visiting(now);
         self.show(now);
@@ -286,7 +286,7 @@ impl Driver {
         self.state = self.collector.collect(self.clock.uptime());
         self.publish(now);
         self.contacts.introduce_again(now, &mut self.endpoint.node);
-        self.judge_seeds();
+        self.check_seeds();
     }
 
     /// Adds seeds that were looked up.
@@ -306,11 +306,11 @@ impl Driver {
 
     /// Reports once if no seed has answered: a node with another key or cluster name sees no error,
     /// since the others only count its datagrams.
-    fn judge_seeds(&mut self) {
+    fn check_seeds(&mut self) {
         let patience = self.settings.interval * SEEDS_ANSWER_UNITS;
         let asked = !self.seeds.is_empty() || !self.contacts.is_empty();
         let late = asked && self.clock.uptime() >= patience;
-        if !late || std::mem::replace(&mut self.seeds_judged, true) {
+        if !late || std::mem::replace(&mut self.seeds_checked, true) {
             return;
         }
         let now = self.clock.now();
@@ -333,7 +333,7 @@ impl Driver {
     }
 
     /// Reports when the entries become older than the age target, and when they no longer are.
-    fn judge_age(&mut self, now: Instant) {
+    fn check_age(&mut self, now: Instant) {
         let kept = self.endpoint.node.keeps_age();
         let before = std::mem::replace(&mut self.age_kept, kept);
         if kept == before || (before.is_none() && kept == Some(true)) {
@@ -372,8 +372,8 @@ impl Driver {
         }
     }
 
-    fn tell(&mut self, now: Instant, event: Event) {
-        self.notices.tell(&event, &self.endpoint.node, now);
+    fn report(&mut self, now: Instant, event: Event) {
+        self.notices.add(&event, &self.endpoint.node, now);
         match &event {
             Event::Refuted(incarnation) => {
                 warn!(

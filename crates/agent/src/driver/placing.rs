@@ -40,7 +40,7 @@ impl Driver {
         };
         let nodes = places.iter().map(|&place| {
             let candidate = &candidates[place];
-            self.promises.make(&candidate.name, need, now_s);
+            self.reservations.make(&candidate.name, need, now_s);
             PickedNode {
                 name: candidate.name.clone(),
                 age_ms: candidate.age_s * 1e3,
@@ -62,7 +62,7 @@ impl Driver {
         let wanted = entries.filter(|view| !avoid.iter().any(|name| name == view.name));
         let mut candidates: Vec<Candidate> = wanted.filter_map(|view| candidate(&view)).collect();
         for candidate in &mut candidates {
-            self.promises.discount(candidate, now_s);
+            self.reservations.discount(candidate, now_s);
         }
         candidates
     }

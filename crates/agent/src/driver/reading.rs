@@ -56,7 +56,7 @@ impl Reloading {
 }
 
 /// Reads the configuration, and looks up the names of its roster.
-pub(super) async fn read_anew(
+pub(super) async fn read_again(
     read: Arc<Read>,
     port: u16,
     reach: Reach,

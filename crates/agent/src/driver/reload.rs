@@ -12,16 +12,16 @@ use tidings_control::Mode;
 use tracing::{error, info, warn};
 
 use super::Driver;
-use super::reading::{Refusal, Reloaded, Reloading, read_anew};
+use super::reading::{Refusal, Reloaded, Reloading, read_again};
 use crate::prepare::Prepared;
 
 impl Driver {
     /// Reads the configuration; the result goes to [`apply`](Self::apply).
     pub(super) fn reload(&mut self) {
         let Reloading { read, results, port, reach, .. } = &self.reloading;
-        let (results, anew) = (results.clone(), read_anew(Arc::clone(read), *port, *reach));
+        let (results, again) = (results.clone(), read_again(Arc::clone(read), *port, *reach));
         let reading = tokio::spawn(async move {
-            let _ = results.send(anew.await).await; // an error says that the loop has ended
+            let _ = results.send(again.await).await; // an error says that the loop has ended
         });
         if let Some(earlier) = self.reloading.reading.replace(reading) {
             earlier.abort();

@@ -23,7 +23,7 @@ impl Driver {
             drop(back.send(reply_line(&Reply::Result(self.nodes(now)))));
             return;
         }
-        let known = self.endpoint.node.outlook(now).any(|view| view.id == colony);
+        let known = self.endpoint.node.other_colonies(now).any(|view| view.id == colony);
         let message = match own {
             Some(_) if known => {
                 self.visits.waiting.push((colony, back));

@@ -129,7 +129,7 @@ fn overhead(options: &Overhead) -> Result<(), Failure> {
     let folder = options.output.clone().unwrap_or_else(|| PathBuf::from(&campaign.name));
     if options.check {
         tidings_overhead::stage::Stage::prepare(&campaign)?;
-        return output::print(&foretold(&campaign, &folder));
+        return output::print(&announced(&campaign, &folder));
     }
     for notice in throttle::notices(&campaign.backend, campaign.scheduling) {
         output::complain(&notice);
@@ -178,7 +178,7 @@ fn facts(campaign: &Campaign, records: &[Record]) -> Map<String, Value> {
 }
 
 /// What a campaign would run.
-fn foretold(campaign: &Campaign, folder: &Path) -> String {
+fn announced(campaign: &Campaign, folder: &Path) -> String {
     let plan = schedule::plan(campaign);
     let arms: Vec<String> = campaign.arms.iter().map(ToString::to_string).collect();
     let names: Vec<&str> = campaign.applications.iter().map(|own| own.name.as_str()).collect();

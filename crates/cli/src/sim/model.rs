@@ -30,7 +30,7 @@ pub(super) fn run(options: &TableOptions) -> Result<(), Failure> {
 /// The largest deviation of the model's ages, as a fact of the manifest.
 fn worst(table: &[(Point, Figures)]) -> Map<String, Value> {
     let deviations = table.iter().map(|(point, measured)| {
-        let [average, quantile, oldest, ..] = point.foretold().deviations_percent(measured);
+        let [average, quantile, oldest, ..] = point.predicted().deviations_percent(measured);
         average.abs().max(quantile.abs()).max(oldest.abs())
     });
     let largest = deviations.fold(0.0, f64::max);

@@ -80,9 +80,9 @@ impl Vigil {
     pub fn kill(&mut self, site: &mut Site, host: usize, others: &[usize]) -> Kill {
         let killed_ms = wall_ms();
         site.kill(host);
-        let told = self.until_told(others, host, Change::Dead);
+        let reported = self.until_reported(others, host, Change::Dead);
         let mut known_ms: Vec<f64> =
-            told.into_values().map(|told_ms| told_ms - killed_ms).collect();
+            reported.into_values().map(|reported_ms| reported_ms - killed_ms).collect();
         known_ms.sort_by(f64::total_cmp);
         Kill { host, known_ms }
     }
@@ -91,42 +91,42 @@ impl Vigil {
     pub fn revive(&mut self, site: &mut Site, host: usize, others: &[usize]) {
         site.start(host);
         self.listen_to(site, host);
-        self.until_told(others, host, Change::Back);
+        self.until_reported(others, host, Change::Back);
     }
 
     /// Notes false deaths that were reported until now, while nobody is dead.
     pub fn look_back(&mut self) -> usize {
-        while let Ok((teller, notice)) = self.notices.try_recv() {
-            self.judge(teller, &notice, None);
+        while let Ok((reporter, notice)) = self.notices.try_recv() {
+            self.check(reporter, &notice, None);
         }
         self.mistaken.len()
     }
 
-    /// When each of `tellers` told this of a host, by the wall clock.
-    fn until_told(
+    /// When each of `observers` reported this of a host, by the wall clock.
+    fn until_reported(
         &mut self,
-        tellers: &[usize],
+        observers: &[usize],
         about: usize,
         change: Change,
     ) -> BTreeMap<usize, f64> {
-        let (about, mut told) = (name(about), BTreeMap::new());
-        while told.len() < tellers.len() {
-            let (teller, notice) = self.notices.recv_timeout(PATIENCE).unwrap_or_else(|_| {
-                let missing = tellers.iter().filter(|teller| !told.contains_key(*teller));
-                panic!("waited in vain until {missing:?} tell that {about} is {change:?}")
+        let (about, mut times_ms) = (name(about), BTreeMap::new());
+        while times_ms.len() < observers.len() {
+            let (host, notice) = self.notices.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+                let missing = observers.iter().filter(|host| !times_ms.contains_key(*host));
+                panic!("waited in vain until {missing:?} report that {about} is {change:?}")
             });
-            self.judge(teller, &notice, Some(&about));
+            self.check(host, &notice, Some(&about));
             let is_it = notice.event == change && notice.name.as_ref() == Some(&about);
-            if is_it && tellers.contains(&teller) {
-                told.entry(teller).or_insert(notice.time_ms as f64);
+            if is_it && observers.contains(&host) {
+                times_ms.entry(host).or_insert(notice.time_ms as f64);
             }
         }
-        told
+        times_ms
     }
 
-    fn judge(&mut self, teller: usize, notice: &Notice, killed: Option<&String>) {
+    fn check(&mut self, reporter: usize, notice: &Notice, killed: Option<&String>) {
         if notice.event == Change::Dead && notice.name.as_ref() != killed {
-            self.mistaken.push((teller, notice.name.clone().unwrap_or_default()));
+            self.mistaken.push((reporter, notice.name.clone().unwrap_or_default()));
         }
     }
 }

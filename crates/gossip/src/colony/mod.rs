@@ -2,7 +2,7 @@
 //!
 //! A *colony* is a cluster within the cluster: its nodes keep full vectors of each other. Of every
 //! other colony a node keeps one record, its aggregate and a few addresses there; all of them are
-//! its *outlook*. Records travel as entries do: two members of a row *represent* each foreign
+//! its *colony table*. Records travel as entries do: two members of a row *represent* each foreign
 //! colony, *call* a member there each unit, and push what it answers to their row; a node that
 //! pulls the row gets its records along with its entries.
 //!
@@ -32,7 +32,7 @@ use crate::entry::NodeId;
 use crate::share::Share;
 use caller::Caller;
 pub use id::{ColonyConfig, ColonyId, ColonyIds, MAX_COLONIES};
-use table::Outlook;
+use table::ColonyTable;
 use visit::Visit;
 
 /// Bytes by which a record counts where a layout is planned: an aggregate of some 1,500 nodes, and
@@ -41,11 +41,11 @@ pub const RECORD_BYTES: usize = 248;
 /// The age in units from which an entry counts as stale in its colony's aggregate.
 pub const STALE_UNITS: u32 = 64;
 /// Answers to other colonies pending at a time, of each kind; more are not given.
-const MAX_OWED: usize = 16;
+const MAX_PENDING: usize = 16;
 
 /// A pending answer to a node of another colony.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Owed {
+pub(crate) struct PendingAnswer {
     pub(crate) to: Address,
     pub(crate) token: u64,
     /// Where a slice begins; of no meaning in a reply.
@@ -57,11 +57,11 @@ pub(crate) struct Owed {
 /// What a node keeps as a member of a colony among others.
 pub(crate) struct Colony {
     pub(crate) id: ColonyId,
-    pub(crate) outlook: Outlook,
+    pub(crate) table: ColonyTable,
     pub(crate) caller: Caller,
     pub(crate) visit: Option<Visit>,
-    pub(crate) replies: VecDeque<Owed>,
-    pub(crate) slices: VecDeque<Owed>,
+    pub(crate) replies: VecDeque<PendingAnswer>,
+    pub(crate) slices: VecDeque<PendingAnswer>,
     /// What is left of the share of all visitors.
     pub(crate) visits: Share,
 }
@@ -70,20 +70,20 @@ impl Colony {
     pub(crate) fn of(config: ColonyConfig) -> Self {
         Self {
             id: config.id,
-            outlook: Outlook::new(config.id, config.max_colonies as usize),
+            table: ColonyTable::new(config.id, config.max_colonies as usize),
             caller: Caller::default(),
             visit: None,
-            replies: VecDeque::with_capacity(MAX_OWED),
-            slices: VecDeque::with_capacity(MAX_OWED),
+            replies: VecDeque::with_capacity(MAX_PENDING),
+            slices: VecDeque::with_capacity(MAX_PENDING),
             visits: Share::WHOLE,
         }
     }
 
     /// Queues an answer; `false` if too many are pending already.
-    pub(crate) fn owe(queue: &mut VecDeque<Owed>, owed: Owed) -> bool {
-        let room = queue.len() < MAX_OWED;
+    pub(crate) fn queue(queue: &mut VecDeque<PendingAnswer>, pending: PendingAnswer) -> bool {
+        let room = queue.len() < MAX_PENDING;
         if room {
-            queue.push_back(owed);
+            queue.push_back(pending);
         }
         room
     }

@@ -1,4 +1,4 @@
-//! The outlook: one record of every other colony, in the order of their ids.
+//! The colony table: one record of every other colony, in the order of their ids.
 //!
 //! Memory for all records is taken at construction. A record is replaced by one whose aggregate was
 //! born later, by the local clock, and by nothing else; addresses that came with it go before those
@@ -79,13 +79,13 @@ pub(crate) enum Taken {
 }
 
 /// The records of all other colonies. See the module's documentation.
-pub(crate) struct Outlook {
+pub(crate) struct ColonyTable {
     own: ColonyId,
     records: Vec<Record>,
     capacity: usize,
 }
 
-impl Outlook {
+impl ColonyTable {
     /// No colonies yet, and room for `capacity`.
     pub(crate) fn new(own: ColonyId, capacity: usize) -> Self {
         Self { own, records: Vec::with_capacity(capacity), capacity }
@@ -201,7 +201,7 @@ mod tests {
     }
 
     /// Takes a record about colony `id` with `nodes` nodes, born at `birth`.
-    fn take(outlook: &mut Outlook, id: u32, nodes: usize, birth: i64) -> Taken {
+    fn take(table: &mut ColonyTable, id: u32, nodes: usize, birth: i64) -> Taken {
         let unheard = vec![Contribution::Unheard; nodes];
         let aggregate = Aggregate::of(unheard, Duration::from_secs(1));
         let (mut body, mut buffer) = ([0; MAX_BYTES], [0; 600]);
@@ -211,7 +211,7 @@ mod tests {
         let written = write_record(&mut buffer, head, contact.into_iter(), &body[..bytes]);
         let mut records = crate::wire::record::Records::of(&buffer[..written]);
         let record = records.next().expect("one record").expect("well formed");
-        outlook.take(&record, Instant::from_micros(birth))
+        table.take(&record, Instant::from_micros(birth))
     }
 
     proptest! {
@@ -220,7 +220,7 @@ mod tests {
         fn the_latest_of_each_colony_is_held(
             news in prop::collection::vec((1u32..12, 1usize..50, 0i64..1000), 0..80),
         ) {
-            let mut outlook = Outlook::new(ColonyId(3), 8);
+            let mut table = ColonyTable::new(ColonyId(3), 8);
             let mut latest = std::collections::BTreeMap::new();
             for (id, nodes, birth) in news {
                 let held: Option<&(i64, usize)> = latest.get(&id);
@@ -230,15 +230,15 @@ mod tests {
                     Some(&(held, _)) if held >= birth => Taken::Stale,
                     _ => Taken::News,
                 };
-                prop_assert_eq!(take(&mut outlook, id, nodes, birth), expected);
+                prop_assert_eq!(take(&mut table, id, nodes, birth), expected);
                 if expected == Taken::News {
                     latest.insert(id, (birth, nodes));
                 }
             }
-            prop_assert!(outlook.records().is_sorted_by_key(|record| record.id));
-            prop_assert_eq!(outlook.len(), latest.len());
+            prop_assert!(table.records().is_sorted_by_key(|record| record.id));
+            prop_assert_eq!(table.len(), latest.len());
             for (id, (birth, nodes)) in latest {
-                let record = outlook.get(ColonyId(id)).expect("it was taken");
+                let record = table.get(ColonyId(id)).expect("it was taken");
                 prop_assert_eq!(record.birth, Some(Instant::from_micros(birth)));
                 let view = ColonyView::of(record, Instant::from_micros(birth + 5));
                 prop_assert_eq!(view.age, Some(Duration::from_micros(5)));
@@ -250,24 +250,24 @@ mod tests {
 
     #[test]
     fn the_latest_contacts_go_first_and_their_number_is_bounded() {
-        let mut outlook = Outlook::new(ColonyId(1), 2);
-        assert!(outlook.introduce(ColonyId(2), (0..9).map(address)));
-        assert_eq!(take(&mut outlook, 2, 3, 5), Taken::News);
-        let record = outlook.get(ColonyId(2)).expect("introduced");
+        let mut table = ColonyTable::new(ColonyId(1), 2);
+        assert!(table.introduce(ColonyId(2), (0..9).map(address)));
+        assert_eq!(take(&mut table, 2, 3, 5), Taken::News);
+        let record = table.get(ColonyId(2)).expect("introduced");
         let contacts: Vec<Address> = record.contacts().collect();
         assert_eq!(contacts, [3, 0, 1, 2].map(address));
-        assert!(outlook.introduce(ColonyId(7), std::iter::empty()));
-        assert!(!outlook.introduce(ColonyId(9), std::iter::empty()), "there is room for two");
-        assert!(!outlook.introduce(ColonyId(1), std::iter::empty()), "the own colony is none");
+        assert!(table.introduce(ColonyId(7), std::iter::empty()));
+        assert!(!table.introduce(ColonyId(9), std::iter::empty()), "there is room for two");
+        assert!(!table.introduce(ColonyId(1), std::iter::empty()), "the own colony is none");
     }
 
     #[test]
     fn memory_is_taken_at_the_start() {
-        let mut outlook = Outlook::new(ColonyId(0), 50);
-        let room = outlook.records.capacity();
-        let mut known = (1..100).map(|id| outlook.introduce(ColonyId(id), std::iter::empty()));
+        let mut table = ColonyTable::new(ColonyId(0), 50);
+        let room = table.records.capacity();
+        let mut known = (1..100).map(|id| table.introduce(ColonyId(id), std::iter::empty()));
         assert_eq!(known.position(|known| !known), Some(50));
-        assert_eq!((outlook.len(), outlook.records.capacity()), (50, room));
+        assert_eq!((table.len(), table.records.capacity()), (50, room));
         const { assert!(RECORD_MEMORY_BYTES <= 640, "the documentation says 0.6 kB") };
     }
 }

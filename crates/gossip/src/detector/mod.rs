@@ -189,7 +189,7 @@ impl Detector {
     }
 
     /// The node was paused: what it waited for may wait in its socket. Doubts restart.
-    pub(crate) fn begin_anew(&mut self, now: Instant) {
+    pub(crate) fn restart(&mut self, now: Instant) {
         let next = now + self.wait();
         for doubt in &mut self.doubts {
             (doubt.since, doubt.next, doubt.refused) = (now, next, false);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_probed_and_told_before_it_is_death() {
+    fn silence_is_probed_and_reported_before_it_is_death() {
         let (mut detector, start) = doubting();
         let steps = steps(&mut detector, start + DEATH * 2);
         let kinds: Vec<Step> = steps.iter().map(|(_, step)| *step).collect();
@@ -336,7 +336,7 @@ mod tests {
     fn standing_still_takes_nothing_as_silence() {
         let (mut detector, start) = doubting();
         steps(&mut detector, start + DEATH - UNIT);
-        detector.begin_anew(start + DEATH * 3);
+        detector.restart(start + DEATH * 3);
         let after = steps(&mut detector, start + DEATH * 3 + UNIT * 2);
         assert!(after.iter().all(|(_, step)| !matches!(step, Step::Declare)), "{after:?}");
     }
@@ -371,11 +371,11 @@ mod tests {
         let taken = (0..100).filter(|&n| detector.run_errand(NodeId(n), NodeId(9), start)).count();
         assert_eq!(taken, MAX_ERRANDS);
         assert_eq!(detector.fulfil(NodeId(8), start), None);
-        let mut told = 0;
+        let mut reported = 0;
         while detector.fulfil(NodeId(9), start).is_some() {
-            told += 1;
+            reported += 1;
         }
-        assert_eq!(told, MAX_ERRANDS);
+        assert_eq!(reported, MAX_ERRANDS);
         (0..1000).for_each(|id| detector.begin(NodeId(id), Incarnation::new(1), start));
         assert!(!detector.has_room() && detector.doubts.len() == MAX_DOUBTS);
     }

@@ -13,7 +13,7 @@ use tidings_primitives::time::Instant;
 use super::layout::{Budget, Freight, Layout};
 use crate::address::Address;
 use crate::colony::id::{ColonyId, ColonyIds};
-use crate::colony::table::Outlook;
+use crate::colony::table::ColonyTable;
 use crate::entry::NodeId;
 use crate::membership::{Membership, Record};
 use crate::vector::Vector;
@@ -22,7 +22,7 @@ use crate::wire::window::Marks;
 /// How a unit's bytes are given away: implemented once for each [`Strategy`](super::Strategy).
 pub(crate) trait Disseminate: Send + Sync {
     /// The own entry was just made again: orders what belongs to this round.
-    fn round(&mut self, scene: &mut Scene<'_>);
+    fn round(&mut self, context: &mut Context<'_>);
 
     /// When after the round [`Disseminate::look`] may be called, in sixteenths of the unit.
     fn looks(&self, _unit: Duration) -> &'static [u8] {
@@ -35,13 +35,13 @@ pub(crate) trait Disseminate: Send + Sync {
     }
 
     /// Orders what is due between rounds.
-    fn look(&mut self, _scene: &mut Scene<'_>) {}
+    fn look(&mut self, _context: &mut Context<'_>) {}
 
     /// The node leaves, and has made its farewell: orders what tells others.
-    fn farewell(&mut self, scene: &mut Scene<'_>) {
-        let entries = scene.budget.window_entries.min(scene.budget.datagram_entries);
-        for _ in 0..scene.membership.len().ilog2() + 2 {
-            scene.send_to_any(entries, Marks::NONE);
+    fn farewell(&mut self, context: &mut Context<'_>) {
+        let entries = context.budget.window_entries.min(context.budget.datagram_entries);
+        for _ in 0..context.membership.len().ilog2() + 2 {
+            context.send_to_any(entries, Marks::NONE);
         }
     }
 
@@ -52,7 +52,7 @@ pub(crate) trait Disseminate: Send + Sync {
     }
 
     /// When the next round is, if not a unit after the last.
-    fn next_round(&mut self, _scene: &mut Scene<'_>) -> Option<Instant> {
+    fn next_round(&mut self, _context: &mut Context<'_>) -> Option<Instant> {
         None
     }
 
@@ -65,11 +65,18 @@ pub(crate) trait Disseminate: Send + Sync {
     fn spend(&mut self, _bytes: usize) {}
 
     /// A window of `bytes` came from a member, with these marks.
-    fn received(&mut self, _scene: &mut Scene<'_>, _sender: NodeId, _marks: Marks, _bytes: usize) {}
+    fn received(
+        &mut self,
+        _context: &mut Context<'_>,
+        _sender: NodeId,
+        _marks: Marks,
+        _bytes: usize,
+    ) {
+    }
 }
 
 /// What a node shows its strategy.
-pub(crate) struct Scene<'a> {
+pub(crate) struct Context<'a> {
     pub(crate) now: Instant,
     pub(crate) unit: Duration,
     pub(crate) id: NodeId,
@@ -83,7 +90,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) wall_offset: Option<i64>,
     pub(crate) orders: &'a mut VecDeque<Order>,
     /// Other colonies, and what their records cost; `None` if the cluster has no colonies.
-    pub(crate) colonies: Option<(&'a Outlook, Freight)>,
+    pub(crate) colonies: Option<(&'a ColonyTable, Freight)>,
 }
 
 /// What is to be sent.
@@ -126,7 +133,7 @@ pub(crate) struct Ids {
     pub(crate) colonies: Option<ColonyIds>,
 }
 
-impl Scene<'_> {
+impl Context<'_> {
     /// Orders a window of the newest entries.
     pub(crate) fn send(&mut self, record: &Record, entries: usize, marks: Marks) {
         self.orders.push_back(Order::to(record, What::Newest(entries), marks));

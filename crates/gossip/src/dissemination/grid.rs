@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use tidings_primitives::time::Instant;
 
-use super::context::{Disseminate, Ids, Order, Scene, What};
+use super::context::{Context, Disseminate, Ids, Order, What};
 use super::layout::{Layout, PULLS_AT_ONCE, STRAY_UNITS, looks_in, next_round_micros};
 use super::puller::{MARGIN_UNITS, Pull, Puller, pick_relay};
 use super::pusher::Pusher;
@@ -35,34 +35,34 @@ pub(super) struct Grid {
 
 impl Grid {
     /// The layout of the members as they are now; `None` for a node alone.
-    fn layout(&mut self, scene: &mut Scene<'_>) -> Option<Layout> {
-        let members = scene.membership.len();
+    fn layout(&mut self, context: &mut Context<'_>) -> Option<Layout> {
+        let members = context.membership.len();
         if members < 2 {
             return None;
         }
-        let own = scene.own_index();
-        let colonies = scene.colonies.map_or(0, |(_, freight)| freight.colonies);
-        let asked_for = (members, own, scene.budget.window_entries, colonies);
+        let own = context.own_index();
+        let colonies = context.colonies.map_or(0, |(_, freight)| freight.colonies);
+        let asked_for = (members, own, context.budget.window_entries, colonies);
         if self.layout.is_some() && self.made_for == asked_for {
             return self.layout;
         }
-        let layout = match &scene.colonies {
-            Some((_, freight)) => Layout::of_colony(members, &scene.budget, freight),
-            None => Layout::of(members, &scene.budget),
+        let layout = match &context.colonies {
+            Some((_, freight)) => Layout::of_colony(members, &context.budget, freight),
+            None => Layout::of(members, &context.budget),
         };
         // Who joins or leaves shifts the rows a little: go on about where the turn was.
         let first = match self.layout {
             Some(before) => self.puller.next_row() * layout.rows() / before.rows(),
-            None => scene.chance.below(layout.rows()),
+            None => context.chance.below(layout.rows()),
         };
         let entries = members.div_ceil(layout.rows());
-        let costs = match &scene.colonies {
+        let costs = match &context.colonies {
             Some((_, freight)) => {
                 let records = freight.colonies.div_ceil(layout.rows());
-                let answer = scene.budget.packed(entries, records, freight).1;
-                (scene.budget.pull_bytes() + COLONIES_BYTES, answer)
+                let answer = context.budget.packed(entries, records, freight).1;
+                (context.budget.pull_bytes() + COLONIES_BYTES, answer)
             }
-            None => (scene.budget.pull_bytes(), scene.budget.window_bytes(entries)),
+            None => (context.budget.pull_bytes(), context.budget.window_bytes(entries)),
         };
         self.puller.restart(layout.rows(), first, costs);
         (self.layout, self.made_for) = (Some(layout), asked_for);
@@ -70,58 +70,59 @@ impl Grid {
     }
 
     /// Asks a member of a row for what came to be there since its last answer.
-    fn pull(&mut self, scene: &mut Scene<'_>, layout: &Layout, pull: Pull) {
-        let members = &scene.membership.order()[layout.members_of(pull.row)];
-        let unit = scene.unit_micros();
-        let fresh = scene.now.before((layout.fresh_units() * unit as f64) as u64);
-        let (membership, vector) = (scene.membership, scene.vector);
+    fn pull(&mut self, context: &mut Context<'_>, layout: &Layout, pull: Pull) {
+        let members = &context.membership.order()[layout.members_of(pull.row)];
+        let unit = context.unit_micros();
+        let fresh = context.now.before((layout.fresh_units() * unit as f64) as u64);
+        let (membership, vector) = (context.membership, context.vector);
         let is_fresh = |at: usize| {
             let id = members[at];
             membership.is_target(id) && vector.get(id).is_some_and(|entry| entry.birth > fresh)
         };
-        let relay = members[pick_relay(members.len(), is_fresh, |n| scene.chance.below(n))];
+        let relay = members[pick_relay(members.len(), is_fresh, |n| context.chance.below(n))];
         let (Some(&first), Some(&last)) = (members.first(), members.last()) else { return };
         let Some(record) = membership.get(relay).filter(|_| membership.is_target(relay)) else {
             // It has left, or is this node. If that is all the row, there is nothing to ask for.
             return;
         };
         let since = self.puller.last_answer(pull.row);
-        let age = since.map(|at| (scene.now.as_micros() - at + MARGIN_UNITS * unit).max(0) as u64);
+        let age =
+            since.map(|at| (context.now.as_micros() - at + MARGIN_UNITS * unit).max(0) as u64);
         self.puller.asked(pull, relay.0);
-        let colonies = scene.colonies.and_then(|(outlook, _)| {
-            let representation = Representation::of(outlook.len(), layout.rows());
-            representation.ids_of(pull.row, |at| outlook.records()[at].id)
+        let colonies = context.colonies.and_then(|(table, _)| {
+            let representation = Representation::of(table.len(), layout.rows());
+            representation.ids_of(pull.row, |at| table.records()[at].id)
         });
         let what = What::Pull(Ids { first, last, colonies }, age);
-        scene.orders.push_back(Order::to(record, what, Marks::NONE));
+        context.orders.push_back(Order::to(record, what, Marks::NONE));
     }
 }
 
 /// Orders the own entry for these members, by their places; how many it goes to.
-fn push(scene: &mut Scene<'_>, mates: impl Iterator<Item = usize>) -> usize {
-    let before = scene.orders.len();
+fn push(context: &mut Context<'_>, mates: impl Iterator<Item = usize>) -> usize {
+    let before = context.orders.len();
     for mate in mates {
-        let id = scene.membership.order()[mate];
-        let record = scene.membership.get(id).filter(|_| scene.membership.is_target(id));
+        let id = context.membership.order()[mate];
+        let record = context.membership.get(id).filter(|_| context.membership.is_target(id));
         if let Some(record) = record {
-            scene.send(record, 1, Marks::NONE);
+            context.send(record, 1, Marks::NONE);
         }
     }
-    scene.orders.len() - before
+    context.orders.len() - before
 }
 
 impl Disseminate for Grid {
-    fn round(&mut self, scene: &mut Scene<'_>) {
-        let Some(layout) = self.layout(scene) else { return };
-        self.puller.earn(scene.budget.unit_bytes());
-        let mates = self.pusher.round(&layout, scene.own_index());
-        let pushes = push(scene, mates);
-        self.puller.spend(pushes * scene.budget.window_bytes(1));
+    fn round(&mut self, context: &mut Context<'_>) {
+        let Some(layout) = self.layout(context) else { return };
+        self.puller.earn(context.budget.unit_bytes());
+        let mates = self.pusher.round(&layout, context.own_index());
+        let pushes = push(context, mates);
+        self.puller.spend(pushes * context.budget.window_bytes(1));
         // Nodes differ in the round in which they stray.
-        if self.rounds % STRAY_UNITS == scene.id.0 % STRAY_UNITS {
-            let entries = scene.budget.datagram_entries.min(scene.budget.window_entries);
-            scene.send_to_any(entries, Marks::NONE);
-            self.puller.spend(scene.budget.window_bytes(entries));
+        if self.rounds % STRAY_UNITS == context.id.0 % STRAY_UNITS {
+            let entries = context.budget.datagram_entries.min(context.budget.window_entries);
+            context.send_to_any(entries, Marks::NONE);
+            self.puller.spend(context.budget.window_bytes(entries));
         }
         self.rounds = self.rounds.wrapping_add(1);
     }
@@ -134,29 +135,29 @@ impl Disseminate for Grid {
         self.puller.wants_look()
     }
 
-    fn look(&mut self, scene: &mut Scene<'_>) {
-        let Some(layout) = self.layout(scene) else { return };
+    fn look(&mut self, context: &mut Context<'_>) {
+        let Some(layout) = self.layout(context) else { return };
         for _ in 0..PULLS_AT_ONCE {
             let Some(pull) = self.puller.next_pull() else { break };
-            self.pull(scene, &layout, pull);
+            self.pull(context, &layout, pull);
         }
         self.puller.looked();
     }
 
-    fn next_round(&mut self, scene: &mut Scene<'_>) -> Option<Instant> {
-        let offset = scene.wall_offset?;
-        let wall = scene.now.as_micros().saturating_add(offset);
-        let next = next_round_micros(wall, scene.unit_micros());
+    fn next_round(&mut self, context: &mut Context<'_>) -> Option<Instant> {
+        let offset = context.wall_offset?;
+        let wall = context.now.as_micros().saturating_add(offset);
+        let next = next_round_micros(wall, context.unit_micros());
         Some(Instant::from_micros(next.saturating_sub(offset)))
     }
 
     /// Others hear of it when they ask for the row, so the whole row must know.
-    fn farewell(&mut self, scene: &mut Scene<'_>) {
-        let Some(layout) = self.layout(scene) else { return };
-        let own = scene.own_index();
+    fn farewell(&mut self, context: &mut Context<'_>) {
+        let Some(layout) = self.layout(context) else { return };
+        let own = context.own_index();
         let row = layout.members_of(layout.row_of(own));
-        push(scene, row.filter(|mate| *mate != own));
-        Uniform.farewell(scene);
+        push(context, row.filter(|mate| *mate != own));
+        Uniform.farewell(context);
     }
 
     fn urgent_entries(&self, window_entries: usize) -> usize {
@@ -171,9 +172,9 @@ impl Disseminate for Grid {
         self.puller.spend(bytes);
     }
 
-    fn received(&mut self, scene: &mut Scene<'_>, sender: NodeId, marks: Marks, bytes: usize) {
+    fn received(&mut self, context: &mut Context<'_>, sender: NodeId, marks: Marks, bytes: usize) {
         if marks.has(Marks::ANSWER) {
-            let now = scene.now.as_micros();
+            let now = context.now.as_micros();
             if self.puller.answered(sender.0, bytes, now).is_none() {
                 // A further datagram of an answer, or one that came late.
                 self.puller.spend(bytes);

@@ -1,14 +1,14 @@
 //! Strategies of windows to random members: `uniform`, `spread` and `push-pull`.
 
-use super::context::{Disseminate, Scene};
+use super::context::{Context, Disseminate};
 use crate::wire::window::Marks;
 
 /// A window to one random member (Figure 1 of Levy et al., ROSS'14).
 pub(super) struct Uniform;
 
 impl Disseminate for Uniform {
-    fn round(&mut self, scene: &mut Scene<'_>) {
-        scene.send_to_any(scene.budget.window_entries, Marks::NONE);
+    fn round(&mut self, context: &mut Context<'_>) {
+        context.send_to_any(context.budget.window_entries, Marks::NONE);
     }
 }
 
@@ -19,11 +19,11 @@ impl Disseminate for Uniform {
 pub(super) struct Spread;
 
 impl Disseminate for Spread {
-    fn round(&mut self, scene: &mut Scene<'_>) {
-        let window = scene.budget.window_entries;
-        let targets = window.div_ceil(scene.budget.datagram_entries);
+    fn round(&mut self, context: &mut Context<'_>) {
+        let window = context.budget.window_entries;
+        let targets = window.div_ceil(context.budget.datagram_entries);
         for _ in 0..targets {
-            scene.send_to_any(window.div_ceil(targets), Marks::NONE);
+            context.send_to_any(window.div_ceil(targets), Marks::NONE);
         }
     }
 }
@@ -39,7 +39,7 @@ impl PushPull {
 }
 
 impl Disseminate for PushPull {
-    fn round(&mut self, scene: &mut Scene<'_>) {
-        scene.send_to_any(Self::half(scene.budget.window_entries), Marks::WANTS_ANSWER);
+    fn round(&mut self, context: &mut Context<'_>) {
+        context.send_to_any(Self::half(context.budget.window_entries), Marks::WANTS_ANSWER);
     }
 }

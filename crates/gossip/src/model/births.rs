@@ -84,8 +84,8 @@ impl Traffic {
         for unit in 0..MAX_UNITS {
             let passed_on = births.unit(unit, &mut course);
             let (missed, row) = births.last();
-            let told = missed < NEGLIGIBLE && row > self.others.ln() + BEYOND;
-            if told || (unit >= WARM_UNITS && passed_on < PASSED_ON * self.share) {
+            let is_settled = missed < NEGLIGIBLE && row > self.others.ln() + BEYOND;
+            if is_settled || (unit >= WARM_UNITS && passed_on < PASSED_ON * self.share) {
                 break;
             }
         }

@@ -26,7 +26,7 @@ impl Node {
             let seed = self.chance.pick(self.catch_up.seeds());
             let try_seed = alone || self.chance.below(8) == 0;
             let other = if try_seed { seed.or(member) } else { member };
-            let to = self.catch_up.take_bearer().or(other);
+            let to = self.catch_up.take_sender().or(other);
             if let Some(to) = to {
                 self.outbox.ask(to);
             }
@@ -55,7 +55,7 @@ impl Node {
         if namesake || self.knows_newer(&ask.own) {
             ids.insert(0, sender);
         }
-        self.owe(Offer { to: from, asker: sender, bytes, ids });
+        self.queue_offer(Offer { to: from, asker: sender, bytes, ids });
         Ok(())
     }
 
@@ -72,7 +72,7 @@ impl Node {
         if ask.own.id != sender || !self.knows_newer(&ask.own) {
             return Err(Dropped::StaleSender);
         }
-        self.owe(Offer { to, asker: sender, bytes: received.bytes, ids: vec![sender] });
+        self.queue_offer(Offer { to, asker: sender, bytes: received.bytes, ids: vec![sender] });
         Ok(())
     }
 
@@ -83,8 +83,8 @@ impl Node {
         held.max(floor) > Some(own.stamp)
     }
 
-    fn owe(&mut self, offer: Offer) {
-        if !self.outbox.owe(offer) {
+    fn queue_offer(&mut self, offer: Offer) {
+        if !self.outbox.queue_offer(offer) {
             self.counters.dropped_answers += 1;
         }
     }
@@ -135,18 +135,18 @@ impl Node {
         }
     }
 
-    /// Notes that `bearer`, the sender, knows a member this node does not know, or not its present
+    /// Notes that `sender` knows a member this node does not know, or not its present
     /// card.
-    pub(super) fn lacks(&mut self, id: NodeId, bearer: Address) {
+    pub(super) fn lacks(&mut self, id: NodeId, sender: Address) {
         if self.membership.contains(id) || !self.membership.is_full() {
-            self.catch_up.lacks(bearer);
+            self.catch_up.lacks(sender);
         }
     }
 
     /// A node that restarted may be elsewhere: asks for its card.
-    pub(super) fn see_to_card(&mut self, id: NodeId, stamp: Stamp, bearer: Address) {
+    pub(super) fn see_to_card(&mut self, id: NodeId, stamp: Stamp, sender: Address) {
         if self.with_cards && !stamp.is_last() && !self.has_card(id, stamp.incarnation()) {
-            self.lacks(id, bearer);
+            self.lacks(id, sender);
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::colony::id::ColonyId;
 use crate::colony::representation::{LATE_UNITS, Representation, silent_units};
 use crate::colony::table::Taken;
 use crate::colony::visit::{KEPT_UNITS, Visit};
-use crate::colony::{Colony, Owed};
+use crate::colony::{Colony, PendingAnswer};
 use crate::counters::Dropped;
 use crate::event::Event;
 use crate::wire::call::{MAX_CALL_BYTES, REPLY_HEAD_BYTES, Request, read_reply};
@@ -55,10 +55,10 @@ impl Node {
                 || (self.membership.is_target(id) && entry.is_some_and(|e| e.birth > silent))
         };
         let late = now.before((LATE_UNITS * unit) as u64);
-        let representation = Representation::of(colony.outlook.len(), rows);
+        let representation = Representation::of(colony.table.len(), rows);
         let me = Some(own - mates.start);
         for place in representation.colonies_of(row) {
-            let record = &colony.outlook.records()[place];
+            let record = &colony.table.records()[place];
             let [first, second] = representation.representatives(row, place, mates.len(), is_fresh);
             let is_late = record.birth.is_none_or(|birth| birth < late);
             if first == me || (second == me && is_late) {
@@ -79,7 +79,7 @@ impl Node {
     pub(super) fn look_at_calls(&mut self, now: Instant) {
         let Some(colony) = self.colony.as_mut() else { return };
         while let Some(late) = colony.caller.next_late() {
-            let at = colony.outlook.records().binary_search_by_key(&late.colony, |r| r.id);
+            let at = colony.table.records().binary_search_by_key(&late.colony, |r| r.id);
             if let Ok(place) = at {
                 call(colony, place, late.repeats + 1, &mut self.chance);
             }
@@ -96,7 +96,7 @@ impl Node {
         let (mut room, mut own) = (MAX_CALL_BYTES, ColonyId(0));
         if let Some(colony) = &self.colony {
             own = colony.id;
-            let held = colony.outlook.get(call.colony).map_or(0, |record| record.aggregate().len());
+            let held = colony.table.get(call.colony).map_or(0, |record| record.aggregate().len());
             if held > 0 && call.repeats == 0 {
                 let contacts = REPLY_CONTACTS * (1 + self.own.address().as_bytes().len());
                 room = REPLY_HEAD_BYTES + HEAD_BYTES + contacts + held + GROWTH_BYTES;
@@ -116,7 +116,7 @@ impl Node {
     pub(super) fn write_reply(
         &mut self,
         now: Instant,
-        owed: &Owed,
+        pending: &PendingAnswer,
         buffer: &mut [u8],
     ) -> Option<Transmit> {
         let id = self.colony()?;
@@ -124,9 +124,9 @@ impl Node {
         let bytes = self.aggregate(now).encode(&mut aggregate).ok()?;
         let mut contacts = self.fresh_contacts(now);
         let envelope = self.envelope(Kind::Reply);
-        let body = &mut buffer[self.body_within(envelope, owed.room)];
+        let body = &mut buffer[self.body_within(envelope, pending.room)];
         let (token, record) = body.split_at_mut_checked(REPLY_HEAD_BYTES)?;
-        token.copy_from_slice(&owed.token.to_le_bytes());
+        token.copy_from_slice(&pending.token.to_le_bytes());
         let age = age::encode(now, now);
         let written = loop {
             let known = contacts.iter().copied().flatten();
@@ -141,7 +141,7 @@ impl Node {
         (written > 0).then_some(())?;
         self.counters.calls_answered += 1;
         let bytes = self.seal(envelope, buffer, REPLY_HEAD_BYTES + written);
-        Some(Transmit { to: owed.to, bytes, segment_bytes: bytes })
+        Some(Transmit { to: pending.to, bytes, segment_bytes: bytes })
     }
 
     /// Where the body of an answer lies whose sealed part must not have more than `room` bytes.
@@ -186,9 +186,9 @@ impl Node {
             return Err(Dropped::Colony);
         }
         self.counters.records_received += 1;
-        let outcome = colony.outlook.take(&record, now.before(record.age_micros));
+        let outcome = colony.table.take(&record, now.before(record.age_micros));
         if outcome != Taken::Refused {
-            colony.outlook.introduce(record.colony, core::iter::once(from));
+            colony.table.introduce(record.colony, core::iter::once(from));
         }
         self.count_record(outcome);
         if outcome == Taken::News {
@@ -198,9 +198,9 @@ impl Node {
     }
 }
 
-/// Calls the colony in a place of the outlook, at one of its addresses.
+/// Calls the colony in a place of the colony table, at one of its addresses.
 fn call(colony: &mut Colony, place: usize, repeats: u8, chance: &mut Chance) {
-    let record = &colony.outlook.records()[place];
+    let record = &colony.table.records()[place];
     let token = chance.bits();
     if let Some(to) = record.contact(|n| chance.below(n)) {
         let id = record.id;

@@ -10,7 +10,7 @@ use crate::address::Address;
 use crate::aggregate::Aggregate;
 use crate::colony::id::ColonyId;
 use crate::colony::table::ColonyView;
-use crate::colony::{Colony, Owed, STALE_UNITS};
+use crate::colony::{Colony, PendingAnswer, STALE_UNITS};
 use crate::counters::Dropped;
 use crate::entry::NodeId;
 use crate::wire::call::Request;
@@ -25,13 +25,13 @@ impl Node {
     /// Says that there are members of another colony at these addresses; four are remembered.
     /// `false` if this node is in no colony, or in that one, or has room for no other.
     pub fn introduce(&mut self, colony: ColonyId, contacts: &[Address]) -> bool {
-        let outlook = self.colony.as_mut().map(|own| &mut own.outlook);
-        outlook.is_some_and(|outlook| outlook.introduce(colony, contacts.iter().copied()))
+        let table = self.colony.as_mut().map(|own| &mut own.table);
+        table.is_some_and(|table| table.introduce(colony, contacts.iter().copied()))
     }
 
     /// What this node knows of all other colonies, in the order of their ids.
-    pub fn outlook(&self, now: Instant) -> impl Iterator<Item = ColonyView<'_>> {
-        let records = self.colony.iter().flat_map(|colony| colony.outlook.records());
+    pub fn other_colonies(&self, now: Instant) -> impl Iterator<Item = ColonyView<'_>> {
+        let records = self.colony.iter().flat_map(|colony| colony.table.records());
         records.map(move |record| ColonyView::of(record, now))
     }
 
@@ -45,7 +45,7 @@ impl Node {
     /// are those that each had when it was made.
     pub fn global_aggregate(&self, now: Instant) -> Aggregate {
         let mut global = self.aggregate(now);
-        let others = self.outlook(now).filter_map(|view| view.aggregate());
+        let others = self.other_colonies(now).filter_map(|view| view.aggregate());
         others.for_each(|aggregate| global.merge(&aggregate));
         global
     }
@@ -53,14 +53,14 @@ impl Node {
     /// The next datagram to another colony.
     pub(super) fn transmit_foreign(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
         self.colony.as_ref()?;
-        while let Some(owed) = self.colony.as_mut().and_then(|c| c.replies.pop_front()) {
-            if let Some(out) = self.write_reply(now, &owed, buffer) {
+        while let Some(pending) = self.colony.as_mut().and_then(|c| c.replies.pop_front()) {
+            if let Some(out) = self.write_reply(now, &pending, buffer) {
                 return Some(out);
             }
             self.counters.dropped_answers += 1;
         }
-        while let Some(owed) = self.colony.as_mut().and_then(|c| c.slices.pop_front()) {
-            if let Some(out) = self.write_slice(now, &owed, buffer) {
+        while let Some(pending) = self.colony.as_mut().and_then(|c| c.slices.pop_front()) {
+            if let Some(out) = self.write_slice(now, &pending, buffer) {
                 return Some(out);
             }
             self.counters.dropped_answers += 1;
@@ -92,25 +92,25 @@ impl Node {
             return Err(Dropped::Colony);
         }
         let first = NodeId(request.word);
-        let owed = Owed { to: from, token: request.token, first, room };
+        let pending = PendingAnswer { to: from, token: request.token, first, room };
         let kept = if received.header.kind == Kind::Visit {
             if !self.intake.charge_visit(now, &mut colony.visits) {
                 return Err(Dropped::Excess);
             }
-            Colony::owe(&mut colony.slices, owed)
+            Colony::queue(&mut colony.slices, pending)
         } else {
             let caller = ColonyId(request.word);
             if caller == colony.id {
                 return Err(Dropped::Colony);
             }
             // A colony that calls introduces itself; one that is known is met by calling it.
-            if colony.outlook.get(caller).is_none() {
-                colony.outlook.introduce(caller, core::iter::once(from));
+            if colony.table.get(caller).is_none() {
+                colony.table.introduce(caller, core::iter::once(from));
             }
-            if !self.intake.charge_call(now, colony.outlook.get_mut(caller)) {
+            if !self.intake.charge_call(now, colony.table.get_mut(caller)) {
                 return Err(Dropped::Excess);
             }
-            Colony::owe(&mut colony.replies, owed)
+            Colony::queue(&mut colony.replies, pending)
         };
         self.counters.dropped_answers += u64::from(!kept);
         Ok(())

@@ -85,7 +85,7 @@ impl Node {
         self.changed(self.own.id());
         self.outbox.clear_asks();
         self.begin_sending();
-        self.play(now, |strategy, scene| strategy.farewell(scene));
+        self.play(now, |strategy, context| strategy.farewell(context));
     }
 
     /// Says what the wall clock shows, in microseconds since 1970 or any other time that all nodes

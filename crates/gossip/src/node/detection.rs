@@ -92,7 +92,7 @@ impl Detection {
         let Some(detector) = self.detector.as_mut() else { return false };
         let stood_still = detector.health.round(now, late, unit);
         if stood_still {
-            detector.begin_anew(now);
+            detector.restart(now);
         }
         stood_still
     }

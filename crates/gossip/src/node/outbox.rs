@@ -116,7 +116,7 @@ impl Outbox {
     }
 
     /// Queues a window; `false` if too many are pending already.
-    pub(super) fn owe_window(&mut self, order: Order) -> bool {
+    pub(super) fn queue_window(&mut self, order: Order) -> bool {
         let room = self.replies.len() < MAX_REPLIES;
         if room {
             self.replies.push_back(order);
@@ -125,7 +125,7 @@ impl Outbox {
     }
 
     /// Queues an answer; `false` if too many are pending already.
-    pub(super) fn owe(&mut self, offer: Offer) -> bool {
+    pub(super) fn queue_offer(&mut self, offer: Offer) -> bool {
         let room = self.offers.len() < MAX_ANSWERS;
         if room {
             self.offers.push_back(offer);

@@ -117,7 +117,7 @@ impl Node {
         }
         self.take_records(now, records);
         let (sender, bytes) = (header.sender, received.bytes);
-        self.play(now, |strategy, scene| strategy.received(scene, sender, marks, bytes));
+        self.play(now, |strategy, context| strategy.received(context, sender, marks, bytes));
         let entries = self.config.strategy.answer_entries(self.window_entries());
         match entries.filter(|_| marks.has(Marks::WANTS_ANSWER)) {
             Some(entries) => self.answer_window(received, entries),

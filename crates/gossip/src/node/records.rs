@@ -46,7 +46,7 @@ impl Node {
     pub(super) fn take_records(&mut self, now: Instant, bytes: &[u8]) {
         for record in Records::of(bytes).map_while(Result::ok) {
             let Some(colony) = self.colony.as_mut() else { break };
-            let taken = colony.outlook.take(&record, now.before(record.age_micros));
+            let taken = colony.table.take(&record, now.before(record.age_micros));
             self.counters.records_received += 1;
             self.count_record(taken);
         }
@@ -61,7 +61,7 @@ impl Node {
     ) -> (usize, u64) {
         let (Some(colony), Some(range)) = (&self.colony, left.as_mut()) else { return (0, 0) };
         let (mut bytes, mut count) = (0, 0);
-        for record in colony.outlook.range(range.ids) {
+        for record in colony.table.range(range.ids) {
             let Some(birth) = record.birth.filter(|&birth| birth > range.since) else { continue };
             let head = (record.id, age::encode(now, birth));
             let contacts = record.contacts().take(range.contacts);

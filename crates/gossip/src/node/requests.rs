@@ -25,20 +25,20 @@ impl Node {
         if !self.intake.charge_request(received.now, member) {
             return Err(Dropped::Excess);
         }
-        self.owe_window(sender, What::Newest(entries));
+        self.queue_window(sender, What::Newest(entries));
         Ok(())
     }
 
     /// Queues a window for a member in answer. It goes where the member is known to be, not where
     /// the request came from: nobody can have it sent to a third. Returns whether it was queued.
-    fn owe_window(&mut self, to: NodeId, what: What) -> bool {
+    fn queue_window(&mut self, to: NodeId, what: What) -> bool {
         let Some(record) = self.membership.get(to) else { return false };
         let with_records = matches!(what, What::Row(Ids { colonies: Some(_), .. }, _));
         let more = if with_records { Marks::RECORDS } else { Marks::NONE };
         let order = Order::to(record, what, Marks::ANSWER.and(more));
-        let owed = self.outbox.owe_window(order);
-        self.counters.dropped_answers += u64::from(!owed);
-        owed
+        let queued = self.outbox.queue_window(order);
+        self.counters.dropped_answers += u64::from(!queued);
+        queued
     }
 
     pub(super) fn receive_pull(&mut self, received: &Received, body: &[u8]) -> Result<(), Dropped> {
@@ -56,7 +56,7 @@ impl Node {
             return Err(Dropped::Misdirected);
         }
         let since = age_micros.map_or(Instant::from_micros(i64::MIN), |age| now.before(age));
-        let answered = self.owe_window(sender, What::Row(Ids { first, last, colonies }, since));
+        let answered = self.queue_window(sender, What::Row(Ids { first, last, colonies }, since));
         self.counters.pulls_answered += u64::from(answered);
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::machine::Node;
 use super::rhythm::NEVER;
 use crate::age_keeper::AgeKeeper;
 use crate::colony::RECORD_BYTES;
-use crate::dissemination::context::{Disseminate, Scene};
+use crate::dissemination::context::{Context, Disseminate};
 use crate::dissemination::layout::{Budget, Freight};
 use crate::event::Event;
 use crate::wire::overhead_bytes;
@@ -27,10 +27,10 @@ impl Node {
             }
             self.counters.rounds_skipped += self.rhythm.begin_round(now);
             self.round(now);
-            let next = self.play(now, |strategy, scene| strategy.next_round(scene));
+            let next = self.play(now, |strategy, context| strategy.next_round(context));
             self.rhythm.end_round(next);
         } else if self.rhythm.look_is_due(now) {
-            self.play(now, |strategy, scene| strategy.look(scene));
+            self.play(now, |strategy, context| strategy.look(context));
             self.look_at_calls(now);
         }
         self.look_at_doubts(now);
@@ -60,7 +60,7 @@ impl Node {
         self.begin_ask();
         self.begin_sending();
         self.look_for_silence(now);
-        self.play(now, |strategy, scene| strategy.round(scene));
+        self.play(now, |strategy, context| strategy.round(context));
         self.begin_calls(now);
         self.look_at_calls(now);
     }
@@ -75,15 +75,15 @@ impl Node {
     pub(super) fn play<R>(
         &mut self,
         now: Instant,
-        act: impl FnOnce(&mut dyn Disseminate, &mut Scene<'_>) -> R,
+        act: impl FnOnce(&mut dyn Disseminate, &mut Context<'_>) -> R,
     ) -> R {
         let budget = self.budget();
         let colonies = self.colony.as_ref().map(|colony| {
             let room_bytes = usize::from(self.config.datagram_bytes) - budget.frame_bytes;
-            let (colonies, record_bytes) = (colony.outlook.len(), RECORD_BYTES);
-            (&colony.outlook, Freight { colonies, record_bytes, room_bytes })
+            let (colonies, record_bytes) = (colony.table.len(), RECORD_BYTES);
+            (&colony.table, Freight { colonies, record_bytes, room_bytes })
         });
-        let mut scene = Scene {
+        let mut context = Context {
             now,
             unit: self.config.interval,
             id: self.own.id(),
@@ -96,7 +96,7 @@ impl Node {
             orders: self.outbox.orders(),
             colonies,
         };
-        act(&mut *self.strategy, &mut scene)
+        act(&mut *self.strategy, &mut context)
     }
 
     /// Forgets members of which nothing was heard for too long, a few candidates a unit.

@@ -156,7 +156,7 @@ impl Node {
         let body = &mut buffer[body_at..end];
         let mut answer = AnswerWriter::new(body, self.format, self.with_cards);
         for &id in &offer.ids {
-            let known = if id == offer.asker { self.told(id) } else { self.offered(id) };
+            let known = if id == offer.asker { self.held_of_asker(id) } else { self.offered(id) };
             let Some((card, entry)) = known else { continue };
             if !answer.push(self.with_cards.then_some(card), &entry, now) {
                 break;
@@ -178,7 +178,7 @@ impl Node {
 
     /// What an asker receives about itself: the newest stamp that is known. The age is one at which
     /// all but the origin refuse an entry, so its payload and the card beside it matter to nobody.
-    fn told(&self, id: NodeId) -> Option<(Card<'_>, Entry<'_>)> {
+    fn held_of_asker(&self, id: NodeId) -> Option<(Card<'_>, Entry<'_>)> {
         let held = self.vector.get(id).map(|entry| entry.stamp);
         let stamp = self.membership.get(id)?.floor.max(held.unwrap_or_default());
         let (birth, payload) = (Instant::from_micros(i64::MIN), self.vector.own().payload);

@@ -5,7 +5,7 @@ use tidings_primitives::time::Instant;
 
 use super::machine::Node;
 use super::outbox::Transmit;
-use crate::colony::Owed;
+use crate::colony::PendingAnswer;
 use crate::colony::id::ColonyId;
 use crate::colony::visit::{Visit, VisitView};
 use crate::counters::Dropped;
@@ -22,7 +22,7 @@ impl Node {
     pub fn visit(&mut self, colony: ColonyId) -> bool {
         let room = self.config.max_nodes as usize;
         let Some(own) = self.colony.as_mut() else { return false };
-        let known = own.outlook.get(colony).and_then(|record| record.contacts().next());
+        let known = own.table.get(colony).and_then(|record| record.contacts().next());
         if known.is_some() {
             own.visit = Some(Visit::to(colony, room));
         }
@@ -46,7 +46,7 @@ impl Node {
         let colony = self.colony.as_mut()?;
         let visit = colony.visit.as_mut()?;
         let token = self.chance.bits();
-        let record = colony.outlook.get(visit.colony)?;
+        let record = colony.table.get(visit.colony)?;
         if !visit.begin_request(token) {
             return None;
         }
@@ -62,11 +62,11 @@ impl Node {
     pub(super) fn write_slice(
         &mut self,
         now: Instant,
-        owed: &Owed,
+        pending: &PendingAnswer,
         buffer: &mut [u8],
     ) -> Option<Transmit> {
         let envelope = self.envelope(Kind::Slice);
-        let body = &mut buffer[self.body_within(envelope, owed.room)];
+        let body = &mut buffer[self.body_within(envelope, pending.room)];
         let entries_body = body.get_mut(SLICE_HEAD_BYTES..)?;
         if entries_body.len() < self.format.entry_bytes() + MAX_CARD_BYTES + 6 {
             return None;
@@ -74,7 +74,7 @@ impl Node {
         let mut answer = AnswerWriter::new(entries_body, self.format, true);
         let order = self.membership.order();
         let mut last = NodeId(u32::MAX);
-        for &id in &order[order.partition_point(|&id| id < owed.first)..] {
+        for &id in &order[order.partition_point(|&id| id < pending.first)..] {
             let (Some(record), Some(entry)) = (self.membership.get(id), self.vector.get(id)) else {
                 continue;
             };
@@ -85,10 +85,10 @@ impl Node {
             }
         }
         let written = SLICE_HEAD_BYTES + answer.finish();
-        SliceHead { token: owed.token, first: owed.first, last }.write(body);
+        SliceHead { token: pending.token, first: pending.first, last }.write(body);
         self.counters.slices_sent += 1;
         let bytes = self.seal(envelope, buffer, written);
-        Some(Transmit { to: owed.to, bytes, segment_bytes: bytes })
+        Some(Transmit { to: pending.to, bytes, segment_bytes: bytes })
     }
 
     pub(super) fn receive_slice(&mut self, now: Instant, body: &[u8]) -> Result<(), Dropped> {

@@ -33,7 +33,7 @@ pub struct Campaign {
     pub nodes: Vec<u32>,
     /// Ranks on a node, the hidden one included.
     pub ranks_per_node: u32,
-    /// Every so manieth rank is hidden.
+    /// Every k-th rank is hidden.
     pub every: u32,
     /// What the arms are compared with.
     pub baseline: Doing,

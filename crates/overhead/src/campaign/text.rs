@@ -110,7 +110,7 @@ pub(super) fn campaign(text: &str, path: &Path) -> Result<Campaign, ExperimentEr
     Ok(campaign)
 }
 
-/// Ranks on a node, every so manieth of which is hidden, and the numbers of nodes.
+/// Ranks on a node, every k-th of which is hidden, and the numbers of nodes.
 fn world(place: &Source<'_>, world: &WorldText) -> Result<(u32, u32, Vec<u32>), ExperimentError> {
     let ranks = place.within("ranks_per_node", &world.ranks_per_node, 1, 4096)?;
     let every = world.every.as_ref().unwrap_or(&world.ranks_per_node);

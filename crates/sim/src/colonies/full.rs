@@ -260,7 +260,7 @@ impl<'a> FullColonies<'a> {
             outcome.entries.count(&births, tick);
             outcome.lacking_entries += births.iter().filter(|&&birth| birth == 0).count() as u64;
             births.clear();
-            for view in node.outlook(now) {
+            for view in node.other_colonies(now) {
                 births.push(view.age.map_or(0, birth));
                 if view.age.is_some() {
                     outcome.aggregate_bytes.0 += view.aggregate_bytes().len() as u64;

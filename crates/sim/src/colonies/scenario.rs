@@ -153,8 +153,8 @@ impl ColoniesScenario {
             }
             Mode::Full => {
                 let pair = memory::FULL_PAIR_BYTES + u64::from(self.payload_bytes);
-                let outlook = tidings_gossip::colony::table::RECORD_MEMORY_BYTES as u64;
-                let node = members * pair + colonies * outlook + memory::FULL_NODE_BYTES;
+                let records = tidings_gossip::colony::table::RECORD_MEMORY_BYTES as u64;
+                let node = members * pair + colonies * records + memory::FULL_NODE_BYTES;
                 nodes.saturating_mul(node)
             }
         };

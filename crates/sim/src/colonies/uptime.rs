@@ -1,7 +1,7 @@
 //! Who is up when: outages of all nodes, drawn before the run.
 //!
-//! Crashes come at random moments and befall random nodes; each is followed by a start, after a
-//! fixed time. A crash that befalls a node that is down changes nothing.
+//! Crashes come at random moments and affect random nodes; each is followed by a start, after a
+//! fixed time. A crash that affects a node that is down changes nothing.
 
 use core::fmt;
 

@@ -85,12 +85,13 @@ impl World {
 
     /// Bytes of memory that one real node takes at most, with room for its colony and all others:
     /// vector, members with names of 8 bytes, two hash tables that are at most half full, its
-    /// outlook, and what it takes whatever the size of the cluster. `tests/memory.rs` measures it.
+    /// colony table, and what it takes whatever the size of the cluster. `tests/memory.rs` measures
+    /// it.
     pub fn node_memory_bytes(&self) -> u64 {
         let members = u64::from(self.scenario.nodes).div_ceil(self.colonies as u64);
         let vector = members * (MEMBER_BYTES + u64::from(self.scenario.payload_bytes));
         let tables = TABLE_CELLS_BYTES * (2 * members).next_power_of_two();
-        let outlook = (self.colonies as u64 - 1) * RECORD_MEMORY_BYTES as u64;
-        vector + tables + outlook + NODE_BYTES
+        let records = (self.colonies as u64 - 1) * RECORD_MEMORY_BYTES as u64;
+        vector + tables + records + NODE_BYTES
     }
 }

@@ -62,7 +62,7 @@ pub struct Scenario {
     pub network: Network,
     /// How wrong their clocks are.
     pub clocks: Clocks,
-    /// What befalls them.
+    /// What affects them.
     #[serde(rename = "fault")]
     pub faults: Vec<Fault>,
 }
