@@ -25,8 +25,9 @@ const DOING_IO: [&str; 11] = [
     "tokio",
 ];
 
-/// The crates of the core: the first links the others, which link nothing of the workspace.
-const CORE: [&str; 2] = ["tidings-gossip", "tidings-primitives"];
+/// The state machines without input and output, and the one crate of the workspace that they link.
+pub(crate) const CORES: [&str; 2] = ["tidings-gossip", "tidings-tasks-core"];
+const BELOW: &str = "tidings-primitives";
 
 /// `(depended upon, dependent)`, by short name: `gossip`, not `tidings-gossip`.
 pub(crate) type Arrows = BTreeSet<(String, String)>;
@@ -91,29 +92,27 @@ pub(crate) fn differences(page: &str, stated: &Arrows, real: &Arrows) -> Vec<Fin
     findings
 }
 
-/// Names and versions of all that the core links, however deep, as `cargo tree` prints them: what
-/// its tests and the other packages of the workspace need is left out.
-pub(crate) fn linked_by_the_core() -> String {
+/// Names and versions of all that a core links, however deep, as `cargo tree` prints them: what its
+/// tests and the other packages of the workspace need is left out.
+pub(crate) fn linked_by(core: &str) -> String {
     let edges = ["--edges", "normal,no-proc-macro", "--prefix", "none"];
-    ask_cargo(&[&["tree", "--locked", "--package", CORE[0]][..], &edges].concat())
+    ask_cargo(&[&["tree", "--locked", "--package", core][..], &edges].concat())
 }
 
-/// Crates under the core that do I/O, keep time or draw from a global generator; and own crates.
-pub(crate) fn core_doing_io(tree: &str) -> Vec<Finding> {
+/// Crates under a core that do I/O, keep time or draw from a global generator; and own crates.
+pub(crate) fn core_doing_io(core: &str, tree: &str) -> Vec<Finding> {
     let names: BTreeSet<&str> =
         tree.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    for own in CORE {
+    for own in [core, BELOW] {
         assert!(names.contains(own), "cargo tree does not know {own} in the core");
     }
+    let is_own = |name: &str| name.starts_with("tidings-") && name != core && name != BELOW;
     names
         .into_iter()
-        .filter(|name| {
-            DOING_IO.contains(name) || name.starts_with("tidings-") && !CORE.contains(name)
-        })
+        .filter(|name| DOING_IO.contains(name) || is_own(name))
         .map(|name| {
-            let remedy =
-                format!("the core links `{name}` (see `cargo tree -p {}`): remove it", CORE[0]);
-            Finding::new("crates/gossip/Cargo.toml", 1, remedy)
+            let remedy = format!("{core} links `{name}` (see `cargo tree -p {core}`): remove it");
+            Finding::new("Cargo.toml", 1, remedy)
         })
         .collect()
 }
@@ -201,8 +200,8 @@ mod tests {
     fn io_under_the_core_is_found() {
         let own = "tidings-gossip v0.1.0 (/work)\ntidings-primitives v0.1.0 (/work)\n";
         let pure = &format!("{own}aead v0.6.1\ncfg-if v1.0.5 (*)\n");
-        assert!(core_doing_io(pure).is_empty());
+        assert!(core_doing_io("tidings-gossip", pure).is_empty());
         let with_io = format!("{pure}getrandom v0.3.4\ntidings-control v0.1.0 (/work)\n");
-        assert_eq!(core_doing_io(&with_io).len(), 2);
+        assert_eq!(core_doing_io("tidings-gossip", &with_io).len(), 2);
     }
 }

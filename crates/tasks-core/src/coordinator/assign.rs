@@ -1,0 +1,85 @@
+//! Assignment: which worker does which task.
+
+use crate::id::{Attempt, TaskId};
+use crate::message::{Message, Peer};
+use crate::record::{Running, State, Task};
+use crate::retry::Cause;
+
+use super::Coordinator;
+use super::change::{Altered, Change};
+use super::sessions::Hold;
+
+/// Tasks that are put aside in one pass, since the workers with room are on hosts where they
+/// failed.
+const MAX_ASIDE: usize = 16;
+
+impl Coordinator {
+    /// Stages assignments while a worker has room for a ready task whose record is at hand.
+    pub(super) fn assign(&mut self) {
+        let mut aside = Vec::new();
+        while self.sessions.any_room() && aside.len() < MAX_ASIDE {
+            let sessions = &self.sessions;
+            let Some(id) = self.table.pop(|queue| sessions.has_room_for(queue)) else { break };
+            if !self.assign_one(id) {
+                aside.push(id);
+            }
+        }
+        for id in aside.into_iter().rev() {
+            self.table.unpop(id);
+        }
+    }
+
+    fn assign_one(&mut self, id: TaskId) -> bool {
+        let Some(entry) = self.table.get(id) else { return true };
+        let (revision, Some(mut task)) = (entry.revision, entry.task.clone()) else { return true };
+        if !self.give(id, &mut task) {
+            return false;
+        }
+        let (revision, task) = (Some(revision), Some(task));
+        let tasks = vec![Altered { id, revision, task, is_assigned: true }];
+        self.stage(Change { tasks, ..Change::default() });
+        true
+    }
+
+    /// Gives a task to a worker that has room, if there is one. The worker is told once this is
+    /// committed.
+    pub(super) fn give(&mut self, id: TaskId, task: &mut Task) -> bool {
+        let Some(peer) = self.sessions.choose(&task.queue, task.tally.lost_on()) else {
+            return false;
+        };
+        let Some(session) = self.sessions.get(peer) else { return false };
+        let (worker, host) = (session.name.to_string(), session.host.to_string());
+        task.attempt = task.attempt.next();
+        task.state = State::Running(Running { worker, host, since_ms: self.now_ms() });
+        let hold = Hold { attempt: task.attempt, is_told: false, is_ending: false };
+        self.sessions.begin(peer, id, hold);
+        true
+    }
+
+    /// A worker was given a task, and this is committed: it is told, unless it is gone by now.
+    pub(super) fn assigned(&mut self, id: TaskId, attempt: Attempt, worker: &str) {
+        self.counters.assigned += 1;
+        match self.sessions.having(worker, id, attempt) {
+            Some(peer) => self.tell_assigned(peer, id),
+            None => self.fail(id, attempt, Cause::Returned, "its worker was gone", None),
+        }
+    }
+
+    /// Tells a session of a task that it has.
+    pub(super) fn tell_assigned(&mut self, peer: Peer, id: TaskId) {
+        let Some(task) = self.table.get(id).and_then(|entry| entry.task.as_ref()) else { return };
+        let (attempt, queue, payload) = (task.attempt, task.queue.clone(), task.payload.clone());
+        self.messages.push_back((peer, Message::Assign { task: id, attempt, queue, payload }));
+        self.sessions.set_told(peer, id);
+    }
+
+    /// A task runs on, after another change of it or after one that is not committed. If nobody has
+    /// it any more, it is lost.
+    pub(super) fn runs_on(&mut self, id: TaskId, attempt: Attempt, worker: &str) {
+        match self.sessions.having(worker, id, attempt) {
+            Some(peer) => self.sessions.set_ending(peer, id, false),
+            None if self.absent.has(worker, id, attempt) => {}
+            None => self.fail(id, attempt, Cause::Lost, "its worker was gone", None),
+        }
+    }
+}

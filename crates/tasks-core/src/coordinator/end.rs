@@ -1,0 +1,193 @@
+//! Ends: of tries, and of tasks.
+
+use crate::id::{Attempt, TaskId};
+use crate::keys;
+use crate::message::{
+    Answer, Call, Effect, MAX_EFFECTS, MAX_INLINE_BYTES, Message, Peer, Refusal, Submission,
+};
+use crate::record::{Failure, Finished, Outcome, State, Task};
+use crate::retry::{Cause, Next};
+
+use super::Coordinator;
+use super::change::{Altered, Change};
+use super::reading::Purpose;
+
+/// What a worker says of a try that has succeeded.
+pub(super) struct Completion {
+    pub(super) result: Vec<u8>,
+    pub(super) children: Vec<Submission>,
+    pub(super) effects: Vec<Effect>,
+}
+
+impl Coordinator {
+    /// A try of a task has succeeded: result, children and effects in one commit.
+    pub(super) fn complete(
+        &mut self,
+        (peer, call): (Peer, Call),
+        (id, attempt): (TaskId, Attempt),
+        completion: Completion,
+    ) {
+        let Some(task) = self.last_try(id, attempt).map(Task::without_payload) else {
+            return self.read_finished(id, Purpose::Repeated(attempt, peer, call));
+        };
+        let mut change = Change {
+            messages: vec![(peer, Message::Answer(call, Answer::Done))],
+            origin: Some((peer, call)),
+            ..Change::default()
+        };
+        let checked = check_completion(&completion)
+            .and_then(|()| add_effects(&mut change, completion.effects))
+            .and_then(|()| self.add_tasks(&mut change, completion.children));
+        if let Err(reason) = checked {
+            return self.refuse(peer, call, Refusal::Invalid(reason));
+        }
+        self.end_task(change, id, task, Outcome::Done(completion.result));
+    }
+
+    /// A try of a task has failed. Nothing happens if it is not the last one.
+    pub(super) fn fail(
+        &mut self,
+        id: TaskId,
+        attempt: Attempt,
+        cause: Cause,
+        text: &str,
+        origin: Option<(Peer, Call)>,
+    ) {
+        let Some(mut task) = self.last_try(id, attempt).cloned() else {
+            if let Some((peer, call)) = origin {
+                self.read_finished(id, Purpose::Repeated(attempt, peer, call));
+            }
+            return;
+        };
+        let at_ms = self.now_ms();
+        let host = task.running(attempt).map(|running| running.host.clone()).unwrap_or_default();
+        let failure = Failure { attempt, cause, text: text.to_owned(), host, at_ms };
+        task.note(failure);
+        let done = |(peer, call)| (peer, Message::Answer(call, Answer::Done));
+        let messages = origin.map(done).into_iter().collect();
+        let change = Change { messages, origin, ..Change::default() };
+        if cause == Cause::Lost {
+            self.counters.lost += 1;
+        }
+        if task.cancelled {
+            return self.end_task(change, id, task, Outcome::Cancelled);
+        }
+        match task.retry.next(cause, &task.tally) {
+            Next::Stop => self.end_task(change, id, task, Outcome::Failed),
+            Next::Again(0) => self.again(change, id, task, State::Ready),
+            Next::Again(wait_ms) => {
+                self.again(change, id, task, State::Delayed(at_ms.saturating_add(wait_ms)));
+            }
+        }
+    }
+
+    /// Nobody wants a task any more.
+    pub(super) fn cancel(&mut self, peer: Peer, call: Call, id: TaskId) {
+        let Some(entry) = self.table.get(id) else {
+            return self.read_finished(id, Purpose::Cancelled(id, peer, call));
+        };
+        let revision = entry.revision;
+        let Some(mut task) = entry.task.clone() else {
+            let key = keys::task(self.settings.part, id);
+            return self.want(vec![key], Purpose::Cancel(id, peer, call));
+        };
+        task.cancelled = true;
+        let mut change = Change {
+            messages: vec![(peer, Message::Answer(call, Answer::Done))],
+            origin: Some((peer, call)),
+            ..Change::default()
+        };
+        let State::Running(running) = &task.state else {
+            return self.end_task(change, id, *task, Outcome::Cancelled);
+        };
+        if let Some(worker) = self.sessions.named(&running.worker) {
+            change.messages.push((worker, Message::Stop { task: id, attempt: task.attempt }));
+        }
+        change.tasks.push(Altered::to(id, Some(revision), Some(task)));
+        self.stage(change);
+    }
+
+    /// The record of a task if this try is its last one, and runs.
+    fn last_try(&self, id: TaskId, attempt: Attempt) -> Option<&Task> {
+        let task = self.table.get(id)?.task.as_deref()?;
+        task.running(attempt).is_some().then_some(task)
+    }
+
+    /// A task goes back to its queue.
+    fn again(&mut self, mut change: Change, id: TaskId, mut task: Task, state: State) {
+        self.set_ending(id, &task);
+        task.state = state;
+        let revision = self.table.get(id).map(|entry| entry.revision);
+        change.tasks.push(Altered::to(id, revision, Some(Box::new(task))));
+        self.stage(change);
+    }
+
+    /// A task ends.
+    fn end_task(&mut self, mut change: Change, id: TaskId, mut task: Task, outcome: Outcome) {
+        self.set_ending(id, &task);
+        let revision = self.table.get(id).map(|entry| entry.revision);
+        change.tasks.push(Altered::to(id, revision, None));
+        task.state = State::Ready;
+        let finished = Finished { outcome, task, ended_ms: self.now_ms() };
+        change.ended = Some((id, Box::new(finished)));
+        self.stage(change);
+    }
+
+    /// A try is over once its change is committed: another task may take its slot, in the same
+    /// commit.
+    fn set_ending(&mut self, id: TaskId, task: &Task) {
+        let State::Running(running) = &task.state else { return };
+        if let Some(peer) = self.sessions.having(&running.worker, id, task.attempt) {
+            self.sessions.set_ending(peer, id, true);
+        }
+    }
+
+    /// The worker that did a task, so far as is known here, no longer does, unless it runs on by
+    /// the try `next`.
+    pub(super) fn free_worker(&mut self, id: TaskId, next: Option<Attempt>) {
+        let Some(task) = self.table.get(id).and_then(|entry| entry.task.as_ref()) else { return };
+        let State::Running(running) = &task.state else { return };
+        let attempt = task.attempt;
+        if next == Some(attempt) {
+            return;
+        }
+        self.absent.remove(&running.worker, id);
+        if let Some(peer) = self.sessions.having(&running.worker, id, attempt) {
+            self.sessions.end(peer, id);
+        }
+    }
+}
+
+/// Adds what a task writes under keys of its own.
+fn add_effects(change: &mut Change, effects: Vec<Effect>) -> Result<(), String> {
+    for effect in effects {
+        let Some(key) = keys::effect(&effect.key) else {
+            let most = keys::MAX_EFFECT_KEY_BYTES;
+            return Err(format!("the key of an effect has 1 to {most} bytes"));
+        };
+        let expected = effect.expected();
+        change.add_effect(key, effect.value.map(Vec::from), expected);
+    }
+    Ok(())
+}
+
+fn check_completion(completion: &Completion) -> Result<(), String> {
+    let too_long = |bytes: usize| bytes > MAX_INLINE_BYTES;
+    if too_long(completion.result.len()) {
+        let bytes = completion.result.len();
+        return Err(format!("a result of {bytes} bytes; at most {MAX_INLINE_BYTES} are stored"));
+    }
+    if completion.effects.len() > MAX_EFFECTS {
+        return Err(format!("a task has at most {MAX_EFFECTS} effects"));
+    }
+    let mut keys: Vec<&[u8]> = completion.effects.iter().map(|effect| &*effect.key).collect();
+    keys.sort_unstable();
+    if keys.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err("two effects of a task write the same key".to_owned());
+    }
+    let values = completion.effects.iter().filter_map(|effect| effect.value.as_ref());
+    if values.map(|value| value.len()).any(too_long) {
+        return Err(format!("the value of an effect has at most {MAX_INLINE_BYTES} bytes"));
+    }
+    Ok(())
+}

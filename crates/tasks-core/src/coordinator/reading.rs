@@ -1,0 +1,73 @@
+//! Reads: what a coordinator wants from the store, and what for.
+
+use std::collections::BTreeSet;
+
+use crate::id::{Attempt, TaskId};
+use crate::ledger::Page;
+use crate::message::{Call, Peer};
+use crate::transaction::{Key, Record};
+
+use super::change::Change;
+
+/// What is to be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Read {
+    /// The records of these keys that there are.
+    Get(Vec<Key>),
+    /// The first `limit` records from a key on, up to and without `end`.
+    Scan {
+        /// Where the page begins.
+        from: Key,
+        /// Where the range ends.
+        end: Option<Key>,
+        /// The most records of the page.
+        limit: usize,
+    },
+}
+
+/// What was read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reply {
+    /// The records that there are, in any order.
+    Records(Vec<Record>),
+    /// A page.
+    Page(Page),
+    /// The store did not answer.
+    Lost,
+}
+
+/// What a read is for.
+#[derive(Debug)]
+pub(super) enum Purpose {
+    /// To begin, or begin again.
+    Recover,
+    /// The records of tasks that are assigned next.
+    Heads,
+    /// How a task has ended, for one who waits for that.
+    Outcome(TaskId, Peer, Call),
+    /// Whether a task has ended by this try, which its worker reports once more.
+    Repeated(Attempt, Peer, Call),
+    /// Whether a task was cancelled, which is requested once more.
+    Cancelled(TaskId, Peer, Call),
+    /// The record of a task that waits, to cancel it.
+    Cancel(TaskId, Peer, Call),
+    /// A task that has ended, to try it again.
+    Revive(TaskId, Peer, Call),
+    /// Which new tasks of a change have ended before.
+    Known(Box<Change>),
+}
+
+impl Purpose {
+    /// Whose request it is.
+    pub(super) fn asker(&self) -> BTreeSet<(Peer, Call)> {
+        match *self {
+            Self::Outcome(_, peer, call)
+            | Self::Repeated(_, peer, call)
+            | Self::Cancelled(_, peer, call)
+            | Self::Cancel(_, peer, call)
+            | Self::Revive(_, peer, call) => BTreeSet::from([(peer, call)]),
+            Self::Known(ref change) => change.answers(),
+            Self::Recover | Self::Heads => BTreeSet::new(),
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Reads: when something is read, and what follows from it.
+
+use tidings_primitives::Instant;
+
+use crate::id::{Attempt, TaskId};
+use crate::keys;
+use crate::message::{Answer, Call, Message, Peer, Refusal, Request};
+use crate::record::{Finished, Outcome, State, Task, decode};
+use crate::retry::Tally;
+use crate::transaction::{Key, Record};
+
+use super::change::{Altered, Change};
+use super::commit::LOST;
+use super::reading::{Purpose, Read, Reply};
+use super::{Coordinator, Ticket};
+
+impl Coordinator {
+    /// The next read, to be answered by [`Coordinator::handle_read`].
+    pub fn poll_read(&mut self) -> Option<(Ticket, Read)> {
+        // What is on its way when a recovery begins may still be committed: it is waited for, so
+        // that all that is read belongs together.
+        let must_wait = !self.is_serving() && !self.in_flight.is_empty();
+        if must_wait || self.read_hold_until.is_some() {
+            return None;
+        }
+        if self.wanted.is_empty() {
+            self.read_heads();
+        }
+        let (read, purpose) = self.wanted.pop_front()?;
+        let ticket = self.next_ticket();
+        self.reading.insert(ticket, purpose);
+        Some((ticket, read))
+    }
+
+    /// What a read has found.
+    pub fn handle_read(&mut self, now: Instant, ticket: Ticket, reply: Reply) {
+        self.pass(now);
+        let Some(purpose) = self.reading.remove(&ticket) else { return };
+        let records = match (purpose, reply) {
+            (Purpose::Recover, Reply::Page(page)) => return self.recovered(&page),
+            (purpose, Reply::Records(records)) => (purpose, records),
+            (purpose, _) => return self.not_read(purpose),
+        };
+        self.take_records(records.0, &records.1);
+        self.unpark();
+    }
+
+    fn take_records(&mut self, purpose: Purpose, records: &[Record]) {
+        let role = keys::role(self.settings.part);
+        let of_role = records.iter().find(|record| record.key == role);
+        if of_role.is_none_or(|record| record.revision != self.settings.role) {
+            for (peer, call) in purpose.asker() {
+                self.refuse(peer, call, Refusal::Elsewhere);
+            }
+            return self.depose(Vec::new());
+        }
+        let mut others = records.iter().filter(|record| record.key != role);
+        match purpose {
+            Purpose::Recover => self.recover_later(),
+            Purpose::Heads => self.take_heads(others),
+            Purpose::Outcome(id, peer, call) => {
+                self.tell_outcome(id, (peer, call), others.next());
+            }
+            Purpose::Repeated(attempt, peer, call) => {
+                self.tell_repeated(attempt, (peer, call), others.next());
+            }
+            Purpose::Cancelled(id, peer, call) => {
+                self.tell_cancelled(id, (peer, call), others.next());
+            }
+            Purpose::Cancel(id, peer, call) => {
+                self.take_heads(others);
+                self.serve(peer, call, Request::Cancel { task: id });
+            }
+            Purpose::Revive(id, peer, call) => self.revive_read(id, (peer, call), others.next()),
+            Purpose::Known(change) => {
+                self.leave_out(*change, others.filter_map(|record| keys::id_of(&record.key)));
+            }
+        }
+    }
+
+    /// The store did not answer.
+    fn not_read(&mut self, purpose: Purpose) {
+        self.read_hold_until = Some(self.now + LOST);
+        match purpose {
+            Purpose::Recover => self.recover_later(),
+            Purpose::Heads => {}
+            Purpose::Known(change) => self.undo(*change, &Refusal::Elsewhere),
+            Purpose::Outcome(_, peer, call)
+            | Purpose::Repeated(_, peer, call)
+            | Purpose::Cancelled(_, peer, call)
+            | Purpose::Cancel(_, peer, call)
+            | Purpose::Revive(_, peer, call) => self.refuse(peer, call, Refusal::Elsewhere),
+        }
+    }
+
+    /// Wants some records, and to know whether it still had the role then: only so what is said of
+    /// tasks that this coordinator does not know is true.
+    pub(super) fn want(&mut self, mut keys: Vec<Key>, purpose: Purpose) {
+        keys.push(keys::role(self.settings.part));
+        self.wanted.push_back((Read::Get(keys), purpose));
+    }
+
+    /// Wants the record of a task that has ended.
+    pub(super) fn read_finished(&mut self, id: TaskId, purpose: Purpose) {
+        self.want(vec![keys::finished(self.settings.part, id)], purpose);
+    }
+
+    /// Wants the records of tasks that are assigned next, if workers have room.
+    fn read_heads(&mut self) {
+        if !self.is_serving() || !self.sessions.any_room() {
+            return;
+        }
+        if self.reading.values().any(|purpose| matches!(purpose, Purpose::Heads)) {
+            return;
+        }
+        let part = self.settings.part;
+        let sessions = &self.sessions;
+        let unread = self.table.unread(|queue| sessions.has_room_for(queue));
+        if !unread.is_empty() {
+            let keys = unread.into_iter().map(|id| keys::task(part, id)).collect();
+            self.want(keys, Purpose::Heads);
+        }
+    }
+
+    fn take_heads<'r>(&mut self, records: impl Iterator<Item = &'r Record>) {
+        for record in records {
+            let Some(id) = keys::id_of(&record.key) else { continue };
+            let is_current = self.table.get(id).is_some_and(|one| one.revision == record.revision);
+            match decode::<Task>(record) {
+                Ok(task) if is_current => self.table.keep(id, Box::new(task)),
+                Ok(_) => {}
+                Err(_) => self.leave(id),
+            }
+        }
+    }
+
+    /// A record cannot be read or written. It is left as it is in the store, and not touched.
+    pub(super) fn leave(&mut self, id: TaskId) {
+        self.counters.unreadable += 1;
+        self.table.remove(id);
+    }
+
+    /// Whether a task has not ended, or is being added.
+    pub(super) fn is_live(&self, id: TaskId) -> bool {
+        self.table.get(id).is_some() || self.arriving.contains(&id)
+    }
+
+    fn tell_outcome(&mut self, id: TaskId, (peer, call): (Peer, Call), record: Option<&Record>) {
+        match record.map(decode::<Finished>) {
+            // It may be live again since.
+            _ if self.is_live(id) => self.waits.insert(id, peer, call),
+            Some(Ok(finished)) => self.answer(peer, call, Answer::Outcome(Box::new(finished))),
+            Some(Err(error)) => self.refuse(peer, call, Refusal::Invalid(error.to_string())),
+            None => self.refuse(peer, call, Refusal::NoTask),
+        }
+    }
+
+    fn tell_repeated(
+        &mut self,
+        attempt: Attempt,
+        (peer, call): (Peer, Call),
+        record: Option<&Record>,
+    ) {
+        let finished = record.and_then(|record| decode::<Finished>(record).ok());
+        let is_same = finished.is_some_and(|finished| {
+            finished.task.attempt == attempt && finished.outcome != Outcome::Cancelled
+        });
+        if is_same {
+            return self.answer(peer, call, Answer::Done);
+        }
+        self.counters.superseded += 1;
+        self.refuse(peer, call, Refusal::Superseded);
+    }
+
+    fn tell_cancelled(&mut self, id: TaskId, (peer, call): (Peer, Call), record: Option<&Record>) {
+        match record.map(decode::<Finished>) {
+            _ if self.is_live(id) => self.serve(peer, call, Request::Cancel { task: id }),
+            None => self.refuse(peer, call, Refusal::NoTask),
+            Some(Err(error)) => self.refuse(peer, call, Refusal::Invalid(error.to_string())),
+            Some(Ok(finished)) => match finished.outcome {
+                Outcome::Cancelled => self.answer(peer, call, Answer::Done),
+                Outcome::Done(_) => self.refuse(peer, call, Refusal::State("done".to_owned())),
+                Outcome::Failed => self.refuse(peer, call, Refusal::State("failed".to_owned())),
+            },
+        }
+    }
+
+    fn revive_read(&mut self, id: TaskId, (peer, call): (Peer, Call), record: Option<&Record>) {
+        if self.is_live(id) {
+            return self.serve(peer, call, Request::Revive { task: id });
+        }
+        let Some(record) = record else {
+            return self.refuse(peer, call, Refusal::NoTask);
+        };
+        let finished = match decode::<Finished>(record) {
+            Ok(finished) => finished,
+            Err(error) => return self.refuse(peer, call, Refusal::Invalid(error.to_string())),
+        };
+        if matches!(finished.outcome, Outcome::Done(_)) {
+            return self.refuse(peer, call, Refusal::State("done".to_owned()));
+        }
+        let mut task = finished.task;
+        task.state = State::Ready;
+        (task.cancelled, task.tally) = (false, Tally::default());
+        self.stage(Change {
+            tasks: vec![Altered::to(id, None, Some(Box::new(task)))],
+            revived: Some((id, record.revision)),
+            messages: vec![(peer, Message::Answer(call, Answer::Done))],
+            origin: Some((peer, call)),
+            ..Change::default()
+        });
+    }
+}

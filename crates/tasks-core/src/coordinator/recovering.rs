@@ -1,0 +1,173 @@
+//! Recovery: a coordinator reads what its part holds, at the beginning, and when it no longer knows
+//! what the store has.
+//!
+//! Tasks that run stay with their workers: whoever is still here goes on, and whoever comes back
+//! within the time of a session and says that it holds a task keeps it. The others' tasks are then
+//! taken as lost. What has ended is not read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::id::{Attempt, TaskId};
+use crate::keys;
+use crate::ledger::Page;
+use crate::message::Answer;
+use crate::record::{State, Task};
+use crate::retry::Cause;
+use crate::transaction::{Key, Revision};
+
+use super::permits::Permits;
+use super::reading::{Purpose, Read};
+use super::recovery::{Absent, Recovery, Worker};
+use super::sessions::Hold;
+use super::table::Table;
+use super::{Coordinator, Phase};
+
+/// The records of a page.
+const PAGE: usize = 2_000;
+
+impl Coordinator {
+    /// Begins to read all.
+    pub(super) fn recover(&mut self) {
+        self.table = Table::new(self.settings.cached_bytes);
+        self.permits = Permits::default();
+        self.absent = Absent::default();
+        self.arriving.clear();
+        self.parked.wait_for_recovery();
+        self.phase = Phase::Recovering(Recovery::default());
+        let from = keys::tasks(self.settings.part);
+        self.read_page(from, keys::tasks(self.settings.part).after_prefix());
+    }
+
+    /// A page could not be read: all of it is read again.
+    pub(super) fn recover_later(&mut self) {
+        let Phase::Recovering(recovery) = &mut self.phase else { return };
+        let lost_hosts = core::mem::take(&mut recovery.lost_hosts);
+        self.recover();
+        if let Phase::Recovering(recovery) = &mut self.phase {
+            recovery.lost_hosts = lost_hosts;
+        }
+    }
+
+    /// A page was read.
+    pub(super) fn recovered(&mut self, page: &Page) {
+        let part = self.settings.part;
+        let Phase::Recovering(recovery) = &mut self.phase else { return };
+        recovery.take(part, page);
+        match (page.next.clone(), recovery.has_tasks) {
+            (Some(next), false) => self.read_page(next, keys::tasks(part).after_prefix()),
+            (Some(next), true) => self.read_page(next, keys::semaphores(part).after_prefix()),
+            (None, false) => {
+                recovery.has_tasks = true;
+                self.read_page(keys::semaphores(part), keys::semaphores(part).after_prefix());
+            }
+            (None, true) => self.begin(),
+        }
+    }
+
+    fn read_page(&mut self, from: Key, end: Option<Key>) {
+        self.wanted.push_back((Read::Scan { from, end, limit: PAGE }, Purpose::Recover));
+    }
+
+    /// All is read: it serves from now on.
+    fn begin(&mut self) {
+        let Phase::Recovering(recovery) = core::mem::replace(&mut self.phase, Phase::Serving)
+        else {
+            return;
+        };
+        self.counters.unreadable += recovery.unreadable;
+        let Recovery { mut tasks, semaphores, lost_hosts, .. } = recovery;
+        tasks.sort_unstable_by_key(|(_, task, _)| task.sequence);
+        let told = self.sessions.forget_running();
+        for (id, task, revision) in tasks {
+            self.place(id, task, revision, &told);
+        }
+        for (name, semaphore, revision) in semaphores {
+            // Whether they were told is not known. Who was has forgotten the call.
+            for grant in &semaphore.held {
+                if let Some(peer) = self.sessions.named(&grant.holder) {
+                    self.answer(peer, grant.call, Answer::Done);
+                }
+            }
+            self.permits.insert(name, semaphore, revision);
+        }
+        let gone: Vec<TaskId> = self.waits.tasks().filter(|id| !self.is_live(*id)).collect();
+        for id in gone {
+            for (peer, call) in self.waits.take(id) {
+                self.read_finished(id, Purpose::Outcome(id, peer, call));
+            }
+        }
+        self.table.wake(self.now_ms());
+        // What was said meanwhile has not been heard.
+        let ttl = self.settings.session_ttl;
+        self.sessions.renew_all(self.now, ttl);
+        self.absent.until = Some(self.now + ttl);
+        for host in lost_hosts {
+            self.lose_absent_on(&host);
+        }
+        for (peer, call, request) in self.parked.take() {
+            self.serve(peer, call, request);
+        }
+    }
+
+    /// Has a task as it was read.
+    fn place(
+        &mut self,
+        id: TaskId,
+        task: Box<Task>,
+        revision: Revision,
+        told: &BTreeSet<(TaskId, Attempt)>,
+    ) {
+        let State::Running(running) = &task.state else {
+            return self.table.insert(id, task, revision);
+        };
+        let attempt = task.attempt;
+        let peer = self.sessions.named(&running.worker);
+        if peer.is_none() {
+            self.absent.insert(running, id, attempt);
+        }
+        self.table.insert(id, task, revision);
+        let Some(peer) = peer else { return };
+        let is_told = told.contains(&(id, attempt));
+        self.sessions.begin(peer, id, Hold { attempt, is_told, is_ending: false });
+        if !is_told {
+            self.tell_assigned(peer, id);
+        }
+    }
+
+    /// Takes tasks as lost whose workers should have come back by now, and their permits.
+    pub(super) fn lose_absent(&mut self) {
+        if self.absent.until.is_none_or(|until| until > self.now) {
+            return;
+        }
+        let absent = core::mem::take(&mut self.absent);
+        for (name, worker) in absent.workers {
+            self.lose(&name, &worker, "it did not come back");
+        }
+        self.release_all_absent();
+    }
+
+    /// Takes tasks as lost that ran on a host which is gone.
+    pub(super) fn lose_absent_on(&mut self, host: &str) {
+        if let Phase::Recovering(recovery) = &mut self.phase {
+            recovery.lost_hosts.insert(host.to_owned());
+            return;
+        }
+        let all = core::mem::take(&mut self.absent.workers);
+        let is_there = |(_, worker): &(String, Worker)| worker.host == host;
+        let (there, others): (BTreeMap<_, _>, _) = all.into_iter().partition(is_there);
+        self.absent.workers = others;
+        for (name, worker) in there {
+            self.lose(&name, &worker, "its host is gone");
+        }
+    }
+
+    fn lose(&mut self, name: &str, worker: &Worker, why: &str) {
+        let text = format!("worker {name} on {}: {why}", worker.host);
+        for (&id, hold) in &worker.running {
+            // What is changing is looked at when its commit is acknowledged.
+            if self.table.get(id).is_some_and(|entry| !entry.is_changing) {
+                self.fail(id, hold.attempt, Cause::Lost, &text, None);
+            }
+        }
+    }
+}

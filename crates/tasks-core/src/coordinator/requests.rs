@@ -1,0 +1,219 @@
+//! Requests: which of them can be served now, and by what.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::id::{Attempt, TaskId};
+use crate::keys::MAX_NAME_BYTES;
+use crate::message::{Answer, Call, Message, Peer, Refusal, Request};
+use crate::retry::Cause;
+
+use super::Coordinator;
+use super::change::Change;
+use super::end::Completion;
+use super::parked::Obstacle;
+use super::reading::Purpose;
+use super::sessions::Hold;
+use super::submit::check_name;
+
+/// The queues that one session names.
+const MAX_QUEUES: usize = 256;
+
+impl Coordinator {
+    /// Serves a request, or parks it until it can be served.
+    pub(super) fn serve(&mut self, peer: Peer, call: Call, request: Request) {
+        self.sessions.extend(peer, self.now + self.settings.session_ttl);
+        if let Some(obstacle) = self.obstacle(&request) {
+            return self.parked.push(obstacle, (peer, call, request));
+        }
+        match request {
+            Request::Join { name, host, holding } => self.join(peer, call, &name, &host, &holding),
+            Request::Heartbeat => match self.sessions.get(peer) {
+                Some(_) => self.answer(peer, call, Answer::Done),
+                None => self.refuse(peer, call, Refusal::NoSession),
+            },
+            Request::Leave => self.leave_session(peer, call),
+            Request::Offer { queues, slots } => self.offer(peer, call, &queues, slots),
+            Request::Submit { tasks } => self.submit(peer, call, tasks),
+            Request::Complete { task, attempt, result, children, effects } => {
+                let completion = Completion { result, children, effects };
+                self.complete((peer, call), (task, attempt), completion);
+            }
+            Request::Fail { task, attempt, cause, text } => {
+                self.fail(task, attempt, cause, &text, Some((peer, call)));
+            }
+            Request::Cancel { task } => self.cancel(peer, call, task),
+            Request::Revive { task } => self.revive(peer, call, task),
+            Request::Wait { task } => self.wait(peer, call, task),
+            Request::SetPermits { semaphore, permits } => {
+                self.set_permits(peer, call, semaphore, permits);
+            }
+            Request::Acquire { semaphore, permits } => self.acquire(peer, call, semaphore, permits),
+            Request::Release { semaphore, acquired } => {
+                self.give_back(peer, call, semaphore, acquired);
+            }
+        }
+    }
+
+    /// Serves what was parked and can be served now.
+    pub(super) fn unpark(&mut self) {
+        while self.is_serving() {
+            let Some((obstacle, mut asked)) = self.parked.next_changed() else { break };
+            while let Some((peer, call, request)) = asked.pop_front() {
+                if self.obstacle(&request).as_ref() == Some(&obstacle) {
+                    asked.push_front((peer, call, request));
+                    break;
+                }
+                self.serve(peer, call, request);
+            }
+            self.parked.put_back(obstacle, asked);
+        }
+    }
+
+    /// What a request has to wait for: something that is changing, or room.
+    fn obstacle(&self, request: &Request) -> Option<Obstacle> {
+        let arriving = |id: TaskId| self.arriving.contains(&id).then_some(Obstacle::Task(id));
+        let changing = |id: TaskId| {
+            let is_changing = self.table.get(id).is_some_and(|one| one.is_changing);
+            arriving(id).or_else(|| is_changing.then_some(Obstacle::Task(id)))
+        };
+        match request {
+            Request::Join { .. }
+            | Request::Heartbeat
+            | Request::Leave
+            | Request::Offer { .. }
+            | Request::Wait { .. } => None,
+            Request::Submit { tasks } => match self.full_queue(tasks) {
+                Some(queue) => Some(Obstacle::Full(queue.to_owned())),
+                None => tasks.iter().find_map(|task| arriving(task.id)),
+            },
+            Request::Complete { task, children, .. } => {
+                changing(*task).or_else(|| children.iter().find_map(|child| arriving(child.id)))
+            }
+            Request::Fail { task, .. } | Request::Cancel { task } | Request::Revive { task } => {
+                changing(*task)
+            }
+            Request::SetPermits { semaphore, .. }
+            | Request::Acquire { semaphore, .. }
+            | Request::Release { semaphore, .. } => {
+                let is_changing = self.permits.is_changing(semaphore);
+                is_changing.then(|| Obstacle::Semaphore(semaphore.clone()))
+            }
+        }
+    }
+
+    fn join(
+        &mut self,
+        peer: Peer,
+        call: Call,
+        name: &str,
+        host: &str,
+        holding: &[(TaskId, Attempt)],
+    ) {
+        if let Err(reason) = check_name("worker or client", name) {
+            return self.refuse(peer, call, Refusal::Invalid(reason));
+        }
+        if host.len() > MAX_NAME_BYTES {
+            let reason = format!("the name of a host has at most {MAX_NAME_BYTES} bytes");
+            return self.refuse(peer, call, Refusal::Invalid(reason));
+        }
+        if self.sessions.get(peer).is_some_and(|own| *own.name != *name) {
+            self.end_session_by(peer, Cause::Returned, "its worker has another name now");
+        }
+        let mut running = self.absent.take(name);
+        if let Some(other) = self.sessions.named(name) {
+            running.extend(self.sessions.close(other).into_iter().flat_map(|old| old.running));
+            if other != peer {
+                self.messages.push_back((other, Message::Ended));
+            }
+        }
+        let ttl = self.settings.session_ttl;
+        self.sessions.open(peer, name, host, self.now + ttl);
+        self.answer(peer, call, Answer::Joined(ttl.as_millis() as u64));
+        self.adopt(peer, &running, holding);
+    }
+
+    /// A session has the tasks it says it holds, as far as they are its own; what it was given and
+    /// does not hold has never reached it.
+    fn adopt(
+        &mut self,
+        peer: Peer,
+        running: &BTreeMap<TaskId, Hold>,
+        holding: &[(TaskId, Attempt)],
+    ) {
+        let mut stops = Vec::new();
+        for &(id, attempt) in holding {
+            match running.get(&id).filter(|hold| hold.attempt == attempt) {
+                Some(&hold) => self.sessions.begin(peer, id, Hold { is_told: true, ..hold }),
+                None => stops.push((peer, Message::Stop { task: id, attempt })),
+            }
+        }
+        // Nothing is written, but the commit shows that this coordinator has the part: one that was
+        // replaced would stop what another has assigned.
+        if !stops.is_empty() {
+            self.stage(Change { messages: stops, ..Change::default() });
+        }
+        for (&id, hold) in running {
+            let is_held = self.sessions.get(peer).is_some_and(|own| own.running.contains_key(&id));
+            // What is changing is looked at when its commit is acknowledged.
+            if !is_held && self.table.get(id).is_some_and(|entry| !entry.is_changing) {
+                let text = "it has not reached its worker";
+                self.fail(id, hold.attempt, Cause::Returned, text, None);
+            }
+        }
+    }
+
+    fn leave_session(&mut self, peer: Peer, call: Call) {
+        self.end_session_by(peer, Cause::Returned, "its worker has ended in good order");
+        self.answer(peer, call, Answer::Done);
+    }
+
+    /// A session has ended without a word.
+    pub(super) fn end_session(&mut self, peer: Peer, why: &str) {
+        self.messages.push_back((peer, Message::Ended));
+        self.end_session_by(peer, Cause::Lost, why);
+    }
+
+    fn end_session_by(&mut self, peer: Peer, cause: Cause, why: &str) {
+        let Some(session) = self.sessions.close(peer) else { return };
+        let text = format!("worker {} on {}: {why}", session.name, session.host);
+        for (&id, hold) in &session.running {
+            // What is changing is looked at when its commit is acknowledged.
+            if self.table.get(id).is_some_and(|entry| !entry.is_changing) {
+                self.fail(id, hold.attempt, cause, &text, None);
+            }
+        }
+        self.release_holder(&session.name);
+    }
+
+    fn offer(&mut self, peer: Peer, call: Call, queues: &[String], slots: u32) {
+        if self.sessions.get(peer).is_none() {
+            return self.refuse(peer, call, Refusal::NoSession);
+        }
+        if queues.len() > MAX_QUEUES {
+            let reason = format!("{} queues; at most {MAX_QUEUES} are possible", queues.len());
+            return self.refuse(peer, call, Refusal::Invalid(reason));
+        }
+        if let Err(reason) = queues.iter().try_for_each(|queue| check_name("queue", queue)) {
+            return self.refuse(peer, call, Refusal::Invalid(reason));
+        }
+        let queues = queues.iter().map(|queue| Arc::from(queue.as_str())).collect();
+        self.sessions.offer(peer, queues, slots);
+        self.answer(peer, call, Answer::Done);
+    }
+
+    fn revive(&mut self, peer: Peer, call: Call, id: TaskId) {
+        if self.table.get(id).is_some() {
+            return self.refuse(peer, call, Refusal::State("not ended".to_owned()));
+        }
+        self.read_finished(id, Purpose::Revive(id, peer, call));
+    }
+
+    fn wait(&mut self, peer: Peer, call: Call, id: TaskId) {
+        if self.is_live(id) {
+            self.waits.insert(id, peer, call);
+        } else {
+            self.read_finished(id, Purpose::Outcome(id, peer, call));
+        }
+    }
+}

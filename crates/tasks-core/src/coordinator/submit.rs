@@ -1,0 +1,118 @@
+//! Submission: new tasks, checked, and given at once to a worker that has nothing to do.
+
+use std::collections::BTreeSet;
+
+use crate::id::{Attempt, TaskId};
+use crate::keys::MAX_NAME_BYTES;
+use crate::message::{Answer, Call, MAX_INLINE_BYTES, MAX_TASKS, Peer, Refusal, Submission};
+use crate::record::{State, Task};
+use crate::retry::Tally;
+
+use super::Coordinator;
+use super::change::{Altered, Change};
+
+impl Coordinator {
+    /// New tasks of a client. Those that are known are left out.
+    pub(super) fn submit(&mut self, peer: Peer, call: Call, tasks: Vec<Submission>) {
+        let mut change = Change { submitter: Some((peer, call)), ..Change::default() };
+        if let Err(reason) = self.add_tasks(&mut change, tasks) {
+            return self.refuse(peer, call, Refusal::Invalid(reason));
+        }
+        if change.tasks.is_empty() {
+            return self.answer(peer, call, Answer::Submitted(0));
+        }
+        self.stage(change);
+    }
+
+    /// The queue that is full, of those of these tasks.
+    pub(super) fn full_queue<'t>(&self, tasks: &'t [Submission]) -> Option<&'t str> {
+        let mut last = None;
+        tasks.iter().map(|task| task.queue.as_str()).find(|queue| {
+            let is_known = last.replace(*queue) == Some(*queue);
+            !is_known && self.table.live(queue) >= self.settings.queue_capacity
+        })
+    }
+
+    /// Adds new tasks to a change.
+    pub(super) fn add_tasks(
+        &mut self,
+        change: &mut Change,
+        tasks: Vec<Submission>,
+    ) -> Result<(), String> {
+        check_tasks(&tasks)?;
+        for submission in tasks {
+            let id = submission.id;
+            if self.table.get(id).is_some() {
+                self.counters.known += 1;
+                continue;
+            }
+            let mut task = self.task(submission);
+            if task.state == State::Ready && self.table.is_drained(&task.queue) {
+                self.give(id, &mut task);
+            }
+            let is_assigned = task.state.is_running();
+            change.tasks.push(Altered {
+                id,
+                revision: None,
+                task: Some(Box::new(task)),
+                is_assigned,
+            });
+        }
+        Ok(())
+    }
+
+    fn task(&mut self, submission: Submission) -> Task {
+        let submitted_ms = self.now_ms();
+        let sequence = self.table.next_sequence;
+        self.table.next_sequence += 1;
+        let state = match submission.delay_ms {
+            0 => State::Ready,
+            delay_ms => State::Delayed(submitted_ms.saturating_add(delay_ms)),
+        };
+        Task {
+            queue: submission.queue,
+            group: submission.group,
+            priority: submission.priority,
+            sequence,
+            payload: submission.payload,
+            retry: submission.retry,
+            attempt: Attempt(0),
+            state,
+            failures: Vec::new(),
+            cancelled: false,
+            submitted_ms,
+            tally: Tally::default(),
+        }
+    }
+}
+
+fn check_tasks(tasks: &[Submission]) -> Result<(), String> {
+    if tasks.len() > MAX_TASKS {
+        return Err(format!("{} tasks at once; at most {MAX_TASKS} are possible", tasks.len()));
+    }
+    for task in tasks {
+        check_name("queue", &task.queue)?;
+        if task.group.len() > MAX_NAME_BYTES {
+            return Err(format!("the name of a group has at most {MAX_NAME_BYTES} bytes"));
+        }
+        let bytes = task.payload.len();
+        if bytes > MAX_INLINE_BYTES {
+            return Err(format!(
+                "a payload of {bytes} bytes; at most {MAX_INLINE_BYTES} are stored"
+            ));
+        }
+    }
+    let ids: BTreeSet<TaskId> = tasks.iter().map(|task| task.id).collect();
+    if ids.len() < tasks.len() {
+        return Err("two tasks have the same id".to_owned());
+    }
+    Ok(())
+}
+
+/// What is wrong with a name.
+pub(super) fn check_name(of: &str, name: &str) -> Result<(), String> {
+    if name.is_empty() || name.len() > MAX_NAME_BYTES {
+        return Err(format!("the name of a {of} has 1 to {MAX_NAME_BYTES} bytes"));
+    }
+    Ok(())
+}

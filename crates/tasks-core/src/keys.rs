@@ -1,0 +1,116 @@
+//! Keys: where in the store each record is.
+//!
+//! | key | record |
+//! |---|---|
+//! | `P/role` | [`Reign`](crate::record::Reign): who coordinates the part, and since which epoch |
+//! | `P/lives` | the coordinator's name, as long as its session with the store lasts |
+//! | `P/t/ID` | [`Task`](crate::record::Task): a task that has not ended |
+//! | `P/f/ID` | [`Finished`](crate::record::Finished): how a task has ended |
+//! | `P/s/NAME` | [`Semaphore`](crate::semaphore::Semaphore): permits, their holders, who waits |
+//! | `e/KEY` | what tasks wrote with their completion, under keys of their own |
+//!
+//! P is the part, `p` and four hexadecimal digits; ID 32 hexadecimal digits. All of it is text, so
+//! that the tools of an engine show it. A coordinator that takes over reads `P/t/` and `P/s/` and
+//! has all that it needs; what has ended lies elsewhere, so it costs neither time nor memory then.
+
+use crate::id::{Part, TaskId};
+use crate::transaction::{Key, MAX_KEY_BYTES};
+
+/// The longest name of a queue, group, semaphore or holder, in bytes.
+pub const MAX_NAME_BYTES: usize = 255;
+
+/// The longest key that a task writes, in bytes.
+pub const MAX_EFFECT_KEY_BYTES: usize = MAX_KEY_BYTES - 2;
+
+/// Who coordinates the part.
+pub fn role(part: Part) -> Key {
+    key(format!("p{:04x}/role", part.0))
+}
+
+/// The sign that who coordinates the part lives.
+pub fn lives(part: Part) -> Key {
+    key(format!("p{:04x}/lives", part.0))
+}
+
+/// A task that has not ended.
+pub fn task(part: Part, id: TaskId) -> Key {
+    key(format!("p{:04x}/t/{id}", part.0))
+}
+
+/// Where tasks that have not ended begin.
+pub fn tasks(part: Part) -> Key {
+    key(format!("p{:04x}/t/", part.0))
+}
+
+/// A task that has ended.
+pub fn finished(part: Part, id: TaskId) -> Key {
+    key(format!("p{:04x}/f/{id}", part.0))
+}
+
+/// Where tasks that have ended begin.
+pub fn all_finished(part: Part) -> Key {
+    key(format!("p{:04x}/f/", part.0))
+}
+
+/// A semaphore. Its name has at most [`MAX_NAME_BYTES`].
+pub fn semaphore(part: Part, name: &str) -> Key {
+    key(format!("p{:04x}/s/{name}", part.0))
+}
+
+/// Where semaphores begin.
+pub fn semaphores(part: Part) -> Key {
+    key(format!("p{:04x}/s/", part.0))
+}
+
+/// What a task writes under a key of its own; `None` if that is empty or longer than
+/// [`MAX_EFFECT_KEY_BYTES`].
+pub fn effect(own: &[u8]) -> Option<Key> {
+    if own.is_empty() { None } else { Key::new([b"e/", own].concat()).ok() }
+}
+
+/// The id at the end of a key of a task.
+pub fn id_of(key: &Key) -> Option<TaskId> {
+    let (_, id) = core::str::from_utf8(key.as_bytes()).ok()?.rsplit_once('/')?;
+    id.parse().ok()
+}
+
+/// The name at the end of a semaphore's key.
+pub fn name_of(part: Part, key: &Key) -> Option<&str> {
+    let name = key.as_bytes().strip_prefix(semaphores(part).as_bytes())?;
+    core::str::from_utf8(name).ok()
+}
+
+/// A key of text that is not empty and bounded by what it is made of.
+fn key(text: String) -> Key {
+    Key::new(text.into_bytes()).expect("prefixes, ids and names of at most 255 bytes are short")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_tells_whose_it_is() {
+        let id = TaskId::of("a", 1);
+        assert_eq!(id_of(&task(Part(3), id)), Some(id));
+        assert_eq!(id_of(&role(Part(3))), None);
+        assert_eq!(name_of(Part(1), &semaphore(Part(1), "a/b")), Some("a/b"));
+        let longest = "n".repeat(MAX_NAME_BYTES);
+        assert_eq!(name_of(Part(1), &semaphore(Part(1), &longest)), Some(&*longest));
+    }
+
+    #[test]
+    fn what_has_ended_is_not_among_what_has_not() {
+        let (part, id) = (Part(0), TaskId::of("a", 1));
+        let end = tasks(part).after_prefix().unwrap();
+        assert!(!(tasks(part)..end).contains(&finished(part, id)));
+    }
+
+    #[test]
+    fn a_task_writes_below_its_own_prefix_only() {
+        assert_eq!(effect(b"sum/3").unwrap().as_bytes(), b"e/sum/3");
+        assert_eq!(effect(b""), None);
+        assert_eq!(effect(&[b'k'; MAX_EFFECT_KEY_BYTES + 1]), None);
+        assert!(effect(&[b'k'; MAX_EFFECT_KEY_BYTES]).is_some());
+    }
+}

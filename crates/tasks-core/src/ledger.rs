@@ -1,0 +1,320 @@
+//! The ledger: what a store does, as a data structure without input, output or clock.
+//!
+//! It is the definition that engines are compared with, the engine *memory* (for tests), and the
+//! store of the simulator. All of it lies in memory; a commit costs O(k log n) for k keys.
+//!
+//! Invariants: a commit happens as a whole or not at all; revisions rise by one with each commit
+//! that writes; the history holds each change after [`Ledger::compacted`] once, in order.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::transaction::{
+    CommitError, Event, Expect, Key, Record, Revision, Session, Transaction, Value, Write,
+};
+
+/// A value, the commit that wrote it, and the session with which it vanishes.
+#[derive(Clone, Debug)]
+struct Held {
+    value: Value,
+    revision: Revision,
+    session: Option<Session>,
+}
+
+/// Some of the keys of a range, in order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Page {
+    /// The values as of `revision`.
+    pub records: Vec<Record>,
+    /// The last commit that these values can show.
+    pub revision: Revision,
+    /// Where the rest of the range begins; `None` if this is all.
+    pub next: Option<Key>,
+}
+
+/// Changes of that time are no longer held: read the keys, and watch from the revision read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("changes up to revision {} were compacted", .0.0)]
+pub struct Compacted(pub Revision);
+
+/// The session has ended, or never was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("session {} has ended", .0.0)]
+pub struct SessionEnded(pub Session);
+
+/// A store in memory.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    values: BTreeMap<Key, Held>,
+    revision: Revision,
+    history: VecDeque<Event>,
+    compacted: Revision,
+    sessions: BTreeMap<Session, BTreeSet<Key>>,
+    last_session: u64,
+}
+
+impl Ledger {
+    /// The last commit.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// The last revision whose changes are no longer in the history.
+    pub fn compacted(&self) -> Revision {
+        self.compacted
+    }
+
+    /// How many keys have a value.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether no key has a value.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Writes all that the transaction writes if all its conditions hold. Without writes nothing
+    /// changes, and the revision is the present one.
+    ///
+    /// # Errors
+    /// [`CommitError::Conflict`] for the first condition that does not hold;
+    /// [`CommitError::Invalid`] for a session that has ended. Nothing was written.
+    pub fn commit(&mut self, transaction: &Transaction) -> Result<Revision, CommitError> {
+        for (key, expect) in &transaction.conditions {
+            let revision = self.values.get(key).map(|held| held.revision);
+            let holds = match expect {
+                Expect::Absent => revision.is_none(),
+                Expect::Present => revision.is_some(),
+                Expect::At(at) => revision == Some(*at),
+            };
+            if !holds {
+                return Err(CommitError::Conflict { key: key.clone(), revision });
+            }
+        }
+        let ended = transaction.writes.iter().find_map(|write| match write {
+            Write::Put { session: Some(session), .. } => {
+                (!self.sessions.contains_key(session)).then_some(*session)
+            }
+            _ => None,
+        });
+        if let Some(session) = ended {
+            return Err(CommitError::Invalid(SessionEnded(session).to_string()));
+        }
+        if !transaction.writes.is_empty() {
+            self.revision.0 += 1;
+            for write in &transaction.writes {
+                self.write(write);
+            }
+        }
+        Ok(self.revision)
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &Key) -> Option<Record> {
+        self.values.get(key).map(|held| record(key, held))
+    }
+
+    /// The first `limit` values of the keys from `from` on, up to and without `end`.
+    pub fn scan(&self, from: &Key, end: Option<&Key>, limit: usize) -> Page {
+        let mut records = Vec::new();
+        let mut next = None;
+        for (key, held) in self.values.range(from.clone()..) {
+            if end.is_some_and(|end| key >= end) {
+                break;
+            }
+            if records.len() == limit {
+                next = Some(key.clone());
+                break;
+            }
+            records.push(record(key, held));
+        }
+        Page { records, revision: self.revision, next }
+    }
+
+    /// Each change after the revision `after` of keys that begin with `prefix`, in order.
+    ///
+    /// # Errors
+    /// Some of them are no longer held.
+    pub fn changes(&self, prefix: &[u8], after: Revision) -> Result<Vec<Event>, Compacted> {
+        if after < self.compacted {
+            return Err(Compacted(self.compacted));
+        }
+        let first = self.history.partition_point(|event| event.revision <= after);
+        let later = self.history.range(first..);
+        Ok(later.filter(|event| event.key.as_bytes().starts_with(prefix)).cloned().collect())
+    }
+
+    /// Forgets the changes up to and including `before`.
+    pub fn compact(&mut self, before: Revision) {
+        self.compacted = self.compacted.max(before.min(self.revision));
+        let gone = self.history.partition_point(|event| event.revision <= self.compacted);
+        self.history.drain(..gone);
+    }
+
+    /// A new session.
+    pub fn open_session(&mut self) -> Session {
+        self.last_session += 1;
+        let session = Session(self.last_session);
+        self.sessions.insert(session, BTreeSet::new());
+        session
+    }
+
+    /// Whether the session has not ended.
+    pub fn has_session(&self, session: Session) -> bool {
+        self.sessions.contains_key(&session)
+    }
+
+    /// Ends a session: its keys vanish, all at one revision.
+    ///
+    /// # Errors
+    /// It had ended. Nothing has changed.
+    pub fn end_session(&mut self, session: Session) -> Result<Revision, SessionEnded> {
+        let keys = self.sessions.remove(&session).ok_or(SessionEnded(session))?;
+        if !keys.is_empty() {
+            self.revision.0 += 1;
+            for key in keys {
+                self.values.remove(&key);
+                self.history.push_back(Event { key, value: None, revision: self.revision });
+            }
+        }
+        Ok(self.revision)
+    }
+
+    /// Ends all sessions, as a restart of a store does. Later ones get numbers beyond `used`.
+    pub fn end_sessions(&mut self, used: Session) {
+        self.last_session = self.last_session.max(used.0);
+        while let Some((&session, _)) = self.sessions.first_key_value() {
+            let _ = self.end_session(session); // it is there
+        }
+    }
+
+    /// Does what was found to be possible.
+    fn write(&mut self, write: &Write) {
+        let (key, value) = match write {
+            Write::Put { key, value, session } => {
+                let held =
+                    Held { value: value.clone(), revision: self.revision, session: *session };
+                if let Some(keys) = session.and_then(|session| self.sessions.get_mut(&session)) {
+                    keys.insert(key.clone());
+                }
+                let before = self.values.insert(key.clone(), held);
+                self.release(key, before, *session);
+                (key, Some(value.clone()))
+            }
+            Write::Delete { key } => {
+                let Some(before) = self.values.remove(key) else { return };
+                self.release(key, Some(before), None);
+                (key, None)
+            }
+        };
+        self.history.push_back(Event { key: key.clone(), value, revision: self.revision });
+    }
+
+    /// A key no longer belongs to the session it was written with, unless it was written with it
+    /// again.
+    fn release(&mut self, key: &Key, before: Option<Held>, now: Option<Session>) {
+        let Some(session) = before.and_then(|held| held.session) else { return };
+        if now == Some(session) {
+            return;
+        }
+        if let Some(keys) = self.sessions.get_mut(&session) {
+            keys.remove(key);
+        }
+    }
+}
+
+fn record(key: &Key, held: &Held) -> Record {
+    Record { key: key.clone(), value: held.value.clone(), revision: held.revision }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> Key {
+        Key::new(text.as_bytes()).unwrap()
+    }
+
+    fn put(text: &str, value: &str) -> Transaction {
+        let mut transaction = Transaction::default();
+        transaction.put(key(text), value.as_bytes());
+        transaction
+    }
+
+    #[test]
+    fn all_is_written_or_nothing() {
+        let mut ledger = Ledger::default();
+        let first = ledger.commit(&put("a", "1")).unwrap();
+        let mut transaction = put("b", "2");
+        transaction.expect(key("a"), Expect::At(first));
+        transaction.expect(key("c"), Expect::Present);
+        let refused = ledger.commit(&transaction).unwrap_err();
+        assert_eq!(refused, CommitError::Conflict { key: key("c"), revision: None });
+        assert_eq!((ledger.get(&key("b")), ledger.revision()), (None, first));
+    }
+
+    #[test]
+    fn a_deletion_of_nothing_is_no_change() {
+        let mut ledger = Ledger::default();
+        let mut transaction = Transaction::default();
+        transaction.delete(key("a"));
+        ledger.commit(&transaction).unwrap();
+        assert_eq!(ledger.changes(b"", Revision(0)), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn keys_vanish_with_the_session_that_wrote_them_last() {
+        let mut ledger = Ledger::default();
+        let session = ledger.open_session();
+        for name in ["mine", "taken"] {
+            let value = Value::default();
+            let write = Write::Put { key: key(name), value, session: Some(session) };
+            ledger.commit(&Transaction { conditions: vec![], writes: vec![write] }).unwrap();
+        }
+        let taken = ledger.commit(&put("taken", "by another")).unwrap();
+        let ended = ledger.end_session(session).unwrap();
+        assert_eq!(ledger.get(&key("mine")), None);
+        assert_eq!(ledger.get(&key("taken")).map(|record| record.revision), Some(taken));
+        let gone = Event { key: key("mine"), value: None, revision: ended };
+        assert_eq!(ledger.changes(b"", taken), Ok(vec![gone]));
+        assert_eq!(ledger.end_session(session), Err(SessionEnded(session)));
+    }
+
+    #[test]
+    fn a_restart_ends_all_sessions() {
+        let mut ledger = Ledger::default();
+        let session = ledger.open_session();
+        let write = Write::Put { key: key("a"), value: Value::default(), session: Some(session) };
+        ledger.commit(&Transaction { conditions: vec![], writes: vec![write] }).unwrap();
+        ledger.end_sessions(Session(7));
+        assert!(ledger.is_empty() && !ledger.has_session(session));
+        assert_eq!((ledger.revision(), ledger.open_session()), (Revision(2), Session(8)));
+    }
+
+    #[test]
+    fn a_watcher_who_is_too_late_is_told_so() {
+        let mut ledger = Ledger::default();
+        let first = ledger.commit(&put("a", "1")).unwrap();
+        let second = ledger.commit(&put("a", "2")).unwrap();
+        ledger.compact(first);
+        assert_eq!(ledger.changes(b"", Revision(0)), Err(Compacted(first)));
+        let changes = ledger.changes(b"a", first).unwrap();
+        assert_eq!(changes.iter().map(|event| event.revision).collect::<Vec<_>>(), [second]);
+    }
+
+    #[test]
+    fn pages_of_a_range_are_all_of_it() {
+        let mut ledger = Ledger::default();
+        for name in ["a", "b1", "b2", "b3", "c"] {
+            ledger.commit(&put(name, name)).unwrap();
+        }
+        let (prefix, mut from, mut found) = (key("b"), key("b"), Vec::new());
+        loop {
+            let page = ledger.scan(&from, prefix.after_prefix().as_ref(), 2);
+            found.extend(page.records.into_iter().map(|record| record.key));
+            let Some(next) = page.next else { break };
+            from = next;
+        }
+        assert_eq!(found, [key("b1"), key("b2"), key("b3")]);
+    }
+}

@@ -1,0 +1,313 @@
+//! Messages between a coordinator and its peers: workers, and clients that submit and wait.
+//!
+//! Each request has a number of its peer's choice (a [`Call`]) and is answered; an answer that
+//! comes twice is ignored, and so is an assignment of a try that is in hand. Whoever gets no
+//! answer, or [`Refusal::Elsewhere`], sends the request again, to whoever coordinates then: all
+//! requests may be repeated. A submission is known by the tasks' ids, a completion by the attempt.
+//!
+//! Beside answers a coordinator sends assignments, orders to stop, and the outcomes waited for.
+
+use minicbor::{Decode, Encode};
+
+use crate::id::{Attempt, TaskId};
+use crate::record::Finished;
+use crate::retry::{Cause, Retry};
+use crate::transaction::Revision;
+
+/// The bytes of a payload, a result or the value of an effect. Larger ones are passed by handle.
+pub const MAX_INLINE_BYTES: usize = 16 * 1024;
+
+/// The tasks of one submission, or the children of one task.
+pub const MAX_TASKS: usize = 1_000;
+
+/// The effects of one task.
+pub const MAX_EFFECTS: usize = 64;
+
+/// A connection of a worker or client, numbered by the driver. No number is used twice.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Peer(pub u64);
+
+/// A peer's own number of a request.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Encode, Decode)]
+#[cbor(transparent)]
+pub struct Call(#[n(0)] pub u64);
+
+/// A task as it is submitted.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
+pub struct Submission {
+    /// Which task.
+    #[n(0)]
+    pub id: TaskId,
+    /// The queue, of the part to which it is sent.
+    #[n(1)]
+    pub queue: String,
+    /// Whose it is; queues share workers fairly among groups.
+    #[n(2)]
+    pub group: String,
+    /// The larger, the earlier.
+    #[n(3)]
+    pub priority: i16,
+    /// For how long it is not assigned, in milliseconds.
+    #[n(4)]
+    pub delay_ms: u64,
+    /// What is to be done.
+    #[cbor(n(5), with = "minicbor::bytes")]
+    pub payload: Vec<u8>,
+    /// After which failures it is tried again.
+    #[n(6)]
+    pub retry: Retry,
+}
+
+/// What a task writes in the same commit as its completion.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
+pub struct Effect {
+    /// The key, below `e/` in the store.
+    #[cbor(n(0), with = "minicbor::bytes")]
+    pub key: Vec<u8>,
+    /// The new value; `None` deletes.
+    #[n(1)]
+    pub value: Option<minicbor::bytes::ByteVec>,
+    /// The revision at which it must still be; 0 if it must have no value; `None` if anything may
+    /// be there.
+    #[n(2)]
+    pub expect: Option<u64>,
+}
+
+impl Effect {
+    /// The revision that is expected, if one is.
+    pub fn expected(&self) -> Option<Revision> {
+        self.expect.map(Revision)
+    }
+}
+
+/// What a peer wants.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub enum Request {
+    /// Opens a session under a name, which other sessions of that name end. Its permits and tasks
+    /// are given to others when it is silent for longer than the answer says.
+    #[n(0)]
+    Join {
+        /// The name of this life of a worker or client: whoever is started again has another one.
+        /// So tasks that a session of that name was given, and that are not held, have never
+        /// reached it; and its permits are still its own.
+        #[n(0)]
+        name: String,
+        /// The name of its host, as the board has it.
+        #[n(1)]
+        host: String,
+        /// The tasks that it has in hand, from a coordinator before this one.
+        #[n(2)]
+        holding: Vec<(TaskId, Attempt)>,
+    },
+    /// The session lives.
+    #[n(1)]
+    Heartbeat,
+    /// The session ends in good order: its permits and tasks are given back.
+    #[n(2)]
+    Leave,
+    /// The session takes tasks: at most `slots` at a time, of these queues (of all if none is
+    /// named). No slots: it takes no more.
+    #[n(3)]
+    Offer {
+        /// Queues.
+        #[n(0)]
+        queues: Vec<String>,
+        /// Tasks at a time.
+        #[n(1)]
+        slots: u32,
+    },
+    /// New tasks. All are added, or none.
+    #[n(4)]
+    Submit {
+        /// The tasks, at most [`MAX_TASKS`].
+        #[n(0)]
+        tasks: Vec<Submission>,
+    },
+    /// A task is done: result, children and effects are written in one commit.
+    #[n(5)]
+    Complete {
+        /// Which task.
+        #[n(0)]
+        task: TaskId,
+        /// Which try.
+        #[n(1)]
+        attempt: Attempt,
+        /// Its result, at most [`MAX_INLINE_BYTES`].
+        #[cbor(n(2), with = "minicbor::bytes")]
+        result: Vec<u8>,
+        /// New tasks, at most [`MAX_TASKS`].
+        #[n(3)]
+        children: Vec<Submission>,
+        /// At most [`MAX_EFFECTS`].
+        #[n(4)]
+        effects: Vec<Effect>,
+    },
+    /// A try has failed.
+    #[n(6)]
+    Fail {
+        /// Which task.
+        #[n(0)]
+        task: TaskId,
+        /// Which try.
+        #[n(1)]
+        attempt: Attempt,
+        /// Why.
+        #[n(2)]
+        cause: Cause,
+        /// In words.
+        #[n(3)]
+        text: String,
+    },
+    /// Nobody wants the task any more.
+    #[n(7)]
+    Cancel {
+        /// Which task.
+        #[n(0)]
+        task: TaskId,
+    },
+    /// A task that has failed or was cancelled is tried again, its failures forgotten.
+    #[n(8)]
+    Revive {
+        /// Which task.
+        #[n(0)]
+        task: TaskId,
+    },
+    /// Tells the outcome as soon as there is one.
+    #[n(9)]
+    Wait {
+        /// Which task.
+        #[n(0)]
+        task: TaskId,
+    },
+    /// Makes a semaphore, or changes how many permits it has.
+    #[n(10)]
+    SetPermits {
+        /// Its name.
+        #[n(0)]
+        semaphore: String,
+        /// Permits in all.
+        #[n(1)]
+        permits: u32,
+    },
+    /// The session wants permits, and waits for them behind those that came before. They are known
+    /// by the number of this request, so a repetition gets nothing twice.
+    #[n(11)]
+    Acquire {
+        /// The semaphore.
+        #[n(0)]
+        semaphore: String,
+        /// How many, at least 1.
+        #[n(1)]
+        permits: u32,
+    },
+    /// The session gives permits back.
+    #[n(12)]
+    Release {
+        /// The semaphore.
+        #[n(0)]
+        semaphore: String,
+        /// The request by which they were acquired.
+        #[n(1)]
+        acquired: Call,
+    },
+}
+
+/// What a coordinator says.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub enum Message {
+    /// The answer to a request.
+    #[n(0)]
+    Answer(#[n(0)] Call, #[n(1)] Answer),
+    /// The session does this try of a task from now on.
+    #[n(1)]
+    Assign {
+        /// Which task.
+        #[n(0)]
+        task: TaskId,
+        /// Which try: also a key by which a receiver of side effects can know repetitions.
+        #[n(1)]
+        attempt: Attempt,
+        /// Its queue.
+        #[n(2)]
+        queue: String,
+        /// What is to be done.
+        #[cbor(n(3), with = "minicbor::bytes")]
+        payload: Vec<u8>,
+    },
+    /// Nobody wants this try of a task: its result will be refused.
+    #[n(2)]
+    Stop {
+        /// Which task.
+        #[n(0)]
+        task: TaskId,
+        /// Which try.
+        #[n(1)]
+        attempt: Attempt,
+    },
+    /// The session has ended, since it was silent or another one took its name: it must join again.
+    #[n(3)]
+    Ended,
+}
+
+/// The answer to a request.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub enum Answer {
+    /// It is done, and durable as far as the store is.
+    #[n(0)]
+    Done,
+    /// The session is open: it ends when nothing was heard of it for so many milliseconds.
+    #[n(1)]
+    Joined(#[n(0)] u64),
+    /// So many of the submitted tasks are new; the others were known before.
+    #[n(2)]
+    Submitted(#[n(0)] u32),
+    /// How the task has ended.
+    #[n(3)]
+    Outcome(#[n(0)] Box<Finished>),
+    /// Nothing was done, for this reason.
+    #[n(4)]
+    Refused(#[n(0)] Refusal),
+}
+
+/// Why a request was not done. Nothing has changed by it.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, thiserror::Error)]
+pub enum Refusal {
+    /// Whoever was asked does not coordinate this part, or not yet: ask again, where the role is.
+    #[n(0)]
+    #[error("another coordinator has this part now, or none yet: ask again")]
+    Elsewhere,
+    /// It takes a session.
+    #[n(1)]
+    #[error("there is no session: join first")]
+    NoSession,
+    /// The try is no longer the last one: another worker has the task, or it has ended.
+    #[n(2)]
+    #[error("this try of the task is over: another worker has it, or it has ended")]
+    Superseded,
+    /// No such task.
+    #[n(3)]
+    #[error("there is no such task")]
+    NoTask,
+    /// No such semaphore.
+    #[n(4)]
+    #[error("there is no such semaphore")]
+    NoSemaphore,
+    /// The task's state does not allow it.
+    #[n(5)]
+    #[error("the task is {0}")]
+    State(#[n(0)] String),
+    /// A key that an effect expects at a revision has changed.
+    #[n(6)]
+    #[error("the key of an effect has changed: it is at revision {0:?}")]
+    EffectConflict(#[n(0)] Option<u64>),
+    /// The store has no space.
+    #[n(7)]
+    #[error("the store is full: {0}")]
+    Full(#[n(0)] String),
+    /// The request is outside of its bounds.
+    #[n(8)]
+    #[error("{0}")]
+    Invalid(#[n(0)] String),
+}

@@ -1,0 +1,231 @@
+//! Records: what the store holds of tasks and of the role of a coordinator. (Semaphores have a
+//! file of their own.)
+//!
+//! Each is a map in CBOR (RFC 8949) with small integers as keys, so that a later version adds
+//! fields that this one skips, and reads what this one wrote. Texts of a record are bounded where
+//! they enter.
+
+use minicbor::{Decode, Encode};
+
+use crate::id::{Attempt, Epoch};
+use crate::retry::{Cause, Retry, Tally};
+use crate::transaction::{Key, Record};
+
+/// The failures that a record keeps: the first and the last ones.
+pub const MAX_FAILURES: usize = 32;
+
+/// The bytes of a failure's text that a record keeps.
+pub const MAX_FAILURE_BYTES: usize = 2_048;
+
+/// A task that has not ended.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
+pub struct Task {
+    /// The queue it was submitted to.
+    #[n(0)]
+    pub queue: String,
+    /// Whose it is: groups of one queue get equal shares of the workers.
+    #[n(1)]
+    pub group: String,
+    /// The larger, the earlier it is assigned.
+    #[n(2)]
+    pub priority: i16,
+    /// Its place among all that were submitted.
+    #[n(3)]
+    pub sequence: u64,
+    /// What is to be done, for its worker.
+    #[cbor(n(4), with = "minicbor::bytes")]
+    pub payload: Vec<u8>,
+    /// After which failures it is tried again.
+    #[n(5)]
+    pub retry: Retry,
+    /// The last try; 0 before the first.
+    #[n(6)]
+    pub attempt: Attempt,
+    /// Where it is now.
+    #[n(7)]
+    pub state: State,
+    /// How tries have failed.
+    #[n(8)]
+    pub failures: Vec<Failure>,
+    /// Whether it is to end without being tried again.
+    #[n(9)]
+    pub cancelled: bool,
+    /// When it was submitted, in milliseconds since 1970 on the coordinator's clock.
+    #[n(10)]
+    pub submitted_ms: u64,
+    /// How often it has failed.
+    #[n(11)]
+    pub tally: Tally,
+}
+
+/// Where a task is.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub enum State {
+    /// In its queue.
+    #[n(0)]
+    Ready,
+    /// In its queue, but not before a time: milliseconds since 1970.
+    #[n(1)]
+    Delayed(#[n(0)] u64),
+    /// With a worker.
+    #[n(2)]
+    Running(#[n(0)] Running),
+}
+
+impl State {
+    /// Whether it is with a worker.
+    pub fn is_running(&self) -> bool {
+        matches!(self, Self::Running(_))
+    }
+}
+
+/// Who does a task.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
+pub struct Running {
+    /// The worker's name.
+    #[n(0)]
+    pub worker: String,
+    /// Its host's name.
+    #[n(1)]
+    pub host: String,
+    /// When it was assigned, in milliseconds since 1970.
+    #[n(2)]
+    pub since_ms: u64,
+}
+
+/// How a try has failed.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
+pub struct Failure {
+    /// Which try.
+    #[n(0)]
+    pub attempt: Attempt,
+    /// Why.
+    #[n(1)]
+    pub cause: Cause,
+    /// In words: an exception, an exit status with the last lines of the log.
+    #[n(2)]
+    pub text: String,
+    /// The host it ran on.
+    #[n(3)]
+    pub host: String,
+    /// When, in milliseconds since 1970.
+    #[n(4)]
+    pub at_ms: u64,
+}
+
+/// How a task has ended.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub enum Outcome {
+    /// With this result.
+    #[n(0)]
+    Done(#[cbor(n(0), with = "minicbor::bytes")] Vec<u8>),
+    /// By its last failure.
+    #[n(1)]
+    Failed,
+    /// Nobody wants it.
+    #[n(2)]
+    Cancelled,
+}
+
+/// A task that has ended.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
+pub struct Finished {
+    /// How.
+    #[n(0)]
+    pub outcome: Outcome,
+    /// The task: without its payload if it is done, whole otherwise, so that it can be tried again.
+    #[n(1)]
+    pub task: Task,
+    /// When, in milliseconds since 1970.
+    #[n(2)]
+    pub ended_ms: u64,
+}
+
+/// Who coordinates a part.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
+pub struct Reign {
+    /// One more than that of the last one.
+    #[n(0)]
+    pub epoch: Epoch,
+    /// The coordinator's name; empty once it has given the role back.
+    #[n(1)]
+    pub coordinator: String,
+    /// Its host.
+    #[n(2)]
+    pub host: String,
+    /// Where it takes requests, for clients and workers.
+    #[n(3)]
+    pub address: String,
+}
+
+/// A record that cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the record at {key} cannot be read ({reason}): it is damaged, or of a later version")]
+pub struct RecordError {
+    /// Where it is.
+    pub key: Key,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// The bytes of a record.
+pub fn encode(record: &impl Encode<()>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    match minicbor::encode(record, &mut bytes) {
+        Ok(()) => bytes,
+        // A vector takes all bytes, and no record has a part that cannot be encoded.
+        Err(_) => unreachable!(),
+    }
+}
+
+/// The record in a value that was read.
+///
+/// # Errors
+/// The value is no such record.
+pub fn decode<'b, T: Decode<'b, ()>>(record: &'b Record) -> Result<T, RecordError> {
+    let error = |reason: String| RecordError { key: record.key.clone(), reason };
+    minicbor::decode(&record.value).map_err(|reason| error(reason.to_string()))
+}
+
+impl Task {
+    /// Adds a failure, its text cut; of many the first and the last ones are kept.
+    pub fn note(&mut self, mut failure: Failure) {
+        self.tally.count(failure.cause, &failure.host);
+        let mut end = failure.text.len().min(MAX_FAILURE_BYTES);
+        while !failure.text.is_char_boundary(end) {
+            end -= 1;
+        }
+        failure.text.truncate(end);
+        if self.failures.len() == MAX_FAILURES {
+            self.failures.remove(MAX_FAILURES / 2);
+        }
+        self.failures.push(failure);
+    }
+
+    /// The task without its payload.
+    #[must_use]
+    pub fn without_payload(&self) -> Self {
+        Self {
+            queue: self.queue.clone(),
+            group: self.group.clone(),
+            payload: Vec::new(),
+            state: self.state.clone(),
+            failures: self.failures.clone(),
+            tally: self.tally.clone(),
+            ..*self
+        }
+    }
+
+    /// The worker that does this try of the task, if it is running.
+    pub fn running(&self, attempt: Attempt) -> Option<&Running> {
+        match &self.state {
+            State::Running(running) if attempt == self.attempt => Some(running),
+            _ => None,
+        }
+    }
+}

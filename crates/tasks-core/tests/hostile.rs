@@ -1,0 +1,249 @@
+//! Requests of any kind in any order, with any answers of the store, and records of any bytes:
+//! nothing panics, and what the store holds afterwards can be read and served.
+
+use core::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use tidings_primitives::Instant;
+use tidings_tasks_core::coordinator::{Coordinator, Read, Reply, Settings};
+use tidings_tasks_core::id::{Attempt, Epoch, Part, TaskId};
+use tidings_tasks_core::keys;
+use tidings_tasks_core::ledger::Ledger;
+use tidings_tasks_core::message::{Call, Effect, Message, Peer, Request, Submission};
+use tidings_tasks_core::record::{Finished, Reign, Task};
+use tidings_tasks_core::reign::{self, Candidate};
+use tidings_tasks_core::retry::{Cause, Retry};
+use tidings_tasks_core::semaphore::Semaphore;
+use tidings_tasks_core::transaction::{CommitError, Durability, Key, Limits};
+
+const PART: Part = Part(0);
+
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => prop::sample::select(vec!["a", "b", "c"]).prop_map(str::to_owned),
+        1 => prop::sample::select(vec![0, 255, 256, 600]).prop_map(|bytes| "n".repeat(bytes)),
+    ]
+}
+
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![3 => 0..3_u64, 1 => Just(u64::MAX), 1 => Just(1 << 40)]
+}
+
+fn id() -> impl Strategy<Value = TaskId> {
+    (0..6_u64).prop_map(|number| TaskId::of("t", number))
+}
+
+fn attempt() -> impl Strategy<Value = Attempt> {
+    prop_oneof![5 => 0..4_u32, 1 => Just(u32::MAX)].prop_map(Attempt)
+}
+
+fn submission() -> impl Strategy<Value = Submission> {
+    let bytes = prop::sample::select(vec![0_usize, 10, 16 * 1024, 16 * 1024 + 1]);
+    (id(), name(), name(), any::<i16>(), number(), bytes, any::<u16>()).prop_map(
+        |(id, queue, group, priority, delay_ms, bytes, most)| {
+            let retry =
+                Retry { errors: most, losses: most, backoff_ms: u32::MAX, ..Retry::default() };
+            Submission { id, queue, group, priority, delay_ms, payload: vec![1; bytes], retry }
+        },
+    )
+}
+
+fn effect() -> impl Strategy<Value = Effect> {
+    let key = prop_oneof![3 => vec(0..3_u8, 1), 1 => Just(vec![]), 1 => Just(vec![1; 600])];
+    (key, prop::option::of(vec(any::<u8>(), 0..4)), prop::option::of(number()))
+        .prop_map(|(key, value, expect)| Effect { key, value: value.map(Into::into), expect })
+}
+
+fn request() -> impl Strategy<Value = Request> {
+    let cause = prop::sample::select(vec![Cause::Error, Cause::Lost, Cause::Returned, Cause::Time]);
+    let permits = prop_oneof![0..4_u32, Just(u32::MAX)];
+    let more = prop_oneof![0..4_u32, Just(u32::MAX)];
+    let slots = prop_oneof![0..4_u32, Just(u32::MAX)];
+    prop_oneof![
+        2 => (name(), name(), vec((id(), attempt()), 0..3))
+            .prop_map(|(name, host, holding)| Request::Join { name, host, holding }),
+        1 => Just(Request::Heartbeat),
+        1 => Just(Request::Leave),
+        2 => (vec(name(), 0..3), slots)
+            .prop_map(|(queues, slots)| Request::Offer { queues, slots }),
+        3 => vec(submission(), 0..4).prop_map(|tasks| Request::Submit { tasks }),
+        4 => (id(), attempt(), vec(submission(), 0..2), vec(effect(), 0..2)).prop_map(
+            |(task, attempt, children, effects)| {
+                Request::Complete { task, attempt, result: vec![1], children, effects }
+            }
+        ),
+        2 => (id(), attempt(), cause, name())
+            .prop_map(|(task, attempt, cause, text)| Request::Fail { task, attempt, cause, text }),
+        1 => id().prop_map(|task| Request::Cancel { task }),
+        1 => id().prop_map(|task| Request::Revive { task }),
+        1 => id().prop_map(|task| Request::Wait { task }),
+        1 => (name(), permits)
+            .prop_map(|(semaphore, permits)| Request::SetPermits { semaphore, permits }),
+        2 => (name(), more)
+            .prop_map(|(semaphore, permits)| Request::Acquire { semaphore, permits }),
+        1 => (name(), number())
+            .prop_map(|(semaphore, call)| Request::Release { semaphore, acquired: Call(call) }),
+    ]
+}
+
+/// What happens next.
+#[derive(Clone, Debug)]
+enum Step {
+    Request(u64, u64, Request),
+    Gone(u64),
+    HostLost(String),
+    Sleep(u64),
+    /// The store answers what it was asked, in this way.
+    Answer(u8),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        10 => (0..4_u64, number(), request())
+            .prop_map(|(peer, call, one)| Step::Request(peer, call, one)),
+        1 => (0..4_u64).prop_map(Step::Gone),
+        1 => name().prop_map(Step::HostLost),
+        2 => prop_oneof![0..2_000_u64, Just(1 << 40)].prop_map(Step::Sleep),
+        10 => prop_oneof![6 => Just(0_u8), 4 => 1..8_u8].prop_map(Step::Answer),
+    ]
+}
+
+struct World {
+    ledger: Ledger,
+    coordinator: Coordinator,
+    now: Instant,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut ledger = Ledger::default();
+        let coordinator = reign(&mut ledger, 1);
+        Self { ledger, coordinator, now: Instant::EPOCH }
+    }
+
+    /// The store answers all that it was asked.
+    fn answer(&mut self, how: u8) {
+        while let Some((ticket, read)) = self.coordinator.poll_read() {
+            let reply = match read {
+                _ if how == 1 => Reply::Lost,
+                Read::Get(_) if how == 2 => Reply::Records(Vec::new()),
+                Read::Get(keys) => {
+                    Reply::Records(keys.iter().filter_map(|key| self.ledger.get(key)).collect())
+                }
+                Read::Scan { from, end, .. } => {
+                    Reply::Page(self.ledger.scan(&from, end.as_ref(), 2))
+                }
+            };
+            self.coordinator.handle_read(self.now, ticket, reply);
+        }
+        let mut commits = Vec::new();
+        while let Some(commit) = self.coordinator.poll_commit() {
+            commits.push(commit);
+        }
+        for (ticket, transaction) in commits {
+            let answer = match how {
+                1 => Err(CommitError::Lost(String::new())),
+                3 => Err(CommitError::Unknown),
+                4 => self.ledger.commit(&transaction).and(Err(CommitError::Unknown)),
+                5 => Err(CommitError::Full(String::new())),
+                6 => Err(CommitError::Invalid(String::new())),
+                7 => {
+                    let key = transaction.conditions.last().expect("the role").0.clone();
+                    Err(CommitError::Conflict { key, revision: None })
+                }
+                _ => self.ledger.commit(&transaction),
+            };
+            self.coordinator.handle_commit(self.now, ticket, answer);
+        }
+        while self.coordinator.poll_message().is_some() {}
+        if self.coordinator.is_deposed() {
+            let epoch = self.ledger.revision().0;
+            self.coordinator = reign(&mut self.ledger, epoch);
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Request(peer, call, request) => {
+                self.coordinator.handle_request(self.now, Peer(peer), Call(call), request);
+            }
+            Step::Gone(peer) => self.coordinator.handle_gone(self.now, Peer(peer)),
+            Step::HostLost(host) => self.coordinator.handle_host_lost(self.now, &host),
+            Step::Sleep(ms) => {
+                self.now = self.now + Duration::from_millis(ms);
+                self.coordinator.handle_timeout(self.now);
+                let next = self.coordinator.poll_timeout();
+                assert!(next.is_none_or(|next| next > self.now), "it wakes for nothing");
+            }
+            Step::Answer(how) => self.answer(how),
+        }
+    }
+
+    /// What the store holds: records that can be read, and no task twice.
+    fn check(&self) {
+        let all =
+            |from: Key| self.ledger.scan(&from, from.after_prefix().as_ref(), usize::MAX).records;
+        for record in all(keys::tasks(PART)) {
+            minicbor::decode::<Task>(&record.value).expect("a task");
+            let id = keys::id_of(&record.key).expect("an id");
+            assert_eq!(self.ledger.get(&keys::finished(PART, id)), None, "{id} has ended");
+        }
+        for record in all(keys::all_finished(PART)) {
+            minicbor::decode::<Finished>(&record.value).expect("how a task has ended");
+        }
+        for record in all(keys::semaphores(PART)) {
+            minicbor::decode::<Semaphore>(&record.value).expect("a semaphore");
+        }
+    }
+}
+
+fn reign(ledger: &mut Ledger, epoch: u64) -> Coordinator {
+    let (name, host, address) = ("c".to_owned(), "h".to_owned(), String::new());
+    let candidate = Candidate { name, host, address, session: None };
+    let seen = ledger.get(&keys::role(PART));
+    let (take, _) = reign::take(PART, seen.as_ref(), &candidate).expect("it can be read");
+    let settings = Settings {
+        part: PART,
+        epoch: Epoch(epoch),
+        role: ledger.commit(&take).expect("nobody else wants it"),
+        limits: Limits { operations: 60, bytes: 100_000, durability: Durability::Synced },
+        session_ttl: Duration::from_secs(1),
+        reconnect: Duration::from_millis(300),
+        queue_capacity: 3,
+        pipeline: 2,
+        cached_bytes: 1_000,
+        epoch_ms: 1_000,
+    };
+    Coordinator::new(settings, Instant::EPOCH)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_sequence_of_inputs_breaks_it(steps in vec(step(), 1..120)) {
+        let mut world = World::new();
+        for step in steps {
+            world.step(step);
+        }
+        world.check();
+        for _ in 0..8 {
+            world.answer(0);
+            world.step(Step::Sleep(1_500));
+        }
+        world.answer(0);
+        world.check();
+        prop_assert!(world.coordinator.is_serving(), "it serves again once the store answers");
+    }
+
+    #[test]
+    fn any_bytes_are_a_record_or_an_error(bytes in vec(any::<u8>(), 0..400)) {
+        drop(minicbor::decode::<Task>(&bytes));
+        drop(minicbor::decode::<Finished>(&bytes));
+        drop(minicbor::decode::<Semaphore>(&bytes));
+        drop(minicbor::decode::<Reign>(&bytes));
+        drop(minicbor::decode::<Request>(&bytes));
+        drop(minicbor::decode::<Message>(&bytes));
+    }
+}

@@ -1,0 +1,7 @@
+//! Scenarios: one coordinator, step by step, and what the store has after each.
+//!
+//! Each is the story of something that goes wrong in other systems, or went wrong here.
+
+mod permits;
+mod stage;
+mod tasks;

@@ -1,0 +1,220 @@
+//! What parties do and hear, and what goes wrong.
+
+use tidings_tasks_core::message::MAX_TASKS;
+
+use super::*;
+
+impl World {
+    pub(super) fn tick(&mut self, at: usize) {
+        self.after(ms(20), Event::Tick(at));
+        if self.parties[at].health != Health::Up {
+            return;
+        }
+        if at >= WORKERS || self.chance.happens(0.1) {
+            self.wish(at);
+        }
+        let party = &mut self.parties[at];
+        if party.is_leaving && party.hand.is_empty() && party.calls.is_empty() {
+            party.restart(); // it has left in good order
+        }
+        for deed in self.parties[at].tick(self.now) {
+            match deed {
+                Deed::Send(peer, call, request) => self.send(peer, call, request),
+                Deed::Connect => self.connect(at),
+                Deed::Hangup(peer) => self.break_link(peer),
+                Deed::Die => return self.kill_party(at),
+            }
+        }
+    }
+
+    /// What a party wants, at random.
+    fn wish(&mut self, at: usize) {
+        let now = self.now;
+        if self.is_quiet() || self.parties[at].calls.len() > 12 {
+            return;
+        }
+        let is_client = at >= WORKERS;
+        let some = self.tasks.get(self.chance.below(self.tasks.len().max(1))).copied();
+        let request = match (self.chance.below(100), some) {
+            (0..3, _) if is_client => self.new_tasks(),
+            (3..5, Some((task, _))) => Request::Wait { task },
+            (5, Some((task, _))) if self.chance.happens(0.3) => {
+                self.cancelled.insert(task);
+                Request::Cancel { task }
+            }
+            (6, Some((task, _))) => Request::Revive { task },
+            (7..9, _) => Request::SetPermits { semaphore: "s".to_owned(), permits: 3 },
+            (9..12, _) => Request::Acquire {
+                semaphore: "s".to_owned(),
+                permits: 1 + self.chance.below(3) as u32,
+            },
+            _ => return,
+        };
+        let asks = match request {
+            Request::Wait { task } | Request::Cancel { task } => self.acknowledged.contains(&task),
+            _ => false,
+        };
+        let call = self.parties[at].ask(request, now);
+        if asks {
+            self.sure.insert((at, call));
+        }
+    }
+
+    /// A batch of new tasks, with some that were submitted before.
+    fn new_tasks(&mut self) -> Request {
+        let mut tasks = Vec::new();
+        for _ in 0..=self.chance.below(12) {
+            let number = self.tasks.len() as u64;
+            let weights = [6, 2, 2, 1, 1, 1, 1];
+            let mut draw = self.chance.below(weights.iter().sum());
+            let mut kind = Kind::Plain;
+            for (one, weight) in KINDS.into_iter().zip(weights) {
+                kind = one;
+                let Some(rest) = draw.checked_sub(weight) else { break };
+                draw = rest;
+            }
+            if kind == Kind::Poison && self.chance.happens(0.5) {
+                kind = Kind::Plain;
+            }
+            let id = TaskId::of("task", number);
+            self.tasks.push((id, kind));
+            tasks.push(submission(id, kind, &mut self.chance));
+        }
+        for _ in 0..self.chance.below(4) {
+            let picked = self.chance.pick(&self.tasks);
+            if let Some((id, kind)) = picked.filter(|(id, _)| tasks.iter().all(|one| one.id != *id))
+            {
+                tasks.push(submission(id, kind, &mut self.chance));
+            }
+        }
+        assert!(tasks.len() < MAX_TASKS);
+        Request::Submit { tasks }
+    }
+
+    pub(super) fn hear(&mut self, at: usize, peer: Peer, message: Message) {
+        match self.parties[at].health {
+            Health::Down => return,
+            Health::Frozen => return self.parties[at].inbox.push_back((peer, message)),
+            Health::Up => {}
+        }
+        let (now, chance) = (self.now, &mut self.chance);
+        if let Some((call, request, answer)) = self.parties[at].hear((peer, message), now, chance) {
+            let is_sure = self.sure.remove(&(at, call));
+            self.check_answer(&request, &answer, is_sure);
+        }
+    }
+
+    /// Whether what was answered is so.
+    fn check_answer(&mut self, request: &Request, answer: &Answer, is_sure: bool) {
+        match (request, answer) {
+            (Request::Submit { tasks }, Answer::Submitted(_)) => {
+                for task in tasks {
+                    assert!(self.is_known(task.id), "{} was acknowledged, and is lost", task.id);
+                    self.acknowledged.insert(task.id);
+                }
+            }
+            (Request::Complete { task, attempt, .. }, Answer::Done) => {
+                let finished: Finished =
+                    self.value(&keys::finished(PART, *task)).expect("it ended");
+                assert_eq!(finished.task.attempt, *attempt, "{task} ended by another attempt");
+            }
+            (
+                Request::Complete { task, attempt, .. } | Request::Fail { task, attempt, .. },
+                Answer::Refused(Refusal::Superseded),
+            ) => {
+                let live: Option<Task> = self.value(&keys::task(PART, *task));
+                let is_last = live.is_some_and(|live| live.running(*attempt).is_some());
+                assert!(!is_last, "{task}: a live attempt was refused as superseded");
+            }
+            (Request::Wait { task } | Request::Cancel { task }, Answer::Refused(refusal)) => {
+                let is_lost = *refusal == Refusal::NoTask && is_sure;
+                assert!(!is_lost, "{task} was acknowledged, and is not known");
+            }
+            (Request::Submit { .. } | Request::Acquire { .. }, Answer::Refused(refusal)) => {
+                assert_eq!(*refusal, Refusal::NoSemaphore, "to {request:?}");
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn is_known(&self, id: TaskId) -> bool {
+        let ledger = &self.store.ledger;
+        ledger.get(&keys::task(PART, id)).or(ledger.get(&keys::finished(PART, id))).is_some()
+    }
+
+    // Faults.
+
+    pub(super) fn fault(&mut self) {
+        if self.is_quiet() {
+            self.weather.clear();
+            return;
+        }
+        let pause = self.weather.pause.mul_f64(2.0 * self.chance.real());
+        self.after(pause, Event::Fault);
+        let Some(fault) = self.chance.pick(&FAULTS) else { return };
+        *self.totals.faults.entry(fault).or_default() += 1;
+        let process = self.chance.below(PROCESSES);
+        let worker = self.chance.below(WORKERS);
+        let client = WORKERS + self.chance.below(CLIENTS);
+        let while_ms = ms(20 + self.chance.below(1_800));
+        match fault {
+            Fault::KillProcess => self.kill_process(process),
+            Fault::FreezeProcess if self.processes[process].health == Health::Up => {
+                self.processes[process].health = Health::Frozen;
+                let life = self.processes[process].life;
+                self.after(ms(700), Event::Silence(process, life));
+                self.after(while_ms, Event::Heal(Side::Process(process)));
+            }
+            Fault::SuspectProcess => drop(self.suspects.insert(process)),
+            Fault::KillWorker => self.kill_party(worker),
+            Fault::FreezeWorker if self.parties[worker].health == Health::Up => {
+                self.parties[worker].health = Health::Frozen;
+                self.after(while_ms, Event::Heal(Side::Party(worker)));
+            }
+            Fault::DrainWorker if self.parties[worker].health == Health::Up => {
+                let party = &mut self.parties[worker];
+                party.is_leaving = true;
+                party.hand.clear();
+                party.permits.clear();
+                party.calls.clear();
+                party.ask(Request::Leave, self.now);
+            }
+            Fault::SuspectHost => self.lose_host(&format!("h{}", worker % 4)),
+            Fault::KillClient => self.kill_party(client),
+            Fault::BreakConnection => {
+                let links: Vec<Peer> = self.links.keys().copied().collect();
+                if let Some(peer) = self.chance.pick(&links) {
+                    self.break_link(peer);
+                }
+            }
+            Fault::StoreFull => self.weather.full_until = self.now + while_ms,
+            Fault::StoreLost => self.weather.lost_until = self.now + while_ms / 4,
+            Fault::FreezeProcess | Fault::FreezeWorker | Fault::DrainWorker => {}
+        }
+    }
+
+    fn kill_party(&mut self, at: usize) {
+        let party = &mut self.parties[at];
+        if party.health == Health::Down {
+            return;
+        }
+        party.health = Health::Down;
+        party.life += 1; // what is on its way to it is lost
+        let host = party.host.clone();
+        self.break_links(|link| link.party == at);
+        if self.chance.happens(0.3) {
+            self.lose_host(&host);
+        }
+        let rest = ms(100 + self.chance.below(1_500));
+        self.after(rest, Event::Heal(Side::Party(at)));
+    }
+
+    /// The news that a host is gone, true or not.
+    fn lose_host(&mut self, host: &str) {
+        for at in 0..PROCESSES {
+            let life = self.processes[at].life;
+            let delay = self.delay();
+            self.after(delay, Event::Process(at, life, Input::HostLost(host.to_owned())));
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What must hold when all is over.
+
+use super::*;
+
+impl World {
+    pub(super) fn check_end(&mut self) {
+        for (id, kind) in self.tasks.clone() {
+            let finished: Option<Finished> = self.value(&keys::finished(PART, id));
+            let Some(finished) = finished else {
+                assert!(!self.acknowledged.contains(&id), "{id} was acknowledged, and is lost");
+                continue;
+            };
+            self.check_outcome(id, kind, &finished);
+        }
+        self.totals.poisoned = u64::from(self.store.poisoned);
+        let semaphore: Option<Semaphore> = self.value(&keys::semaphore(PART, "s"));
+        if let Some(semaphore) = semaphore {
+            let is_free = semaphore.held.is_empty() && semaphore.waiting.is_empty();
+            assert!(is_free, "permits are left: {semaphore:?} at {:?}", self.now);
+        }
+        for party in &self.parties {
+            assert!(party.hand.is_empty(), "{} still has {:?}", party.name(), party.hand);
+            let waits: Vec<_> = party.calls.values().collect();
+            let is_beat = |request: &Request| matches!(request, Request::Heartbeat);
+            let asked = waits.iter().find(|(request, _)| !is_beat(request));
+            assert!(asked.is_none(), "{} has no answer to {asked:?}", party.name());
+        }
+        self.check_coordinator();
+    }
+
+    fn check_outcome(&mut self, id: TaskId, kind: Kind, finished: &Finished) {
+        let outcome = &finished.outcome;
+        let is_cancelled = *outcome == Outcome::Cancelled;
+        assert!(!is_cancelled || self.cancelled.contains(&id), "{id}: nobody has cancelled it");
+        let is_done = matches!(outcome, Outcome::Done(_));
+        self.totals.done += u64::from(is_done);
+        self.totals.cancelled += u64::from(is_cancelled);
+        self.totals.failed += u64::from(*outcome == Outcome::Failed);
+        let count = (finished.task.attempt.0, finished.ended_ms);
+        self.totals.digest = tidings_primitives::chance::mix(
+            self.totals.digest ^ (u64::from(count.0) << 32) ^ count.1,
+        );
+        if is_cancelled {
+            return;
+        }
+        match kind {
+            Kind::Plain | Kind::Parent | Kind::WithEffect | Kind::FailsFirst => {
+                assert!(is_done, "{id} should have been done: {finished:?}");
+            }
+            Kind::Fails | Kind::Poison => assert!(!is_done, "{id} cannot be done"),
+            Kind::Rival => {}
+        }
+        if is_done && kind == Kind::Parent {
+            for child in [0, 1].map(|n| id.child(n)) {
+                let ended: Option<Finished> = self.value(&keys::finished(PART, child));
+                let is_done = |one: Finished| matches!(one.outcome, Outcome::Done(_));
+                assert!(ended.is_some_and(is_done), "the child {child} of {id}");
+            }
+        }
+        if kind == Kind::WithEffect {
+            let key = keys::effect(format!("of/{id}").as_bytes()).expect("a short key");
+            assert!(self.store.ledger.get(&key).is_some(), "the effect of {id}");
+        }
+    }
+
+    /// The one that coordinates at last has nothing left.
+    fn check_coordinator(&mut self) {
+        let mut serving = 0;
+        for process in &self.processes {
+            let Some(coordinator) = &process.coordinator else { continue };
+            self.totals.superseded += coordinator.counters().superseded;
+            if !coordinator.is_serving() {
+                continue;
+            }
+            serving += 1;
+            assert_eq!(coordinator.live(), 0);
+            let inside = format!("{coordinator:?}");
+            let of_tasks = |id: &TaskId| inside.contains(&id.to_string());
+            let left = self.tasks.iter().map(|(id, _)| *id).find(of_tasks);
+            assert_eq!(left, None, "it is forgotten: {inside}");
+            assert!(inside.len() < 8_000, "{} bytes are left: {inside}", inside.len());
+        }
+        assert_eq!(serving, 1, "one coordinator is left");
+    }
+}
