@@ -1,0 +1,400 @@
+//! The service of a part: a coordinator with a clock, a store and connections.
+//!
+//! One task of the runtime owns the machine ([`Coordinator`]) and does nothing but pass things in
+//! and out: requests of connections, the store's answers, the time. Commits and reads run beside
+//! it, so requests that come meanwhile gather for the next commit.
+//!
+//! Queues are bounded: a peer that sends waits while the service is behind, and a peer that does
+//! not read what it is sent is taken as gone.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tidings_primitives::Instant;
+use tidings_tasks_core::coordinator::{Coordinator, Counters, Read, Reply, Settings, Ticket};
+use tidings_tasks_core::id::{Epoch, Part};
+use tidings_tasks_core::keys;
+use tidings_tasks_core::message::{Call, Message, Peer, Request};
+use tidings_tasks_core::record::RecordError;
+use tidings_tasks_core::reign::{self, Candidate};
+use tidings_tasks_core::transaction::{CommitError, Revision, Transaction};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use crate::store::{Lost, Store};
+
+/// Requests of all connections that may wait for the service.
+const INPUTS: usize = 4_096;
+
+/// Messages that may wait for one connection.
+const OUTPUTS: usize = 8_192;
+
+/// Inputs that are passed in before anything is taken out.
+const BATCH: usize = 1_024;
+
+/// How a service treats its sessions and queues.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The time after which a silent session has ended.
+    pub session_ttl: Duration,
+    /// The time in which a peer whose connection has closed may come back.
+    pub reconnect: Duration,
+    /// The tasks of one queue that have not ended; a submission waits while there are more.
+    pub queue_capacity: usize,
+    /// Commits on their way at a time. One lets requests gather; more are for a store that is far.
+    pub pipeline: usize,
+    /// Bytes of payloads of waiting tasks that are kept in memory.
+    pub cached_bytes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            session_ttl: Duration::from_secs(3),
+            reconnect: Duration::from_millis(100),
+            queue_capacity: 1_000_000,
+            pipeline: 1,
+            cached_bytes: 64 << 20,
+        }
+    }
+}
+
+/// Why a service does not begin, or has ended.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// The store has not answered. Nothing has changed, or the role was taken.
+    #[error(transparent)]
+    Lost(#[from] Lost),
+    /// The role was not taken: another coordinator has it now, or the store has refused.
+    #[error("the role was not taken: {0}")]
+    Role(CommitError),
+    /// The record of the role cannot be read.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// Another coordinator has the part. Nothing that was acknowledged is lost.
+    #[error("another coordinator has the part now")]
+    Deposed,
+    /// Whoever ran the service has ended it.
+    #[error("the service has ended")]
+    Ended,
+}
+
+/// What reaches the service.
+#[derive(Debug)]
+enum Input {
+    Open(Peer, mpsc::Sender<Message>),
+    Request(Peer, Call, Request),
+    Close(Peer),
+    HostLost(String),
+    Count(oneshot::Sender<(Counters, usize)>),
+}
+
+/// A running coordinator. It ends when this and all its connections are dropped.
+#[derive(Clone, Debug)]
+pub struct Service {
+    inputs: mpsc::Sender<Input>,
+    last_peer: Arc<AtomicU64>,
+}
+
+/// A worker's or client's connection to a service in the same process.
+#[derive(Debug)]
+pub struct Connection {
+    sender: Sender,
+    receiver: Receiver,
+}
+
+/// The half of a connection that sends. Without it the connection ends.
+#[derive(Debug)]
+pub struct Sender {
+    peer: Peer,
+    inputs: mpsc::Sender<Input>,
+}
+
+/// The half of a connection that receives.
+#[derive(Debug)]
+pub struct Receiver(mpsc::Receiver<Message>);
+
+impl Service {
+    /// Takes the role of a part and begins to serve it. The second result ends with the service.
+    ///
+    /// # Errors
+    /// The role was not taken.
+    pub async fn begin(
+        store: Arc<dyn Store>,
+        part: Part,
+        candidate: &Candidate,
+        options: Options,
+    ) -> Result<(Self, impl Future<Output = ServiceError> + Send + use<>), ServiceError> {
+        let seen = store.get(&[keys::role(part)]).await?.records.pop().flatten();
+        let (transaction, reign) = reign::take(part, seen.as_ref(), candidate)?;
+        let role = store.commit(transaction).await.map_err(ServiceError::Role)?;
+        let clock = Clock::new();
+        let settings = settings(&*store, part, (reign.epoch, role), options, &clock);
+        let (inputs, waiting) = mpsc::channel(INPUTS);
+        let driver = Driver {
+            machine: Coordinator::new(settings, clock.now()),
+            store,
+            clock,
+            connections: BTreeMap::new(),
+            work: JoinSet::new(),
+        };
+        let service = Self { inputs, last_peer: Arc::default() };
+        Ok((service, driver.run(waiting)))
+    }
+
+    /// A new connection.
+    ///
+    /// # Errors
+    /// The service has ended.
+    pub async fn connect(&self) -> Result<Connection, ServiceError> {
+        let peer = Peer(self.last_peer.fetch_add(1, Ordering::Relaxed) + 1);
+        let (sender, messages) = mpsc::channel(OUTPUTS);
+        self.send(Input::Open(peer, sender)).await?;
+        let sender = Sender { peer, inputs: self.inputs.clone() };
+        Ok(Connection { sender, receiver: Receiver(messages) })
+    }
+
+    /// Reports that a host is gone, as far as the detector of failures can tell.
+    ///
+    /// # Errors
+    /// The service has ended.
+    pub async fn host_lost(&self, host: &str) -> Result<(), ServiceError> {
+        self.send(Input::HostLost(host.to_owned())).await
+    }
+
+    /// What the coordinator has done so far, and how many tasks have not ended.
+    ///
+    /// # Errors
+    /// The service has ended.
+    pub async fn counters(&self) -> Result<(Counters, usize), ServiceError> {
+        let (sender, answer) = oneshot::channel();
+        self.send(Input::Count(sender)).await?;
+        answer.await.map_err(|_| ServiceError::Ended)
+    }
+
+    async fn send(&self, input: Input) -> Result<(), ServiceError> {
+        self.inputs.send(input).await.map_err(|_| ServiceError::Ended)
+    }
+}
+
+impl Connection {
+    /// The halves, for those that send and receive at a time.
+    pub fn split(self) -> (Sender, Receiver) {
+        (self.sender, self.receiver)
+    }
+
+    /// Sends a request with a number that no other request of this session has.
+    ///
+    /// # Errors
+    /// The service has ended.
+    pub async fn send(&self, call: Call, request: Request) -> Result<(), ServiceError> {
+        self.sender.send(call, request).await
+    }
+
+    /// The next message; `None` once the service has ended or taken this connection as gone.
+    pub async fn receive(&mut self) -> Option<Message> {
+        self.receiver.receive().await
+    }
+}
+
+impl Sender {
+    /// Sends a request with a number that no other request of this session has.
+    ///
+    /// # Errors
+    /// The service has ended.
+    pub async fn send(&self, call: Call, request: Request) -> Result<(), ServiceError> {
+        let input = Input::Request(self.peer, call, request);
+        self.inputs.send(input).await.map_err(|_| ServiceError::Ended)
+    }
+}
+
+impl Receiver {
+    /// The queue itself.
+    pub(crate) fn into_inner(self) -> mpsc::Receiver<Message> {
+        self.0
+    }
+
+    /// The next message; `None` once the service has ended or taken this connection as gone.
+    pub async fn receive(&mut self) -> Option<Message> {
+        self.0.recv().await
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        let (inputs, peer) = (self.inputs.clone(), self.peer);
+        // A full queue makes it wait; without a runtime the service is ending as well.
+        let Err(mpsc::error::TrySendError::Full(close)) = inputs.try_send(Input::Close(peer))
+        else {
+            return;
+        };
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { inputs.send(close).await });
+        }
+    }
+}
+
+/// The service's own clock: monotonic, and when it began.
+struct Clock {
+    began: tokio::time::Instant,
+    epoch_ms: u64,
+}
+
+impl Clock {
+    fn new() -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { began: tokio::time::Instant::now(), epoch_ms: since.as_millis() as u64 }
+    }
+
+    fn now(&self) -> Instant {
+        Instant::EPOCH + self.began.elapsed()
+    }
+
+    fn moment(&self, at: Instant) -> tokio::time::Instant {
+        self.began + at.saturating_since(Instant::EPOCH)
+    }
+}
+
+fn settings(
+    store: &dyn Store,
+    part: Part,
+    (epoch, role): (Epoch, Revision),
+    options: Options,
+    clock: &Clock,
+) -> Settings {
+    Settings {
+        part,
+        epoch,
+        role,
+        limits: store.limits(),
+        session_ttl: options.session_ttl,
+        reconnect: options.reconnect,
+        queue_capacity: options.queue_capacity,
+        pipeline: options.pipeline,
+        cached_bytes: options.cached_bytes,
+        epoch_ms: clock.epoch_ms,
+    }
+}
+
+/// What the store has answered.
+enum Answered {
+    Commit(Ticket, Result<Revision, CommitError>),
+    Read(Ticket, Reply),
+}
+
+/// The machine and what it is connected with.
+struct Driver {
+    machine: Coordinator,
+    store: Arc<dyn Store>,
+    clock: Clock,
+    connections: BTreeMap<Peer, mpsc::Sender<Message>>,
+    work: JoinSet<Answered>,
+}
+
+impl Driver {
+    async fn run(mut self, mut inputs: mpsc::Receiver<Input>) -> ServiceError {
+        loop {
+            self.take_out();
+            if self.machine.is_deposed() {
+                return ServiceError::Deposed;
+            }
+            let until = self.machine.poll_timeout().map(|at| self.clock.moment(at));
+            tokio::select! {
+                biased;
+                Some(answered) = self.work.join_next(), if !self.work.is_empty() => {
+                    match answered {
+                        Ok(answered) => self.answered(answered),
+                        // Nothing here is cancelled, so it is the engine that has panicked. What it
+                        // was about to do is unknown: whoever takes the role next finds out.
+                        Err(error) => return ServiceError::Lost(Lost(error.to_string())),
+                    }
+                }
+                input = inputs.recv() => match input {
+                    None => return ServiceError::Ended,
+                    Some(input) => {
+                        self.pass_in(input);
+                        self.pass_in_waiting(&mut inputs);
+                    }
+                },
+                () = sleep_until(until) => self.machine.handle_timeout(self.clock.now()),
+            }
+        }
+    }
+
+    /// Starts what the machine wants of the store, and delivers what it says.
+    fn take_out(&mut self) {
+        while let Some((ticket, read)) = self.machine.poll_read() {
+            let store = self.store.clone();
+            self.work.spawn(async move { Answered::Read(ticket, fetch(&*store, read).await) });
+        }
+        while let Some((ticket, transaction)) = self.machine.poll_commit() {
+            let store = self.store.clone();
+            self.work.spawn(commit(store, ticket, transaction));
+        }
+        while let Some((peer, message)) = self.machine.poll_message() {
+            let Some(connection) = self.connections.get(&peer) else { continue };
+            if connection.try_send(message).is_err() {
+                self.connections.remove(&peer);
+                self.machine.handle_gone(self.clock.now(), peer);
+            }
+        }
+    }
+
+    fn answered(&mut self, answered: Answered) {
+        let now = self.clock.now();
+        match answered {
+            Answered::Commit(ticket, answer) => self.machine.handle_commit(now, ticket, answer),
+            Answered::Read(ticket, reply) => self.machine.handle_read(now, ticket, reply),
+        }
+    }
+
+    fn pass_in_waiting(&mut self, inputs: &mut mpsc::Receiver<Input>) {
+        for _ in 1..BATCH {
+            let Ok(input) = inputs.try_recv() else { break };
+            self.pass_in(input);
+        }
+    }
+
+    fn pass_in(&mut self, input: Input) {
+        let now = self.clock.now();
+        match input {
+            Input::Open(peer, messages) => drop(self.connections.insert(peer, messages)),
+            Input::Request(peer, call, request) => {
+                self.machine.handle_request(now, peer, call, request);
+            }
+            Input::Close(peer) => {
+                self.connections.remove(&peer);
+                self.machine.handle_gone(now, peer);
+            }
+            Input::HostLost(host) => self.machine.handle_host_lost(now, &host),
+            Input::Count(answer) => {
+                // Whoever asked may have gone.
+                let _ = answer.send((*self.machine.counters(), self.machine.live()));
+            }
+        }
+    }
+}
+
+async fn commit(store: Arc<dyn Store>, ticket: Ticket, transaction: Transaction) -> Answered {
+    Answered::Commit(ticket, store.commit(transaction).await)
+}
+
+async fn fetch(store: &dyn Store, read: Read) -> Reply {
+    match read {
+        Read::Get(keys) => store.get(&keys).await.map_or(Reply::Lost, |snapshot| {
+            Reply::Records(snapshot.records.into_iter().flatten().collect())
+        }),
+        Read::Scan { from, end, limit } => {
+            store.scan(&from, end.as_ref(), limit).await.map_or(Reply::Lost, Reply::Page)
+        }
+    }
+}
+
+async fn sleep_until(until: Option<tokio::time::Instant>) {
+    match until {
+        Some(until) => tokio::time::sleep_until(until).await,
+        None => core::future::pending().await,
+    }
+}

@@ -1,0 +1,276 @@
+//! Sessions: a worker's or client's side, which outlives connections and coordinators.
+//!
+//! A [`Session`] asks and is answered; what happens in between, a link that breaks, a holder that
+//! dies, a coordinator that begins again, it does not see: what was not answered is sent again to
+//! whoever serves then, and tasks that it has in hand are named when it comes back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidings_tasks_core::id::{Attempt, TaskId};
+use tidings_tasks_core::message::{Answer, Call, Message, Request};
+use tidings_tasks_core::outstanding::Outstanding;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::member::{Link, LinkError, Member};
+
+/// Requests that may wait to be sent, and assignments to be taken.
+const QUEUE: usize = 1_024;
+
+/// The wait before a request is sent again that a coordinator could not serve yet.
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// How many times a session is renewed before it would end.
+const RENEWALS: u32 = 3;
+
+/// A task that this session is to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Assigned {
+    /// Which task.
+    pub task: TaskId,
+    /// Which try: the completion names it.
+    pub attempt: Attempt,
+    /// Its queue.
+    pub queue: String,
+    /// What is to be done.
+    pub payload: Vec<u8>,
+}
+
+/// What a session is told without asking.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Notice {
+    /// A task to do.
+    Assigned(Assigned),
+    /// This try of a task is no longer wanted.
+    Stop(TaskId, Attempt),
+}
+
+/// An open session. Its clones are the same session.
+#[derive(Clone, Debug)]
+pub struct Session {
+    requests: mpsc::Sender<(Request, oneshot::Sender<Answer>)>,
+}
+
+/// The session has ended: its process takes no part in the store any more.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the session has ended: {0}")]
+pub struct SessionEnded(String);
+
+impl Session {
+    /// Opens a session under a name that no other session has, on a host as the board names it. The
+    /// second result tells what it is to do.
+    pub fn open(member: Arc<Member>, name: &str, host: &str) -> (Self, mpsc::Receiver<Notice>) {
+        let (requests, waiting) = mpsc::channel(QUEUE);
+        let (notices, told) = mpsc::channel(QUEUE);
+        let driver = Driver {
+            member,
+            name: name.to_owned(),
+            host: host.to_owned(),
+            outstanding: Outstanding::default(),
+            answers: BTreeMap::new(),
+            holding: BTreeSet::new(),
+            finishing: BTreeMap::new(),
+            offer: None,
+            notices,
+        };
+        tokio::spawn(driver.run(waiting));
+        (Self { requests }, told)
+    }
+
+    /// Sends a request until it is answered, however often links and coordinators change meanwhile.
+    ///
+    /// # Errors
+    /// The store cannot be had, or the runtime is ending. Whether the request was served is
+    /// unknown.
+    pub async fn ask(&self, request: Request) -> Result<Answer, SessionEnded> {
+        let (sender, answer) = oneshot::channel();
+        let ended = || SessionEnded("its driver is gone".to_owned());
+        self.requests.send((request, sender)).await.map_err(|_| ended())?;
+        answer.await.map_err(|_| ended())
+    }
+}
+
+/// What keeps a session alive.
+struct Driver {
+    member: Arc<Member>,
+    name: String,
+    host: String,
+    outstanding: Outstanding,
+    answers: BTreeMap<Call, oneshot::Sender<Answer>>,
+    /// Tasks in hand.
+    holding: BTreeSet<(TaskId, Attempt)>,
+    /// Requests whose answer ends one of them.
+    finishing: BTreeMap<Call, (TaskId, Attempt)>,
+    /// What was offered last: it is offered again when the session is opened again.
+    offer: Option<Request>,
+    notices: mpsc::Sender<Notice>,
+}
+
+/// Why a link is given up.
+enum Broken {
+    /// It has ended: another is needed.
+    Link,
+    /// Nobody uses the session any more.
+    Unused,
+}
+
+impl Driver {
+    async fn run(mut self, mut requests: mpsc::Receiver<(Request, oneshot::Sender<Answer>)>) {
+        loop {
+            let link = match self.member.link().await {
+                Ok(link) => link,
+                Err(LinkError::Open(_) | LinkError::Ended) => return,
+            };
+            match self.use_link(link, &mut requests).await {
+                Broken::Link => {}
+                Broken::Unused => return,
+            }
+        }
+    }
+
+    async fn use_link(
+        &mut self,
+        mut link: Link,
+        requests: &mut mpsc::Receiver<(Request, oneshot::Sender<Answer>)>,
+    ) -> Broken {
+        let Some(mut renewal) = self.begin(&mut link).await else { return Broken::Link };
+        let mut again = None;
+        loop {
+            tokio::select! {
+                message = link.receive() => match message {
+                    None | Some(Message::Ended) => return Broken::Link,
+                    Some(message) => {
+                        if self.told(message).await {
+                            again.get_or_insert_with(|| tokio::time::Instant::now() + AGAIN);
+                        }
+                    }
+                },
+                request = requests.recv() => match request {
+                    None => {
+                        let call = self.outstanding.add(Request::Leave);
+                        link.send(call, Request::Leave).await;
+                        return Broken::Unused;
+                    }
+                    Some((request, answer)) => {
+                        let call = self.add(request.clone(), answer);
+                        if !link.send(call, request).await {
+                            return Broken::Link;
+                        }
+                    }
+                },
+                _ = renewal.tick() => {
+                    let call = self.outstanding.add(Request::Heartbeat);
+                    self.outstanding.forget(call);
+                    if !link.send(call, Request::Heartbeat).await {
+                        return Broken::Link;
+                    }
+                }
+                () = until(again) => {
+                    again = None;
+                    if !self.send_all(&link).await {
+                        return Broken::Link;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Opens the session over a new link and sends all that is outstanding.
+    async fn begin(&mut self, link: &mut Link) -> Option<tokio::time::Interval> {
+        let holding = self.holding.iter().copied().collect();
+        let join = Request::Join { name: self.name.clone(), host: self.host.clone(), holding };
+        let call = self.outstanding.add(join.clone());
+        self.outstanding.forget(call);
+        if !link.send(call, join).await {
+            return None;
+        }
+        let ttl_ms = loop {
+            match link.receive().await? {
+                Message::Answer(of, Answer::Joined(ttl_ms)) if of == call => break ttl_ms,
+                Message::Answer(of, Answer::Refused(_)) if of == call => return None,
+                Message::Ended => return None,
+                other => drop(self.told(other).await),
+            }
+        };
+        if let Some(offer) = self.offer.clone() {
+            let call = self.outstanding.add(offer.clone());
+            self.outstanding.forget(call);
+            link.send(call, offer).await;
+        }
+        if !self.send_all(link).await {
+            return None;
+        }
+        let period = Duration::from_millis(ttl_ms.max(RENEWALS.into())) / RENEWALS;
+        let mut renewal = tokio::time::interval(period);
+        renewal.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        Some(renewal)
+    }
+
+    async fn send_all(&self, link: &Link) -> bool {
+        for (call, request) in self.outstanding.all() {
+            if !link.send(call, request.clone()).await {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn add(&mut self, request: Request, answer: oneshot::Sender<Answer>) -> Call {
+        if let Request::Offer { .. } = &request {
+            self.offer = Some(request.clone());
+        }
+        let finishes = match &request {
+            Request::Complete { task, attempt, .. } | Request::Fail { task, attempt, .. } => {
+                Some((*task, *attempt))
+            }
+            _ => None,
+        };
+        let call = self.outstanding.add(request);
+        if let Some(held) = finishes {
+            self.finishing.insert(call, held);
+        }
+        self.answers.insert(call, answer);
+        call
+    }
+
+    /// Takes a message. Returns whether something has to be sent again.
+    async fn told(&mut self, message: Message) -> bool {
+        let notice = match message {
+            Message::Answer(call, answer) => return !self.answered(call, answer),
+            Message::Assign { task, attempt, queue, payload } => {
+                if !self.holding.insert((task, attempt)) {
+                    return false;
+                }
+                Notice::Assigned(Assigned { task, attempt, queue, payload })
+            }
+            Message::Stop { task, attempt } => Notice::Stop(task, attempt),
+            Message::Ended => return false,
+        };
+        // Whoever does not listen to notices has none to expect.
+        let _ = self.notices.send(notice).await;
+        false
+    }
+
+    /// Takes an answer. Returns whether the request is done with.
+    fn answered(&mut self, call: Call, answer: Answer) -> bool {
+        if !self.outstanding.answered(call, &answer) {
+            return !self.answers.contains_key(&call);
+        }
+        if let Some(held) = self.finishing.remove(&call) {
+            self.holding.remove(&held);
+        }
+        if let Some(asked) = self.answers.remove(&call) {
+            // Whoever asked may have given up.
+            let _ = asked.send(answer);
+        }
+        true
+    }
+}
+
+async fn until(moment: Option<tokio::time::Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => core::future::pending().await,
+    }
+}

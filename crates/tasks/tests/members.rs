@@ -1,0 +1,186 @@
+//! The processes of one machine that use one store: whoever holds it serves, and when it dies
+//! another takes over; sessions do not see it.
+
+#![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use tidings_tasks::member::Member;
+use tidings_tasks::service::Options;
+use tidings_tasks::session::{Assigned, Notice, Session};
+use tidings_tasks::store::address::Address;
+use tidings_tasks_core::id::TaskId;
+use tidings_tasks_core::message::{Answer, Request, Submission};
+use tidings_tasks_core::record::Outcome;
+use tidings_tasks_core::reign::Candidate;
+use tidings_tasks_core::retry::Retry;
+use tokio::sync::mpsc;
+
+/// Names the store to the process that the last test starts.
+const STORE: &str = "TIDINGS_TEST_STORE";
+
+/// What it prints when it holds it.
+const HOLDS: &str = "holds the store";
+
+fn member(file: &Path, name: &str) -> Arc<Member> {
+    let (name, host) = (name.to_owned(), "here".to_owned());
+    let candidate = Candidate { name, host, address: String::new(), session: None };
+    let address = Address::File(file.into());
+    Arc::new(Member::join(address, "test", candidate, Options::default()))
+}
+
+fn submission(number: u64) -> Submission {
+    Submission {
+        id: TaskId::of("task", number),
+        queue: "q".to_owned(),
+        group: String::new(),
+        priority: 0,
+        delay_ms: 0,
+        payload: number.to_be_bytes().to_vec(),
+        retry: Retry::default(),
+    }
+}
+
+async fn submit(client: &Session, numbers: core::ops::Range<u64>) -> u32 {
+    let tasks = numbers.map(submission).collect();
+    match client.ask(Request::Submit { tasks }).await.unwrap() {
+        Answer::Submitted(new) => new,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn offer(worker: &Session, slots: u32) {
+    let answer = worker.ask(Request::Offer { queues: Vec::new(), slots }).await.unwrap();
+    assert_eq!(answer, Answer::Done);
+}
+
+async fn assigned(notices: &mut mpsc::Receiver<Notice>) -> Assigned {
+    match notices.recv().await.unwrap() {
+        Notice::Assigned(assigned) => assigned,
+        Notice::Stop(..) => panic!("a try was stopped"),
+    }
+}
+
+/// The result is the payload, doubled.
+fn completion(of: &Assigned) -> Request {
+    let (task, attempt) = (of.task, of.attempt);
+    let result = [&of.payload[..], &of.payload].concat();
+    Request::Complete { task, attempt, result, children: Vec::new(), effects: Vec::new() }
+}
+
+/// Does all tasks that it is given, for ever.
+async fn work(worker: Session, mut notices: mpsc::Receiver<Notice>) {
+    while let Some(notice) = notices.recv().await {
+        let Notice::Assigned(assigned) = notice else { continue };
+        worker.ask(completion(&assigned)).await.unwrap();
+    }
+}
+
+/// Waits for the results of these tasks, and checks them.
+async fn check(client: &Session, numbers: core::ops::Range<u64>) {
+    for number in numbers {
+        let task = TaskId::of("task", number);
+        let Answer::Outcome(finished) = client.ask(Request::Wait { task }).await.unwrap() else {
+            panic!("task {number} has no outcome");
+        };
+        let once = number.to_be_bytes();
+        assert_eq!(finished.outcome, Outcome::Done([once, once].concat()), "task {number}");
+    }
+}
+
+#[tokio::test]
+async fn two_processes_use_one_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("store");
+    let first = member(&file, "first");
+    let (client, _told) = Session::open(first.clone(), "client", "here");
+    assert_eq!(submit(&client, 0..100).await, 100);
+    assert!(first.holds());
+
+    let second = member(&file, "second");
+    let (worker, notices) = Session::open(second.clone(), "worker", "here");
+    offer(&worker, 8).await;
+    assert!(!second.holds());
+    tokio::spawn(work(worker, notices));
+    check(&client, 0..100).await;
+    assert_eq!(submit(&client, 90..110).await, 10);
+    check(&client, 100..110).await;
+}
+
+#[tokio::test]
+async fn when_the_holder_ends_another_takes_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("store");
+    let first = member(&file, "first");
+    let (early, _told) = Session::open(first.clone(), "early", "here");
+    assert_eq!(submit(&early, 0..10).await, 10);
+
+    let second = member(&file, "second");
+    let (worker, mut notices) = Session::open(second.clone(), "worker", "here");
+    let (client, _told) = Session::open(second.clone(), "client", "here");
+    offer(&worker, 1).await;
+    let in_hand = assigned(&mut notices).await;
+    drop((early, first));
+    // It was given by the coordinator before, and counts for the one after it.
+    let answer = worker.ask(completion(&in_hand)).await.unwrap();
+    assert_eq!(answer, Answer::Done);
+    tokio::spawn(work(worker, notices));
+    check(&client, 0..10).await;
+    assert!(second.holds());
+}
+
+/// Not a test by itself: the process that `a_holder_that_is_killed_is_replaced` starts and kills.
+#[tokio::test]
+async fn hold_the_store_that_is_named() {
+    let Some(file) = std::env::var_os(STORE) else { return };
+    let holder = member(Path::new(&file), "holder");
+    let _link = holder.link().await.unwrap();
+    assert!(holder.holds());
+    println!("{HOLDS}");
+    // Until it is killed, or whoever started it has ended.
+    tokio::task::spawn_blocking(|| std::io::read_to_string(std::io::stdin())).await.unwrap().ok();
+}
+
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a process that holds the store, and waits until it does.
+fn start_holder(file: &Path) -> Killed {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "--nocapture", "hold_the_store_that_is_named"]).env(STORE, file);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let printed = BufReader::new(child.stdout.take().unwrap());
+    let holds = printed.lines().map_while(Result::ok).any(|line| line.contains(HOLDS));
+    assert!(holds, "the process ended before it held the store");
+    Killed(child)
+}
+
+#[tokio::test]
+async fn a_holder_that_is_killed_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("store");
+    let holder = start_holder(&file);
+    let here = member(&file, "here");
+    let (client, _told) = Session::open(here.clone(), "client", "here");
+    let (worker, mut notices) = Session::open(here.clone(), "worker", "here");
+    assert_eq!(submit(&client, 0..200).await, 200);
+    offer(&worker, 2).await;
+    let in_hand = assigned(&mut notices).await;
+    assert!(!here.holds());
+    drop(holder);
+    assert_eq!(worker.ask(completion(&in_hand)).await.unwrap(), Answer::Done);
+    assert!(here.holds());
+    tokio::spawn(work(worker, notices));
+    check(&client, 0..200).await;
+    // All were acknowledged by the one that was killed.
+    assert_eq!(submit(&client, 0..200).await, 0);
+}
