@@ -12,10 +12,10 @@
 //! 3. then sleep until [`Coordinator::poll_timeout`] or the next input.
 //!
 //! # How it works
-//! A task is one record; each thing that happens to it is one [change](change) of that record. What
-//! was requested while a commit is on its way is committed together by the next one: the more is
-//! asked, the larger the groups. Nothing is said to anybody, and nothing altered here, before the
-//! store has acknowledged it.
+//! A task is one record; each thing that happens to it is one change (`change.rs`) of that record.
+//! What was requested while a commit is on its way is committed together by the next one: the more
+//! is asked, the larger the groups. Nothing is said to anybody, and nothing altered here, before
+//! the store has acknowledged it.
 //!
 //! Which task is next, who does which, who waits: all that lies in memory, and is read from the
 //! store when a coordinator begins. When an answer of the store was lost it begins again.
