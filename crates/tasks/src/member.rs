@@ -94,9 +94,13 @@ impl Member {
                 Place::There(path) => Remote::connect(&path).await.ok().map(Link::There),
                 Place::Failed(error) => return Err(error.into()),
             };
-            match link {
-                Some(link) => return Ok(link),
-                None => place.changed().await.map_err(|_| LinkError::Ended)?,
+            if let Some(link) = link {
+                return Ok(link);
+            }
+            // A holder that could not be reached, and still holds, is tried again.
+            let changed = tokio::time::timeout(LONGEST_WAIT, place.changed());
+            if let Ok(Err(_)) = changed.await {
+                return Err(LinkError::Ended);
             }
         }
     }
@@ -165,16 +169,18 @@ impl Holder {
     async fn serve(&self, store: Arc<dyn Store>) -> Result<(), ServiceError> {
         let begun = Service::begin(store, Part(0), &self.candidate, self.options).await?;
         let (service, running) = begun;
-        let running = tokio::spawn(running);
-        let _ended = AbortOnDrop(running.abort_handle());
         let listening = self.socket().map(|path| socket::listen(&path));
         self.sender.send_replace(Place::Here(service.clone()));
-        if let Some(Ok(listener)) = listening {
-            socket::serve(listener, service).await;
-        } else {
-            // Other processes cannot come; this one can.
-            drop(service);
-            let _ = running.await;
+        let serving = async {
+            match listening {
+                Some(Ok(listener)) => drop(socket::serve(listener, service).await),
+                // Other processes cannot come; this one can.
+                Some(Err(_)) | None => core::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = running => {}
+            () = serving => {}
         }
         Ok(())
     }
@@ -194,14 +200,5 @@ impl Holder {
             Address::File(path) => Some(socket::beside(path)),
             Address::Memory => None,
         }
-    }
-}
-
-/// Ends a task of the runtime when it is dropped.
-struct AbortOnDrop(tokio::task::AbortHandle);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
