@@ -8,6 +8,8 @@
 //! | [`member`] | the processes that use one store: one holds it, another takes over |
 //! | [`session`] | a worker's or client's side, which outlives connections and coordinators |
 
+#![forbid(unsafe_code)]
+
 mod frame;
 pub mod member;
 pub mod service;

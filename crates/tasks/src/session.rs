@@ -5,21 +5,25 @@
 //! whoever serves then, and tasks that it has in hand are named when it comes back.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tidings_tasks_core::id::{Attempt, TaskId};
-use tidings_tasks_core::message::{Answer, Call, Message, Request};
+use tidings_tasks_core::message::{Answer, Call, Message, Refusal, Request};
 use tidings_tasks_core::outstanding::Outstanding;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::member::{Link, LinkError, Member};
+use crate::member::{Link, Member};
 
 /// Requests that may wait to be sent, and assignments to be taken.
 const QUEUE: usize = 1_024;
 
 /// The wait before a request is sent again that a coordinator could not serve yet.
 const AGAIN: Duration = Duration::from_millis(20);
+
+/// The wait before a session that had ended is opened again: two of one name do not replace each
+/// other all the time.
+const LAPSED: Duration = Duration::from_millis(200);
 
 /// How many times a session is renewed before it would end.
 const RENEWALS: u32 = 3;
@@ -42,14 +46,20 @@ pub struct Assigned {
 pub enum Notice {
     /// A task to do.
     Assigned(Assigned),
-    /// This try of a task is no longer wanted.
+    /// This try of a task is no longer wanted. It is to be failed all the same, as soon as it has
+    /// stopped.
     Stop(TaskId, Attempt),
+    /// The session was silent for too long and had ended; it is opened again. Its permits are with
+    /// others, and tries that it has in hand no longer count.
+    Lapsed,
 }
 
 /// An open session. Its clones are the same session.
 #[derive(Clone, Debug)]
 pub struct Session {
     requests: mpsc::Sender<(Request, oneshot::Sender<Answer>)>,
+    /// Why its driver has ended, if it has.
+    ended: Arc<OnceLock<String>>,
 }
 
 /// The session has ended: its process takes no part in the store any more.
@@ -63,7 +73,9 @@ impl Session {
     pub fn open(member: Arc<Member>, name: &str, host: &str) -> (Self, mpsc::Receiver<Notice>) {
         let (requests, waiting) = mpsc::channel(QUEUE);
         let (notices, told) = mpsc::channel(QUEUE);
+        let ended = Arc::new(OnceLock::new());
         let driver = Driver {
+            ended: ended.clone(),
             member,
             name: name.to_owned(),
             host: host.to_owned(),
@@ -75,7 +87,7 @@ impl Session {
             notices,
         };
         tokio::spawn(driver.run(waiting));
-        (Self { requests }, told)
+        (Self { requests, ended }, told)
     }
 
     /// Sends a request until it is answered, however often links and coordinators change meanwhile.
@@ -85,9 +97,14 @@ impl Session {
     /// unknown.
     pub async fn ask(&self, request: Request) -> Result<Answer, SessionEnded> {
         let (sender, answer) = oneshot::channel();
-        let ended = || SessionEnded("its driver is gone".to_owned());
-        self.requests.send((request, sender)).await.map_err(|_| ended())?;
-        answer.await.map_err(|_| ended())
+        if self.requests.send((request, sender)).await.is_err() {
+            return Err(self.why());
+        }
+        answer.await.map_err(|_| self.why())
+    }
+
+    fn why(&self) -> SessionEnded {
+        SessionEnded(self.ended.get().map_or("the runtime is ending", String::as_str).to_owned())
     }
 }
 
@@ -105,10 +122,13 @@ struct Driver {
     /// What was offered last: it is offered again when the session is opened again.
     offer: Option<Request>,
     notices: mpsc::Sender<Notice>,
+    ended: Arc<OnceLock<String>>,
 }
 
 /// Why a link is given up.
 enum Broken {
+    /// The session is refused, for this reason.
+    Refused(String),
     /// It has ended: another is needed.
     Link,
     /// Nobody uses the session any more.
@@ -120,13 +140,20 @@ impl Driver {
         loop {
             let link = match self.member.link().await {
                 Ok(link) => link,
-                Err(LinkError::Open(_) | LinkError::Ended) => return,
+                Err(error) => return self.end(error.to_string()),
             };
             match self.use_link(link, &mut requests).await {
-                Broken::Link => {}
+                Broken::Link => tokio::time::sleep(AGAIN).await,
                 Broken::Unused => return,
+                Broken::Refused(reason) => return self.end(reason),
             }
         }
+    }
+
+    /// Says why, before those who wait see that it has ended.
+    fn end(self, reason: String) {
+        // It is set once, here.
+        let _ = self.ended.set(reason);
     }
 
     async fn use_link(
@@ -134,12 +161,21 @@ impl Driver {
         mut link: Link,
         requests: &mut mpsc::Receiver<(Request, oneshot::Sender<Answer>)>,
     ) -> Broken {
-        let Some(mut renewal) = self.begin(&mut link).await else { return Broken::Link };
+        let mut renewal = match self.begin(&mut link).await {
+            Ok(renewal) => renewal,
+            Err(broken) => return broken,
+        };
         let mut again = None;
         loop {
             tokio::select! {
                 message = link.receive() => match message {
-                    None | Some(Message::Ended) => return Broken::Link,
+                    None => return Broken::Link,
+                    Some(Message::Ended) => {
+                        // Those who do not listen to notices hold nothing.
+                        let _ = self.notices.send(Notice::Lapsed).await;
+                        tokio::time::sleep(LAPSED).await;
+                        return Broken::Link;
+                    }
                     Some(message) => {
                         if self.told(message).await {
                             again.get_or_insert_with(|| tokio::time::Instant::now() + AGAIN);
@@ -177,19 +213,21 @@ impl Driver {
     }
 
     /// Opens the session over a new link and sends all that is outstanding.
-    async fn begin(&mut self, link: &mut Link) -> Option<tokio::time::Interval> {
+    async fn begin(&mut self, link: &mut Link) -> Result<tokio::time::Interval, Broken> {
         let holding = self.holding.iter().copied().collect();
         let join = Request::Join { name: self.name.clone(), host: self.host.clone(), holding };
         let call = self.outstanding.add(join.clone());
         self.outstanding.forget(call);
         if !link.send(call, join).await {
-            return None;
+            return Err(Broken::Link);
         }
         let ttl_ms = loop {
-            match link.receive().await? {
+            match link.receive().await.ok_or(Broken::Link)? {
                 Message::Answer(of, Answer::Joined(ttl_ms)) if of == call => break ttl_ms,
-                Message::Answer(of, Answer::Refused(_)) if of == call => return None,
-                Message::Ended => return None,
+                Message::Answer(of, Answer::Refused(refusal)) if of == call => {
+                    return Err(refused(&refusal));
+                }
+                Message::Ended => return Err(Broken::Link),
                 other => drop(self.told(other).await),
             }
         };
@@ -199,12 +237,12 @@ impl Driver {
             link.send(call, offer).await;
         }
         if !self.send_all(link).await {
-            return None;
+            return Err(Broken::Link);
         }
         let period = Duration::from_millis(ttl_ms.max(RENEWALS.into())) / RENEWALS;
         let mut renewal = tokio::time::interval(period);
         renewal.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        Some(renewal)
+        Ok(renewal)
     }
 
     async fn send_all(&self, link: &Link) -> bool {
@@ -247,7 +285,7 @@ impl Driver {
             Message::Stop { task, attempt } => Notice::Stop(task, attempt),
             Message::Ended => return false,
         };
-        // Whoever does not listen to notices has none to expect.
+        // Those who do not listen to notices have none to expect.
         let _ = self.notices.send(notice).await;
         false
     }
@@ -265,6 +303,14 @@ impl Driver {
             let _ = asked.send(answer);
         }
         true
+    }
+}
+
+/// What follows when a session is refused.
+fn refused(refusal: &Refusal) -> Broken {
+    match refusal {
+        Refusal::Elsewhere => Broken::Link,
+        other => Broken::Refused(other.to_string()),
     }
 }
 

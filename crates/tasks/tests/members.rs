@@ -60,7 +60,7 @@ async fn offer(worker: &Session, slots: u32) {
 async fn assigned(notices: &mut mpsc::Receiver<Notice>) -> Assigned {
     match notices.recv().await.unwrap() {
         Notice::Assigned(assigned) => assigned,
-        Notice::Stop(..) => panic!("a try was stopped"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -130,6 +130,30 @@ async fn when_the_holder_ends_another_takes_over() {
     tokio::spawn(work(worker, notices));
     check(&client, 0..10).await;
     assert!(second.holds());
+}
+
+#[tokio::test]
+async fn a_session_learns_that_another_has_taken_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = member(&folder.path().join("store"), "here");
+    let (first, mut told) = Session::open(here.clone(), "same", "here");
+    assert_eq!(first.ask(Request::Heartbeat).await.unwrap(), Answer::Done);
+    let (_second, _) = Session::open(here, "same", "here");
+    assert_eq!(told.recv().await, Some(Notice::Lapsed));
+}
+
+#[tokio::test]
+async fn a_session_says_why_it_cannot_be_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = member(&folder.path().join("store"), "here");
+    let (session, _) = Session::open(here, "", "here");
+    let error = session.ask(Request::Heartbeat).await.unwrap_err();
+    assert!(error.to_string().contains("1 to 255 bytes"), "{error}");
+
+    let other = member(&folder.path().join("no/such/folder/store"), "there");
+    let (session, _) = Session::open(other, "there", "here");
+    let error = session.ask(Request::Heartbeat).await.unwrap_err();
+    assert!(error.to_string().contains("no/such/folder"), "{error}");
 }
 
 /// Not a test by itself: the process that `a_holder_that_is_killed_is_replaced` starts and kills.
