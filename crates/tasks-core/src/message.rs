@@ -236,8 +236,8 @@ pub enum Message {
         #[cbor(n(3), with = "minicbor::bytes")]
         payload: Vec<u8>,
     },
-    /// Nobody wants this try of a task: its result will be refused. The session reports a failure of
-    /// it all the same: until then the try takes one of its slots.
+    /// Nobody wants this try of a task: its result will be refused. The session reports a failure
+    /// of it all the same: until then the try takes one of its slots.
     #[n(2)]
     Stop {
         /// Which task.

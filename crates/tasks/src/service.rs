@@ -7,9 +7,9 @@
 //! Queues are bounded: a peer that sends waits while the service is behind, and a peer that does
 //! not read what it is sent is taken as gone.
 //!
-//! The role is checked by each commit. So where several processes reach one store, a service that was
-//! replaced notices it when it next has something to commit, not before; nothing that it says until
-//! then changes a task.
+//! The role is checked by each commit. So where several processes reach one store, a service that
+//! was replaced notices it when it next has something to commit, not before; nothing that it says
+//! until then changes a task.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
