@@ -3,6 +3,7 @@
 //! `cargo test --release -p tidings-tasks-core --test memory -- --nocapture` prints it.
 
 #[allow(dead_code, reason = "the most that was held is of no interest here")]
+#[path = "../../../sim/tests/counting/mod.rs"]
 mod counting;
 
 use core::time::Duration;
