@@ -16,10 +16,15 @@ pub struct Outstanding {
 }
 
 impl Outstanding {
+    /// A number for a request that is not sent again.
+    pub fn number(&mut self) -> Call {
+        self.last += 1;
+        Call(self.last)
+    }
+
     /// A new request gets its number.
     pub fn add(&mut self, request: Request) -> Call {
-        self.last += 1;
-        let call = Call(self.last);
+        let call = self.number();
         self.requests.insert(call, request);
         call
     }
@@ -31,11 +36,6 @@ impl Outstanding {
             return false;
         }
         self.requests.remove(&call).is_some()
-    }
-
-    /// Forgets a request, whose answer will mean nothing.
-    pub fn forget(&mut self, call: Call) {
-        self.requests.remove(&call);
     }
 
     /// All of them, in their order.

@@ -184,7 +184,7 @@ impl Driver {
                 },
                 request = requests.recv() => match request {
                     None => {
-                        let call = self.outstanding.add(Request::Leave);
+                        let call = self.outstanding.number();
                         link.send(call, Request::Leave).await;
                         return Broken::Unused;
                     }
@@ -196,8 +196,7 @@ impl Driver {
                     }
                 },
                 _ = renewal.tick() => {
-                    let call = self.outstanding.add(Request::Heartbeat);
-                    self.outstanding.forget(call);
+                    let call = self.outstanding.number();
                     if !link.send(call, Request::Heartbeat).await {
                         return Broken::Link;
                     }
@@ -216,8 +215,7 @@ impl Driver {
     async fn begin(&mut self, link: &mut Link) -> Result<tokio::time::Interval, Broken> {
         let holding = self.holding.iter().copied().collect();
         let join = Request::Join { name: self.name.clone(), host: self.host.clone(), holding };
-        let call = self.outstanding.add(join.clone());
-        self.outstanding.forget(call);
+        let call = self.outstanding.number();
         if !link.send(call, join).await {
             return Err(Broken::Link);
         }
@@ -232,8 +230,7 @@ impl Driver {
             }
         };
         if let Some(offer) = self.offer.clone() {
-            let call = self.outstanding.add(offer.clone());
-            self.outstanding.forget(call);
+            let call = self.outstanding.number();
             link.send(call, offer).await;
         }
         if !self.send_all(link).await {
