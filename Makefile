@@ -96,7 +96,7 @@ check-python:
 
 expectations: python ## count instructions of the core and the board, and hold them to scaling.toml
 	@.ci/require cargo cc valgrind
-	$(CARGO) build $(TESTED)
+	@$(MAKE) tested
 	PATH=$(TARGET_DIR)/debug:$$PATH $(PYTHON) -m tidings.scaling run --anew
 	$(PYTHON) -m tidings.scaling check --no-record --strict
 
