@@ -7,12 +7,12 @@
 use clap::Args;
 use tidings_control::{AggregateReport, Colonies, ReadingReport};
 use tidings_gossip::aggregate::Reading;
+use tidings_nodes::columns::{Column, Kind};
+use tidings_nodes::units::{self, Unit};
 
 use crate::Failure;
-use crate::columns::{Column, Kind};
 use crate::output::{self, Agent};
 use crate::table::{self, Align};
-use crate::units::{self, Unit};
 
 const AFTER_HELP: &str = concat!(
     "\

@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use tidings_board::BoardError;
 use tidings_control::{ClientError, ErrorKind};
 use tidings_experiment::ExperimentError;
+use tidings_nodes::columns::UnknownColumn;
+use tidings_nodes::filter::FilterError;
 
-use crate::columns::UnknownColumn;
 use crate::demo::DemoError;
-use crate::filter::FilterError;
 use crate::keys::KeyFileError;
 use crate::pick::NeedError;
 use crate::plan::PlanError;

@@ -10,21 +10,18 @@
 //! * [`sim`]: simulates a cluster and prints its figures. [`plan`]: predicts them.
 //! * [`lab`]: measures what gossip costs the applications that run with it.
 //! * [`agent`]: becomes the agent. [`keys`]: makes and changes key files.
-//! * [`filter`], [`columns`], [`units`], [`table`]: the language of conditions and the form of
-//!   tables.
+//! * [`table`]: the form of tables. Columns, units and the language of conditions are those of
+//!   `tidings-nodes`.
 
 #![deny(unsafe_code)]
 
 pub mod agent;
 pub mod arguments;
-pub mod board;
 pub mod colonies;
-pub mod columns;
 pub mod completions;
 pub mod demo;
 mod exit_codes;
 pub mod failure;
-pub mod filter;
 pub mod health;
 pub mod keys;
 pub mod lab;
@@ -40,7 +37,6 @@ pub mod sim;
 pub mod status;
 pub mod table;
 pub mod top;
-pub mod units;
 pub mod watch;
 
 use std::ffi::OsString;

@@ -8,11 +8,11 @@ use std::path::Path;
 
 use clap::{Args, ValueHint};
 use tidings_control::{NodeReport, Nodes};
+use tidings_nodes::board;
+use tidings_nodes::columns::{self, Cell, Column, Kind};
+use tidings_nodes::filter::Filter;
 
 use crate::Failure;
-use crate::board;
-use crate::columns::{self, Cell, Column, Kind};
-use crate::filter::Filter;
 use crate::output::{self, Agent};
 use crate::table::{self, Align};
 

@@ -2,9 +2,9 @@
 
 use clap::Args;
 use tidings_control::{Client, ClientError, ErrorKind, NodeReport};
+use tidings_nodes::columns::Column;
 
 use crate::Failure;
-use crate::columns::Column;
 use crate::output::{self, Agent};
 use crate::table::{self, Align};
 

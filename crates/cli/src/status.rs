@@ -3,11 +3,11 @@
 use clap::Args;
 use serde_json::Value;
 use tidings_control::Status;
+use tidings_nodes::units::{self, Unit};
 
 use crate::Failure;
 use crate::output::{self, Agent};
 use crate::table::{self, Align};
-use crate::units::{self, Unit};
 
 const AFTER_HELP: &str = concat!(
     "\

@@ -22,11 +22,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll as wait};
 use rustix::io::Errno;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tidings_control::Nodes;
+use tidings_nodes::units::Unit;
 
 use crate::Failure;
 use crate::nodes::{Selection, SelectionOptions};
 use crate::output::{self, Agent};
-use crate::units::Unit;
 
 const AFTER_HELP: &str = concat!(
     "\

@@ -11,8 +11,7 @@
 
 use serde::Serialize;
 use tidings_control::{Ages, Status};
-
-use crate::units::round_to;
+use tidings_nodes::units::round_to;
 
 /// Units of time from the first full view to the first sample that counts. The oldest entry of a
 /// hundred nodes is about 30 units old in the steady state (DESIGN table, 128 nodes, 20 %), so

@@ -5,10 +5,10 @@
 //! in the summary and in the report.
 
 use tidings_control::Ages;
+use tidings_nodes::units::Unit;
 
 use super::report::{Figures, Ledger, Spread};
 use crate::table::{self, Align};
-use crate::units::Unit;
 
 /// Seconds between two marks from which the rates of the moment are counted.
 const MARK_S: f64 = 2.0;

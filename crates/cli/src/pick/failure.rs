@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::filter::underline;
+use tidings_nodes::filter::underline;
 
 /// `--need` cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

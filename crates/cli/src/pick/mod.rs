@@ -7,10 +7,10 @@ use std::ops::Range;
 use clap::{Args, ValueEnum};
 use tidings_control::{Pick, Picked};
 use tidings_gossip::roster;
+use tidings_nodes::units::size_bytes;
 
 use crate::Failure;
 use crate::output::{self, Agent};
-use crate::units::Unit;
 pub use failure::NeedError;
 
 const AFTER_HELP: &str = concat!(
@@ -131,11 +131,11 @@ fn read_need(given: &str) -> Result<(f64, u64), NeedError> {
                 cpus.replace(number).is_some()
             }
             "mem" => {
-                let size = size_bytes(value);
+                let size = size_bytes(value).filter(|bytes| (0.0..=1e18).contains(bytes));
                 let size = size.ok_or_else(|| {
                     wrong(value_at, format!("`{value}` is not a size such as 16GiB"))
                 })?;
-                mem_bytes.replace(size).is_some()
+                mem_bytes.replace(size.ceil() as u64).is_some()
             }
             other => {
                 let reason = format!("no need `{other}`; the nearest is `{}`", nearest(other));
@@ -163,14 +163,6 @@ fn nearest(name: &str) -> &'static str {
     };
     let [one, other] = NEEDS;
     if likeness(&other) > likeness(&one) { other.0 } else { one.0 }
-}
-
-/// `16GiB` in bytes.
-fn size_bytes(text: &str) -> Option<u64> {
-    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let bytes = number.trim().parse::<f64>().ok()? * Unit::Bytes.scale(unit.trim())?;
-    (0.0..=1e18).contains(&bytes).then_some(bytes.ceil() as u64)
 }
 
 #[cfg(test)]

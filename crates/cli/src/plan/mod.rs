@@ -10,8 +10,8 @@ mod report;
 
 use clap::Args;
 use tidings_gossip::Strategy;
+use tidings_nodes::units::Unit;
 
-use crate::units::Unit;
 use crate::{Failure, output};
 use choice::{Asked, Costed, Goal};
 pub use failure::PlanError;

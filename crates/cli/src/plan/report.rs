@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use tidings_nodes::units::{Unit, plain, round_to};
+
 use super::choice::{Asked, Costed};
 use crate::table::{self, Align};
-use crate::units::{Unit, plain, round_to};
 
 /// Nanoseconds of CPU time for each datagram sent and received, and for each entry and byte of
 /// payload in it. From studies/busy-share/busy.csv (AMD EPYC, virtual; sealed, 1,452 bytes): a unit

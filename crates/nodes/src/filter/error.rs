@@ -21,7 +21,7 @@ impl FilterError {
 }
 
 /// The text with carets under the place, indented by two; a long text is cut around the place.
-pub(crate) fn underline(text: &str, place: &Range<usize>) -> String {
+pub fn underline(text: &str, place: &Range<usize>) -> String {
     const BEFORE: usize = 60;
     const AFTER: usize = 30;
     let before: Vec<char> = text.get(..place.start).unwrap_or("").chars().collect();

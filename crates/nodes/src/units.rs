@@ -119,6 +119,13 @@ pub fn round_to(value: f64, decimals: i32) -> f64 {
     if rounded.is_finite() { rounded } else { value }
 }
 
+/// The bytes of a size such as `1.5GiB`, of any sign; `None` if it is no size.
+pub fn size_bytes(text: &str) -> Option<f64> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    Some(number.trim().parse::<f64>().ok()? * Unit::Bytes.scale(unit.trim())?)
+}
+
 fn lookup(units: &[(&str, f64)], typed: &str) -> Option<f64> {
     units.iter().find(|(name, _)| *name == typed).map(|(_, size)| *size)
 }

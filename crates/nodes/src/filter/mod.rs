@@ -15,7 +15,7 @@ pub mod types;
 use tidings_control::NodeReport;
 
 pub use error::FilterError;
-pub(crate) use error::underline;
+pub use error::underline;
 pub use grammar::{Expression, MAX_BYTES, MAX_DEPTH};
 pub use types::Condition;
 
