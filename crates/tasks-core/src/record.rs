@@ -8,6 +8,7 @@
 use minicbor::{Decode, Encode};
 
 use crate::id::{Attempt, Epoch};
+use crate::resources::Need;
 use crate::retry::{Cause, Retry, Tally};
 use crate::transaction::{Key, Record};
 
@@ -57,6 +58,12 @@ pub struct Task {
     /// How often it has failed.
     #[n(11)]
     pub tally: Tally,
+    /// What it takes of its worker's resources while it runs.
+    #[cbor(n(12), default)]
+    pub need: Need,
+    /// On which nodes it may run, in the language of `tidings nodes --where`; empty: on any.
+    #[cbor(n(13), default)]
+    pub filter: String,
 }
 
 /// Where a task is.
@@ -192,15 +199,20 @@ pub fn decode<'b, T: Decode<'b, ()>>(record: &'b Record) -> Result<T, RecordErro
     minicbor::decode(&record.value).map_err(|reason| error(reason.to_string()))
 }
 
+/// The beginning of a text, at most so many bytes.
+pub fn beginning(text: &str, bytes: usize) -> &str {
+    let mut end = text.len().min(bytes);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
 impl Task {
     /// Adds a failure, its text cut; of many the first and the last ones are kept.
     pub fn note(&mut self, mut failure: Failure) {
         self.tally.count(failure.cause, &failure.host);
-        let mut end = failure.text.len().min(MAX_FAILURE_BYTES);
-        while !failure.text.is_char_boundary(end) {
-            end -= 1;
-        }
-        failure.text.truncate(end);
+        failure.text.truncate(beginning(&failure.text, MAX_FAILURE_BYTES).len());
         if self.failures.len() == MAX_FAILURES {
             self.failures.remove(MAX_FAILURES / 2);
         }
@@ -217,6 +229,8 @@ impl Task {
             state: self.state.clone(),
             failures: self.failures.clone(),
             tally: self.tally.clone(),
+            need: self.need.clone(),
+            filter: self.filter.clone(),
             ..*self
         }
     }

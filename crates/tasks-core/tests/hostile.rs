@@ -3,19 +3,22 @@
 
 use core::time::Duration;
 
-use proptest::collection::vec;
+use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 use tidings_primitives::Instant;
 use tidings_tasks_core::coordinator::{Coordinator, Read, Reply, Settings};
+use tidings_tasks_core::hosts::{Condition, Hosts, Rank};
 use tidings_tasks_core::id::{Attempt, Epoch, Part, TaskId};
 use tidings_tasks_core::keys;
 use tidings_tasks_core::ledger::Ledger;
 use tidings_tasks_core::message::{Call, Effect, Message, Peer, Request, Submission};
 use tidings_tasks_core::record::{Finished, Reign, Task};
 use tidings_tasks_core::reign::{self, Candidate};
+use tidings_tasks_core::resources::Need;
 use tidings_tasks_core::retry::{Cause, Retry};
 use tidings_tasks_core::semaphore::Semaphore;
 use tidings_tasks_core::transaction::{CommitError, Durability, Key, Limits};
+use tidings_tasks_core::view::Which;
 
 const PART: Part = Part(0);
 
@@ -38,13 +41,30 @@ fn attempt() -> impl Strategy<Value = Attempt> {
     prop_oneof![5 => 0..4_u32, 1 => Just(u32::MAX)].prop_map(Attempt)
 }
 
+fn resources() -> impl Strategy<Value = Vec<(String, u64)>> {
+    let names = vec!["cpus", "mem", "gpu", "", "a b"];
+    let amount = prop_oneof![3 => 0..3_u64, 1 => Just(1_000), 1 => Just(u64::MAX)];
+    let name = prop::sample::select(names).prop_map(str::to_owned);
+    prop_oneof![3 => Just(Vec::new()), 4 => vec((name, amount), 0..20)]
+}
+
 fn submission() -> impl Strategy<Value = Submission> {
     let bytes = prop::sample::select(vec![0_usize, 10, 16 * 1024, 16 * 1024 + 1]);
-    (id(), name(), name(), any::<i16>(), number(), bytes, any::<u16>()).prop_map(
-        |(id, queue, group, priority, delay_ms, bytes, most)| {
+    let filter = prop::sample::select(vec![0_usize, 0, 5, 1_024, 1_025]);
+    let needs = (resources(), filter);
+    (id(), name(), name(), any::<i16>(), number(), bytes, any::<u16>(), needs).prop_map(
+        |(id, queue, group, priority, delay_ms, bytes, most, (need, filter))| {
             let retry =
                 Retry { errors: most, losses: most, backoff_ms: u32::MAX, ..Retry::default() };
-            Submission { id, queue, group, priority, delay_ms, payload: vec![1; bytes], retry }
+            Submission {
+                group,
+                priority,
+                delay_ms,
+                retry,
+                need: Need::new(need).unwrap_or_default(),
+                filter: "f".repeat(filter),
+                ..Submission::new(id, queue, vec![1; bytes])
+            }
         },
     )
 }
@@ -58,15 +78,27 @@ fn effect() -> impl Strategy<Value = Effect> {
 fn request() -> impl Strategy<Value = Request> {
     let cause = prop::sample::select(vec![Cause::Error, Cause::Lost, Cause::Returned, Cause::Time]);
     let permits = prop_oneof![0..4_u32, Just(u32::MAX)];
-    let more = prop_oneof![0..4_u32, Just(u32::MAX)];
+    let more = || prop_oneof![0..4_u32, Just(u32::MAX)];
     let slots = prop_oneof![0..4_u32, Just(u32::MAX)];
+    let which = prop::sample::select(vec![Which::Live, Which::Failed, Which::Done, Which::All]);
     prop_oneof![
         2 => (name(), name(), vec((id(), attempt()), 0..3))
             .prop_map(|(name, host, holding)| Request::Join { name, host, holding }),
         1 => Just(Request::Heartbeat),
         1 => Just(Request::Leave),
-        2 => (vec(name(), 0..3), slots)
-            .prop_map(|(queues, slots)| Request::Offer { queues, slots }),
+        2 => (vec(name(), 0..3), slots, resources())
+            .prop_map(|(queues, slots, resources)| Request::Offer { queues, slots, resources }),
+        1 => Just(Request::Overview),
+        1 => vec(id(), 0..8).prop_map(|tasks| Request::Forget { tasks }),
+        1 => id().prop_map(|task| Request::Show { task }),
+        1 => (id(), attempt(), any::<u16>(), "\\PC{0,150}").prop_map(
+            |(task, attempt, thousandths, text)| {
+                Request::Progress { task, attempt, thousandths, text }
+            }
+        ),
+        1 => (prop::option::of(name()), which, prop::option::of(id()), more()).prop_map(
+            |(queue, state, from, limit)| Request::List { queue, state, from, limit }
+        ),
         3 => vec(submission(), 0..4).prop_map(|tasks| Request::Submit { tasks }),
         4 => (id(), attempt(), vec(submission(), 0..2), vec(effect(), 0..2)).prop_map(
             |(task, attempt, children, effects)| {
@@ -80,11 +112,22 @@ fn request() -> impl Strategy<Value = Request> {
         1 => id().prop_map(|task| Request::Wait { task }),
         1 => (name(), permits)
             .prop_map(|(semaphore, permits)| Request::SetPermits { semaphore, permits }),
-        2 => (name(), more)
+        2 => (name(), more())
             .prop_map(|(semaphore, permits)| Request::Acquire { semaphore, permits }),
         1 => (name(), number())
             .prop_map(|(semaphore, call)| Request::Release { semaphore, acquired: Call(call) }),
     ]
+}
+
+/// Hosts as no board would show them.
+fn hosts() -> impl Strategy<Value = Hosts> {
+    let conditions = vec![Condition::Good, Condition::Slow, Condition::Doubtful];
+    let load = prop_oneof![Just(0), Just(500), Just(u32::MAX)];
+    let rank = (prop::sample::select(conditions), load)
+        .prop_map(|(condition, load)| Rank { condition, load });
+    let accepted = btree_set(name(), 0..3);
+    (btree_map(name(), rank, 0..3), accepted)
+        .prop_map(|(ranks, accepted)| Hosts { ranks, matches: [("f".repeat(5), accepted)].into() })
 }
 
 /// What happens next.
@@ -93,6 +136,7 @@ enum Step {
     Request(u64, u64, Request),
     Gone(u64),
     HostLost(String),
+    Hosts(Option<Hosts>),
     Sleep(u64),
     /// The store answers what it was asked, in this way.
     Answer(u8),
@@ -104,6 +148,7 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(peer, call, one)| Step::Request(peer, call, one)),
         1 => (0..4_u64).prop_map(Step::Gone),
         1 => name().prop_map(Step::HostLost),
+        1 => prop::option::of(hosts()).prop_map(Step::Hosts),
         2 => prop_oneof![0..2_000_u64, Just(1 << 40)].prop_map(Step::Sleep),
         10 => prop_oneof![6 => Just(0_u8), 4 => 1..8_u8].prop_map(Step::Answer),
     ]
@@ -169,6 +214,11 @@ impl World {
                 self.coordinator.handle_request(self.now, Peer(peer), Call(call), request);
             }
             Step::Gone(peer) => self.coordinator.handle_gone(self.now, Peer(peer)),
+            Step::Hosts(hosts) => {
+                let filters: Vec<_> = self.coordinator.filters().into_iter().collect();
+                assert!(filters.iter().all(|filter| !filter.is_empty()));
+                self.coordinator.handle_hosts(self.now, hosts);
+            }
             Step::HostLost(host) => self.coordinator.handle_host_lost(self.now, &host),
             Step::Sleep(ms) => {
                 self.now = self.now + Duration::from_millis(ms);

@@ -1,17 +1,17 @@
-//! Frames: requests and messages as bytes on a stream between processes of one machine.
+//! Frames: requests and messages as bytes on a stream between processes.
 //!
 //! A frame is its length, four bytes little endian, and that many bytes of CBOR. The first frame
 //! of a connection says which version of this both sides speak. A length is bounded before
 //! anything is reserved for it; whatever does not decode ends the connection.
 //!
-//! The socket's owner and mode say who may connect: there is no other authentication here.
+//! Who may connect is decided below: by the socket's owner and mode, or by the cluster's key.
 
 use std::io;
 
 use minicbor::{Decode, Encode};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// The first frame in both directions.
+/// The first frame in both directions, of those that speak with a coordinator.
 pub(crate) const HELLO: &str = "tidings-tasks 1";
 
 /// The longest frame, in bytes: a submission of the most tasks, with payloads of 4 KiB.
@@ -75,16 +75,20 @@ pub(crate) async fn read<T: for<'b> Decode<'b, ()>>(
 ///
 /// # Errors
 /// It is another one, or the stream ends.
-pub(crate) async fn greet(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Result<()> {
+pub(crate) async fn greet(
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    hello: &str,
+) -> io::Result<()> {
     let mut buffer = Vec::new();
-    append(&mut buffer, &HELLO)?;
+    append(&mut buffer, &hello)?;
     stream.write_all(&buffer).await?;
+    stream.flush().await?;
     let heard: Option<String> = read(stream, &mut buffer).await?;
     match heard {
-        Some(heard) if heard == HELLO => Ok(()),
+        Some(heard) if heard == hello => Ok(()),
         Some(heard) => {
             let heard: String = heard.chars().take(64).collect();
-            let reason = format!("the other side speaks {heard:?}, this one {HELLO:?}");
+            let reason = format!("the other side speaks {heard:?}, this one {hello:?}");
             Err(io::Error::new(io::ErrorKind::InvalidData, reason))
         }
         None => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -130,7 +134,7 @@ mod tests {
             let mut bytes = Vec::new();
             append(&mut bytes, &"tidings-tasks 9").unwrap();
             there.write_all(&bytes).await.unwrap();
-            greet(&mut here).await.unwrap_err()
+            greet(&mut here, HELLO).await.unwrap_err()
         });
         assert!(error.to_string().contains("tidings-tasks 9"), "{error}");
     }

@@ -2,17 +2,39 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`store`] | where tasks lie: one trait, an engine in memory and an embedded one |
+//! | [`blobs`] | what is too large for a record, by the hash of its bytes |
+//! | [`keeper`] | frees blobs that no task names any more |
+//! | [`store`] | where tasks lie: one trait, engines in memory, in a file and in an etcd |
 //! | [`service`] | a coordinator with a clock, a store and connections |
 //! | [`socket`] | the service for other processes of the machine |
+//! | [`stream`] | requests and messages over any stream of bytes |
 //! | [`member`] | the processes that use one store: one holds it, another takes over |
+//! | [`net`] | the service for processes of other hosts |
+//! | [`standby`] | the processes that share a store: one coordinates, another takes over |
+//! | [`payloads`] | payloads and results of any length |
 //! | [`session`] | a worker's or client's side, which outlives connections and coordinators |
+//! | [`worker`] | what takes tasks and does them in processes |
+//! | [`work`] | what a payload says is to be done, and the report that is its result |
+//! | [`runtime`] | what a worker and a process that calls functions say to each other |
+//! | [`usual`] | the store and cluster that are used where nothing is said |
 
-#![forbid(unsafe_code)]
+// One file maps blobs, one starts processes: each says why it may.
+#![deny(unsafe_code)]
 
+pub mod blobs;
 mod frame;
+pub mod keeper;
 pub mod member;
+pub mod net;
+pub mod payloads;
+mod placement;
+pub mod runtime;
 pub mod service;
 pub mod session;
 pub mod socket;
+pub mod standby;
 pub mod store;
+pub mod stream;
+pub mod usual;
+pub mod work;
+pub mod worker;

@@ -12,10 +12,12 @@
 //! until then changes a task.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use tidings_board::{board_path, runtime_dir};
 use tidings_primitives::Instant;
 use tidings_tasks_core::coordinator::{Coordinator, Counters, Read, Reply, Settings, Ticket};
 use tidings_tasks_core::id::{Epoch, Part};
@@ -23,10 +25,11 @@ use tidings_tasks_core::keys;
 use tidings_tasks_core::message::{Call, Message, Peer, Request};
 use tidings_tasks_core::record::RecordError;
 use tidings_tasks_core::reign::{self, Candidate};
-use tidings_tasks_core::transaction::{CommitError, Revision, Transaction};
+use tidings_tasks_core::transaction::{CommitError, Record, Revision, Transaction};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use crate::placement::{self, Look, Lookout};
 use crate::store::{Lost, Store};
 
 /// Requests of all connections that may wait for the service.
@@ -39,7 +42,7 @@ const OUTPUTS: usize = 8_192;
 const BATCH: usize = 1_024;
 
 /// How a service treats its sessions and queues.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The time after which a silent session has ended.
     pub session_ttl: Duration,
@@ -51,6 +54,9 @@ pub struct Options {
     pub pipeline: usize,
     /// Bytes of payloads of waiting tasks that are kept in memory.
     pub cached_bytes: usize,
+    /// The board of this host's agent, which says which hosts are dead and which do well; without
+    /// one the sessions alone decide.
+    pub board: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -61,6 +67,7 @@ impl Default for Options {
             queue_capacity: 1_000_000,
             pipeline: 1,
             cached_bytes: 64 << 20,
+            board: Some(board_path(&runtime_dir())),
         }
     }
 }
@@ -98,6 +105,7 @@ enum Input {
 /// A running coordinator. It ends when this and all its connections are dropped.
 #[derive(Clone, Debug)]
 pub struct Service {
+    role: Revision,
     inputs: mpsc::Sender<Input>,
     last_peer: Arc<AtomicU64>,
 }
@@ -132,10 +140,25 @@ impl Service {
         options: Options,
     ) -> Result<(Self, impl Future<Output = ServiceError> + Send + use<>), ServiceError> {
         let seen = store.get(&[keys::role(part)]).await?.records.pop().flatten();
-        let (transaction, reign) = reign::take(part, seen.as_ref(), candidate)?;
+        Self::take(store, part, seen.as_ref(), candidate, options).await
+    }
+
+    /// As [`Service::begin`], unless the role has changed since its record was read: `seen`, none
+    /// if there was none.
+    ///
+    /// # Errors
+    /// The role was not taken.
+    pub async fn take(
+        store: Arc<dyn Store>,
+        part: Part,
+        seen: Option<&Record>,
+        candidate: &Candidate,
+        options: Options,
+    ) -> Result<(Self, impl Future<Output = ServiceError> + Send + use<>), ServiceError> {
+        let (transaction, reign) = reign::take(part, seen, candidate)?;
         let role = store.commit(transaction).await.map_err(ServiceError::Role)?;
         let clock = Clock::new();
-        let settings = settings(&*store, part, (reign.epoch, role), options, &clock);
+        let settings = settings(&*store, part, (reign.epoch, role), &options, &clock);
         let (inputs, waiting) = mpsc::channel(INPUTS);
         let driver = Driver {
             machine: Coordinator::new(settings, clock.now()),
@@ -143,9 +166,15 @@ impl Service {
             clock,
             connections: BTreeMap::new(),
             work: JoinSet::new(),
+            lookout: options.board.map(|path| Lookout::new(path, &candidate.host)),
         };
-        let service = Self { inputs, last_peer: Arc::default() };
+        let service = Self { role, inputs, last_peer: Arc::default() };
         Ok((service, driver.run(waiting)))
+    }
+
+    /// The commit by which it took the role.
+    pub fn role(&self) -> Revision {
+        self.role
     }
 
     /// A new connection.
@@ -265,7 +294,7 @@ fn settings(
     store: &dyn Store,
     part: Part,
     (epoch, role): (Epoch, Revision),
-    options: Options,
+    options: &Options,
     clock: &Clock,
 ) -> Settings {
     Settings {
@@ -286,6 +315,7 @@ fn settings(
 enum Answered {
     Commit(Ticket, Result<Revision, CommitError>),
     Read(Ticket, Reply),
+    Look(Look),
 }
 
 /// The machine and what it is connected with.
@@ -295,6 +325,7 @@ struct Driver {
     clock: Clock,
     connections: BTreeMap<Peer, mpsc::Sender<Message>>,
     work: JoinSet<Answered>,
+    lookout: Option<Lookout>,
 }
 
 impl Driver {
@@ -305,6 +336,7 @@ impl Driver {
                 return ServiceError::Deposed;
             }
             let until = self.machine.poll_timeout().map(|at| self.clock.moment(at));
+            let look = self.lookout.as_ref().and_then(Lookout::next);
             tokio::select! {
                 biased;
                 Some(answered) = self.work.join_next(), if !self.work.is_empty() => {
@@ -323,12 +355,16 @@ impl Driver {
                     }
                 },
                 () = sleep_until(until) => self.machine.handle_timeout(self.clock.now()),
+                () = sleep_until(look) => self.look(),
             }
         }
     }
 
     /// Starts what the machine wants of the store, and delivers what it says.
     fn take_out(&mut self) {
+        if let Some(lookout) = &mut self.lookout {
+            lookout.expect(self.machine.filters_made());
+        }
         while let Some((ticket, read)) = self.machine.poll_read() {
             let store = self.store.clone();
             self.work.spawn(async move { Answered::Read(ticket, fetch(&*store, read).await) });
@@ -351,6 +387,29 @@ impl Driver {
         match answered {
             Answered::Commit(ticket, answer) => self.machine.handle_commit(now, ticket, answer),
             Answered::Read(ticket, reply) => self.machine.handle_read(now, ticket, reply),
+            Answered::Look(look) => self.seen(now, look),
+        }
+    }
+
+    /// Looks at the board, beside what else there is to do.
+    fn look(&mut self) {
+        let Some(lookout) = &mut self.lookout else { return };
+        if self.machine.sessions() == 0 {
+            return lookout.skip();
+        }
+        let path = lookout.begin(self.machine.filters_made());
+        let filters = self.machine.filters().into_iter().map(str::to_owned).collect();
+        self.work.spawn_blocking(move || Answered::Look(placement::look(&path, &filters)));
+    }
+
+    fn seen(&mut self, now: Instant, look: Look) {
+        let Some(lookout) = &mut self.lookout else { return };
+        let news = lookout.take(look);
+        for host in &news.lost {
+            self.machine.handle_host_lost(now, host);
+        }
+        if news.is_other {
+            self.machine.handle_hosts(now, news.hosts);
         }
     }
 

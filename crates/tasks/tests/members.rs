@@ -16,7 +16,6 @@ use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, Request, Submission};
 use tidings_tasks_core::record::Outcome;
 use tidings_tasks_core::reign::Candidate;
-use tidings_tasks_core::retry::Retry;
 use tokio::sync::mpsc;
 
 /// Names the store to the process that the last test starts.
@@ -33,15 +32,7 @@ fn member(file: &Path, name: &str) -> Arc<Member> {
 }
 
 fn submission(number: u64) -> Submission {
-    Submission {
-        id: TaskId::of("task", number),
-        queue: "q".to_owned(),
-        group: String::new(),
-        priority: 0,
-        delay_ms: 0,
-        payload: number.to_be_bytes().to_vec(),
-        retry: Retry::default(),
-    }
+    Submission::new(TaskId::of("task", number), "q", number.to_be_bytes())
 }
 
 async fn submit(client: &Session, numbers: core::ops::Range<u64>) -> u32 {
@@ -53,7 +44,8 @@ async fn submit(client: &Session, numbers: core::ops::Range<u64>) -> u32 {
 }
 
 async fn offer(worker: &Session, slots: u32) {
-    let answer = worker.ask(Request::Offer { queues: Vec::new(), slots }).await.unwrap();
+    let (queues, resources) = (Vec::new(), Vec::new());
+    let answer = worker.ask(Request::Offer { queues, slots, resources }).await.unwrap();
     assert_eq!(answer, Answer::Done);
 }
 

@@ -9,23 +9,18 @@ use super::Coordinator;
 use super::change::{Altered, Change};
 use super::sessions::Hold;
 
-/// Tasks that are put aside in one pass, since the workers with room are on hosts where they
-/// failed.
-const MAX_ASIDE: usize = 16;
-
 impl Coordinator {
-    /// Stages assignments while a worker has room for a ready task whose record is at hand.
+    /// Stages assignments while a session can take a ready task whose record is at hand.
     pub(super) fn assign(&mut self) {
-        let mut aside = Vec::new();
-        while self.sessions.any_room() && aside.len() < MAX_ASIDE {
-            let sessions = &self.sessions;
-            let Some(id) = self.table.pop(|queue| sessions.has_room_for(queue)) else { break };
+        self.sessions.keep_classes(self.table.classes());
+        while self.sessions.any_room() {
+            let sessions = &mut self.sessions;
+            let next = self.table.pop(|queue, id, class| sessions.can_take(queue, id, class));
+            let Some(id) = next else { break };
             if !self.assign_one(id) {
-                aside.push(id);
+                self.table.unpop(id);
+                break;
             }
-        }
-        for id in aside.into_iter().rev() {
-            self.table.unpop(id);
         }
     }
 
@@ -44,14 +39,17 @@ impl Coordinator {
     /// Gives a task to a worker that has room, if there is one. The worker is told once this is
     /// committed.
     pub(super) fn give(&mut self, id: TaskId, task: &mut Task) -> bool {
-        let Some(peer) = self.sessions.choose(&task.queue, task.tally.lost_on()) else {
+        let (class_id, class) = self.table.class(task);
+        let Some(peer) = self.sessions.choose(&task.queue, class_id, &class) else {
             return false;
         };
         let Some(session) = self.sessions.get(peer) else { return false };
         let (worker, host) = (session.name.to_string(), session.host.to_string());
         task.attempt = task.attempt.next();
         task.state = State::Running(Running { worker, host, since_ms: self.now_ms() });
-        let hold = Hold { attempt: task.attempt, is_told: false, is_ending: false };
+        let need = class.need.clone();
+        let (attempt, progress) = (task.attempt, None);
+        let hold = Hold { attempt, need, is_told: false, is_ending: false, progress };
         self.sessions.begin(peer, id, hold);
         true
     }

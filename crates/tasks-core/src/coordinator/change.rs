@@ -14,6 +14,8 @@ use crate::record::{Finished, Task, encode};
 use crate::semaphore::Semaphore;
 use crate::transaction::{Expect, Key, Revision, Transaction, Write};
 
+use super::partial::Forgetting;
+
 /// What one request, assignment or loss alters.
 #[derive(Debug, Default)]
 pub(super) struct Change {
@@ -23,6 +25,8 @@ pub(super) struct Change {
     pub(super) ended: Option<(TaskId, Box<Finished>)>,
     /// A finished task that is a live one again: it was read at this revision.
     pub(super) revived: Option<(TaskId, Revision)>,
+    /// Tasks that have ended, whose records are deleted.
+    pub(super) forgetting: Option<Forgetting>,
     /// A semaphore, its revision, and what it is from then on.
     pub(super) semaphore: Option<(String, Option<Revision>, Semaphore)>,
     /// A task's own keys: what it expects, and what it writes.
@@ -72,6 +76,11 @@ impl Change {
         if let Some((id, revision)) = self.revived {
             let key = keys::finished(part, id);
             transaction.expect(key.clone(), Expect::At(revision));
+            transaction.delete(key);
+        }
+        for (id, revision) in self.forgetting.iter().flat_map(|forgetting| &forgetting.now) {
+            let key = keys::finished(part, *id);
+            transaction.expect(key.clone(), Expect::At(*revision));
             transaction.delete(key);
         }
         if let Some((name, revision, semaphore)) = &self.semaphore {

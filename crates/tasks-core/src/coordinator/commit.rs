@@ -80,6 +80,9 @@ impl Coordinator {
                 None => drop(self.arriving.insert(altered.id)),
             }
         }
+        for (id, _) in change.forgetting.iter().flat_map(|forgetting| &forgetting.now) {
+            self.arriving.insert(*id);
+        }
         if let Some((name, _, _)) = &change.semaphore {
             self.permits.set_changing(name, true);
         }
@@ -132,6 +135,9 @@ impl Coordinator {
         }
         for altered in change.tasks {
             self.alter(altered, revision);
+        }
+        if let Some(forgetting) = change.forgetting {
+            self.forgotten(forgetting);
         }
         if let Some((id, finished)) = change.ended {
             self.tell_ended(id, &finished);
@@ -245,6 +251,9 @@ impl Coordinator {
         if let Some((name, _, _)) = &change.semaphore {
             self.permits.set_changing(name, false);
             self.settle_semaphore(name);
+        }
+        if let Some(forgetting) = &change.forgetting {
+            self.release_forgetting(&forgetting.now);
         }
         for altered in change.tasks {
             self.undo_task(&altered);

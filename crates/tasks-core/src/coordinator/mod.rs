@@ -27,7 +27,8 @@
 //!    attempt is the last: however often a task runs, it ends once.
 //! 3. Time and the loss of hosts decide when a task is given to another worker, never whether a
 //!    result counts.
-//! 4. Memory: some 100 bytes a task that has not ended, none for others; all queues of messages and
+//! 4. Memory: some 100 bytes a task that has not ended, none for others; some 50 for each session
+//!    with room and each class (`rooms.rs`) of tasks that it could take; all queues of messages and
 //!    requests are bounded by the peers' outstanding requests.
 //!
 //! Source: libFOX (FOX final report, §3.1), with leases, attempts and epochs, which it left open.
@@ -37,31 +38,36 @@ mod acquiring;
 mod assign;
 mod change;
 mod commit;
-mod counters;
 mod end;
+mod forget;
 mod parked;
+mod partial;
 mod permits;
 mod reading;
 mod reads;
 mod recovering;
 mod recovery;
 mod requests;
+mod rooms;
 mod sessions;
 mod submit;
 mod table;
+mod views;
 mod waits;
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use tidings_primitives::Instant;
 
+pub use crate::counters::Counters;
+use crate::hosts::Hosts;
 use crate::id::{Epoch, Part, TaskId};
 use crate::message::{Answer, Call, Message, Peer, Refusal, Request};
 use crate::transaction::{Limits, Revision};
 
 use change::Change;
-pub use counters::Counters;
 use parked::{Obstacle, Parked};
 use permits::Permits;
 use reading::Purpose;
@@ -217,6 +223,29 @@ impl Coordinator {
             self.end_session(peer, "its host is gone");
         }
         self.lose_absent_on(host);
+    }
+
+    /// Hosts as a board shows them now; `None` if there is no board. They decide which session gets
+    /// a task, and which tasks with a filter may go where; nothing else.
+    pub fn handle_hosts(&mut self, now: Instant, hosts: Option<Hosts>) {
+        self.pass(now);
+        self.sessions.set_hosts(hosts.map(Arc::new));
+    }
+
+    /// The filters of tasks that have not ended, to be evaluated for
+    /// [`Coordinator::handle_hosts`].
+    pub fn filters(&self) -> BTreeSet<&str> {
+        self.table.classes().filters().collect()
+    }
+
+    /// A number that is another one when there may be a filter that was not there before.
+    pub fn filters_made(&self) -> u64 {
+        self.table.classes().filters_made()
+    }
+
+    /// How many sessions are open.
+    pub fn sessions(&self) -> usize {
+        self.sessions.len()
     }
 
     /// The time of [`Coordinator::poll_timeout`] has come.

@@ -49,6 +49,11 @@ impl Permits {
         self.by_name.keys().cloned().collect()
     }
 
+    /// All, by name.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&str, &Semaphore)> {
+        self.by_name.iter().map(|(name, held)| (name.as_str(), &held.semaphore))
+    }
+
     pub(super) fn get(&self, name: &str) -> Option<(Revision, Semaphore)> {
         self.by_name.get(name).map(|held| (held.revision, held.semaphore.clone()))
     }

@@ -8,6 +8,7 @@ use crate::message::{Call, Peer};
 use crate::transaction::{Key, Record};
 
 use super::change::Change;
+use super::partial::{Forgetting, Listing};
 
 /// What is to be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,6 +54,12 @@ pub(super) enum Purpose {
     Cancel(TaskId, Peer, Call),
     /// A task that has ended, to try it again.
     Revive(TaskId, Peer, Call),
+    /// A task, to show it.
+    Show(Peer, Call),
+    /// A page of tasks, to show them.
+    List(Box<Listing>),
+    /// Tasks that have ended, to delete their records.
+    Forget(Box<Forgetting>),
     /// Which new tasks of a change have ended before.
     Known(Box<Change>),
 }
@@ -65,7 +72,10 @@ impl Purpose {
             | Self::Repeated(_, peer, call)
             | Self::Cancelled(_, peer, call)
             | Self::Cancel(_, peer, call)
-            | Self::Revive(_, peer, call) => BTreeSet::from([(peer, call)]),
+            | Self::Revive(_, peer, call)
+            | Self::Show(peer, call) => BTreeSet::from([(peer, call)]),
+            Self::List(ref listing) => BTreeSet::from([listing.asked]),
+            Self::Forget(ref forgetting) => BTreeSet::from([forgetting.asked]),
             Self::Known(ref change) => change.answers(),
             Self::Recover | Self::Heads => BTreeSet::new(),
         }

@@ -38,6 +38,7 @@ impl Coordinator {
         let Some(purpose) = self.reading.remove(&ticket) else { return };
         let records = match (purpose, reply) {
             (Purpose::Recover, Reply::Page(page)) => return self.recovered(&page),
+            (Purpose::List(listing), Reply::Page(page)) => return self.listed(*listing, page),
             (purpose, Reply::Records(records)) => (purpose, records),
             (purpose, _) => return self.not_read(purpose),
         };
@@ -57,6 +58,10 @@ impl Coordinator {
         let mut others = records.iter().filter(|record| record.key != role);
         match purpose {
             Purpose::Recover => self.recover_later(),
+            Purpose::List(listing) => {
+                let (peer, call) = listing.asked;
+                self.refuse(peer, call, Refusal::Elsewhere);
+            }
             Purpose::Heads => self.take_heads(others),
             Purpose::Outcome(id, peer, call) => {
                 self.tell_outcome(id, (peer, call), others.next());
@@ -72,6 +77,8 @@ impl Coordinator {
                 self.serve(peer, call, Request::Cancel { task: id });
             }
             Purpose::Revive(id, peer, call) => self.revive_read(id, (peer, call), others.next()),
+            Purpose::Show(peer, call) => self.shown((peer, call), others.next()),
+            Purpose::Forget(forgetting) => self.forget_read(*forgetting, others),
             Purpose::Known(change) => {
                 self.leave_out(*change, others.filter_map(|record| keys::id_of(&record.key)));
             }
@@ -85,11 +92,11 @@ impl Coordinator {
             Purpose::Recover => self.recover_later(),
             Purpose::Heads => {}
             Purpose::Known(change) => self.undo(*change, &Refusal::Elsewhere),
-            Purpose::Outcome(_, peer, call)
-            | Purpose::Repeated(_, peer, call)
-            | Purpose::Cancelled(_, peer, call)
-            | Purpose::Cancel(_, peer, call)
-            | Purpose::Revive(_, peer, call) => self.refuse(peer, call, Refusal::Elsewhere),
+            other => {
+                for (peer, call) in other.asker() {
+                    self.refuse(peer, call, Refusal::Elsewhere);
+                }
+            }
         }
     }
 
@@ -114,8 +121,8 @@ impl Coordinator {
             return;
         }
         let part = self.settings.part;
-        let sessions = &self.sessions;
-        let unread = self.table.unread(|queue| sessions.has_room_for(queue));
+        let sessions = &mut self.sessions;
+        let unread = self.table.unread(|queue, id, class| sessions.can_take(queue, id, class));
         if !unread.is_empty() {
             let keys = unread.into_iter().map(|id| keys::task(part, id)).collect();
             self.want(keys, Purpose::Heads);

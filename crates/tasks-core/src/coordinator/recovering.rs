@@ -121,14 +121,16 @@ impl Coordinator {
             return self.table.insert(id, task, revision);
         };
         let attempt = task.attempt;
+        let need = self.table.class(&task).1.need.clone();
+        let hold = Hold { attempt, need, is_told: true, is_ending: false, progress: None };
         let peer = self.sessions.named(&running.worker);
         if peer.is_none() {
-            self.absent.insert(running, id, attempt);
+            self.absent.insert(running, id, hold.clone());
         }
         self.table.insert(id, task, revision);
         let Some(peer) = peer else { return };
         let is_told = told.contains(&(id, attempt));
-        self.sessions.begin(peer, id, Hold { attempt, is_told, is_ending: false });
+        self.sessions.begin(peer, id, Hold { is_told, ..hold });
         if !is_told {
             self.tell_assigned(peer, id);
         }

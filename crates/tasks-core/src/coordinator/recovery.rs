@@ -41,10 +41,10 @@ pub(super) struct Worker {
 }
 
 impl Absent {
-    pub(super) fn insert(&mut self, running: &Running, id: TaskId, attempt: Attempt) {
+    pub(super) fn insert(&mut self, running: &Running, id: TaskId, hold: Hold) {
         let worker = self.workers.entry(running.worker.clone()).or_default();
         worker.host.clone_from(&running.host);
-        worker.running.insert(id, Hold { attempt, is_told: true, is_ending: false });
+        worker.running.insert(id, hold);
     }
 
     /// Whether a try of a task is with a worker that may come back.

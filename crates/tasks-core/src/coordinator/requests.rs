@@ -6,7 +6,9 @@ use std::sync::Arc;
 use crate::id::{Attempt, TaskId};
 use crate::keys::MAX_NAME_BYTES;
 use crate::message::{Answer, Call, Message, Peer, Refusal, Request};
+use crate::resources::{self, Amount};
 use crate::retry::Cause;
+use crate::view::Progress;
 
 use super::Coordinator;
 use super::change::Change;
@@ -22,7 +24,7 @@ const MAX_QUEUES: usize = 256;
 impl Coordinator {
     /// Serves a request, or parks it until it can be served.
     pub(super) fn serve(&mut self, peer: Peer, call: Call, request: Request) {
-        self.sessions.extend(peer, self.now + self.settings.session_ttl);
+        self.sessions.hear(peer, self.now, self.settings.session_ttl);
         if let Some(obstacle) = self.obstacle(&request) {
             return self.parked.push(obstacle, (peer, call, request));
         }
@@ -33,7 +35,9 @@ impl Coordinator {
                 None => self.refuse(peer, call, Refusal::NoSession),
             },
             Request::Leave => self.leave_session(peer, call),
-            Request::Offer { queues, slots } => self.offer(peer, call, &queues, slots),
+            Request::Offer { queues, slots, resources } => {
+                self.offer(peer, call, (&queues, slots), resources);
+            }
             Request::Submit { tasks } => self.submit(peer, call, tasks),
             Request::Complete { task, attempt, result, children, effects } => {
                 let completion = Completion { result, children, effects };
@@ -51,6 +55,20 @@ impl Coordinator {
             Request::Acquire { semaphore, permits } => self.acquire(peer, call, semaphore, permits),
             Request::Release { semaphore, acquired } => {
                 self.give_back(peer, call, semaphore, acquired);
+            }
+            Request::Overview => self.overview(peer, call),
+            Request::Forget { tasks } => self.forget(peer, call, tasks),
+            Request::Show { task } => self.show(peer, call, task),
+            Request::List { queue, state, from, limit } => {
+                self.list((peer, call), (queue, state), from, limit);
+            }
+            Request::Progress { task, attempt, thousandths, text } => {
+                let progress = Progress::new(thousandths, text);
+                if self.sessions.set_progress(peer, (task, attempt), progress) {
+                    self.answer(peer, call, Answer::Done);
+                } else {
+                    self.refuse(peer, call, Refusal::Superseded);
+                }
             }
         }
     }
@@ -82,7 +100,11 @@ impl Coordinator {
             | Request::Heartbeat
             | Request::Leave
             | Request::Offer { .. }
-            | Request::Wait { .. } => None,
+            | Request::Wait { .. }
+            | Request::Overview
+            | Request::Show { .. }
+            | Request::List { .. }
+            | Request::Progress { .. } => None,
             Request::Submit { tasks } => match self.full_queue(tasks) {
                 Some(queue) => Some(Obstacle::Full(queue.to_owned())),
                 None => tasks.iter().find_map(|task| arriving(task.id)),
@@ -93,6 +115,7 @@ impl Coordinator {
             Request::Fail { task, .. } | Request::Cancel { task } | Request::Revive { task } => {
                 changing(*task)
             }
+            Request::Forget { tasks } => tasks.iter().find_map(|task| arriving(*task)),
             Request::SetPermits { semaphore, .. }
             | Request::Acquire { semaphore, .. }
             | Request::Release { semaphore, .. } => {
@@ -128,7 +151,7 @@ impl Coordinator {
             }
         }
         let ttl = self.settings.session_ttl;
-        self.sessions.open(peer, name, host, self.now + ttl);
+        self.sessions.open(peer, name, host, self.now, ttl);
         self.answer(peer, call, Answer::Joined(ttl.as_millis() as u64));
         self.adopt(peer, &running, holding);
     }
@@ -144,7 +167,9 @@ impl Coordinator {
         let mut stops = Vec::new();
         for &(id, attempt) in holding {
             match running.get(&id).filter(|hold| hold.attempt == attempt) {
-                Some(&hold) => self.sessions.begin(peer, id, Hold { is_told: true, ..hold }),
+                Some(hold) => {
+                    self.sessions.begin(peer, id, Hold { is_told: true, ..hold.clone() });
+                }
                 None => stops.push((peer, Message::Stop { task: id, attempt })),
             }
         }
@@ -186,7 +211,13 @@ impl Coordinator {
         self.release_holder(&session.name);
     }
 
-    fn offer(&mut self, peer: Peer, call: Call, queues: &[String], slots: u32) {
+    fn offer(
+        &mut self,
+        peer: Peer,
+        call: Call,
+        (queues, slots): (&[String], u32),
+        resources: Vec<(String, Amount)>,
+    ) {
         if self.sessions.get(peer).is_none() {
             return self.refuse(peer, call, Refusal::NoSession);
         }
@@ -197,8 +228,12 @@ impl Coordinator {
         if let Err(reason) = queues.iter().try_for_each(|queue| check_name("queue", queue)) {
             return self.refuse(peer, call, Refusal::Invalid(reason));
         }
+        let resources = match resources::check(resources) {
+            Ok(resources) => resources,
+            Err(error) => return self.refuse(peer, call, Refusal::Invalid(error.to_string())),
+        };
         let queues = queues.iter().map(|queue| Arc::from(queue.as_str())).collect();
-        self.sessions.offer(peer, queues, slots);
+        self.sessions.offer(peer, queues, slots, resources);
         self.answer(peer, call, Answer::Done);
     }
 

@@ -9,24 +9,32 @@
 //! says of a task that runs, and no session has, is not to be relied on: its worker is gone, or has
 //! never heard of it.
 
-use core::ops::Bound::{Excluded, Unbounded};
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tidings_primitives::Instant;
 
+use crate::class::{Class, ClassId, Classes};
+use crate::hosts::{Hosts, Rank};
 use crate::id::{Attempt, TaskId};
 use crate::message::Peer;
+use crate::resources::{Amount, Need, Used};
+use crate::view::{MAX_SHOWN_OF_SESSION, MAX_SHOWN_TASKS, Progress, RunningView, SessionView};
+
+use super::rooms::{Fit, Fits, Rooms, Standing};
 
 /// A try of a task that a session has.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Hold {
     pub(super) attempt: Attempt,
+    pub(super) need: Arc<Need>,
     /// Whether the worker was told, or said itself that it has it.
     pub(super) is_told: bool,
     /// Whether the commit by which it ends is on its way: another task may take the slot.
     pub(super) is_ending: bool,
+    /// How far it has come, as its worker says.
+    pub(super) progress: Option<Box<Progress>>,
 }
 
 /// A worker or client.
@@ -37,11 +45,21 @@ pub(super) struct Session {
     /// The queues it takes tasks of; all, if there is none.
     queues: Vec<Arc<str>>,
     slots: u32,
+    /// What it offers, by name; nothing if only slots count.
+    resources: Vec<(String, Amount)>,
     /// The tasks it does.
     pub(super) running: BTreeMap<TaskId, Hold>,
-    /// How many of them are ending.
+    /// How many of them are ending, and what the others take of what it offers.
     ending: usize,
+    used: Used,
+    /// Hosts as the board shows them, if there is one, and its own.
+    hosts: Option<Arc<Hosts>>,
+    rank: Rank,
+    /// When it got its last task.
+    turn: u64,
     until: Instant,
+    /// When it was last heard of.
+    heard: Instant,
 }
 
 impl Session {
@@ -49,8 +67,64 @@ impl Session {
         self.running.len() - self.ending < self.slots as usize
     }
 
-    fn takes(&self, queue: &str) -> bool {
-        self.queues.is_empty() || self.queues.iter().any(|own| **own == *queue)
+    /// A task is no longer among those it has.
+    fn release(&mut self, id: TaskId) {
+        let Some(hold) = self.running.remove(&id) else { return };
+        if hold.is_ending {
+            self.ending -= 1;
+        } else {
+            self.used.remove(&hold.need);
+        }
+    }
+
+    fn view(&self, now: Instant) -> SessionView {
+        let queues = self.queues.iter().take(MAX_SHOWN_OF_SESSION);
+        SessionView {
+            name: self.name.to_string(),
+            host: self.host.to_string(),
+            slots: self.slots,
+            running: self.running.len() as u32,
+            resources: self.resources.clone(),
+            queues: queues.map(ToString::to_string).collect(),
+            tasks: self.running.iter().take(MAX_SHOWN_TASKS).map(running_view).collect(),
+            silent_ms: now.saturating_since(self.heard).as_millis() as u64,
+        }
+    }
+}
+
+fn running_view((&task, hold): (&TaskId, &Hold)) -> RunningView {
+    RunningView { task, attempt: hold.attempt, progress: hold.progress.as_deref().cloned() }
+}
+
+impl Fits for Session {
+    fn fit(&self, class: &Class) -> Fit {
+        let hosts = self.hosts.as_ref();
+        let is_accepted = class.filter.is_empty()
+            || hosts.is_some_and(|hosts| hosts.accepts(&class.filter, &self.host));
+        // Without resources only slots count.
+        let is_whole = self.resources.is_empty();
+        if self.slots == 0 || !is_accepted || !(is_whole || class.need.fits(&self.resources)) {
+            Fit::Never
+        } else if self.has_room() && (is_whole || self.used.leaves(&class.need, &self.resources)) {
+            Fit::Now
+        } else {
+            Fit::Later
+        }
+    }
+
+    fn is_avoided(&self, class: &Class) -> bool {
+        class.avoid.iter().any(|host| **host == *self.host)
+    }
+
+    fn standing(&self) -> Standing {
+        let taken = (self.running.len() - self.ending) as u64;
+        let own = taken * 1_000 / u64::from(self.slots.max(1));
+        let Rank { condition, load } = self.rank;
+        Standing { condition, load: own + u64::from(load), turn: self.turn }
+    }
+
+    fn queues(&self) -> &[Arc<str>] {
+        &self.queues
     }
 }
 
@@ -59,69 +133,36 @@ impl Session {
 pub(super) struct Sessions {
     by_peer: BTreeMap<Peer, Session>,
     by_name: BTreeMap<Arc<str>, Peer>,
-    roomy: Roomy,
+    /// Those with a slot that is free, whatever they have of other resources.
+    roomy: BTreeSet<Peer>,
+    rooms: Rooms,
+    hosts: Option<Arc<Hosts>>,
     ends: BTreeSet<(Instant, Peer)>,
-    /// The session that got the last task: the search for the next one begins behind it.
-    last: Option<Peer>,
-}
-
-/// Sessions that could take one more task.
-#[derive(Debug, Default)]
-struct Roomy {
-    /// Those that take tasks of all queues.
-    of_all: BTreeSet<Peer>,
-    by_queue: BTreeMap<Arc<str>, BTreeSet<Peer>>,
-}
-
-impl Roomy {
-    fn insert(&mut self, peer: Peer, queues: &[Arc<str>]) {
-        if queues.is_empty() {
-            self.of_all.insert(peer);
-        }
-        for queue in queues {
-            self.by_queue.entry(queue.clone()).or_default().insert(peer);
-        }
-    }
-
-    fn remove(&mut self, peer: Peer, queues: &[Arc<str>]) {
-        if queues.is_empty() {
-            self.of_all.remove(&peer);
-        }
-        for queue in queues {
-            let Some(peers) = self.by_queue.get_mut(queue) else { continue };
-            peers.remove(&peer);
-            if peers.is_empty() {
-                self.by_queue.remove(queue);
-            }
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.of_all.is_empty() && self.by_queue.is_empty()
-    }
-
-    /// Those that take a queue, beginning behind one of them.
-    fn turns(&self, queue: &str, last: Option<Peer>) -> impl Iterator<Item = Peer> {
-        let sets = [Some(&self.of_all), self.by_queue.get(queue)];
-        let after = last.map_or(Unbounded, Excluded);
-        let behind = sets.into_iter().flatten().flat_map(move |set| set.range((after, Unbounded)));
-        let before = sets.into_iter().flatten().flat_map(move |set| {
-            let to = last.unwrap_or(Peer(0));
-            set.range(..=to).filter(move |_| last.is_some())
-        });
-        behind.chain(before).copied()
-    }
+    last_turn: u64,
 }
 
 impl Sessions {
     /// Opens a session. There is no other of this peer or name.
-    pub(super) fn open(&mut self, peer: Peer, name: &str, host: &str, until: Instant) {
+    pub(super) fn open(&mut self, peer: Peer, name: &str, host: &str, now: Instant, ttl: Duration) {
+        let until = now + ttl;
         let name: Arc<str> = name.into();
         self.by_name.insert(name.clone(), peer);
         self.ends.insert((until, peer));
-        let (queues, running) = (Vec::new(), BTreeMap::new());
-        let session =
-            Session { name, host: host.into(), queues, slots: 0, running, ending: 0, until };
+        let session = Session {
+            name,
+            host: host.into(),
+            queues: Vec::new(),
+            slots: 0,
+            resources: Vec::new(),
+            running: BTreeMap::new(),
+            ending: 0,
+            used: Used::default(),
+            rank: self.hosts.as_ref().map(|hosts| hosts.rank(host)).unwrap_or_default(),
+            hosts: self.hosts.clone(),
+            turn: 0,
+            until,
+            heard: now,
+        };
         self.by_peer.insert(peer, session);
     }
 
@@ -130,7 +171,8 @@ impl Sessions {
         let session = self.by_peer.remove(&peer)?;
         self.by_name.remove(&session.name);
         self.ends.remove(&(session.until, peer));
-        self.roomy.remove(peer, &session.queues);
+        self.roomy.remove(&peer);
+        self.rooms.remove(peer, &session);
         Some(session)
     }
 
@@ -153,6 +195,26 @@ impl Sessions {
     pub(super) fn on_host(&self, host: &str) -> Vec<Peer> {
         let all = self.by_peer.iter();
         all.filter(|(_, session)| &*session.host == host).map(|(&peer, _)| peer).collect()
+    }
+
+    /// Something is heard of a session: it lasts so much longer.
+    pub(super) fn hear(&mut self, peer: Peer, now: Instant, ttl: Duration) {
+        if let Some(session) = self.by_peer.get_mut(&peer) {
+            session.heard = now;
+        }
+        self.extend(peer, now + ttl);
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.by_peer.len()
+    }
+
+    /// The first sessions, by name.
+    pub(super) fn views(&self, now: Instant, limit: usize) -> Vec<SessionView> {
+        let named = self.by_name.values().take(limit);
+        let sessions = named.filter_map(|peer| self.by_peer.get(peer));
+        sessions.map(|session| session.view(now)).collect()
     }
 
     /// Lets a session last until then.
@@ -191,26 +253,48 @@ impl Sessions {
     }
 
     /// What a session takes from now on.
-    pub(super) fn offer(&mut self, peer: Peer, queues: Vec<Arc<str>>, slots: u32) {
-        let Some(session) = self.by_peer.get_mut(&peer) else { return };
-        self.roomy.remove(peer, &session.queues);
-        (session.queues, session.slots) = (queues, slots);
-        self.update_room(peer);
+    pub(super) fn offer(
+        &mut self,
+        peer: Peer,
+        queues: Vec<Arc<str>>,
+        slots: u32,
+        resources: Vec<(String, Amount)>,
+    ) {
+        self.change(peer, |session| {
+            (session.queues, session.slots, session.resources) = (queues, slots, resources);
+        });
     }
 
     /// A session has a task from now on.
     pub(super) fn begin(&mut self, peer: Peer, id: TaskId, hold: Hold) {
-        if let Some(session) = self.by_peer.get_mut(&peer) {
-            let before = session.running.insert(id, hold);
-            session.ending += usize::from(hold.is_ending);
-            session.ending -= usize::from(before.is_some_and(|before| before.is_ending));
-        }
-        self.update_room(peer);
+        self.change(peer, |session| {
+            session.release(id);
+            if hold.is_ending {
+                session.ending += 1;
+            } else {
+                session.used.add(&hold.need);
+            }
+            session.running.insert(id, hold);
+        });
+    }
+
+    /// A try that a session has has come so far. Returns whether it has it.
+    pub(super) fn set_progress(
+        &mut self,
+        peer: Peer,
+        (id, attempt): (TaskId, Attempt),
+        progress: Progress,
+    ) -> bool {
+        let session = self.by_peer.get_mut(&peer);
+        let hold = session.and_then(|session| session.running.get_mut(&id));
+        let Some(hold) = hold.filter(|hold| hold.attempt == attempt) else { return false };
+        hold.progress = Some(Box::new(progress));
+        true
     }
 
     /// Whether the end of a task that a session has is on its way.
     pub(super) fn set_ending(&mut self, peer: Peer, id: TaskId, is_ending: bool) {
-        let hold = self.get(peer).and_then(|session| session.running.get(&id)).copied();
+        let hold = self.get(peer).and_then(|session| session.running.get(&id)).cloned();
         if let Some(hold) = hold {
             self.begin(peer, id, Hold { is_ending, ..hold });
         }
@@ -226,11 +310,7 @@ impl Sessions {
 
     /// A session no longer has a task.
     pub(super) fn end(&mut self, peer: Peer, id: TaskId) {
-        if let Some(session) = self.by_peer.get_mut(&peer) {
-            let before = session.running.remove(&id);
-            session.ending -= usize::from(before.is_some_and(|before| before.is_ending));
-        }
-        self.update_room(peer);
+        self.change(peer, |session| session.release(id));
     }
 
     /// Forgets which tasks each session has, and returns those of which their workers know.
@@ -238,51 +318,77 @@ impl Sessions {
         let mut told = BTreeSet::new();
         let peers: Vec<Peer> = self.by_peer.keys().copied().collect();
         for peer in peers {
-            if let Some(session) = self.by_peer.get_mut(&peer) {
-                session.ending = 0;
+            self.change(peer, |session| {
+                (session.ending, session.used) = (0, Used::default());
                 let running = core::mem::take(&mut session.running).into_iter();
                 let known = running.filter(|(_, hold)| hold.is_told);
                 told.extend(known.map(|(id, hold)| (id, hold.attempt)));
-            }
-            self.update_room(peer);
+            });
         }
         told
     }
 
-    /// Whether some session could take a task.
+    /// Hosts as the board shows them from now on.
+    pub(super) fn set_hosts(&mut self, hosts: Option<Arc<Hosts>>) {
+        for session in self.by_peer.values_mut() {
+            session.rank =
+                hosts.as_ref().map(|hosts| hosts.rank(&session.host)).unwrap_or_default();
+            session.hosts.clone_from(&hosts);
+        }
+        self.hosts = hosts;
+        self.rooms.clear();
+    }
+
+    /// Whether hosts are known from a board.
+    pub(super) fn has_board(&self) -> bool {
+        self.hosts.is_some()
+    }
+
+    /// Whether some session has a free slot.
     pub(super) fn any_room(&self) -> bool {
         !self.roomy.is_empty()
     }
 
-    /// Whether some session could take a task of this queue.
-    pub(super) fn has_room_for(&self, queue: &str) -> bool {
-        !self.roomy.of_all.is_empty() || self.roomy.by_queue.contains_key(queue)
+    /// Whether some session could take a task of this queue and class now.
+    pub(super) fn can_take(&mut self, queue: &str, id: ClassId, class: &Arc<Class>) -> bool {
+        self.rooms.learn(id, class, self.by_peer.iter());
+        self.rooms.best(id, queue).is_some()
     }
 
-    /// A session that can take a task of this queue, in turn; one on a host that `avoid` does not
-    /// name if there is one with room. `None` too if all that have room are to be avoided and a
-    /// session on another host, now busy, takes the queue: the task waits for that one.
-    pub(super) fn choose(&mut self, queue: &str, avoid: &[String]) -> Option<Peer> {
-        let is_avoided = |session: &Session| avoid.iter().any(|host| **host == *session.host);
-        let mut able = self.roomy.turns(queue, self.last).peekable();
-        let second = able.peek().copied()?;
-        let first = able.find(|peer| self.get(*peer).is_some_and(|one| !is_avoided(one)));
-        if first.is_none() {
-            let mut others = self.by_peer.values().filter(|one| one.slots > 0 && one.takes(queue));
-            if others.any(|one| !is_avoided(one)) {
-                return None;
-            }
+    /// Whether some session could take a task of this queue and class, were it idle.
+    pub(super) fn is_able(&mut self, queue: &str, id: ClassId, class: &Arc<Class>) -> bool {
+        self.rooms.learn(id, class, self.by_peer.iter());
+        self.rooms.is_able(id, queue)
+    }
+
+    /// The session that is to get a task of this queue and class: of those that can take it the
+    /// best and least loaded, and among equals the one whose turn it is.
+    pub(super) fn choose(&mut self, queue: &str, id: ClassId, class: &Arc<Class>) -> Option<Peer> {
+        self.rooms.learn(id, class, self.by_peer.iter());
+        let peer = self.rooms.best(id, queue)?;
+        self.last_turn += 1;
+        let turn = self.last_turn;
+        self.change(peer, |session| session.turn = turn);
+        Some(peer)
+    }
+
+    /// Forgets what is known of classes that are no more.
+    pub(super) fn keep_classes(&mut self, known: &Classes) {
+        if self.rooms.len() > known.len() {
+            self.rooms.retain(|id| known.get(id).is_some());
         }
-        self.last = first.or(Some(second));
-        self.last
     }
 
-    fn update_room(&mut self, peer: Peer) {
-        let Some(session) = self.by_peer.get(&peer) else { return };
+    /// Changes a session, and with it which tasks it could take.
+    fn change(&mut self, peer: Peer, change: impl FnOnce(&mut Session)) {
+        let Some(session) = self.by_peer.get_mut(&peer) else { return };
+        self.rooms.remove(peer, session);
+        change(session);
+        self.rooms.insert(peer, session);
         if session.has_room() {
-            self.roomy.insert(peer, &session.queues);
+            self.roomy.insert(peer);
         } else {
-            self.roomy.remove(peer, &session.queues);
+            self.roomy.remove(&peer);
         }
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::id::{Attempt, TaskId};
 use crate::keys::MAX_NAME_BYTES;
-use crate::message::{Answer, Call, MAX_INLINE_BYTES, MAX_TASKS, Peer, Refusal, Submission};
+use crate::message::{
+    Answer, Call, MAX_FILTER_BYTES, MAX_INLINE_BYTES, MAX_TASKS, Peer, Refusal, Submission,
+};
 use crate::record::{State, Task};
 use crate::retry::Tally;
 
@@ -40,6 +42,8 @@ impl Coordinator {
         tasks: Vec<Submission>,
     ) -> Result<(), String> {
         check_tasks(&tasks)?;
+        let classes = tasks.iter().map(|task| (&task.need, task.filter.as_str()));
+        self.table.classes().check(classes)?;
         for submission in tasks {
             let id = submission.id;
             if self.table.get(id).is_some() {
@@ -47,7 +51,7 @@ impl Coordinator {
                 continue;
             }
             let mut task = self.task(submission);
-            if task.state == State::Ready && self.table.is_drained(&task.queue) {
+            if task.state == State::Ready && self.is_next(&task) {
                 self.give(id, &mut task);
             }
             let is_assigned = task.state.is_running();
@@ -59,6 +63,15 @@ impl Coordinator {
             });
         }
         Ok(())
+    }
+
+    /// Whether no other task of its queue could go to a session before a new one.
+    fn is_next(&mut self, task: &Task) -> bool {
+        let sessions = &mut self.sessions;
+        sessions.any_room()
+            && self
+                .table
+                .is_drained(&task.queue, |queue, id, class| sessions.can_take(queue, id, class))
     }
 
     fn task(&mut self, submission: Submission) -> Task {
@@ -82,6 +95,8 @@ impl Coordinator {
             cancelled: false,
             submitted_ms,
             tally: Tally::default(),
+            need: submission.need,
+            filter: submission.filter,
         }
     }
 }
@@ -94,6 +109,9 @@ fn check_tasks(tasks: &[Submission]) -> Result<(), String> {
         check_name("queue", &task.queue)?;
         if task.group.len() > MAX_NAME_BYTES {
             return Err(format!("the name of a group has at most {MAX_NAME_BYTES} bytes"));
+        }
+        if task.filter.len() > MAX_FILTER_BYTES {
+            return Err(format!("a filter of nodes has at most {MAX_FILTER_BYTES} bytes"));
         }
         let bytes = task.payload.len();
         if bytes > MAX_INLINE_BYTES {

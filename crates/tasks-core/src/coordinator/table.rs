@@ -11,13 +11,23 @@ use core::ops::Bound::{Excluded, Unbounded};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::class::{Class, ClassId, Classes};
 use crate::id::TaskId;
 use crate::ready::Ready;
 use crate::record::{State, Task};
 use crate::transaction::Revision;
+use crate::view::QueueView;
 
 /// The heads of a queue whose records are read together.
 const READ_AHEAD: usize = 256;
+
+/// Where a task is, as it was committed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    Ready,
+    Delayed,
+    Running,
+}
 
 /// A task that has not ended.
 #[derive(Debug)]
@@ -28,13 +38,18 @@ pub(super) struct Entry {
     pub(super) task: Option<Box<Task>>,
     /// Whether a change of it is being committed.
     pub(super) is_changing: bool,
-    is_ready: bool,
+    place: Place,
+    class: ClassId,
 }
 
 impl Entry {
     /// Its queue.
     pub(super) fn queue(&self) -> &str {
         &self.queue
+    }
+
+    fn is_ready_in(&self, class: ClassId) -> bool {
+        self.place == Place::Ready && self.class == class && !self.is_changing
     }
 }
 
@@ -43,6 +58,37 @@ impl Entry {
 struct Queue {
     ready: Ready,
     live: usize,
+    /// How many of them are delayed, and with a worker.
+    delayed: usize,
+    running: usize,
+    /// How many are ready, by class.
+    ready_of: BTreeMap<ClassId, usize>,
+}
+
+impl Queue {
+    /// Counts one more task, or one less.
+    fn count(&mut self, place: Place, class: ClassId, add: bool) {
+        let count = match place {
+            Place::Ready => self.ready_of.entry(class).or_default(),
+            Place::Delayed => &mut self.delayed,
+            Place::Running => &mut self.running,
+        };
+        *count = if add { *count + 1 } else { *count - 1 };
+        if place == Place::Ready && *count == 0 {
+            self.ready_of.remove(&class);
+            self.ready.forget(class);
+        }
+    }
+
+    fn view(&self, name: &str, unfit: usize) -> QueueView {
+        QueueView {
+            name: name.to_owned(),
+            ready: self.ready_of.values().sum::<usize>() as u64,
+            delayed: self.delayed as u64,
+            running: self.running as u64,
+            unfit: unfit as u64,
+        }
+    }
 }
 
 /// Where a delayed task goes when its time has come.
@@ -57,6 +103,7 @@ struct Delayed {
 pub(super) struct Table {
     tasks: BTreeMap<TaskId, Entry>,
     queues: BTreeMap<Arc<str>, Queue>,
+    classes: Classes,
     /// The queues that may have a ready task.
     open: BTreeSet<Arc<str>>,
     /// Tasks that are not assigned before a time, in milliseconds since 1970. One that has ended
@@ -75,6 +122,7 @@ impl Table {
         Self {
             tasks: BTreeMap::new(),
             queues: BTreeMap::new(),
+            classes: Classes::default(),
             open: BTreeSet::new(),
             delayed: BTreeMap::new(),
             cached_bytes: 0,
@@ -94,6 +142,38 @@ impl Table {
         self.queues.get(queue).map_or(0, |queue| queue.live)
     }
 
+    /// How many queues have a task that has not ended.
+    pub(super) fn queues(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// The first queues, by name. The ready tasks of classes that `is_able` does not accept are
+    /// counted as unfit.
+    pub(super) fn views(
+        &self,
+        limit: usize,
+        mut is_able: impl FnMut(&str, ClassId, &Arc<Class>) -> bool,
+    ) -> Vec<QueueView> {
+        let queues = self.queues.iter().take(limit);
+        let view = queues.map(|(name, queue)| {
+            let classes = queue.ready_of.iter().filter(|(id, _)| {
+                self.classes.get(**id).is_some_and(|class| !is_able(name, **id, class))
+            });
+            queue.view(name, classes.map(|(_, count)| count).sum())
+        });
+        view.collect()
+    }
+
+    /// The class of a task, which need not be in the table.
+    pub(super) fn class(&mut self, task: &Task) -> (ClassId, Arc<Class>) {
+        self.classes.find(&task.need, &task.filter, task.tally.lost_on())
+    }
+
+    /// The classes of all tasks.
+    pub(super) fn classes(&self) -> &Classes {
+        &self.classes
+    }
+
     pub(super) fn get(&self, id: TaskId) -> Option<&Entry> {
         self.tasks.get(&id)
     }
@@ -106,22 +186,30 @@ impl Table {
     pub(super) fn insert(&mut self, id: TaskId, task: Box<Task>, revision: Revision) {
         self.next_sequence = self.next_sequence.max(task.sequence.saturating_add(1));
         let name = self.enter(&task.queue);
+        let (class, _) = self.class(&task);
+        self.classes.enter(class);
         self.remove(id);
-        let is_ready = task.state == State::Ready;
+        let place = match task.state {
+            State::Ready => Place::Ready,
+            State::Delayed(_) => Place::Delayed,
+            State::Running(_) => Place::Running,
+        };
         if let State::Delayed(until_ms) = task.state {
             let delayed = Delayed { priority: task.priority, group: task.group.as_str().into() };
             self.delayed.insert((until_ms, id), delayed);
         }
-        let queue = name.clone();
-        let entry = Entry { revision, queue, task: None, is_changing: false, is_ready };
-        self.tasks.insert(id, entry);
-        if is_ready {
-            self.push(&name, task.priority, &task.group, id);
+        if let Some(queue) = self.queues.get_mut(&name) {
+            queue.count(place, class, true);
         }
-        if is_ready || matches!(task.state, State::Delayed(_)) {
-            self.cache(id, task);
-        } else {
-            self.keep(id, task);
+        let queue = name.clone();
+        let entry = Entry { revision, queue, task: None, is_changing: false, place, class };
+        self.tasks.insert(id, entry);
+        if place == Place::Ready {
+            self.push(&name, task.priority, &task.group, class, id);
+        }
+        match place {
+            Place::Ready | Place::Delayed => self.cache(id, task),
+            Place::Running => self.keep(id, task),
         }
     }
 
@@ -150,8 +238,10 @@ impl Table {
                 self.delayed.remove(&(until_ms, id));
             }
         }
+        self.classes.leave(entry.class);
         if let Some(queue) = self.queues.get_mut(&entry.queue) {
             queue.live -= 1;
+            queue.count(entry.place, entry.class, false);
             if queue.live == 0 {
                 self.queues.remove(&entry.queue);
                 self.open.remove(&entry.queue);
@@ -160,13 +250,16 @@ impl Table {
         Some(entry)
     }
 
-    /// Takes the next ready task whose record is at hand, queue by queue in turn, of the queues
-    /// that `wanted` accepts.
-    pub(super) fn pop(&mut self, wanted: impl Fn(&str) -> bool) -> Option<TaskId> {
+    /// Takes the next ready task whose record is at hand, queue by queue in turn, of the queues and
+    /// classes that `wanted` accepts.
+    pub(super) fn pop(
+        &mut self,
+        mut wanted: impl FnMut(&str, ClassId, &Arc<Class>) -> bool,
+    ) -> Option<TaskId> {
         let mut last = self.last.clone();
         for _ in 0..self.open.len() {
             let name = self.next_open(last.as_ref())?;
-            let id = if wanted(&name) { self.pop_from(&name) } else { None };
+            let id = self.pop_from(&name, &mut wanted);
             if id.is_some() {
                 self.last = Some(name);
                 return id;
@@ -176,51 +269,84 @@ impl Table {
         None
     }
 
-    fn pop_from(&mut self, name: &Arc<str>) -> Option<TaskId> {
-        let queue = self.queues.get_mut(name)?;
-        while let Some(id) = queue.ready.first() {
-            match self.tasks.get(&id) {
-                Some(entry) if entry.is_ready && !entry.is_changing => {
+    fn pop_from(
+        &mut self,
+        name: &Arc<str>,
+        wanted: &mut impl FnMut(&str, ClassId, &Arc<Class>) -> bool,
+    ) -> Option<TaskId> {
+        let (queue, classes) = (self.queues.get_mut(name)?, &self.classes);
+        let mut wanted = |id| classes.get(id).is_some_and(|class| wanted(name, id, class));
+        while let Some(next) = queue.ready.first(&mut wanted) {
+            match self.tasks.get(&next.id) {
+                Some(entry) if entry.is_ready_in(next.class) => {
                     entry.task.as_ref()?; // if there is none, it is being read
-                    return queue.ready.pop();
+                    queue.ready.take(&next);
+                    return Some(next.id);
                 }
                 // It is changing (and will be pushed again if it is ready then), or has ended.
-                _ => drop(queue.ready.pop()),
+                _ => queue.ready.take(&next),
             }
         }
-        self.open.remove(name);
+        if queue.ready.is_empty() {
+            self.open.remove(name);
+        }
         None
     }
 
     /// Puts a task that was popped, or whose change is not committed, before the others of its
     /// group again.
     pub(super) fn unpop(&mut self, id: TaskId) {
-        let Some(entry) = self.tasks.get(&id).filter(|entry| entry.is_ready) else { return };
+        let Some(entry) = self.tasks.get(&id).filter(|entry| entry.place == Place::Ready) else {
+            return;
+        };
         let (Some(task), Some(queue)) = (&entry.task, self.queues.get_mut(&entry.queue)) else {
             return;
         };
-        queue.ready.push_first(task.priority, &task.group, id);
+        queue.ready.push_first(task.priority, &task.group, entry.class, id);
         self.open.insert(entry.queue.clone());
     }
 
-    /// The tasks that come next in queues that `wanted` accepts and whose records have to be read
-    /// for that.
-    pub(super) fn unread(&self, wanted: impl Fn(&str) -> bool) -> Vec<TaskId> {
+    /// The tasks that come next in queues and classes that `wanted` accepts and whose records have
+    /// to be read for that.
+    pub(super) fn unread(
+        &self,
+        mut wanted: impl FnMut(&str, ClassId, &Arc<Class>) -> bool,
+    ) -> Vec<TaskId> {
         let is_unread = |id: &TaskId| {
-            self.tasks.get(id).is_some_and(|entry| entry.is_ready && entry.task.is_none())
+            let entry = self.tasks.get(id);
+            entry.is_some_and(|entry| entry.place == Place::Ready && entry.task.is_none())
         };
-        let open = self.open.iter().filter(|name| wanted(name));
-        let queues = open.filter_map(|name| self.queues.get(name));
-        queues
-            .filter(|queue| queue.ready.first().is_some_and(|id| is_unread(&id)))
-            .flat_map(|queue| queue.ready.heads(READ_AHEAD))
-            .filter(is_unread)
-            .collect()
+        let mut unread = Vec::new();
+        for name in &self.open {
+            let Some(queue) = self.queues.get(name) else { continue };
+            let mut wanted = |id| self.is_wanted(name, id, &mut wanted);
+            let first = queue.ready.first(&mut wanted);
+            if first.is_some_and(|next| is_unread(&next.id)) {
+                unread.extend(queue.ready.heads(READ_AHEAD, wanted).into_iter().filter(is_unread));
+            }
+        }
+        unread
     }
 
-    /// Whether no task of a queue is ready.
-    pub(super) fn is_drained(&self, queue: &str) -> bool {
-        !self.open.contains(queue)
+    /// Whether no task of a queue that `wanted` accepts is ready.
+    pub(super) fn is_drained(
+        &self,
+        queue: &str,
+        mut wanted: impl FnMut(&str, ClassId, &Arc<Class>) -> bool,
+    ) -> bool {
+        let Some(ready) = self.open.get(queue).and_then(|name| self.queues.get(name)) else {
+            return true;
+        };
+        ready.ready.first(|id| self.is_wanted(queue, id, &mut wanted)).is_none()
+    }
+
+    fn is_wanted(
+        &self,
+        queue: &str,
+        id: ClassId,
+        wanted: &mut impl FnMut(&str, ClassId, &Arc<Class>) -> bool,
+    ) -> bool {
+        self.classes.get(id).is_some_and(|class| wanted(queue, id, class))
     }
 
     /// When the next delayed task is ready, in milliseconds since 1970.
@@ -241,15 +367,19 @@ impl Table {
             if entry.task.as_deref().is_some_and(is_other) {
                 continue; // it has ended since, and was revived
             }
-            entry.is_ready = true;
-            let name = entry.queue.clone();
-            self.push(&name, delayed.priority, &delayed.group, id);
+            let before = core::mem::replace(&mut entry.place, Place::Ready);
+            let (name, class) = (entry.queue.clone(), entry.class);
+            if let Some(queue) = self.queues.get_mut(&name) {
+                queue.count(before, class, false);
+                queue.count(Place::Ready, class, true);
+            }
+            self.push(&name, delayed.priority, &delayed.group, class, id);
         }
     }
 
-    fn push(&mut self, name: &Arc<str>, priority: i16, group: &str, id: TaskId) {
+    fn push(&mut self, name: &Arc<str>, priority: i16, group: &str, class: ClassId, id: TaskId) {
         if let Some(queue) = self.queues.get_mut(name) {
-            queue.ready.push(priority, group, id);
+            queue.ready.push(priority, group, class, id);
             if !self.open.contains(name) {
                 self.open.insert(name.clone());
             }
@@ -274,5 +404,10 @@ impl Table {
 
 /// The bytes of a record in memory, as far as they are not the same for all.
 fn bytes_of(task: &Task) -> usize {
-    size_of::<Task>() + task.queue.len() + task.group.len() + task.payload.len()
+    size_of::<Task>()
+        + task.queue.len()
+        + task.group.len()
+        + task.payload.len()
+        + task.need.heap_bytes()
+        + task.filter.len()
 }

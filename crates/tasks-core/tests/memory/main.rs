@@ -13,7 +13,6 @@ use tidings_primitives::Instant;
 use tidings_tasks_core::coordinator::{Coordinator, Read, Reply, Settings};
 use tidings_tasks_core::id::{Epoch, Part, TaskId};
 use tidings_tasks_core::message::{Call, Peer, Request, Submission};
-use tidings_tasks_core::retry::Retry;
 use tidings_tasks_core::transaction::{Durability, Limits, Record, Revision};
 
 const TASKS: u64 = 100_000;
@@ -23,13 +22,9 @@ const MOST: i64 = 200;
 
 fn submission(number: u64) -> Submission {
     Submission {
-        id: TaskId::of("t", number),
-        queue: "jobs".to_owned(),
         group: format!("user-{}", number % 10),
-        priority: 0,
         delay_ms: number % 2 * 1_000_000,
-        payload: vec![1; 100],
-        retry: Retry::default(),
+        ..Submission::new(TaskId::of("t", number), "jobs", [1; 100])
     }
 }
 

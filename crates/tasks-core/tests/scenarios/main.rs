@@ -2,6 +2,8 @@
 //!
 //! Each is the story of something that goes wrong in other systems, or went wrong here.
 
+mod needs;
 mod permits;
 mod stage;
 mod tasks;
+mod views;

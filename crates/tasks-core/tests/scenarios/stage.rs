@@ -10,7 +10,6 @@ use tidings_tasks_core::ledger::Ledger;
 use tidings_tasks_core::message::{Answer, Call, Message, Peer, Refusal, Request, Submission};
 use tidings_tasks_core::record::{Finished, Task, decode};
 use tidings_tasks_core::reign::{self, Candidate};
-use tidings_tasks_core::retry::Retry;
 use tidings_tasks_core::semaphore::Semaphore;
 use tidings_tasks_core::transaction::{Durability, Limits, Record, Transaction};
 
@@ -51,15 +50,8 @@ pub(crate) fn settings(ledger: &mut Ledger, epoch: u64) -> Settings {
 }
 
 pub(crate) fn task(number: u64) -> Submission {
-    Submission {
-        id: TaskId::of("t", number),
-        queue: "q".to_owned(),
-        group: "g".to_owned(),
-        priority: 0,
-        delay_ms: 0,
-        payload: vec![7; 10],
-        retry: Retry::default(),
-    }
+    let group = "g".to_owned();
+    Submission { group, ..Submission::new(TaskId::of("t", number), "q", [7; 10]) }
 }
 
 pub(crate) fn complete(id: TaskId, attempt: u32) -> Request {
@@ -169,7 +161,7 @@ impl Stage {
         let (host, holding) = (format!("host-{name}"), holding.to_vec());
         self.request(peer, Request::Join { name: name.to_owned(), host, holding });
         if slots > 0 {
-            self.request(peer, Request::Offer { queues: Vec::new(), slots });
+            self.request(peer, Request::Offer { queues: Vec::new(), slots, resources: Vec::new() });
         }
     }
 

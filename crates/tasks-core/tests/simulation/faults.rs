@@ -43,13 +43,14 @@ pub(crate) enum Fault {
     FreezeWorker,
     DrainWorker,
     SuspectHost,
+    SeeHosts,
     KillClient,
     BreakConnection,
     StoreFull,
     StoreLost,
 }
 
-pub(crate) const FAULTS: [Fault; 11] = [
+pub(crate) const FAULTS: [Fault; 12] = [
     Fault::KillProcess,
     Fault::FreezeProcess,
     Fault::SuspectProcess,
@@ -57,6 +58,7 @@ pub(crate) const FAULTS: [Fault; 11] = [
     Fault::FreezeWorker,
     Fault::DrainWorker,
     Fault::SuspectHost,
+    Fault::SeeHosts,
     Fault::KillClient,
     Fault::BreakConnection,
     Fault::StoreFull,

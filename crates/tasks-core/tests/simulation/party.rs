@@ -8,6 +8,7 @@ use tidings_tasks_core::id::{Attempt, TaskId};
 use tidings_tasks_core::message::{
     Answer, Call, Effect, Message, Peer, Refusal, Request, Submission,
 };
+use tidings_tasks_core::resources::Need;
 use tidings_tasks_core::retry::{Cause, Retry};
 
 use crate::process::{Health, TTL};
@@ -54,7 +55,19 @@ pub(crate) fn submission(id: TaskId, kind: Kind, chance: &mut Chance) -> Submiss
         delay_ms,
         payload: vec![kind as u8; 1 + chance.below(64)],
         retry: Retry { losses, errors, signals: 0, backoff_ms: 20, ..Retry::default() },
+        need: need(chance),
+        filter: String::new(),
     }
+}
+
+/// A need, of the sizes that occur: most fit everywhere.
+fn need(chance: &mut Chance) -> Need {
+    let cpus = 1_000 * (1 + chance.below(3) as u64).saturating_sub(chance.below(2) as u64);
+    let mut need = vec![("cpus".to_owned(), cpus)];
+    if chance.happens(0.3) {
+        need.push(("mem".to_owned(), (1 + chance.below(2) as u64) << 30));
+    }
+    Need::new(need).expect("two resources")
 }
 
 /// What is in hand: until when it runs; `None` when it is to be reported.
@@ -114,6 +127,16 @@ impl Party {
     /// Its name, and of which life.
     pub(crate) fn name(&self) -> String {
         format!("p{}.{}", self.number, self.life)
+    }
+
+    /// What it offers: a worker that takes all queues could hold any task.
+    fn resources(&self) -> Vec<(String, u64)> {
+        let cpus = match self.number {
+            0 => return Vec::new(),
+            2 => 4_000,
+            number => 1_000 + 1_000 * (number as u64 % 2),
+        };
+        vec![("cpus".to_owned(), cpus), ("mem".to_owned(), 2 << 30)]
     }
 
     /// It is started again, and knows of nothing.
@@ -275,7 +298,8 @@ impl Party {
                 let named = (0..2).map(|n| format!("q{}", (self.number + n) % 3)).collect();
                 let queues = if self.number % 2 == 0 { Vec::new() } else { named };
                 if !self.is_leaving {
-                    self.ask(Request::Offer { queues, slots }, now);
+                    let resources = self.resources();
+                    self.ask(Request::Offer { queues, slots, resources }, now);
                 }
             }
             (

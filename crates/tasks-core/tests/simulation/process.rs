@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use tidings_primitives::Instant;
 use tidings_tasks_core::coordinator::{Coordinator, Reply, Settings, Ticket};
+use tidings_tasks_core::hosts::Hosts;
 use tidings_tasks_core::id::Epoch;
 use tidings_tasks_core::message::{Call, Peer, Request};
 use tidings_tasks_core::transaction::{CommitError, Durability, Limits, Revision, Session};
@@ -24,6 +25,7 @@ pub(crate) enum Input {
     Request(Peer, Call, Request),
     Gone(Peer),
     HostLost(String),
+    Hosts(Option<Hosts>),
     Timeout,
 }
 
@@ -108,6 +110,7 @@ impl Process {
                 coordinator.handle_request(now, peer, call, request);
             }
             Input::Gone(peer) => coordinator.handle_gone(now, peer),
+            Input::Hosts(hosts) => coordinator.handle_hosts(now, hosts),
             Input::HostLost(host) => coordinator.handle_host_lost(now, &host),
             Input::Timeout => {
                 coordinator.handle_timeout(now);

@@ -2,17 +2,23 @@
 //!
 //! | address | engine |
 //! |---|---|
-//! | `file:PATH` | [embedded](super::embedded): a file, which one process holds |
+//! | `file:PATH` | [embedded]: a file, which one process holds |
 //! | `memory:` | [memory](super::memory): gone with the process |
-//! | `etcd://HOST:PORT,...` | not built in yet |
+//! | `tcp://HOST:PORT` | that of the process which listens there ([net](crate::net)) |
+//! | `etcd://HOST:PORT,.../PREFIX` | [etcd]: its servers, which many processes use |
+//!
+//! A program that is built without the feature `etcd` knows the others only.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
 use super::Store;
-use super::embedded::{Embedded, OpenError};
+use super::embedded::{self, Embedded};
+#[cfg(feature = "etcd")]
+use super::etcd::{self, Etcd};
 use super::memory::Memory;
+use crate::net::endpoint::{Endpoint, EndpointError};
 
 /// Where a store is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,17 +27,48 @@ pub enum Address {
     File(PathBuf),
     /// In the memory of the process that opens it.
     Memory,
+    /// With the process that listens there.
+    Tcp(Endpoint),
+    /// In this etcd.
+    #[cfg(feature = "etcd")]
+    Etcd(etcd::Place),
 }
 
 /// What is no address.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AddressError {
     /// It has none of the known beginnings, or nothing after it.
-    #[error("`{0}` is no store: write file:PATH, or memory: for one that ends with its process")]
+    #[error(
+        "`{0}` is no store: write file:PATH, tcp://HOST:PORT, etcd://HOST:PORT/PREFIX, or \
+         memory: for one that ends with its process"
+    )]
     Unknown(String),
-    /// Servers are not supported yet.
-    #[error("`{0}`: stores in etcd are not built in yet; use file:PATH")]
+    /// It names no place on a network.
+    #[error("tcp: {0}")]
+    Tcp(#[from] EndpointError),
+    /// It names no place in an etcd.
+    #[cfg(feature = "etcd")]
+    #[error("`{0}` is no store in etcd: {1}")]
+    Etcd(String, etcd::PlaceError),
+    /// The program knows no etcd.
+    #[cfg(not(feature = "etcd"))]
+    #[error("`{0}`: this program was built without the feature `etcd`; use file:PATH")]
     Etcd(String),
+}
+
+/// Why a store was not opened. Nothing has changed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The file cannot be used.
+    #[error(transparent)]
+    File(#[from] embedded::OpenError),
+    /// The etcd cannot be used.
+    #[cfg(feature = "etcd")]
+    #[error(transparent)]
+    Etcd(#[from] etcd::OpenError),
+    /// It can be opened, but members do not take turns in it yet.
+    #[error("{0}: members do not use stores in etcd yet; use file:PATH")]
+    Unshared(String),
 }
 
 impl FromStr for Address {
@@ -49,22 +86,43 @@ impl FromStr for Address {
                 named.then(file).ok_or_else(unknown)
             }
             "memory" if rest.is_empty() => Ok(Self::Memory),
-            "etcd" => Err(AddressError::Etcd(text.into())),
+            "tcp" => {
+                let place = rest.strip_prefix("//").ok_or_else(unknown)?;
+                Ok(Self::Tcp(place.parse()?))
+            }
+            "etcd" => Self::in_etcd(text, rest.strip_prefix("//").ok_or_else(unknown)?),
             _ => Err(unknown()),
         }
     }
 }
 
 impl Address {
+    #[cfg(feature = "etcd")]
+    fn in_etcd(text: &str, place: &str) -> Result<Self, AddressError> {
+        place.parse().map(Self::Etcd).map_err(|error| AddressError::Etcd(text.into(), error))
+    }
+
+    #[cfg(not(feature = "etcd"))]
+    fn in_etcd(text: &str, _: &str) -> Result<Self, AddressError> {
+        Err(AddressError::Etcd(text.into()))
+    }
+
     /// Opens the store of a cluster there, or makes it. Takes long after a crash; other tasks go on
     /// meanwhile.
     ///
     /// # Errors
-    /// Nothing has changed.
+    /// Nothing has changed. That of another process is not opened: a
+    /// [`Member`](crate::member::Member) follows it.
     pub async fn open(&self, cluster: &str) -> Result<Arc<dyn Store>, OpenError> {
         let path = match self {
             Self::Memory => return Ok(Arc::new(Memory::default())),
             Self::File(path) => path.clone(),
+            Self::Tcp(at) => {
+                let (path, why) = (format!("tcp://{at}").into(), "another process holds it".into());
+                return Err(embedded::OpenError::File { path, why }.into());
+            }
+            #[cfg(feature = "etcd")]
+            Self::Etcd(place) => return Ok(Arc::new(Etcd::open(place, cluster).await?)),
         };
         let cluster = cluster.to_owned();
         let opened = tokio::task::spawn_blocking(move || Embedded::open(&path, &cluster));
@@ -93,7 +151,15 @@ mod tests {
         for text in ["", "tasks", "file:", "file:folder/", "memory:x", "http://a"] {
             assert_eq!(text.parse::<Address>(), Err(AddressError::Unknown(text.into())));
         }
-        let etcd = "etcd://a:2379".parse::<Address>().unwrap_err();
-        assert!(etcd.to_string().contains("not built in yet"));
+        let etcd = "etcd://a b".parse::<Address>().unwrap_err();
+        assert!(matches!(etcd, AddressError::Etcd(..)), "{etcd}");
+    }
+
+    #[cfg(feature = "etcd")]
+    #[test]
+    fn an_etcd_has_a_place_for_each_store() {
+        let address = "etcd://a:2379,b/prod".parse::<Address>().unwrap();
+        assert_eq!(address, Address::Etcd("a,b:2379/prod".parse().unwrap()));
+        assert!(matches!("etcd:a".parse::<Address>(), Err(AddressError::Unknown(_))));
     }
 }

@@ -32,6 +32,8 @@ mod lease;
 pub mod address;
 pub mod crashing;
 pub mod embedded;
+#[cfg(feature = "etcd")]
+pub mod etcd;
 pub mod faulty;
 pub mod memory;
 

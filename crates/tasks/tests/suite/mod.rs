@@ -30,6 +30,11 @@ pub(crate) trait Place: Send + Sync {
 
     /// Whether what was written is there when it is opened again.
     fn lasts(&self) -> bool;
+
+    /// Whether others may have it open too: then sessions go on when it is opened again.
+    fn is_shared(&self) -> bool {
+        false
+    }
 }
 
 type Case = fn(Arc<dyn Place>) -> Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -1,6 +1,8 @@
 //! What parties do and hear, and what goes wrong.
 
+use tidings_tasks_core::hosts::{Condition, Hosts, Rank};
 use tidings_tasks_core::message::MAX_TASKS;
+use tidings_tasks_core::view::Which;
 
 use super::*;
 
@@ -43,6 +45,8 @@ impl World {
                 Request::Cancel { task }
             }
             (6, Some((task, _))) => Request::Revive { task },
+            (12, _) => self.look(),
+            (13, Some(_)) if is_client => self.forget(),
             (7..9, _) => Request::SetPermits { semaphore: "s".to_owned(), permits: 3 },
             (9..12, _) => Request::Acquire {
                 semaphore: "s".to_owned(),
@@ -58,6 +62,34 @@ impl World {
         if asks {
             self.sure.insert((at, call));
         }
+    }
+
+    /// A request of one who looks on.
+    fn look(&mut self) -> Request {
+        let from = self.chance.pick(&self.tasks).map(|(id, _)| id);
+        let state = self.chance.pick(&[Which::Live, Which::Failed, Which::Done, Which::All]);
+        let queue = self.chance.happens(0.5).then(|| "q1".to_owned());
+        match (state, from, self.chance.below(3)) {
+            (Some(state), from, 0) => {
+                let from = from.filter(|_| self.chance.happens(0.5));
+                let limit = self.chance.below(30) as u32;
+                Request::List { queue, state, from, limit }
+            }
+            (_, Some(task), 1) => Request::Show { task },
+            _ => Request::Overview,
+        }
+    }
+
+    /// Some tasks are to be forgotten: of those whose effects and children could happen again,
+    /// none.
+    fn forget(&mut self) -> Request {
+        let mut tasks = BTreeSet::new();
+        for _ in 0..self.chance.below(9) {
+            let picked = self.chance.pick(&self.tasks);
+            tasks.extend(picked.filter(|(_, kind)| *kind == Kind::Plain).map(|(id, _)| id));
+        }
+        self.forgotten.extend(&tasks);
+        Request::Forget { tasks: tasks.into_iter().collect() }
     }
 
     /// A batch of new tasks, with some that were submitted before.
@@ -109,11 +141,14 @@ impl World {
         match (request, answer) {
             (Request::Submit { tasks }, Answer::Submitted(_)) => {
                 for task in tasks {
-                    assert!(self.is_known(task.id), "{} was acknowledged, and is lost", task.id);
+                    let is_known = self.is_known(task.id) || self.forgotten.contains(&task.id);
+                    assert!(is_known, "{} was acknowledged, and is lost", task.id);
                     self.acknowledged.insert(task.id);
                 }
             }
-            (Request::Complete { task, attempt, .. }, Answer::Done) => {
+            (Request::Complete { task, attempt, .. }, Answer::Done)
+                if !self.forgotten.contains(task) =>
+            {
                 let finished: Finished =
                     self.value(&keys::finished(PART, *task)).expect("it ended");
                 assert_eq!(finished.task.attempt, *attempt, "{task} ended by another attempt");
@@ -128,7 +163,25 @@ impl World {
             }
             (Request::Wait { task } | Request::Cancel { task }, Answer::Refused(refusal)) => {
                 let is_lost = *refusal == Refusal::NoTask && is_sure;
+                let is_lost = is_lost && !self.forgotten.contains(task);
                 assert!(!is_lost, "{task} was acknowledged, and is not known");
+            }
+            (Request::Forget { .. }, Answer::Forgotten(count)) => {
+                self.totals.forgotten += u64::from(*count);
+            }
+            (Request::Forget { .. } | Request::List { .. } | Request::Overview, refused)
+                if matches!(refused, Answer::Refused(_)) =>
+            {
+                panic!("{refused:?} to {request:?}");
+            }
+            (Request::List { queue, state, from, .. }, Answer::Listed(tasks, next)) => {
+                self.totals.listed += tasks.len() as u64;
+                for (id, shown) in tasks {
+                    assert!(queue.as_ref().is_none_or(|queue| shown.task().queue == *queue));
+                    assert!(state.has(shown) && from.is_none_or(|from| from <= *id));
+                    assert!(next.is_none_or(|next| *id < next), "{id} is on the next page too");
+                }
+                assert!(tasks.windows(2).all(|pair| pair[0].0 < pair[1].0), "they are in order");
             }
             (Request::Submit { .. } | Request::Acquire { .. }, Answer::Refused(refusal)) => {
                 assert_eq!(*refusal, Refusal::NoSemaphore, "to {request:?}");
@@ -179,6 +232,7 @@ impl World {
                 party.calls.clear();
                 party.ask(Request::Leave, self.now);
             }
+            Fault::SeeHosts => self.see_hosts(),
             Fault::SuspectHost => self.lose_host(&format!("h{}", worker % 4)),
             Fault::KillClient => self.kill_party(client),
             Fault::BreakConnection => {
@@ -207,6 +261,24 @@ impl World {
         }
         let rest = ms(100 + self.chance.below(1_500));
         self.after(rest, Event::Heal(Side::Party(at)));
+    }
+
+    /// Hosts are seen to do well, or not, or are no longer seen.
+    fn see_hosts(&mut self) {
+        let conditions = [Condition::Good, Condition::Slow, Condition::Doubtful];
+        let is_seen = self.chance.happens(0.8);
+        let mut ranks = BTreeMap::new();
+        for at in 0..4 {
+            let condition = self.chance.pick(&conditions).unwrap_or_default();
+            let load = 100 * self.chance.below(11) as u32;
+            ranks.insert(format!("h{at}"), Rank { condition, load });
+        }
+        let hosts = is_seen.then(|| Hosts { ranks, ..Hosts::default() });
+        for at in 0..PROCESSES {
+            let life = self.processes[at].life;
+            let delay = self.delay();
+            self.after(delay, Event::Process(at, life, Input::Hosts(hosts.clone())));
+        }
     }
 
     /// The news that a host is gone, true or not.

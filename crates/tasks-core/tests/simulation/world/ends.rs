@@ -7,6 +7,9 @@ impl World {
         for (id, kind) in self.tasks.clone() {
             let finished: Option<Finished> = self.value(&keys::finished(PART, id));
             let Some(finished) = finished else {
+                if self.forgotten.contains(&id) {
+                    continue;
+                }
                 assert!(!self.acknowledged.contains(&id), "{id} was acknowledged, and is lost");
                 continue;
             };
@@ -78,7 +81,8 @@ impl World {
             let of_tasks = |id: &TaskId| inside.contains(&id.to_string());
             let left = self.tasks.iter().map(|(id, _)| *id).find(of_tasks);
             assert_eq!(left, None, "it is forgotten: {inside}");
-            assert!(inside.len() < 8_000, "{} bytes are left: {inside}", inside.len());
+            // Sessions, and for each of the last classes of tasks those that could take one.
+            assert!(inside.len() < 32_000, "{} bytes are left: {inside:.9000}", inside.len());
         }
         assert_eq!(serving, 1, "one coordinator is left");
     }

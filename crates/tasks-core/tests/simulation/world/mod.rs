@@ -79,6 +79,9 @@ pub(crate) struct Totals {
     superseded: u64,
     poisoned: u64,
     conflicts: u64,
+    /// Tasks that were forgotten, and those that were shown in a list.
+    forgotten: u64,
+    listed: u64,
     digest: u64,
 }
 
@@ -99,13 +102,16 @@ impl Totals {
         self.superseded += other.superseded;
         self.poisoned += other.poisoned;
         self.conflicts += other.conflicts;
+        self.forgotten += other.forgotten;
+        self.listed += other.listed;
         self.digest ^= other.digest;
     }
 
     pub(crate) fn reached_everything(&self) -> bool {
         let counts = [self.done, self.failed, self.cancelled, self.superseded, self.poisoned];
         let faults = FAULTS.iter().all(|fault| self.faults.contains_key(fault));
-        let others = self.unknown.iter().chain(&counts).chain([&self.crashes, &self.conflicts]);
+        let more = [&self.crashes, &self.conflicts, &self.forgotten, &self.listed];
+        let others = self.unknown.iter().chain(&counts).chain(more);
         faults && others.copied().all(|count| count > 0)
     }
 }
@@ -128,6 +134,8 @@ pub(crate) struct World {
     tasks: Vec<(TaskId, Kind)>,
     acknowledged: BTreeSet<TaskId>,
     cancelled: BTreeSet<TaskId>,
+    /// Tasks that somebody has tried to forget.
+    forgotten: BTreeSet<TaskId>,
     /// Requests about tasks whose submission was acknowledged before.
     sure: BTreeSet<(usize, Call)>,
     totals: Totals,
@@ -159,6 +167,7 @@ impl World {
             tasks: Vec::new(),
             acknowledged: BTreeSet::new(),
             cancelled: BTreeSet::new(),
+            forgotten: BTreeSet::new(),
             sure: BTreeSet::new(),
             totals: Totals::default(),
         };

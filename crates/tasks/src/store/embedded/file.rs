@@ -10,6 +10,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -50,7 +51,8 @@ pub(super) fn open(path: &Path, cluster: &str) -> Result<Opened, OpenError> {
         Err(error) => return Err(failed(error)),
     };
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(is_new).truncate(is_new);
+    // Programs run what lies in it, so nobody but its owner may read or write it.
+    options.read(true).write(true).create(is_new).truncate(is_new).mode(0o600);
     let file = options.open(if is_new { &made } else { path }).map_err(failed)?;
     if !lock(&file).map_err(failed)? {
         return Err(OpenError::Held { path: path.into(), pid: None });

@@ -1,0 +1,34 @@
+//! Requests that take several reads or commits, and how far each has come.
+
+use crate::id::TaskId;
+use crate::ledger::Page;
+use crate::message::{Call, Peer};
+use crate::transaction::Revision;
+use crate::view::Which;
+
+/// A request to forget tasks.
+#[derive(Debug)]
+pub(super) struct Forgetting {
+    pub(super) asked: (Peer, Call),
+    /// The tasks that are still to be looked at.
+    pub(super) rest: Vec<TaskId>,
+    /// The records that the commit on its way deletes.
+    pub(super) now: Vec<(TaskId, Revision)>,
+    /// How many were deleted before.
+    pub(super) count: u32,
+}
+
+/// A request for a page of tasks.
+#[derive(Debug)]
+pub(super) struct Listing {
+    pub(super) asked: (Peer, Call),
+    /// Of this queue, or of all.
+    pub(super) queue: Option<String>,
+    pub(super) which: Which,
+    /// Where the page begins.
+    pub(super) from: Option<TaskId>,
+    /// The records that it looks at.
+    pub(super) limit: usize,
+    /// The page of those that have not ended, once it was read.
+    pub(super) live: Option<Page>,
+}

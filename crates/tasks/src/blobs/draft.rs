@@ -1,0 +1,129 @@
+//! Drafts: blobs that are being written.
+//!
+//! A draft lies under a name of its own, is written and synced, and then gets the name of its hash
+//! by one rename: a reader sees all of a blob or none of it. Its writer holds a lock on it as long
+//! as it lives. So what a crash leaves is known by its lock being free, whatever the clock says,
+//! and is swept with the next [`collect`](super::Blobs::collect).
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use rustix::fs::{FlockOperation, flock};
+use sha2::{Digest as _, Sha256};
+
+use super::error::BlobError;
+use super::folder::{Folder, names, sync};
+use super::handle::{Handle, MAX_BLOB_BYTES};
+
+/// Drafts that this process has begun.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+
+/// A blob that is being written. Dropped, it leaves nothing.
+#[derive(Debug)]
+pub struct Draft {
+    folder: Arc<Folder>,
+    file: File,
+    path: PathBuf,
+    hasher: Sha256,
+    bytes: u64,
+    is_named: bool,
+}
+
+impl Draft {
+    pub(super) fn begin(folder: &Arc<Folder>) -> Result<Self, BlobError> {
+        // Nobody sweeps between its name and its lock.
+        let _shared = folder.share()?;
+        loop {
+            let number = BEGUN.fetch_add(1, Ordering::Relaxed);
+            let path = folder.new_ones().join(format!("{}-{number}", std::process::id()));
+            let failed = |error| BlobError::file(&path, &error);
+            let file = match OpenOptions::new().write(true).create_new(true).open(&path) {
+                // Of another namespace of processes, or of an earlier process with this number.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                other => other.map_err(failed)?,
+            };
+            flock(&file, FlockOperation::NonBlockingLockExclusive)
+                .map_err(|error| failed(error.into()))?;
+            let (folder, hasher) = (folder.clone(), Sha256::new());
+            return Ok(Self { folder, file, path, hasher, bytes: 0, is_named: false });
+        }
+    }
+
+    /// Adds bytes at the end.
+    ///
+    /// # Errors
+    /// No space, or too many bytes. The draft is of no use any more.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
+        self.bytes += bytes.len() as u64;
+        if self.bytes > MAX_BLOB_BYTES {
+            return Err(BlobError::TooLarge);
+        }
+        self.hasher.update(bytes);
+        self.file.write_all(bytes).map_err(|error| BlobError::file(&self.path, &error))
+    }
+
+    /// Makes it a blob, durable.
+    ///
+    /// # Errors
+    /// No space. Nothing is left of it.
+    pub fn finish(mut self) -> Result<Handle, BlobError> {
+        let hash = self.hasher.clone().finalize().into();
+        let handle = Handle { hash, bytes: self.bytes };
+        self.name(&handle)?;
+        Ok(handle)
+    }
+
+    /// Makes it the blob with this handle.
+    ///
+    /// # Errors
+    /// It is another one, or there is no space. Nothing is left of it.
+    pub fn finish_as(mut self, handle: &Handle) -> Result<(), BlobError> {
+        let hash: [u8; 32] = self.hasher.clone().finalize().into();
+        if hash != handle.hash || self.bytes != handle.bytes {
+            let why = format!("{} bytes came that are not {handle}", self.bytes);
+            return Err(BlobError::Damaged { path: self.path.clone(), why });
+        }
+        self.name(handle)
+    }
+
+    fn name(&mut self, handle: &Handle) -> Result<(), BlobError> {
+        let path = self.path.clone();
+        let failed = |error| BlobError::file(&path, &error);
+        self.file.set_permissions(Permissions::from_mode(0o444)).map_err(failed)?;
+        let _shared = self.folder.share()?;
+        // From now on it is young, however long the writing took.
+        self.file.set_modified(SystemTime::now()).map_err(failed)?;
+        self.file.sync_all().map_err(failed)?;
+        let data = self.folder.data();
+        fs::rename(&path, data.join(handle.hex())).map_err(failed)?;
+        self.is_named = true;
+        sync(&data).map_err(failed)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if !self.is_named {
+            // What stays all the same is swept.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Removes what writers that have died left.
+pub(super) fn sweep(folder: &Folder) -> Result<(), BlobError> {
+    let _alone = folder.alone()?;
+    for name in names(&folder.new_ones())? {
+        let path = folder.new_ones().join(name);
+        let Ok(file) = File::open(&path) else { continue };
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            fs::remove_file(&path).map_err(|error| BlobError::file(&path, &error))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! The keeper of blobs: frees those that no task names any more.
+//!
+//! A blob of a task is pinned under the task's name, and the store knows which tasks there are. So
+//! whoever holds the store compares the two from time to time: pins whose task has no record go,
+//! then blobs without pins. Nothing else is needed when a task is forgotten, by whomever.
+//!
+//! Invariant: a pin goes only if it is older than the grace *and* the store, asked after that was
+//! seen, has neither kind of record of its task.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidings_tasks_core::id::{Part, TaskId};
+use tidings_tasks_core::keys;
+
+use crate::blobs::{self, BlobError, Blobs};
+use crate::store::{Lost, Store};
+
+/// The time from one look to the next.
+const PERIOD: Duration = Duration::from_secs(600);
+
+/// Tasks that the store is asked for at a time.
+const TASKS: usize = 1_000;
+
+/// Why garbage was not freed, or not all of it.
+#[derive(Debug, thiserror::Error)]
+pub enum KeepError {
+    /// The store cannot be reached. Nothing was freed.
+    #[error(transparent)]
+    Store(#[from] Lost),
+    /// The folder of blobs cannot be used. Some may be freed.
+    #[error(transparent)]
+    Blobs(#[from] BlobError),
+    /// The process is ending.
+    #[error("the runtime is ending")]
+    Ending,
+}
+
+/// Looks from time to time, for ever. A folder that is not there has nothing to free.
+pub(crate) async fn keep(store: Arc<dyn Store>, part: Part, folder: PathBuf) {
+    loop {
+        if folder.is_dir() {
+            // What cannot be freed now may be at the next look.
+            let _ = look(&*store, part, &folder).await;
+        }
+        tokio::time::sleep(PERIOD).await;
+    }
+}
+
+async fn look(store: &dyn Store, part: Part, folder: &std::path::Path) -> Result<u64, KeepError> {
+    let folder = folder.to_owned();
+    let blobs = Arc::new(blocking(move || Blobs::open(&folder)).await?);
+    free(store, part, &blobs, blobs::GRACE).await
+}
+
+/// Drops the pins of tasks that have no record, and collects what nobody pins, as far as it is
+/// older than the grace. Returns how many bytes that freed. Pins of other holders stay.
+///
+/// # Errors
+/// The store or the folder cannot be used.
+pub async fn free(
+    store: &dyn Store,
+    part: Part,
+    blobs: &Arc<Blobs>,
+    grace: Duration,
+) -> Result<u64, KeepError> {
+    let folder = blobs.clone();
+    let holders = blocking(move || folder.holders(grace)).await?;
+    let tasks: Vec<TaskId> = holders.iter().filter_map(|holder| blobs::task_of(holder)).collect();
+    let mut gone = BTreeSet::new();
+    for some in tasks.chunks(TASKS) {
+        let both = |task: &TaskId| [keys::task(part, *task), keys::finished(part, *task)];
+        let asked: Vec<_> = some.iter().flat_map(both).collect();
+        let records = store.get(&asked).await?.records;
+        let without = some.iter().zip(records.chunks(2));
+        let without = without.filter(|(_, found)| found.iter().all(Option::is_none));
+        gone.extend(without.map(|(task, _)| blobs::holder_of(*task)));
+    }
+    let folder = blobs.clone();
+    let free = move || {
+        folder.drop_pins(&gone, grace)?;
+        folder.collect(grace)
+    };
+    blocking(free).await
+}
+
+/// Does what waits for the disk beside the tasks of the runtime.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, BlobError> + Send + 'static,
+) -> Result<T, KeepError> {
+    Ok(tokio::task::spawn_blocking(work).await.map_err(|_| KeepError::Ending)??)
+}
+
+#[cfg(test)]
+mod tests {
+    use tidings_tasks_core::transaction::Transaction;
+
+    use super::*;
+    use crate::store::memory::Memory;
+
+    #[tokio::test]
+    async fn a_blob_goes_with_the_last_record_of_its_tasks() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Arc::new(Blobs::open(&folder.path().join("blobs")).unwrap());
+        let (store, part) = (Memory::default(), Part(0));
+        let [live, done, none] = [1, 2, 3].map(|number| TaskId::of("task", number));
+        let mut records = Transaction::default();
+        records.put(keys::task(part, live), *b"a record");
+        records.put(keys::finished(part, done), *b"a record");
+        store.commit(records).await.unwrap();
+        let handles = [b"live", b"done", b"none"].map(|content| blobs.put(content).unwrap());
+        for (task, handle) in [live, done, none].into_iter().zip(&handles) {
+            blobs.pin(handle, &blobs::holder_of(task)).unwrap();
+            blobs.pin(&handles[0], &blobs::holder_of(task)).unwrap();
+        }
+        let other = blobs.put(b"of another holder").unwrap();
+        blobs.pin(&other, "somebody").unwrap();
+
+        let freed = free(&store, part, &blobs, blobs::GRACE).await.unwrap();
+        assert_eq!(freed, 0, "all is young");
+        let freed = free(&store, part, &blobs, Duration::ZERO).await.unwrap();
+        assert_eq!((freed, blobs.has(&handles[2])), (4, false));
+
+        let mut forget = Transaction::default();
+        forget.delete(keys::finished(part, done));
+        store.commit(forget).await.unwrap();
+        assert_eq!(free(&store, part, &blobs, Duration::ZERO).await.unwrap(), 4);
+        assert!(blobs.has(&handles[0]) && !blobs.has(&handles[1]) && blobs.has(&other));
+    }
+}

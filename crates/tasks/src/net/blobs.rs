@@ -1,0 +1,233 @@
+//! Blobs over a connection: what is said, and the side of the one that has the folder.
+//!
+//! The client asks one thing at a time. Contents go in pieces, so that no side holds more than one
+//! of them in memory beyond what is mapped, and whoever gets a content checks its hash before it
+//! has a name.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use minicbor::bytes::ByteVec;
+use minicbor::{Decode, Encode};
+use tidings_tasks_core::id::TaskId;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+
+use crate::blobs::{self, BlobError, Blobs, Handle};
+use crate::frame;
+
+/// The first frame in both directions, of those that pass blobs.
+pub(super) const HELLO: &str = "tidings-blobs 1";
+
+/// Bytes of a piece.
+pub(super) const PIECE_BYTES: usize = 256 << 10;
+
+/// Bytes that are put at a time: before each batch the client hears whether to go on.
+pub(super) const BATCH_BYTES: u64 = 4 << 20;
+
+/// Tasks for which a blob is pinned at a time.
+pub(super) const MAX_TASKS: usize = 1_000;
+
+/// The time after which a client that says or takes nothing is let go.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a client asks.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub(super) enum Ask {
+    /// The content: pieces and [`Say::Done`] are the answer.
+    #[n(0)]
+    Get(#[n(0)] Handle),
+    /// That it is there, pinned for these tasks: pieces follow each [`Say::Go`].
+    #[n(1)]
+    Put(#[n(0)] Handle, #[n(1)] Vec<TaskId>),
+    /// That it is pinned for these tasks.
+    #[n(2)]
+    Pin(#[n(0)] Handle, #[n(1)] Vec<TaskId>),
+    /// The next piece of what is put.
+    #[n(3)]
+    Piece(#[n(0)] ByteVec),
+}
+
+/// What is said to a client.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub(super) enum Say {
+    /// The next piece of what it wants.
+    #[n(0)]
+    Piece(#[n(0)] ByteVec),
+    /// Send pieces: the next [`BATCH_BYTES`], or all that is left.
+    #[n(1)]
+    Go,
+    /// It is done, and durable.
+    #[n(2)]
+    Done,
+    /// The blob is not here.
+    #[n(3)]
+    Missing,
+    /// It is not done, for this reason.
+    #[n(4)]
+    Refused(#[n(0)] String),
+}
+
+impl From<BlobError> for Say {
+    fn from(error: BlobError) -> Self {
+        match error {
+            BlobError::Missing { .. } => Self::Missing,
+            other => Self::Refused(other.to_string()),
+        }
+    }
+}
+
+/// Sends one frame.
+pub(super) async fn send(
+    writing: &mut (impl AsyncWrite + Unpin),
+    what: &impl Encode<()>,
+) -> io::Result<()> {
+    let mut buffer = Vec::new();
+    frame::append(&mut buffer, what)?;
+    writing.write_all(&buffer).await?;
+    writing.flush().await
+}
+
+/// Serves a client until it goes.
+pub(super) async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    reading: R,
+    writing: W,
+    blobs: Option<&Arc<Blobs>>,
+) -> io::Result<()> {
+    let mut client = Client { reading: BufReader::new(reading), writing, buffer: Vec::new() };
+    while let Some(ask) = client.hear().await? {
+        let Some(blobs) = blobs else {
+            client.say(&Say::Refused("this store keeps no blobs; use file:PATH".into())).await?;
+            continue;
+        };
+        match client.serve(ask, blobs).await {
+            Ok(()) => {}
+            Err(Trouble::Blob(error)) => client.say(&error.into()).await?,
+            Err(Trouble::Gone(error)) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Why something was not done.
+enum Trouble {
+    /// The client is told, and may ask for something else.
+    Blob(BlobError),
+    /// There is no client any more, or one that does not keep to the protocol.
+    Gone(io::Error),
+}
+
+impl From<BlobError> for Trouble {
+    fn from(error: BlobError) -> Self {
+        Self::Blob(error)
+    }
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Gone(error)
+    }
+}
+
+struct Client<R, W> {
+    reading: BufReader<R>,
+    writing: W,
+    buffer: Vec<u8>,
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
+    async fn hear(&mut self) -> io::Result<Option<Ask>> {
+        let heard = frame::read(&mut self.reading, &mut self.buffer);
+        tokio::time::timeout(PATIENCE, heard).await?
+    }
+
+    async fn say(&mut self, what: &Say) -> io::Result<()> {
+        tokio::time::timeout(PATIENCE, send(&mut self.writing, what)).await?
+    }
+
+    async fn serve(&mut self, ask: Ask, blobs: &Arc<Blobs>) -> Result<(), Trouble> {
+        match ask {
+            Ask::Get(handle) => self.give(blobs, handle).await?,
+            Ask::Put(handle, tasks) => self.take(blobs, handle, &tasks).await?,
+            Ask::Pin(handle, tasks) => pin(blobs, handle, &tasks).await?,
+            Ask::Piece(_) => return Err(unasked("a piece").into()),
+        }
+        Ok(self.say(&Say::Done).await?)
+    }
+
+    async fn give(&mut self, blobs: &Arc<Blobs>, handle: Handle) -> Result<(), Trouble> {
+        let blobs = blobs.clone();
+        let mapped = blocking(move || blobs.get(&handle)).await?;
+        for piece in mapped.chunks(PIECE_BYTES) {
+            self.say(&Say::Piece(piece.to_vec().into())).await?;
+        }
+        Ok(())
+    }
+
+    async fn take(
+        &mut self,
+        blobs: &Arc<Blobs>,
+        handle: Handle,
+        tasks: &[TaskId],
+    ) -> Result<(), Trouble> {
+        // What is there is only pinned, which fails if it is not.
+        match pin(blobs, handle, tasks).await {
+            Err(Trouble::Blob(BlobError::Missing { .. })) => {}
+            other => return other,
+        }
+        let folder = blobs.clone();
+        let mut draft = blocking(move || folder.draft()).await?;
+        let mut left = handle.bytes;
+        while left > 0 {
+            self.say(&Say::Go).await?;
+            let batch = self.batch(left.min(BATCH_BYTES)).await?;
+            left -= batch.len() as u64;
+            draft = blocking(move || draft.write(&batch).map(|()| draft)).await?;
+        }
+        blocking(move || draft.finish_as(&handle)).await?;
+        pin(blobs, handle, tasks).await
+    }
+
+    /// The pieces of so many bytes.
+    async fn batch(&mut self, bytes: u64) -> io::Result<Vec<u8>> {
+        let mut batch = Vec::new();
+        while (batch.len() as u64) < bytes {
+            match self.hear().await? {
+                Some(Ask::Piece(piece)) if !piece.is_empty() => batch.extend_from_slice(&piece),
+                _ => return Err(unasked("something else than a piece")),
+            }
+            if batch.len() as u64 > bytes {
+                return Err(unasked("more than was announced"));
+            }
+        }
+        Ok(batch)
+    }
+}
+
+async fn pin(blobs: &Arc<Blobs>, handle: Handle, tasks: &[TaskId]) -> Result<(), Trouble> {
+    if tasks.len() > MAX_TASKS {
+        return Err(unasked("too many tasks").into());
+    }
+    let holders: Vec<String> = tasks.iter().copied().map(blobs::holder_of).collect();
+    let blobs = blobs.clone();
+    let pin = move || {
+        let holders: Vec<&str> = holders.iter().map(String::as_str).collect();
+        blobs.pin_for(&handle, &holders)
+    };
+    Ok(blocking(pin).await?)
+}
+
+fn unasked(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the client has sent {what}"))
+}
+
+/// Does what waits for the disk beside the tasks of the runtime.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, BlobError> + Send + 'static,
+) -> Result<T, BlobError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => Err(BlobError::File { path: PathBuf::new(), why: error.to_string() }),
+    }
+}

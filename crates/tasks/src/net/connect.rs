@@ -1,0 +1,82 @@
+//! Connecting: streams to a listener, tuned, sealed and greeted.
+
+use std::io;
+use std::time::Duration;
+
+use rustix::net::sockopt;
+use tokio::io::BufReader;
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+
+use super::endpoint::Endpoint;
+use super::error::{Failure, NetError};
+use super::handshake::{self, Credentials};
+use super::sealed::{SealedReader, SealedWriter};
+use crate::frame;
+use crate::stream::Remote;
+
+/// The time in which a host answers to a new connection.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A silent connection is probed after so long, and then as often.
+const PROBE: Duration = Duration::from_secs(3);
+
+/// Probes without an answer after which the other host is gone.
+const PROBES: u32 = 3;
+
+/// What is read of a connection.
+pub(super) type Reading = SealedReader<BufReader<OwnedReadHalf>>;
+
+/// What is written to a connection.
+pub(super) type Writing = SealedWriter<OwnedWriteHalf>;
+
+/// Makes the system notice a host that is gone, and send what is written at once.
+pub(super) fn tune(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, PROBE)?;
+    sockopt::set_tcp_keepintvl(stream, PROBE)?;
+    sockopt::set_tcp_keepcnt(stream, PROBES)?;
+    let gone = PROBE * (PROBES + 1);
+    sockopt::set_tcp_user_timeout(stream, gone.as_millis() as u32)?;
+    Ok(())
+}
+
+/// The halves of a connection, as the handshake takes them.
+pub(super) fn halves(stream: TcpStream) -> (BufReader<OwnedReadHalf>, OwnedWriteHalf) {
+    let (reading, writing) = stream.into_split();
+    (BufReader::with_capacity(1 << 16, reading), writing)
+}
+
+/// Connects with the service that listens there.
+///
+/// # Errors
+/// Nobody does, or with another key, cluster or version.
+pub async fn connect(to: &Endpoint, own: &Credentials) -> Result<Remote, NetError> {
+    let (reading, writing) = open(to, own, frame::HELLO).await?;
+    Ok(Remote::over(reading, writing))
+}
+
+/// A stream to the listener there, for what the greeting names.
+pub(super) async fn open(
+    to: &Endpoint,
+    own: &Credentials,
+    hello: &str,
+) -> Result<(Reading, Writing), NetError> {
+    opening(to, own, hello).await.map_err(|failure| failure.of(format!("tcp://{to}")))
+}
+
+async fn opening(
+    to: &Endpoint,
+    own: &Credentials,
+    hello: &str,
+) -> Result<(Reading, Writing), Failure> {
+    let connecting = TcpStream::connect((to.host.as_str(), to.port));
+    let connected = tokio::time::timeout(PATIENCE, connecting).await;
+    let stream = connected.map_err(|_| Failure::Silent)??;
+    tune(&stream)?;
+    let (reading, writing) = handshake::call(halves(stream), own).await?;
+    let mut both = tokio::io::join(reading, writing);
+    frame::greet(&mut both, hello).await?;
+    Ok(both.into_inner())
+}

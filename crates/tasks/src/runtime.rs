@@ -1,0 +1,177 @@
+//! The protocol of a runtime process: one that calls functions of a language for a worker.
+//!
+//! The process inherits one end of a Unix stream socket pair, whose descriptor's number is in
+//! [`DESCRIPTOR`]. On it go frames: the length, four bytes little endian, and that many bytes of
+//! CBOR, at most [`MAX_FRAME_BYTES`]. Each is `[KIND, [FIELD, ...]]`, with the kinds and the order
+//! of fields as numbered here; what is absent is `null`, and fields at the end that a reader does
+//! not know are skipped.
+//!
+//! The process says [`FromRuntime::Ready`] first. Then it is given one call at a time, and says
+//! once how each has ended. What it writes to its standard output and error meanwhile is the log of
+//! the task. When the socket closes, it ends.
+
+use minicbor::{Decode, Encode};
+use tidings_tasks_core::id::{Attempt, TaskId};
+use tidings_tasks_core::message::{Effect, Submission};
+
+/// The variable that tells a runtime process the number of its descriptor.
+pub const DESCRIPTOR: &str = "TIDINGS_RUNTIME_FD";
+
+/// The longest frame, in bytes.
+pub const MAX_FRAME_BYTES: u32 = 64 << 20;
+
+/// What a worker says.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub enum ToRuntime {
+    /// Call this.
+    #[n(0)]
+    Run {
+        /// Which task: 16 bytes.
+        #[n(0)]
+        task: TaskId,
+        /// Which try, from 1.
+        #[n(1)]
+        attempt: Attempt,
+        /// Its queue.
+        #[n(2)]
+        queue: String,
+        /// The function's code, if this process has not had it yet.
+        #[cbor(n(3), with = "minicbor::bytes")]
+        code: Option<Vec<u8>>,
+        /// SHA-256 of the code, which the process keeps under this name; none if the body is all.
+        #[cbor(n(4), with = "minicbor::bytes")]
+        code_hash: Option<[u8; 32]>,
+        /// What to make of it, with the arguments.
+        #[cbor(n(5), with = "minicbor::bytes")]
+        body: Vec<u8>,
+    },
+    /// Nobody wants the result any more, or time is up: end the call soon. A process that is still
+    /// in it after the grace is killed.
+    #[n(1)]
+    Cancel {
+        /// Which task.
+        #[n(0)]
+        task: TaskId,
+        /// Which try.
+        #[n(1)]
+        attempt: Attempt,
+    },
+}
+
+/// What a runtime process says.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub enum FromRuntime {
+    /// It takes calls.
+    #[n(0)]
+    Ready {
+        /// Its version, for people.
+        #[n(0)]
+        runtime_version: String,
+    },
+    /// The call has returned.
+    #[n(1)]
+    Done {
+        /// Which task.
+        #[n(0)]
+        task: TaskId,
+        /// Which try.
+        #[n(1)]
+        attempt: Attempt,
+        /// What it has returned.
+        #[cbor(n(2), with = "minicbor::bytes")]
+        value: Vec<u8>,
+        /// New tasks, in the same commit.
+        #[n(3)]
+        children: Vec<Submission>,
+        /// Keys that are written in the same commit.
+        #[n(4)]
+        effects: Vec<Effect>,
+    },
+    /// The call has failed: an exception, or it was cancelled.
+    #[n(2)]
+    Failed {
+        /// Which task.
+        #[n(0)]
+        task: TaskId,
+        /// Which try.
+        #[n(1)]
+        attempt: Attempt,
+        /// In words, for people.
+        #[n(2)]
+        text: String,
+    },
+    /// How far the call is.
+    #[n(3)]
+    Progress {
+        /// Which task.
+        #[n(0)]
+        task: TaskId,
+        /// Which try.
+        #[n(1)]
+        attempt: Attempt,
+        /// How much of it is done, in thousandths.
+        #[n(2)]
+        thousandths: u16,
+        /// At what it is, in words.
+        #[n(3)]
+        text: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read<T: for<'b> Decode<'b, ()> + Encode<()> + PartialEq + core::fmt::Debug>(said: &T) {
+        let bytes = minicbor::to_vec(said).unwrap();
+        assert_eq!(&minicbor::decode::<T>(&bytes).unwrap(), said);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_said_is_read(
+            id: [u8; 16], attempt: u32, text: String, body: Vec<u8>, code: Option<Vec<u8>>,
+            code_hash: Option<[u8; 32]>, thousandths: u16,
+        ) {
+            let (task, attempt) = (TaskId::from_bytes(id), Attempt(attempt));
+            let queue = text.clone();
+            read(&ToRuntime::Run { task, attempt, queue, code, code_hash, body: body.clone() });
+            read(&ToRuntime::Cancel { task, attempt });
+            let effects = vec![Effect { key: body.clone(), value: None, expect: Some(1) }];
+            read(&FromRuntime::Done { task, attempt, value: body, children: Vec::new(), effects });
+            read(&FromRuntime::Ready { runtime_version: text.clone() });
+            read(&FromRuntime::Failed { task, attempt, text: text.clone() });
+            read(&FromRuntime::Progress { task, attempt, thousandths, text });
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes: Vec<u8>) {
+            let _ = minicbor::decode::<ToRuntime>(&bytes);
+            let _ = minicbor::decode::<FromRuntime>(&bytes);
+        }
+    }
+
+    /// What another language writes: `[1, [h'00..', 1, h'6f6b', [], []]]`.
+    #[test]
+    fn the_form_is_the_one_that_is_described() {
+        let id = [&[0x50][..], &[0; 16]].concat();
+        let done = [&[0x82, 1, 0x85][..], &id, &[1, 0x42, b'o', b'k', 0x80, 0x80]].concat();
+        let task = TaskId::from_bytes([0; 16]);
+        let (children, effects) = (Vec::new(), Vec::new());
+        let said =
+            FromRuntime::Done { task, attempt: Attempt(1), value: b"ok".into(), children, effects };
+        assert_eq!(minicbor::to_vec(&said).unwrap(), done);
+        let run = [&[0x82, 0, 0x86][..], &id, &[1, 0x61, b'q', 0xf6, 0xf6, 0x40]].concat();
+        let expected = ToRuntime::Run {
+            task,
+            attempt: Attempt(1),
+            queue: "q".to_owned(),
+            code: None,
+            code_hash: None,
+            body: Vec::new(),
+        };
+        assert_eq!(minicbor::decode::<ToRuntime>(&run).unwrap(), expected);
+    }
+}

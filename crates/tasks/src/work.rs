@@ -1,0 +1,392 @@
+//! Work: what a task's payload says is to be done, and the report that is its result.
+//!
+//! A coordinator does not look into payloads: this is between whoever submits and workers. Both are
+//! maps in CBOR with small integers as keys, as the records are, so that a later version adds
+//! fields that this one skips.
+//!
+//! Invariant: work that is read is within its bounds and can be given to the system as it is: no
+//! text has a zero byte in it, no variable a name that is none.
+
+use minicbor::decode::Error;
+use minicbor::{Decode, Decoder, Encode};
+
+use crate::blobs::Handle;
+
+/// The longest payload that is read, in bytes.
+pub const MAX_WORK_BYTES: usize = 64 << 20;
+
+/// The words of a command line.
+pub const MAX_WORDS: usize = 1 << 16;
+
+/// The environment variables of a command.
+pub const MAX_VARIABLES: usize = 4_096;
+
+/// The longest name of a piece of work, in bytes.
+pub const MAX_NAME_BYTES: usize = 1_024;
+
+/// The end of an output that a report has, in bytes.
+pub const TAIL_BYTES: usize = 6 * 1024;
+
+/// What is to be done.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
+pub struct Work {
+    /// What people call it, at most [`MAX_NAME_BYTES`].
+    #[n(0)]
+    pub name: String,
+    /// What it is.
+    #[n(1)]
+    pub what: What,
+    /// What it may take.
+    #[n(2)]
+    pub limits: WorkLimits,
+}
+
+/// A command, or a call of a function.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub enum What {
+    /// A program that is started for this task.
+    #[n(0)]
+    Command {
+        /// The program and its arguments: at least one word, at most [`MAX_WORDS`].
+        #[cbor(n(0), decode_with = "words")]
+        argv: Vec<String>,
+        /// Variables beside those of the worker, at most [`MAX_VARIABLES`].
+        #[cbor(n(1), decode_with = "variables")]
+        environment: Vec<(String, String)>,
+        /// Where it is started; where the worker was, if there is none.
+        #[n(2)]
+        directory: Option<String>,
+        /// What it reads from its standard input.
+        #[cbor(n(3), with = "minicbor::bytes")]
+        stdin: Vec<u8>,
+    },
+    /// A function of a language, called in a process that is kept.
+    #[n(1)]
+    Call {
+        /// Which of the worker's runtimes calls it.
+        #[n(0)]
+        runtime: String,
+        /// The function's code.
+        #[n(1)]
+        code: Option<Handle>,
+        /// What the runtime makes of it, with the arguments.
+        #[cbor(n(2), with = "minicbor::bytes")]
+        body: Vec<u8>,
+    },
+}
+
+/// What one try of a task may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
+pub struct WorkLimits {
+    /// Milliseconds from its start; 0 for no limit.
+    #[n(0)]
+    pub time_ms: u64,
+    /// Milliseconds between the request to end (SIGTERM) and the end (SIGKILL).
+    #[n(1)]
+    pub grace_ms: u64,
+    /// Bytes of memory of all its processes; 0 for no limit.
+    #[n(2)]
+    pub memory_bytes: u64,
+}
+
+impl Default for WorkLimits {
+    fn default() -> Self {
+        Self { time_ms: 0, grace_ms: 5_000, memory_bytes: 0 }
+    }
+}
+
+/// Why a payload is no work. Nothing was started.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum WorkError {
+    /// It is too long.
+    #[error("the payload has {0} bytes; work has at most {MAX_WORK_BYTES}: pass data as blobs")]
+    Long(usize),
+    /// It cannot be read.
+    #[error("the payload is no work that this version knows ({0}); submit it with `tidings run`")]
+    Unreadable(String),
+    /// It has no program.
+    #[error("the command is empty: name a program")]
+    NoProgram,
+    /// A text is outside of its bounds, or could not be given to the system.
+    #[error("{what} {text:?}: {remedy}")]
+    Text {
+        /// Which part of the work.
+        what: &'static str,
+        /// Its beginning.
+        text: String,
+        /// What it should be.
+        remedy: &'static str,
+    },
+}
+
+impl Work {
+    /// A command with default limits, without input.
+    pub fn command(name: &str, argv: Vec<String>) -> Self {
+        let (environment, directory, stdin) = (Vec::new(), None, Vec::new());
+        let what = What::Command { argv, environment, directory, stdin };
+        Self { name: name.to_owned(), what, limits: WorkLimits::default() }
+    }
+
+    /// The payload of a task that is to do it.
+    pub fn to_payload(&self) -> Vec<u8> {
+        tidings_tasks_core::record::encode(self)
+    }
+
+    /// The work in a payload, checked.
+    ///
+    /// # Errors
+    /// It is not work, or a part of it is outside of its bounds.
+    pub fn from_payload(payload: &[u8]) -> Result<Self, WorkError> {
+        if payload.len() > MAX_WORK_BYTES {
+            return Err(WorkError::Long(payload.len()));
+        }
+        let read: Result<Self, _> = minicbor::decode(payload);
+        let work = read.map_err(|error| WorkError::Unreadable(error.to_string()))?;
+        work.check()?;
+        Ok(work)
+    }
+
+    /// Whether it can be done as far as can be told without trying.
+    ///
+    /// # Errors
+    /// A part of it is outside of its bounds.
+    pub fn check(&self) -> Result<(), WorkError> {
+        if self.name.len() > MAX_NAME_BYTES {
+            return Err(text("the name", &self.name, "at most 1,024 bytes are possible"));
+        }
+        match &self.what {
+            What::Command { argv, environment, directory, .. } => {
+                check_command(argv, environment, directory.as_deref())
+            }
+            What::Call { runtime, .. } if runtime.is_empty() || runtime.len() > 255 => {
+                Err(text("the runtime", runtime, "its name has 1 to 255 bytes"))
+            }
+            What::Call { .. } => Ok(()),
+        }
+    }
+}
+
+fn check_command(
+    argv: &[String],
+    environment: &[(String, String)],
+    directory: Option<&str>,
+) -> Result<(), WorkError> {
+    if argv.first().is_none_or(String::is_empty) {
+        return Err(WorkError::NoProgram);
+    }
+    check_zeros("the word", argv.iter().map(String::as_str))?;
+    check_zeros("the folder", directory.into_iter())?;
+    for (name, value) in environment {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return Err(text("the variable", name, "a name is not empty and has no `=` in it"));
+        }
+        check_zeros("the value", core::iter::once(value.as_str()))?;
+    }
+    Ok(())
+}
+
+fn check_zeros<'t>(
+    what: &'static str,
+    mut texts: impl Iterator<Item = &'t str>,
+) -> Result<(), WorkError> {
+    let wrong = texts.find(|text| text.contains('\0'));
+    wrong.map_or(Ok(()), |wrong| Err(text(what, wrong, "no byte of it can be zero")))
+}
+
+fn text(what: &'static str, text: &str, remedy: &'static str) -> WorkError {
+    WorkError::Text { what, text: text.chars().take(80).collect(), remedy }
+}
+
+fn words<C>(decoder: &mut Decoder<'_>, context: &mut C) -> Result<Vec<String>, Error> {
+    bounded(decoder, context, MAX_WORDS, "words")
+}
+
+fn variables<C>(
+    decoder: &mut Decoder<'_>,
+    context: &mut C,
+) -> Result<Vec<(String, String)>, Error> {
+    bounded(decoder, context, MAX_VARIABLES, "variables")
+}
+
+/// A list that grows as it is read, up to a bound: a length alone reserves nothing.
+fn bounded<'b, C, T: Decode<'b, C>>(
+    decoder: &mut Decoder<'b>,
+    context: &mut C,
+    most: usize,
+    what: &str,
+) -> Result<Vec<T>, Error> {
+    let at = decoder.position();
+    let mut all = Vec::new();
+    for one in decoder.array_iter_with(context)? {
+        if all.len() == most {
+            return Err(Error::message(format!("more than {most} {what}")).at(at));
+        }
+        all.push(one?);
+    }
+    Ok(all)
+}
+
+/// What a worker says of a try that has ended. That of one that succeeded is the task's result.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Encode, Decode)]
+#[cbor(map)]
+pub struct Report {
+    /// The exit status, or minus the signal that ended the process. 0 if a call has returned.
+    #[n(0)]
+    pub status: i32,
+    /// Microseconds from start to end.
+    #[n(1)]
+    pub wall_us: u64,
+    /// Microseconds of processors, of the processes that were waited for (of all in a cgroup).
+    #[n(2)]
+    pub cpu_us: u64,
+    /// The most memory of one of its processes, in bytes. Linux counts what the process had before
+    /// it became the program, so it is at least what the worker has.
+    #[n(3)]
+    pub max_rss_bytes: u64,
+    /// The host.
+    #[n(4)]
+    pub host: String,
+    /// Its standard output.
+    #[n(5)]
+    pub stdout: Output,
+    /// Its standard error.
+    #[n(6)]
+    pub stderr: Output,
+    /// What a call has returned.
+    #[cbor(n(7), with = "minicbor::bytes")]
+    pub value: Vec<u8>,
+}
+
+/// An output.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Encode, Decode)]
+#[cbor(map)]
+pub struct Output {
+    /// How much was written, in bytes.
+    #[n(0)]
+    pub bytes_total: u64,
+    /// The end of it, at most [`TAIL_BYTES`].
+    #[cbor(n(1), with = "minicbor::bytes")]
+    pub tail: Vec<u8>,
+    /// The whole of it, if it is longer than the end and the worker has blobs.
+    #[n(2)]
+    pub blob: Option<Handle>,
+}
+
+impl Report {
+    /// The result of a task.
+    pub fn to_result(&self) -> Vec<u8> {
+        tidings_tasks_core::record::encode(self)
+    }
+
+    /// The report in a result.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn from_result(result: &[u8]) -> Result<Self, WorkError> {
+        minicbor::decode(result).map_err(|error| WorkError::Unreadable(error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text() -> impl Strategy<Value = String> {
+        "[a-z /=é]{1,12}"
+    }
+
+    fn handle() -> impl Strategy<Value = Handle> {
+        any::<Vec<u8>>().prop_map(|content| Handle::of(&content))
+    }
+
+    fn what() -> impl Strategy<Value = What> {
+        let argv = prop::collection::vec(text(), 1..5);
+        let environment = prop::collection::vec(("[A-Z]{1,5}", text()), 0..4);
+        let command = (argv, environment, prop::option::of(text()), any::<Vec<u8>>()).prop_map(
+            |(argv, environment, directory, stdin)| What::Command {
+                argv,
+                environment,
+                directory,
+                stdin,
+            },
+        );
+        let call = (text(), prop::option::of(handle()), any::<Vec<u8>>())
+            .prop_map(|(runtime, code, body)| What::Call { runtime, code, body });
+        prop_oneof![command, call]
+    }
+
+    fn output() -> impl Strategy<Value = Output> {
+        (any::<u64>(), any::<Vec<u8>>(), prop::option::of(handle()))
+            .prop_map(|(bytes_total, tail, blob)| Output { bytes_total, tail, blob })
+    }
+
+    proptest! {
+        #[test]
+        fn work_is_read_as_it_is_written(name in text(), what in what(), limits: (u64, u64, u64)) {
+            let (time_ms, grace_ms, memory_bytes) = limits;
+            let limits = WorkLimits { time_ms, grace_ms, memory_bytes };
+            let work = Work { name, what, limits };
+            prop_assert_eq!(Work::from_payload(&work.to_payload()), Ok(work));
+        }
+
+        #[test]
+        fn reports_are_read_as_they_are_written(
+            status: i32, times: (u64, u64, u64), stdout in output(), stderr in output(),
+            value: Vec<u8>,
+        ) {
+            let (wall_us, cpu_us, max_rss_bytes) = times;
+            let host = "here".to_owned();
+            let report =
+                Report { status, wall_us, cpu_us, max_rss_bytes, host, stdout, stderr, value };
+            prop_assert_eq!(Report::from_result(&report.to_result()), Ok(report));
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes: Vec<u8>) {
+            let _ = Work::from_payload(&bytes);
+            let _ = Report::from_result(&bytes);
+        }
+
+        /// Bytes that are work but for one of them come further than any.
+        #[test]
+        fn no_damage_makes_it_panic(what in what(), at: prop::sample::Index, byte: u8) {
+            let work = Work { name: String::new(), what, limits: WorkLimits::default() };
+            let mut payload = work.to_payload();
+            let at = at.index(payload.len());
+            payload[at] = byte;
+            let _ = Work::from_payload(&payload);
+        }
+    }
+
+    fn refused(argv: &[&str], variable: (&str, &str)) -> String {
+        let mut work = Work::command("", argv.iter().copied().map(str::to_owned).collect());
+        let What::Command { environment, .. } = &mut work.what else { unreachable!() };
+        environment.push((variable.0.to_owned(), variable.1.to_owned()));
+        Work::from_payload(&work.to_payload()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_no_system_takes_is_refused() {
+        let fine = ("A", "b");
+        assert!(refused(&[], fine).contains("name a program"));
+        assert!(refused(&[""], fine).contains("name a program"));
+        assert!(refused(&["a", "b\0"], fine).contains("no byte of it can be zero"));
+        for name in ["", "a=b"] {
+            assert!(refused(&["a"], (name, "")).contains("has no `=` in it"));
+        }
+        assert!(refused(&["a"], ("A", "\0")).contains("no byte of it can be zero"));
+    }
+
+    #[test]
+    fn a_length_is_bounded_before_it_is_believed() {
+        let words = vec![String::new(); MAX_WORDS + 1];
+        let error = Work::from_payload(&Work::command("", words).to_payload()).unwrap_err();
+        assert!(error.to_string().contains("more than 65536 words"), "{error}");
+        let error = Work::from_payload(&vec![0; MAX_WORK_BYTES + 1]).unwrap_err();
+        assert_eq!(error, WorkError::Long(MAX_WORK_BYTES + 1));
+    }
+}

@@ -1,0 +1,174 @@
+//! The link to a runtime process: frames in both directions, without waiting for one to go on with
+//! the other.
+
+use std::io;
+
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+
+use crate::runtime::{FromRuntime, MAX_FRAME_BYTES, ToRuntime};
+
+/// What is read at once.
+const READ_BYTES: usize = 16 << 10;
+
+/// The length before a frame.
+const LENGTH_BYTES: usize = 4;
+
+/// One end of the socket pair.
+#[derive(Debug)]
+pub(super) struct Link {
+    socket: UnixStream,
+    incoming: Vec<u8>,
+    outgoing: Vec<u8>,
+    written: usize,
+}
+
+impl Link {
+    pub(super) fn new(socket: UnixStream) -> Self {
+        Self { socket, incoming: Vec::new(), outgoing: Vec::new(), written: 0 }
+    }
+
+    /// Adds a frame to what is written while frames are waited for.
+    ///
+    /// # Errors
+    /// It is too long, in bytes; nothing was added.
+    pub(super) fn say(&mut self, said: &ToRuntime) -> Result<(), usize> {
+        let frame = tidings_tasks_core::record::encode(said);
+        match u32::try_from(frame.len()) {
+            Ok(bytes) if bytes <= MAX_FRAME_BYTES => {
+                self.outgoing.extend(bytes.to_le_bytes());
+                self.outgoing.extend(frame);
+                Ok(())
+            }
+            _ => Err(frame.len()),
+        }
+    }
+
+    /// The next frame. May be dropped at any time.
+    ///
+    /// # Errors
+    /// The process has closed the socket, or says what is no frame.
+    pub(super) async fn next(&mut self) -> io::Result<FromRuntime> {
+        loop {
+            if let Some(frame) = self.frame()? {
+                return Ok(frame);
+            }
+            let is_silent = self.outgoing.is_empty();
+            let both = Interest::READABLE | Interest::WRITABLE;
+            let interest = if is_silent { Interest::READABLE } else { both };
+            let ready = self.socket.ready(interest).await?;
+            if ready.is_writable() && !is_silent {
+                self.write()?;
+            }
+            if ready.is_readable() {
+                self.read()?;
+            }
+        }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.written += would_block(self.socket.try_write(&self.outgoing[self.written..]))?;
+        if self.written == self.outgoing.len() {
+            (self.outgoing, self.written) = (Vec::new(), 0);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> io::Result<()> {
+        let mut buffer = [0; READ_BYTES];
+        match self.socket.try_read(&mut buffer) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            other => {
+                let bytes = would_block(other)?;
+                self.incoming.extend(&buffer[..bytes]);
+                Ok(())
+            }
+        }
+    }
+
+    /// A frame, if all of it is there.
+    fn frame(&mut self) -> io::Result<Option<FromRuntime>> {
+        let Some((length, rest)) = self.incoming.split_first_chunk::<LENGTH_BYTES>() else {
+            return Ok(None);
+        };
+        let bytes = u32::from_le_bytes(*length);
+        if bytes > MAX_FRAME_BYTES {
+            let reason =
+                format!("a frame of {bytes} bytes; at most {MAX_FRAME_BYTES} are possible");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        }
+        let Some(frame) = rest.get(..bytes as usize) else { return Ok(None) };
+        let decoded = minicbor::decode(frame);
+        let frame = decoded
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
+        self.incoming.drain(..LENGTH_BYTES + bytes as usize);
+        Ok(Some(frame))
+    }
+}
+
+fn would_block(done: io::Result<usize>) -> io::Result<usize> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+        done => done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidings_tasks_core::id::{Attempt, TaskId};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    fn link() -> (Link, UnixStream) {
+        let (here, there) = UnixStream::pair().unwrap();
+        (Link::new(here), there)
+    }
+
+    /// Neither side reads before it has written: more than a socket holds, both ways.
+    #[tokio::test]
+    async fn what_is_said_goes_out_while_frames_come_in() {
+        let (mut link, mut there) = link();
+        let (task, attempt) = (TaskId::of("task", 1), Attempt(1));
+        let body = vec![7; 4 << 20];
+        let (queue, code, code_hash) = (String::new(), None, None);
+        link.say(&ToRuntime::Run { task, attempt, queue, code, code_hash, body }).unwrap();
+        let said = link.outgoing.clone();
+        let text = "x".repeat(4 << 20);
+        let answer = FromRuntime::Failed { task, attempt, text };
+        let frame = minicbor::to_vec(&answer).unwrap();
+        let other = tokio::spawn(async move {
+            there.write_all(&(frame.len() as u32).to_le_bytes()).await.unwrap();
+            there.write_all(&frame).await.unwrap();
+            let mut heard = vec![0; said.len()];
+            there.read_exact(&mut heard).await.unwrap();
+            assert!(heard == said);
+        });
+        assert_eq!(link.next().await.unwrap(), answer);
+        assert!(link.next().await.is_err(), "the other side has ended");
+        other.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_no_frame_ends_the_link() {
+        let frames: [&[u8]; 3] =
+            [&(MAX_FRAME_BYTES + 1).to_le_bytes(), &[1, 0, 0, 0, 0xff], &[9, 0, 0, 0, 1]];
+        for bytes in frames {
+            let (mut link, mut there) = link();
+            there.write_all(bytes).await.unwrap();
+            drop(there);
+            assert!(link.next().await.is_err(), "{bytes:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_too_long_is_not_said() {
+        let (mut link, _there) = link();
+        let (task, attempt) = (TaskId::of("task", 1), Attempt(1));
+        let body = vec![7; MAX_FRAME_BYTES as usize];
+        let (queue, code, code_hash) = (String::new(), None, None);
+        let run = ToRuntime::Run { task, attempt, queue, code, code_hash, body };
+        assert!(link.say(&run).unwrap_err() > MAX_FRAME_BYTES as usize);
+        assert!(link.outgoing.is_empty());
+    }
+}

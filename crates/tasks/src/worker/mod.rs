@@ -1,0 +1,141 @@
+//! Workers: they take tasks from a store, do them in processes, and tell how they have ended.
+//!
+//! A worker has *slots*: so many tasks it does at a time. A command is a process of its own for
+//! each try; a call goes to a *runtime*, a process that is kept by its slot. Each process leads a
+//! group (a control group where the worker may make one), and what ends a try ends its group: no
+//! task leaves processes behind, also when the worker is killed.
+//!
+//! A worker that has nothing to do sends its heartbeat, once for all of its slots, and wakes for
+//! nothing else.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `driver` | slots, and what is in them |
+//! | `command` | a try that is a program |
+//! | `call`, `kept`, `link` | a try that is a call, in a runtime process that is kept |
+//! | `ending`, `verdict`, `closing`, `settle` | why a try ends, what is said of it, and to whom |
+//! | `process`, `output` | a process with its pipes |
+//! | `leader`, `launcher`, `guardian`, `cgroup`, `system` | no process is left behind |
+//! | `memory`, `usage` | limits and numbers where the kernel has none |
+//!
+//! Invariant: whether a result counts is decided by the coordinator. A worker may be wrong about
+//! its session at any time, and costs a repetition at worst.
+
+mod call;
+mod cgroup;
+mod closing;
+mod command;
+mod driver;
+mod ending;
+mod guardian;
+mod kept;
+mod launcher;
+mod leader;
+mod link;
+mod memory;
+mod output;
+mod process;
+mod settings;
+mod settle;
+mod shared;
+mod system;
+mod usage;
+mod verdict;
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use crate::member::Member;
+use crate::payloads::Payloads;
+use crate::session::Session;
+
+use driver::{Driver, Word};
+use launcher::Launcher;
+use shared::Shared;
+
+pub use settings::{Event, Settings};
+
+/// Events that may wait to be taken.
+const EVENTS: usize = 4_096;
+
+/// A worker. Dropped, it ends at once, and so does all that it runs.
+#[derive(Debug)]
+pub struct Worker {
+    words: mpsc::Sender<Word>,
+    /// Closed once the worker has ended.
+    ended: watch::Receiver<()>,
+    driving: JoinHandle<()>,
+}
+
+impl Worker {
+    /// Begins to take tasks. The second result tells what happens. Needs a runtime of tokio with
+    /// time and I/O.
+    pub fn begin(member: Arc<Member>, settings: Settings) -> (Self, mpsc::Receiver<Event>) {
+        let (events, told) = mpsc::channel(EVENTS);
+        let (words, heard) = mpsc::channel(4);
+        let (ending, ended) = watch::channel(());
+        let driving = tokio::spawn(async move {
+            // It is dropped with this task, however that ends.
+            let _ending = ending;
+            drive(member, settings, events, heard).await;
+        });
+        (Self { words, ended, driving }, told)
+    }
+
+    /// Takes no more tasks, and waits for those that run, as long as the settings say. What runs
+    /// then is asked to end, killed after its grace, and given back. Ends when the worker has.
+    pub async fn drain(&self) {
+        self.say(Word::Drain).await;
+    }
+
+    /// Kills what runs and gives it back. Ends when the worker has.
+    pub async fn stop(&self) {
+        self.say(Word::Stop).await;
+    }
+
+    /// Waits until the worker has ended: [`Event::Closed`] says why.
+    pub async fn ended(&self) {
+        let mut ended = self.ended.clone();
+        while ended.changed().await.is_ok() {}
+    }
+
+    async fn say(&self, word: Word) {
+        // One that has ended hears nothing.
+        let _ = self.words.send(word).await;
+        self.ended().await;
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.driving.abort();
+    }
+}
+
+async fn drive(
+    member: Arc<Member>,
+    settings: Settings,
+    events: mpsc::Sender<Event>,
+    words: mpsc::Receiver<Word>,
+) {
+    // Without the folder the end of an output is all that is kept.
+    let _ = std::fs::create_dir_all(&settings.scratch);
+    let launcher = match Launcher::begin() {
+        Ok(launcher) => launcher,
+        Err(error) => {
+            let reason = format!("no thread can be started on this host: {error}");
+            let _ = events.try_send(Event::Closed(reason));
+            return;
+        }
+    };
+    let payloads = match &settings.blobs {
+        Some(copies) if member.is_away() => Payloads::of(&member, copies.folder()),
+        Some(blobs) => Payloads::in_folder(blobs.folder()),
+        None => Payloads::nowhere(),
+    };
+    let (session, notices) = Session::open(member, &settings.name, &settings.host);
+    let shared = Shared { launcher, settings, payloads, events };
+    Driver::new(shared, session, notices, words).run().await;
+}

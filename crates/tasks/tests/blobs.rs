@@ -1,0 +1,172 @@
+//! A folder of blobs and its processes: what is left after a kill, without space, and when several
+//! put at once.
+//!
+//! What has to die, or to have little space, is a child: this program again, asked for one "test"
+//! that does nothing unless it was started with [`CHILD`].
+
+#![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tidings_tasks::blobs::{BlobError, Blobs, Handle};
+
+/// The folder in which a child works.
+const CHILD: &str = "TIDINGS_BLOBS_CHILD";
+
+/// This program, to do one thing only; by `wrapped` if that is not empty.
+fn child(of: &str, folder: &Path, wrapped: &[&str]) -> Child {
+    let own = std::env::current_exe().expect("a running program has a path");
+    let mut words: Vec<_> = wrapped.iter().map(PathBuf::from).collect();
+    words.push(own);
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).args(["--exact", of, "--nocapture", "--test-threads=1"]);
+    command.env(CHILD, folder).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+/// Lines of a child after a word.
+fn lines(child: &mut Child, word: &'static str) -> impl Iterator<Item = String> + use<> {
+    let out = BufReader::new(child.stdout.take().expect("it is piped"));
+    let lines = out.lines().map_while(Result::ok);
+    lines.filter_map(move |line| line.split_once(word).map(|(_, rest)| rest.to_owned()))
+}
+
+fn folder_of_child() -> Option<PathBuf> {
+    std::env::var_os(CHILD).map(PathBuf::from)
+}
+
+/// A content that follows from its number.
+fn content(number: usize) -> Vec<u8> {
+    let bytes = (number * 7_919) % 50_000 + 20_000;
+    (0..bytes).map(|at| ((at / 251) ^ (at * number)) as u8).collect()
+}
+
+fn count(folder: &Path) -> usize {
+    fs::read_dir(folder).unwrap().count()
+}
+
+#[test]
+fn what_was_put_and_pinned_survives_kills() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut known = 0;
+    for round in 0..8 {
+        let mut writer = child("child_that_puts_until_it_is_killed", folder.path(), &[]);
+        let mut left: i32 = 3 + 5 * round;
+        for line in lines(&mut writer, "put ") {
+            known = known.max(line.parse::<usize>().unwrap());
+            left -= 1;
+            if left == 0 {
+                writer.kill().unwrap();
+            }
+        }
+        writer.wait().unwrap();
+        let blobs = Blobs::open(&folder.path().join("blobs")).unwrap();
+        blobs.collect(Duration::ZERO).unwrap();
+        assert_eq!(count(&folder.path().join("blobs/new")), 0, "what it left is swept");
+        for number in 1..=known {
+            let content = content(number);
+            assert!(*blobs.get(&Handle::of(&content)).unwrap() == *content, "{number}");
+        }
+        // The one that was under way may be there, whole and pinned.
+        let found = count(&folder.path().join("blobs/data"));
+        assert!(found == known || found == known + 1, "{found} of {known}");
+    }
+}
+
+#[test]
+fn child_that_puts_until_it_is_killed() {
+    let Some(folder) = folder_of_child() else { return };
+    let blobs = Blobs::open(&folder.join("blobs")).unwrap();
+    let first = count(&folder.join("blobs/data"));
+    for number in first.max(1).. {
+        let handle = blobs.put(&content(number)).unwrap();
+        blobs.pin(&handle, &format!("task-{number}")).unwrap();
+        println!("put {number}");
+    }
+}
+
+/// A draft of a process that lives is not swept by another one.
+#[test]
+fn processes_put_the_same_content_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writers: Vec<Child> =
+        (0..4).map(|_| child("child_that_puts_the_same", folder.path(), &[])).collect();
+    let blobs = Blobs::open(&folder.path().join("blobs")).unwrap();
+    let handles: Vec<Handle> = (0..40).map(|number| Handle::of(&content(number))).collect();
+    // Meanwhile another process looks for garbage all the time: what is young is not.
+    while writers.iter_mut().any(|writer| writer.try_wait().unwrap().is_none()) {
+        assert_eq!(blobs.collect(Duration::from_secs(3_600)).unwrap(), 0);
+        for handle in &handles {
+            match blobs.get(handle) {
+                Ok(mapped) => assert_eq!(Handle::of(&mapped), *handle),
+                Err(error) => assert!(matches!(error, BlobError::Missing { .. }), "{error}"),
+            }
+        }
+    }
+    for mut writer in writers {
+        assert!(writer.wait().unwrap().success());
+    }
+    assert_eq!(count(&folder.path().join("blobs/data")), 40);
+    assert!(handles.iter().all(|handle| blobs.has(handle)));
+}
+
+#[test]
+fn child_that_puts_the_same() {
+    let Some(folder) = folder_of_child() else { return };
+    let blobs = Blobs::open(&folder.join("blobs")).unwrap();
+    for number in 0..40 {
+        let content = content(number);
+        let mut draft = blobs.draft().unwrap();
+        content.chunks(1_000).for_each(|piece| draft.write(piece).unwrap());
+        let handle = draft.finish().unwrap();
+        assert!(*blobs.get(&handle).unwrap() == *content);
+        assert_eq!(blobs.put(&content).unwrap(), handle);
+        blobs.pin(&handle, &format!("process-{}", std::process::id())).unwrap();
+    }
+}
+
+/// Mounts a small disk at the child's folder, for the child alone.
+const ON_A_SMALL_DISK: [&str; 5] = [
+    "unshare",
+    "-rm",
+    "sh",
+    "-c",
+    "mount -t tmpfs -o size=1m small \"$TIDINGS_BLOBS_CHILD\" && exec \"$0\" \"$@\"",
+];
+
+#[test]
+fn a_full_disk_is_an_error_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = child("child_that_fills_its_disk", folder.path(), &ON_A_SMALL_DISK);
+    let last = lines(&mut writer, "done ").last();
+    assert!(writer.wait().unwrap().success());
+    assert_eq!(last.as_deref(), Some("all is there"));
+}
+
+#[test]
+fn child_that_fills_its_disk() {
+    let Some(folder) = folder_of_child() else { return };
+    let blobs = Blobs::open(&folder.join("blobs")).unwrap();
+    let mut kept = Vec::new();
+    let error = loop {
+        match blobs.put(&content(kept.len())) {
+            Ok(handle) => kept.push(handle),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, BlobError::Full { .. }), "{error}");
+    assert!(error.to_string().contains("make space"), "{error}");
+    assert!(!kept.is_empty());
+    assert_eq!(count(&folder.join("blobs/new")), 0);
+    assert_eq!(count(&folder.join("blobs/data")), kept.len());
+    for handle in &kept {
+        blobs.get(handle).unwrap();
+    }
+    // What is freed is used.
+    blobs.collect(Duration::ZERO).unwrap();
+    blobs.put(&content(kept.len())).unwrap();
+    println!("done all is there");
+}

@@ -1,0 +1,294 @@
+//! Calls: a worker with real runtime processes, which are kept, cancelled, broken and replaced.
+//!
+//! The runtime is this program, started again: it does what a call's body says.
+
+#![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
+
+mod here;
+
+use std::collections::BTreeSet;
+use std::io::{Read as _, Write as _};
+use std::os::fd::FromRawFd as _;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use here::{Here, first_line, next, rest};
+use tidings_tasks::blobs::{Blobs, Handle};
+use tidings_tasks::runtime::{DESCRIPTOR, FromRuntime, ToRuntime};
+use tidings_tasks::work::{What, Work, WorkLimits};
+use tidings_tasks::worker::{Event, Settings, Worker};
+use tidings_tasks_core::id::TaskId;
+use tidings_tasks_core::message::{Answer, Effect, MAX_INLINE_BYTES, Request, Submission};
+use tidings_tasks_core::record::Outcome;
+use tidings_tasks_core::retry::Cause;
+use tokio::sync::mpsc;
+
+/// Makes a runtime that ends before it is ready.
+const UNREADY: &str = "unready";
+
+fn read(socket: &mut UnixStream) -> ToRuntime {
+    let mut length = [0; 4];
+    socket.read_exact(&mut length).unwrap();
+    let mut frame = vec![0; u32::from_le_bytes(length) as usize];
+    socket.read_exact(&mut frame).unwrap();
+    minicbor::decode(&frame).unwrap()
+}
+
+fn say(socket: &mut UnixStream, said: &FromRuntime) {
+    let frame = minicbor::to_vec(said).unwrap();
+    socket.write_all(&(frame.len() as u32).to_le_bytes()).unwrap();
+    socket.write_all(&frame).unwrap();
+}
+
+/// Not a test by itself: the runtime process of the others.
+#[test]
+fn call_what_is_said() {
+    let Ok(descriptor) = std::env::var(DESCRIPTOR) else { return };
+    // SAFETY: the worker has left it to this process, which takes it here only.
+    let mut socket = unsafe { UnixStream::from_raw_fd(descriptor.parse().unwrap()) };
+    if std::env::args().any(|word| word == UNREADY) {
+        eprintln!("no such module");
+        std::process::exit(4);
+    }
+    say(&mut socket, &FromRuntime::Ready { runtime_version: "test 1".to_owned() });
+    let mut known = BTreeSet::new();
+    for calls in 1.. {
+        let ToRuntime::Run { task, attempt, code, code_hash, body, .. } = read(&mut socket) else {
+            panic!("a call was expected");
+        };
+        if let (Some(code), Some(hash)) = (&code, code_hash) {
+            assert_eq!(Handle::of(code).hash, hash);
+            assert!(known.insert(hash), "it was sent twice");
+        }
+        assert!(code_hash.is_none_or(|hash| known.contains(&hash)));
+        let body = String::from_utf8(body).unwrap();
+        let (what, rest) = body.split_once(' ').unwrap_or((&body, ""));
+        let (mut value, mut children, mut effects) = (rest.as_bytes().to_vec(), vec![], vec![]);
+        match what {
+            "echo" => eprintln!("call {calls}"),
+            "code" => value = code.unwrap_or_default(),
+            "long" => value = vec![b'x'; rest.parse().unwrap()],
+            "exit" => std::process::exit(rest.parse().unwrap()),
+            "abort" => std::process::abort(),
+            "child" => {
+                let work = Work { name: String::new(), what: call("echo child"), limits: limits() };
+                children.push(Submission::new(task.child(0), "q", work.to_payload()));
+                let value = Some(b"value".to_vec().into());
+                effects.push(Effect { key: b"key".to_vec(), value, expect: Some(0) });
+            }
+            "progress" => {
+                let (thousandths, text) = (500, "half".to_owned());
+                say(&mut socket, &FromRuntime::Progress { task, attempt, thousandths, text });
+            }
+            "nonsense" => socket.write_all(&[1, 0, 0, 0, 0xff]).unwrap(),
+            "another" => {
+                let text = String::new();
+                let task = TaskId::of("another", 0);
+                say(&mut socket, &FromRuntime::Failed { task, attempt, text });
+            }
+            "begin" => std::fs::write(rest, format!("{}\n", std::process::id())).unwrap(),
+            "fail" => {}
+            other => panic!("{other}"),
+        }
+        let said = match what {
+            "fail" => FromRuntime::Failed { task, attempt, text: rest.to_owned() },
+            "begin" => {
+                assert_eq!(read(&mut socket), ToRuntime::Cancel { task, attempt });
+                FromRuntime::Failed { task, attempt, text: "cancelled".to_owned() }
+            }
+            _ => FromRuntime::Done { task, attempt, value, children, effects },
+        };
+        say(&mut socket, &said);
+    }
+}
+
+fn call(body: &str) -> What {
+    What::Call { runtime: "test".to_owned(), code: None, body: body.as_bytes().to_vec() }
+}
+
+fn limits() -> WorkLimits {
+    WorkLimits::default()
+}
+
+fn worker(here: &Here) -> (Worker, mpsc::Receiver<Event>) {
+    worker_with(here, &[], None)
+}
+
+/// With one slot, so that its processes are the same for all calls.
+fn worker_with(
+    here: &Here,
+    words: &[&str],
+    blobs: Option<Arc<Blobs>>,
+) -> (Worker, mpsc::Receiver<Event>) {
+    let program = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
+    let mut argv = vec![program];
+    argv.extend(["--exact", "--nocapture", "call_what_is_said"].map(str::to_owned));
+    argv.extend(words.iter().map(|word| (*word).to_owned()));
+    let settings = Settings {
+        slots: 1,
+        runtimes: [("test".to_owned(), argv)].into(),
+        blobs,
+        ..here.settings()
+    };
+    Worker::begin(here.member.clone(), settings)
+}
+
+async fn submit(here: &mut Here, body: &str) -> TaskId {
+    here.submit(&Work { name: String::new(), what: call(body), limits: limits() }).await
+}
+
+#[tokio::test]
+async fn a_process_is_kept_for_the_next_call() {
+    let mut here = Here::new();
+    let (_worker, _events) = worker(&here);
+    for calls in 1..4 {
+        let task = submit(&mut here, "echo hello").await;
+        let report = here.report(task).await;
+        assert_eq!((report.value, report.status), (b"hello".to_vec(), 0));
+        assert!(report.wall_us > 0 && report.max_rss_bytes > 0);
+        let log = String::from_utf8(report.stderr.tail).unwrap();
+        assert!(log.ends_with(&format!("call {calls}\n")), "{log}");
+        assert!(calls == 1 || log == format!("call {calls}\n"), "of this call only: {log}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_is_the_calls_and_the_process_stays() {
+    let mut here = Here::new();
+    let (_worker, _events) = worker(&here);
+    let failing = submit(&mut here, "fail ValueError: 7").await;
+    let failure = here.failure(failing).await;
+    assert_eq!(failure, (Cause::Error, "ValueError: 7".to_owned()));
+    let task = submit(&mut here, "echo").await;
+    let log = String::from_utf8(here.report(task).await.stderr.tail).unwrap();
+    assert_eq!(log, "call 2\n");
+}
+
+#[tokio::test]
+async fn a_process_that_dies_is_replaced() {
+    let mut here = Here::new();
+    let (_worker, _events) = worker(&here);
+    let exit = submit(&mut here, "exit 3").await;
+    let (cause, text) = here.failure(exit).await;
+    assert!(cause == Cause::Exit && text.starts_with("it ended with status 3"), "{text}");
+    let abort = submit(&mut here, "abort").await;
+    let (cause, text) = here.failure(abort).await;
+    assert!(cause == Cause::Signal && text.starts_with("signal 6 ended it"), "{text}");
+    let quiet = submit(&mut here, "exit 0").await;
+    let (cause, text) = here.failure(quiet).await;
+    assert!(cause == Cause::Exit && text.starts_with("its runtime ended within"), "{text}");
+    let task = submit(&mut here, "echo again").await;
+    assert_eq!(here.report(task).await.value, b"again");
+}
+
+#[tokio::test]
+async fn a_process_that_breaks_the_protocol_is_replaced() {
+    let mut here = Here::new();
+    let (_worker, _events) = worker(&here);
+    for body in ["nonsense", "another"] {
+        let task = submit(&mut here, body).await;
+        let (cause, text) = here.failure(task).await;
+        assert!(cause == Cause::Error && text.contains("its runtime broke off"), "{text}");
+    }
+    let task = submit(&mut here, "echo again").await;
+    assert_eq!(here.report(task).await.value, b"again");
+}
+
+#[tokio::test]
+async fn a_runtime_that_does_not_begin_says_why() {
+    let mut here = Here::new();
+    let (_worker, _events) = worker_with(&here, &[UNREADY], None);
+    let task = submit(&mut here, "echo").await;
+    let (cause, text) = here.failure(task).await;
+    assert!(cause == Cause::Exit && text.contains("status 4"), "{text}");
+    assert!(text.ends_with("no such module"), "{text}");
+    let what = What::Call { runtime: "other".to_owned(), code: None, body: Vec::new() };
+    let work = Work { name: String::new(), what, limits: limits() };
+    let task = here.submit(&work).await;
+    let (cause, text) = here.failure(task).await;
+    assert!(cause == Cause::Error && text.contains("it has: test"), "{text}");
+}
+
+#[tokio::test]
+async fn children_effects_and_progress_are_passed_on() {
+    let mut here = Here::new();
+    let (_worker, mut events) = worker(&here);
+    let parent = submit(&mut here, "child").await;
+    here.report(parent).await;
+    assert_eq!(here.report(parent.child(0)).await.value, b"child");
+    // What an effect expects has changed: the result is refused, and the task fails.
+    let again = submit(&mut here, "child").await;
+    let (cause, text) = here.failure(again).await;
+    assert!(cause == Cause::Error && text.starts_with("its result was refused"), "{text}");
+    let task = submit(&mut here, "progress").await;
+    let progress = next(&mut events, |event| matches!(event, Event::Progress { .. })).await;
+    let (attempt, text) = (tidings_tasks_core::id::Attempt(1), "half".to_owned());
+    assert_eq!(progress, Event::Progress { task, attempt, thousandths: 500, text });
+}
+
+#[tokio::test]
+async fn code_is_sent_once_and_long_values_are_blobs() {
+    let mut here = Here::new();
+    let blobs = Arc::new(Blobs::open(&here.path("blobs")).unwrap());
+    let handle = blobs.put(b"def f(): pass").unwrap();
+    let (_worker, _events) = worker_with(&here, &[], Some(blobs));
+    for expected in [&b"def f(): pass"[..], b""] {
+        let (runtime, body) = ("test".to_owned(), b"code".to_vec());
+        let what = What::Call { runtime, code: Some(handle), body };
+        let work = Work { name: String::new(), what, limits: limits() };
+        let task = here.submit(&work).await;
+        assert_eq!(here.report(task).await.value, expected);
+    }
+    let long = submit(&mut here, "long 5000000").await;
+    let Outcome::Done(result) = here.outcome(long).await.outcome else { panic!() };
+    assert!(result.len() < MAX_INLINE_BYTES);
+    let payloads = tidings_tasks::payloads::Payloads::in_folder(&here.path("blobs"));
+    let whole = payloads.whole(result).await.unwrap();
+    let report = tidings_tasks::work::Report::from_result(&whole).unwrap();
+    assert!(report.value == vec![b'x'; 5_000_000]);
+}
+
+#[tokio::test]
+async fn without_a_place_for_them_long_values_are_refused() {
+    let mut here = Here::new();
+    let (_worker, _events) = worker(&here);
+    let long = submit(&mut here, "long 5000000").await;
+    let (cause, text) = here.failure(long).await;
+    assert!(cause == Cause::Error && text.contains("could not be kept"), "{text}");
+}
+
+#[tokio::test]
+async fn a_call_is_asked_to_end_and_its_process_stays() {
+    let mut here = Here::new();
+    let (_worker, _events) = worker(&here);
+    let pipe = here.pipe("pipe");
+    let mut work = Work { name: String::new(), what: call("begin"), limits: limits() };
+    work.what = call(&format!("begin {}", pipe.display()));
+    work.limits.grace_ms = 3_600_000;
+    let task = here.submit(&work).await;
+    let (pid, _) = first_line(pipe.clone()).await;
+    assert_eq!(here.client.ask(Request::Cancel { task }).await.unwrap(), Answer::Done);
+    assert_eq!(here.outcome(task).await.outcome, Outcome::Cancelled);
+    let next = here.submit(&work).await;
+    let (same, _) = first_line(pipe).await;
+    assert_eq!(same, pid);
+    assert_eq!(here.client.ask(Request::Cancel { task: next }).await.unwrap(), Answer::Done);
+    assert_eq!(here.outcome(next).await.outcome, Outcome::Cancelled);
+}
+
+#[tokio::test]
+async fn a_call_that_does_not_end_costs_its_process() {
+    let mut here = Here::new();
+    let pipe = here.pipe("pipe");
+    let script = format!("(echo begun; sleep 1000) > {} & wait", pipe.display());
+    // A runtime that knows nothing of calls: it takes them and says nothing.
+    let argv = vec!["sh".to_owned(), "-c".to_owned(), script];
+    let settings = Settings { runtimes: [("test".to_owned(), argv)].into(), ..here.settings() };
+    let (_deaf, _events) = Worker::begin(here.member.clone(), settings);
+    let work = Work { name: String::new(), what: call("echo"), limits: limits() };
+    let task = here.submit(&work).await;
+    let (_, pipe) = first_line(pipe).await;
+    assert_eq!(here.client.ask(Request::Cancel { task }).await.unwrap(), Answer::Done);
+    assert_eq!(here.outcome(task).await.outcome, Outcome::Cancelled);
+    assert_eq!(rest(pipe).await, "");
+}

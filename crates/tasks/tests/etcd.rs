@@ -1,0 +1,247 @@
+//! The engine etcd beside real servers: it does what a store must do, and loses nothing when
+//! servers die.
+
+#![cfg(feature = "etcd")]
+#![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
+
+mod servers;
+mod suite;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use servers::Servers;
+use suite::{Place, conform};
+use tidings_tasks::store::address::{Address, OpenError};
+use tidings_tasks::store::etcd::{Etcd, OpenError as EtcdError};
+use tidings_tasks::store::{Store, WatchError};
+use tidings_tasks_core::transaction::{CommitError, Expect, Key, Revision, Transaction};
+use tokio::sync::watch;
+
+/// A prefix of its own in an etcd that all cases share.
+struct Below {
+    servers: Arc<Servers>,
+    prefix: String,
+}
+
+#[async_trait]
+impl Place for Below {
+    async fn open(&self) -> Arc<dyn Store> {
+        Arc::new(self.servers.open(&self.prefix).await)
+    }
+
+    fn lasts(&self) -> bool {
+        true
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+}
+
+async fn conforms(servers: Servers) {
+    let (servers, used) = (Arc::new(servers), AtomicU32::new(0));
+    let place = || {
+        let prefix = format!("case/{}", used.fetch_add(1, Ordering::Relaxed));
+        Arc::new(Below { servers: servers.clone(), prefix }) as Arc<dyn Place>
+    };
+    assert!(conform(place).await >= 60);
+}
+
+#[tokio::test]
+async fn one_server_conforms() {
+    conforms(Servers::start(1)).await;
+}
+
+#[tokio::test]
+async fn three_servers_conform() {
+    conforms(Servers::start(3)).await;
+}
+
+#[tokio::test]
+async fn a_store_is_that_of_one_cluster() {
+    let servers = Servers::start(1);
+    servers.open("a").await;
+    let place = servers.place("a");
+    let refused = Etcd::open(&place, "another").await.err();
+    assert!(matches!(refused, Some(EtcdError::Cluster { .. })), "{refused:?}");
+    // What others have written there is not taken over.
+    let puts = servers.ask(0, &["put", "b//store", "hello"]);
+    assert_eq!(puts.trim(), "OK");
+    let refused = Address::Etcd(servers.place("b")).open("test").await.err();
+    assert!(matches!(refused, Some(OpenError::Etcd(EtcdError::NoStore { .. }))), "{refused:?}");
+    servers.open("c").await;
+    assert!(servers.ask(0, &["get", "c//store"]).contains("cluster test"));
+}
+
+#[tokio::test]
+async fn stores_in_one_etcd_do_not_meet() {
+    let servers = Servers::start(1);
+    let (one, other) = (servers.open("a").await, servers.open("a/k").await);
+    let mut write = Transaction::default();
+    write.put(key("same"), *b"one");
+    one.commit(write).await.unwrap();
+    assert_eq!(other.get(&[key("same")]).await.unwrap().records, [None]);
+    let page = other.scan(&key("\0"), None, 10).await.unwrap();
+    assert_eq!((page.records, page.next), (Vec::new(), None));
+}
+
+#[tokio::test]
+async fn without_servers_nothing_is_opened() {
+    let mut servers = Servers::start(1);
+    let place = servers.place("a");
+    servers.kill(0);
+    let refused = Etcd::open(&place, "test").await.err();
+    assert!(matches!(refused, Some(EtcdError::Unreachable { .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_commit_without_a_connection_is_known_to_have_failed() {
+    let mut servers = Servers::start(1);
+    let store = servers.open("a").await;
+    servers.kill(0);
+    let mut write = Transaction::default();
+    write.put(key("a"), *b"1");
+    // The first may use the connection that has just broken.
+    let first = store.commit(write.clone()).await;
+    assert!(matches!(first, Err(CommitError::Unknown | CommitError::Lost(_))), "{first:?}");
+    let second = store.commit(write).await;
+    assert!(matches!(second, Err(CommitError::Lost(_))), "{second:?}");
+}
+
+/// Clients of the counter.
+const CLIENTS: usize = 4;
+
+/// Increments between two events.
+const ROUND: u64 = 50;
+
+/// What happened to one client's increments.
+#[derive(Default)]
+struct Increments {
+    /// What they made of the counter, and at which revision.
+    acknowledged: Vec<(u64, Revision)>,
+    unknown: u64,
+}
+
+/// Counts until `done`, and tells how many increments of all clients were acknowledged.
+async fn count(
+    store: Arc<Etcd>,
+    acknowledged: Arc<watch::Sender<u64>>,
+    done: watch::Receiver<bool>,
+) -> Increments {
+    let mut increments = Increments::default();
+    while !*done.borrow() {
+        let Ok(mut found) = store.get(&[key("count")]).await else { continue };
+        let found = found.records.remove(0);
+        let next = found.as_ref().map_or(0, |found| number(&found.value)) + 1;
+        let mut write = Transaction::default();
+        let expect = found.map_or(Expect::Absent, |found| Expect::At(found.revision));
+        write.expect(key("count"), expect);
+        write.put(key("count"), next.to_be_bytes());
+        write.put(key(&format!("step/{next}")), next.to_be_bytes());
+        match store.commit(write).await {
+            Ok(revision) => {
+                increments.acknowledged.push((next, revision));
+                acknowledged.send_modify(|count| *count += 1);
+            }
+            Err(CommitError::Conflict { .. } | CommitError::Lost(_)) => {}
+            Err(CommitError::Unknown) => increments.unknown += 1,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    increments
+}
+
+/// Sees the counter's values one after the other, up to `last`.
+async fn see_all(store: Arc<Etcd>, begin: Revision, last: watch::Receiver<u64>) -> u64 {
+    let mut changes = store.watch(b"count", begin).await.unwrap();
+    let mut seen = 0;
+    while seen != *last.borrow() {
+        match changes.next().await {
+            Ok(batch) => {
+                for event in batch.events {
+                    seen += 1;
+                    assert_eq!(number(&event.value.unwrap()), seen);
+                }
+            }
+            Err(error) => panic!("{}", WatchError::to_string(&error)),
+        }
+    }
+    seen
+}
+
+#[tokio::test]
+async fn nothing_is_lost_while_servers_die() {
+    let servers = Arc::new(Mutex::new(Servers::start(3)));
+    let place = servers.lock().unwrap().place("count");
+    let store = Arc::new(Etcd::open(&place, "test").await.unwrap());
+    let begin = store.get(&[]).await.unwrap().revision;
+    let (acknowledged, mut news) = watch::channel(0);
+    let (acknowledged, (stop, done)) = (Arc::new(acknowledged), watch::channel(false));
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|_| tokio::spawn(count(store.clone(), acknowledged.clone(), done.clone())))
+        .collect();
+    let (end, last) = watch::channel(u64::MAX);
+    let watcher = tokio::spawn(see_all(store.clone(), begin, last));
+    for victim in ["leader", "leader", "any"] {
+        more(&mut news).await;
+        let number = off(&servers, move |servers| {
+            let leads = || core::iter::repeat_with(|| servers.leader()).find_map(|found| found);
+            let number = if victim == "leader" { leads().unwrap() } else { 0 };
+            servers.kill(number);
+            number
+        })
+        .await;
+        more(&mut news).await;
+        off(&servers, move |servers| servers.restart(number)).await;
+    }
+    more(&mut news).await;
+    stop.send_replace(true);
+    let (mut all, mut unknown) = (Vec::new(), 0);
+    for client in clients {
+        let increments = client.await.unwrap();
+        all.extend(increments.acknowledged);
+        unknown += increments.unknown;
+    }
+    let value = number(&value(&store, "count").await.unwrap().value);
+    let known = all.len() as u64;
+    assert!((known..=known + unknown).contains(&value), "{known} + {unknown}: {value}");
+    for (step, revision) in all {
+        let found = self::value(&store, &format!("step/{step}")).await;
+        assert_eq!(found.map(|found| found.revision), Some(revision), "increment {step}");
+    }
+    // One more change, so that the watcher looks whether it has seen all.
+    end.send_replace(value + 1);
+    let mut write = Transaction::default();
+    write.put(key("count"), (value + 1).to_be_bytes());
+    store.commit(write).await.unwrap();
+    assert_eq!(watcher.await.unwrap(), value + 1);
+}
+
+/// Waits until so many more increments were acknowledged.
+async fn more(news: &mut watch::Receiver<u64>) {
+    let until = *news.borrow() + ROUND;
+    news.wait_for(|count| *count >= until).await.unwrap();
+}
+
+/// Does something with the servers beside the clients.
+async fn off<T: Send + 'static>(
+    servers: &Arc<Mutex<Servers>>,
+    what: impl FnOnce(&mut Servers) -> T + Send + 'static,
+) -> T {
+    let servers = servers.clone();
+    tokio::task::spawn_blocking(move || what(&mut servers.lock().unwrap())).await.unwrap()
+}
+
+async fn value(store: &Etcd, name: &str) -> Option<tidings_tasks_core::transaction::Record> {
+    store.get(&[key(name)]).await.unwrap().records.remove(0)
+}
+
+fn key(name: &str) -> Key {
+    Key::new(name.as_bytes()).unwrap()
+}
+
+fn number(value: &[u8]) -> u64 {
+    u64::from_be_bytes(value.try_into().unwrap())
+}
