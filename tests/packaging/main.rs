@@ -70,7 +70,8 @@ fn the_package_installs_and_removes_and_keeps_the_configuration() {
     assert!(said.contains("key"), "beyond loopback only with a key: {said}");
     for program in ["usr/bin/tidings", "usr/bin/tidings-agent"] {
         let bytes = fs::metadata(root.join(program)).expect("installed").len();
-        assert!(bytes < 10_000_000, "{program} has {bytes} bytes: it is to be stripped");
+        // Not stripped they have three times as many.
+        assert!(bytes < 20_000_000, "{program} has {bytes} bytes: it is to be stripped");
     }
     for file in [
         "usr/lib/systemd/system/tidings-agent.service",

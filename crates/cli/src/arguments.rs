@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 use crate::exit_codes::exit_codes;
 use crate::{
     colonies, completions, demo, health, keys, lab, manuals, nodes, pick, plan, publish, show, sim,
-    status, top, watch,
+    status, tasks, top, watch,
 };
 
 const EXAMPLES: &str = concat!(
@@ -18,7 +18,8 @@ Examples:
   tidings agent --seed n1:9616 --keys cluster.key run this node's agent
   tidings nodes --where 'load1 < 2 and mem_available > 8GiB' --sort load1
   tidings top                                     a live table of the cluster
-  tidings show n7                                 everything known of one node",
+  tidings show n7                                 everything known of one node
+  tidings run -n 4 -- ./sim {} ::: *.in           a durable task for each file",
     "\n\n",
     exit_codes!()
 );
@@ -74,6 +75,16 @@ pub enum Command {
     Plan(plan::Options),
     /// Measure what gossip costs the applications that run with it
     Lab(lab::Options),
+    /// Run a command for each row of arguments, as tasks that survive nodes and workers
+    Run(tasks::run::Options),
+    /// Do tasks of others until asked to end
+    Worker(tasks::worker::Options),
+    /// List, fill and change queues of tasks
+    Queue(tasks::queue::Options),
+    /// Show or change single tasks
+    Task(tasks::task::Options),
+    /// Make and acquire counting semaphores
+    Sem(tasks::sem::Options),
     /// Make and change cluster key files
     Keys(keys::Options),
     /// Print completions for a shell

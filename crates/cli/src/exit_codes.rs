@@ -8,8 +8,8 @@ Exit codes:
   0  done
   1  failed while running
   2  wrong usage or configuration
-  3  no agent can be reached
-  4  no such node or colony, or nothing matched"
+  3  no agent or store can be reached
+  4  no such node, colony or task, or nothing matched"
     };
 }
 pub(crate) use exit_codes;

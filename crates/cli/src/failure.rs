@@ -18,6 +18,7 @@ use crate::keys::KeyFileError;
 use crate::pick::NeedError;
 use crate::plan::PlanError;
 use crate::sim::SimulationError;
+use crate::tasks::TasksError;
 
 /// Why a command fails.
 #[derive(Debug, thiserror::Error)]
@@ -126,6 +127,9 @@ pub enum Failure {
     /// A campaign cannot be read, run, stored or evaluated.
     #[error(transparent)]
     Lab(#[from] ExperimentError),
+    /// A command on tasks fails.
+    #[error(transparent)]
+    Tasks(#[from] TasksError),
     /// Two campaigns differ.
     #[error("{arms} of {all} arms differ")]
     Differs {
@@ -177,6 +181,7 @@ impl Failure {
             Self::Simulation(error) => error.exit_code(),
             Self::Plan(error) => error.exit_code(),
             Self::Lab(error) => error.exit_code(),
+            Self::Tasks(error) => error.exit_code(),
             Self::Differs { .. } => 5,
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Ill { .. }

@@ -9,6 +9,7 @@
 //! * [`demo`]: starts a whole cluster of agents on loopback and measures it.
 //! * [`sim`]: simulates a cluster and prints its figures. [`plan`]: predicts them.
 //! * [`lab`]: measures what gossip costs the applications that run with it.
+//! * [`tasks`]: durable tasks: runs, workers, queues, semaphores.
 //! * [`agent`]: becomes the agent. [`keys`]: makes and changes key files.
 //! * [`table`]: the form of tables. Columns, units and the language of conditions are those of
 //!   `tidings-nodes`.
@@ -36,6 +37,7 @@ mod signals;
 pub mod sim;
 pub mod status;
 pub mod table;
+pub mod tasks;
 pub mod top;
 pub mod watch;
 
@@ -98,6 +100,11 @@ fn dispatch(line: CommandLine) -> Result<(), Failure> {
         Command::Sim(options) => sim::run(&options),
         Command::Lab(options) => lab::run(&options),
         Command::Plan(options) => plan::run(&options),
+        Command::Run(options) => tasks::run::run(&agent, &options),
+        Command::Worker(options) => tasks::worker::run(&agent, &options),
+        Command::Queue(options) => tasks::queue::run(&agent, &options),
+        Command::Task(options) => tasks::task::run(&agent, &options),
+        Command::Sem(options) => tasks::sem::run(&agent, &options),
         Command::Keys(options) => keys::run(&options),
         Command::Completions(options) => completions::run(&options, CommandLine::command()),
         Command::Manuals(options) => manuals::run(&options, CommandLine::command()),

@@ -56,9 +56,17 @@ pub fn terminal_size() -> (usize, usize) {
 /// # Errors
 /// [`Failure::Output`].
 pub fn print(text: &str) -> Result<(), Failure> {
+    Ok(write(text.as_bytes())?)
+}
+
+/// Writes bytes as they are to standard output, and flushes.
+///
+/// # Errors
+/// What the system says.
+pub fn write(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    Ok(stdout.flush()?)
+    stdout.write_all(bytes)?;
+    stdout.flush()
 }
 
 /// Prints `value` as indented JSON with a newline.
@@ -79,6 +87,11 @@ pub fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
     let mut text = serde_json::to_string(value).map_err(io::Error::from)?;
     text.push('\n');
     print(&text)
+}
+
+/// Writes bytes as they are to standard error; a failure of that is ignored.
+pub fn note(bytes: &[u8]) {
+    let _ = io::stderr().lock().write_all(bytes);
 }
 
 /// Prints `message` on standard error; a failure of that is ignored.

@@ -1,0 +1,194 @@
+//! A command's connection with the store of tasks.
+
+use std::convert::Infallible;
+use std::fmt::Display;
+use std::fs;
+use std::future::Future;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use tidings_primitives::KeyRing;
+use tidings_tasks::member::{Member, Network};
+use tidings_tasks::net::endpoint::Endpoint;
+use tidings_tasks::payloads::Payloads;
+use tidings_tasks::service::Options;
+use tidings_tasks::session::{Notice, Session};
+use tidings_tasks::store::address::Address;
+use tidings_tasks::usual;
+use tidings_tasks_core::message::{Answer, Request};
+use tidings_tasks_core::reign::Candidate;
+use tidings_tasks_core::view::Overview;
+use tokio::sync::mpsc;
+
+use super::failure::TasksError;
+use crate::output::{self, Agent};
+
+/// The wait after which the trouble with the store is told.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Which store.
+#[derive(Debug, Args)]
+pub struct Store {
+    /// The store of the tasks: file:PATH, tcp://HOST:PORT where a process of another host listens,
+    /// or memory: for one that ends with the command [default: $TIDINGS_STORE, else a file in this
+    /// user's state directory]
+    #[arg(long = "store", value_name = "STORE", global = true, display_order = 90)]
+    address: Option<Address>,
+    /// The cluster's key file: for tcp://HOST:PORT, and for --listen beyond loopback
+    #[arg(long, value_name = "FILE", global = true, display_order = 91)]
+    keys: Option<PathBuf>,
+    /// Let processes of other hosts take part here, while this one holds the store
+    #[arg(long, value_name = "HOST:PORT", global = true, display_order = 92)]
+    listen: Option<Endpoint>,
+}
+
+/// A store, and the board by which its tasks are placed.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) address: Address,
+    ring: KeyRing,
+    listen: Option<Endpoint>,
+    board: PathBuf,
+}
+
+/// A process that takes part in a store.
+pub(super) struct Client {
+    /// It serves the store while nobody else does.
+    pub(super) member: Arc<Member>,
+    pub(super) session: Session,
+    /// Payloads and results that are too long for a record.
+    pub(super) payloads: Payloads,
+    /// What the session is told: nothing, unless it takes tasks.
+    pub(super) notices: mpsc::Receiver<Notice>,
+    /// The name of this host.
+    pub(super) host: String,
+    /// The name of this process's life.
+    pub(super) name: String,
+}
+
+impl Store {
+    /// The store that is meant.
+    pub(super) fn place(&self, agent: &Agent) -> Result<Place, TasksError> {
+        let address = match &self.address {
+            Some(address) => address.clone(),
+            None => usual::store()?,
+        };
+        let ring = match &self.keys {
+            Some(path) => read_keys(path)?,
+            None => KeyRing::open(usual::CLUSTER),
+        };
+        Ok(Place { address, ring, listen: self.listen.clone(), board: agent.board() })
+    }
+}
+
+impl Client {
+    /// Takes part in the store as a `role`, such as `run`.
+    pub(super) fn open(place: &Place, role: &str) -> Result<Self, TasksError> {
+        let host = usual::host(&place.board);
+        let name = format!("{role}-{}-{}-{}", host, std::process::id(), random_name()?);
+        let candidate = Candidate {
+            name: name.clone(),
+            host: host.clone(),
+            address: String::new(),
+            session: None,
+        };
+        let options = Options { board: Some(place.board.clone()), ..Options::default() };
+        let network = Network { ring: place.ring.clone(), listen: place.listen.clone() };
+        let address = place.address.clone();
+        let member = Member::join_over(network, address, usual::CLUSTER, candidate, options);
+        // Only copies of what lies on another host need the folder.
+        let cache = if member.is_away() { usual::cache() } else { PathBuf::new() };
+        let payloads = Payloads::of(&member, &cache);
+        let member = Arc::new(member);
+        let (session, notices) = Session::open(Arc::clone(&member), &name, &host);
+        Ok(Self { member, session, payloads, notices, host, name })
+    }
+
+    /// What the coordinator answers. A refusal is an error. Who waits is told why, if the store
+    /// cannot be reached.
+    pub(super) async fn ask(&self, request: Request) -> Result<Answer, TasksError> {
+        tokio::select! {
+            answer = ask(&self.session, request) => answer,
+            never = self.tell_troubles() => match never {},
+        }
+    }
+
+    /// Says why the store cannot be reached, as long as this is waited for.
+    pub(super) async fn tell_troubles(&self) -> Infallible {
+        let mut told: Option<String> = None;
+        loop {
+            tokio::time::sleep(PATIENCE).await;
+            let trouble = self.member.trouble().map(|error| error.to_string());
+            if told == trouble {
+                continue;
+            }
+            if let Some(text) = &trouble {
+                output::complain(&format!("{text}; trying again"));
+            }
+            told = trouble;
+        }
+    }
+
+    /// Ends the session in good order: its permits and tasks are given back.
+    pub(super) async fn leave(&self) {
+        // It ends by itself otherwise.
+        let _ = self.session.ask(Request::Leave).await;
+    }
+
+    /// Why the session has ended.
+    pub(super) async fn ended(&self) -> TasksError {
+        match self.session.ask(Request::Heartbeat).await {
+            Err(error) => error.into(),
+            Ok(answer) => TasksError::Answer(Box::new(answer)),
+        }
+    }
+}
+
+/// What the store holds and who works on it.
+pub(super) async fn overview(place: &Place) -> Result<Box<Overview>, TasksError> {
+    let client = Client::open(place, "look")?;
+    match client.ask(Request::Overview).await? {
+        Answer::Overview(overview) => Ok(overview),
+        other => Err(TasksError::Answer(Box::new(other))),
+    }
+}
+
+fn read_keys(path: &Path) -> Result<KeyRing, TasksError> {
+    let usage =
+        |reason: &dyn Display| TasksError::Usage(format!("key file {}: {reason}", path.display()));
+    let text = fs::read_to_string(path).map_err(|error| usage(&error))?;
+    KeyRing::parse(&text).map_err(|error| usage(&error))
+}
+
+/// What the coordinator answers. A refusal is an error.
+pub(super) async fn ask(session: &Session, request: Request) -> Result<Answer, TasksError> {
+    match session.ask(request).await? {
+        Answer::Refused(refusal) => Err(refusal.into()),
+        answer => Ok(answer),
+    }
+}
+
+/// Eight hexadecimal digits at random.
+pub(super) fn random_name() -> Result<String, TasksError> {
+    let mut bytes = [0; 4];
+    getrandom::fill(&mut bytes).map_err(|error| TasksError::System {
+        what: "the system gives no random bytes",
+        source: io::Error::other(error.to_string()),
+    })?;
+    Ok(format!("{:08x}", u32::from_be_bytes(bytes)))
+}
+
+/// Does what is asynchronous, in this thread.
+pub(super) fn block_on<T>(
+    work: impl Future<Output = Result<T, TasksError>>,
+) -> Result<T, TasksError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|source| TasksError::System { what: "the runtime", source })?;
+    let result = runtime.block_on(work);
+    // What still runs in other threads, such as a reader of standard input, is not waited for.
+    runtime.shutdown_background();
+    result
+}

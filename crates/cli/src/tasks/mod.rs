@@ -1,0 +1,26 @@
+//! Durable tasks from the command line: runs, workers, queues, single tasks and semaphores.
+//!
+//! Every command takes part in the store as a client (`client`): it asks whoever serves the
+//! store, or serves it itself while nobody else does. So none of them needs a server.
+//!
+//! * [`run`]: one command for each row of arguments.
+//! * [`worker`]: a process that does tasks of others.
+//! * [`queue`], [`task`], [`sem`]: what is there, and changes of it by hand.
+
+mod beside;
+mod client;
+mod ending;
+mod failure;
+mod kinds;
+mod outputs;
+mod own_worker;
+mod pages;
+
+pub mod queue;
+pub mod run;
+pub mod sem;
+pub mod task;
+pub mod worker;
+
+pub use client::Store;
+pub use failure::TasksError;

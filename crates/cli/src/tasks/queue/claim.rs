@@ -1,0 +1,129 @@
+//! `tidings queue claim`: an item of data for a command of a shell.
+//!
+//! Items need a resource that only those offer who claim, so workers leave them alone. The command
+//! has the item on its standard input; until it ends the item is its own, and if its host dies it
+//! goes back into the queue.
+
+use clap::Args;
+use tidings_tasks::session::{Assigned, Notice};
+use tidings_tasks_core::message::{Answer, MAX_INLINE_BYTES, Request};
+use tidings_tasks_core::resources::Need;
+use tidings_tasks_core::retry::Cause;
+
+use super::super::beside;
+use super::super::client::{Client, Place, block_on};
+use super::super::ending::Ending;
+use super::super::failure::TasksError;
+use super::super::kinds;
+use crate::Failure;
+
+/// What those offer who claim, and what data needs.
+const RESOURCE: &str = "claim";
+
+/// A whole one, in thousandths.
+const ONE: u64 = 1_000;
+
+/// Which item for which command.
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// The queue
+    #[arg(value_name = "QUEUE", value_parser = kinds::name)]
+    queue: String,
+    /// Fail with exit code 4 if there is no item, instead of waiting for one
+    #[arg(long)]
+    now: bool,
+    /// The command; without one the item is printed, and done with
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<String>,
+}
+
+/// What an item of data needs.
+pub(super) fn need() -> Need {
+    Need::new([(RESOURCE.to_owned(), ONE)]).expect("one short name is no list that is too long")
+}
+
+/// Runs the command with an item.
+pub(super) fn run(place: &Place, options: &Options) -> Result<(), Failure> {
+    Ok(block_on(claim(place, options))?)
+}
+
+async fn claim(place: &Place, options: &Options) -> Result<(), TasksError> {
+    let mut ending = Ending::begin()?;
+    let mut client = Client::open(place, "claim")?;
+    if options.now {
+        expect_item(&client, &options.queue).await?;
+    }
+    let offer = Request::Offer {
+        queues: vec![options.queue.clone()],
+        slots: 1,
+        resources: vec![(RESOURCE.to_owned(), ONE)],
+    };
+    client.ask(offer).await?;
+    let item = tokio::select! {
+        item = next(&mut client) => item?,
+        signal = ending.next() => {
+            client.leave().await;
+            return Err(TasksError::Stopped { signal, after: String::new() });
+        }
+    };
+    let result = handle(&client, options, &item, &mut ending).await;
+    client.leave().await;
+    result
+}
+
+/// Whether there is an item; another may take it before this process does, which then waits.
+async fn expect_item(client: &Client, queue: &str) -> Result<(), TasksError> {
+    let overview = match client.ask(Request::Overview).await? {
+        Answer::Overview(overview) => overview,
+        other => return Err(TasksError::Answer(Box::new(other))),
+    };
+    let is_there = overview.queues.iter().any(|one| one.name == *queue && one.ready > 0);
+    if is_there {
+        return Ok(());
+    }
+    Err(TasksError::NotFound(format!("the queue `{queue}` has no item that is ready")))
+}
+
+async fn next(client: &mut Client) -> Result<Assigned, TasksError> {
+    loop {
+        match client.notices.recv().await {
+            Some(Notice::Assigned(assigned)) => return Ok(assigned),
+            Some(_) => {}
+            None => return Err(client.ended().await),
+        }
+    }
+}
+
+async fn handle(
+    client: &Client,
+    options: &Options,
+    item: &Assigned,
+    ending: &mut Ending,
+) -> Result<(), TasksError> {
+    let (task, attempt) = (item.task, item.attempt);
+    let complete = |result: Vec<u8>| Request::Complete {
+        task,
+        attempt,
+        result,
+        children: Vec::new(),
+        effects: Vec::new(),
+    };
+    if options.command.is_empty() {
+        // Printed first: what was not printed is not done.
+        kinds::write_output(&item.payload)?;
+        return client.ask(complete(Vec::new())).await.map(drop);
+    }
+    let ended = beside::run(&options.command, Some(&item.payload), ending).await;
+    match ended.and_then(|ended| ended.success(&options.command)) {
+        Ok(mut output) => {
+            kinds::write_output(&output)?;
+            output.truncate(MAX_INLINE_BYTES);
+            client.ask(complete(output)).await.map(drop)
+        }
+        Err(error) => {
+            let text = error.to_string();
+            client.ask(Request::Fail { task, attempt, cause: Cause::Exit, text }).await?;
+            Err(error)
+        }
+    }
+}

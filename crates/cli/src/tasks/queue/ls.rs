@@ -1,0 +1,203 @@
+//! Lists: of queues and workers, and of the tasks of one queue.
+
+use clap::Args;
+use serde::Serialize;
+use tidings_tasks::work::{What, Work};
+use tidings_tasks_core::id::TaskId;
+use tidings_tasks_core::record::beginning;
+use tidings_tasks_core::view::{Overview, QueueView, SessionView, Shown, Which};
+
+use super::super::client::{Client, Place, block_on, overview};
+use super::super::failure::TasksError;
+use super::super::kinds;
+use super::super::pages::Pages;
+use crate::Failure;
+use crate::output;
+use crate::table::{self, Align};
+
+/// The words of a command that a list shows.
+const MAX_SHOWN_BYTES: usize = 60;
+
+/// A part of a list.
+#[derive(Debug, Args)]
+pub(super) struct Page {
+    /// The queue
+    #[arg(value_name = "QUEUE", value_parser = kinds::name)]
+    queue: String,
+    /// How many tasks
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Print one JSON object a task on a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Queues and workers, as JSON: docs/reference/tasks.md.
+#[derive(Serialize)]
+struct Picture<'o> {
+    queues: Vec<QueueLine<'o>>,
+    queues_total: u64,
+    workers: Vec<WorkerLine<'o>>,
+    sessions_total: u64,
+    tasks: u64,
+    done: u64,
+    failed: u64,
+    lost: u64,
+    superseded: u64,
+}
+
+#[derive(Serialize)]
+struct QueueLine<'o> {
+    name: &'o str,
+    ready: u64,
+    delayed: u64,
+    running: u64,
+    unfit: u64,
+}
+
+#[derive(Serialize)]
+struct WorkerLine<'o> {
+    name: &'o str,
+    host: &'o str,
+    slots: u32,
+    running: u32,
+    silent_ms: u64,
+}
+
+/// Lists the queues and the workers.
+pub(super) fn queues(place: &Place, json: bool) -> Result<(), Failure> {
+    let overview = block_on(overview(place))?;
+    if json { output::print_json(&of(&overview)) } else { output::print(&text(&overview)) }
+}
+
+/// Lists tasks that have not ended.
+pub(super) fn live(place: &Place, page: &Page) -> Result<(), Failure> {
+    list(place, page, Which::Live)
+}
+
+/// Lists tasks that have failed.
+pub(super) fn dead(place: &Place, page: &Page) -> Result<(), Failure> {
+    list(place, page, Which::Failed)
+}
+
+fn of(overview: &Overview) -> Picture<'_> {
+    let counters = &overview.counters;
+    Picture {
+        queues: (overview.queues.iter())
+            .map(|one| QueueLine {
+                name: &one.name,
+                ready: one.ready,
+                delayed: one.delayed,
+                running: one.running,
+                unfit: one.unfit,
+            })
+            .collect(),
+        queues_total: overview.queues_total,
+        workers: workers(overview)
+            .map(|one| WorkerLine {
+                name: &one.name,
+                host: &one.host,
+                slots: one.slots,
+                running: one.running,
+                silent_ms: one.silent_ms,
+            })
+            .collect(),
+        sessions_total: overview.sessions_total,
+        tasks: overview.tasks,
+        done: counters.done,
+        failed: counters.failed,
+        lost: counters.lost,
+        superseded: counters.superseded,
+    }
+}
+
+/// Sessions that take tasks, or have some.
+fn workers(overview: &Overview) -> impl Iterator<Item = &SessionView> {
+    overview.sessions.iter().filter(|one| one.slots > 0 || one.running > 0)
+}
+
+fn text(overview: &Overview) -> String {
+    let right = |name| (name, Align::Right);
+    let headings = [
+        ("queue", Align::Left),
+        right("ready"),
+        right("delayed"),
+        right("running"),
+        right("unfit"),
+    ];
+    let row = |one: &QueueView| {
+        let numbers = [one.ready, one.delayed, one.running, one.unfit];
+        core::iter::once(one.name.clone()).chain(numbers.map(|n| n.to_string())).collect()
+    };
+    let rows: Vec<_> = overview.queues.iter().map(row).collect();
+    let mut text = table::render(&headings, &rows);
+    let headings =
+        [("worker", Align::Left), ("host", Align::Left), right("slots"), right("running")];
+    let row = |one: &SessionView| {
+        vec![one.name.clone(), one.host.clone(), one.slots.to_string(), one.running.to_string()]
+    };
+    let rows: Vec<_> = workers(overview).map(row).collect();
+    text.push('\n');
+    text.push_str(&table::render(&headings, &rows));
+    text
+}
+
+fn list(place: &Place, page: &Page, which: Which) -> Result<(), Failure> {
+    let tasks = block_on(async {
+        let client = Client::open(place, "queue")?;
+        let mut pages = Pages::new(Some(&page.queue), which);
+        let mut tasks = Vec::new();
+        while let Some(more) = pages.next(&client).await? {
+            tasks.extend(more);
+            if tasks.len() >= page.limit {
+                break;
+            }
+        }
+        tasks.truncate(page.limit);
+        Ok::<_, TasksError>(tasks)
+    })?;
+    if page.json {
+        return tasks
+            .iter()
+            .try_for_each(|(id, shown)| output::print_json_line(&kinds::TaskView::of(*id, shown)));
+    }
+    let headings = [
+        ("task", Align::Left),
+        ("state", Align::Left),
+        ("attempts", Align::Right),
+        ("host", Align::Left),
+        ("work", Align::Left),
+        ("last failure", Align::Left),
+    ];
+    let rows: Vec<_> = tasks.iter().map(|(id, shown)| row(*id, shown)).collect();
+    output::print(&table::render(&headings, &rows))
+}
+
+fn row(id: TaskId, shown: &Shown) -> Vec<String> {
+    let task = shown.task();
+    let failure = task.failures.last().map(|last| {
+        let text = last.text.lines().next().unwrap_or_default();
+        format!("{}: {}", kinds::cause(last.cause), beginning(text, MAX_SHOWN_BYTES))
+    });
+    let host = kinds::host(shown).unwrap_or("-").to_owned();
+    vec![
+        id.to_string(),
+        kinds::state(shown).to_owned(),
+        task.attempt.0.to_string(),
+        host,
+        work(&task.payload),
+        failure.unwrap_or_else(|| "-".to_owned()),
+    ]
+}
+
+/// What a payload says is to be done, in short.
+fn work(payload: &[u8]) -> String {
+    match Work::from_payload(payload) {
+        Ok(Work { what: What::Command { argv, .. }, .. }) => {
+            beginning(&argv.join(" "), MAX_SHOWN_BYTES).to_owned()
+        }
+        Ok(work) => beginning(&work.name, MAX_SHOWN_BYTES).to_owned(),
+        Err(_) if payload.is_empty() => "-".to_owned(),
+        Err(_) => format!("{} bytes of data", payload.len()),
+    }
+}

@@ -1,0 +1,244 @@
+//! A run: rows become tasks a few thousand at a time, a worker of this process does them beside
+//! others, and what ends is printed.
+//!
+//! A signal ends the run in good order. With a name, its running tasks go back into their queue and
+//! wait for the next start; without one all its tasks are cancelled and forgotten, so nothing of it
+//! stays in the store.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tidings_tasks::payloads::Payloads;
+use tidings_tasks::work::WorkLimits;
+use tidings_tasks::worker::Worker;
+use tidings_tasks_core::id::TaskId;
+use tidings_tasks_core::message::{Request, Submission};
+use tokio::task::JoinSet;
+
+use super::super::client::{Client, Place};
+use super::super::failure::TasksError;
+use super::super::kinds;
+use super::super::own_worker::{self, Offer};
+use super::options::Options;
+use super::print::Printer;
+use super::row::{self, Ended, Row};
+use super::screen::Screen;
+use super::sources::Given;
+use super::template::Template;
+use crate::tasks::ending::Ending;
+
+/// Rows that have a task which has not ended, or a result that is not printed.
+const WINDOW: usize = 2_048;
+
+/// Tasks that are forgotten by one request.
+const FORGOTTEN: usize = 1_000;
+
+/// A run.
+pub(super) struct Run<'o> {
+    options: &'o Options,
+    place: Place,
+    given: Given,
+    template: Template,
+    name: String,
+    /// Where its commands run.
+    directory: String,
+    /// How many equal rows came before.
+    equal: BTreeMap<TaskId, u64>,
+    /// The tasks of a run without a name: they are forgotten at its end.
+    own: Vec<TaskId>,
+}
+
+impl<'o> Run<'o> {
+    pub(super) fn new(
+        options: &'o Options,
+        place: Place,
+        given: Given,
+        template: Template,
+        name: String,
+    ) -> Result<Self, TasksError> {
+        Ok(Self {
+            options,
+            place,
+            given,
+            template,
+            name,
+            directory: kinds::directory()?,
+            equal: BTreeMap::new(),
+            own: Vec::new(),
+        })
+    }
+
+    /// Runs all rows.
+    pub(super) async fn conduct(mut self, rows: usize) -> Result<(), TasksError> {
+        let mut ending = Ending::begin()?;
+        let client = Client::open(&self.place, "run")?;
+        let worker = self.begin_worker(&client)?;
+        let mut printer = Printer::new(
+            self.options.printing.json,
+            self.options.printing.keep_order,
+            client.payloads.clone(),
+        );
+        let mut screen = Screen::new(rows);
+        let ended = tokio::select! {
+            ended = self.all(rows, &client, &mut printer, &mut screen) => ended.map(|()| None),
+            signal = ending.next() => Ok(Some(signal)),
+            never = client.tell_troubles() => match never {},
+        };
+        screen.clear();
+        let stop = async {
+            if let Some(worker) = worker {
+                worker.stop().await;
+            }
+            self.clean(&client).await
+        };
+        let cleaned = tokio::select! {
+            cleaned = stop => cleaned,
+            // Whoever asks twice does not want to wait.
+            signal = ending.next() => Err(self.stopped(signal)),
+        };
+        match ended? {
+            Some(signal) => cleaned.and(Err(self.stopped(signal))),
+            None => cleaned.and(self.result(&printer, rows)),
+        }
+    }
+
+    /// Submits rows and prints what ends, until all have.
+    async fn all(
+        &mut self,
+        rows: usize,
+        client: &Client,
+        printer: &mut Printer,
+        screen: &mut Screen,
+    ) -> Result<(), TasksError> {
+        let mut following: JoinSet<Result<Ended, TasksError>> = JoinSet::new();
+        let mut next = 0;
+        loop {
+            while next < rows && following.len() + printer.held() < WINDOW {
+                let row = self.row(next, &client.payloads)?;
+                following.spawn(row.follow(client.session.clone()));
+                next += 1;
+            }
+            if following.is_empty() {
+                return Ok(());
+            }
+            tokio::select! {
+                Some(ended) = following.join_next() => {
+                    // A task of the runtime that panics has said so, and nothing is cancelled here.
+                    let ended = ended.unwrap_or_else(|error| {
+                        std::panic::resume_unwind(error.into_panic())
+                    })?;
+                    screen.count(&ended);
+                    screen.clear();
+                    printer.take(ended).await?;
+                }
+                () = screen.tick() => screen.draw(),
+            }
+        }
+    }
+
+    /// The row of this place, from 0, as a task.
+    fn row(&mut self, place: usize, payloads: &Payloads) -> Result<Row, TasksError> {
+        let arguments = self.given.row(place);
+        let command = self.template.command(&arguments, place + 1);
+        let index = self.options.array.as_ref().and_then(|_| arguments.first().cloned());
+        let first = row::id(&self.name, &command, index.as_deref(), 0);
+        let equal = self.equal.entry(first).or_default();
+        let id = match *equal {
+            0 => first,
+            equal => row::id(&self.name, &command, index.as_deref(), equal),
+        };
+        *equal += 1;
+        let may_be_known = self.options.resume.is_some();
+        if !may_be_known {
+            self.own.push(id);
+        }
+        let submission = self.submission(id, command.clone(), index)?;
+        let payloads = payloads.clone();
+        Ok(Row { number: place + 1, arguments, command, submission, payloads, may_be_known })
+    }
+
+    fn submission(
+        &self,
+        id: TaskId,
+        command: Vec<String>,
+        index: Option<String>,
+    ) -> Result<Submission, TasksError> {
+        let environment = index.map(|index| ("TIDINGS_ARRAY_INDEX".to_owned(), index));
+        let limits = WorkLimits {
+            time_ms: self.options.timeout.map_or(0, |time| time.as_millis().max(1) as u64),
+            grace_ms: self.options.grace.as_millis() as u64,
+            memory_bytes: self.options.memory.unwrap_or(0),
+        };
+        let work = kinds::work(
+            command,
+            self.directory.clone(),
+            environment.into_iter().collect(),
+            limits,
+        )?;
+        Ok(Submission {
+            need: self.options.need.clone(),
+            filter: self.options.filter.clone(),
+            retry: self.options.retry(),
+            ..Submission::new(id, self.queue(), work.to_payload())
+        })
+    }
+
+    /// The queue of the run.
+    fn queue(&self) -> String {
+        format!("run/{}", self.name)
+    }
+
+    /// The worker of this process, unless it is to have none.
+    fn begin_worker(&self, client: &Client) -> Result<Option<Worker>, TasksError> {
+        let slots = self.options.slots();
+        if slots == 0 {
+            return Ok(None);
+        }
+        let offer = Offer {
+            queues: vec![self.queue()],
+            slots,
+            resources: self.options.resources(),
+            drain: Duration::ZERO,
+        };
+        Ok(Some(own_worker::begin(client, &self.place, offer)?.0))
+    }
+
+    /// Cancels and forgets the tasks of a run without a name.
+    async fn clean(&self, client: &Client) -> Result<(), TasksError> {
+        for tasks in self.own.chunks(FORGOTTEN) {
+            let forget = || Request::Forget { tasks: tasks.to_vec() };
+            let mut cancelling = JoinSet::new();
+            for &task in tasks {
+                let session = client.session.clone();
+                // It may have ended, or may not have been submitted yet.
+                cancelling.spawn(async move { drop(session.ask(Request::Cancel { task }).await) });
+            }
+            while cancelling.join_next().await.is_some() {}
+            client.ask(forget()).await?;
+        }
+        Ok(())
+    }
+
+    fn stopped(&self, signal: i32) -> TasksError {
+        let after = match &self.options.resume {
+            Some(name) => format!(
+                ": what is done is kept; `tidings run --resume {name}` with the same command goes \
+                 on"
+            ),
+            None => String::new(),
+        };
+        TasksError::Stopped { signal, after }
+    }
+
+    fn result(&self, printer: &Printer, rows: usize) -> Result<(), TasksError> {
+        let failed = printer.failed();
+        if failed == 0 {
+            return Ok(());
+        }
+        let remedy = match &self.options.resume {
+            Some(name) => format!("; the same command with --resume {name} tries them again"),
+            None => String::new(),
+        };
+        Err(TasksError::Failed { failed, all: rows, remedy })
+    }
+}

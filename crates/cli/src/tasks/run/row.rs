@@ -1,0 +1,133 @@
+//! Rows: each one a task, from its submission to its end.
+
+use tidings_tasks::payloads::Payloads;
+use tidings_tasks::session::Session;
+use tidings_tasks_core::id::TaskId;
+use tidings_tasks_core::message::{Answer, Refusal, Request, Submission};
+use tidings_tasks_core::record::{Finished, Outcome};
+use tidings_tasks_core::view::Shown;
+
+use super::super::client::ask;
+use super::super::failure::TasksError;
+
+/// A row of a run.
+pub(super) struct Row {
+    /// From 1.
+    pub(super) number: usize,
+    pub(super) arguments: Vec<String>,
+    pub(super) command: Vec<String>,
+    pub(super) submission: Submission,
+    pub(super) payloads: Payloads,
+    /// Whether it may be there already: the run has a name.
+    pub(super) may_be_known: bool,
+}
+
+/// A row whose task has ended.
+pub(super) struct Ended {
+    pub(super) row: Row,
+    pub(super) finished: Finished,
+    /// Whether it had ended before this run began.
+    pub(super) was_done: bool,
+}
+
+impl Ended {
+    /// Whether it is done.
+    pub(super) fn is_done(&self) -> bool {
+        matches!(self.finished.outcome, Outcome::Done(_))
+    }
+}
+
+/// The id of a task: it follows from the run's name, the command, the number in an array, and how
+/// many equal rows came before.
+pub(super) fn id(run: &str, command: &[String], index: Option<&str>, equal: u64) -> TaskId {
+    let mut name = format!("run\0{run}\0{}", index.unwrap_or_default());
+    for word in command {
+        name.push('\0');
+        name.push_str(word);
+    }
+    TaskId::of(&name, equal)
+}
+
+impl Row {
+    /// Has the task run and waits for its end.
+    pub(super) async fn follow(self, session: Session) -> Result<Ended, TasksError> {
+        let wait = Request::Wait { task: self.submission.id };
+        let answer = if self.may_be_known {
+            if let Some(finished) = self.known(&session).await? {
+                return self.ended(finished, true).await;
+            }
+            ask(&session, wait).await?
+        } else {
+            // Both at once: the end is waited for before it can be there.
+            let (submitted, ended) =
+                tokio::join!(self.submit(&session), ask(&session, wait.clone()));
+            submitted?;
+            match ended {
+                // The submission had to wait for room in the queue.
+                Err(TasksError::Refused(Refusal::NoTask)) => ask(&session, wait).await?,
+                ended => ended?,
+            }
+        };
+        match answer {
+            Answer::Outcome(finished) => self.ended(*finished, false).await,
+            other => Err(TasksError::Answer(Box::new(other))),
+        }
+    }
+
+    /// A result that is too long for a record is fetched.
+    async fn ended(self, mut finished: Finished, was_done: bool) -> Result<Ended, TasksError> {
+        if let Outcome::Done(result) = finished.outcome {
+            finished.outcome = Outcome::Done(self.payloads.whole(result).await?);
+        }
+        Ok(Ended { row: self, finished, was_done })
+    }
+
+    /// How the task was done before. One that was not is in its queue afterwards.
+    async fn known(&self, session: &Session) -> Result<Option<Finished>, TasksError> {
+        let task = self.submission.id;
+        match ask(session, Request::Show { task }).await {
+            Err(TasksError::Refused(Refusal::NoTask)) => self.submit(session).await?,
+            Err(error) => return Err(error),
+            Ok(Answer::Shown(shown)) => match *shown {
+                Shown::Live(_) => {}
+                Shown::Finished(finished) => match finished.outcome {
+                    Outcome::Done(_) => return Ok(Some(finished)),
+                    Outcome::Failed | Outcome::Cancelled => {
+                        ask(session, Request::Revive { task }).await?;
+                    }
+                },
+            },
+            Ok(other) => return Err(TasksError::Answer(Box::new(other))),
+        }
+        Ok(None)
+    }
+
+    async fn submit(&self, session: &Session) -> Result<(), TasksError> {
+        let tasks = vec![self.submission.clone()];
+        match self.payloads.submit(session, tasks, &[]).await? {
+            Answer::Refused(refusal) => Err(refusal.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_tells_equal_rows_runs_and_numbers_apart() {
+        let words =
+            |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let one = id("a", &words(&["sim", "x"]), None, 0);
+        assert_eq!(one, id("a", &words(&["sim", "x"]), None, 0));
+        for other in [
+            id("b", &words(&["sim", "x"]), None, 0),
+            id("a", &words(&["sim x"]), None, 0),
+            id("a", &words(&["sim", "x"]), Some("1"), 0),
+            id("a", &words(&["sim", "x"]), None, 1),
+        ] {
+            assert_ne!(one, other);
+        }
+    }
+}

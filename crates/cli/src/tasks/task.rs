@@ -1,0 +1,183 @@
+//! `tidings task`: one task, by its id or the beginning of it.
+
+use clap::{Args, Subcommand};
+use tidings_tasks::work::Report;
+use tidings_tasks_core::id::TaskId;
+use tidings_tasks_core::message::{Answer, Request};
+use tidings_tasks_core::record::{Finished, Outcome};
+use tidings_tasks_core::view::{Shown, Which};
+
+use super::client::{Client, Place, Store, block_on};
+use super::failure::TasksError;
+use super::{kinds, outputs};
+use crate::Failure;
+use crate::output::{self, Agent};
+use crate::table::{self, Align};
+
+const AFTER_HELP: &str = concat!(
+    "\
+A task is named by its id, or by as many of its first digits as no other task begins with.
+
+Examples:
+  tidings task show 3f2a            where it is, how often it was tried, how it failed
+  tidings task log 3f2a             what it has printed
+  tidings task cancel 3f2a          it is stopped, and not tried again
+  tidings task retry 3f2a           it has failed, or was cancelled: try it again",
+    "\n\n",
+    crate::exit_codes::exit_codes!()
+);
+
+/// Options of `tidings task`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Options {
+    #[command(subcommand)]
+    action: Action,
+    #[command(flatten)]
+    store: Store,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Show a task
+    Show {
+        /// Its id
+        #[arg(value_parser = id)]
+        task: String,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what a task that is done has printed, or how its tries have failed
+    Log {
+        /// Its id
+        #[arg(value_parser = id)]
+        task: String,
+    },
+    /// Stop tasks; they are not tried again
+    Cancel {
+        /// Their ids
+        #[arg(value_parser = id, required = true)]
+        tasks: Vec<String>,
+    },
+    /// Try tasks again that have failed or were cancelled
+    Retry {
+        /// Their ids
+        #[arg(value_parser = id, required = true)]
+        tasks: Vec<String>,
+    },
+}
+
+/// Shows or changes tasks.
+///
+/// # Errors
+/// [`TasksError`].
+pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
+    let place = &options.store.place(agent)?;
+    match &options.action {
+        Action::Show { task, json } => {
+            let (id, shown) = block_on(show(place, task))?;
+            let view = kinds::TaskView::of(id, &shown);
+            if *json { output::print_json(&view) } else { output::print(&text(id, &shown)) }
+        }
+        Action::Log { task } => Ok(block_on(log(place, task))?),
+        Action::Cancel { tasks } => change(place, tasks, |task| Request::Cancel { task }),
+        Action::Retry { tasks } => change(place, tasks, |task| Request::Revive { task }),
+    }
+}
+
+/// The beginning of an id.
+fn id(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.len() > 32 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Err("an id has up to 32 hexadecimal digits".to_owned());
+    }
+    Ok(text.to_ascii_lowercase())
+}
+
+fn change(
+    place: &Place,
+    tasks: &[String],
+    request: impl Fn(TaskId) -> Request,
+) -> Result<(), Failure> {
+    Ok(block_on(async {
+        let client = Client::open(place, "task")?;
+        for text in tasks {
+            let (task, _) = find(&client, text).await?;
+            client.ask(request(task)).await?;
+        }
+        Ok(())
+    })?)
+}
+
+async fn show(place: &Place, text: &str) -> Result<(TaskId, Shown), TasksError> {
+    let client = Client::open(place, "task")?;
+    find(&client, text).await
+}
+
+/// The only task whose id begins so.
+async fn find(client: &Client, text: &str) -> Result<(TaskId, Shown), TasksError> {
+    let is_meant = |task: &TaskId| task.to_string().starts_with(text);
+    let mut from = format!("{text:0<32}").parse().ok();
+    let mut found = Vec::new();
+    // A page has one record at least, so what lies behind the beginning is seen at once.
+    while let Some(task) = from {
+        let list = Request::List { queue: None, state: Which::All, from: Some(task), limit: 3 };
+        let Answer::Listed(page, next) = client.ask(list).await? else { break };
+        found.extend(page.into_iter().filter(|(task, _)| is_meant(task)));
+        from = next.filter(is_meant).filter(|_| found.len() < 2);
+    }
+    match (found.pop(), found.is_empty()) {
+        (Some(one), true) => Ok(one),
+        (Some(_), false) => Err(TasksError::NotFound(format!(
+            "several tasks begin with `{text}`: give more digits"
+        ))),
+        (None, _) => Err(TasksError::NotFound(format!(
+            "no task `{text}`: `tidings queue peek QUEUE` lists those of a queue, `tidings queue \
+             dead QUEUE` those that have failed"
+        ))),
+    }
+}
+
+fn text(id: TaskId, shown: &Shown) -> String {
+    let task = shown.task();
+    let mut rows = vec![
+        ("task", id.to_string()),
+        ("queue", task.queue.clone()),
+        ("state", kinds::state(shown).to_owned()),
+        ("attempts", task.attempt.0.to_string()),
+        ("need", task.need.to_string()),
+    ];
+    rows.extend(kinds::host(shown).map(|host| ("host", host.to_owned())));
+    if !task.filter.is_empty() {
+        rows.push(("where", task.filter.clone()));
+    }
+    if let Some(report) = kinds::shown_report(shown) {
+        rows.push(("exit status", report.status.to_string()));
+        rows.push(("wall time", format!("{:.3} s", report.wall_us as f64 / 1e6)));
+        rows.push(("CPU time", format!("{:.3} s", report.cpu_us as f64 / 1e6)));
+        rows.push(("largest memory", format!("{} bytes", report.max_rss_bytes)));
+    }
+    for failure in &task.failures {
+        rows.push(("failure", kinds::failure(failure, ": ")));
+    }
+    let rows: Vec<_> = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
+    table::render(&[("", Align::Left), ("", Align::Left)], &rows)
+}
+
+async fn log(place: &Place, text: &str) -> Result<(), TasksError> {
+    let client = Client::open(place, "task")?;
+    let (_, shown) = find(&client, text).await?;
+    if let Shown::Finished(Finished { outcome: Outcome::Done(result), .. }) = &shown {
+        let result = client.payloads.whole(result.clone()).await?;
+        return match Report::from_result(&result) {
+            Ok(report) => outputs::write(&report, &client.payloads).await,
+            // An item of data: its result is what the claiming program has printed.
+            Err(_) => kinds::write_output(&result),
+        };
+    }
+    for failure in &shown.task().failures {
+        let text = format!("-- {}\n", kinds::failure(failure, "\n"));
+        kinds::write_output(text.as_bytes())?;
+    }
+    Ok(())
+}

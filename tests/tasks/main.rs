@@ -1,0 +1,11 @@
+//! Durable tasks as a user has them: `tidings run`, workers and queues as real processes, which
+//! are stopped and killed at moments that the tests choose.
+
+#![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
+
+mod hosts;
+mod place;
+mod queues;
+mod refusals;
+mod runs;
+mod workers;

@@ -1,0 +1,56 @@
+//! Wrong input: one clear sentence, the documented exit code, and nothing changed.
+
+use crate::place::Place;
+
+fn refused(arguments: &[&str], code: i32, sentence: &str) {
+    let place = Place::new();
+    let output = place.output(arguments);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
+    assert!(errors.contains(sentence), "{arguments:?}: {errors}");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn usage_is_refused_before_the_store_is_opened() {
+    for (arguments, sentence) in [
+        (&["run", "--", ":::", "a"][..], "no command"),
+        (&["run", "--", "echo", "{2}", ":::", "a"], "{2} is the argument of source 2"),
+        (&["run", "--", "echo", "::::", "/no/such"], "/no/such: No such file"),
+        (&["run", "--", "grep x {} | wc -l", ":::", "f"], "--shell"),
+        (&["run", "--array", "9-1", "--", "echo"], "--array 9-1"),
+        (&["run", "--resume", "a/b", "--", "echo"], "letters, digits"),
+        (&["run", "--need", "cpus", "--", "echo"], "--need"),
+        (&["run", "--store", "/tmp/x", "--", "echo"], "is no store"),
+        (&["queue", "put", "q", "--data", "@/no/such"], "/no/such"),
+        (&["task", "show", "xyz"], "hexadecimal"),
+    ] {
+        refused(arguments, 2, sentence);
+    }
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    refused(&["task", "show", "abc"], 4, "no task `abc`");
+    refused(&["task", "cancel", &"0".repeat(32)], 4, "no task");
+}
+
+#[test]
+fn a_file_that_is_no_store_is_left_as_it_is() {
+    let place = Place::new();
+    place.script("store", "my letters\n");
+    let output = place.output(&["queue", "ls"]);
+    assert_eq!(output.status.code(), Some(3));
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(errors.contains("is not a store of Tidings"), "{errors}");
+    assert_eq!(place.lines("store"), ["my letters"]);
+}
+
+#[test]
+fn a_program_that_is_not_there_fails_its_task() {
+    let place = Place::new();
+    let output = place.output(&["run", "--", "/no/such/program", ":::", "a"]);
+    assert_eq!(output.status.code(), Some(5));
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(errors.contains("/no/such/program"), "{errors}");
+}

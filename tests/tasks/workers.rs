@@ -1,0 +1,85 @@
+//! Workers: others help with a run, die, and are replaced.
+
+use rustix::process::Signal;
+
+use crate::place::Place;
+
+const GATED: &str = "echo $1 > began; read _ < gate; echo $1 >> done";
+
+#[test]
+fn tasks_of_a_killed_worker_run_elsewhere() {
+    let place = Place::new();
+    place.script("task", GATED);
+    let (mut began, mut gate) = (place.pipe("began"), place.pipe("gate"));
+    let run = place.start(&["run", "-n", "0", "--json", "--", "sh", "task", "{}", ":::", "x"]);
+    let first = place.start(&["worker", "-n", "1"]);
+    assert_eq!(began.line(), "x");
+    first.kill();
+    let second = place.start(&["worker", "-n", "1"]);
+    assert_eq!(began.line(), "x");
+    gate.let_go(1);
+    let (code, printed, errors) = run.end();
+    assert_eq!(code, 0, "{errors}");
+    let object: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((&object["attempts"], &object["failures"][0]["cause"]), (&2.into(), &"lost".into()));
+    // The task of the killed worker has died with it: it never was let go.
+    assert_eq!(place.lines("done"), ["x"]);
+    second.signal(Signal::TERM);
+    assert_eq!(second.end().0, 0);
+}
+
+#[test]
+fn a_worker_that_is_asked_to_end_lets_its_task_end() {
+    let place = Place::new();
+    place.script("task", GATED);
+    let (mut began, mut gate) = (place.pipe("began"), place.pipe("gate"));
+    let put = |argument: &str| {
+        place.text(&["queue", "put", "jobs", "--", "sh", "task", argument]).trim().to_owned()
+    };
+    let (first, second) = (put("1"), put("2"));
+    let mut worker = place.start(&["worker", "-n", "1", "--verbose"]);
+    assert!(worker.complaint().contains("1 slots, all queues"));
+    assert_eq!(began.line(), "1");
+    worker.signal(Signal::TERM);
+    gate.let_go(1);
+    assert_eq!(worker.end().0, 0);
+    let state = |task: &str| place.json(&["task", "show", task, "--json"])["state"].clone();
+    assert_eq!((state(&first), state(&second)), ("done".into(), "ready".into()));
+    assert_eq!(place.json(&["task", "show", &first, "--json"])["attempts"], 1);
+}
+
+#[test]
+fn a_worker_that_is_asked_twice_gives_its_task_back() {
+    let place = Place::new();
+    place.script("task", GATED);
+    let (mut began, _gate) = (place.pipe("began"), place.pipe("gate"));
+    let id = place.text(&["queue", "put", "jobs", "--", "sh", "task", "1"]).trim().to_owned();
+    let worker = place.start(&["worker", "-n", "1", "--queue", "jobs"]);
+    began.line();
+    worker.signal(Signal::INT);
+    worker.signal(Signal::TERM);
+    assert_eq!(worker.end().0, 0);
+    let task = place.json(&["task", "show", &id, "--json"]);
+    assert_eq!(
+        (&task["state"], &task["failures"][0]["cause"]),
+        (&"ready".into(), &"returned".into())
+    );
+    assert!(place.lines("done").is_empty());
+}
+
+#[test]
+fn a_task_goes_where_its_need_is_met() {
+    let place = Place::new();
+    let put = ["queue", "put", "jobs", "--need", "gpu=1", "--", "sh", "-c", "echo ran > out"];
+    let id = place.text(&put).trim().to_owned();
+    let plain = place.start(&["worker", "-n", "1"]);
+    place.text(&["run", "-n", "0", "--", "true"]);
+    assert_eq!(place.json(&["queue", "ls", "--json"])["queues"][0]["unfit"], 1);
+    let fit = place.start(&["worker", "-n", "1", "--resource", "gpu=1"]);
+    place.text(&["queue", "drain", "jobs"]);
+    assert_eq!(place.json(&["task", "show", &id, "--json"])["state"], "done");
+    for worker in [plain, fit] {
+        worker.signal(Signal::TERM);
+        assert_eq!(worker.end().0, 0);
+    }
+}
