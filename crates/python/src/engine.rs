@@ -1,0 +1,224 @@
+//! The engine: one thread with a runtime of tokio, in which a member, a session and a worker live.
+//!
+//! What Python asks goes to it through a queue, what has ended comes back through another. Both are
+//! bounded: whoever submits faster than the store takes waits, and outcomes wait for Python.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use tidings_tasks::blobs::{self, Blobs};
+use tidings_tasks::member::Member;
+use tidings_tasks::payloads::Payloads;
+use tidings_tasks::service::Options;
+use tidings_tasks::session::Session;
+use tidings_tasks::store::address::Address;
+use tidings_tasks::worker::{Event, Settings, Worker};
+use tidings_tasks_core::id::TaskId;
+use tidings_tasks_core::message::{MAX_TASKS, Submission};
+use tidings_tasks_core::reign::Candidate;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::options::RUNTIME;
+use crate::requests::{Client, Command, Outcome};
+
+/// Commands and outcomes that may wait.
+const QUEUE: usize = 4_096;
+
+/// What is said of stores that several hosts share.
+pub(crate) const AWAY: &str = "Python does not take part in stores of several hosts yet: use \
+                               file:PATH or memory:";
+
+/// Where to take part, and as whom; a mapping of Python.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Setup {
+    store: String,
+    cluster: String,
+    name: String,
+    host: String,
+    queue: String,
+    /// The slots of the worker; 0 for none.
+    workers: u32,
+    /// The command line of a process that calls functions.
+    command: Vec<String>,
+    /// A folder for what lasts as long as this process.
+    scratch: PathBuf,
+}
+
+/// What Python speaks to.
+pub(crate) struct Engine {
+    /// None once it has ended.
+    commands: Mutex<Option<mpsc::Sender<Command>>>,
+    outcomes: Mutex<mpsc::Receiver<Option<Outcome>>>,
+    waking: mpsc::Sender<Option<Outcome>>,
+    running: Running,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Engine {
+    /// Begins, and returns once somebody serves the store; or says why nobody can.
+    pub(crate) fn begin(setup: Setup) -> Result<Self, String> {
+        let address = setup.store.parse::<Address>().map_err(|error| error.to_string())?;
+        if !matches!(address, Address::File(_) | Address::Memory) {
+            return Err(AWAY.to_owned());
+        }
+        let (commands, queue) = mpsc::channel(QUEUE);
+        let (sender, outcomes) = mpsc::channel(QUEUE);
+        let (begun, has_begun) = oneshot::channel();
+        let waking = sender.clone();
+        let running = Running::default();
+        let noted = running.clone();
+        let thread = std::thread::Builder::new()
+            .name("tidings-tasks".into())
+            .spawn(move || run(&setup, address, begun, noted, queue, sender))
+            .map_err(|error| format!("the executor's thread cannot be started: {error}"))?;
+        let engine = Self {
+            commands: Mutex::new(Some(commands)),
+            outcomes: Mutex::new(outcomes),
+            waking,
+            running,
+            thread: Mutex::new(Some(thread)),
+        };
+        let ended = || "the executor's thread has ended: this is a defect of Tidings".to_owned();
+        has_begun.blocking_recv().unwrap_or_else(|_| Err(ended())).map(|()| engine)
+    }
+
+    /// Submits; `false` once it has ended.
+    pub(crate) fn submit(&self, task: Submission, keep: bool) -> bool {
+        let commands = lock(&self.commands).clone();
+        commands.is_some_and(|commands| commands.blocking_send(Command::Submit(task, keep)).is_ok())
+    }
+
+    /// Cancels.
+    pub(crate) fn cancel(&self, task: TaskId) {
+        if let Some(commands) = lock(&self.commands).clone() {
+            // One that has ended has cancelled all that it can.
+            let _ = commands.blocking_send(Command::Cancel(task));
+        }
+    }
+
+    /// Whether a worker of this process does it now.
+    pub(crate) fn is_running(&self, task: TaskId) -> bool {
+        lock(&self.running).contains(&task)
+    }
+
+    /// What has ended, as soon as something has.
+    pub(crate) fn take(&self) -> Vec<Outcome> {
+        let mut outcomes = lock(&self.outcomes);
+        let mut taken: Vec<_> = outcomes.blocking_recv().into_iter().collect();
+        while let Ok(outcome) = outcomes.try_recv() {
+            taken.push(outcome);
+        }
+        taken.into_iter().flatten().collect()
+    }
+
+    /// Lets [`Engine::take`] return.
+    pub(crate) fn wake(&self) {
+        // A full queue wakes by itself.
+        let _ = self.waking.try_send(None);
+    }
+
+    /// Ends, in good order.
+    pub(crate) fn close(&self) {
+        drop(lock(&self.commands).take());
+        let thread = lock(&self.thread).take();
+        if let Some(thread) = thread {
+            // A panic was printed when it happened.
+            let _ = thread.join();
+        }
+        self.wake();
+    }
+}
+
+/// What a lock guards is whole even if its holder panicked: each change is one call.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The tasks that the worker does now.
+type Running = Arc<Mutex<BTreeSet<TaskId>>>;
+
+type Begun = oneshot::Sender<Result<(), String>>;
+
+/// The thread.
+fn run(
+    setup: &Setup,
+    address: Address,
+    begun: Begun,
+    running: Running,
+    commands: mpsc::Receiver<Command>,
+    outcomes: mpsc::Sender<Option<Outcome>>,
+) {
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(serve(setup, address, begun, running, commands, outcomes)),
+        // Whoever began waits for this.
+        Err(error) => drop(begun.send(Err(format!("no runtime: {error}")))),
+    }
+}
+
+async fn serve(
+    setup: &Setup,
+    address: Address,
+    begun: Begun,
+    running: Running,
+    mut commands: mpsc::Receiver<Command>,
+    outcomes: mpsc::Sender<Option<Outcome>>,
+) {
+    let folder = match &address {
+        Address::File(file) => blobs::beside(file),
+        _ => setup.scratch.join("blobs"),
+    };
+    let payloads = Payloads::in_folder(&folder);
+    let (name, host) = (setup.name.clone(), setup.host.clone());
+    let candidate = Candidate { name, host, address: String::new(), session: None };
+    let member = Member::join(address, &setup.cluster, candidate, Options::default());
+    let member = Arc::new(member);
+    let linked = member.link().await.map(drop).map_err(|error| error.to_string());
+    let failed = linked.is_err();
+    // Whoever began waits for this.
+    if begun.send(linked).is_err() || failed {
+        return;
+    }
+    let (session, _notices) = Session::open(member.clone(), &setup.name, &setup.host);
+    let worker = (setup.workers > 0).then(|| work(&member, setup, &folder, running));
+    let client = Client::new(session, payloads, outcomes);
+    let mut batch = Vec::new();
+    while commands.recv_many(&mut batch, MAX_TASKS).await > 0 {
+        client.take(&mut batch).await;
+    }
+    if let Some(worker) = worker {
+        worker.stop().await;
+    }
+}
+
+/// Begins a worker, and notes what it does.
+fn work(member: &Arc<Member>, setup: &Setup, folder: &Path, running: Running) -> Worker {
+    let settings = Settings {
+        name: format!("{}-worker", setup.name),
+        host: setup.host.clone(),
+        queues: vec![setup.queue.clone()],
+        slots: setup.workers,
+        resources: Vec::new(),
+        runtimes: BTreeMap::from([(RUNTIME.to_owned(), setup.command.clone())]),
+        scratch: setup.scratch.clone(),
+        // Without blobs only long results are refused, and the end of a log is all there is.
+        blobs: Blobs::open(folder).ok().map(Arc::new),
+        drain: Duration::ZERO,
+    };
+    let (worker, mut events) = Worker::begin(member.clone(), settings);
+    tokio::spawn(async move {
+        while let Some(event) = events.recv().await {
+            match event {
+                Event::Started { task, .. } => drop(lock(&running).insert(task)),
+                Event::Ended { task, .. } => drop(lock(&running).remove(&task)),
+                Event::Lapsed => lock(&running).clear(),
+                _ => {}
+            }
+        }
+    });
+    worker
+}

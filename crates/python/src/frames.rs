@@ -1,0 +1,94 @@
+//! Frames: what a worker and its runtime process tell each other, for the process's side.
+//!
+//! Python reads and writes the socket; here are the bytes. What comes is bounded by the length that
+//! goes ahead of it, which Python checks against [`MAX_FRAME_BYTES`] before it reads on.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use tidings_tasks::runtime::{FromRuntime, MAX_FRAME_BYTES, ToRuntime};
+use tidings_tasks_core::id::{Attempt, TaskId};
+use tidings_tasks_core::record;
+
+use crate::client::task_of;
+
+/// What a worker says: `("run", task, attempt, queue, body)` or `("cancel", task, attempt)`.
+#[pyfunction]
+pub(crate) fn decode<'py>(py: Python<'py>, frame: &[u8]) -> PyResult<Bound<'py, PyTuple>> {
+    let said = minicbor::decode(frame).map_err(|error| {
+        PyValueError::new_err(format!("a frame of the worker cannot be read: {error}"))
+    })?;
+    match said {
+        ToRuntime::Run { task, attempt, queue, body, .. } => {
+            let (task, body) = (bytes(py, task), PyBytes::new(py, &body));
+            ("run", task, attempt.0, queue, body).into_pyobject(py)
+        }
+        ToRuntime::Cancel { task, attempt } => {
+            ("cancel", bytes(py, task), attempt.0).into_pyobject(py)
+        }
+    }
+}
+
+fn bytes(py: Python<'_>, task: TaskId) -> Bound<'_, PyBytes> {
+    PyBytes::new(py, &task.to_bytes())
+}
+
+/// The frame that says first that calls are taken.
+#[pyfunction]
+pub(crate) fn ready(py: Python<'_>, runtime_version: String) -> PyResult<Bound<'_, PyBytes>> {
+    frame(py, &FromRuntime::Ready { runtime_version })
+}
+
+/// The frame that says what a call has returned.
+#[pyfunction]
+pub(crate) fn done<'py>(
+    py: Python<'py>,
+    task: &[u8],
+    attempt: u32,
+    value: Vec<u8>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (task, attempt) = (task_of(task)?, Attempt(attempt));
+    let (children, effects) = (Vec::new(), Vec::new());
+    frame(py, &FromRuntime::Done { task, attempt, value, children, effects })
+}
+
+/// The frame that says how a call has failed.
+#[pyfunction]
+pub(crate) fn failed<'py>(
+    py: Python<'py>,
+    task: &[u8],
+    attempt: u32,
+    text: String,
+) -> PyResult<Bound<'py, PyBytes>> {
+    frame(py, &FromRuntime::Failed { task: task_of(task)?, attempt: Attempt(attempt), text })
+}
+
+/// The frame that says how far a call is.
+#[pyfunction]
+pub(crate) fn progress<'py>(
+    py: Python<'py>,
+    task: &[u8],
+    attempt: u32,
+    thousandths: u16,
+    text: String,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (task, attempt) = (task_of(task)?, Attempt(attempt));
+    frame(py, &FromRuntime::Progress { task, attempt, thousandths, text })
+}
+
+fn frame<'py>(py: Python<'py>, said: &FromRuntime) -> PyResult<Bound<'py, PyBytes>> {
+    let bytes = record::encode(said);
+    let length = u32::try_from(bytes.len()).ok().filter(|length| *length <= MAX_FRAME_BYTES);
+    let Some(length) = length else {
+        return Err(PyValueError::new_err(format!(
+            "what a task returns has at most {MAX_FRAME_BYTES} bytes, not {}: write it to a file \
+             and return its path",
+            bytes.len()
+        )));
+    };
+    PyBytes::new_with(py, 4 + bytes.len(), |into| {
+        into[..4].copy_from_slice(&length.to_le_bytes());
+        into[4..].copy_from_slice(&bytes);
+        Ok(())
+    })
+}

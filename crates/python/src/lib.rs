@@ -1,0 +1,33 @@
+//! `tidings.tasks._native`: what the Python package needs of the durable tasks in Rust.
+//!
+//! Python pickles calls, keeps futures and calls functions. Here is the rest: the store and its
+//! members, sessions, the worker, and the frames between a worker and the process that calls.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `client` | the class that submits, waits and runs a worker |
+//! | `engine` | its thread: a runtime of tokio with a member, a session and a worker |
+//! | `requests` | what Python wants as requests, and outcomes |
+//! | `options` | how a task is tried and what it may take |
+//! | `frames` | what a worker and its runtime process tell each other, as tuples |
+//!
+//! Invariant: whatever waits has given the interpreter's lock back.
+
+mod client;
+mod engine;
+mod frames;
+mod options;
+mod requests;
+
+use pyo3::prelude::*;
+
+/// The private native module.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::client::{Client, task_id, usual_store};
+    #[pymodule_export]
+    use super::frames::{decode, done, failed, progress, ready};
+    #[pymodule_export]
+    use super::options::Options;
+}

@@ -1,0 +1,92 @@
+//! Options: how a task is tried, and what it may take; made once for a function, used by each call.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use tidings_tasks::work::{What, Work, WorkLimits};
+use tidings_tasks_core::id::TaskId;
+use tidings_tasks_core::message::{MAX_FILTER_BYTES, Submission};
+use tidings_tasks_core::resources::Need;
+use tidings_tasks_core::retry::Retry;
+
+/// The name under which workers know the process that calls Python's functions.
+pub(crate) const RUNTIME: &str = "python";
+
+/// What a mapping of Python has to have.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Fields {
+    name: String,
+    queue: String,
+    group: String,
+    priority: i16,
+    delay_ms: u64,
+    retries: u16,
+    losses: u16,
+    backoff_ms: u32,
+    time_ms: u64,
+    grace_ms: u64,
+    need: String,
+    filter: String,
+    keep: bool,
+}
+
+/// How the calls of a function are done as tasks.
+#[pyclass(frozen)]
+pub(crate) struct Options {
+    fields: Fields,
+    need: Need,
+}
+
+#[pymethods]
+impl Options {
+    #[new]
+    fn new(fields: Fields) -> PyResult<Self> {
+        if fields.filter.len() > MAX_FILTER_BYTES {
+            let text = format!("`where` has at most {MAX_FILTER_BYTES} bytes");
+            return Err(PyValueError::new_err(text));
+        }
+        let need = fields.need.parse::<Need>();
+        let need = need.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Self { fields, need })
+    }
+}
+
+impl Options {
+    /// Whether the record of a task stays when its outcome was told.
+    pub(crate) fn keep(&self) -> bool {
+        self.fields.keep
+    }
+
+    /// The task that makes a call.
+    pub(crate) fn submission(&self, id: TaskId, body: Vec<u8>) -> Submission {
+        let of = &self.fields;
+        let limits =
+            WorkLimits { time_ms: of.time_ms, grace_ms: of.grace_ms, ..WorkLimits::default() };
+        let what = What::Call { runtime: RUNTIME.to_owned(), code: None, body };
+        let work = Work { name: of.name.clone(), what, limits };
+        Submission {
+            group: of.group.clone(),
+            priority: of.priority,
+            delay_ms: of.delay_ms,
+            retry: self.retry(),
+            need: self.need.clone(),
+            filter: of.filter.clone(),
+            ..Submission::new(id, of.queue.clone(), work.to_payload())
+        }
+    }
+
+    /// What fails by itself is tried as often as its function is to be; what is not its fault at
+    /// least as often as by default.
+    fn retry(&self) -> Retry {
+        let (of, least) = (&self.fields, Retry::default());
+        Retry {
+            errors: of.retries,
+            exits: of.retries,
+            signals: of.retries.max(least.signals),
+            memory: of.retries.max(least.memory),
+            times: of.retries,
+            losses: of.losses,
+            backoff_ms: of.backoff_ms,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+"""The examples of the guide, each run as a program."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "python.md"
+
+
+def test_the_examples_of_the_guide_run(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("a,b\nc,d,e\n")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "TIDINGS_STORE": f"file:{tmp_path / 'usual'}",
+    }
+    printed = []
+    for example in re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL):
+        (tmp_path / "example.py").write_text(example)
+        command = [sys.executable, "example.py"]
+        ended = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        )
+        printed.append(ended.stdout)
+    assert printed[0] == "1024\n[1000, 999, 998]\n"
+    assert printed[1] == "[6, 12]\n"
+    assert printed[2].startswith("Mapped(path=PosixPath('rows.csv.run1.out'), lines=2, failed=0)")

@@ -1,0 +1,157 @@
+"""The process that calls functions, spoken to as a worker does.
+
+Frames to it are written here by hand: the length, and the CBOR that crates/tasks/src/runtime.rs
+describes.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tidings.tasks import context, failures, pickles
+
+TASK = bytes(range(16))
+PROGRAM = "import sys; from tidings.tasks.worker_process import main; main(sys.argv[1:])"
+
+
+def cbor(value: object) -> bytes:
+    """Encode what frames consist of."""
+    if value is None:
+        return b"\xf6"
+    if isinstance(value, int):
+        return bytes([value]) if value < 24 else b"\x1a" + value.to_bytes(4, "big")
+    if isinstance(value, bytes):
+        return b"\x5a" + len(value).to_bytes(4, "big") + value
+    if isinstance(value, str):
+        return b"\x7a" + len(value.encode()).to_bytes(4, "big") + value.encode()
+    assert isinstance(value, list)
+    return bytes([0x80 | len(value)]) + b"".join(map(cbor, value))
+
+
+def decoded(data: bytes) -> Any:
+    """Decode one item of CBOR, of the kinds that frames consist of."""
+    value, rest = item(data)
+    assert rest == b""
+    return value
+
+
+def item(data: bytes) -> tuple[Any, bytes]:
+    kind, size, rest = data[0] >> 5, data[0] & 31, data[1:]
+    if 24 <= size < 28:
+        width = 1 << (size - 24)
+        size, rest = int.from_bytes(rest[:width], "big"), rest[width:]
+    if kind == 0:
+        return size, rest
+    if kind in (2, 3):
+        text = rest[:size]
+        return (text if kind == 2 else text.decode()), rest[size:]
+    assert kind == 4
+    values = []
+    for _ in range(size):
+        value, rest = item(rest)
+        values.append(value)
+    return values, rest
+
+
+class Worker:
+    """The worker's end."""
+
+    def __init__(self) -> None:
+        self.stream, inherited = socket.socketpair()
+        with inherited:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", PROGRAM],
+                env={
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(sys.path),
+                    "TIDINGS_RUNTIME_FD": str(inherited.fileno()),
+                },
+                pass_fds=[inherited.fileno()],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+
+    def say(self, kind: int, *fields: object) -> None:
+        frame = cbor([kind, list(fields)])
+        self.stream.sendall(len(frame).to_bytes(4, "little") + frame)
+
+    def call(self, attempt: int, body: bytes) -> None:
+        self.say(0, TASK, attempt, "q", None, None, body)
+
+    def heard(self) -> Any:
+        length = int.from_bytes(self.read(4), "little")
+        return decoded(self.read(length))
+
+    def read(self, length: int) -> bytes:
+        data = b""
+        while len(data) < length:
+            chunk = self.stream.recv(length - len(data))
+            assert chunk, "the process has ended"
+            data += chunk
+        return data
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    worker = Worker()
+    assert worker.heard()[0] == 0
+    yield worker
+    worker.stream.close()
+    assert worker.process.stdout is not None
+    worker.process.stdout.close()
+    assert worker.process.wait() == 0
+
+
+def attempt_and_task() -> tuple[int, str | None]:
+    return context.attempt(), context.task_id()
+
+
+def wait_until_cancelled() -> str:
+    context.progress(0.25, "waits")
+    while not context.cancelled():
+        pass
+    return "stopped"
+
+
+def test_calls_are_answered(worker: Worker) -> None:
+    worker.call(1, pickles.dump_call(pow, (2, 10), {}))
+    kind, (task, attempt, value, children, effects) = worker.heard()
+    assert (kind, task, attempt, children, effects) == (1, TASK, 1, [], [])
+    assert pickles.loads(value) == 1024
+    worker.call(7, pickles.dump_call(attempt_and_task, (), {}))
+    assert pickles.loads(worker.heard()[1][2]) == (7, TASK.hex())
+
+
+def test_failures_are_told_and_the_process_stays(worker: Worker) -> None:
+    worker.call(2, pickles.dump_call(divmod, (1, 0), {}))
+    kind, (task, attempt, text) = worker.heard()
+    assert (kind, task, attempt) == (2, TASK, 2)
+    error = failures.error_of([(2, "error", text, "here")])
+    assert isinstance(error, ZeroDivisionError)
+    worker.call(3, b"not a call")
+    assert worker.heard()[0] == 2
+    worker.call(4, pickles.dump_call(pow, (3, 2), {}))
+    assert pickles.loads(worker.heard()[1][2]) == 9
+
+
+def test_a_call_is_told_that_nobody_wants_it(worker: Worker) -> None:
+    worker.call(1, pickles.dump_call(wait_until_cancelled, (), {}))
+    assert worker.heard() == [3, [TASK, 1, 250, "waits"]]
+    worker.say(1, TASK, 0)
+    worker.say(1, TASK, 1)
+    kind, fields = worker.heard()
+    assert (kind, pickles.loads(fields[2])) == (1, "stopped")
+
+
+def test_what_is_printed_is_written_before_the_answer(worker: Worker) -> None:
+    worker.call(1, pickles.dump_call(print, ("hello",), {}))
+    assert worker.heard()[0] == 1
+    assert worker.process.stdout is not None
+    assert worker.process.stdout.readline() == "hello\n"

@@ -1,0 +1,154 @@
+"""The collector: one thread that takes what has ended and settles its futures.
+
+Invariant: a future is among the pending ones from its submission until its task has ended or it
+was cancelled; the store's client ends only when none is pending.
+"""
+
+from __future__ import annotations
+
+import atexit
+import concurrent.futures
+import contextlib
+import os
+import shutil
+import threading
+import weakref
+from typing import Any
+
+import tidings.tasks._native as _native
+from tidings.tasks import failures, pickles
+from tidings.tasks.errors import RemoteError, StoreError
+from tidings.tasks.future import Future
+
+_all: weakref.WeakSet[Collector] = weakref.WeakSet()
+
+
+class Collector:
+    """The pending futures of an executor, and what settles them. Safe to use by all threads."""
+
+    def __init__(self, client: _native.Client, scratch: str) -> None:
+        self._scratch = scratch
+        self._client = client
+        self._pending: dict[bytes, Future[Any]] = {}
+        self._lock = threading.Lock()
+        self._closing = False
+        self._broken: BaseException | None = None
+        self._process = os.getpid()
+        self._thread = threading.Thread(target=self._collect, name="tidings-collect", daemon=True)
+        self._thread.start()
+        _all.add(self)
+
+    def reserve(self, task: bytes) -> tuple[Future[Any], bool]:
+        """Return the future of a task, and whether it is new: a task is submitted once."""
+        with self._lock:
+            self._check()
+            known = self._pending.get(task)
+            if known is not None:
+                return known, False
+            future: Future[Any] = Future(self, task)
+            self._pending[task] = future
+            return future, True
+
+    def send(self, task: bytes, body: bytes, options: _native.Options) -> None:
+        """Submit the task of a future that was reserved. Waits while the store is behind."""
+        try:
+            self._client.submit(task, body, options)
+        except BaseException:
+            self.release(task)
+            raise
+
+    def release(self, task: bytes) -> None:
+        """Forget a future that was reserved, and will be settled otherwise or never."""
+        with self._lock:
+            self._pending.pop(task, None)
+            is_last = self._closing and not self._pending
+        if is_last:
+            self._client.wake()
+
+    def cancel(self, task: bytes) -> None:
+        """Nobody wants a task any more."""
+        self.release(task)
+        self._client.cancel(task)
+
+    def is_running(self, task: bytes) -> bool:
+        """Whether a worker of this process does a task now."""
+        return self._client.running(task)
+
+    def shut_down(self, wait: bool, cancel: bool) -> None:
+        """Take no more; end when all pending tasks have ended, or were cancelled."""
+        with self._lock:
+            self._closing = True
+            pending = list(self._pending.values())
+        if cancel:
+            for future in pending:
+                if not future.running():
+                    future.cancel()
+        self._client.wake()
+        if wait and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _check(self) -> None:
+        if self._broken is not None:
+            raise concurrent.futures.BrokenExecutor(str(self._broken)) from self._broken
+        if self._closing:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+        if self._process != os.getpid():
+            raise RuntimeError("an executor does not outlive a fork: make another in the child")
+
+    def _collect(self) -> None:
+        try:
+            while True:
+                for task, kind, what in self._client.take():
+                    self._settle(task, kind, what)
+                with self._lock:
+                    if self._closing and not self._pending:
+                        return
+        finally:
+            self._client.close()
+            shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _settle(self, task: bytes, kind: str, what: Any) -> None:
+        with self._lock:
+            future = self._pending.pop(task, None)
+        if future is None:
+            return
+        if kind == "done":
+            try:
+                future.settle(pickles.loads(what))
+            except Exception as error:
+                text = f"its result cannot be unpickled here: {error}"
+                future.fail(RemoteError(text, "error", "?", 1))
+        elif kind == "failed":
+            failure = failures.error_of(what)
+            future.fail(failure)
+            if isinstance(failure, concurrent.futures.BrokenExecutor):
+                self._break(failure)
+        elif kind == "cancelled":
+            # It was cancelled elsewhere.
+            if concurrent.futures.Future.cancel(future):
+                future.set_running_or_notify_cancel()
+        else:
+            future.fail(StoreError(what))
+
+    def _break(self, error: BaseException) -> None:
+        """Fail all: no process can be set up, so no task will ever run."""
+        with self._lock:
+            self._broken = error
+            pending = list(self._pending)
+        for task in pending:
+            future = self._pending.get(task)
+            with contextlib.suppress(Exception):
+                self._client.cancel(task)
+            if future is not None:
+                future.fail(concurrent.futures.BrokenExecutor(str(error)))
+            self.release(task)
+
+
+def _finish() -> None:
+    """Let what was submitted end before the interpreter does."""
+    for collector in list(_all):
+        if collector._process == os.getpid():
+            collector.shut_down(wait=True, cancel=False)
+
+
+atexit.register(_finish)

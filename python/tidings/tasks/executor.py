@@ -1,0 +1,292 @@
+"""The executor: calls of functions as tasks in a store, done by processes of this machine.
+
+What is submitted lies in the store until it has ended. In ``memory:`` that is as long as this
+process; in ``file:PATH`` it outlives it, and other processes that use the file work on it too.
+
+Futures as arguments make a graph: a call is submitted once its inputs are there. Until then it
+lies in this process alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import concurrent.futures
+import dataclasses
+import functools
+import itertools
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import threading
+import uuid
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import tidings.tasks._native as _native
+from tidings.tasks import current, pickles
+from tidings.tasks.collector import Collector
+from tidings.tasks.errors import StoreError
+from tidings.tasks.future import Future
+from tidings.tasks.options import QUEUE, Options
+
+T = TypeVar("T")
+
+# What a worker's process runs: the modules are those that this process would find.
+_BOOT = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from tidings.tasks.worker_process import main
+main(sys.argv[2:])
+"""
+
+
+class Executor(concurrent.futures.Executor):
+    """An executor whose tasks are records in a store.
+
+    ``store`` is ``memory:`` (the default: nothing is left behind), ``file:PATH``, or ``usual``, the
+    store of ``tidings run``. ``workers`` processes of this machine do the tasks of ``queue``; as
+    many as there are processors if it is None, and with 0 others must. ``initializer(*initargs)``
+    is called in each process before its first task.
+    """
+
+    def __init__(
+        self,
+        store: str | None = None,
+        workers: int | None = None,
+        *,
+        queue: str = QUEUE,
+        cluster: str = "tidings",
+        initializer: Callable[..., object] | None = None,
+        initargs: tuple[Any, ...] = (),
+    ) -> None:
+        if workers is None:
+            workers = len(os.sched_getaffinity(0))
+        if workers < 0:
+            raise ValueError("workers must be 0 (others do the tasks) or more")
+        if initializer is not None and not callable(initializer):
+            raise TypeError("initializer must be a callable")
+        self.store = _native.usual_store() if store == "usual" else store or "memory:"
+        if self.store == "memory:" and workers == 0:
+            raise ValueError("a store in memory has no other workers: use file:PATH, or workers=1")
+        self.workers = workers
+        self.queue = queue
+        initial = None if initializer is None else (initializer, initargs)
+        scratch = tempfile.mkdtemp(prefix="tidings-")
+        setup = {
+            "store": self.store,
+            "cluster": cluster,
+            "name": f"python-{os.getpid()}-{uuid.uuid4().hex[:12]}",
+            "host": platform.node() or "localhost",
+            "queue": queue,
+            "workers": workers,
+            "command": _command(initial),
+            "scratch": scratch,
+        }
+        try:
+            _check_owner(self.store)
+            self._collector = Collector(_native.Client(setup), scratch)
+        except RuntimeError as error:
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise StoreError(str(error)) from None
+        self._plain: dict[str, _native.Options] = {}
+        self._finalizer = weakref.finalize(self, self._collector.shut_down, False, False)
+        self._finalizer.atexit = False
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Submit ``fn(*args, **kwargs)``; futures among the arguments stand for their results."""
+        options = getattr(fn, "options", None)
+        if not isinstance(options, Options):
+            return self._begin(uuid.uuid4().bytes, self._options_of(fn), fn, args, kwargs)
+        if options.key is None:
+            task = uuid.uuid4().bytes
+        else:
+            task = _native.task_id(f"{pickles.name_of(fn)} {options.key(*args, **kwargs)}", 0)
+        return self._begin(task, options.native, fn, args, kwargs)
+
+    def submit_as(
+        self, task: bytes, options: Options, fn: Callable[..., T], value: Any
+    ) -> Future[T]:
+        """Submit a call as the task with an id: if it was submitted before, that one counts."""
+        return self._begin(task, options.native, fn, (value,), {})
+
+    def options_to_keep(self, fn: Callable[..., Any]) -> Options:
+        """Return how a function is done as tasks whose results stay in the store."""
+        options = getattr(fn, "options", None)
+        if not isinstance(options, Options):
+            options = Options(pickles.name_of(fn), queue=self.queue)
+        return dataclasses.replace(options, keep=True)
+
+    def map(
+        self,
+        fn: Callable[..., T],
+        *iterables: Iterable[Any],
+        timeout: float | None = None,
+        chunksize: int = 1,
+        buffersize: int | None = None,
+    ) -> Iterator[T]:
+        """Return the results of calls with the elements of the iterables, in their order.
+
+        ``chunksize`` calls are one task. All are submitted at once, or with ``buffersize`` no more
+        than that many tasks ahead of the results that were taken.
+        """
+        if chunksize < 1:
+            raise ValueError("chunksize must be >= 1.")
+        if buffersize is not None and buffersize < 1:
+            raise ValueError("buffersize must be None or > 0")
+        if chunksize == 1 and buffersize is None:
+            return super().map(fn, *iterables, timeout=timeout)
+        chunks = _chunks(zip(*iterables), chunksize)
+        call = functools.partial(_call_chunk, fn)
+        if buffersize is None:
+            return itertools.chain.from_iterable(super().map(call, chunks, timeout=timeout))
+        return itertools.chain.from_iterable(self._ahead(call, chunks, timeout, buffersize))
+
+    def __enter__(self) -> Executor:
+        """Make it the current one, to which tasks submit."""
+        current.enter(self)
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Wait until all that was submitted has ended."""
+        current.leave(self)
+        self.shutdown()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more calls; with ``wait`` return once all have ended and the workers are gone.
+
+        ``cancel_futures`` cancels those that no worker of this process does yet.
+        """
+        self._collector.shut_down(wait, cancel_futures)
+
+    def _options_of(self, fn: Callable[..., Any]) -> _native.Options:
+        name = pickles.name_of(fn)
+        known = self._plain.get(name)
+        if known is None:
+            known = self._plain[name] = Options(name, queue=self.queue).native
+        return known
+
+    def _begin(
+        self,
+        task: bytes,
+        options: _native.Options,
+        fn: Callable[..., T],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Future[T]:
+        inputs = [value for value in (*args, *kwargs.values()) if isinstance(value, Future)]
+        body = b"" if inputs else pickles.dump_call(fn, args, kwargs)
+        future, is_new = self._collector.reserve(task)
+        if not is_new:
+            return future
+        if inputs:
+            _Waiting(self._collector, future, options, (fn, args, kwargs)).begin(inputs)
+        else:
+            self._collector.send(task, body, options)
+        return future
+
+    def _ahead(
+        self,
+        call: Callable[..., list[T]],
+        chunks: Iterable[Any],
+        timeout: float | None,
+        most: int,
+    ) -> Iterator[list[T]]:
+        """Return results in order, with no more than so many tasks on their way."""
+        source, waiting = iter(chunks), []
+        try:
+            for chunk in itertools.islice(source, most):
+                waiting.append(self.submit(call, chunk))
+            while waiting:
+                result = waiting[0].result(timeout)
+                waiting.pop(0)
+                for chunk in itertools.islice(source, 1):
+                    waiting.append(self.submit(call, chunk))
+                yield result
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+class _Waiting:
+    """A call that waits for the results of other tasks, in this process."""
+
+    def __init__(
+        self,
+        collector: Collector,
+        future: Future[Any],
+        options: _native.Options,
+        call: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]],
+    ) -> None:
+        self._collector = collector
+        self._future = future
+        self._options = options
+        self._call = call
+        self._lock = threading.Lock()
+        self._missing = 0
+
+    def begin(self, inputs: list[Future[Any]]) -> None:
+        self._missing = len(inputs)
+        for one in inputs:
+            one.add_done_callback(self._one_is_done)
+
+    def _one_is_done(self, _: object) -> None:
+        with self._lock:
+            self._missing -= 1
+            if self._missing:
+                return
+        try:
+            self._submit()
+        except concurrent.futures.CancelledError:
+            self._future.cancel()
+        except BaseException as error:
+            self._fail(error)
+
+    def _submit(self) -> None:
+        if self._future.done():
+            return
+        fn, args, kwargs = self._call
+        args = tuple(map(_resolved, args))
+        kwargs = {name: _resolved(value) for name, value in kwargs.items()}
+        body = pickles.dump_call(fn, args, kwargs)
+        self._collector.send(self._future._task, body, self._options)
+
+    def _fail(self, error: BaseException) -> None:
+        self._future.fail(error)
+        self._collector.release(self._future._task)
+
+
+def _check_owner(store: str) -> None:
+    """Refuse a store that others can write: to unpickle what lies there is to run it."""
+    try:
+        found = Path(store.partition(":")[2]).stat()
+    except OSError:
+        return
+    if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise RuntimeError(f"{store}: others can write it; make it yours alone: chmod 600")
+
+
+def _resolved(value: Any) -> Any:
+    return value.result() if isinstance(value, Future) else value
+
+
+def _chunks(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    source = iter(rows)
+    while chunk := list(itertools.islice(source, size)):
+        yield chunk
+
+
+def _call_chunk(fn: Callable[..., T], chunk: list[Any]) -> list[T]:
+    return [fn(*row) for row in chunk]
+
+
+def _command(initial: tuple[Callable[..., object], tuple[Any, ...]] | None) -> list[str]:
+    """Return the command line of a process that does tasks."""
+    command = [sys.executable, "-c", _BOOT, json.dumps(sys.path)]
+    if initial is not None:
+        command.append(base64.b64encode(pickles.dump_call(*initial, {})).decode())
+    return command

@@ -1,0 +1,71 @@
+"""Futures: what stands for the result of a task until it is there."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+from collections.abc import Generator
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Keeper(Protocol):
+    """What a future asks about its task."""
+
+    def cancel(self, task: bytes) -> None:
+        """Nobody wants a task any more."""
+
+    def is_running(self, task: bytes) -> bool:
+        """Whether a worker of this process does a task now."""
+
+
+class Future(concurrent.futures.Future[T]):
+    """The result of a task, now or later.
+
+    It is a future of ``concurrent.futures``, so ``wait`` and ``as_completed`` of that module take
+    it, and it can be awaited in ``asyncio``. Beside those it can be cancelled while it runs.
+    """
+
+    def __init__(self, keeper: Keeper, task: bytes) -> None:
+        super().__init__()
+        self._keeper = keeper
+        self._task = task
+
+    @property
+    def id(self) -> str:
+        """The id of the task: 32 hexadecimal digits."""
+        return self._task.hex()
+
+    def cancel(self) -> bool:
+        """Cancel the task; return False if it has ended.
+
+        One that runs is told to stop (``tidings.tasks.cancelled``), and its process is ended if it
+        has not stopped after its grace.
+        """
+        was_cancelled = self.cancelled()
+        if not super().cancel():
+            return False
+        if not was_cancelled:
+            self._keeper.cancel(self._task)
+            self.set_running_or_notify_cancel()
+        return True
+
+    def running(self) -> bool:
+        """Return whether a worker of this process does the task now."""
+        return not self.done() and self._keeper.is_running(self._task)
+
+    def settle(self, result: T) -> None:
+        """Set the result, unless the task was cancelled meanwhile."""
+        with contextlib.suppress(concurrent.futures.InvalidStateError):
+            self.set_result(result)
+
+    def fail(self, error: BaseException) -> None:
+        """Set the exception, unless the task was cancelled meanwhile."""
+        with contextlib.suppress(concurrent.futures.InvalidStateError):
+            self.set_exception(error)
+
+    def __await__(self) -> Generator[Any, None, T]:
+        """Wait for the result in ``asyncio``."""
+        return asyncio.wrap_future(self).__await__()

@@ -1,0 +1,58 @@
+"""Gathering: the results of several tasks, together or as they come."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Any, Generic, TypeVar, cast
+
+F = TypeVar("F", bound="concurrent.futures.Future[Any]")
+
+
+def gather(*futures: Any) -> Any:
+    """Return results in the place of futures: of one, or a list of the results of several.
+
+    Lists, tuples and values of dictionaries are gone through; everything else stays as it is.
+    """
+    results = [_gathered(one) for one in futures]
+    return results[0] if len(results) == 1 else results
+
+
+def _gathered(given: Any) -> Any:
+    if isinstance(given, concurrent.futures.Future):
+        return given.result()
+    if isinstance(given, (list, tuple)):
+        return type(given)(_gathered(one) for one in given)
+    if isinstance(given, dict):
+        return {name: _gathered(one) for name, one in given.items()}
+    return given
+
+
+class as_completed(Generic[F]):  # noqa: N801, it reads as that of concurrent.futures
+    """The futures in the order in which they end, for ``for`` and for ``async for``."""
+
+    def __init__(self, futures: Iterable[F], timeout: float | None = None) -> None:
+        self._futures = list(futures)
+        self._timeout = timeout
+
+    def __iter__(self) -> Iterator[F]:
+        """Wait for each."""
+        ended = concurrent.futures.as_completed(self._futures, self._timeout)
+        return cast("Iterator[F]", ended)
+
+    async def __aiter__(self) -> AsyncIterator[F]:
+        """Wait for each without holding up other coroutines."""
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Queue[F] = asyncio.Queue()
+
+        def tell(future: Any) -> None:
+            loop.call_soon_threadsafe(ended.put_nowait, future)
+
+        waiting = set(self._futures)
+        for future in waiting:
+            future.add_done_callback(tell)
+        until = None if self._timeout is None else loop.time() + self._timeout
+        for _ in range(len(waiting)):
+            rest = None if until is None else until - loop.time()
+            yield await asyncio.wait_for(ended.get(), rest)

@@ -1,0 +1,146 @@
+"""The process that calls functions for a worker.
+
+It is given one call at a time over a socket that it inherits, and says how each has ended. When
+the socket closes it ends. What functions print is the log of their task.
+
+Source: the protocol is that of ``crates/tasks/src/runtime.rs``.
+"""
+
+from __future__ import annotations
+
+import base64
+import concurrent.futures
+import os
+import platform
+import socket
+import sys
+from types import TracebackType
+from typing import Any
+
+import tidings.tasks._native as _native
+from tidings.tasks import context, failures, pickles
+
+_MAX_FRAME_BYTES = 64 << 20
+_CHUNK = 1 << 16
+
+
+class Channel:
+    """The socket to the worker."""
+
+    def __init__(self, stream: socket.socket) -> None:
+        self._stream = stream
+        self._buffer = bytearray()
+        self._cancelled: set[tuple[bytes, int]] = set()
+
+    def send(self, frame: bytes) -> None:
+        """Say something."""
+        self._stream.sendall(frame)
+
+    def next_call(self) -> tuple[bytes, int, bytes] | None:
+        """Return the next call: task, attempt, body; None when the worker is gone."""
+        while True:
+            said = self._said()
+            if said is None:
+                if not self._read(0):
+                    return None
+            elif said[0] == "run":
+                return said[1], said[2], said[4]
+
+    def is_cancelled(self, task: bytes, attempt: int) -> bool:
+        """Return whether the worker has said that nobody wants this try."""
+        while self._read(socket.MSG_DONTWAIT):
+            pass
+        while (said := self._said()) is not None:
+            self._cancelled = {(said[1], said[2])}
+        return (task, attempt) in self._cancelled
+
+    def _read(self, flags: int) -> bool:
+        try:
+            chunk = self._stream.recv(_CHUNK, flags)
+        except BlockingIOError:
+            return False
+        self._buffer += chunk
+        return bool(chunk)
+
+    def _said(self) -> tuple[Any, ...] | None:
+        if len(self._buffer) < 4:
+            return None
+        length = int.from_bytes(self._buffer[:4], "little")
+        if length > _MAX_FRAME_BYTES:
+            raise ValueError(f"the worker sends a frame of {length} bytes: it is no worker")
+        if len(self._buffer) < 4 + length:
+            return None
+        frame = bytes(memoryview(self._buffer)[4 : 4 + length])
+        del self._buffer[: 4 + length]
+        return _native.decode(frame)
+
+
+class Process:
+    """What a process does: it is set up once, then calls what it is given."""
+
+    def __init__(self, channel: Channel, initial: bytes | None) -> None:
+        self._channel = channel
+        self._initial = initial
+        self._failed: BaseException | None = None
+
+    def run(self) -> None:
+        """Call until the worker is gone."""
+        version = f"Python {platform.python_version()}"
+        self._channel.send(_native.ready(version))
+        while (call := self._channel.next_call()) is not None:
+            task, attempt, body = call
+            self._channel.send(self._answer(task, attempt, body))
+
+    def _answer(self, task: bytes, attempt: int, body: bytes) -> bytes:
+        def report(thousandths: int, text: str) -> None:
+            self._channel.send(_native.progress(task, attempt, thousandths, text))
+
+        def is_cancelled() -> bool:
+            return self._channel.is_cancelled(task, attempt)
+
+        context.enter(context.Context(task, attempt, is_cancelled, report))
+        try:
+            self._set_up()
+            function, args, kwargs = pickles.load_call(body)
+            frame = _native.done(task, attempt, pickles.dumps(function(*args, **kwargs)))
+        except SystemExit:
+            raise
+        except BaseException as error:
+            frame = _native.failed(
+                task, attempt, failures.text_of(error.with_traceback(_inside(error)))
+            )
+        finally:
+            context.enter(None)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return frame
+
+    def _set_up(self) -> None:
+        if self._initial is not None:
+            initial, self._initial = self._initial, None
+            try:
+                function, args, kwargs = pickles.load_call(initial)
+                function(*args, **kwargs)
+            except BaseException as error:
+                self._failed = error
+        if self._failed is not None:
+            raise concurrent.futures.BrokenExecutor(
+                f"a worker's process could not be set up: {self._failed!r} in the initializer"
+            ) from self._failed
+
+
+def _inside(error: BaseException) -> TracebackType | None:
+    """Return the traceback without the line here that has called the function."""
+    found = error.__traceback__
+    return found and (found.tb_next or found)
+
+
+def main(arguments: list[str]) -> None:
+    """Call functions for the worker that has started this process."""
+    descriptor = os.environ.pop("TIDINGS_RUNTIME_FD", None)
+    if descriptor is None:
+        raise SystemExit("this process is started by a worker of Tidings, not by hand")
+    initial = base64.b64decode(arguments[0]) if arguments else None
+    with socket.socket(fileno=int(descriptor)) as stream:
+        stream.set_inheritable(False)
+        Process(Channel(stream), initial).run()
