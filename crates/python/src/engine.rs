@@ -3,7 +3,7 @@
 //! What Python asks goes to it through a queue, what has ended comes back through another. Both are
 //! bounded: whoever submits faster than the store takes waits, and outcomes wait for Python.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -16,7 +16,7 @@ use tidings_tasks::payloads::Payloads;
 use tidings_tasks::service::Options;
 use tidings_tasks::session::Session;
 use tidings_tasks::store::address::Address;
-use tidings_tasks::worker::{Event, Settings, Worker};
+use tidings_tasks::worker::{Running, Settings, Worker};
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{MAX_TASKS, Submission};
 use tidings_tasks_core::reign::Candidate;
@@ -70,21 +70,19 @@ impl Engine {
         let (sender, outcomes) = mpsc::channel(QUEUE);
         let (begun, has_begun) = oneshot::channel();
         let waking = sender.clone();
-        let running = Running::default();
-        let noted = running.clone();
         let thread = std::thread::Builder::new()
             .name("tidings-tasks".into())
-            .spawn(move || run(&setup, address, begun, noted, queue, sender))
+            .spawn(move || run(&setup, address, begun, queue, sender))
             .map_err(|error| format!("the executor's thread cannot be started: {error}"))?;
-        let engine = Self {
+        let ended = || "the executor's thread has ended: this is a defect of Tidings".to_owned();
+        let running = has_begun.blocking_recv().unwrap_or_else(|_| Err(ended()))?;
+        Ok(Self {
             commands: Mutex::new(Some(commands)),
             outcomes: Mutex::new(outcomes),
             waking,
             running,
             thread: Mutex::new(Some(thread)),
-        };
-        let ended = || "the executor's thread has ended: this is a defect of Tidings".to_owned();
-        has_begun.blocking_recv().unwrap_or_else(|_| Err(ended())).map(|()| engine)
+        })
     }
 
     /// Submits; `false` once it has ended.
@@ -103,7 +101,7 @@ impl Engine {
 
     /// Whether a worker of this process does it now.
     pub(crate) fn is_running(&self, task: TaskId) -> bool {
-        lock(&self.running).contains(&task)
+        self.running.contains(task)
     }
 
     /// What has ended, as soon as something has.
@@ -139,22 +137,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The tasks that the worker does now.
-type Running = Arc<Mutex<BTreeSet<TaskId>>>;
-
-type Begun = oneshot::Sender<Result<(), String>>;
+/// What the worker does, as soon as there is one.
+type Begun = oneshot::Sender<Result<Running, String>>;
 
 /// The thread.
 fn run(
     setup: &Setup,
     address: Address,
     begun: Begun,
-    running: Running,
     commands: mpsc::Receiver<Command>,
     outcomes: mpsc::Sender<Option<Outcome>>,
 ) {
     match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime.block_on(serve(setup, address, begun, running, commands, outcomes)),
+        Ok(runtime) => runtime.block_on(serve(setup, address, begun, commands, outcomes)),
         // Whoever began waits for this.
         Err(error) => drop(begun.send(Err(format!("no runtime: {error}")))),
     }
@@ -164,7 +159,6 @@ async fn serve(
     setup: &Setup,
     address: Address,
     begun: Begun,
-    running: Running,
     mut commands: mpsc::Receiver<Command>,
     outcomes: mpsc::Sender<Option<Outcome>>,
 ) {
@@ -177,14 +171,17 @@ async fn serve(
     let candidate = Candidate { name, host, address: String::new(), session: None };
     let member = Member::join(address, &setup.cluster, candidate, Options::default());
     let member = Arc::new(member);
-    let linked = member.link().await.map(drop).map_err(|error| error.to_string());
-    let failed = linked.is_err();
-    // Whoever began waits for this.
-    if begun.send(linked).is_err() || failed {
+    if let Err(error) = member.link().await {
+        // Who began waits for this, and gives it to Python.
+        let _ = begun.send(Err(error.to_string()));
         return;
     }
     let (session, _notices) = Session::open(member.clone(), &setup.name, &setup.host);
-    let worker = (setup.workers > 0).then(|| work(&member, setup, &folder, running));
+    let worker = (setup.workers > 0).then(|| work(&member, setup, &folder));
+    let running = worker.as_ref().map(Worker::running).unwrap_or_default();
+    if begun.send(Ok(running)).is_err() {
+        return;
+    }
     let client = Client::new(session, payloads, outcomes);
     let mut batch = Vec::new();
     while commands.recv_many(&mut batch, MAX_TASKS).await > 0 {
@@ -195,8 +192,8 @@ async fn serve(
     }
 }
 
-/// Begins a worker, and notes what it does.
-fn work(member: &Arc<Member>, setup: &Setup, folder: &Path, running: Running) -> Worker {
+/// Begins a worker.
+fn work(member: &Arc<Member>, setup: &Setup, folder: &Path) -> Worker {
     let settings = Settings {
         name: format!("{}-worker", setup.name),
         host: setup.host.clone(),
@@ -209,16 +206,6 @@ fn work(member: &Arc<Member>, setup: &Setup, folder: &Path, running: Running) ->
         blobs: Blobs::open(folder).ok().map(Arc::new),
         drain: Duration::ZERO,
     };
-    let (worker, mut events) = Worker::begin(member.clone(), settings);
-    tokio::spawn(async move {
-        while let Some(event) = events.recv().await {
-            match event {
-                Event::Started { task, .. } => drop(lock(&running).insert(task)),
-                Event::Ended { task, .. } => drop(lock(&running).remove(&task)),
-                Event::Lapsed => lock(&running).clear(),
-                _ => {}
-            }
-        }
-    });
-    worker
+    // Nobody takes its events: the futures have how a task ends, and `Running` what runs.
+    Worker::begin(member.clone(), settings).0
 }

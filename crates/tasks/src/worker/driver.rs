@@ -342,6 +342,7 @@ async fn attempt_it(
     orders: watch::Receiver<Option<Order>>,
 ) -> Verdict {
     let (task, attempt, slot) = (of.task, of.attempt, of.slot);
+    let _running = shared.running.during(task, attempt);
     shared.tell(Event::Started { task, attempt, slot, name: work.name });
     let mut ending = Ending::new(work.limits, orders);
     match work.what {

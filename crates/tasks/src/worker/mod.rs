@@ -15,6 +15,7 @@
 //! | `call`, `kept`, `link` | a try that is a call, in a runtime process that is kept |
 //! | `ending`, `verdict`, `closing`, `settle` | why a try ends, what is said of it, and to whom |
 //! | `process`, `output` | a process with its pipes |
+//! | `running` | what other threads see of the tries |
 //! | `leader`, `launcher`, `guardian`, `cgroup`, `system` | no process is left behind |
 //! | `memory`, `usage` | limits and numbers where the kernel has none |
 //!
@@ -35,6 +36,7 @@ mod link;
 mod memory;
 mod output;
 mod process;
+mod running;
 mod settings;
 mod settle;
 mod shared;
@@ -55,6 +57,7 @@ use driver::{Driver, Word};
 use launcher::Launcher;
 use shared::Shared;
 
+pub use running::Running;
 pub use settings::{Event, Settings};
 
 /// Events that may wait to be taken.
@@ -67,6 +70,7 @@ pub struct Worker {
     /// Closed once the worker has ended.
     ended: watch::Receiver<()>,
     driving: JoinHandle<()>,
+    running: Running,
 }
 
 impl Worker {
@@ -76,12 +80,20 @@ impl Worker {
         let (events, told) = mpsc::channel(EVENTS);
         let (words, heard) = mpsc::channel(4);
         let (ending, ended) = watch::channel(());
+        let running = Running::default();
+        let noted = running.clone();
         let driving = tokio::spawn(async move {
             // It is dropped with this task, however that ends.
             let _ending = ending;
-            drive(member, settings, events, heard).await;
+            drive(member, settings, events, noted, heard).await;
         });
-        (Self { words, ended, driving }, told)
+        (Self { words, ended, driving, running }, told)
+    }
+
+    /// The tasks that it does at any time.
+    #[must_use]
+    pub fn running(&self) -> Running {
+        self.running.clone()
     }
 
     /// Takes no more tasks, and waits for those that run, as long as the settings say. What runs
@@ -118,6 +130,7 @@ async fn drive(
     member: Arc<Member>,
     settings: Settings,
     events: mpsc::Sender<Event>,
+    running: Running,
     words: mpsc::Receiver<Word>,
 ) {
     // Without the folder the end of an output is all that is kept.
@@ -136,6 +149,6 @@ async fn drive(
         None => Payloads::nowhere(),
     };
     let (session, notices) = Session::open(member, &settings.name, &settings.host);
-    let shared = Shared { launcher, settings, payloads, events };
+    let shared = Shared { launcher, settings, payloads, events, running };
     Driver::new(shared, session, notices, words).run().await;
 }

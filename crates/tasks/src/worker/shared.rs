@@ -11,6 +11,7 @@ use crate::work::Output;
 
 use super::launcher::Launcher;
 use super::output::Read;
+use super::running::Running;
 use super::settings::{Event, Settings};
 
 /// What all tries of a worker use.
@@ -20,6 +21,7 @@ pub(super) struct Shared {
     pub(super) settings: Settings,
     pub(super) payloads: Payloads,
     pub(super) events: mpsc::Sender<Event>,
+    pub(super) running: Running,
 }
 
 /// A try of a task in a slot.
