@@ -8,9 +8,9 @@ use super::choice::{Asked, Costed};
 use crate::table::{self, Align};
 
 /// Nanoseconds of CPU time for each datagram sent and received, and for each entry and byte of
-/// payload in it. From studies/busy-share/busy.csv (AMD EPYC, virtual; sealed, 1,452 bytes): a unit
-/// of 1,024 nodes takes 28.8 µs for 204 entries of 64 bytes in 12 datagrams, and 302 µs for 204
-/// entries of 1,024 bytes, one per datagram. Sockets are not counted.
+/// payload in it. From runs of studies/busy-share (AMD EPYC, virtual; sealed, 1,452 bytes): a unit
+/// of 1,024 nodes takes 29 to 32 µs for 204 entries of 64 bytes in 12 datagrams, and 302 to 330 µs
+/// for 204 entries of 1,024 bytes, one per datagram. Sockets are not counted.
 const DATAGRAM_NS: f64 = 750.0;
 const ENTRY_NS: f64 = 60.0;
 const BYTE_NS: f64 = 0.62;
