@@ -1,10 +1,9 @@
 //! A folder of blobs and its processes: what is left after a kill, without space, and when several
 //! put at once.
-//!
-//! What has to die, or to have little space, is a child: this program again, asked for one "test"
-//! that does nothing unless it was started with [`CHILD`].
 
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
+
+mod children;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -14,29 +13,7 @@ use std::time::Duration;
 
 use tidings_tasks::blobs::{BlobError, Blobs, Handle};
 
-/// The folder in which a child works.
-const CHILD: &str = "TIDINGS_BLOBS_CHILD";
-
-/// This program, to do one thing only; by `wrapped` if that is not empty.
-fn child(of: &str, folder: &Path, wrapped: &[&str]) -> Child {
-    let own = std::env::current_exe().expect("a running program has a path");
-    let mut words: Vec<_> = wrapped.iter().map(PathBuf::from).collect();
-    words.push(own);
-    let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).args(["--exact", of, "--nocapture", "--test-threads=1"]);
-    command.env(CHILD, folder).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
-}
-
-/// Lines of a child after a word.
-fn lines(child: &mut Child, word: &'static str) -> impl Iterator<Item = String> + use<> {
-    let out = BufReader::new(child.stdout.take().expect("it is piped"));
-    let lines = out.lines().map_while(Result::ok);
-    lines.filter_map(move |line| line.split_once(word).map(|(_, rest)| rest.to_owned()))
-}
-
-fn folder_of_child() -> Option<PathBuf> {
-    std::env::var_os(CHILD).map(PathBuf::from)
-}
+use children::{child, child_on_a_disk, folder_of_child, lines};
 
 /// A content that follows from its number.
 fn content(number: usize) -> Vec<u8> {
@@ -53,7 +30,7 @@ fn what_was_put_and_pinned_survives_kills() {
     let folder = tempfile::tempdir().unwrap();
     let mut known = 0;
     for round in 0..8 {
-        let mut writer = child("child_that_puts_until_it_is_killed", folder.path(), &[]);
+        let mut writer = child("child_that_puts_until_it_is_killed", folder.path());
         let mut left: i32 = 3 + 5 * round;
         for line in lines(&mut writer, "put ") {
             known = known.max(line.parse::<usize>().unwrap());
@@ -93,7 +70,7 @@ fn child_that_puts_until_it_is_killed() {
 fn processes_put_the_same_content_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let mut writers: Vec<Child> =
-        (0..4).map(|_| child("child_that_puts_the_same", folder.path(), &[])).collect();
+        (0..4).map(|_| child("child_that_puts_the_same", folder.path())).collect();
     let blobs = Blobs::open(&folder.path().join("blobs")).unwrap();
     let handles: Vec<Handle> = (0..40).map(|number| Handle::of(&content(number))).collect();
     // Meanwhile another process looks for garbage all the time: what is young is not.
@@ -128,19 +105,10 @@ fn child_that_puts_the_same() {
     }
 }
 
-/// Mounts a small disk at the child's folder, for the child alone.
-const ON_A_SMALL_DISK: [&str; 5] = [
-    "unshare",
-    "-rm",
-    "sh",
-    "-c",
-    "mount -t tmpfs -o size=1m small \"$TIDINGS_BLOBS_CHILD\" && exec \"$0\" \"$@\"",
-];
-
 #[test]
 fn a_full_disk_is_an_error_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = child("child_that_fills_its_disk", folder.path(), &ON_A_SMALL_DISK);
+    let mut writer = child_on_a_disk("child_that_fills_its_disk", folder.path(), "1m");
     let last = lines(&mut writer, "done ").last();
     assert!(writer.wait().unwrap().success());
     assert_eq!(last.as_deref(), Some("all is there"));

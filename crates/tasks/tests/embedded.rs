@@ -1,10 +1,9 @@
 //! The embedded engine and its file: who may open it, and what is left after a kill or without
 //! space.
-//!
-//! What has to die, or to have little space, is a child: this program again, asked for one "test"
-//! that does nothing unless it was started with [`CHILD`].
 
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
+
+mod children;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,8 +17,7 @@ use tidings_tasks::store::Store;
 use tidings_tasks::store::embedded::{Embedded, OpenError};
 use tidings_tasks_core::transaction::{CommitError, Expect, Key, Revision, Transaction};
 
-/// The folder in which a child works.
-const CHILD: &str = "TIDINGS_STORE_CHILD";
+use children::{child, child_on_a_disk, folder_of_child, lines};
 
 fn key(name: impl AsRef<str>) -> Key {
     Key::new(name.as_ref().as_bytes()).unwrap()
@@ -39,28 +37,6 @@ fn refusal(path: &Path, cluster: &str) -> OpenError {
     Embedded::open(path, cluster).err().expect("it cannot be opened")
 }
 
-/// This program, to do one thing only; by `wrapped` if that is not empty.
-fn child(of: &str, folder: &Path, wrapped: &[&str]) -> Command {
-    let own = std::env::current_exe().expect("a running program has a path");
-    let mut words: Vec<_> = wrapped.iter().map(PathBuf::from).collect();
-    words.push(own);
-    let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).args(["--exact", of, "--nocapture", "--test-threads=1"]);
-    command.env(CHILD, folder).stdout(Stdio::piped());
-    command
-}
-
-/// Lines of a child after a word.
-fn lines(child: &mut Child, word: &'static str) -> impl Iterator<Item = String> + use<> {
-    let out = BufReader::new(child.stdout.take().expect("it is piped"));
-    let lines = out.lines().map_while(Result::ok);
-    lines.filter_map(move |line| line.split_once(word).map(|(_, rest)| rest.to_owned()))
-}
-
-fn folder_of_child() -> Option<PathBuf> {
-    std::env::var_os(CHILD).map(PathBuf::from)
-}
-
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
@@ -69,7 +45,7 @@ fn runtime() -> tokio::runtime::Runtime {
 fn a_second_holder_is_refused_with_the_pid_of_the_first() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
-    let mut holder = child("child_that_holds", folder.path(), &[]).spawn().unwrap();
+    let mut holder = child("child_that_holds", folder.path());
     lines(&mut holder, "holds").next().expect("it opens the store");
     let refused = refusal(&path, "test");
     assert_eq!(refused, OpenError::Held { path: path.clone(), pid: Some(holder.id()) });
@@ -202,7 +178,7 @@ fn what_was_acknowledged_survives_kills() {
     for round in 0..20_u64 {
         // A number of acknowledgements that differs in each round, from hardly any to many.
         let kill_at = (round * 0x9e37_79b9) % 400 + 1;
-        let mut writer = child("child_that_is_killed", folder.path(), &[]).spawn().unwrap();
+        let mut writer = child("child_that_is_killed", folder.path());
         let mut count = 0;
         for line in lines(&mut writer, "acknowledged ") {
             let numbers: Vec<u64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
@@ -283,20 +259,10 @@ async fn count_on(store: Arc<Embedded>, client: u64) {
     }
 }
 
-/// Mounts a small disk at the child's folder, for the child alone.
-const ON_A_SMALL_DISK: [&str; 5] = [
-    "unshare",
-    "-rm",
-    "sh",
-    "-c",
-    "mount -t tmpfs -o size=6m small \"$TIDINGS_STORE_CHILD\" && exec \"$0\" \"$@\"",
-];
-
 #[test]
 fn a_full_disk_loses_nothing_and_heals() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer =
-        child("child_that_fills_its_disk", folder.path(), &ON_A_SMALL_DISK).spawn().unwrap();
+    let mut writer = child_on_a_disk("child_that_fills_its_disk", folder.path(), "6m");
     let last = lines(&mut writer, "done ").last();
     assert!(writer.wait().unwrap().success());
     assert_eq!(last.as_deref(), Some("all is there"));
