@@ -14,7 +14,7 @@ use crate::record::Finished;
 use crate::resources::{Amount, Need};
 use crate::retry::{Cause, Retry};
 use crate::transaction::Revision;
-use crate::view::{Overview, Shown, Which};
+use crate::view::{Overview, Shown, TryView, Which};
 
 /// The bytes of a payload, a result or the value of an effect. Larger ones are passed by handle.
 pub const MAX_INLINE_BYTES: usize = 16 * 1024;
@@ -296,6 +296,15 @@ pub enum Request {
         #[n(3)]
         text: String,
     },
+    /// Shows tries that have ended after one, of the last
+    /// [`MAX_REMEMBERED`](crate::view::MAX_REMEMBERED), and tries that run: at most
+    /// [`MAX_RECENT`](crate::view::MAX_RECENT) of each.
+    #[n(18)]
+    Recent {
+        /// The number of that one; 0 for all.
+        #[n(0)]
+        after: u64,
+    },
 }
 
 /// What a coordinator says.
@@ -367,6 +376,9 @@ pub enum Answer {
     /// not the last.
     #[n(8)]
     Listed(#[n(0)] Vec<(TaskId, Shown)>, #[n(1)] Option<TaskId>),
+    /// Tries that have ended, by number; and tries that run, which end at present.
+    #[n(9)]
+    Recent(#[n(0)] Vec<TryView>, #[n(1)] Vec<TryView>),
 }
 
 /// Why a request was not done. Nothing has changed by it.

@@ -97,9 +97,13 @@ pub struct Running {
     /// Its host's name.
     #[n(1)]
     pub host: String,
-    /// When it was assigned, in milliseconds since 1970.
+    /// When it was assigned, in milliseconds since 1970 on the coordinator's clock.
     #[n(2)]
     pub since_ms: u64,
+    /// Its place among the tries that the worker has, from 0, as the coordinator counts them: the
+    /// lowest that was free. The worker itself may count them in another order.
+    #[cbor(n(3), default)]
+    pub slot: u32,
 }
 
 /// How a try has failed.
@@ -118,9 +122,18 @@ pub struct Failure {
     /// The host it ran on.
     #[n(3)]
     pub host: String,
-    /// When, in milliseconds since 1970.
+    /// When, in milliseconds since 1970 on the coordinator's clock.
     #[n(4)]
     pub at_ms: u64,
+    /// When the try was assigned, on the same clock.
+    #[cbor(n(5), default)]
+    pub since_ms: u64,
+    /// The worker that had it, and its place there: as of [`Running`].
+    #[cbor(n(6), default)]
+    pub worker: String,
+    /// That place.
+    #[cbor(n(7), default)]
+    pub slot: u32,
 }
 
 /// How a task has ended.
@@ -150,6 +163,9 @@ pub struct Finished {
     /// When, in milliseconds since 1970.
     #[n(2)]
     pub ended_ms: u64,
+    /// Who has done it; `None` if it is not done: then the last failure says who tried.
+    #[n(3)]
+    pub done_by: Option<Running>,
 }
 
 /// Who coordinates a part.

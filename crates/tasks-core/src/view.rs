@@ -7,8 +7,9 @@ use minicbor::{Decode, Encode};
 
 use crate::counters::Counters;
 use crate::id::{Attempt, TaskId};
-use crate::record::{Finished, Outcome, Task, beginning};
+use crate::record::{Failure, Finished, Outcome, Running, Task, beginning};
 use crate::resources::Amount;
+use crate::retry::Cause;
 
 /// The entries of each list of an [`Overview`].
 pub const MAX_SHOWN: usize = 1_000;
@@ -21,6 +22,18 @@ pub const MAX_SHOWN_TASKS: usize = 8;
 
 /// The bytes of the text of a progress.
 pub const MAX_PROGRESS_BYTES: usize = 120;
+
+/// The tries that have ended which a coordinator remembers.
+pub const MAX_REMEMBERED: usize = 4_096;
+
+/// The tries that it shows at a time.
+pub const MAX_RECENT: usize = 1_000;
+
+/// The failures that an overview shows.
+pub const MAX_SHOWN_FAILURES: usize = 16;
+
+/// The bytes of the text of a failure that is shown beside others.
+pub const MAX_SHOWN_TEXT_BYTES: usize = 200;
 
 /// The tasks of one page of a list.
 pub const MAX_LISTED: u32 = 1_000;
@@ -60,6 +73,10 @@ pub struct Overview {
     /// tasks with a filter wait.
     #[cbor(n(8), default)]
     pub board: bool,
+    /// The last tries that have failed, the last one first; those given back in good order are not
+    /// among them.
+    #[cbor(n(9), default)]
+    pub failures: Vec<TryView>,
 }
 
 /// A queue.
@@ -82,6 +99,90 @@ pub struct QueueView {
     /// node that their filter accepts.
     #[n(4)]
     pub unfit: u64,
+    /// Tasks that are done, since the coordinator began, or since the queue came to be again after
+    /// [`MAX_SHOWN`] others.
+    #[cbor(n(5), default)]
+    pub done: u64,
+    /// Tasks that have failed or were cancelled, since then.
+    #[cbor(n(6), default)]
+    pub failed: u64,
+}
+
+/// A try that has ended, or runs.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
+pub struct TryView {
+    /// It rises with each try that ends, also from one coordinator to the next; 0 before that.
+    #[n(0)]
+    pub number: u64,
+    /// The task.
+    #[n(1)]
+    pub task: TaskId,
+    /// Which try of it.
+    #[n(2)]
+    pub attempt: Attempt,
+    /// Its queue.
+    #[n(3)]
+    pub queue: String,
+    /// Who had it, where, and since when.
+    #[n(4)]
+    pub by: Running,
+    /// When it ended, in milliseconds since 1970 on the coordinator's clock; the present while it
+    /// runs.
+    #[n(5)]
+    pub ended_ms: u64,
+    /// Why it has failed; `None` if it is done, or runs.
+    #[n(6)]
+    pub cause: Option<Cause>,
+    /// That in words, at most [`MAX_SHOWN_TEXT_BYTES`].
+    #[n(7)]
+    pub text: String,
+}
+
+impl TryView {
+    /// The try by which a task was done, if it is done.
+    pub fn done(id: TaskId, finished: &Finished) -> Option<Self> {
+        let by = finished.done_by.clone()?;
+        Some(Self::last(id, &finished.task, by, finished.ended_ms))
+    }
+
+    /// The try of a task that runs.
+    pub fn running(id: TaskId, task: &Task, now_ms: u64) -> Option<Self> {
+        let by = task.running(task.attempt)?.clone();
+        Some(Self::last(id, task, by, now_ms))
+    }
+
+    fn last(id: TaskId, task: &Task, by: Running, ended_ms: u64) -> Self {
+        Self {
+            number: 0,
+            task: id,
+            attempt: task.attempt,
+            queue: task.queue.clone(),
+            by,
+            ended_ms,
+            cause: None,
+            text: String::new(),
+        }
+    }
+
+    /// A try of a task that has failed.
+    pub fn failed(id: TaskId, task: &Task, failure: &Failure) -> Self {
+        Self {
+            number: 0,
+            task: id,
+            attempt: failure.attempt,
+            queue: task.queue.clone(),
+            by: Running {
+                worker: failure.worker.clone(),
+                host: failure.host.clone(),
+                since_ms: failure.since_ms,
+                slot: failure.slot,
+            },
+            ended_ms: failure.at_ms,
+            cause: Some(failure.cause),
+            text: beginning(&failure.text, MAX_SHOWN_TEXT_BYTES).to_owned(),
+        }
+    }
 }
 
 /// A session.

@@ -89,6 +89,7 @@ fn request() -> impl Strategy<Value = Request> {
         2 => (vec(name(), 0..3), slots, resources())
             .prop_map(|(queues, slots, resources)| Request::Offer { queues, slots, resources }),
         1 => Just(Request::Overview),
+        1 => number().prop_map(|after| Request::Recent { after }),
         1 => vec(id(), 0..8).prop_map(|tasks| Request::Forget { tasks }),
         1 => id().prop_map(|task| Request::Show { task }),
         1 => (id(), attempt(), any::<u16>(), "\\PC{0,150}").prop_map(

@@ -257,6 +257,9 @@ pub struct Report {
     /// What a call has returned.
     #[cbor(n(7), with = "minicbor::bytes")]
     pub value: Vec<u8>,
+    /// What people call the work.
+    #[cbor(n(8), default)]
+    pub name: String,
 }
 
 /// An output.
@@ -339,9 +342,10 @@ mod tests {
             value: Vec<u8>,
         ) {
             let (wall_us, cpu_us, max_rss_bytes) = times;
-            let host = "here".to_owned();
-            let report =
-                Report { status, wall_us, cpu_us, max_rss_bytes, host, stdout, stderr, value };
+            let (host, name) = ("here".to_owned(), "sim".to_owned());
+            let report = Report {
+                status, wall_us, cpu_us, max_rss_bytes, host, stdout, stderr, value, name,
+            };
             prop_assert_eq!(Report::from_result(&report.to_result()), Ok(report));
         }
 

@@ -46,10 +46,11 @@ impl Coordinator {
         let Some(session) = self.sessions.get(peer) else { return false };
         let (worker, host) = (session.name.to_string(), session.host.to_string());
         task.attempt = task.attempt.next();
-        task.state = State::Running(Running { worker, host, since_ms: self.now_ms() });
+        let slot = session.free_slot();
+        task.state = State::Running(Running { worker, host, since_ms: self.now_ms(), slot });
         let need = class.need.clone();
         let (attempt, progress) = (task.attempt, None);
-        let hold = Hold { attempt, need, is_told: false, is_ending: false, progress };
+        let hold = Hold { attempt, need, slot, is_told: false, is_ending: false, progress };
         self.sessions.begin(peer, id, hold);
         true
     }

@@ -13,6 +13,7 @@ use crate::message::{Call, Message, Peer};
 use crate::record::{Finished, Task, encode};
 use crate::semaphore::Semaphore;
 use crate::transaction::{Expect, Key, Revision, Transaction, Write};
+use crate::view::TryView;
 
 use super::partial::Forgetting;
 
@@ -23,6 +24,8 @@ pub(super) struct Change {
     pub(super) tasks: Vec<Altered>,
     /// How a task of `tasks` has ended.
     pub(super) ended: Option<(TaskId, Box<Finished>)>,
+    /// A try that ends by this.
+    pub(super) tried: Option<Box<TryView>>,
     /// A finished task that is a live one again: it was read at this revision.
     pub(super) revived: Option<(TaskId, Revision)>,
     /// Tasks that have ended, whose records are deleted.

@@ -139,6 +139,9 @@ impl Coordinator {
         if let Some(forgetting) = change.forgetting {
             self.forgotten(forgetting);
         }
+        if let Some(tried) = change.tried {
+            self.recent.add(*tried);
+        }
         if let Some((id, finished)) = change.ended {
             self.tell_ended(id, &finished);
         }
@@ -169,10 +172,10 @@ impl Coordinator {
     }
 
     fn tell_ended(&mut self, id: TaskId, finished: &Finished) {
-        match finished.outcome {
-            Outcome::Done(_) => self.counters.done += 1,
-            Outcome::Failed | Outcome::Cancelled => self.counters.failed += 1,
-        }
+        let is_done = matches!(finished.outcome, Outcome::Done(_));
+        self.counters.done += u64::from(is_done);
+        self.counters.failed += u64::from(!is_done);
+        self.recent.count(&finished.task.queue, is_done);
         for (peer, call) in self.waits.take(id) {
             self.answer(peer, call, Answer::Outcome(Box::new(finished.clone())));
         }

@@ -5,8 +5,9 @@ use crate::keys;
 use crate::message::{
     Answer, Call, Effect, MAX_EFFECTS, MAX_INLINE_BYTES, Message, Peer, Refusal, Submission,
 };
-use crate::record::{Failure, Finished, Outcome, State, Task};
+use crate::record::{Failure, Finished, Outcome, Running, State, Task};
 use crate::retry::{Cause, Next};
+use crate::view::TryView;
 
 use super::Coordinator;
 use super::change::{Altered, Change};
@@ -59,13 +60,15 @@ impl Coordinator {
             }
             return;
         };
-        let at_ms = self.now_ms();
-        let host = task.running(attempt).map(|running| running.host.clone()).unwrap_or_default();
-        let failure = Failure { attempt, cause, text: text.to_owned(), host, at_ms };
-        task.note(failure);
+        let (at_ms, text) = (self.now_ms(), text.to_owned());
+        let Some(Running { worker, host, since_ms, slot }) = task.running(attempt).cloned() else {
+            return;
+        };
+        task.note(Failure { attempt, cause, text, host, at_ms, since_ms, worker, slot });
         let done = |(peer, call)| (peer, Message::Answer(call, Answer::Done));
         let messages = origin.map(done).into_iter().collect();
-        let change = Change { messages, origin, ..Change::default() };
+        let tried = task.failures.last().map(|last| TryView::failed(id, &task, last));
+        let change = Change { messages, origin, tried: tried.map(Box::new), ..Change::default() };
         if cause == Cause::Lost {
             self.counters.lost += 1;
         }
@@ -127,8 +130,12 @@ impl Coordinator {
         self.set_ending(id, &task);
         let revision = self.table.get(id).map(|entry| entry.revision);
         change.tasks.push(Altered::to(id, revision, None));
-        task.state = State::Ready;
-        let finished = Finished { outcome, task, ended_ms: self.now_ms() };
+        let done_by = match core::mem::replace(&mut task.state, State::Ready) {
+            State::Running(running) if matches!(outcome, Outcome::Done(_)) => Some(running),
+            _ => None,
+        };
+        let finished = Finished { outcome, task, ended_ms: self.now_ms(), done_by };
+        change.tried = change.tried.or_else(|| TryView::done(id, &finished).map(Box::new));
         change.ended = Some((id, Box::new(finished)));
         self.stage(change);
     }

@@ -27,9 +27,9 @@
 //!    attempt is the last: however often a task runs, it ends once.
 //! 3. Time and the loss of hosts decide when a task is given to another worker, never whether a
 //!    result counts.
-//! 4. Memory: some 100 bytes a task that has not ended, none for others; some 50 for each session
-//!    with room and each class (`rooms.rs`) of tasks that it could take; all queues of messages and
-//!    requests are bounded by the peers' outstanding requests.
+//! 4. Memory: some 100 bytes a task that has not ended, none for others but the last few thousand
+//!    tries; some 50 for each session with room and each class (`rooms.rs`) of tasks that it could
+//!    take; all queues of messages and requests are bounded by the peers' outstanding requests.
 //!
 //! Source: libFOX (FOX final report, §3.1), with leases, attempts and epochs, which it left open.
 //! Why the index lies in memory and not in the store: docs/decisions/0022-tasks-as-records.md.
@@ -45,11 +45,13 @@ mod partial;
 mod permits;
 mod reading;
 mod reads;
+mod recent;
 mod recovering;
 mod recovery;
 mod requests;
 mod rooms;
 mod sessions;
+mod slots;
 mod submit;
 mod table;
 mod views;
@@ -72,6 +74,7 @@ use parked::{Obstacle, Parked};
 use permits::Permits;
 use reading::Purpose;
 pub use reading::{Read, Reply};
+use recent::Recent;
 use recovery::{Absent, Recovery};
 use sessions::Sessions;
 use table::Table;
@@ -138,6 +141,7 @@ pub struct Coordinator {
     parked: Parked,
     waits: Waits,
     absent: Absent,
+    recent: Recent,
     messages: VecDeque<(Peer, Message)>,
     /// No commit before, since the store had no space or was not reached.
     hold_until: Option<Instant>,
@@ -167,6 +171,7 @@ impl Coordinator {
             parked: Parked::default(),
             waits: Waits::default(),
             absent: Absent::default(),
+            recent: Recent::new(settings.epoch),
             messages: VecDeque::new(),
             hold_until: None,
             read_hold_until: None,

@@ -122,7 +122,8 @@ impl Coordinator {
         };
         let attempt = task.attempt;
         let need = self.table.class(&task).1.need.clone();
-        let hold = Hold { attempt, need, is_told: true, is_ending: false, progress: None };
+        let slot = running.slot;
+        let hold = Hold { attempt, need, slot, is_told: true, is_ending: false, progress: None };
         let peer = self.sessions.named(&running.worker);
         if peer.is_none() {
             self.absent.insert(running, id, hold.clone());

@@ -57,6 +57,7 @@ impl Coordinator {
                 self.give_back(peer, call, semaphore, acquired);
             }
             Request::Overview => self.overview(peer, call),
+            Request::Recent { after } => self.show_recent(peer, call, after),
             Request::Forget { tasks } => self.forget(peer, call, tasks),
             Request::Show { task } => self.show(peer, call, task),
             Request::List { queue, state, from, limit } => {
@@ -104,6 +105,7 @@ impl Coordinator {
             | Request::Overview
             | Request::Show { .. }
             | Request::List { .. }
+            | Request::Recent { .. }
             | Request::Progress { .. } => None,
             Request::Submit { tasks } => match self.full_queue(tasks) {
                 Some(queue) => Some(Obstacle::Full(queue.to_owned())),

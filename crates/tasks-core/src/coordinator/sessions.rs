@@ -23,12 +23,15 @@ use crate::resources::{Amount, Need, Used};
 use crate::view::{MAX_SHOWN_OF_SESSION, MAX_SHOWN_TASKS, Progress, RunningView, SessionView};
 
 use super::rooms::{Fit, Fits, Rooms, Standing};
+use super::slots::Slots;
 
 /// A try of a task that a session has.
 #[derive(Clone, Debug)]
 pub(super) struct Hold {
     pub(super) attempt: Attempt,
     pub(super) need: Arc<Need>,
+    /// Its place among the tries of the session.
+    pub(super) slot: u32,
     /// Whether the worker was told, or said itself that it has it.
     pub(super) is_told: bool,
     /// Whether the commit by which it ends is on its way: another task may take the slot.
@@ -52,6 +55,7 @@ pub(super) struct Session {
     /// How many of them are ending, and what the others take of what it offers.
     ending: usize,
     used: Used,
+    taken: Slots,
     /// Hosts as the board shows them, if there is one, and its own.
     hosts: Option<Arc<Hosts>>,
     rank: Rank,
@@ -63,6 +67,11 @@ pub(super) struct Session {
 }
 
 impl Session {
+    /// The lowest place that no try has.
+    pub(super) fn free_slot(&self) -> u32 {
+        self.taken.first_free()
+    }
+
     fn has_room(&self) -> bool {
         self.running.len() - self.ending < self.slots as usize
     }
@@ -74,6 +83,7 @@ impl Session {
             self.ending -= 1;
         } else {
             self.used.remove(&hold.need);
+            self.taken.set(hold.slot, false);
         }
     }
 
@@ -157,6 +167,7 @@ impl Sessions {
             running: BTreeMap::new(),
             ending: 0,
             used: Used::default(),
+            taken: Slots::default(),
             rank: self.hosts.as_ref().map(|hosts| hosts.rank(host)).unwrap_or_default(),
             hosts: self.hosts.clone(),
             turn: 0,
@@ -217,6 +228,11 @@ impl Sessions {
         sessions.map(|session| session.view(now)).collect()
     }
 
+    /// The tasks that sessions have.
+    pub(super) fn running(&self) -> impl Iterator<Item = TaskId> {
+        self.by_peer.values().flat_map(|session| session.running.keys().copied())
+    }
+
     /// Lets a session last until then.
     pub(super) fn extend(&mut self, peer: Peer, until: Instant) {
         let Some(session) = self.by_peer.get_mut(&peer) else { return };
@@ -273,6 +289,7 @@ impl Sessions {
                 session.ending += 1;
             } else {
                 session.used.add(&hold.need);
+                session.taken.set(hold.slot, true);
             }
             session.running.insert(id, hold);
         });
@@ -320,6 +337,7 @@ impl Sessions {
         for peer in peers {
             self.change(peer, |session| {
                 (session.ending, session.used) = (0, Used::default());
+                session.taken = Slots::default();
                 let running = core::mem::take(&mut session.running).into_iter();
                 let known = running.filter(|(_, hold)| hold.is_told);
                 told.extend(known.map(|(id, hold)| (id, hold.attempt)));

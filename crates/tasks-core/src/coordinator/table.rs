@@ -87,6 +87,7 @@ impl Queue {
             delayed: self.delayed as u64,
             running: self.running as u64,
             unfit: unfit as u64,
+            ..QueueView::default()
         }
     }
 }

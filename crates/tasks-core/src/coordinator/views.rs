@@ -13,7 +13,10 @@ use crate::ledger::Page;
 use crate::message::{Answer, Call, Peer, Refusal};
 use crate::record::{Finished, Task, decode};
 use crate::transaction::{Key, Record};
-use crate::view::{MAX_LISTED, MAX_LISTED_BYTES, MAX_SHOWN, Overview, SemaphoreView, Shown, Which};
+use crate::view::{
+    MAX_LISTED, MAX_LISTED_BYTES, MAX_RECENT, MAX_SHOWN, Overview, SemaphoreView, Shown, TryView,
+    Which,
+};
 
 use super::Coordinator;
 use super::partial::Listing;
@@ -23,7 +26,12 @@ impl Coordinator {
     pub(super) fn overview(&mut self, peer: Peer, call: Call) {
         let sessions = self.sessions.views(self.now, MAX_SHOWN);
         let able = &mut self.sessions;
-        let queues = self.table.views(MAX_SHOWN, |queue, id, class| able.is_able(queue, id, class));
+        let mut queues =
+            self.table.views(MAX_SHOWN, |queue, id, class| able.is_able(queue, id, class));
+        for queue in &mut queues {
+            let ended = self.recent.of(&queue.name);
+            (queue.done, queue.failed) = (ended.done, ended.failed);
+        }
         let semaphores = self.permits.all().take(MAX_SHOWN);
         let semaphores = semaphores.map(|(name, semaphore)| SemaphoreView {
             name: name.to_owned(),
@@ -44,8 +52,20 @@ impl Coordinator {
             sessions_total: self.sessions.len() as u64,
             board: self.sessions.has_board(),
             semaphores_total: self.permits.all().count() as u64,
+            failures: self.recent.failures(),
         };
         self.answer(peer, call, Answer::Overview(Box::new(overview)));
+    }
+
+    pub(super) fn show_recent(&mut self, peer: Peer, call: Call, after: u64) {
+        let now_ms = self.now_ms();
+        let running = self.sessions.running().filter_map(|id| {
+            let task = self.table.get(id)?.task.as_deref()?;
+            TryView::running(id, task, now_ms)
+        });
+        let running = running.take(MAX_RECENT).collect();
+        let answer = Answer::Recent(self.recent.after(after), running);
+        self.answer(peer, call, answer);
     }
 
     pub(super) fn show(&mut self, peer: Peer, call: Call, id: TaskId) {

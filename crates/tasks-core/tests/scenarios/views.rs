@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use tidings_tasks_core::id::{Attempt, TaskId};
 use tidings_tasks_core::keys;
 use tidings_tasks_core::message::{Answer, Call, Refusal, Request, Submission};
-use tidings_tasks_core::record::{Outcome, Task};
+use tidings_tasks_core::record::{Outcome, State, Task};
 use tidings_tasks_core::resources::Need;
 use tidings_tasks_core::retry::Cause;
 use tidings_tasks_core::transaction::CommitError;
-use tidings_tasks_core::view::{Overview, Shown, Which};
+use tidings_tasks_core::view::{Overview, Shown, TryView, Which};
 
 use crate::stage::*;
 
@@ -129,6 +129,97 @@ fn a_progress_is_shown_while_its_try_runs() {
     stage.request(A, complete(task(1).id, 1));
     stage.settle();
     assert_eq!(overview(&mut stage).sessions[0].tasks, []);
+}
+
+/// The tries that have ended after one, and those that run.
+fn recent(stage: &mut Stage, after: u64) -> (Vec<TryView>, Vec<TryView>) {
+    let call = stage.request(CLIENT, Request::Recent { after });
+    match answer(&stage.settle(), call) {
+        Some(Answer::Recent(ended, running)) => (ended.clone(), running.clone()),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn fail(id: TaskId, attempt: u32, cause: Cause) -> Request {
+    Request::Fail { task: id, attempt: Attempt(attempt), cause, text: "why".to_owned() }
+}
+
+#[test]
+fn a_record_keeps_where_and_when_each_try_was() {
+    let mut stage = Stage::new();
+    stage.join(A, "a", &[], 2);
+    stage.submit(&[task(1), task(2)]);
+    stage.settle();
+    stage.pass(core::time::Duration::from_secs(1));
+    // The one is lost with its worker, the other was done before.
+    stage.request(A, complete(task(2).id, 1));
+    stage.settle();
+    stage.coordinator.handle_host_lost(stage.now, "host-a");
+    stage.join(B, "b", &[], 1);
+    stage.settle();
+    stage.pass(core::time::Duration::from_secs(1));
+    let (_, running) = recent(&mut stage, 0);
+    let now: Vec<_> = running.iter().map(|one| (one.task, one.attempt.0, one.ended_ms)).collect();
+    assert_eq!(now, [(task(1).id, 2, 2_000)]);
+    stage.request(B, complete(task(1).id, 2));
+    stage.settle();
+    let finished = stage.finished(task(1).id).unwrap();
+    let lost = &finished.task.failures[0];
+    assert_eq!((lost.worker.as_str(), lost.slot), ("a", 0));
+    assert_eq!((lost.since_ms, lost.at_ms, lost.cause), (0, 1_000, Cause::Lost));
+    let by = finished.done_by.clone().unwrap();
+    assert_eq!((by.worker.as_str(), by.host.as_str(), by.slot), ("b", "host-b", 0));
+    assert_eq!((by.since_ms, finished.ended_ms), (1_000, 2_000));
+    assert_eq!(stage.finished(task(2).id).unwrap().done_by.unwrap().slot, 1);
+    let (tries, running) = recent(&mut stage, 0);
+    assert_eq!(running, []);
+    let ends: Vec<_> = tries.iter().map(|one| (one.task, one.cause, one.ended_ms)).collect();
+    let (first, second) = (task(1).id, task(2).id);
+    let lost = (first, Some(Cause::Lost), 1_000);
+    assert_eq!(ends, [(second, None, 1_000), lost, (first, None, 2_000)]);
+    assert_eq!(recent(&mut stage, tries[1].number).0, tries[2..]);
+}
+
+#[test]
+fn the_last_failures_are_shown_and_what_each_queue_has_done() {
+    let mut stage = Stage::new();
+    stage.join(A, "a", &[], 1);
+    stage.submit(&[task(1), task(2), task(3)]);
+    for next in 1..3 {
+        let (_, id, attempt) = assigned(&stage.settle())[0];
+        let deed = if next == 1 { complete(id, attempt) } else { fail(id, attempt, Cause::Exit) };
+        stage.request(A, deed);
+    }
+    stage.settle();
+    let all = overview(&mut stage);
+    assert_eq!((all.queues[0].done, all.queues[0].failed), (1, 1));
+    let failure = &all.failures[0];
+    assert_eq!((all.failures.len(), failure.cause), (1, Some(Cause::Exit)));
+    assert_eq!((failure.text.as_str(), failure.by.worker.as_str()), ("why", "a"));
+}
+
+#[test]
+fn a_slot_is_of_one_try_at_a_time_also_after_another_has_the_role() {
+    let mut stage = Stage::new();
+    stage.join(A, "a", &[], 3);
+    stage.submit(&[task(1), task(2), task(3)]);
+    stage.settle();
+    let slots = |stage: &Stage| {
+        let live = [1, 2, 3, 4].into_iter().filter_map(|number| stage.live(task(number).id));
+        let running = live.filter_map(|task| match task.state {
+            State::Running(running) => Some(running.slot),
+            _ => None,
+        });
+        running.collect::<BTreeSet<_>>()
+    };
+    assert_eq!(slots(&stage), [0, 1, 2].into());
+    stage.succeed(2);
+    let holding = [1, 2, 3].map(|number| (task(number).id, Attempt(1)));
+    stage.join(A, "a", &holding, 3);
+    stage.request(A, complete(task(2).id, 1));
+    stage.submit(&[task(4)]);
+    stage.settle();
+    assert_eq!(slots(&stage), [0, 1, 2].into());
 }
 
 #[test]

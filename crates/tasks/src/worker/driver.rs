@@ -343,9 +343,9 @@ async fn attempt_it(
 ) -> Verdict {
     let (task, attempt, slot) = (of.task, of.attempt, of.slot);
     let _running = shared.running.during(task, attempt);
-    shared.tell(Event::Started { task, attempt, slot, name: work.name });
+    shared.tell(Event::Started { task, attempt, slot, name: work.name.clone() });
     let mut ending = Ending::new(work.limits, orders);
-    match work.what {
+    let mut verdict = match work.what {
         What::Command { argv, environment, directory, stdin } => {
             let parts = command::Parts { argv, environment, directory, stdin };
             command::run(shared, of, parts, &mut ending).await
@@ -354,5 +354,9 @@ async fn attempt_it(
             let parts = call::Parts { runtime, code, body };
             call::run(shared, of, runtimes, parts, &mut ending).await
         }
+    };
+    if let Some(report) = &mut verdict.report {
+        report.name = work.name;
     }
+    verdict
 }

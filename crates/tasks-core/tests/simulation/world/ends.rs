@@ -77,6 +77,7 @@ impl World {
             }
             serving += 1;
             assert_eq!(coordinator.live(), 0);
+            // Without what it remembers for those who look on, which is bounded.
             let inside = format!("{coordinator:?}");
             let of_tasks = |id: &TaskId| inside.contains(&id.to_string());
             let left = self.tasks.iter().map(|(id, _)| *id).find(of_tasks);
