@@ -23,6 +23,7 @@ pub mod completions;
 pub mod demo;
 mod exit_codes;
 pub mod failure;
+mod full_screen;
 pub mod health;
 pub mod keys;
 pub mod lab;

@@ -3,28 +3,17 @@
 //! The terminal is restored however the command ends: by a key, a signal, an error, a panic. If
 //! standard input or output is not a terminal, it prints the table once, as `nodes` does.
 
-use std::io::{self, IsTerminal, Write};
-use std::panic;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use crossterm::cursor::{Hide, MoveTo, Show};
-use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, poll, read};
-use crossterm::style::{Attribute, SetAttribute};
-use crossterm::terminal::{
-    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
-    LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
-};
-use crossterm::{execute, queue};
-use rustix::event::{PollFd, PollFlags, Timespec, poll as wait};
-use rustix::io::Errno;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use crossterm::event::{KeyCode, KeyEvent};
 use tidings_control::Nodes;
 use tidings_nodes::units::Unit;
 
 use crate::Failure;
+use crate::full_screen::{self, Frame, FullScreen, Move, every, next_keys};
 use crate::nodes::{Selection, SelectionOptions};
 use crate::output::{self, Agent};
 
@@ -43,14 +32,8 @@ Examples:
     crate::exit_codes::exit_codes!()
 );
 
-/// The longest time between two checks for a signal.
-const SIGNAL_LOOK: Duration = Duration::from_millis(250);
-
-/// The shortest time between two requests.
-const EVERY_MIN: Duration = Duration::from_millis(100);
-
-/// Lines of the screen that are not rows: title, headings, keys.
-const FRAME_LINES: usize = 3;
+/// What the keys do.
+const KEYS: &str = "q ends   left/right: sort   r: reverse   up/down: scroll";
 
 /// Options of `tidings top`.
 #[derive(Debug, Args)]
@@ -63,14 +46,6 @@ pub struct Options {
     every: Duration,
 }
 
-fn every(text: &str) -> Result<Duration, String> {
-    let every = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    if every < EVERY_MIN {
-        return Err("the shortest time between two requests is 100ms".to_owned());
-    }
-    Ok(every)
-}
-
 /// Shows the table until a key or a signal ends it.
 ///
 /// # Errors
@@ -78,11 +53,11 @@ fn every(text: &str) -> Result<Duration, String> {
 pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     let mut selection = Selection::read(&options.selection)?;
     let mut nodes = agent.connect()?.nodes()?;
-    if !output::is_terminal() || !io::stdin().is_terminal() {
+    if !full_screen::is_possible() {
         selection.select(&mut nodes);
         return output::print(&selection.table(&nodes.nodes, false));
     }
-    let ended = signals()?;
+    let ended = full_screen::signals()?;
     let _screen = FullScreen::enter()?;
     let mut scroll = 0;
     loop {
@@ -94,12 +69,10 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
             let left = options.every.saturating_sub(asked.elapsed());
             for key in next_keys(left, &ended)? {
                 match Action::of(key) {
-                    Action::End => return Ok(()),
-                    Action::Scroll(lines) => scroll = scroll.saturating_add_signed(lines),
-                    Action::Home => scroll = 0,
+                    Action::Move(Move::End) => return Ok(()),
+                    Action::Move(by) => scroll = by.from(scroll),
                     Action::Sort(by) => sort_by_neighbour(&mut selection, by),
                     Action::Turn => selection.order.descending = !selection.order.descending,
-                    Action::Nothing => {}
                 }
             }
             if ended.load(Ordering::Relaxed) {
@@ -114,76 +87,21 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     }
 }
 
-/// A flag that a signal raises instead of ending the process before the terminal is restored.
-/// SIGHUP keeps its usual effect: the terminal is gone, so there is nothing to restore.
-fn signals() -> io::Result<Arc<AtomicBool>> {
-    let ended = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&ended))?;
-    }
-    Ok(ended)
-}
-
-/// The keys pressed by the time the first one is, within `time`. Returns early, without one, when
-/// the window changes; raises `ended` when the terminal has gone.
-///
-/// This waits for standard input itself: crossterm reads for ever at its end.
-fn next_keys(time: Duration, ended: &AtomicBool) -> io::Result<Vec<KeyEvent>> {
-    let begin = Instant::now();
-    let stdin = io::stdin();
-    while !ended.load(Ordering::Relaxed) {
-        let left = time.saturating_sub(begin.elapsed());
-        let look = Timespec::try_from(left.min(SIGNAL_LOOK)).map_err(io::Error::other)?;
-        let mut input = [PollFd::new(&stdin, PollFlags::IN)];
-        match wait(&mut input, Some(&look)) {
-            Err(Errno::INTR) => return Ok(Vec::new()),
-            Err(error) => return Err(error.into()),
-            Ok(0) if left.is_zero() => return Ok(Vec::new()),
-            Ok(0) => {}
-            Ok(_) if input[0].revents() == PollFlags::IN => return pressed(),
-            Ok(_) => ended.store(true, Ordering::Relaxed),
-        }
-    }
-    Ok(Vec::new())
-}
-
-/// The keys that can be read without waiting.
-fn pressed() -> io::Result<Vec<KeyEvent>> {
-    let mut keys = Vec::new();
-    while poll(Duration::ZERO)? {
-        if let Event::Key(key) = read()? {
-            keys.extend((key.kind != KeyEventKind::Release).then_some(key));
-        }
-    }
-    Ok(keys)
-}
-
 /// What a key does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
-    End,
-    Scroll(isize),
-    Home,
+    Move(Move),
     Sort(isize),
     Turn,
-    Nothing,
 }
 
 impl Action {
     fn of(key: KeyEvent) -> Self {
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Char('c') if control => Self::End,
-            KeyCode::Char('q') | KeyCode::Esc => Self::End,
             KeyCode::Char('r') => Self::Turn,
             KeyCode::Left => Self::Sort(-1),
             KeyCode::Right => Self::Sort(1),
-            KeyCode::Up => Self::Scroll(-1),
-            KeyCode::Down => Self::Scroll(1),
-            KeyCode::PageUp => Self::Scroll(-20),
-            KeyCode::PageDown => Self::Scroll(20),
-            KeyCode::Home => Self::Home,
-            _ => Self::Nothing,
+            _ => Self::Move(Move::of(key)),
         }
     }
 }
@@ -199,30 +117,9 @@ fn sort_by_neighbour(selection: &mut Selection, by: isize) {
 
 /// Draws one frame; returns the scroll position, bounded by what there is.
 fn draw(nodes: &Nodes, selection: &Selection, scroll: usize) -> io::Result<usize> {
-    let (width, height) = output::terminal_size();
-    let room = height.saturating_sub(FRAME_LINES);
     let table = selection.table(&nodes.nodes, true);
-    let mut rows = table.lines();
-    let headings = rows.next().unwrap_or("");
-    let rows: Vec<&str> = rows.collect();
-    let scroll = scroll.min(rows.len().saturating_sub(room));
-    let cut = |line: &str| -> String { line.chars().take(width).collect() };
-    let mut frame = Vec::new();
-    queue!(frame, BeginSynchronizedUpdate, MoveTo(0, 0), Clear(ClearType::All))?;
-    write!(frame, "{}\r\n", cut(&title(nodes, selection)))?;
-    queue!(frame, SetAttribute(Attribute::Bold))?;
-    write!(frame, "{}\r\n", cut(headings))?;
-    queue!(frame, SetAttribute(Attribute::Reset))?;
-    for row in rows.iter().skip(scroll).take(room) {
-        write!(frame, "{}\r\n", cut(row))?;
-    }
-    let keys = "q ends   left/right: sort   r: reverse   up/down: scroll";
-    write!(frame, "{}", cut(keys))?;
-    queue!(frame, EndSynchronizedUpdate)?;
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(&frame)?;
-    stdout.flush()?;
-    Ok(scroll)
+    let (headings, rows) = table.split_once('\n').unwrap_or((&table, ""));
+    Frame { title: &title(nodes, selection), headings, rows, keys: KEYS }.draw(scroll)
 }
 
 fn title(nodes: &Nodes, selection: &Selection) -> String {
@@ -237,37 +134,10 @@ fn title(nodes: &Nodes, selection: &Selection) -> String {
     )
 }
 
-/// The terminal in use by `top`; dropping it restores it.
-struct FullScreen;
-
-impl FullScreen {
-    fn enter() -> io::Result<Self> {
-        let before = panic::take_hook();
-        panic::set_hook(Box::new(move |report| {
-            restore();
-            before(report);
-        }));
-        enable_raw_mode()?;
-        let screen = Self;
-        execute!(io::stdout(), EnterAlternateScreen, Hide)?;
-        Ok(screen)
-    }
-}
-
-impl Drop for FullScreen {
-    fn drop(&mut self) {
-        restore();
-    }
-}
-
-/// Restores the terminal as far as possible; a failure is ignored.
-fn restore() {
-    let _ = execute!(io::stdout(), Show, LeaveAlternateScreen);
-    let _ = disable_raw_mode();
-}
-
 #[cfg(test)]
 mod tests {
+    use crossterm::event::KeyModifiers;
+
     use super::*;
 
     fn selection() -> Selection {
@@ -288,17 +158,10 @@ mod tests {
     }
 
     #[test]
-    fn requests_come_at_most_ten_times_per_second() {
-        assert_eq!(every("100ms"), Ok(EVERY_MIN));
-        assert!(every("0s").is_err() && every("99ms").is_err() && every("1").is_err());
-    }
-
-    #[test]
     fn keys_do_what_the_help_says() {
-        let key = |code, modifiers| Action::of(KeyEvent::new(code, modifiers));
-        assert_eq!(key(KeyCode::Char('c'), KeyModifiers::CONTROL), Action::End);
-        assert_eq!(key(KeyCode::Char('c'), KeyModifiers::NONE), Action::Nothing);
-        assert_eq!(key(KeyCode::Char('q'), KeyModifiers::NONE), Action::End);
-        assert_eq!(key(KeyCode::Left, KeyModifiers::NONE), Action::Sort(-1));
+        let key = |code| Action::of(KeyEvent::new(code, KeyModifiers::NONE));
+        assert_eq!(key(KeyCode::Char('q')), Action::Move(Move::End));
+        assert_eq!(key(KeyCode::Char('r')), Action::Turn);
+        assert_eq!(key(KeyCode::Left), Action::Sort(-1));
     }
 }
