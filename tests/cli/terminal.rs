@@ -1,4 +1,4 @@
-//! `tidings top` on a terminal: a pseudo-terminal whose other end this test reads and writes.
+//! Tables on a terminal: a pseudo-terminal whose other end these tests read and write.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -64,4 +64,24 @@ fn top_reads_keys_and_signals_and_restores_the_terminal() {
     end_by(&|top| kill_process(Pid::from_child(&top.child), Signal::TERM).expect("it runs"), "1h");
     demo.signal(Signal::INT);
     demo.end();
+}
+
+#[test]
+fn queues_are_shown_until_a_key_and_the_terminal_is_restored() {
+    let place = Workplace::new();
+    let store = format!("file:{}", place.path().join("store").display());
+    let tidings = |arguments: &[&str]| {
+        let mut command = place.tidings(arguments);
+        command.env("TIDINGS_STORE", &store);
+        command
+    };
+    let mut top = Sitting::start(&mut tidings(&["queue", "top", "--every", "100ms"]));
+    top.wait_for("q ends");
+    // It may hold the store: others take part all the same, and are seen.
+    let put = tidings(&["queue", "put", "jobs", "--", "true"]).output().expect("it starts");
+    assert!(put.status.success(), "{put:?}");
+    top.wait_for("jobs ");
+    top.terminal.write_all(b"q").expect("the program reads");
+    top.wait_for(LEAVE);
+    assert_eq!(top.child.wait().expect("a child").code(), Some(0), "{}", top.shown);
 }

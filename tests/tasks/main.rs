@@ -8,4 +8,5 @@ mod place;
 mod queues;
 mod refusals;
 mod runs;
+mod shows;
 mod workers;

@@ -50,10 +50,9 @@ pub(super) async fn run(
     if input.is_some() {
         child.stdin(Stdio::piped()).stdout(Stdio::piped());
     }
-    let mut child = child.spawn().map_err(|error| TasksError::Command {
-        command: format!("{program} does not start ({error}); a program that never began"),
-        status: if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 },
-    })?;
+    let mut child = child
+        .spawn()
+        .map_err(|source| TasksError::NotStarted { program: program.clone(), source })?;
     let pid = child.id().and_then(|pid| Pid::from_raw(pid as i32));
     let system = |source| TasksError::System { what: "the command", source };
     let mut waiting = core::pin::pin!(talk(&mut child, input));

@@ -18,9 +18,10 @@ use tidings_tasks::service::Options;
 use tidings_tasks::session::{Notice, Session};
 use tidings_tasks::store::address::Address;
 use tidings_tasks::usual;
-use tidings_tasks_core::message::{Answer, Request};
+use tidings_tasks_core::message::{Answer, Request, Submission};
+use tidings_tasks_core::record::{Outcome, Task};
 use tidings_tasks_core::reign::Candidate;
-use tidings_tasks_core::view::Overview;
+use tidings_tasks_core::view::{Overview, Shown};
 use tokio::sync::mpsc;
 
 use super::failure::TasksError;
@@ -116,6 +117,45 @@ impl Client {
         }
     }
 
+    /// Submits a task, whatever the length of its payload.
+    pub(super) async fn submit(&self, task: Submission) -> Result<(), TasksError> {
+        let answer = tokio::select! {
+            answer = self.payloads.submit(&self.session, vec![task], &[]) => answer?,
+            never = self.tell_troubles() => match never {},
+        };
+        match answer {
+            Answer::Refused(refusal) => Err(refusal.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// A task with its payload and result instead of what stands in for them. What cannot be had
+    /// is told, and left out.
+    pub(super) async fn whole(&self, shown: Shown) -> Shown {
+        match shown {
+            Shown::Live(task) => Shown::Live(self.with_payload(task).await),
+            Shown::Finished(mut finished) => {
+                if let Outcome::Done(result) = finished.outcome {
+                    finished.outcome = Outcome::Done(self.bytes(result).await);
+                }
+                finished.task = self.with_payload(finished.task).await;
+                Shown::Finished(finished)
+            }
+        }
+    }
+
+    async fn with_payload(&self, task: Task) -> Task {
+        let payload = self.bytes(task.payload).await;
+        Task { payload, ..task }
+    }
+
+    async fn bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
+        self.payloads.whole(bytes).await.unwrap_or_else(|error| {
+            output::complain(&error.to_string());
+            Vec::new()
+        })
+    }
+
     /// Says why the store cannot be reached, as long as this is waited for.
     pub(super) async fn tell_troubles(&self) -> Infallible {
         let mut told: Option<String> = None;
@@ -173,12 +213,17 @@ pub(super) async fn ask(session: &Session, request: Request) -> Result<Answer, T
 
 /// Eight hexadecimal digits at random.
 pub(super) fn random_name() -> Result<String, TasksError> {
-    let mut bytes = [0; 4];
+    Ok(format!("{:08x}", u32::from_be_bytes(random()?)))
+}
+
+/// Random bytes.
+pub(super) fn random<const N: usize>() -> Result<[u8; N], TasksError> {
+    let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| TasksError::System {
         what: "the system gives no random bytes",
         source: io::Error::other(error.to_string()),
     })?;
-    Ok(format!("{:08x}", u32::from_be_bytes(bytes)))
+    Ok(bytes)
 }
 
 /// Does what is asynchronous, in this thread.

@@ -91,6 +91,14 @@ pub enum TasksError {
         /// Its exit status.
         status: u8,
     },
+    /// That command was not started.
+    #[error("{program} does not start ({source}): give the path of a program")]
+    NotStarted {
+        /// The program.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
 }
 
 impl TasksError {
@@ -109,6 +117,9 @@ impl TasksError {
             Self::Stopped { signal, .. } => 128 + u8::try_from(*signal).unwrap_or(127),
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Command { status, .. } => *status,
+            // As in a shell.
+            Self::NotStarted { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
+            Self::NotStarted { .. } => 126,
             Self::Refused(_)
             | Self::Answer(_)
             | Self::Blobs(_)

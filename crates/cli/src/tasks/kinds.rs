@@ -10,7 +10,7 @@ use tidings_nodes::units;
 use tidings_tasks::work::{Output, Report, What, Work, WorkLimits};
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::keys::MAX_NAME_BYTES;
-use tidings_tasks_core::record::{Failure, Outcome, State, Task, beginning};
+use tidings_tasks_core::record::{Failure, Outcome, Running, State, Task, beginning};
 use tidings_tasks_core::retry::Cause;
 use tidings_tasks_core::view::Shown;
 
@@ -39,6 +39,16 @@ pub(super) struct FailureView<'f> {
     host: &'f str,
     text: &'f str,
     at_ms: u64,
+    #[serde(flatten)]
+    place: PlaceView<'f>,
+}
+
+/// In which place of which worker a try was, and since when, as JSON.
+#[derive(Debug, Serialize)]
+struct PlaceView<'p> {
+    worker: &'p str,
+    slot: u32,
+    since_ms: u64,
 }
 
 /// A task, as JSON.
@@ -57,6 +67,8 @@ pub(super) struct TaskView<'t> {
     ended_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<&'t str>,
+    #[serde(flatten)]
+    place: Option<PlaceView<'t>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,6 +101,11 @@ impl<'t> TaskView<'t> {
             submitted_ms: task.submitted_ms,
             ended_ms,
             host: host(shown),
+            place: by(shown).map(|by| PlaceView {
+                worker: &by.worker,
+                slot: by.slot,
+                since_ms: by.since_ms,
+            }),
             command,
             report,
             failures: task.failures.iter().map(FailureView::of).collect(),
@@ -108,12 +125,28 @@ pub(super) fn state(shown: &Shown) -> &'static str {
     }
 }
 
-/// The host that has a task.
-pub(super) fn host(shown: &Shown) -> Option<&str> {
+/// Who has a task, or has done it.
+fn by(shown: &Shown) -> Option<&Running> {
     match shown {
-        Shown::Live(Task { state: State::Running(running), .. }) => Some(&running.host),
-        Shown::Live(_) | Shown::Finished(_) => None,
+        Shown::Live(Task { state: State::Running(running), .. }) => Some(running),
+        Shown::Live(_) => None,
+        Shown::Finished(finished) => finished.done_by.as_ref(),
     }
+}
+
+/// The host that has a task, or on which it was done.
+pub(super) fn host(shown: &Shown) -> Option<&str> {
+    by(shown).map(|by| by.host.as_str())
+}
+
+/// What people call a task: the name of its work; else its queue.
+pub(super) fn label(shown: &Shown) -> String {
+    let task = shown.task();
+    let name = match shown_report(shown) {
+        Some(report) => report.name,
+        None => Work::from_payload(&task.payload).map(|work| work.name).unwrap_or_default(),
+    };
+    if name.is_empty() { task.queue.clone() } else { name }
 }
 
 /// What its worker reports of a task that is done.
@@ -163,6 +196,11 @@ impl<'f> FailureView<'f> {
             host: &failure.host,
             text: &failure.text,
             at_ms: failure.at_ms,
+            place: PlaceView {
+                worker: &failure.worker,
+                slot: failure.slot,
+                since_ms: failure.since_ms,
+            },
         }
     }
 }

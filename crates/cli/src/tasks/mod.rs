@@ -5,7 +5,7 @@
 //!
 //! * [`run`]: one command for each row of arguments.
 //! * [`worker`]: a process that does tasks of others.
-//! * [`queue`], [`task`], [`sem`]: what is there, and changes of it by hand.
+//! * [`queue`], [`task`], [`sem`]: what is there, and changes of it by hand; a `timeline` of it.
 
 mod beside;
 mod client;
@@ -15,6 +15,8 @@ mod kinds;
 mod outputs;
 mod own_worker;
 mod pages;
+mod rates;
+mod timeline;
 
 pub mod queue;
 pub mod run;

@@ -111,7 +111,8 @@ fn change(
 
 async fn show(place: &Place, text: &str) -> Result<(TaskId, Shown), TasksError> {
     let client = Client::open(place, "task")?;
-    find(&client, text).await
+    let (id, shown) = find(&client, text).await?;
+    Ok((id, client.whole(shown).await))
 }
 
 /// The only task whose id begins so.

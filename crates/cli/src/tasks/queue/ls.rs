@@ -33,11 +33,11 @@ pub(super) struct Page {
 }
 
 /// Queues and workers, as JSON: docs/reference/tasks.md.
-#[derive(Serialize)]
-struct Picture<'o> {
-    queues: Vec<QueueLine<'o>>,
+#[derive(Debug, Serialize)]
+pub(super) struct Picture {
+    queues: Vec<QueueLine>,
     queues_total: u64,
-    workers: Vec<WorkerLine<'o>>,
+    workers: Vec<WorkerLine>,
     sessions_total: u64,
     tasks: u64,
     done: u64,
@@ -46,19 +46,21 @@ struct Picture<'o> {
     superseded: u64,
 }
 
-#[derive(Serialize)]
-struct QueueLine<'o> {
-    name: &'o str,
+#[derive(Debug, Serialize)]
+struct QueueLine {
+    name: String,
     ready: u64,
     delayed: u64,
     running: u64,
     unfit: u64,
+    done: u64,
+    failed: u64,
 }
 
-#[derive(Serialize)]
-struct WorkerLine<'o> {
-    name: &'o str,
-    host: &'o str,
+#[derive(Debug, Serialize)]
+struct WorkerLine {
+    name: String,
+    host: String,
     slots: u32,
     running: u32,
     silent_ms: u64,
@@ -80,23 +82,26 @@ pub(super) fn dead(place: &Place, page: &Page) -> Result<(), Failure> {
     list(place, page, Which::Failed)
 }
 
-fn of(overview: &Overview) -> Picture<'_> {
+/// What is said of an overview.
+pub(super) fn of(overview: &Overview) -> Picture {
     let counters = &overview.counters;
     Picture {
         queues: (overview.queues.iter())
             .map(|one| QueueLine {
-                name: &one.name,
+                name: one.name.clone(),
                 ready: one.ready,
                 delayed: one.delayed,
                 running: one.running,
                 unfit: one.unfit,
+                done: one.done,
+                failed: one.failed,
             })
             .collect(),
         queues_total: overview.queues_total,
         workers: workers(overview)
             .map(|one| WorkerLine {
-                name: &one.name,
-                host: &one.host,
+                name: one.name.clone(),
+                host: one.host.clone(),
                 slots: one.slots,
                 running: one.running,
                 silent_ms: one.silent_ms,
@@ -130,16 +135,21 @@ fn text(overview: &Overview) -> String {
         core::iter::once(one.name.clone()).chain(numbers.map(|n| n.to_string())).collect()
     };
     let rows: Vec<_> = overview.queues.iter().map(row).collect();
-    let mut text = table::render(&headings, &rows);
-    let headings =
-        [("worker", Align::Left), ("host", Align::Left), right("slots"), right("running")];
+    format!("{}\n{}", table::render(&headings, &rows), workers_text(overview))
+}
+
+/// The table of workers.
+pub(super) fn workers_text(overview: &Overview) -> String {
+    let headings = [
+        ("worker", Align::Left),
+        ("host", Align::Left),
+        ("slots", Align::Right),
+        ("running", Align::Right),
+    ];
     let row = |one: &SessionView| {
         vec![one.name.clone(), one.host.clone(), one.slots.to_string(), one.running.to_string()]
     };
-    let rows: Vec<_> = workers(overview).map(row).collect();
-    text.push('\n');
-    text.push_str(&table::render(&headings, &rows));
-    text
+    table::render(&headings, &workers(overview).map(row).collect::<Vec<_>>())
 }
 
 fn list(place: &Place, page: &Page, which: Which) -> Result<(), Failure> {
@@ -147,13 +157,12 @@ fn list(place: &Place, page: &Page, which: Which) -> Result<(), Failure> {
         let client = Client::open(place, "queue")?;
         let mut pages = Pages::new(Some(&page.queue), which);
         let mut tasks = Vec::new();
-        while let Some(more) = pages.next(&client).await? {
-            tasks.extend(more);
-            if tasks.len() >= page.limit {
-                break;
+        while tasks.len() < page.limit {
+            let Some(more) = pages.next(&client).await? else { break };
+            for (id, shown) in more.into_iter().take(page.limit - tasks.len()) {
+                tasks.push((id, client.whole(shown).await));
             }
         }
-        tasks.truncate(page.limit);
         Ok::<_, TasksError>(tasks)
     })?;
     if page.json {

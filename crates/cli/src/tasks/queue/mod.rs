@@ -4,6 +4,8 @@ mod claim;
 mod ls;
 mod put;
 mod sweep;
+mod top;
+mod trace;
 
 use clap::{Args, Subcommand};
 
@@ -23,8 +25,10 @@ Examples:
   tidings queue put orders --data '{\"n\":3}'       an item for whoever claims it
   tidings queue claim orders -- ./handle          runs with the item as standard input
   tidings queue ls
+  tidings queue top                               the same and rates, refreshed
   tidings queue dead jobs                         what has failed, and why
-  tidings queue retry jobs                        try all of that again",
+  tidings queue retry jobs                        try all of that again
+  tidings queue trace jobs --out jobs.json        what ran where and when",
     "\n\n",
     crate::exit_codes::exit_codes!()
 );
@@ -47,6 +51,8 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
+    /// Show a live table of queues, workers and the last failures, over the whole screen
+    Top(top::Options),
     /// Put a command or data into a queue, and print the task's id
     Put(put::Options),
     /// Run a command with the next item of data as its standard input
@@ -59,6 +65,8 @@ enum Action {
     Retry(Named),
     /// Wait until a queue has no tasks
     Drain(Named),
+    /// Write a time line of what ran where, for ui.perfetto.dev
+    Trace(trace::Options),
     /// Remove the records of tasks of a queue that have ended
     Purge {
         #[command(flatten)]
@@ -85,11 +93,13 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     let place = &options.store.place(agent)?;
     match &options.action {
         Action::Ls { json } => ls::queues(place, *json),
+        Action::Top(options) => top::run(place, options),
         Action::Put(options) => put::run(place, options),
         Action::Claim(options) => claim::run(place, options),
         Action::Peek(page) => ls::live(place, page),
         Action::Dead(page) => ls::dead(place, page),
         Action::Retry(queue) => sweep::retry(place, &queue.name),
+        Action::Trace(options) => trace::run(place, options),
         Action::Drain(queue) => sweep::drain(place, &queue.name),
         Action::Purge { queue, all } => sweep::purge(place, &queue.name, *all),
     }

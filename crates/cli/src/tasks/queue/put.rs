@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use tidings_tasks::work::WorkLimits;
 use tidings_tasks_core::id::TaskId;
-use tidings_tasks_core::message::{MAX_INLINE_BYTES, Request, Submission};
+use tidings_tasks_core::message::{MAX_INLINE_BYTES, Submission};
 use tidings_tasks_core::resources::Need;
 use tidings_tasks_core::retry::Retry;
 
@@ -66,7 +66,7 @@ pub(super) fn run(place: &Place, options: &Options) -> Result<(), Failure> {
     let id = submission.id;
     block_on(async {
         let client = Client::open(place, "queue")?;
-        client.ask(Request::Submit { tasks: vec![submission] }).await
+        client.submit(submission).await
     })?;
     output::print(&format!("{id}\n"))
 }

@@ -78,7 +78,7 @@ impl<'o> Run<'o> {
             self.options.printing.keep_order,
             client.payloads.clone(),
         );
-        let mut screen = Screen::new(rows);
+        let mut screen = Screen::new(rows, &client, self.queue());
         let ended = tokio::select! {
             ended = self.all(rows, &client, &mut printer, &mut screen) => ended.map(|()| None),
             signal = ending.next() => Ok(Some(signal)),
