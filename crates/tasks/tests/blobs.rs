@@ -6,9 +6,8 @@
 mod children;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Child;
 use std::time::Duration;
 
 use tidings_tasks::blobs::{BlobError, Blobs, Handle};
