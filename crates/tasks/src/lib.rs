@@ -12,6 +12,8 @@
 //! | [`net`] | the service for processes of other hosts |
 //! | [`standby`] | the processes that share a store: one coordinates, another takes over |
 //! | [`payloads`] | payloads and results of any length |
+//! | [`client`] | what a program that uses a store has of it |
+//! | [`items`] | tasks that carry data for programs that claim them |
 //! | [`session`] | a worker's or client's side, which outlives connections and coordinators |
 //! | [`worker`] | what takes tasks and does them in processes |
 //! | [`work`] | what a payload says is to be done, and the report that is its result |
@@ -22,7 +24,9 @@
 #![deny(unsafe_code)]
 
 pub mod blobs;
+pub mod client;
 mod frame;
+pub mod items;
 pub mod keeper;
 pub mod member;
 pub mod net;

@@ -1,28 +1,25 @@
 //! A command's connection with the store of tasks.
 
 use std::convert::Infallible;
-use std::fmt::Display;
-use std::fs;
 use std::future::Future;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use tidings_primitives::KeyRing;
-use tidings_tasks::member::{Member, Network};
+use tidings_tasks::client;
+use tidings_tasks::member::Member;
 use tidings_tasks::net::endpoint::Endpoint;
 use tidings_tasks::payloads::Payloads;
-use tidings_tasks::service::Options;
 use tidings_tasks::session::{Notice, Session};
 use tidings_tasks::store::address::Address;
 use tidings_tasks::usual;
 use tidings_tasks_core::message::{Answer, Request, Submission};
 use tidings_tasks_core::record::{Outcome, Task};
-use tidings_tasks_core::reign::Candidate;
 use tidings_tasks_core::view::{Overview, Shown};
 use tokio::sync::mpsc;
+
+pub(super) use tidings_tasks::client::Place;
 
 use super::failure::TasksError;
 use crate::output::{self, Agent};
@@ -44,15 +41,6 @@ pub struct Store {
     /// Let processes of other hosts take part here, while this one holds the store
     #[arg(long, value_name = "HOST:PORT", global = true, display_order = 92)]
     listen: Option<Endpoint>,
-}
-
-/// A store, and the board by which its tasks are placed.
-#[derive(Debug)]
-pub(super) struct Place {
-    pub(super) address: Address,
-    ring: KeyRing,
-    listen: Option<Endpoint>,
-    board: PathBuf,
 }
 
 /// A process that takes part in a store.
@@ -77,34 +65,18 @@ impl Store {
             Some(address) => address.clone(),
             None => usual::store()?,
         };
-        let ring = match &self.keys {
-            Some(path) => read_keys(path)?,
-            None => KeyRing::open(usual::CLUSTER),
-        };
-        Ok(Place { address, ring, listen: self.listen.clone(), board: agent.board() })
+        let place = Place::of(address, self.keys.clone());
+        let place = place.map_err(|error| TasksError::Usage(error.to_string()))?;
+        Ok(Place { listen: self.listen.clone(), board: agent.board(), ..place })
     }
 }
 
 impl Client {
     /// Takes part in the store as a `role`, such as `run`.
     pub(super) fn open(place: &Place, role: &str) -> Result<Self, TasksError> {
-        let host = usual::host(&place.board);
-        let name = format!("{role}-{}-{}-{}", host, std::process::id(), random_name()?);
-        let candidate = Candidate {
-            name: name.clone(),
-            host: host.clone(),
-            address: String::new(),
-            session: None,
-        };
-        let options = Options { board: Some(place.board.clone()), ..Options::default() };
-        let network = Network { ring: place.ring.clone(), listen: place.listen.clone() };
-        let address = place.address.clone();
-        let member = Member::join_over(network, address, usual::CLUSTER, candidate, options);
-        // Only copies of what lies on another host need the folder.
-        let cache = if member.is_away() { usual::cache() } else { PathBuf::new() };
-        let payloads = Payloads::of(&member, &cache);
-        let member = Arc::new(member);
-        let (session, notices) = Session::open(Arc::clone(&member), &name, &host);
+        let opened = client::Client::open(place, role);
+        let client::Client { member, session, payloads, notices, host, name } =
+            opened.map_err(|source| TasksError::System { what: "a name", source })?;
         Ok(Self { member, session, payloads, notices, host, name })
     }
 
@@ -196,13 +168,6 @@ pub(super) async fn overview(place: &Place) -> Result<Box<Overview>, TasksError>
     }
 }
 
-fn read_keys(path: &Path) -> Result<KeyRing, TasksError> {
-    let usage =
-        |reason: &dyn Display| TasksError::Usage(format!("key file {}: {reason}", path.display()));
-    let text = fs::read_to_string(path).map_err(|error| usage(&error))?;
-    KeyRing::parse(&text).map_err(|error| usage(&error))
-}
-
 /// What the coordinator answers. A refusal is an error.
 pub(super) async fn ask(session: &Session, request: Request) -> Result<Answer, TasksError> {
     match session.ask(request).await? {
@@ -213,17 +178,7 @@ pub(super) async fn ask(session: &Session, request: Request) -> Result<Answer, T
 
 /// Eight hexadecimal digits at random.
 pub(super) fn random_name() -> Result<String, TasksError> {
-    Ok(format!("{:08x}", u32::from_be_bytes(random()?)))
-}
-
-/// Random bytes.
-pub(super) fn random<const N: usize>() -> Result<[u8; N], TasksError> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|error| TasksError::System {
-        what: "the system gives no random bytes",
-        source: io::Error::other(error.to_string()),
-    })?;
-    Ok(bytes)
+    client::random_name().map_err(|source| TasksError::System { what: "a name", source })
 }
 
 /// Does what is asynchronous, in this thread.

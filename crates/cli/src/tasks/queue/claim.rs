@@ -1,13 +1,12 @@
 //! `tidings queue claim`: an item of data for a command of a shell.
 //!
-//! Items need a resource that only those offer who claim, so workers leave them alone. The command
-//! has the item on its standard input; until it ends the item is its own, and if its host dies it
-//! goes back into the queue.
+//! The command has the item on its standard input; until it ends the item is its own, and if its
+//! host dies it goes back into the queue.
 
 use clap::Args;
+use tidings_tasks::items;
 use tidings_tasks::session::{Assigned, Notice};
 use tidings_tasks_core::message::{Answer, MAX_INLINE_BYTES, Request};
-use tidings_tasks_core::resources::Need;
 use tidings_tasks_core::retry::Cause;
 
 use super::super::beside;
@@ -16,12 +15,6 @@ use super::super::ending::Ending;
 use super::super::failure::TasksError;
 use super::super::kinds;
 use crate::Failure;
-
-/// What those offer who claim, and what data needs.
-const RESOURCE: &str = "claim";
-
-/// A whole one, in thousandths.
-const ONE: u64 = 1_000;
 
 /// Which item for which command.
 #[derive(Debug, Args)]
@@ -37,11 +30,6 @@ pub(super) struct Options {
     command: Vec<String>,
 }
 
-/// What an item of data needs.
-pub(super) fn need() -> Need {
-    Need::new([(RESOURCE.to_owned(), ONE)]).expect("one short name is no list that is too long")
-}
-
 /// Runs the command with an item.
 pub(super) fn run(place: &Place, options: &Options) -> Result<(), Failure> {
     Ok(block_on(claim(place, options))?)
@@ -53,12 +41,7 @@ async fn claim(place: &Place, options: &Options) -> Result<(), TasksError> {
     if options.now {
         expect_item(&client, &options.queue).await?;
     }
-    let offer = Request::Offer {
-        queues: vec![options.queue.clone()],
-        slots: 1,
-        resources: vec![(RESOURCE.to_owned(), ONE)],
-    };
-    client.ask(offer).await?;
+    client.ask(items::offer(&options.queue, 1)).await?;
     let item = tokio::select! {
         item = next(&mut client) => item?,
         signal = ending.next() => {

@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 use std::time::Duration;
 
 use clap::Args;
+use tidings_tasks::items;
 use tidings_tasks::work::WorkLimits;
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{MAX_INLINE_BYTES, Submission};
@@ -14,7 +15,6 @@ use tidings_tasks_core::retry::Retry;
 use super::super::client::{Client, Place, block_on, random_name};
 use super::super::failure::TasksError;
 use super::super::kinds;
-use super::claim;
 use crate::Failure;
 use crate::output;
 
@@ -78,7 +78,7 @@ impl Options {
             None => TaskId::of(&format!("queue\0{}{}", random_name()?, random_name()?), 0),
         };
         let (payload, need) = if let Some(data) = &self.data {
-            (read(data)?, claim::need())
+            (read(data)?, items::need())
         } else {
             let work = kinds::work(
                 self.command.clone(),

@@ -1,0 +1,38 @@
+//! Items: tasks that carry data for programs that claim them, and no work for workers.
+//!
+//! Items need a resource that only those offer who claim, so workers leave them alone.
+
+use tidings_tasks_core::message::Request;
+use tidings_tasks_core::resources::Need;
+
+/// What those offer who claim, and what an item needs.
+const RESOURCE: &str = "claim";
+
+/// A whole one, in thousandths.
+const ONE: u64 = 1_000;
+
+/// What an item needs.
+///
+/// # Panics
+/// Never: one short name is no list that is too long.
+pub fn need() -> Need {
+    Need::new([(RESOURCE.to_owned(), ONE)]).expect("one short name is no list that is too long")
+}
+
+/// What a session offers that claims so many items of a queue at a time.
+pub fn offer(queue: &str, slots: u32) -> Request {
+    let resources = vec![(RESOURCE.to_owned(), ONE * u64::from(slots))];
+    Request::Offer { queues: vec![queue.to_owned()], slots, resources }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_claim_have_what_items_need() {
+        let Request::Offer { queues, slots, resources } = offer("q", 3) else { unreachable!() };
+        assert_eq!((queues, slots), (vec!["q".to_owned()], 3));
+        assert!(need().fits(&resources));
+    }
+}
