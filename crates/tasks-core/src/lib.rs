@@ -15,6 +15,7 @@
 //! | [`resources`] | what a task needs, and a worker offers |
 //! | [`hosts`] | where a task would go on well |
 //! | [`message`] | requests of workers and clients, and what they are told |
+//! | [`tree`] | how the results of many tasks are combined |
 //! | [`view`], [`counters`] | what those who look on are shown |
 //! | [`reign`] | who coordinates a part |
 //! | [`coordinator`] | what becomes of the tasks of a part |
@@ -42,4 +43,5 @@ pub mod resources;
 pub mod retry;
 pub mod semaphore;
 pub mod transaction;
+pub mod tree;
 pub mod view;

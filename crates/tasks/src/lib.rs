@@ -13,6 +13,8 @@
 //! | [`standby`] | the processes that share a store: one coordinates, another takes over |
 //! | [`payloads`] | payloads and results of any length |
 //! | [`client`] | what a program that uses a store has of it |
+//! | [`value`] | values that are written once and read by many |
+//! | [`collection`] | results that are combined along a tree |
 //! | [`items`] | tasks that carry data for programs that claim them |
 //! | [`session`] | a worker's or client's side, which outlives connections and coordinators |
 //! | [`worker`] | what takes tasks and does them in processes |
@@ -25,6 +27,7 @@
 
 pub mod blobs;
 pub mod client;
+pub mod collection;
 mod frame;
 pub mod items;
 pub mod keeper;
@@ -40,5 +43,6 @@ pub mod standby;
 pub mod store;
 pub mod stream;
 pub mod usual;
+pub mod value;
 pub mod work;
 pub mod worker;
