@@ -45,6 +45,7 @@ demo: build ## start a cluster of real agents on this machine and watch the news
 build: ## build the release binaries
 	@.ci/require cargo cc
 	@$(CARGO) build --release --locked --bins
+	@$(CARGO) build --release --locked -p tidings-tasks-ffi
 
 test: ## install what the tests need, listed first (not with TIDINGS_INSTALL=no), then run them all
 	@echo "$(TARGET_DIR) takes the rest, where it is not there yet: packages of PyPI (python/requirements.txt," \
@@ -209,7 +210,7 @@ fuzz: ## run each fuzz target for FUZZ_SECONDS (60) with libFuzzer
 BINARIES_DIR ?= $(TARGET_DIR)/release
 SHARE := $(DESTDIR)$(PREFIX)/share
 
-install: build install-files ## copy stripped binaries, headers, man pages and completions below PREFIX (/usr/local)
+install: build install-files ## copy stripped binaries, headers, libraries, man pages and completions below PREFIX (/usr/local)
 
 install-files:
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/bash-completion/completions \
@@ -224,7 +225,11 @@ install-files:
 	$(BINARIES_DIR)/tidings-agent --completions zsh >$(SHARE)/zsh/vendor-completions/_tidings-agent
 	$(BINARIES_DIR)/tidings-agent --completions fish >$(SHARE)/fish/vendor_completions.d/tidings-agent.fish
 	install -d $(DESTDIR)$(PREFIX)/include
-	install -m 644 crates/board/include/*.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 crates/board/include/*.h crates/tasks-ffi/include/*.h crates/tasks-ffi/fortran/*.f90 \
+		$(DESTDIR)$(PREFIX)/include
+	install -d $(DESTDIR)$(PREFIX)/lib
+	install -m 644 $(BINARIES_DIR)/libtidings_tasks_c.a $(DESTDIR)$(PREFIX)/lib
+	strip --strip-debug $(DESTDIR)$(PREFIX)/lib/libtidings_tasks_c.a
 
 deb: build ## make a Debian package, in target/deb
 	@.ci/require dpkg-deb objdump

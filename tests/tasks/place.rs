@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -36,9 +36,15 @@ impl Place {
 
     /// `tidings` with these arguments; the folder is its current one, and the store lies in it.
     pub(crate) fn tidings(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(tidings_experiment::agents::programs().join("tidings"));
+        let mut command = self.with_store(&tidings_experiment::agents::programs().join("tidings"));
+        command.args(arguments);
         command
-            .args(arguments)
+    }
+
+    /// A program whose current folder this is, and whose store lies in it.
+    pub(crate) fn with_store(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
             .current_dir(self.folder.path())
             .env("TIDINGS_STORE", format!("file:{}", self.path("store").display()))
             .env("TMPDIR", self.folder.path())

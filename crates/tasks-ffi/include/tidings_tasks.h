@@ -1,0 +1,475 @@
+#ifndef TIDINGS_TASKS_H
+#define TIDINGS_TASKS_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/*
+ * Durable tasks for C: a program submits tasks to a store, claims them, and says how they have
+ * ended. A task is claimed by one process at a time; when that process dies another gets it.
+ *
+ * Every function answers a TidingsTasksStatus, and in words what is wrong, where it is given room
+ * for that. All may be called by several threads at a time, unless they say otherwise. Texts end
+ * with a zero byte and are UTF-8. Times are milliseconds; TIDINGS_TASKS_FOREVER is no limit. The
+ * library has a thread of its own, which blocks all signals; it installs no handler. After a fork
+ * the child opens the store for itself.
+ *
+ * Link with libtidings_tasks_c.a, -lpthread, -ldl and -lm. Made by cbindgen from crates/tasks-ffi:
+ * change it there.
+ */
+
+
+// No limit of time.
+#define TIDINGS_TASKS_FOREVER UINT64_MAX
+
+// The bytes of an error's text, with the zero at its end.
+#define TIDINGS_TASKS_ERROR_BYTES 512
+
+// The bytes of a task's id as text, with the zero at its end.
+#define TIDINGS_TASKS_ID_TEXT_BYTES 33
+
+// The most tasks of one call.
+#define TIDINGS_TASKS_MAX 1000
+
+// What a call answers. Only `TIDINGS_TASKS_STATUS_OK` is 0; after those up to
+// `TIDINGS_TASKS_STATUS_SUPERSEDED` a worker goes on.
+typedef enum TidingsTasksStatus {
+    // All went well.
+    TIDINGS_TASKS_STATUS_OK = 0,
+    // Time is up.
+    TIDINGS_TASKS_STATUS_TIMEOUT = 1,
+    // What the process had is no longer its own: its session had ended, or the task is over. What
+    // it said does not count.
+    TIDINGS_TASKS_STATUS_SUPERSEDED = 2,
+    // An argument is not as it has to be. Nothing was done.
+    TIDINGS_TASKS_STATUS_ARGUMENT = 3,
+    // There is no such task or semaphore.
+    TIDINGS_TASKS_STATUS_NOT_FOUND = 4,
+    // The coordinator of the store, or the place for long payloads, has refused it.
+    TIDINGS_TASKS_STATUS_REFUSED = 5,
+    // The store cannot be had.
+    TIDINGS_TASKS_STATUS_STORE = 6,
+    // It was opened by another process, before a fork: open the store in this one.
+    TIDINGS_TASKS_STATUS_FORKED = 7,
+    // The call went wrong inside, which is a defect of the library.
+    TIDINGS_TASKS_STATUS_BROKEN = 8,
+} TidingsTasksStatus;
+
+// How a task has ended.
+typedef enum TidingsTasksEnd {
+    // With a result.
+    TIDINGS_TASKS_END_DONE = 0,
+    // By its last failure.
+    TIDINGS_TASKS_END_FAILED = 1,
+    // Nobody wants it.
+    TIDINGS_TASKS_END_CANCELLED = 2,
+} TidingsTasksEnd;
+
+// A process that uses a store. Only pointers to it leave the library.
+typedef struct TidingsTasks TidingsTasks;
+
+// Permits that this process has. Only pointers to it leave the library.
+typedef struct TidingsTasksPermits TidingsTasksPermits;
+
+// What a function leaves behind. Only pointers to it leave the library.
+typedef struct TidingsTasksResult TidingsTasksResult;
+
+// Which store is opened, and as whom. All may be null or 0: initialise it with `{0}`.
+typedef struct TidingsTasksOptions {
+    // `file:PATH`, `tcp://HOST:PORT` where a process of another host listens, or `memory:` for one
+    // that ends with this process. Null: what the variable `TIDINGS_STORE` says, else a file in
+    // this user's state directory, as for the command `tidings`.
+    const char *store;
+    // The cluster's key file, for `tcp://HOST:PORT`. Null: none.
+    const char *keys;
+    // What the process is called where sessions are listed, before its host and number. Null: `c`.
+    const char *name;
+    // How long it is waited for somebody to serve the store, in milliseconds. 0: 30 s.
+    uint64_t timeout_ms;
+} TidingsTasksOptions;
+
+// What is wrong, in words; empty if all went well.
+typedef struct TidingsTasksError {
+    // A text, cut if it is longer.
+    char text[TIDINGS_TASKS_ERROR_BYTES];
+} TidingsTasksError;
+
+// Which task.
+typedef struct TidingsTasksId {
+    // 128 bits, which follow from what the task is.
+    uint8_t bytes[16];
+} TidingsTasksId;
+
+// A task as it is submitted. What is null or 0 is as usual: initialise it with `{0}`.
+typedef struct TidingsTasksSubmission {
+    // Which task: `tidings_tasks_id`. Submitted again, it adds nothing.
+    struct TidingsTasksId id;
+    // The queue.
+    const char *queue;
+    // The function that is to do it, by its name in `tidings_tasks_work`. Null: the payload alone
+    // says what is to be done.
+    const char *function;
+    // What is to be done.
+    const uint8_t *payload;
+    // How many bytes that is, of any number.
+    size_t payload_bytes;
+    // Groups of a queue get equal shares of those who take tasks. Null: the group without a name.
+    const char *group;
+    // The larger, the earlier.
+    int16_t priority;
+    // How often it is tried again after it has failed. When its process dies it is tried again
+    // anyhow, until that has happened three times on two hosts, or six times on one.
+    uint16_t retries;
+    // For how long it is not assigned, in milliseconds.
+    uint64_t delay_ms;
+} TidingsTasksSubmission;
+
+// The end of a task.
+typedef struct TidingsTasksOutcome {
+    // How.
+    enum TidingsTasksEnd end;
+    // How often it was tried.
+    uint32_t attempts;
+    // Its result, which `tidings_tasks_outcome_free` gives back; null if it has none.
+    uint8_t *result;
+    // How many bytes that is.
+    size_t result_bytes;
+    // The last failure in words, if it has failed; cut if it is longer.
+    char failure[TIDINGS_TASKS_ERROR_BYTES];
+} TidingsTasksOutcome;
+
+// A task that this process does. It and all it points to last until it is ended.
+typedef struct TidingsTasksClaim {
+    // Which task.
+    struct TidingsTasksId id;
+    // Which try, from 1: also a key by which receivers of side effects know repetitions.
+    uint32_t attempt;
+    // Its queue.
+    const char *queue;
+    // The function that is to do it; null if only the payload says so.
+    const char *function;
+    // What is to be done.
+    const uint8_t *payload;
+    // How many bytes that is.
+    size_t payload_bytes;
+} TidingsTasksClaim;
+
+// A function that does tasks.
+typedef struct TidingsTasksFunction {
+    // The name by which submissions call it. Null: it does the tasks that name no function.
+    const char *name;
+    // Does a task; called in the thread that called `tidings_tasks_work`. It returns 0 if the task
+    // is done, with what it gave to `tidings_tasks_result` as its result. Anything else is a
+    // failure, of which that is the reason in words. It does not end the claim, and does not leave
+    // by `longjmp` or an exception.
+    int (*body)(const struct TidingsTasksClaim *claim,
+                struct TidingsTasksResult *result,
+                void *context);
+    // Handed to it.
+    void *context;
+} TidingsTasksFunction;
+
+// Bytes.
+typedef struct TidingsTasksBytes {
+    // Where they are; not null.
+    const uint8_t *start;
+    // How many they are.
+    size_t count;
+} TidingsTasksBytes;
+
+// How results are combined.
+typedef struct TidingsTasksCombine {
+    // Combines `count` results, 1 to 16, in order, into one that it gives to
+    // `tidings_tasks_result`, and returns 0. Anything else is a failure, of which that is the
+    // reason in words. What it makes depends on its inputs alone. It calls no other function of
+    // this library. Called in the thread that called `tidings_tasks_collect`.
+    int (*body)(const struct TidingsTasksBytes *inputs,
+                size_t count,
+                struct TidingsTasksResult *result,
+                void *context);
+    // Handed to it.
+    void *context;
+} TidingsTasksCombine;
+
+// The tasks of a queue that have not ended.
+typedef struct TidingsTasksQueue {
+    // Tasks that could be claimed now.
+    uint64_t ready;
+    // Tasks that are not to be claimed before a time.
+    uint64_t delayed;
+    // Tasks that a process has.
+    uint64_t running;
+} TidingsTasksQueue;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// Opens a store and writes it to `tasks`; null, if it cannot be had. The store is held and served
+// by the first process of the host that opens it, for the others too; when that one ends, another
+// takes over.
+//
+// # Safety
+// `options`, `tasks` and `error` are null or valid, and so is each text of the options.
+enum TidingsTasksStatus tidings_tasks_open(const struct TidingsTasksOptions *options,
+                                           struct TidingsTasks **tasks,
+                                           struct TidingsTasksError *error);
+
+// Closes a store. What this process has claimed or acquired is given back, and what threads still
+// wait for answers `TIDINGS_TASKS_STATUS_STORE`. Claims and permits may be ended after it, and
+// have to be, to give their memory back. Null is allowed; after a fork nothing happens in the
+// child.
+//
+// # Safety
+// `tasks` is null or from `tidings_tasks_open`, was not closed, and no thread calls a function
+// with it any more.
+void tidings_tasks_close(struct TidingsTasks *tasks);
+
+// Writes the id of task number `number` of what is called `name`. The same name and number are the
+// same task, in every program.
+//
+// # Safety
+// Each pointer is null or valid.
+enum TidingsTasksStatus tidings_tasks_id(const char *name,
+                                         uint64_t number,
+                                         struct TidingsTasksId *id,
+                                         struct TidingsTasksError *error);
+
+// Writes an id as 32 hexadecimal digits, as `tidings task show` takes it, to
+// `TIDINGS_TASKS_ID_TEXT_BYTES` bytes.
+//
+// # Safety
+// `id` is null or valid; `room` is null or has that many bytes.
+enum TidingsTasksStatus tidings_tasks_id_text(const struct TidingsTasksId *id,
+                                              char (*room)[TIDINGS_TASKS_ID_TEXT_BYTES],
+                                              struct TidingsTasksError *error);
+
+// Submits `count` tasks, at most `TIDINGS_TASKS_MAX`: all or none. They are durable when it
+// returns. Waits while a queue is full. Writes how many of them are new to `added`, unless that is
+// null.
+//
+// # Safety
+// `submissions` is null or has `count` values, whose pointers are null or valid; the others are
+// null or valid.
+enum TidingsTasksStatus tidings_tasks_submit(const struct TidingsTasks *tasks,
+                                             const struct TidingsTasksSubmission *submissions,
+                                             size_t count,
+                                             size_t *added,
+                                             struct TidingsTasksError *error);
+
+// Cancels a task: nobody wants it any more. Who does it is told by `tidings_tasks_is_wanted`.
+//
+// # Safety
+// Each pointer is null or valid.
+enum TidingsTasksStatus tidings_tasks_cancel(const struct TidingsTasks *tasks,
+                                             const struct TidingsTasksId *id,
+                                             struct TidingsTasksError *error);
+
+// Deletes the records of `count` tasks that have ended, at most `TIDINGS_TASKS_MAX`; others are
+// left as they are. Submitted again, such a task is a new one.
+//
+// # Safety
+// `ids` is null or has `count` values; the others are null or valid.
+enum TidingsTasksStatus tidings_tasks_forget(const struct TidingsTasks *tasks,
+                                             const struct TidingsTasksId *ids,
+                                             size_t count,
+                                             struct TidingsTasksError *error);
+
+// Waits for the end of a task and writes it to `outcome`. With a time of 0 it tells the end of a
+// task for which an earlier call has waited in vain, as soon as there is one.
+//
+// # Safety
+// Each pointer is null or valid. What `outcome` had before is not given back.
+enum TidingsTasksStatus tidings_tasks_wait(const struct TidingsTasks *tasks,
+                                           const struct TidingsTasksId *id,
+                                           uint64_t timeout_ms,
+                                           struct TidingsTasksOutcome *outcome,
+                                           struct TidingsTasksError *error);
+
+// Gives the result of an outcome back. Null is allowed.
+//
+// # Safety
+// `outcome` is null, or was written by `tidings_tasks_wait` and not changed.
+void tidings_tasks_outcome_free(struct TidingsTasksOutcome *outcome);
+
+// Claims the next task of a queue and writes it to `claim`; null, if none has come in time. Other
+// processes do not get it while this one lives. It is to be ended once, by
+// `tidings_tasks_complete`, `tidings_tasks_fail` or `tidings_tasks_give_back`.
+//
+// A task comes some milliseconds after it was asked for: with a time of 0 there is one only if the
+// claim before has asked for it.
+//
+// # Safety
+// Each pointer is null or valid.
+enum TidingsTasksStatus tidings_tasks_claim(const struct TidingsTasks *tasks,
+                                            const char *queue,
+                                            uint64_t timeout_ms,
+                                            struct TidingsTasksClaim **claim,
+                                            struct TidingsTasksError *error);
+
+// Whether a task is still wanted: it may have been cancelled, or the process may have been silent
+// for so long that another one has the task. Not wanted, it is to be ended all the same, soon.
+//
+// # Safety
+// `claim` is null, or from `tidings_tasks_claim` and not ended.
+bool tidings_tasks_is_wanted(const struct TidingsTasksClaim *claim);
+
+// Says how far a task has come, in thousandths and, unless it is null, in words. It is shown while
+// the task runs, and not stored.
+//
+// # Safety
+// `claim` is null, or from `tidings_tasks_claim` and not ended; the others are null or valid.
+enum TidingsTasksStatus tidings_tasks_progress(const struct TidingsTasksClaim *claim,
+                                               uint16_t thousandths,
+                                               const char *text,
+                                               struct TidingsTasksError *error);
+
+// Ends a claim: the task is done, with a result of any number of bytes. What this answers is
+// durable. `TIDINGS_TASKS_STATUS_SUPERSEDED`: the result does not count, since another process has
+// the task, or it has ended. Waits while the store has no space.
+//
+// # Safety
+// `claim` is null, or from `tidings_tasks_claim` and was not ended: it is by this, whatever is
+// answered. `result` is null or has that many bytes; `error` is null or valid.
+enum TidingsTasksStatus tidings_tasks_complete(struct TidingsTasksClaim *claim,
+                                               const uint8_t *result,
+                                               size_t result_bytes,
+                                               struct TidingsTasksError *error);
+
+// Ends a claim: the task has failed, for a reason in words. It is tried again as often as its
+// submission says.
+//
+// # Safety
+// As `tidings_tasks_complete`.
+enum TidingsTasksStatus tidings_tasks_fail(struct TidingsTasksClaim *claim,
+                                           const char *reason,
+                                           struct TidingsTasksError *error);
+
+// Ends a claim: the task goes back into its queue, and this try is no failure.
+//
+// # Safety
+// As `tidings_tasks_complete`.
+enum TidingsTasksStatus tidings_tasks_give_back(struct TidingsTasksClaim *claim,
+                                                struct TidingsTasksError *error);
+
+// Sets what a function leaves behind, which is copied: its result, or why it has failed. The last
+// one counts.
+//
+// # Safety
+// `result` is what the function was called with; `bytes` is null or has so many bytes.
+enum TidingsTasksStatus tidings_tasks_result(struct TidingsTasksResult *result,
+                                             const uint8_t *bytes,
+                                             size_t count,
+                                             struct TidingsTasksError *error);
+
+// Claims one task of a queue, has it done by one of `count` functions, and ends the claim. Called
+// in a loop, by as many threads as tasks are to be done at a time, this is a worker.
+//
+// `TIDINGS_TASKS_STATUS_OK`: a task was done, or has failed, as its record says.
+// `TIDINGS_TASKS_STATUS_TIMEOUT`: none has come. `TIDINGS_TASKS_STATUS_SUPERSEDED`: one was done,
+// but does not count. A task of which no function has the name fails.
+//
+// # Safety
+// `functions` is null or has `count` values; all pointers are null or valid. The functions do as
+// `TidingsTasksFunction` says, and can be called with their contexts from this thread.
+enum TidingsTasksStatus tidings_tasks_work(const struct TidingsTasks *tasks,
+                                           const char *queue,
+                                           const struct TidingsTasksFunction *functions,
+                                           size_t count,
+                                           uint64_t timeout_ms,
+                                           struct TidingsTasksError *error);
+
+// Writes a value of any number of bytes under a name, for all to read. It is written once: the
+// same value may be written again, another one is refused.
+//
+// # Safety
+// `bytes` is null or has `count` bytes; the others are null or valid.
+enum TidingsTasksStatus tidings_tasks_write(const struct TidingsTasks *tasks,
+                                            const char *name,
+                                            const uint8_t *bytes,
+                                            size_t count,
+                                            struct TidingsTasksError *error);
+
+// Reads the value of a name, as soon as it is written: the result of `outcome`.
+//
+// # Safety
+// Each pointer is null or valid. What `outcome` had before is not given back.
+enum TidingsTasksStatus tidings_tasks_read(const struct TidingsTasks *tasks,
+                                           const char *name,
+                                           uint64_t timeout_ms,
+                                           struct TidingsTasksOutcome *outcome,
+                                           struct TidingsTasksError *error);
+
+// Collects what the tasks `0..leaves` of a name (`tidings_tasks_id`) came to: combines results
+// sixteen at a time, along a tree, and writes the end of the whole to `outcome`. Any number of
+// processes may collect the same, and each has the whole in the end; when one dies, the others go
+// on with what it had. The tasks are submitted before. If one of them has failed, so has the
+// whole, with its reason.
+//
+// The order is that of the numbers, and the tree follows from how many there are: so the whole is
+// the same to the last bit for all processes, orders and deaths.
+//
+// # Safety
+// Each pointer is null or valid; the function of `combine` does as `TidingsTasksCombine` says, and
+// can be called with its context from this thread. What `outcome` had before is not given back.
+enum TidingsTasksStatus tidings_tasks_collect(const struct TidingsTasks *tasks,
+                                              const char *name,
+                                              uint64_t leaves,
+                                              const struct TidingsTasksCombine *combine,
+                                              uint64_t timeout_ms,
+                                              struct TidingsTasksOutcome *outcome,
+                                              struct TidingsTasksError *error);
+
+// Makes a semaphore, or changes how many permits it has.
+//
+// # Safety
+// Each pointer is null or valid.
+enum TidingsTasksStatus tidings_tasks_semaphore(const struct TidingsTasks *tasks,
+                                                const char *semaphore,
+                                                uint32_t permits,
+                                                struct TidingsTasksError *error);
+
+// Acquires permits of a semaphore and writes what has them to `held`; null, if there were none in
+// time. Nobody overtakes those that wait. When this process dies they go to others.
+//
+// # Safety
+// Each pointer is null or valid.
+enum TidingsTasksStatus tidings_tasks_acquire(const struct TidingsTasks *tasks,
+                                              const char *semaphore,
+                                              uint32_t permits,
+                                              uint64_t timeout_ms,
+                                              struct TidingsTasksPermits **held,
+                                              struct TidingsTasksError *error);
+
+// Whether permits are still this process's own, as far as it knows. If it was silent for too long,
+// others have them.
+//
+// # Safety
+// `held` is null, or from `tidings_tasks_acquire` and not released.
+bool tidings_tasks_is_held(const struct TidingsTasksPermits *held);
+
+// Gives permits back. `TIDINGS_TASKS_STATUS_SUPERSEDED`: others had them meanwhile.
+//
+// # Safety
+// `held` is null, or from `tidings_tasks_acquire` and was not released: it is by this, whatever is
+// answered. `error` is null or valid.
+enum TidingsTasksStatus tidings_tasks_release(struct TidingsTasksPermits *held,
+                                              struct TidingsTasksError *error);
+
+// Writes how long a queue is to `length`; all is 0 if it has no task that has not ended.
+//
+// # Safety
+// Each pointer is null or valid.
+enum TidingsTasksStatus tidings_tasks_queue(const struct TidingsTasks *tasks,
+                                            const char *queue,
+                                            struct TidingsTasksQueue *length,
+                                            struct TidingsTasksError *error);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* TIDINGS_TASKS_H */

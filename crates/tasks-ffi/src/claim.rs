@@ -1,0 +1,331 @@
+//! Tasks that this process does: claimed, and ended once.
+
+use core::ffi::c_char;
+use core::time::Duration;
+use std::ffi::CString;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use tidings_tasks::session::Assigned;
+use tidings_tasks::work::{What, Work};
+use tidings_tasks_core::id::{Attempt, TaskId};
+use tidings_tasks_core::message::{Answer, Refusal, Request};
+use tidings_tasks_core::retry::Cause;
+
+use crate::arguments::{all, optional_text, place, text, value, wait};
+use crate::engine::Engine;
+use crate::status::{TidingsTasksError, TidingsTasksStatus, Trouble, answered};
+use crate::submission::{RUNTIME, TidingsTasksId};
+use crate::taker::Taker;
+use crate::tasks::{TidingsTasks, engine};
+
+/// The wait before a store that was full is asked again.
+const FULL: Duration = Duration::from_secs(1);
+
+/// A task that this process does. It and all it points to last until it is ended.
+#[repr(C)]
+#[derive(Debug)]
+pub struct TidingsTasksClaim {
+    /// Which task.
+    pub id: TidingsTasksId,
+    /// Which try, from 1: also a key by which receivers of side effects know repetitions.
+    pub attempt: u32,
+    /// Its queue.
+    pub queue: *const c_char,
+    /// The function that is to do it; null if only the payload says so.
+    pub function: *const c_char,
+    /// What is to be done.
+    pub payload: *const u8,
+    /// How many bytes that is.
+    pub payload_bytes: usize,
+}
+
+/// What lies behind a claim.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Claimed {
+    /// What the program sees: the first field, so that a pointer to it is one to the whole.
+    shown: TidingsTasksClaim,
+    /// What that points to.
+    _queue: CString,
+    function: Option<CString>,
+    _payload: Vec<u8>,
+    of: Try,
+    wanted: Arc<AtomicBool>,
+}
+
+/// A try of a task, and whom to tell how it ends.
+#[derive(Clone, Debug)]
+struct Try {
+    task: TaskId,
+    attempt: Attempt,
+    taker: Arc<Taker>,
+    engine: Arc<Engine>,
+}
+
+impl Claimed {
+    /// What is assigned, with its payload whole.
+    fn of(of: Try, assigned: Assigned, wanted: Arc<AtomicBool>) -> Result<Box<Self>, String> {
+        let payload = of.engine.wait(of.engine.payloads.whole(assigned.payload));
+        let (function, payload) = read(payload.map_err(|error| error.to_string())?);
+        let zero = |_| "a name has a zero byte in it".to_owned();
+        let queue = CString::new(assigned.queue).map_err(zero)?;
+        let function = function.map(CString::new).transpose().map_err(zero)?;
+        let shown = TidingsTasksClaim {
+            id: TidingsTasksId { bytes: assigned.task.to_bytes() },
+            attempt: assigned.attempt.0,
+            queue: queue.as_ptr(),
+            function: function.as_ref().map_or(ptr::null(), |name| name.as_ptr()),
+            payload: payload.as_ptr(),
+            payload_bytes: payload.len(),
+        };
+        Ok(Box::new(Self { shown, _queue: queue, function, _payload: payload, of, wanted }))
+    }
+
+    /// What the program sees.
+    pub(crate) fn shown(&self) -> *const TidingsTasksClaim {
+        ptr::from_ref(self).cast()
+    }
+
+    /// The function that is to do it.
+    pub(crate) fn function(&self) -> Option<&str> {
+        self.function.as_ref().and_then(|name| name.to_str().ok())
+    }
+
+    /// It is done, with this result.
+    pub(crate) fn complete(self, result: Vec<u8>) -> Result<(), Trouble> {
+        let of = self.of;
+        let (task, attempt) = (of.task, of.attempt);
+        let result = match of.engine.wait(of.engine.payloads.shorten(task, result)) {
+            Ok(result) => result,
+            Err(error) => {
+                let text = format!("its result could not be kept: {error}");
+                of.end(&Request::Fail { task, attempt, cause: Cause::Error, text })?;
+                return Err(error.into());
+            }
+        };
+        let (children, effects) = (Vec::new(), Vec::new());
+        of.end(&Request::Complete { task, attempt, result, children, effects })
+    }
+
+    /// It has failed.
+    pub(crate) fn fail(self, cause: Cause, text: String) -> Result<(), Trouble> {
+        let (task, attempt) = (self.of.task, self.of.attempt);
+        self.of.end(&Request::Fail { task, attempt, cause, text })
+    }
+}
+
+impl Try {
+    /// Tells the coordinator, until it has taken that or refused it for good.
+    fn end(&self, request: &Request) -> Result<(), Trouble> {
+        // First, since the next task may come with the answer.
+        self.taker.end((self.task, self.attempt));
+        let told = async {
+            loop {
+                match self.taker.session.ask(request.clone()).await? {
+                    Answer::Refused(Refusal::Full(_)) => tokio::time::sleep(FULL).await,
+                    Answer::Refused(Refusal::NoTask) => return Err(Refusal::Superseded.into()),
+                    Answer::Refused(refusal) => return Err(refusal.into()),
+                    _ => return Ok(()),
+                }
+            }
+        };
+        self.engine.wait(told)
+    }
+}
+
+/// The function that a payload names, and what that is given.
+fn read(payload: Vec<u8>) -> (Option<String>, Vec<u8>) {
+    match Work::from_payload(&payload) {
+        Ok(Work { name, what: What::Call { runtime, body, .. }, .. }) if runtime == RUNTIME => {
+            (Some(name), body)
+        }
+        _ => (None, payload),
+    }
+}
+
+/// The next task of a queue. One that cannot be read has failed by that.
+pub(crate) fn claim(
+    engine: &Arc<Engine>,
+    queue: &str,
+    wait: Option<Duration>,
+) -> Result<Box<Claimed>, Trouble> {
+    let until = wait.and_then(|wait| Instant::now().checked_add(wait));
+    let taker = engine.taker(queue);
+    loop {
+        let rest = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let claimed = taker.claim(rest).inspect_err(|_| engine.forget_taker(queue))?;
+        let (assigned, wanted) = claimed.ok_or_else(|| Trouble::timeout("no task has come"))?;
+        let (task, attempt) = (assigned.task, assigned.attempt);
+        let of = Try { task, attempt, taker: taker.clone(), engine: engine.clone() };
+        match Claimed::of(of.clone(), assigned, wanted) {
+            Ok(claimed) => return Ok(claimed),
+            Err(text) => {
+                let text = format!("its payload cannot be had: {text}");
+                of.end(&Request::Fail { task, attempt, cause: Cause::Error, text })?;
+            }
+        }
+    }
+}
+
+/// Takes a claim back from the program.
+///
+/// # Safety
+/// `claim` is null, or from `tidings_tasks_claim` and was not ended.
+unsafe fn taken(claim: *mut TidingsTasksClaim) -> Result<Box<Claimed>, Trouble> {
+    if claim.is_null() {
+        return Err(Trouble::argument("the claim is null"));
+    }
+    // SAFETY: it points to the first field of a `Claimed` that was made by `Box::into_raw`, and is
+    // taken back once.
+    let claimed = unsafe { Box::from_raw(claim.cast::<Claimed>()) };
+    match claimed.of.engine.check() {
+        Ok(()) => Ok(claimed),
+        Err(trouble) => {
+            // The threads that its parts belong to are not in this process.
+            core::mem::forget(claimed);
+            Err(trouble)
+        }
+    }
+}
+
+/// Claims the next task of a queue and writes it to `claim`; null, if none has come in time. Other
+/// processes do not get it while this one lives. It is to be ended once, by
+/// `tidings_tasks_complete`, `tidings_tasks_fail` or `tidings_tasks_give_back`.
+///
+/// A task comes some milliseconds after it was asked for: with a time of 0 there is one only if the
+/// claim before has asked for it.
+///
+/// # Safety
+/// Each pointer is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidings_tasks_claim(
+    tasks: *const TidingsTasks,
+    queue: *const c_char,
+    timeout_ms: u64,
+    claim: *mut *mut TidingsTasksClaim,
+    error: *mut TidingsTasksError,
+) -> TidingsTasksStatus {
+    let call = || {
+        // SAFETY: as the caller promises.
+        let (claim, engine) = unsafe { (place("claim", claim)?, engine(tasks)?) };
+        *claim = ptr::null_mut();
+        // SAFETY: as the caller promises.
+        let queue = unsafe { text("the queue", queue)? };
+        *claim = Box::into_raw(self::claim(engine, queue, wait(timeout_ms))?).cast();
+        Ok(())
+    };
+    // SAFETY: as the caller promises.
+    unsafe { answered(error, call) }
+}
+
+/// Whether a task is still wanted: it may have been cancelled, or the process may have been silent
+/// for so long that another one has the task. Not wanted, it is to be ended all the same, soon.
+///
+/// # Safety
+/// `claim` is null, or from `tidings_tasks_claim` and not ended.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidings_tasks_is_wanted(claim: *const TidingsTasksClaim) -> bool {
+    // SAFETY: it is null, or points to the first field of a `Claimed`.
+    let claimed = unsafe { claim.cast::<Claimed>().as_ref() };
+    claimed.is_some_and(|claimed| claimed.wanted.load(Ordering::Relaxed))
+}
+
+/// Says how far a task has come, in thousandths and, unless it is null, in words. It is shown while
+/// the task runs, and not stored.
+///
+/// # Safety
+/// `claim` is null, or from `tidings_tasks_claim` and not ended; the others are null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidings_tasks_progress(
+    claim: *const TidingsTasksClaim,
+    thousandths: u16,
+    text: *const c_char,
+    error: *mut TidingsTasksError,
+) -> TidingsTasksStatus {
+    let call = || {
+        // SAFETY: it is null, or points to the first field of a `Claimed`.
+        let Try { task, attempt, taker, engine } =
+            unsafe { &value("the claim", claim.cast::<Claimed>())?.of };
+        engine.check()?;
+        // SAFETY: as the caller promises.
+        let text = unsafe { optional_text("the text", text) }?.unwrap_or_default().to_owned();
+        let (task, attempt) = (*task, *attempt);
+        let said = Request::Progress { task, attempt, thousandths, text };
+        match engine.wait(taker.session.ask(said))? {
+            Answer::Refused(refusal) => Err(refusal.into()),
+            _ => Ok(()),
+        }
+    };
+    // SAFETY: as the caller promises.
+    unsafe { answered(error, call) }
+}
+
+/// Ends a claim: the task is done, with a result of any number of bytes. What this answers is
+/// durable. `TIDINGS_TASKS_STATUS_SUPERSEDED`: the result does not count, since another process has
+/// the task, or it has ended. Waits while the store has no space.
+///
+/// # Safety
+/// `claim` is null, or from `tidings_tasks_claim` and was not ended: it is by this, whatever is
+/// answered. `result` is null or has that many bytes; `error` is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidings_tasks_complete(
+    claim: *mut TidingsTasksClaim,
+    result: *const u8,
+    result_bytes: usize,
+    error: *mut TidingsTasksError,
+) -> TidingsTasksStatus {
+    let call = || {
+        // SAFETY: as the caller promises.
+        let (claimed, result) = unsafe { (taken(claim)?, all("the result", result, result_bytes)) };
+        match result {
+            Ok(result) => claimed.complete(result.to_vec()),
+            Err(trouble) => {
+                claimed.fail(Cause::Error, trouble.text.clone())?;
+                Err(trouble)
+            }
+        }
+    };
+    // SAFETY: as the caller promises.
+    unsafe { answered(error, call) }
+}
+
+/// Ends a claim: the task has failed, for a reason in words. It is tried again as often as its
+/// submission says.
+///
+/// # Safety
+/// As `tidings_tasks_complete`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidings_tasks_fail(
+    claim: *mut TidingsTasksClaim,
+    reason: *const c_char,
+    error: *mut TidingsTasksError,
+) -> TidingsTasksStatus {
+    // SAFETY: as the caller promises.
+    let call = || unsafe {
+        let claimed = taken(claim)?;
+        let reason = optional_text("the reason", reason).ok().flatten();
+        claimed.fail(Cause::Error, reason.unwrap_or("without a reason").to_owned())
+    };
+    // SAFETY: as the caller promises.
+    unsafe { answered(error, call) }
+}
+
+/// Ends a claim: the task goes back into its queue, and this try is no failure.
+///
+/// # Safety
+/// As `tidings_tasks_complete`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidings_tasks_give_back(
+    claim: *mut TidingsTasksClaim,
+    error: *mut TidingsTasksError,
+) -> TidingsTasksStatus {
+    // SAFETY: as the caller promises.
+    let call = || unsafe {
+        taken(claim)?.fail(Cause::Returned, "its process has given it back".to_owned())
+    };
+    // SAFETY: as the caller promises.
+    unsafe { answered(error, call) }
+}

@@ -1,0 +1,164 @@
+//! Tasks in programs in C, C++ and Fortran: every call, under sanitizers too, and processes that
+//! are killed with what they have.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use crate::place::Place;
+
+/// What every program is compiled with.
+const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-g"];
+
+/// A program that was started, and speaks line by line.
+pub(crate) struct Spoken {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+/// Compiles sources, named from the repository's root, and links them with the library.
+pub(crate) fn compiled(place: &Place, compiler: &str, flags: &[&str], sources: &[&str]) -> PathBuf {
+    let program = place.path(Path::new(sources[0]).file_stem().unwrap().to_str().unwrap());
+    let library = tidings_experiment::agents::programs().join("libtidings_tasks_c.a");
+    let mut command = Command::new(compiler);
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap());
+    command.args(WARNINGS).args(flags).args(["-I", "crates/tasks-ffi/include"]);
+    command.args(sources).arg(library).args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&program);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+/// What a program prints; it must end with 0.
+pub(crate) fn printed(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {errors}", output.status);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+impl Spoken {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self { child, lines }
+    }
+
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn go_on(&mut self) {
+        self.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+    }
+}
+
+impl Drop for Spoken {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Compiles a program of this folder, and runs it with a store of its own.
+fn assert_done(compiler: &str, flags: &[&str], source: &str) {
+    let place = Place::new();
+    let source = format!("tests/tasks/in_c/{source}");
+    let program = compiled(&place, compiler, flags, &[&source]);
+    assert_eq!(printed(&mut place.with_store(&program)), "done\n");
+}
+
+/// A process that claims a task or holds a permit until it is told to go on.
+pub(crate) fn holder(place: &Place) -> PathBuf {
+    compiled(place, "cc", &["-std=gnu11"], &["tests/tasks/in_c/holder.c"])
+}
+
+#[test]
+fn each_call_does_what_the_header_says() {
+    assert_done("cc", &["-std=gnu11"], "calls.c");
+}
+
+#[test]
+fn each_call_is_sound_under_sanitizers() {
+    let sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    assert_done("cc", &[&["-std=gnu11"], &sanitizers[..]].concat(), "calls.c");
+}
+
+#[test]
+fn the_header_is_cpp_too() {
+    assert_done("c++", &["-std=c++11", "-Wpedantic"], "header.cpp");
+}
+
+#[test]
+fn fortran_has_the_same() {
+    let place = Place::new();
+    let modules = place.path("");
+    let flags = ["-std=f2018", "-J", modules.to_str().unwrap()];
+    let sources = ["crates/tasks-ffi/fortran/tidings_tasks.f90", "tests/tasks/in_c/calls.f90"];
+    let program = compiled(&place, "gfortran", &flags, &sources);
+    assert_eq!(printed(&mut place.with_store(&program)), "done\n");
+}
+
+#[test]
+fn the_example_squares_numbers() {
+    let place = Place::new();
+    let program = compiled(&place, "cc", &["-std=c11"], &["examples/tasks.c"]);
+    let squares: Vec<u32> = (0..10).map(|number| number * number).collect();
+    // Started again it finds what it has done.
+    for _ in 0..2 {
+        let text = printed(&mut place.with_store(&program));
+        assert_eq!(text.lines().map(|line| line.parse().unwrap()).collect::<Vec<u32>>(), squares);
+    }
+}
+
+#[test]
+fn the_task_of_a_process_that_is_killed_goes_to_another() {
+    let place = Place::new();
+    let program = holder(&place);
+    let claim = || Spoken::start(place.with_store(&program).args(["claim", "q"]));
+    let put = place.text(&["queue", "put", "q", "--data", "payload"]);
+    // The first holds the store too, and serves the second.
+    let mut first = claim();
+    assert_eq!(first.line(), "attempt 1");
+    let mut second = claim();
+    drop(first);
+    assert_eq!(second.line(), "attempt 2");
+    second.go_on();
+    assert_eq!(second.line(), "done");
+    let shown = place.json(&["task", "show", put.trim(), "--json"]);
+    assert_eq!((&shown["state"], &shown["attempts"]), (&"done".into(), &2.into()));
+    assert_eq!(shown["failures"][0]["cause"], "lost");
+}
+
+#[test]
+fn what_is_collected_is_the_same_when_one_of_those_who_collect_is_killed() {
+    let place = Place::new();
+    let flags = ["-std=gnu11", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    let program = compiled(&place, "cc", &flags, &["tests/tasks/in_c/collects.c"]);
+    let start = |what| Spoken::start(place.with_store(&program).args([what, "400"]));
+    assert_eq!(printed(place.with_store(&program).args(["make", "400"])), "made\n");
+    let mut stopped = start("stop");
+    assert_eq!(stopped.line(), "combining");
+    let mut others = [start("collect"), start("collect")];
+    drop(stopped);
+    for other in &mut others {
+        assert_eq!(other.line(), "79800 seventeen");
+    }
+}
+
+#[test]
+fn the_permits_of_a_process_that_is_killed_go_to_another() {
+    let place = Place::new();
+    let program = holder(&place);
+    let hold = || Spoken::start(place.with_store(&program).args(["hold", "licences"]));
+    let mut first = hold();
+    assert_eq!(first.line(), "held");
+    let mut second = hold();
+    drop(first);
+    assert_eq!(second.line(), "held");
+    second.go_on();
+    assert_eq!(second.line(), "done");
+}
