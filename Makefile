@@ -129,8 +129,8 @@ book: ## build the site of the documentation into target/book/html
 ruff: python
 	cd python && $(PYTHON_DIR)/bin/python -m ruff check --no-cache --quiet
 	cd python && $(PYTHON_DIR)/bin/python -m ruff format --no-cache --check --quiet
-	$(PYTHON_DIR)/bin/python -m ruff check --no-cache --quiet --config python/pyproject.toml studies mpi/platforms .ci/limit
-	$(PYTHON_DIR)/bin/python -m ruff format --no-cache --check --quiet --config python/pyproject.toml studies mpi/platforms .ci/limit
+	$(PYTHON_DIR)/bin/python -m ruff check --no-cache --quiet --config python/pyproject.toml studies mpi/platforms examples .ci/limit
+	$(PYTHON_DIR)/bin/python -m ruff format --no-cache --check --quiet --config python/pyproject.toml studies mpi/platforms examples .ci/limit
 	cd python && $(PYTHON_DIR)/bin/python -m mypy --cache-dir $(PYTHON_DIR)/mypy tidings tests ../studies/drawing
 	cd python && for drawn in ../studies/*/draw.py; do \
 		$(PYTHON_DIR)/bin/python -m mypy --cache-dir $(PYTHON_DIR)/mypy "$$drawn" || exit 1; done

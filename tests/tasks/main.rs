@@ -5,6 +5,7 @@
 
 mod hosts;
 mod in_c;
+mod mcphoton;
 mod place;
 mod queues;
 mod refusals;

@@ -1,0 +1,262 @@
+/*
+ * mcphoton: Monte Carlo radiative transfer through a slab, over durable tasks.
+ *
+ * `run` writes the parameters, submits batches of photons, and collects what they came to; `work`,
+ * in any number of processes, does batches; `alone` does all of it without a store. The digest is
+ * the same for every number of workers, every order and every death, since photons are drawn by
+ * number and counted exactly.
+ */
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tidings_tasks.h>
+
+#include "slab.h"
+
+enum {
+    PARAMETER_BYTES = 32,
+    NAME_BYTES = 160,
+    RESULT_BYTES = 8 * SLAB_TALLIES,
+    MAX_BATCHES = 1000000
+};
+
+static const char QUEUE[] = "mcphoton", FUNCTION[] = "trace";
+
+struct options {
+    struct slab slab;
+    uint64_t photons, batch;
+    uint64_t idle_ms;
+};
+
+/* Numbers go as eight bytes each, the lowest first: hosts of all kinds take part. */
+static void put(uint8_t *to, uint64_t number) {
+    for (int i = 0; i < 8; i++) to[i] = (uint8_t)(number >> 8 * i);
+}
+
+static uint64_t got(const uint8_t *from) {
+    uint64_t number = 0;
+    for (int i = 0; i < 8; i++) number |= (uint64_t)from[i] << 8 * i;
+    return number;
+}
+
+static uint64_t bits_of(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static double double_of(uint64_t bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Ends the program if a call was not answered as it should be. */
+static void check(TidingsTasksStatus status, const TidingsTasksError *error) {
+    if (status == TIDINGS_TASKS_STATUS_OK) return;
+    fprintf(stderr, "mcphoton: %s\n", error->text);
+    exit(1);
+}
+
+static TidingsTasks *opened(void) {
+    TidingsTasksOptions options = {0};
+    TidingsTasksError error;
+    TidingsTasks *tasks;
+    options.name = "mcphoton";
+    check(tidings_tasks_open(&options, &tasks, &error), &error);
+    return tasks;
+}
+
+/* A worker, and the slab of which it did photons last. */
+struct worker {
+    TidingsTasks *tasks;
+    char name[NAME_BYTES];
+    struct slab slab;
+};
+
+/* The name of what is simulated: all that a result depends on. */
+static void name_of(const struct options *options, char name[NAME_BYTES]) {
+    const struct slab *slab = &options->slab;
+    snprintf(name, NAME_BYTES,
+             "mcphoton %016" PRIx64 " %016" PRIx64 " %u %" PRIu64 " %" PRIu64 " of %" PRIu64,
+             bits_of(slab->thickness), bits_of(slab->albedo), (unsigned)slab->diffuse, slab->seed,
+             options->batch, options->photons);
+}
+
+/* Reads the parameters of this name, unless they are known. */
+static int knows(struct worker *worker, const char *name) {
+    TidingsTasksOutcome outcome;
+    if (strcmp(worker->name, name) == 0) return 1;
+    if (tidings_tasks_read(worker->tasks, name, TIDINGS_TASKS_FOREVER, &outcome, NULL) !=
+        TIDINGS_TASKS_STATUS_OK)
+        return 0;
+    int is_whole = outcome.result_bytes == PARAMETER_BYTES;
+    if (is_whole) {
+        const uint8_t *from = outcome.result;
+        worker->slab = (struct slab){double_of(got(from)), double_of(got(from + 8)),
+                                     (uint32_t)got(from + 16), got(from + 24)};
+        snprintf(worker->name, NAME_BYTES, "%s", name);
+    }
+    tidings_tasks_outcome_free(&outcome);
+    return is_whole;
+}
+
+/* Does a batch: the payload has the first photon, their number, and the name of the parameters. */
+static int trace(const TidingsTasksClaim *claim, TidingsTasksResult *result, void *context) {
+    struct worker *worker = context;
+    struct tallies tallies = {{0}};
+    uint8_t bytes[RESULT_BYTES];
+    char name[NAME_BYTES] = "";
+    if (claim->payload_bytes != 16 + NAME_BYTES) return 1;
+    memcpy(name, claim->payload + 16, NAME_BYTES - 1);
+    if (!knows(worker, name)) return 2;
+    slab_trace(&worker->slab, got(claim->payload), got(claim->payload + 8), &tallies);
+    for (int i = 0; i < SLAB_TALLIES; i++) put(bytes + 8 * i, tallies.count[i]);
+    return (int)tidings_tasks_result(result, bytes, sizeof bytes, NULL);
+}
+
+static int work(const struct options *options) {
+    struct worker worker = {opened(), "", {0, 0, 0, 0}};
+    const TidingsTasksFunction functions[] = {{FUNCTION, trace, &worker}};
+    TidingsTasksStatus status;
+    TidingsTasksError error;
+    uint64_t done = 0;
+    do {
+        status = tidings_tasks_work(worker.tasks, QUEUE, functions, 1, options->idle_ms, &error);
+        done += status == TIDINGS_TASKS_STATUS_OK;
+    } while (status == TIDINGS_TASKS_STATUS_OK || status == TIDINGS_TASKS_STATUS_SUPERSEDED);
+    if (status != TIDINGS_TASKS_STATUS_TIMEOUT) check(status, &error);
+    tidings_tasks_close(worker.tasks);
+    printf("%" PRIu64 " batches\n", done);
+    return 0;
+}
+
+static uint64_t batches(const struct options *options) {
+    return (options->photons + options->batch - 1) / options->batch;
+}
+
+static void submit(TidingsTasks *tasks, const struct options *options, const char *name,
+                   uint64_t batch) {
+    uint8_t payload[16 + NAME_BYTES];
+    uint64_t first = batch * options->batch, rest = options->photons - first;
+    TidingsTasksSubmission task = {0};
+    TidingsTasksError error;
+    put(payload, first);
+    put(payload + 8, rest < options->batch ? rest : options->batch);
+    memcpy(payload + 16, name, NAME_BYTES);
+    check(tidings_tasks_id(name, batch, &task.id, &error), &error);
+    task.queue = QUEUE;
+    task.function = FUNCTION;
+    task.payload = payload;
+    task.payload_bytes = sizeof payload;
+    check(tidings_tasks_submit(tasks, &task, 1, NULL, &error), &error);
+}
+
+/* Adds what some batches came to. */
+static int add(const TidingsTasksBytes *inputs, size_t count, TidingsTasksResult *result,
+               void *context) {
+    uint8_t bytes[RESULT_BYTES];
+    (void)context;
+    for (int i = 0; i < SLAB_TALLIES; i++) {
+        uint64_t sum = 0;
+        for (size_t input = 0; input < count; input++) {
+            if (inputs[input].count != RESULT_BYTES) return 1;
+            sum += got(inputs[input].start + 8 * i);
+        }
+        put(bytes + 8 * i, sum);
+    }
+    return (int)tidings_tasks_result(result, bytes, sizeof bytes, NULL);
+}
+
+static void collect(TidingsTasks *tasks, const struct options *options, const char *name,
+                    struct tallies *whole) {
+    const TidingsTasksCombine combine = {add, NULL};
+    TidingsTasksOutcome outcome;
+    TidingsTasksError error;
+    check(tidings_tasks_collect(tasks, name, batches(options), &combine, TIDINGS_TASKS_FOREVER,
+                                &outcome, &error), &error);
+    if (outcome.end != TIDINGS_TASKS_END_DONE || outcome.result_bytes != RESULT_BYTES) {
+        fprintf(stderr, "mcphoton: %s\n", outcome.failure);
+        exit(1);
+    }
+    for (int i = 0; i < SLAB_TALLIES; i++) whole->count[i] = got(outcome.result + 8 * i);
+    tidings_tasks_outcome_free(&outcome);
+}
+
+static void print(const struct options *options, const struct tallies *sum) {
+    double all = (double)options->photons;
+    uint64_t absorbed = 0;
+    for (int i = 0; i < SLAB_CELLS; i++) absorbed += sum->count[i];
+    printf("transmitted %.6f\n", (double)sum->count[TRANSMITTED] / all);
+    printf("reflected   %.6f\n", (double)sum->count[REFLECTED] / all);
+    printf("absorbed    %.6f\n", (double)absorbed / all);
+    printf("digest      %016" PRIx64 "\n", slab_digest(sum));
+}
+
+static int run(const struct options *options) {
+    const struct slab *slab = &options->slab;
+    TidingsTasks *tasks = opened();
+    TidingsTasksError error;
+    struct tallies whole;
+    uint8_t parameters[PARAMETER_BYTES];
+    char name[NAME_BYTES] = "";
+    name_of(options, name);
+    put(parameters, bits_of(slab->thickness));
+    put(parameters + 8, bits_of(slab->albedo));
+    put(parameters + 16, slab->diffuse);
+    put(parameters + 24, slab->seed);
+    check(tidings_tasks_write(tasks, name, parameters, sizeof parameters, &error), &error);
+    for (uint64_t batch = 0; batch < batches(options); batch++)
+        submit(tasks, options, name, batch);
+    collect(tasks, options, name, &whole);
+    tidings_tasks_close(tasks);
+    print(options, &whole);
+    return 0;
+}
+
+static int alone(const struct options *options) {
+    struct tallies sum = {{0}};
+    slab_trace(&options->slab, 0, options->photons, &sum);
+    print(options, &sum);
+    return 0;
+}
+
+static int usage(void) {
+    fputs("usage: mcphoton run|alone [-t THICKNESS] [-a ALBEDO] [-d] [-s SEED] [-n PHOTONS]"
+          " [-b PHOTONS_A_BATCH]\n       mcphoton work [-i IDLE_MS]\n"
+          "The store is that of TIDINGS_STORE.\n", stderr);
+    return 2;
+}
+
+static int is_sound(const struct options *options) {
+    const struct slab *slab = &options->slab;
+    return slab->thickness > 0 && slab->thickness <= 1000 && slab->albedo >= 0 &&
+           slab->albedo <= 1 && options->photons > 0 && options->batch > 0 &&
+           batches(options) <= MAX_BATCHES;
+}
+
+int main(int count, char **words) {
+    struct options options = {{1.0, 0.0, 0, 1}, 1000000, 50000, 10000};
+    int option;
+    if (count < 2) return usage();
+    while ((option = getopt(count - 1, words + 1, "t:a:ds:n:b:i:")) != -1) {
+        switch (option) {
+        case 't': options.slab.thickness = atof(optarg); break;
+        case 'a': options.slab.albedo = atof(optarg); break;
+        case 'd': options.slab.diffuse = 1; break;
+        case 's': options.slab.seed = strtoull(optarg, NULL, 10); break;
+        case 'n': options.photons = strtoull(optarg, NULL, 10); break;
+        case 'b': options.batch = strtoull(optarg, NULL, 10); break;
+        case 'i': options.idle_ms = strtoull(optarg, NULL, 10); break;
+        default: return usage();
+        }
+    }
+    if (optind != count - 1 || !is_sound(&options)) return usage();
+    if (strcmp(words[1], "run") == 0) return run(&options);
+    if (strcmp(words[1], "work") == 0) return work(&options);
+    if (strcmp(words[1], "alone") == 0) return alone(&options);
+    return usage();
+}
