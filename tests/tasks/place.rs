@@ -44,14 +44,19 @@ impl Place {
     /// A program whose current folder this is, and whose store lies in it.
     pub(crate) fn with_store(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
+        self.in_store(&mut command);
+        command
+    }
+
+    /// Gives a program this folder, with the store in it.
+    pub(crate) fn in_store<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         command
             .current_dir(self.folder.path())
             .env("TIDINGS_STORE", format!("file:{}", self.path("store").display()))
             .env("TMPDIR", self.folder.path())
             .env("XDG_CACHE_HOME", self.path("cache"))
             .env("TIDINGS_RUNTIME_DIR", self.path("runtime"))
-            .stdin(Stdio::null());
-        command
+            .stdin(Stdio::null())
     }
 
     pub(crate) fn output(&self, arguments: &[&str]) -> Output {

@@ -5,6 +5,8 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use tidings_experiment::mpi::Mpi;
+
 use crate::place::Place;
 
 /// What every program is compiled with.
@@ -100,6 +102,25 @@ fn fortran_has_the_same() {
     let sources = ["crates/tasks-ffi/fortran/tidings_tasks.f90", "tests/tasks/in_c/calls.f90"];
     let program = compiled(&place, "gfortran", &flags, &sources);
     assert_eq!(printed(&mut place.with_store(&program)), "done\n");
+}
+
+/// Four ranks of an MPI have the sum of the squares below a hundred.
+fn ranks_share_tasks(mpi: Mpi) {
+    let place = Place::new();
+    let program =
+        compiled(&place, &mpi.compiler("mpicc"), &["-std=gnu11"], &["tests/tasks/in_c/ranks.c"]);
+    let mut launcher = mpi.launcher(4, &place.path(""));
+    assert_eq!(printed(place.in_store(&mut launcher).arg(program)).trim(), "328350");
+}
+
+#[test]
+fn ranks_of_open_mpi_share_tasks() {
+    ranks_share_tasks(Mpi::Open);
+}
+
+#[test]
+fn ranks_of_mpich_share_tasks() {
+    ranks_share_tasks(Mpi::Mpich);
 }
 
 #[test]
