@@ -10,9 +10,20 @@ use sha2::{Digest, Sha256};
 ///
 /// The same work has the same id. So a submission that is sent again, since its answer was lost, or
 /// since a program was started again, adds nothing.
+///
+/// An id is a *family* of 11 bytes, by a hash, and a number in it, 5 bytes big endian. So the tasks
+/// of one family lie together in a store, in the order of their numbers, and a commit that writes
+/// many of them changes few pages (docs/decisions/0028-ids-in-order.md).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 #[cbor(transparent)]
 pub struct TaskId(#[cbor(with = "minicbor::bytes")] [u8; 16]);
+
+/// The bytes of an id that say which family it is of, and the bits of the number in it.
+///
+/// Two names of 10⁹ have the same family with a probability of 2·10⁻⁹; a family has room for 10¹²
+/// tasks.
+const FAMILY_BYTES: usize = 11;
+const NUMBER_BITS: u32 = 8 * (16 - FAMILY_BYTES as u32);
 
 /// What is no task's id.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -30,32 +41,29 @@ impl TaskId {
         self.0
     }
 
-    /// The task number `index` of what is called `name`: the first 16 bytes of
-    /// SHA-256("task" ‖ name ‖ 0 ‖ index as eight bytes big endian).
+    /// The task number `index` of what is called `name`: number `index` modulo 2⁴⁰ of the family
+    /// that SHA-256("task" ‖ `index` ÷ 2⁴⁰ as eight bytes big endian ‖ name) begins with.
     pub fn of(name: &str, index: u64) -> Self {
-        let digest = Sha256::new()
-            .chain_update(b"task")
-            .chain_update(name)
-            .chain_update([0])
-            .chain_update(index.to_be_bytes());
-        Self::first(&digest.finalize())
+        Self::in_family(b"task", name.as_bytes(), index)
     }
 
-    /// The child number `index` of this task: the first 16 bytes of SHA-256("child" ‖ parent ‖
-    /// index as eight bytes big endian). The attempt is not part of it, so that an attempt that is
-    /// made again has the same children.
+    /// The child number `index` of this task: the same with "child" and the parent. The attempt is
+    /// not part of it, so that an attempt that is made again has the same children.
     #[must_use]
     pub fn child(self, index: u64) -> Self {
-        let digest = Sha256::new()
-            .chain_update(b"child")
-            .chain_update(self.0)
-            .chain_update(index.to_be_bytes());
-        Self::first(&digest.finalize())
+        Self::in_family(b"child", &self.0, index)
     }
 
-    fn first(digest: &[u8]) -> Self {
+    fn in_family(kind: &[u8], name: &[u8], index: u64) -> Self {
+        let (upper, number) = (index >> NUMBER_BITS, index & ((1 << NUMBER_BITS) - 1));
+        let family = Sha256::new()
+            .chain_update(kind)
+            .chain_update(upper.to_be_bytes())
+            .chain_update(name)
+            .finalize();
         let mut bytes = [0; 16];
-        bytes.copy_from_slice(&digest[..16]);
+        bytes[8..].copy_from_slice(&number.to_be_bytes());
+        bytes[..FAMILY_BYTES].copy_from_slice(&family[..FAMILY_BYTES]);
         Self(bytes)
     }
 }
@@ -121,6 +129,8 @@ impl Part {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -132,6 +142,25 @@ mod tests {
         for wrong in ["", "12", "+0000000000000000000000000000000", &"g".repeat(32)] {
             assert_eq!(wrong.parse::<TaskId>(), Err(TaskIdError), "{wrong}");
         }
+    }
+
+    #[test]
+    fn tasks_of_one_family_lie_together_in_the_order_of_their_numbers() {
+        let last = (1 << NUMBER_BITS) - 1;
+        let numbers = [0, 1, 255, 256, last];
+        let ids = numbers.map(|number| TaskId::of("a", number));
+        assert!(ids.is_sorted());
+        let of_another = TaskId::of("b", 3);
+        assert!(!(ids[0]..=ids[4]).contains(&of_another));
+        let children = numbers.map(|number| of_another.child(number));
+        assert!(children.is_sorted() && !(children[0]..=children[4]).contains(&ids[0]));
+    }
+
+    #[test]
+    fn numbers_of_any_size_are_different_tasks() {
+        let numbers = [0, 1 << NUMBER_BITS, (1 << NUMBER_BITS) + 1, 2 << NUMBER_BITS, u64::MAX];
+        let ids: BTreeSet<TaskId> = numbers.iter().map(|number| TaskId::of("a", *number)).collect();
+        assert_eq!(ids.len(), numbers.len());
     }
 
     #[test]

@@ -32,8 +32,8 @@
 //! and `PATH.space` (is there space again?).
 //!
 //! What a commit costs is the pages it changes: one of 4 KiB for each key that lies alone. Keys
-//! that are written together should lie together, so ids that begin with a time are better than
-//! hashes (`cargo bench --bench store` has both).
+//! that are written together should lie together (docs/decisions/0028-ids-in-order.md; `cargo bench
+//! --bench store` has keys in order and scattered).
 
 mod disk;
 mod error;
