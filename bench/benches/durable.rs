@@ -184,7 +184,7 @@ impl Bench {
         // Room for twice as many: the worker is never what is waited for.
         let slots = 2 * in_flight as u32;
         let (queues, resources) = (Vec::new(), Vec::new());
-        worker.send(Call(2), Request::Offer { queues, slots, resources }).await?;
+        worker.send(Call(2), Request::Offer { queues, slots, resources, ahead: 0 }).await?;
         let (submitted, times) = (BTreeMap::new(), Vec::new());
         Ok(Self { client, worker, ids, in_flight, last_call: 2, submitted, times })
     }

@@ -150,6 +150,9 @@ pub enum Request {
         /// Resources, at most [`MAX_RESOURCES`](crate::resources::MAX_RESOURCES).
         #[cbor(n(2), default)]
         resources: Vec<(String, Amount)>,
+        /// Tasks that it has in hand beside those, to be done next. Only where slots alone count.
+        #[cbor(n(3), default)]
+        ahead: u32,
     },
     /// New tasks. All are added, or none.
     #[n(4)]

@@ -251,6 +251,12 @@ impl Task {
         }
     }
 
+    /// Whether its worker gave back its last try.
+    pub fn was_returned(&self) -> bool {
+        let last = self.failures.last();
+        last.is_some_and(|last| last.attempt == self.attempt && last.cause == Cause::Returned)
+    }
+
     /// The worker that does this try of the task, if it is running.
     pub fn running(&self, attempt: Attempt) -> Option<&Running> {
         match &self.state {

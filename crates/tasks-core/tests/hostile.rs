@@ -86,8 +86,11 @@ fn request() -> impl Strategy<Value = Request> {
             .prop_map(|(name, host, holding)| Request::Join { name, host, holding }),
         1 => Just(Request::Heartbeat),
         1 => Just(Request::Leave),
-        2 => (vec(name(), 0..3), slots, resources())
-            .prop_map(|(queues, slots, resources)| Request::Offer { queues, slots, resources }),
+        2 => (vec(name(), 0..3), slots.clone(), resources(), slots).prop_map(
+            |(queues, slots, resources, ahead)| {
+                Request::Offer { queues, slots, resources, ahead }
+            }
+        ),
         1 => Just(Request::Overview),
         1 => number().prop_map(|after| Request::Recent { after }),
         1 => vec(id(), 0..8).prop_map(|tasks| Request::Forget { tasks }),

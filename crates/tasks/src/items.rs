@@ -22,7 +22,7 @@ pub fn need() -> Need {
 /// What a session offers that claims so many items of a queue at a time.
 pub fn offer(queue: &str, slots: u32) -> Request {
     let resources = vec![(RESOURCE.to_owned(), ONE * u64::from(slots))];
-    Request::Offer { queues: vec![queue.to_owned()], slots, resources }
+    Request::Offer { queues: vec![queue.to_owned()], slots, resources, ahead: 0 }
 }
 
 #[cfg(test)]
@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn those_who_claim_have_what_items_need() {
-        let Request::Offer { queues, slots, resources } = offer("q", 3) else { unreachable!() };
+        let Request::Offer { queues, slots, resources, .. } = offer("q", 3) else { unreachable!() };
         assert_eq!((queues, slots), (vec!["q".to_owned()], 3));
         assert!(need().fits(&resources));
     }

@@ -16,6 +16,7 @@
 //! | [`value`] | values that are written once and read by many |
 //! | [`collection`] | results that are combined along a tree |
 //! | [`items`] | tasks that carry data for programs that claim them |
+//! | [`replies`] | answers about many tasks, in one queue |
 //! | [`session`] | a worker's or client's side, which outlives connections and coordinators |
 //! | [`worker`] | what takes tasks and does them in processes |
 //! | [`work`] | what a payload says is to be done, and the report that is its result |
@@ -35,6 +36,7 @@ pub mod member;
 pub mod net;
 pub mod payloads;
 mod placement;
+pub mod replies;
 pub mod runtime;
 pub mod service;
 pub mod session;

@@ -14,6 +14,7 @@ use tidings_tasks_core::outstanding::Outstanding;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::member::{Link, Member};
+use crate::replies::Replies;
 
 /// Requests that may wait to be sent, and assignments to be taken.
 const QUEUE: usize = 1_024;
@@ -57,9 +58,26 @@ pub enum Notice {
 /// An open session. Its clones are the same session.
 #[derive(Clone, Debug)]
 pub struct Session {
-    requests: mpsc::Sender<(Request, oneshot::Sender<Answer>)>,
+    requests: mpsc::Sender<(Request, Asker)>,
     /// Why its driver has ended, if it has.
     ended: Arc<OnceLock<String>>,
+}
+
+/// Who is told an answer.
+#[derive(Debug)]
+enum Asker {
+    One(oneshot::Sender<Answer>),
+    Of(TaskId, Replies),
+}
+
+impl Asker {
+    fn tell(self, answer: Answer) {
+        // Whoever asked may have given up.
+        match self {
+            Self::One(asker) => drop(asker.send(answer)),
+            Self::Of(task, replies) => replies.put(task, answer),
+        }
+    }
 }
 
 /// The session has ended: its process takes no part in the store any more.
@@ -97,10 +115,31 @@ impl Session {
     /// unknown.
     pub async fn ask(&self, request: Request) -> Result<Answer, SessionEnded> {
         let (sender, answer) = oneshot::channel();
-        if self.requests.send((request, sender)).await.is_err() {
+        if self.requests.send((request, Asker::One(sender))).await.is_err() {
             return Err(self.why());
         }
         answer.await.map_err(|_| self.why())
+    }
+
+    /// Sends a request about a task as [`Session::ask`] does, and goes on: the answer comes with
+    /// others in a queue. That is for those who wait for many. When the session has ended ([`Session::closed`]) none comes any more.
+    ///
+    /// # Errors
+    /// The session has ended.
+    pub async fn post(
+        &self,
+        task: TaskId,
+        request: Request,
+        replies: &Replies,
+    ) -> Result<(), SessionEnded> {
+        let asker = Asker::Of(task, replies.clone());
+        self.requests.send((request, asker)).await.map_err(|_| self.why())
+    }
+
+    /// Waits until the session has ended, and says why.
+    pub async fn closed(&self) -> SessionEnded {
+        self.requests.closed().await;
+        self.why()
     }
 
     fn why(&self) -> SessionEnded {
@@ -114,7 +153,7 @@ struct Driver {
     name: String,
     host: String,
     outstanding: Outstanding,
-    answers: BTreeMap<Call, oneshot::Sender<Answer>>,
+    answers: BTreeMap<Call, Asker>,
     /// Tasks in hand.
     holding: BTreeSet<(TaskId, Attempt)>,
     /// Requests whose answer ends one of them.
@@ -136,7 +175,7 @@ enum Broken {
 }
 
 impl Driver {
-    async fn run(mut self, mut requests: mpsc::Receiver<(Request, oneshot::Sender<Answer>)>) {
+    async fn run(mut self, mut requests: mpsc::Receiver<(Request, Asker)>) {
         loop {
             let link = match self.member.link().await {
                 Ok(link) => link,
@@ -159,7 +198,7 @@ impl Driver {
     async fn use_link(
         &mut self,
         mut link: Link,
-        requests: &mut mpsc::Receiver<(Request, oneshot::Sender<Answer>)>,
+        requests: &mut mpsc::Receiver<(Request, Asker)>,
     ) -> Broken {
         let mut renewal = match self.begin(&mut link).await {
             Ok(renewal) => renewal,
@@ -251,7 +290,7 @@ impl Driver {
         true
     }
 
-    fn add(&mut self, request: Request, answer: oneshot::Sender<Answer>) -> Call {
+    fn add(&mut self, request: Request, answer: Asker) -> Call {
         if let Request::Offer { .. } = &request {
             self.offer = Some(request.clone());
         }
@@ -296,8 +335,7 @@ impl Driver {
             self.holding.remove(&held);
         }
         if let Some(asked) = self.answers.remove(&call) {
-            // Whoever asked may have given up.
-            let _ = asked.send(answer);
+            asked.tell(answer);
         }
         true
     }

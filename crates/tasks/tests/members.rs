@@ -3,12 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
 
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use tidings_tasks::member::Member;
+use tidings_tasks::replies::Replies;
 use tidings_tasks::service::Options;
 use tidings_tasks::session::{Assigned, Notice, Session};
 use tidings_tasks::store::address::Address;
@@ -45,7 +47,7 @@ async fn submit(client: &Session, numbers: core::ops::Range<u64>) -> u32 {
 
 async fn offer(worker: &Session, slots: u32) {
     let (queues, resources) = (Vec::new(), Vec::new());
-    let answer = worker.ask(Request::Offer { queues, slots, resources }).await.unwrap();
+    let answer = worker.ask(Request::Offer { queues, slots, resources, ahead: 0 }).await.unwrap();
     assert_eq!(answer, Answer::Done);
 }
 
@@ -100,6 +102,39 @@ async fn two_processes_use_one_store() {
     check(&client, 0..100).await;
     assert_eq!(submit(&client, 90..110).await, 10);
     check(&client, 100..110).await;
+}
+
+#[tokio::test]
+async fn answers_about_many_tasks_come_in_one_queue() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = member(&folder.path().join("store"), "here");
+    let (client, _told) = Session::open(here.clone(), "client", "here");
+    let (worker, notices) = Session::open(here, "worker", "here");
+    assert_eq!(submit(&client, 0..20).await, 20);
+    let replies = Replies::default();
+    for number in 0..20 {
+        let task = TaskId::of("task", number);
+        client.post(task, Request::Wait { task }, &replies).await.unwrap();
+    }
+    offer(&worker, 3).await;
+    tokio::spawn(work(worker, notices));
+    let mut ended = BTreeSet::new();
+    while ended.len() < 20 {
+        for (task, answer) in replies.take().await {
+            assert!(matches!(answer, Answer::Outcome(_)), "{answer:?}");
+            assert!(ended.insert(task), "{task} has ended before");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_has_ended_says_why_and_takes_nothing() {
+    let nowhere = member(Path::new("/no/such/folder/store"), "here");
+    let (client, _told) = Session::open(nowhere, "client", "here");
+    let why = client.closed().await.to_string();
+    assert!(why.contains("/no/such/folder/store"), "{why}");
+    let (task, replies) = (TaskId::of("task", 1), Replies::default());
+    assert!(client.post(task, Request::Wait { task }, &replies).await.is_err());
 }
 
 #[tokio::test]

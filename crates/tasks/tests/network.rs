@@ -78,7 +78,7 @@ async fn child_that_holds_and_works() {
 }
 
 async fn offer(worker: &Session) {
-    let offer = Request::Offer { queues: Vec::new(), slots: 4, resources: Vec::new() };
+    let offer = Request::Offer { queues: Vec::new(), slots: 4, resources: Vec::new(), ahead: 0 };
     assert_eq!(worker.ask(offer).await.unwrap(), Answer::Done);
 }
 

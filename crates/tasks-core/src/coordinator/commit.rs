@@ -157,6 +157,8 @@ impl Coordinator {
         });
         self.free_worker(id, next.as_ref().map(|(_, attempt)| *attempt));
         match task {
+            // It has waited for its turn already.
+            Some(task) if task.was_returned() => self.table.insert_first(id, task, revision),
             Some(task) => self.table.insert(id, task, revision),
             None => {
                 if let Some(entry) = self.table.remove(id) {

@@ -35,8 +35,8 @@ impl Coordinator {
                 None => self.refuse(peer, call, Refusal::NoSession),
             },
             Request::Leave => self.leave_session(peer, call),
-            Request::Offer { queues, slots, resources } => {
-                self.offer(peer, call, (&queues, slots), resources);
+            Request::Offer { queues, slots, resources, ahead } => {
+                self.offer(peer, call, (&queues, slots, ahead), resources);
             }
             Request::Submit { tasks } => self.submit(peer, call, tasks),
             Request::Complete { task, attempt, result, children, effects } => {
@@ -217,7 +217,7 @@ impl Coordinator {
         &mut self,
         peer: Peer,
         call: Call,
-        (queues, slots): (&[String], u32),
+        (queues, slots, ahead): (&[String], u32, u32),
         resources: Vec<(String, Amount)>,
     ) {
         if self.sessions.get(peer).is_none() {
@@ -235,7 +235,7 @@ impl Coordinator {
             Err(error) => return self.refuse(peer, call, Refusal::Invalid(error.to_string())),
         };
         let queues = queues.iter().map(|queue| Arc::from(queue.as_str())).collect();
-        self.sessions.offer(peer, queues, slots, resources);
+        self.sessions.offer(peer, queues, (slots, ahead), resources);
         self.answer(peer, call, Answer::Done);
     }
 

@@ -48,6 +48,8 @@ pub(super) struct Session {
     /// The queues it takes tasks of; all, if there is none.
     queues: Vec<Arc<str>>,
     slots: u32,
+    /// The tasks that it has in hand beside those in its slots, if only slots count.
+    ahead: u32,
     /// What it offers, by name; nothing if only slots count.
     resources: Vec<(String, Amount)>,
     /// The tasks it does.
@@ -73,7 +75,8 @@ impl Session {
     }
 
     fn has_room(&self) -> bool {
-        self.running.len() - self.ending < self.slots as usize
+        let ahead = if self.slots > 0 && self.resources.is_empty() { self.ahead } else { 0 };
+        self.running.len() - self.ending < self.slots as usize + ahead as usize
     }
 
     /// A task is no longer among those it has.
@@ -163,6 +166,7 @@ impl Sessions {
             host: host.into(),
             queues: Vec::new(),
             slots: 0,
+            ahead: 0,
             resources: Vec::new(),
             running: BTreeMap::new(),
             ending: 0,
@@ -273,11 +277,12 @@ impl Sessions {
         &mut self,
         peer: Peer,
         queues: Vec<Arc<str>>,
-        slots: u32,
+        (slots, ahead): (u32, u32),
         resources: Vec<(String, Amount)>,
     ) {
         self.change(peer, |session| {
-            (session.queues, session.slots, session.resources) = (queues, slots, resources);
+            (session.queues, session.resources) = (queues, resources);
+            (session.slots, session.ahead) = (slots, ahead);
         });
     }
 

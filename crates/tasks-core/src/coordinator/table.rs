@@ -99,6 +99,9 @@ struct Delayed {
     group: Box<str>,
 }
 
+/// How a ready task of a priority and group is added.
+type Push = fn(&mut Ready, i16, &str, ClassId, TaskId);
+
 /// All tasks that have not ended.
 #[derive(Debug)]
 pub(super) struct Table {
@@ -185,6 +188,15 @@ impl Table {
 
     /// Has the task as it was committed.
     pub(super) fn insert(&mut self, id: TaskId, task: Box<Task>, revision: Revision) {
+        self.add(id, task, revision, Ready::push);
+    }
+
+    /// The same; one that is ready comes before the others of its group.
+    pub(super) fn insert_first(&mut self, id: TaskId, task: Box<Task>, revision: Revision) {
+        self.add(id, task, revision, Ready::push_first);
+    }
+
+    fn add(&mut self, id: TaskId, task: Box<Task>, revision: Revision, push: Push) {
         self.next_sequence = self.next_sequence.max(task.sequence.saturating_add(1));
         let name = self.enter(&task.queue);
         let (class, _) = self.class(&task);
@@ -206,7 +218,7 @@ impl Table {
         let entry = Entry { revision, queue, task: None, is_changing: false, place, class };
         self.tasks.insert(id, entry);
         if place == Place::Ready {
-            self.push(&name, task.priority, &task.group, class, id);
+            self.push(&name, |ready| push(ready, task.priority, &task.group, class, id));
         }
         match place {
             Place::Ready | Place::Delayed => self.cache(id, task),
@@ -374,13 +386,14 @@ impl Table {
                 queue.count(before, class, false);
                 queue.count(Place::Ready, class, true);
             }
-            self.push(&name, delayed.priority, &delayed.group, class, id);
+            let Delayed { priority, group } = delayed;
+            self.push(&name, |ready| ready.push(priority, &group, class, id));
         }
     }
 
-    fn push(&mut self, name: &Arc<str>, priority: i16, group: &str, class: ClassId, id: TaskId) {
+    fn push(&mut self, name: &Arc<str>, push: impl FnOnce(&mut Ready)) {
         if let Some(queue) = self.queues.get_mut(name) {
-            queue.ready.push(priority, group, class, id);
+            push(&mut queue.ready);
             if !self.open.contains(name) {
                 self.open.insert(name.clone());
             }

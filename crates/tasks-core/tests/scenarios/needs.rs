@@ -23,7 +23,7 @@ fn filtered(number: u64, filter: &str) -> Submission {
 
 fn offer(stage: &mut Stage, peer: Peer, slots: u32, resources: &str) {
     let (queues, resources) = (Vec::new(), resources::parse(resources).expect("resources"));
-    stage.request(peer, Request::Offer { queues, slots, resources });
+    stage.request(peer, Request::Offer { queues, slots, resources, ahead: 0 });
 }
 
 fn queue(stage: &mut Stage) -> QueueView {
@@ -85,6 +85,30 @@ fn without_resources_only_slots_count() {
     stage.settle();
     stage.submit(&[needs(1, "cpus=1000,gpu=9"), needs(2, "mem=9TiB"), task(3)]);
     assert_eq!(who(&stage.settle()).len(), 2);
+}
+
+#[test]
+fn some_tasks_may_be_in_hand_ahead_where_only_slots_count() {
+    let mut stage = Stage::new();
+    stage.join(A, "a", &[], 0);
+    let offer = |slots, resources, ahead| Request::Offer {
+        queues: Vec::new(),
+        slots,
+        resources: resources::parse(resources).expect("resources"),
+        ahead,
+    };
+    stage.request(A, offer(2, "", 3));
+    stage.submit(&(0..9).map(task).collect::<Vec<_>>());
+    assert_eq!(who(&stage.settle()).len(), 5);
+    for number in 0..4 {
+        stage.request(A, offer(2, "", 0));
+        stage.request(A, complete(task(number).id, 1));
+    }
+    assert_eq!(who(&stage.settle()).len(), 1, "one is left of those, and there are two slots");
+    stage.request(A, offer(2, "cpus=8", 3));
+    assert_eq!(who(&stage.settle()).len(), 0);
+    stage.request(A, offer(0, "", 3));
+    assert_eq!(who(&stage.settle()).len(), 0, "it takes no more");
 }
 
 #[test]

@@ -161,7 +161,10 @@ impl Stage {
         let (host, holding) = (format!("host-{name}"), holding.to_vec());
         self.request(peer, Request::Join { name: name.to_owned(), host, holding });
         if slots > 0 {
-            self.request(peer, Request::Offer { queues: Vec::new(), slots, resources: Vec::new() });
+            self.request(
+                peer,
+                Request::Offer { queues: Vec::new(), slots, resources: Vec::new(), ahead: 0 },
+            );
         }
     }
 

@@ -11,6 +11,26 @@ use tidings_tasks_core::transaction::CommitError;
 use crate::stage::*;
 
 #[test]
+fn what_a_worker_gives_back_comes_next() {
+    let mut stage = Stage::new();
+    stage.join(A, "a", &[], 2);
+    stage.settle();
+    stage.submit(&(0..5).map(task).collect::<Vec<_>>());
+    assert_eq!(assigned(&stage.settle()).len(), 2);
+    let (queues, resources) = (Vec::new(), Vec::new());
+    stage.request(A, Request::Offer { queues, slots: 0, resources, ahead: 0 });
+    // The last first, so that they come in their order again.
+    for number in [1, 0] {
+        let (task, attempt, cause) = (task(number).id, Attempt(1), Cause::Returned);
+        stage.request(A, Request::Fail { task, attempt, cause, text: String::new() });
+    }
+    stage.settle();
+    stage.join(B, "b", &[], 3);
+    let got = assigned(&stage.settle());
+    assert_eq!(got, [(0, 2), (1, 2), (2, 1)].map(|(number, tries)| (B, task(number).id, tries)));
+}
+
+#[test]
 fn a_late_result_of_a_frozen_worker_does_not_count() {
     let mut stage = Stage::new();
     let id = task(1).id;

@@ -1,7 +1,8 @@
 //! What a worker does: it takes tasks into its slots, and tells how they have ended.
 //!
-//! A slot is free again once the coordinator knows how its try has ended. So a worker goes on with
-//! what it has while there is no coordinator, and takes nothing beyond its slots.
+//! A slot is free again when its try has ended; the coordinator is told beside the next one. A
+//! worker is given as many tasks as it has asked for: those that its slots do, and a few more if
+//! they are short (`pace`). So it goes on with what it has while there is no coordinator.
 //!
 //! Invariant: what is assigned is failed or completed exactly once, whatever happens in between.
 
@@ -15,7 +16,7 @@ use tidings_tasks_core::id::{Attempt, TaskId};
 use tidings_tasks_core::message::{Answer, Request};
 use tidings_tasks_core::retry::Cause;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 
 use crate::session::{Assigned, Notice, Session, SessionEnded};
@@ -25,6 +26,7 @@ use super::call;
 use super::command;
 use super::ending::{Ending, Order, until};
 use super::kept::Runtimes;
+use super::pace::{PATIENCE, Pace};
 use super::settings::Event;
 use super::settle;
 use super::shared::{Shared, Try};
@@ -32,6 +34,9 @@ use super::verdict::Verdict;
 
 /// How long a worker that ends waits for the answers of a coordinator.
 const ANSWERS: Duration = Duration::from_secs(3);
+
+/// Why tasks are given back by a worker that takes no more.
+const ENDING: &str = "its worker is ending";
 
 /// The longest grace that is waited for when a worker ends.
 const MAX_GRACE_MS: u64 = 3_600_000;
@@ -63,6 +68,15 @@ struct Running {
     grace_ms: Arc<AtomicU64>,
 }
 
+/// What has come to its end in the worker.
+#[derive(Debug)]
+enum Ended {
+    /// A try, which is still to be told.
+    Try { slot: Slot, key: Key, verdict: Verdict, took: Duration },
+    /// What was to be told of one.
+    Telling(Key),
+}
+
 type Offering = Pin<Box<dyn Future<Output = Result<Answer, SessionEnded>> + Send>>;
 
 /// A worker at work.
@@ -71,15 +85,20 @@ pub(super) struct Driver {
     session: Session,
     notices: mpsc::Receiver<Notice>,
     words: mpsc::Receiver<Word>,
-    tries: JoinSet<Option<(Slot, Key)>>,
+    tries: JoinSet<Ended>,
     running: BTreeMap<Key, Running>,
     /// Slots that were used before.
     free: Vec<Slot>,
     /// How many slots were ever used.
     used: u32,
-    /// Assigned before the slot was free here: the coordinator knows of an end earlier.
+    /// Assigned, and there is no slot for it yet.
     waiting: VecDeque<Assigned>,
-    /// An offer that was not answered yet.
+    /// When that has waited for too long.
+    patient_until: Option<Instant>,
+    /// Whether what waits is given back when the offer was answered.
+    is_returning: bool,
+    pace: Pace,
+    /// The last offer, if it was not answered yet.
     offering: Option<Offering>,
     word: Option<Word>,
     drained_at: Option<Instant>,
@@ -103,6 +122,9 @@ impl Driver {
             free: Vec::new(),
             used: 0,
             waiting: VecDeque::new(),
+            patient_until: None,
+            is_returning: false,
+            pace: Pace::new(),
             offering: None,
             word: None,
             drained_at: None,
@@ -112,7 +134,7 @@ impl Driver {
 
     /// Works until it is told to end.
     pub(super) async fn run(mut self) {
-        self.offer(self.shared.settings.slots);
+        self.offer();
         let reason = loop {
             let is_done = self.tries.is_empty() && self.offering.is_none();
             if self.word.is_some() && is_done {
@@ -136,7 +158,7 @@ impl Driver {
                 Some(notice) => self.take(notice),
                 None => return Some(why_closed(self.session.clone()).await),
             },
-            ended = self.tries.join_next(), if !self.tries.is_empty() => self.ended(ended),
+            Some(ended) = self.tries.join_next(), if !self.tries.is_empty() => self.ended(ended),
             word = self.words.recv() => match word {
                 Some(word) => self.told(word),
                 None => return Some("its program has dropped it".to_owned()),
@@ -146,18 +168,24 @@ impl Driver {
                 if let Ok(Answer::Refused(refusal)) = answer {
                     return Some(format!("its offer was refused: {refusal}"));
                 }
+                if std::mem::take(&mut self.is_returning) {
+                    self.return_waiting("other tasks of its worker take long");
+                }
             }
+            () = until(self.patient_until) => self.return_ahead(),
             () = until(self.drained_at) => self.time_is_up(),
             () = until(self.ended_at) => return Some("no coordinator has answered".to_owned()),
         }
         None
     }
 
-    fn offer(&mut self, slots: u32) {
-        let session = self.session.clone();
-        let (queues, resources) =
-            (self.shared.settings.queues.clone(), self.shared.settings.resources.clone());
-        let request = Request::Offer { queues, slots, resources };
+    /// Says what it takes: nothing more, if it is to end.
+    fn offer(&mut self) {
+        let (session, settings) = (self.session.clone(), &self.shared.settings);
+        let slots = if self.word.is_some() { 0 } else { settings.slots };
+        let ahead = slots.saturating_mul(self.pace.ahead());
+        let (queues, resources) = (settings.queues.clone(), settings.resources.clone());
+        let request = Request::Offer { queues, slots, resources, ahead };
         self.offering = Some(Box::pin(async move { session.ask(request).await }));
     }
 
@@ -167,7 +195,7 @@ impl Driver {
             Notice::Stop(task, attempt) => self.stop((task, attempt)),
             Notice::Lapsed => {
                 self.order(Order::Kill);
-                self.return_waiting();
+                self.return_waiting(ENDING);
                 self.shared.tell(Event::Lapsed);
             }
         }
@@ -175,11 +203,13 @@ impl Driver {
 
     fn assigned(&mut self, assigned: Assigned) {
         if self.word.is_some() {
-            let verdict = Verdict::failed(Cause::Returned, "its worker is ending");
-            return self.give_back(&assigned, verdict);
+            return self.give_back(&assigned, ENDING);
         }
         self.waiting.push_back(assigned);
         self.fill();
+        if !self.waiting.is_empty() && self.patient_until.is_none() {
+            self.patient_until = Some(Instant::now() + PATIENCE);
+        }
     }
 
     /// Begins what waits, as far as slots are free.
@@ -194,6 +224,8 @@ impl Driver {
             if let Some(assigned) = self.waiting.pop_front() {
                 self.begin(slot, assigned);
             }
+            let waits = !self.waiting.is_empty();
+            self.patient_until = waits.then(|| Instant::now() + PATIENCE);
         }
     }
 
@@ -204,8 +236,9 @@ impl Driver {
         self.running.insert(key, Running { orders, grace_ms: grace_ms.clone() });
         let Assigned { task, attempt, queue, payload } = assigned;
         let of = Try { task, attempt, queue, slot: slot.number };
-        let (shared, session) = (self.shared.clone(), self.session.clone());
+        let shared = self.shared.clone();
         self.tries.spawn(async move {
+            let begun = Instant::now();
             let verdict = match read(&shared, payload).await {
                 Ok(work) => {
                     grace_ms.store(work.limits.grace_ms.min(MAX_GRACE_MS), Ordering::Relaxed);
@@ -213,26 +246,38 @@ impl Driver {
                 }
                 Err(text) => Verdict::failed(Cause::Error, text),
             };
-            settle::settle(&shared, &session, key, verdict).await;
-            Some((slot, key))
+            Ended::Try { slot, key, verdict, took: begun.elapsed() }
         });
     }
 
-    fn ended(&mut self, ended: Option<Result<Option<(Slot, Key)>, tokio::task::JoinError>>) {
+    fn ended(&mut self, ended: Result<Ended, JoinError>) {
         match ended {
-            Some(Ok(Some((slot, key)))) => {
-                self.running.remove(&key);
+            Ok(Ended::Try { slot, key, verdict, took }) => {
                 self.free.push(slot);
                 // The lowest is used first.
                 self.free.sort_by_key(|slot| core::cmp::Reverse(slot.number));
                 self.fill();
+                self.tell(key, verdict);
+                if self.pace.took(took) && self.word.is_none() {
+                    self.offer();
+                }
             }
-            Some(Err(error)) if error.is_panic() => {
+            Ok(Ended::Telling(key)) => drop(self.running.remove(&key)),
+            Err(error) if error.is_panic() => {
                 // A defect: what this worker has is given back by its end.
                 std::panic::resume_unwind(error.into_panic());
             }
-            _ => {}
+            Err(_) => {}
         }
+    }
+
+    /// Tells how a try has ended.
+    fn tell(&mut self, key: Key, verdict: Verdict) {
+        let (shared, session) = (self.shared.clone(), self.session.clone());
+        self.tries.spawn(async move {
+            settle::settle(&shared, &session, key, verdict).await;
+            Ended::Telling(key)
+        });
     }
 
     /// A try is not wanted.
@@ -243,8 +288,7 @@ impl Driver {
         let is_it = |assigned: &Assigned| (assigned.task, assigned.attempt) == key;
         if let Some(at) = self.waiting.iter().position(is_it) {
             if let Some(assigned) = self.waiting.remove(at) {
-                let verdict = Verdict::failed(Cause::Returned, "it was no longer wanted");
-                self.give_back(&assigned, verdict);
+                self.give_back(&assigned, "it was no longer wanted");
             }
         }
     }
@@ -254,8 +298,8 @@ impl Driver {
             return;
         }
         self.word = Some(word);
-        self.offer(0);
-        self.return_waiting();
+        self.offer();
+        self.return_waiting(ENDING);
         match word {
             Word::Drain => {
                 self.drained_at = Instant::now().checked_add(self.shared.settings.drain);
@@ -283,20 +327,27 @@ impl Driver {
         }
     }
 
-    fn return_waiting(&mut self) {
-        while let Some(assigned) = self.waiting.pop_front() {
-            self.give_back(&assigned, Verdict::failed(Cause::Returned, "its worker is ending"));
+    /// Tasks have waited for too long: others may do them. They are given back once the
+    /// coordinator knows that this worker takes none ahead.
+    fn return_ahead(&mut self) {
+        self.patient_until = None;
+        self.pace.reset();
+        self.is_returning = true;
+        self.offer();
+    }
+
+    /// Gives back what has not begun; the last first, so that the tasks come in their order again.
+    fn return_waiting(&mut self, why: &str) {
+        self.patient_until = None;
+        while let Some(assigned) = self.waiting.pop_back() {
+            self.give_back(&assigned, why);
         }
     }
 
     /// Ends a try that has not begun.
-    fn give_back(&mut self, assigned: &Assigned, verdict: Verdict) {
-        let (shared, session) = (self.shared.clone(), self.session.clone());
+    fn give_back(&mut self, assigned: &Assigned, why: &str) {
         let key = (assigned.task, assigned.attempt);
-        self.tries.spawn(async move {
-            settle::settle(&shared, &session, key, verdict).await;
-            None
-        });
+        self.tell(key, Verdict::failed(Cause::Returned, why));
     }
 }
 

@@ -10,7 +10,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `driver` | slots, and what is in them |
+//! | `driver`, `pace` | slots, what is in them, and what comes next |
 //! | `command` | a try that is a program |
 //! | `call`, `kept`, `link` | a try that is a call, in a runtime process that is kept |
 //! | `ending`, `verdict`, `closing`, `settle` | why a try ends, what is said of it, and to whom |
@@ -35,6 +35,7 @@ mod leader;
 mod link;
 mod memory;
 mod output;
+mod pace;
 mod process;
 mod running;
 mod settings;

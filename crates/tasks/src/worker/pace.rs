@@ -1,0 +1,108 @@
+//! Pace: how many tasks a worker asks for beside those that it does.
+//!
+//! Between the end of a task and the begin of the next lie a commit and the way to the coordinator
+//! and back. Tasks of milliseconds would wait longer for that than they run. So a worker whose
+//! tasks are short has the next ones in hand already: for each slot as many as are done in
+//! [`AHEAD`], at most [`MOST`].
+//!
+//! What lies with a worker no other can do. When tasks turn out to be long, so that no slot gets
+//! free for [`PATIENCE`] while tasks wait for one, they are given back, and none is asked for ahead
+//! until tasks are short again.
+
+use std::time::Duration;
+
+/// The work that a slot has ahead.
+const AHEAD: Duration = Duration::from_millis(8);
+
+/// The most tasks that a slot has ahead.
+const MOST: u32 = 16;
+
+/// How long tasks wait in a worker of which no slot gets free.
+pub(super) const PATIENCE: Duration = Duration::from_millis(50);
+
+/// By how much of the difference one task changes what is typical.
+const SHARE: u32 = 4;
+
+/// How long tasks take, and how many are asked for ahead.
+#[derive(Debug)]
+pub(super) struct Pace {
+    typical: Duration,
+    ahead: u32,
+}
+
+impl Pace {
+    /// Tasks are taken as long until they are known.
+    pub(super) fn new() -> Self {
+        Self { typical: PATIENCE, ahead: 0 }
+    }
+
+    /// The tasks that each slot has ahead.
+    pub(super) fn ahead(&self) -> u32 {
+        self.ahead
+    }
+
+    /// A task took so long. Returns whether another number is to be asked for: small changes are
+    /// not worth a message.
+    pub(super) fn took(&mut self, time: Duration) -> bool {
+        let time = time.min(PATIENCE);
+        self.typical = (self.typical * (SHARE - 1) + time) / SHARE;
+        let micros = self.typical.as_micros().max(1);
+        let wanted = (AHEAD.as_micros() / micros).min(MOST.into()) as u32;
+        let is_more = wanted > self.ahead && wanted >= 2 * self.ahead;
+        let is_other = is_more || 2 * wanted < self.ahead;
+        if is_other {
+            self.ahead = wanted;
+        }
+        is_other
+    }
+
+    /// Tasks have waited for too long.
+    pub(super) fn reset(&mut self) {
+        *self = Self::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(times: &[(usize, Duration)]) -> Pace {
+        let mut pace = Pace::new();
+        for &(count, time) in times {
+            for _ in 0..count {
+                pace.took(time);
+            }
+        }
+        pace
+    }
+
+    #[test]
+    fn the_shorter_tasks_are_the_more_are_asked_for() {
+        let (micros, millis) = (Duration::from_micros, Duration::from_millis);
+        assert_eq!(Pace::new().ahead(), 0);
+        assert_eq!(after(&[(30, micros(50))]).ahead(), MOST);
+        assert!((4..=8).contains(&after(&[(30, millis(1))]).ahead()));
+        assert_eq!(after(&[(30, millis(20))]).ahead(), 0);
+        assert_eq!(after(&[(30, micros(50)), (30, Duration::from_secs(9))]).ahead(), 0);
+    }
+
+    #[test]
+    fn one_long_task_is_soon_forgotten() {
+        let (short, long) = (Duration::from_micros(50), Duration::from_secs(9));
+        let mut pace = after(&[(30, short), (1, long), (30, short)]);
+        assert_eq!(pace.ahead(), MOST);
+        pace.reset();
+        assert_eq!(pace.ahead(), 0);
+    }
+
+    #[test]
+    fn a_steady_pace_needs_no_messages() {
+        let mut pace = after(&[(40, Duration::from_millis(1))]);
+        let mut times =
+            [900, 1_100, 1_000, 1_300, 800].map(Duration::from_micros).into_iter().cycle();
+        for time in times.by_ref().take(50) {
+            pace.took(time);
+        }
+        assert!(!times.take(50).any(|time| pace.took(time)));
+    }
+}
