@@ -76,6 +76,20 @@ pub(crate) fn progress<'py>(
     frame(py, &FromRuntime::Progress { task, attempt, thousandths, text })
 }
 
+/// The frame that says what the call has taken that is about to end: microseconds of processors and
+/// bytes of memory.
+#[pyfunction]
+pub(crate) fn spent<'py>(
+    py: Python<'py>,
+    task: &[u8],
+    attempt: u32,
+    cpu_us: u64,
+    peak_bytes: u64,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (task, attempt) = (task_of(task)?, Attempt(attempt));
+    frame(py, &FromRuntime::Spent { task, attempt, cpu_us, peak_bytes })
+}
+
 fn frame<'py>(py: Python<'py>, said: &FromRuntime) -> PyResult<Bound<'py, PyBytes>> {
     let bytes = record::encode(said);
     let length = u32::try_from(bytes.len()).ok().filter(|length| *length <= MAX_FRAME_BYTES);

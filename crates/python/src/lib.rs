@@ -27,7 +27,7 @@ mod _native {
     #[pymodule_export]
     use super::client::{Client, task_id, usual_store};
     #[pymodule_export]
-    use super::frames::{decode, done, failed, progress, ready};
+    use super::frames::{decode, done, failed, progress, ready, spent};
     #[pymodule_export]
     use super::options::Options;
 }

@@ -7,8 +7,9 @@
 //! not know are skipped.
 //!
 //! The process says [`FromRuntime::Ready`] first. Then it is given one call at a time, and says
-//! once how each has ended. What it writes to its standard output and error meanwhile is the log of
-//! the task. When the socket closes, it ends.
+//! once how each has ended, and before that, if it can, what it took ([`FromRuntime::Spent`]). What
+//! it writes to its standard output and error meanwhile is the log of the task. When the socket
+//! closes, it ends.
 
 use minicbor::{Decode, Encode};
 use tidings_tasks_core::id::{Attempt, TaskId};
@@ -116,6 +117,23 @@ pub enum FromRuntime {
         #[n(3)]
         text: String,
     },
+    /// What the call has taken that is about to end. A process that says this once is no longer
+    /// measured by its worker, which takes longer than a short call.
+    #[n(4)]
+    Spent {
+        /// Which task.
+        #[n(0)]
+        task: TaskId,
+        /// Which try.
+        #[n(1)]
+        attempt: Attempt,
+        /// Microseconds of processors, of the process and the children that it has waited for.
+        #[n(2)]
+        cpu_us: u64,
+        /// The most memory that the process had at a time during the call, in bytes.
+        #[n(3)]
+        peak_bytes: u64,
+    },
 }
 
 #[cfg(test)]
@@ -143,6 +161,8 @@ mod tests {
             read(&FromRuntime::Done { task, attempt, value: body, children: Vec::new(), effects });
             read(&FromRuntime::Ready { runtime_version: text.clone() });
             read(&FromRuntime::Failed { task, attempt, text: text.clone() });
+            let (cpu_us, peak_bytes) = (u64::from(attempt.0), u64::MAX);
+            read(&FromRuntime::Spent { task, attempt, cpu_us, peak_bytes });
             read(&FromRuntime::Progress { task, attempt, thousandths, text });
         }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use here::{Here, first_line, next, rest};
 use tidings_tasks::blobs::{Blobs, Handle};
 use tidings_tasks::runtime::{DESCRIPTOR, FromRuntime, ToRuntime};
-use tidings_tasks::work::{What, Work, WorkLimits};
+use tidings_tasks::work::{Report, What, Work, WorkLimits};
 use tidings_tasks::worker::{Event, Settings, Worker};
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, Effect, MAX_INLINE_BYTES, Request, Submission};
@@ -80,6 +80,10 @@ fn call_what_is_said() {
                 let (thousandths, text) = (500, "half".to_owned());
                 say(&mut socket, &FromRuntime::Progress { task, attempt, thousandths, text });
             }
+            "spend" => {
+                let (cpu_us, peak_bytes) = (7_000_000, 1 << 40);
+                say(&mut socket, &FromRuntime::Spent { task, attempt, cpu_us, peak_bytes });
+            }
             "nonsense" => socket.write_all(&[1, 0, 0, 0, 0xff]).unwrap(),
             "another" => {
                 let text = String::new();
@@ -114,23 +118,22 @@ fn worker(here: &Here) -> (Worker, mpsc::Receiver<Event>) {
     worker_with(here, &[], None)
 }
 
-/// With one slot, so that its processes are the same for all calls.
 fn worker_with(
     here: &Here,
     words: &[&str],
     blobs: Option<Arc<Blobs>>,
 ) -> (Worker, mpsc::Receiver<Event>) {
+    Worker::begin(here.member.clone(), settings(here, words, blobs))
+}
+
+/// With one slot, so that its processes are the same for all calls.
+fn settings(here: &Here, words: &[&str], blobs: Option<Arc<Blobs>>) -> Settings {
     let program = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
     let mut argv = vec![program];
     argv.extend(["--exact", "--nocapture", "call_what_is_said"].map(str::to_owned));
     argv.extend(words.iter().map(|word| (*word).to_owned()));
-    let settings = Settings {
-        slots: 1,
-        runtimes: [("test".to_owned(), argv)].into(),
-        blobs,
-        ..here.settings()
-    };
-    Worker::begin(here.member.clone(), settings)
+    let runtimes = [("test".to_owned(), argv)].into();
+    Settings { slots: 1, runtimes, blobs, ..here.settings() }
 }
 
 async fn submit(here: &mut Here, body: &str) -> TaskId {
@@ -150,6 +153,42 @@ async fn a_process_is_kept_for_the_next_call() {
         assert!(log.ends_with(&format!("call {calls}\n")), "{log}");
         assert!(calls == 1 || log == format!("call {calls}\n"), "of this call only: {log}");
     }
+}
+
+#[tokio::test]
+async fn what_a_process_says_that_a_call_took_is_in_its_report() {
+    let mut here = Here::new();
+    let (_worker, _events) = worker(&here);
+    let spent = |report: Report| (report.cpu_us, report.max_rss_bytes);
+    let task = submit(&mut here, "spend").await;
+    assert_eq!(spent(here.report(task).await), (7_000_000, 1 << 40));
+    let task = submit(&mut here, "echo").await;
+    assert_eq!(spent(here.report(task).await), (0, 0), "it is not measured any more");
+}
+
+#[tokio::test]
+async fn what_waits_behind_a_long_call_is_done_elsewhere() {
+    let mut here = Here::new();
+    let (_worker, _events) = worker(&here);
+    // Its calls are short, so it takes some ahead, unless the machine is very slow.
+    for _ in 0..30 {
+        let task = submit(&mut here, "echo").await;
+        here.report(task).await;
+    }
+    let pipe = here.pipe("pipe");
+    let long = submit(&mut here, &format!("begin {}", pipe.display())).await;
+    first_line(pipe).await;
+    let mut others = Vec::new();
+    for _ in 0..8 {
+        others.push(submit(&mut here, "echo").await);
+    }
+    let settings = Settings { name: "other".to_owned(), ..settings(&here, &[], None) };
+    let (_other, _events) = Worker::begin(here.member.clone(), settings);
+    for task in others {
+        here.report(task).await;
+    }
+    assert_eq!(here.client.ask(Request::Cancel { task: long }).await.unwrap(), Answer::Done);
+    assert_eq!(here.outcome(long).await.outcome, Outcome::Cancelled);
 }
 
 #[tokio::test]
@@ -244,7 +283,7 @@ async fn code_is_sent_once_and_long_values_are_blobs() {
     assert!(result.len() < MAX_INLINE_BYTES);
     let payloads = tidings_tasks::payloads::Payloads::in_folder(&here.path("blobs"));
     let whole = payloads.whole(result).await.unwrap();
-    let report = tidings_tasks::work::Report::from_result(&whole).unwrap();
+    let report = Report::from_result(&whole).unwrap();
     assert!(report.value == vec![b'x'; 5_000_000]);
 }
 

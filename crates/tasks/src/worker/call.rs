@@ -67,15 +67,14 @@ pub(super) async fn run(
             return Verdict::failed(Cause::Error, text);
         }
     };
-    let pid = kept.process.leader.pid().as_raw_nonzero().get();
-    Usage::forget_peak(pid);
-    let before = Usage::of(pid);
+    let before = kept.measure();
     let ended = conduct(shared, of, &mut kept, &run, ending).await;
     let mut verdict = match ended {
         Ok(said) => {
             kept.process.streams.take_rest();
             kept.known.extend(code.map(|code| code.hash));
-            let report = report(shared, of, &mut kept, before).await;
+            let used = kept.used(before);
+            let report = report(shared, of, &mut kept, used).await;
             runtimes.insert(runtime, kept);
             spoken(said, report, ending)
         }
@@ -157,7 +156,7 @@ async fn conduct(
         kept.link.say(run).map_err(long)?;
         ending.begin_time();
     }
-    let Kept { process, link, is_ready, .. } = kept;
+    let Kept { process, link, is_ready, spent, .. } = kept;
     loop {
         tokio::select! {
             // What a process says before it ends counts.
@@ -170,6 +169,11 @@ async fn conduct(
                 }
                 FromRuntime::Progress { task, attempt, thousandths, text } => {
                     shared.tell(Event::Progress { task, attempt, thousandths, text });
+                }
+                FromRuntime::Spent { task, attempt, cpu_us, peak_bytes }
+                    if *is_ready && (task, attempt) == (of.task, of.attempt) =>
+                {
+                    *spent = Some(Usage { cpu_us, peak_bytes });
                 }
                 said if *is_ready && is_end_of(&said, of) => return Ok(said),
                 said => return Err(Lost::Link(unexpected(&said))),
@@ -200,13 +204,16 @@ fn is_end_of(said: &FromRuntime, of: &Try) -> bool {
         FromRuntime::Done { task, attempt, .. } | FromRuntime::Failed { task, attempt, .. } => {
             (*task, *attempt) == (of.task, of.attempt)
         }
-        FromRuntime::Ready { .. } | FromRuntime::Progress { .. } => false,
+        FromRuntime::Ready { .. } | FromRuntime::Progress { .. } | FromRuntime::Spent { .. } => {
+            false
+        }
     }
 }
 
 fn unexpected(said: &FromRuntime) -> io::Error {
     let what = match said {
         FromRuntime::Ready { .. } => "that it is ready, twice",
+        FromRuntime::Spent { .. } => "what a call has taken that it was not given",
         _ => "how a call has ended that it was not given",
     };
     io::Error::new(io::ErrorKind::InvalidData, format!("it said {what}"))
@@ -229,12 +236,11 @@ fn spoken(said: FromRuntime, mut report: Report, ending: &Ending) -> Verdict {
 }
 
 /// What a call took whose process goes on.
-async fn report(shared: &Shared, of: &Try, kept: &mut Kept, before: Usage) -> Report {
-    let now = Usage::of(kept.process.leader.pid().as_raw_nonzero().get());
+async fn report(shared: &Shared, of: &Try, kept: &mut Kept, used: Usage) -> Report {
     let streams = &mut kept.process.streams;
     Report {
-        cpu_us: now.cpu_us.saturating_sub(before.cpu_us),
-        max_rss_bytes: now.peak_bytes,
+        cpu_us: used.cpu_us,
+        max_rss_bytes: used.peak_bytes,
         host: shared.settings.host.clone(),
         stdout: shared.output(streams.stdout.split(), of.task).await,
         stderr: shared.output(streams.stderr.split(), of.task).await,

@@ -12,6 +12,7 @@ use crate::runtime::DESCRIPTOR;
 use super::launcher::Launcher;
 use super::link::Link;
 use super::process::{Process, Start};
+use super::usage::Usage;
 
 /// A slot's processes, by the names of their runtimes.
 pub(super) type Runtimes = BTreeMap<String, Kept>;
@@ -25,6 +26,9 @@ pub(super) struct Kept {
     pub(super) known: BTreeSet<[u8; 32]>,
     /// Whether it has said that it takes calls.
     pub(super) is_ready: bool,
+    /// What it says that its last call has taken, and whether it has ever said so.
+    pub(super) spent: Option<Usage>,
+    pub(super) says_spent: bool,
 }
 
 impl Kept {
@@ -49,7 +53,35 @@ impl Kept {
         let start = Start { inherited: Some(there), ..start };
         let process = Process::start(launcher, command, start).await?;
         let link = Link::new(UnixStream::from_std(here)?);
-        Ok(Self { process, link, known: BTreeSet::new(), is_ready: false })
+        let (spent, says_spent) = (None, false);
+        Ok(Self { process, link, known: BTreeSet::new(), is_ready: false, spent, says_spent })
+    }
+
+    /// A call is about to begin: what the process has used before; none if it says itself what a
+    /// call takes.
+    pub(super) fn measure(&mut self) -> Option<Usage> {
+        self.spent = None;
+        let pid = self.pid();
+        (!self.says_spent).then(|| {
+            Usage::forget_peak(pid);
+            Usage::of(pid)
+        })
+    }
+
+    /// What a call has used that has ended; nothing if the process was to say it and has not.
+    pub(super) fn used(&mut self, before: Option<Usage>) -> Usage {
+        if let Some(spent) = self.spent.take() {
+            self.says_spent = true;
+            return spent;
+        }
+        before.map_or(Usage::default(), |before| {
+            let Usage { cpu_us, peak_bytes } = Usage::of(self.pid());
+            Usage { cpu_us: cpu_us.saturating_sub(before.cpu_us), peak_bytes }
+        })
+    }
+
+    fn pid(&self) -> i32 {
+        self.process.leader.pid().as_raw_nonzero().get()
     }
 
     /// Whether it can be given a call, as far as is known.
