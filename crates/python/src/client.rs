@@ -8,10 +8,11 @@ use tidings_tasks::usual;
 use tidings_tasks::work::MAX_WORK_BYTES;
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::record::Failure;
+use tokio::sync::mpsc::error::TrySendError;
 
 use crate::engine::{AWAY, Engine, Setup};
 use crate::options::Options;
-use crate::requests::{End, Outcome};
+use crate::requests::{Command, End, Outcome};
 
 /// The id with these bytes.
 pub(crate) fn task_of(bytes: &[u8]) -> PyResult<TaskId> {
@@ -64,14 +65,20 @@ impl Client {
                 submission.payload.len()
             )));
         }
-        let taken = py.detach(|| self.0.submit(submission, options.keep()));
+        // The lock of the interpreter is given back only if there is something to wait for.
+        let taken = match self.0.try_ask(Command::Submit(submission.into(), options.keep())) {
+            Ok(()) => true,
+            Err(TrySendError::Full(command)) => py.detach(|| self.0.ask(command)),
+            Err(TrySendError::Closed(_)) => false,
+        };
         taken.then_some(()).ok_or_else(|| PyRuntimeError::new_err("the executor has ended"))
     }
 
     /// Nobody wants a task any more.
     fn cancel(&self, py: Python<'_>, task: &[u8]) -> PyResult<()> {
         let task = task_of(task)?;
-        py.detach(|| self.0.cancel(task));
+        // One that has ended has cancelled all that it can.
+        py.detach(|| self.0.ask(Command::Cancel(task)));
         Ok(())
     }
 

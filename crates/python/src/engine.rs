@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -18,15 +18,19 @@ use tidings_tasks::session::Session;
 use tidings_tasks::store::address::Address;
 use tidings_tasks::worker::{Running, Settings, Worker};
 use tidings_tasks_core::id::TaskId;
-use tidings_tasks_core::message::{MAX_TASKS, Submission};
+use tidings_tasks_core::message::MAX_TASKS;
 use tidings_tasks_core::reign::Candidate;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::options::RUNTIME;
-use crate::requests::{Client, Command, Outcome};
+use crate::requests::{Client, Command, Outcome, lock};
 
-/// Commands and outcomes that may wait.
+/// Commands that may wait.
 const QUEUE: usize = 4_096;
+
+/// Groups of outcomes that may wait.
+const GROUPS: usize = 16;
 
 /// What is said of stores that several hosts share.
 pub(crate) const AWAY: &str = "Python does not take part in stores of several hosts yet: use \
@@ -53,8 +57,8 @@ pub(crate) struct Setup {
 pub(crate) struct Engine {
     /// None once it has ended.
     commands: Mutex<Option<mpsc::Sender<Command>>>,
-    outcomes: Mutex<mpsc::Receiver<Option<Outcome>>>,
-    waking: mpsc::Sender<Option<Outcome>>,
+    outcomes: Mutex<mpsc::Receiver<Vec<Outcome>>>,
+    waking: mpsc::Sender<Vec<Outcome>>,
     running: Running,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -67,7 +71,7 @@ impl Engine {
             return Err(AWAY.to_owned());
         }
         let (commands, queue) = mpsc::channel(QUEUE);
-        let (sender, outcomes) = mpsc::channel(QUEUE);
+        let (sender, outcomes) = mpsc::channel(GROUPS);
         let (begun, has_begun) = oneshot::channel();
         let waking = sender.clone();
         let thread = std::thread::Builder::new()
@@ -85,18 +89,21 @@ impl Engine {
         })
     }
 
-    /// Submits; `false` once it has ended.
-    pub(crate) fn submit(&self, task: Submission, keep: bool) -> bool {
-        let commands = lock(&self.commands).clone();
-        commands.is_some_and(|commands| commands.blocking_send(Command::Submit(task, keep)).is_ok())
+    /// Asks without waiting.
+    ///
+    /// # Errors
+    /// The queue is full, or it has ended.
+    pub(crate) fn try_ask(&self, command: Command) -> Result<(), TrySendError<Command>> {
+        match &*lock(&self.commands) {
+            Some(commands) => commands.try_send(command),
+            None => Err(TrySendError::Closed(command)),
+        }
     }
 
-    /// Cancels.
-    pub(crate) fn cancel(&self, task: TaskId) {
-        if let Some(commands) = lock(&self.commands).clone() {
-            // One that has ended has cancelled all that it can.
-            let _ = commands.blocking_send(Command::Cancel(task));
-        }
+    /// Asks, and waits while the queue is full; `false` once it has ended.
+    pub(crate) fn ask(&self, command: Command) -> bool {
+        let commands = lock(&self.commands).clone();
+        commands.is_some_and(|commands| commands.blocking_send(command).is_ok())
     }
 
     /// Whether a worker of this process does it now.
@@ -107,17 +114,17 @@ impl Engine {
     /// What has ended, as soon as something has.
     pub(crate) fn take(&self) -> Vec<Outcome> {
         let mut outcomes = lock(&self.outcomes);
-        let mut taken: Vec<_> = outcomes.blocking_recv().into_iter().collect();
-        while let Ok(outcome) = outcomes.try_recv() {
-            taken.push(outcome);
+        let mut taken = outcomes.blocking_recv().unwrap_or_default();
+        while let Ok(mut more) = outcomes.try_recv() {
+            taken.append(&mut more);
         }
-        taken.into_iter().flatten().collect()
+        taken
     }
 
     /// Lets [`Engine::take`] return.
     pub(crate) fn wake(&self) {
         // A full queue wakes by itself.
-        let _ = self.waking.try_send(None);
+        let _ = self.waking.try_send(Vec::new());
     }
 
     /// Ends, in good order.
@@ -132,11 +139,6 @@ impl Engine {
     }
 }
 
-/// What a lock guards is whole even if its holder panicked: each change is one call.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// What the worker does, as soon as there is one.
 type Begun = oneshot::Sender<Result<Running, String>>;
 
@@ -146,7 +148,7 @@ fn run(
     address: Address,
     begun: Begun,
     commands: mpsc::Receiver<Command>,
-    outcomes: mpsc::Sender<Option<Outcome>>,
+    outcomes: mpsc::Sender<Vec<Outcome>>,
 ) {
     match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(serve(setup, address, begun, commands, outcomes)),
@@ -160,7 +162,7 @@ async fn serve(
     address: Address,
     begun: Begun,
     mut commands: mpsc::Receiver<Command>,
-    outcomes: mpsc::Sender<Option<Outcome>>,
+    outcomes: mpsc::Sender<Vec<Outcome>>,
 ) {
     let folder = match &address {
         Address::File(file) => blobs::beside(file),
@@ -182,7 +184,7 @@ async fn serve(
     if begun.send(Ok(running)).is_err() {
         return;
     }
-    let client = Client::new(session, payloads, outcomes);
+    let client = Client::new(session, payloads, setup.workers, outcomes);
     let mut batch = Vec::new();
     while commands.recv_many(&mut batch, MAX_TASKS).await > 0 {
         client.take(&mut batch).await;

@@ -2,10 +2,17 @@
 //!
 //! All that came while a submission was on its way goes with the next one, up to [`FLIGHTS`] of
 //! them at a time. A task of which nobody else knows the id is forgotten once its outcome was told.
+//!
+//! To wake a thread takes longer than to handle one task. So while many tasks are on their way,
+//! what is asked and what has ended is passed on once in [`GATHER`]; with few of them, at once.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tidings_tasks::payloads::Payloads;
+use tidings_tasks::payloads::{MARK, Payloads};
+use tidings_tasks::replies::Replies;
 use tidings_tasks::session::Session;
 use tidings_tasks::work::Report;
 use tidings_tasks_core::id::TaskId;
@@ -16,13 +23,19 @@ use tokio::sync::{Semaphore, mpsc};
 /// Submissions on their way at a time.
 const FLIGHTS: u32 = 4;
 
-/// Tasks to be forgotten that may wait.
-const FORGETTING: usize = 4_096;
+/// Tasks to be forgotten that may wait, and outcomes to be passed on.
+const QUEUE: usize = 4_096;
+
+/// What is asked and what has ended is passed on so often while there is much of it.
+const GATHER: Duration = Duration::from_millis(1);
+
+/// The tasks on their way, for each worker and at least, with which there is much.
+const MANY: usize = 32;
 
 /// What Python wants.
 pub(crate) enum Command {
     /// A task, and whether its record stays.
-    Submit(Submission, bool),
+    Submit(Box<Submission>, bool),
     /// Nobody wants a task any more.
     Cancel(TaskId),
 }
@@ -50,30 +63,62 @@ pub(crate) enum End {
 pub(crate) struct Client {
     session: Session,
     payloads: Payloads,
-    outcomes: mpsc::Sender<Option<Outcome>>,
+    outcomes: mpsc::Sender<Outcome>,
     flights: Arc<Semaphore>,
     forget: mpsc::Sender<TaskId>,
+    pending: Pending,
+    /// Tasks that are waited for, and whether their records stay.
+    waiting: Arc<Mutex<BTreeMap<TaskId, bool>>>,
+    replies: Replies,
+}
+
+/// How many tasks are on their way.
+#[derive(Clone)]
+struct Pending {
+    count: Arc<AtomicUsize>,
+    many: usize,
+}
+
+impl Pending {
+    /// Lets more come together, while so many are on their way that what comes can wait.
+    async fn gather(&self) {
+        if self.count.load(Ordering::Relaxed) >= self.many {
+            tokio::time::sleep(GATHER).await;
+        }
+    }
 }
 
 impl Client {
-    /// Needs a runtime of tokio.
+    /// One that passes on outcomes in groups. Needs a runtime of tokio.
     pub(crate) fn new(
         session: Session,
         payloads: Payloads,
-        outcomes: mpsc::Sender<Option<Outcome>>,
+        workers: u32,
+        groups: mpsc::Sender<Vec<Outcome>>,
     ) -> Self {
-        let (forget, told) = mpsc::channel(FORGETTING);
-        tokio::spawn(forget_all(session.clone(), told));
+        let (forget, told) = mpsc::channel(QUEUE);
+        let pending = Pending { count: Arc::default(), many: MANY * workers.max(2) as usize };
+        tokio::spawn(forget_all(session.clone(), told, pending.clone()));
+        let (outcomes, ended) = mpsc::channel(QUEUE);
+        tokio::spawn(pass_on(ended, groups, pending.clone()));
         let flights = Arc::new(Semaphore::new(FLIGHTS as usize));
-        Self { session, payloads, outcomes, flights, forget }
+        let (waiting, replies) = (Arc::default(), Replies::default());
+        let client =
+            Self { session, payloads, outcomes, flights, forget, pending, waiting, replies };
+        tokio::spawn(client.clone().take_replies());
+        client
     }
 
-    /// Does what is wanted, in order: what is cancelled was submitted before.
+    /// Does what is wanted, in order: what is cancelled was submitted before. Returns when more is
+    /// to be taken.
     pub(crate) async fn take(&self, batch: &mut Vec<Command>) {
         let mut tasks = Vec::new();
         for command in batch.drain(..) {
             match command {
-                Command::Submit(task, keep) => tasks.push((task, keep)),
+                Command::Submit(task, keep) => {
+                    self.pending.count.fetch_add(1, Ordering::Relaxed);
+                    tasks.push((task, keep));
+                }
                 Command::Cancel(task) => {
                     self.submit(core::mem::take(&mut tasks)).await;
                     drop(tokio::spawn(self.clone().cancel(task)));
@@ -81,10 +126,11 @@ impl Client {
             }
         }
         self.submit(tasks).await;
+        self.pending.gather().await;
     }
 
     /// Sends tasks on their way, as soon as there is room.
-    async fn submit(&self, tasks: Vec<(Submission, bool)>) {
+    async fn submit(&self, tasks: Vec<(Box<Submission>, bool)>) {
         if tasks.is_empty() {
             return;
         }
@@ -92,7 +138,7 @@ impl Client {
         let client = self.clone();
         tokio::spawn(async move {
             let ids: Vec<_> = tasks.iter().map(|(task, keep)| (task.id, *keep)).collect();
-            let tasks = tasks.into_iter().map(|(task, _)| task).collect();
+            let tasks = tasks.into_iter().map(|(task, _)| *task).collect();
             let answer = client.payloads.submit(&client.session, tasks, &[]).await;
             drop(flight);
             let refused = match answer {
@@ -103,21 +149,74 @@ impl Client {
             };
             for (task, keep) in ids {
                 match &refused {
-                    None => drop(tokio::spawn(client.clone().wait(task, keep))),
+                    None => client.wait(task, keep).await,
                     Some(reason) => client.tell(task, End::Refused(reason.clone())).await,
                 }
             }
         });
     }
 
-    /// Waits for the outcome of a task, and passes it on.
-    async fn wait(self, task: TaskId, keep: bool) {
-        let end = match self.payloads.outcome(&self.session, task).await {
-            Ok(Answer::Outcome(finished)) => end(*finished),
-            Ok(Answer::Refused(refusal)) => End::Refused(refusal.to_string()),
-            Ok(other) => End::Refused(format!("the answer of one who waits was {other:?}")),
-            Err(error) => End::Refused(error.to_string()),
+    /// Waits for the outcome of a task.
+    async fn wait(&self, task: TaskId, keep: bool) {
+        lock(&self.waiting).insert(task, keep);
+        let posted = self.session.post(task, Request::Wait { task }, &self.replies).await;
+        if let Err(error) = posted {
+            self.end(task, End::Refused(error.to_string())).await;
+        }
+    }
+
+    /// Passes on the outcomes of tasks that were waited for.
+    async fn take_replies(self) {
+        loop {
+            let replies = tokio::select! {
+                biased;
+                replies = self.replies.take() => replies,
+                ended = self.session.closed() => {
+                    let tasks: Vec<TaskId> = lock(&self.waiting).keys().copied().collect();
+                    for task in tasks {
+                        self.end(task, End::Refused(ended.to_string())).await;
+                    }
+                    return;
+                }
+            };
+            for (task, answer) in replies {
+                self.answered(task, answer).await;
+            }
+        }
+    }
+
+    async fn answered(&self, task: TaskId, answer: Answer) {
+        let reason = match answer {
+            Answer::Outcome(finished) => return self.ended(task, *finished).await,
+            Answer::Refused(refusal) => refusal.to_string(),
+            other => format!("the answer of one who waits was {other:?}"),
         };
+        self.end(task, End::Refused(reason)).await;
+    }
+
+    async fn ended(&self, task: TaskId, finished: Finished) {
+        match finished.outcome {
+            // It has to be read from its file.
+            Ended::Done(result) if result.starts_with(MARK) => {
+                let client = self.clone();
+                tokio::spawn(async move {
+                    let end = match client.payloads.whole(result).await {
+                        Ok(result) => returned(&result),
+                        Err(error) => End::Refused(error.to_string()),
+                    };
+                    client.end(task, end).await;
+                });
+            }
+            Ended::Done(result) => self.end(task, returned(&result)).await,
+            Ended::Failed => self.end(task, End::Failed(finished.task.failures)).await,
+            Ended::Cancelled => self.end(task, End::Cancelled).await,
+        }
+    }
+
+    /// A task that was waited for has ended.
+    async fn end(&self, task: TaskId, end: End) {
+        // It may have been told that the session has ended.
+        let Some(keep) = lock(&self.waiting).remove(&task) else { return };
         if !keep && !matches!(end, End::Refused(_)) {
             // If nobody listens any more, the record stays.
             let _ = self.forget.send(task).await;
@@ -133,29 +232,48 @@ impl Client {
     }
 
     async fn tell(&self, task: TaskId, end: End) {
+        self.pending.count.fetch_sub(1, Ordering::Relaxed);
         // Nobody listens any more when the executor ends.
-        let _ = self.outcomes.send(Some(Outcome { task, end })).await;
+        let _ = self.outcomes.send(Outcome { task, end }).await;
+    }
+}
+
+/// Passes on what has ended, the first at once.
+async fn pass_on(
+    mut ended: mpsc::Receiver<Outcome>,
+    groups: mpsc::Sender<Vec<Outcome>>,
+    pending: Pending,
+) {
+    let mut group = Vec::new();
+    while ended.recv_many(&mut group, QUEUE).await > 0 {
+        if groups.send(core::mem::take(&mut group)).await.is_err() {
+            return;
+        }
+        pending.gather().await;
     }
 }
 
 /// Forgets tasks, as many at a time as have come.
-async fn forget_all(session: Session, mut told: mpsc::Receiver<TaskId>) {
+async fn forget_all(session: Session, mut told: mpsc::Receiver<TaskId>, pending: Pending) {
     let mut tasks = Vec::new();
     while told.recv_many(&mut tasks, MAX_TASKS).await > 0 {
         let tasks = core::mem::take(&mut tasks);
         if session.ask(Request::Forget { tasks }).await.is_err() {
             return;
         }
+        pending.gather().await;
     }
 }
 
-fn end(finished: Finished) -> End {
-    match finished.outcome {
-        Ended::Done(result) => match Report::from_result(&result) {
-            Ok(report) => End::Done(report.value),
-            Err(error) => End::Refused(error.to_string()),
-        },
-        Ended::Failed => End::Failed(finished.task.failures),
-        Ended::Cancelled => End::Cancelled,
+/// What a lock guards is whole even if its holder panicked: each change is one call.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The end of a task with a result.
+fn returned(result: &[u8]) -> End {
+    match Report::from_result(result) {
+        Ok(report) => End::Done(report.value),
+        Err(error) => End::Refused(error.to_string()),
     }
 }

@@ -43,6 +43,44 @@ def test_a_call_by_name_needs_the_same_source(monkeypatch: pytest.MonkeyPatch) -
         pickles.load_call(body)
 
 
+def test_a_function_of_many_calls_is_pickled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    dumped: list[object] = []
+    dumps = pickles.dumps
+
+    def noting(value: object) -> bytes:
+        dumped.append(value)
+        return dumps(value)
+
+    monkeypatch.setattr(pickles, "dumps", noting)
+    successor = lambda number: number + 1  # noqa: E731
+    function = pickles.Function(successor)
+    bodies = [pickles.dump_call(function, (n,), {"n": n}) for n in range(3)]
+    assert dumped == [successor, *(((n,), {"n": n}) for n in range(3))]
+    calls = [pickles.load_call(body) for body in bodies]
+    assert [(args, kwargs) for _, args, kwargs in calls] == dumped[1:]
+    assert calls[0][0](4) == 5
+    assert calls[0][0] is calls[2][0], "it is read once"
+
+
+def test_a_function_of_many_calls_needs_the_same_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = pickles.dump_call(pickles.Function(again), (1,), {})
+    assert pickles.load_call(body) == (again, (1,), {})
+    monkeypatch.setattr(pickles, "_functions", {})
+    monkeypatch.setitem(pickles._hashes, __name__, bytes(range(16)))
+    with pytest.raises(pickle.UnpicklingError, match=r"the source of module .*test_pickles here"):
+        pickles.load_call(body)
+
+
+def test_no_more_functions_are_kept_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pickles, "_functions", {})
+    functions = [functools.partial(pow, n) for n in range(pickles._MOST_FUNCTIONS + 3)]
+    for n, function in enumerate(functions):
+        body = pickles.dump_call(pickles.Function(function), (2,), {})
+        read, args, _ = pickles.load_call(body)
+        assert read(*args) == n**2
+    assert 0 < len(pickles._functions) <= pickles._MOST_FUNCTIONS
+
+
 def test_the_hash_is_that_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     file = tmp_path / "versioned.py"

@@ -10,6 +10,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -64,6 +65,7 @@ class Worker:
     """The worker's end."""
 
     def __init__(self) -> None:
+        self.spent: list[Any] = []
         self.stream, inherited = socket.socketpair()
         with inherited:
             self.process = subprocess.Popen(
@@ -86,8 +88,13 @@ class Worker:
         self.say(0, TASK, attempt, "q", None, None, body)
 
     def heard(self) -> Any:
-        length = int.from_bytes(self.read(4), "little")
-        return decoded(self.read(length))
+        """Return what is said; what a call has taken is kept aside."""
+        while True:
+            length = int.from_bytes(self.read(4), "little")
+            said = decoded(self.read(length))
+            if said[0] != 4:
+                return said
+            self.spent = said[1]
 
     def read(self, length: int) -> bytes:
         data = b""
@@ -111,6 +118,22 @@ def worker() -> Iterator[Worker]:
 
 def attempt_and_task() -> tuple[int, str | None]:
     return context.attempt(), context.task_id()
+
+
+def spend(cpu_ns: int, length: int) -> int:
+    """Use a processor for some time, with some memory."""
+    data, begun = bytes([1]) * length, time.process_time_ns()
+    while time.process_time_ns() - begun < cpu_ns:
+        pass
+    return len(data)
+
+
+def spend_in_a_child(cpu_ns: int) -> int:
+    child = os.fork()
+    if child == 0:
+        spend(cpu_ns, 0)
+        os._exit(0)
+    return os.waitpid(child, 0)[1]
 
 
 def wait_until_cancelled() -> str:
@@ -148,6 +171,22 @@ def test_a_call_is_told_that_nobody_wants_it(worker: Worker) -> None:
     worker.say(1, TASK, 1)
     kind, fields = worker.heard()
     assert (kind, pickles.loads(fields[2])) == (1, "stopped")
+
+
+def test_what_a_call_has_taken_is_told(worker: Worker) -> None:
+    cpu_ns, length = 30_000_000, 64 << 20
+    worker.call(1, pickles.dump_call(spend, (cpu_ns, length), {}))
+    assert worker.heard()[0] == 1
+    task, attempt, cpu_us, peak_bytes = worker.spent
+    assert (task, attempt) == (TASK, 1)
+    assert cpu_us * 1_000 >= cpu_ns
+    assert peak_bytes >= length
+    worker.call(2, pickles.dump_call(spend_in_a_child, (cpu_ns,), {}))
+    assert worker.heard()[0] == 1
+    task, attempt, cpu_us, peak_bytes = worker.spent
+    assert (task, attempt) == (TASK, 2)
+    assert cpu_us * 1_000 >= cpu_ns
+    assert peak_bytes < length, "that of the call before does not count"
 
 
 def test_what_is_printed_is_written_before_the_answer(worker: Worker) -> None:

@@ -98,8 +98,7 @@ class Collector:
     def _collect(self) -> None:
         try:
             while True:
-                for task, kind, what in self._client.take():
-                    self._settle(task, kind, what)
+                self._settle_all(self._client.take())
                 with self._lock:
                     if self._closing and not self._pending:
                         return
@@ -107,11 +106,17 @@ class Collector:
             self._client.close()
             shutil.rmtree(self._scratch, ignore_errors=True)
 
-    def _settle(self, task: bytes, kind: str, what: Any) -> None:
+    def _settle_all(self, ended: list[tuple[bytes, str, Any]]) -> None:
         with self._lock:
-            future = self._pending.pop(task, None)
-        if future is None:
-            return
+            futures = [self._pending.pop(task, None) for task, _, _ in ended]
+        # One that is settled is not held here any more.
+        futures.reverse()
+        for _, kind, what in ended:
+            future = futures.pop()
+            if future is not None:
+                self._settle(future, kind, what)
+
+    def _settle(self, future: Future[Any], kind: str, what: Any) -> None:
         if kind == "done":
             try:
                 future.settle(pickles.loads(what))

@@ -25,7 +25,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import tidings.tasks._native as _native
 from tidings.tasks import current, pickles
@@ -35,6 +35,9 @@ from tidings.tasks.future import Future
 from tidings.tasks.options import QUEUE, Options
 
 T = TypeVar("T")
+
+# The bytes of an id that tasks of one family have in common (crates/tasks-core/src/id.rs).
+_FAMILY_BYTES = 11
 
 # What a worker's process runs: the modules are those that this process would find.
 _BOOT = """
@@ -94,18 +97,23 @@ class Executor(concurrent.futures.Executor):
             shutil.rmtree(scratch, ignore_errors=True)
             raise StoreError(str(error)) from None
         self._plain: dict[str, _native.Options] = {}
+        # Tasks that are submitted one after the other lie together in the store.
+        self._family = os.urandom(_FAMILY_BYTES)
+        self._numbers = itertools.count()
         self._finalizer = weakref.finalize(self, self._collector.shut_down, False, False)
         self._finalizer.atexit = False
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         """Submit ``fn(*args, **kwargs)``; futures among the arguments stand for their results."""
-        options = getattr(fn, "options", None)
+        function = fn.function if isinstance(fn, pickles.Function) else fn
+        options = getattr(function, "options", None)
         if not isinstance(options, Options):
-            return self._begin(uuid.uuid4().bytes, self._options_of(fn), fn, args, kwargs)
+            return self._begin(self._next_task(), self._options_of(function), fn, args, kwargs)
         if options.key is None:
-            task = uuid.uuid4().bytes
+            task = self._next_task()
         else:
-            task = _native.task_id(f"{pickles.name_of(fn)} {options.key(*args, **kwargs)}", 0)
+            key = options.key(*args, **kwargs)
+            task = _native.task_id(f"{pickles.name_of(function)} {key}", 0)
         return self._begin(task, options.native, fn, args, kwargs)
 
     def submit_as(
@@ -139,9 +147,9 @@ class Executor(concurrent.futures.Executor):
         if buffersize is not None and buffersize < 1:
             raise ValueError("buffersize must be None or > 0")
         if chunksize == 1 and buffersize is None:
-            return super().map(fn, *iterables, timeout=timeout)
+            return super().map(_once(fn), *iterables, timeout=timeout)
         chunks = _chunks(zip(*iterables), chunksize)
-        call = functools.partial(_call_chunk, fn)
+        call = _once(functools.partial(_call_chunk, fn))
         if buffersize is None:
             return itertools.chain.from_iterable(super().map(call, chunks, timeout=timeout))
         return itertools.chain.from_iterable(self._ahead(call, chunks, timeout, buffersize))
@@ -162,6 +170,9 @@ class Executor(concurrent.futures.Executor):
         ``cancel_futures`` cancels those that no worker of this process does yet.
         """
         self._collector.shut_down(wait, cancel_futures)
+
+    def _next_task(self) -> bytes:
+        return self._family + next(self._numbers).to_bytes(16 - _FAMILY_BYTES, "big")
 
     def _options_of(self, fn: Callable[..., Any]) -> _native.Options:
         name = pickles.name_of(fn)
@@ -268,6 +279,12 @@ def _check_owner(store: str) -> None:
         return
     if found.st_uid != os.geteuid() or found.st_mode & 0o022:
         raise RuntimeError(f"{store}: others can write it; make it yours alone: chmod 600")
+
+
+def _once(fn: Callable[..., T]) -> Callable[..., T]:
+    """Return what is submitted for many calls of a function, pickled once."""
+    function: Any = pickles.Function(fn)
+    return cast("Callable[..., T]", function)
 
 
 def _resolved(value: Any) -> Any:

@@ -7,6 +7,9 @@ another process, so where that name occurs cloudpickle is asked.
 
 A call by name must find the code that its sender has. So it carries a hash of the source of the
 function's module, and a worker that has another source refuses it.
+
+The function of many calls is pickled once (``Function``), apart from their arguments, and read once
+by each process that makes some of them.
 """
 
 from __future__ import annotations
@@ -22,10 +25,28 @@ from typing import Any
 
 _BY_NAME = b"N"
 _BY_VALUE = b"V"
+_APART = b"A"
 _NO_HASH = bytes(16)
 _PROTOCOL = 5
 
+# How many functions of calls that were pickled apart a process keeps.
+_MOST_FUNCTIONS = 64
+
 _hashes: dict[str, bytes] = {}
+_functions: dict[bytes, Callable[..., Any]] = {}
+
+
+class Function:
+    """A function that is pickled once for many calls."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        try:
+            pickled = dumps(function)
+        except Exception as error:
+            raise pickle.PicklingError(_blame(function, (), {}, error)) from error
+        length = len(pickled).to_bytes(4, "big")
+        self.head = _source_hash(function) + _APART + length + pickled
 
 
 def dumps(value: object) -> bytes:
@@ -56,9 +77,13 @@ def loads(data: bytes) -> Any:
     return pickle.loads(memoryview(data)[3:])
 
 
-def dump_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
+def dump_call(
+    function: Callable[..., Any] | Function, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> bytes:
     """Return the bytes of a call, or raise a PicklingError that says what cannot be pickled."""
     try:
+        if isinstance(function, Function):
+            return function.head + dumps((args, kwargs))
         return _source_hash(function) + dumps((function, args, kwargs))
     except Exception as error:
         raise pickle.PicklingError(_blame(function, args, kwargs, error)) from error
@@ -66,14 +91,30 @@ def dump_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 def load_call(body: bytes) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
     """Return function and arguments of a call, unless its code is another one here."""
-    function, args, kwargs = loads(body[16:])
-    expected, here = body[:16], _source_hash(function)
+    if body[16:17] != _APART:
+        function, args, kwargs = loads(body[16:])
+        _check_source(function, body[:16])
+        return function, args, kwargs
+    end = 21 + int.from_bytes(body[17:21], "big")
+    head = body[:end]
+    known = _functions.get(head)
+    if known is None:
+        known = loads(head[21:])
+        _check_source(known, head[:16])
+        if len(_functions) >= _MOST_FUNCTIONS:
+            _functions.clear()
+        _functions[head] = known
+    args, kwargs = loads(body[end:])
+    return known, args, kwargs
+
+
+def _check_source(function: Callable[..., Any], expected: bytes) -> None:
+    here = _source_hash(function)
     if expected not in (_NO_HASH, here) and here != _NO_HASH:
         raise pickle.UnpicklingError(
             f"the source of module {_module(function)} here is not that of the program that has "
             "submitted the task: bring both to one version and start them again"
         )
-    return function, args, kwargs
 
 
 def name_of(function: object) -> str:
@@ -111,12 +152,14 @@ def _hash_of_module(name: str) -> bytes:
 
 
 def _blame(
-    function: Callable[..., Any],
+    function: Callable[..., Any] | Function,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     error: Exception,
 ) -> str:
     """Return one sentence: which part of a call cannot be pickled."""
+    if isinstance(function, Function):
+        function = function.function
     parts: list[tuple[str, object]] = [("the function", function)]
     parts += [(f"argument {place}", value) for place, value in enumerate(args, 1)]
     parts += [(f"argument {name}", value) for name, value in kwargs.items()]

@@ -19,6 +19,7 @@ from typing import Any
 
 import tidings.tasks._native as _native
 from tidings.tasks import context, failures, pickles
+from tidings.tasks.usage import Meter
 
 _MAX_FRAME_BYTES = 64 << 20
 _CHUNK = 1 << 16
@@ -82,6 +83,7 @@ class Process:
         self._channel = channel
         self._initial = initial
         self._failed: BaseException | None = None
+        self._meter = Meter()
 
     def run(self) -> None:
         """Call until the worker is gone."""
@@ -89,7 +91,9 @@ class Process:
         self._channel.send(_native.ready(version))
         while (call := self._channel.next_call()) is not None:
             task, attempt, body = call
-            self._channel.send(self._answer(task, attempt, body))
+            self._meter.begin()
+            answer = self._answer(task, attempt, body)
+            self._channel.send(_native.spent(task, attempt, *self._meter.end()) + answer)
 
     def _answer(self, task: bytes, attempt: int, body: bytes) -> bytes:
         def report(thousandths: int, text: str) -> None:

@@ -1,0 +1,67 @@
+"""Usage: what a call takes of processors and memory, as its own process sees it.
+
+The processor's time is exact. The most memory that the process had is read where the call took
+long: of a shorter one it is what the process had when that was read last, as no call gets much
+more within that time.
+
+Source: proc(5), ``status``, ``clear_refs``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import time
+from pathlib import Path
+
+_LONG_NS = 10_000_000
+_STATUS = Path("/proc/self/status")
+_CLEAR_REFS = Path("/proc/self/clear_refs")
+
+
+class Meter:
+    """Measures one call after the other."""
+
+    def __init__(self) -> None:
+        self._begun_ns = 0
+        self._own_ns = 0
+        self._children_us = _children_us()
+        self._bytes = _memory()[1]
+
+    def begin(self) -> None:
+        """Begin a call."""
+        self._begun_ns = time.monotonic_ns()
+        self._own_ns = time.process_time_ns()
+
+    def end(self) -> tuple[int, int]:
+        """End a call; return its microseconds of processors and bytes of memory.
+
+        Children count that the process has waited for since the last call.
+        """
+        own_us = (time.process_time_ns() - self._own_ns) // 1_000
+        before_us, self._children_us = self._children_us, _children_us()
+        peak = self._bytes
+        if time.monotonic_ns() - self._begun_ns >= _LONG_NS:
+            peak, self._bytes = _memory()
+        return own_us + self._children_us - before_us, peak
+
+
+def _children_us() -> int:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return round((used.ru_utime + used.ru_stime) * 1e6)
+
+
+def _memory() -> tuple[int, int]:
+    """Return the most memory since it was asked last, and that of now, in bytes."""
+    try:
+        status = _STATUS.read_text()
+        # Where it cannot be forgotten, that of earlier calls counts as well.
+        with contextlib.suppress(OSError):
+            _CLEAR_REFS.write_text("5")
+        return _bytes(status, "VmHWM:"), _bytes(status, "VmRSS:")
+    except (OSError, LookupError, ValueError):
+        return 0, 0
+
+
+def _bytes(status: str, name: str) -> int:
+    return int(status.partition(name)[2].split(None, 1)[0]) << 10
