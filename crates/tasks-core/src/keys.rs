@@ -3,6 +3,7 @@
 //! | key | record |
 //! |---|---|
 //! | `P/role` | [`Reign`](crate::record::Reign): who coordinates the part, and since which epoch |
+//! | `P/fence` | the epoch of who wrote it: a commit that was sent before that fails |
 //! | `P/lives` | the coordinator's name, as long as its session with the store lasts |
 //! | `P/t/ID` | [`Task`](crate::record::Task): a task that has not ended |
 //! | `P/f/ID` | [`Finished`](crate::record::Finished): how a task has ended |
@@ -25,6 +26,11 @@ pub const MAX_EFFECT_KEY_BYTES: usize = MAX_KEY_BYTES - 2;
 /// Who coordinates the part.
 pub fn role(part: Part) -> Key {
     key(format!("p{:04x}/role", part.0))
+}
+
+/// What a coordinator writes so that no commit can happen any more that it has sent before.
+pub fn fence(part: Part) -> Key {
+    key(format!("p{:04x}/fence", part.0))
 }
 
 /// The sign that who coordinates the part lives.

@@ -53,6 +53,7 @@ pub fn take(
     let expect = seen.map_or(Expect::Absent, |seen| Expect::At(seen.revision));
     transaction.expect(keys::role(part), expect);
     transaction.put(keys::role(part), encode(&reign));
+    transaction.put(keys::fence(part), reign.epoch.0.to_be_bytes());
     transaction.writes.push(Write::Put {
         key: keys::lives(part),
         value: candidate.name.as_bytes().into(),

@@ -27,7 +27,7 @@ use super::reading::Purpose;
 use super::{Coordinator, Phase, Ticket};
 
 /// The wait after the store had no space.
-const FULL: Duration = Duration::from_secs(1);
+pub(super) const FULL: Duration = Duration::from_secs(1);
 
 /// The wait after the store was not reached.
 pub(super) const LOST: Duration = Duration::from_millis(100);
@@ -36,8 +36,11 @@ impl Coordinator {
     /// The next transaction, to be answered by [`Coordinator::handle_commit`].
     pub fn poll_commit(&mut self) -> Option<(Ticket, Transaction)> {
         let is_full = self.in_flight.len() >= self.settings.pipeline;
-        if !self.is_serving() || self.hold_until.is_some() || is_full {
+        if self.hold_until.is_some() || is_full {
             return None;
+        }
+        if !self.is_serving() {
+            return self.poll_fence();
         }
         self.assign();
         let (group, transaction) = self.group()?;
@@ -54,6 +57,9 @@ impl Coordinator {
         answer: Result<Revision, CommitError>,
     ) {
         self.pass(now);
+        if self.fencing.is_sent(ticket) {
+            return self.fenced(&answer);
+        }
         let Some(group) = self.in_flight.remove(&ticket) else { return };
         if group.is_empty() {
             return; // it was given up by a recovery
@@ -94,6 +100,7 @@ impl Coordinator {
         let (part, limits) = (self.settings.part, self.settings.limits);
         let mut transaction = Transaction::default();
         transaction.expect(keys::role(part), Expect::At(self.settings.role));
+        transaction.expect(keys::fence(part), Expect::At(self.fence));
         let (mut operations, mut bytes) = (transaction.operations(), transaction.bytes());
         let mut group = Vec::new();
         while group.len() < self.group_limit.max(1) {
@@ -299,6 +306,7 @@ impl Coordinator {
     fn begin_again(&mut self, group: Vec<Change>) {
         self.counters.recoveries += 1;
         self.drop_changes(group);
+        self.fencing.want();
         self.recover();
     }
 

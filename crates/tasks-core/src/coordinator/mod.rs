@@ -22,7 +22,8 @@
 //!
 //! # Invariants
 //! 1. Each commit names the revision at which this coordinator got its role. When another one takes
-//!    it, that revision is gone: a coordinator that was replaced writes nothing, however late.
+//!    it, that revision is gone: a coordinator that was replaced writes nothing, however late. Nor
+//!    does a commit whose answer was lost, once all is read again (`fence.rs`).
 //! 2. Each change of a task names the revision of its record. A completion counts only if its
 //!    attempt is the last: however often a task runs, it ends once.
 //! 3. Time and the loss of hosts decide when a task is given to another worker, never whether a
@@ -39,6 +40,7 @@ mod assign;
 mod change;
 mod commit;
 mod end;
+mod fence;
 mod forget;
 mod parked;
 mod partial;
@@ -70,6 +72,7 @@ use crate::message::{Answer, Call, Message, Peer, Refusal, Request};
 use crate::transaction::{Limits, Revision};
 
 use change::Change;
+use fence::Fencing;
 use parked::{Obstacle, Parked};
 use permits::Permits;
 use reading::Purpose;
@@ -133,6 +136,9 @@ pub struct Coordinator {
     arriving: BTreeSet<TaskId>,
     /// Changes that are to be committed.
     staged: VecDeque<Change>,
+    /// The commit that wrote the fence last, and whether it is to be written again.
+    fence: Revision,
+    fencing: Fencing,
     /// Those that are being committed; none where a recovery has begun since.
     in_flight: BTreeMap<Ticket, Vec<Change>>,
     /// Reads that are to be made, and those on their way.
@@ -165,6 +171,8 @@ impl Coordinator {
             permits: Permits::default(),
             arriving: BTreeSet::new(),
             staged: VecDeque::new(),
+            fence: settings.role,
+            fencing: Fencing::No,
             in_flight: BTreeMap::new(),
             wanted: VecDeque::new(),
             reading: BTreeMap::new(),
@@ -274,7 +282,9 @@ impl Coordinator {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let holds = match self.phase {
             Phase::Deposed => return None,
-            Phase::Recovering(_) => return self.read_hold_until,
+            Phase::Recovering(_) => {
+                return [self.hold_until, self.read_hold_until].into_iter().flatten().min();
+            }
             Phase::Serving => [self.hold_until, self.read_hold_until],
         };
         let due = self.table.next_due_ms().map(|due_ms| self.instant_of(due_ms));

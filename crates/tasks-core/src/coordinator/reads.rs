@@ -17,9 +17,10 @@ use super::{Coordinator, Ticket};
 impl Coordinator {
     /// The next read, to be answered by [`Coordinator::handle_read`].
     pub fn poll_read(&mut self) -> Option<(Ticket, Read)> {
-        // What is on its way when a recovery begins may still be committed: it is waited for, so
-        // that all that is read belongs together.
-        let must_wait = !self.is_serving() && !self.in_flight.is_empty();
+        // What is on its way when a recovery begins may still be committed: it is waited for, or
+        // kept from it, so that all that is read belongs together.
+        let is_open = self.in_flight.is_empty() && self.fencing.is_done();
+        let must_wait = !self.is_serving() && !is_open;
         if must_wait || self.read_hold_until.is_some() {
             return None;
         }

@@ -6,7 +6,7 @@ use tidings_tasks_core::id::Attempt;
 use tidings_tasks_core::message::{Answer, Effect, Message, Refusal, Request, Submission};
 use tidings_tasks_core::record::{Outcome, State};
 use tidings_tasks_core::retry::Cause;
-use tidings_tasks_core::transaction::CommitError;
+use tidings_tasks_core::transaction::{CommitError, Transaction};
 
 use crate::stage::*;
 
@@ -28,6 +28,51 @@ fn what_a_worker_gives_back_comes_next() {
     stage.join(B, "b", &[], 3);
     let got = assigned(&stage.settle());
     assert_eq!(got, [(0, 2), (1, 2), (2, 1)].map(|(number, tries)| (B, task(number).id, tries)));
+}
+
+/// Takes out the commits that are to be made, and loses their answers.
+fn lose(stage: &mut Stage) -> Vec<Transaction> {
+    let commits = stage.commits();
+    let lost = |(ticket, transaction)| {
+        stage.coordinator.handle_commit(stage.now, ticket, Err(CommitError::Unknown));
+        transaction
+    };
+    commits.into_iter().map(lost).collect()
+}
+
+#[test]
+fn a_commit_whose_answer_was_lost_does_not_happen_later() {
+    let mut stage = Stage::new();
+    stage.submit(&[task(1)]);
+    let late = lose(&mut stage);
+    stage.settle();
+    for transaction in late {
+        let answer = stage.ledger.commit(&transaction);
+        assert!(matches!(answer, Err(CommitError::Conflict { .. })), "{answer:?}");
+    }
+    stage.join(A, "a", &[], 1);
+    stage.submit(&[task(1)]);
+    assert_eq!(assigned(&stage.settle()), [(A, task(1).id, 1)]);
+}
+
+#[test]
+fn a_fence_that_is_written_late_costs_another_recovery() {
+    let mut stage = Stage::new();
+    stage.submit(&[task(1)]);
+    lose(&mut stage);
+    let late = lose(&mut stage);
+    stage.settle();
+    let before = stage.coordinator.counters().recoveries;
+    for transaction in late {
+        stage.ledger.commit(&transaction).expect("it only requires the role");
+    }
+    stage.join(A, "a", &[], 1);
+    let call = stage.submit(&[task(1)]);
+    let said = stage.settle();
+    assert_eq!(answer(&said, call), Some(&refused(Refusal::Elsewhere)), "it is to ask again");
+    assert_eq!(stage.coordinator.counters().recoveries, before + 1);
+    stage.submit(&[task(1)]);
+    assert_eq!(assigned(&stage.settle()), [(A, task(1).id, 1)]);
 }
 
 #[test]
