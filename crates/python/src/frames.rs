@@ -60,7 +60,8 @@ pub(crate) fn failed<'py>(
     attempt: u32,
     text: String,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    frame(py, &FromRuntime::Failed { task: task_of(task)?, attempt: Attempt(attempt), text })
+    let (task, attempt, detail) = (task_of(task)?, Attempt(attempt), Vec::new());
+    frame(py, &FromRuntime::Failed { task, attempt, text, detail })
 }
 
 /// The frame that says how far a call is.

@@ -8,7 +8,7 @@
 //! | `P/t/ID` | [`Task`](crate::record::Task): a task that has not ended |
 //! | `P/f/ID` | [`Finished`](crate::record::Finished): how a task has ended |
 //! | `P/s/NAME` | [`Semaphore`](crate::semaphore::Semaphore): permits, their holders, who waits |
-//! | `e/KEY` | what tasks wrote with their completion, under keys of their own |
+//! | `e/KEY` | keys of the users': written by tasks with their completion, or by request |
 //!
 //! P is the part, `p` and four hexadecimal digits; ID 32 hexadecimal digits. All of it is text, so
 //! that the tools of an engine show it. A coordinator that takes over reads `P/t/` and `P/s/` and
@@ -20,8 +20,11 @@ use crate::transaction::{Key, MAX_KEY_BYTES};
 /// The longest name of a queue, group, semaphore or holder, in bytes.
 pub const MAX_NAME_BYTES: usize = 255;
 
-/// The longest key that a task writes, in bytes.
-pub const MAX_EFFECT_KEY_BYTES: usize = MAX_KEY_BYTES - 2;
+/// What keys of the users' begin with.
+const EFFECTS: &[u8] = b"e/";
+
+/// The longest key of the users', in bytes.
+pub const MAX_EFFECT_KEY_BYTES: usize = MAX_KEY_BYTES - EFFECTS.len();
 
 /// Who coordinates the part.
 pub fn role(part: Part) -> Key {
@@ -68,10 +71,21 @@ pub fn semaphores(part: Part) -> Key {
     key(format!("p{:04x}/s/", part.0))
 }
 
-/// What a task writes under a key of its own; `None` if that is empty or longer than
+/// A key of the users'; `None` if their part of it is empty or longer than
 /// [`MAX_EFFECT_KEY_BYTES`].
 pub fn effect(own: &[u8]) -> Option<Key> {
-    if own.is_empty() { None } else { Key::new([b"e/", own].concat()).ok() }
+    if own.is_empty() { None } else { effects(own) }
+}
+
+/// Where keys of the users' begin whose part of it begins so; `None` if that is longer than
+/// [`MAX_EFFECT_KEY_BYTES`].
+pub fn effects(prefix: &[u8]) -> Option<Key> {
+    Key::new([EFFECTS, prefix].concat()).ok()
+}
+
+/// The users' part of a key; `None` if it is none of theirs.
+pub fn own_of(key: &Key) -> Option<&[u8]> {
+    key.as_bytes().strip_prefix(EFFECTS)
 }
 
 /// The id at the end of a key of a task.
@@ -115,6 +129,8 @@ mod tests {
     #[test]
     fn a_task_writes_below_its_own_prefix_only() {
         assert_eq!(effect(b"sum/3").unwrap().as_bytes(), b"e/sum/3");
+        assert_eq!(own_of(&effect(b"sum/3").unwrap()), Some(&b"sum/3"[..]));
+        assert_eq!(own_of(&role(Part(3))), None);
         assert_eq!(effect(b""), None);
         assert_eq!(effect(&[b'k'; MAX_EFFECT_KEY_BYTES + 1]), None);
         assert!(effect(&[b'k'; MAX_EFFECT_KEY_BYTES]).is_some());

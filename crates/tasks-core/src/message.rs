@@ -7,6 +7,7 @@
 //!
 //! Beside answers a coordinator sends assignments, orders to stop, and the outcomes waited for.
 
+use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
 use crate::id::{Attempt, TaskId};
@@ -14,7 +15,7 @@ use crate::record::Finished;
 use crate::resources::{Amount, Need};
 use crate::retry::{Cause, Retry};
 use crate::transaction::Revision;
-use crate::view::{Overview, Shown, TryView, Which};
+use crate::view::{KeyValue, Overview, Shown, TryView, Which};
 
 /// The bytes of a payload, a result or the value of an effect. Larger ones are passed by handle.
 pub const MAX_INLINE_BYTES: usize = 16 * 1024;
@@ -22,7 +23,7 @@ pub const MAX_INLINE_BYTES: usize = 16 * 1024;
 /// The tasks of one submission, or the children of one task.
 pub const MAX_TASKS: usize = 1_000;
 
-/// The effects of one task.
+/// The effects of one task, and the keys that one request reads or writes.
 pub const MAX_EFFECTS: usize = 64;
 
 /// The bytes of a filter of nodes.
@@ -88,16 +89,16 @@ impl Submission {
     }
 }
 
-/// What a task writes in the same commit as its completion.
+/// A write of a key of the users': by a task in the same commit as its completion, or by request.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 #[cbor(map)]
 pub struct Effect {
     /// The key, below `e/` in the store.
     #[cbor(n(0), with = "minicbor::bytes")]
     pub key: Vec<u8>,
-    /// The new value; `None` deletes.
+    /// The new value, at most [`MAX_INLINE_BYTES`]; `None` deletes.
     #[n(1)]
-    pub value: Option<minicbor::bytes::ByteVec>,
+    pub value: Option<ByteVec>,
     /// The revision at which it must still be; 0 if it must have no value; `None` if anything may
     /// be there.
     #[n(2)]
@@ -195,6 +196,10 @@ pub enum Request {
         /// In words.
         #[n(3)]
         text: String,
+        /// What a program reads of it, such as an exception in the form of a language; more than
+        /// [`MAX_DETAIL_BYTES`](crate::record::MAX_DETAIL_BYTES) are left out.
+        #[cbor(n(4), with = "minicbor::bytes", default)]
+        detail: Vec<u8>,
     },
     /// Nobody wants the task any more.
     #[n(7)]
@@ -308,6 +313,34 @@ pub enum Request {
         #[n(0)]
         after: u64,
     },
+    /// Reads keys that tasks and clients write, as an [`Effect`] names them.
+    #[n(19)]
+    Read {
+        /// Which keys, at most [`MAX_EFFECTS`].
+        #[n(0)]
+        keys: Vec<ByteVec>,
+    },
+    /// Reads a page of such keys, in their order.
+    #[n(20)]
+    Keys {
+        /// How they begin; empty: all.
+        #[n(0)]
+        prefix: ByteVec,
+        /// The first key of the page, as the page before has said.
+        #[n(1)]
+        from: Option<ByteVec>,
+        /// The most keys of the page, at most [`MAX_LISTED`](crate::view::MAX_LISTED).
+        #[n(2)]
+        limit: u32,
+    },
+    /// Writes such keys: all of them in one commit, or none. Repeated since its answer was lost,
+    /// it writes again; one that expects something then finds what it has written itself.
+    #[n(21)]
+    Write {
+        /// What is written, at most [`MAX_EFFECTS`].
+        #[n(0)]
+        effects: Vec<Effect>,
+    },
 }
 
 /// What a coordinator says.
@@ -382,6 +415,13 @@ pub enum Answer {
     /// Tries that have ended, by number; and tries that run, which end at present.
     #[n(9)]
     Recent(#[n(0)] Vec<TryView>, #[n(1)] Vec<TryView>),
+    /// Those of the keys that have a value, in their order, and where the next page begins if this
+    /// is not the last one.
+    #[n(10)]
+    Values(#[n(0)] Vec<KeyValue>, #[n(1)] Option<ByteVec>),
+    /// It is written, at this revision.
+    #[n(11)]
+    Written(#[n(0)] u64),
 }
 
 /// Why a request was not done. Nothing has changed by it.
@@ -413,7 +453,7 @@ pub enum Refusal {
     State(#[n(0)] String),
     /// A key that an effect expects at a revision has changed.
     #[n(6)]
-    #[error("the key of an effect has changed: it is at revision {0:?}")]
+    #[error("a key has changed: it is at revision {} (0: it has no value)", .0.unwrap_or_default())]
     EffectConflict(#[n(0)] Option<u64>),
     /// The store has no space.
     #[n(7)]

@@ -18,6 +18,9 @@ pub const MAX_FAILURES: usize = 32;
 /// The bytes of a failure's text that a record keeps.
 pub const MAX_FAILURE_BYTES: usize = 2_048;
 
+/// The bytes of a failure's detail that a record keeps.
+pub const MAX_DETAIL_BYTES: usize = 8_192;
+
 /// A task that has not ended.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 #[cbor(map)]
@@ -134,6 +137,9 @@ pub struct Failure {
     /// That place.
     #[cbor(n(7), default)]
     pub slot: u32,
+    /// What a program reads of it, at most [`MAX_DETAIL_BYTES`]. Only the last failure has one.
+    #[cbor(n(8), with = "minicbor::bytes", default)]
+    pub detail: Vec<u8>,
 }
 
 /// How a task has ended.
@@ -225,10 +231,17 @@ pub fn beginning(text: &str, bytes: usize) -> &str {
 }
 
 impl Task {
-    /// Adds a failure, its text cut; of many the first and the last ones are kept.
+    /// Adds a failure, its text cut; of many the first and the last ones are kept. A detail that
+    /// is too long is left out: a part of it would be of no use.
     pub fn note(&mut self, mut failure: Failure) {
         self.tally.count(failure.cause, &failure.host);
         failure.text.truncate(beginning(&failure.text, MAX_FAILURE_BYTES).len());
+        if failure.detail.len() > MAX_DETAIL_BYTES {
+            failure.detail = Vec::new();
+        }
+        if let Some(before) = self.failures.last_mut() {
+            before.detail = Vec::new();
+        }
         if self.failures.len() == MAX_FAILURES {
             self.failures.remove(MAX_FAILURES / 2);
         }

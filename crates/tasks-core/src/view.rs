@@ -3,6 +3,7 @@
 //! Each is a picture of a moment, and bounded: it is for people and their tools, nothing is decided
 //! by it.
 
+use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
 use crate::counters::Counters;
@@ -35,7 +36,7 @@ pub const MAX_SHOWN_FAILURES: usize = 16;
 /// The bytes of the text of a failure that is shown beside others.
 pub const MAX_SHOWN_TEXT_BYTES: usize = 200;
 
-/// The tasks of one page of a list.
+/// The tasks, or keys, of one page of a list.
 pub const MAX_LISTED: u32 = 1_000;
 
 /// The bytes of records in one page of a list; the last one may go beyond it.
@@ -266,6 +267,21 @@ pub struct SemaphoreView {
     /// Permits that are waited for.
     #[n(3)]
     pub waiting: u32,
+}
+
+/// A key of the users' that has a value.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
+pub struct KeyValue {
+    /// The key, as an [`Effect`](crate::message::Effect) names it.
+    #[n(0)]
+    pub key: ByteVec,
+    /// Its value.
+    #[n(1)]
+    pub value: ByteVec,
+    /// The revision at which it was written, for who wants to write it if it is still the same.
+    #[n(2)]
+    pub revision: u64,
 }
 
 /// A task as the store has it.

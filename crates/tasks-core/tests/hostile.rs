@@ -69,9 +69,12 @@ fn submission() -> impl Strategy<Value = Submission> {
     )
 }
 
+fn key() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![3 => vec(0..3_u8, 1), 1 => Just(vec![]), 1 => Just(vec![1; 600])]
+}
+
 fn effect() -> impl Strategy<Value = Effect> {
-    let key = prop_oneof![3 => vec(0..3_u8, 1), 1 => Just(vec![]), 1 => Just(vec![1; 600])];
-    (key, prop::option::of(vec(any::<u8>(), 0..4)), prop::option::of(number()))
+    (key(), prop::option::of(vec(any::<u8>(), 0..4)), prop::option::of(number()))
         .prop_map(|(key, value, expect)| Effect { key, value: value.map(Into::into), expect })
 }
 
@@ -81,6 +84,7 @@ fn request() -> impl Strategy<Value = Request> {
     let more = || prop_oneof![0..4_u32, Just(u32::MAX)];
     let slots = prop_oneof![0..4_u32, Just(u32::MAX)];
     let which = prop::sample::select(vec![Which::Live, Which::Failed, Which::Done, Which::All]);
+    let detail = prop::sample::select(vec![0, 8_192, 8_193]).prop_map(|bytes| vec![1; bytes]);
     prop_oneof![
         2 => (name(), name(), vec((id(), attempt()), 0..3))
             .prop_map(|(name, host, holding)| Request::Join { name, host, holding }),
@@ -109,8 +113,18 @@ fn request() -> impl Strategy<Value = Request> {
                 Request::Complete { task, attempt, result: vec![1], children, effects }
             }
         ),
-        2 => (id(), attempt(), cause, name())
-            .prop_map(|(task, attempt, cause, text)| Request::Fail { task, attempt, cause, text }),
+        2 => (id(), attempt(), cause, name(), detail).prop_map(
+            |(task, attempt, cause, text, detail)| {
+                Request::Fail { task, attempt, cause, text, detail }
+            }
+        ),
+        1 => vec(effect(), 0..3).prop_map(|effects| Request::Write { effects }),
+        1 => vec(key(), 0..3).prop_map(|keys| {
+            Request::Read { keys: keys.into_iter().map(Into::into).collect() }
+        }),
+        1 => (key(), prop::option::of(key()), more()).prop_map(|(prefix, from, limit)| {
+            Request::Keys { prefix: prefix.into(), from: from.map(Into::into), limit }
+        }),
         1 => id().prop_map(|task| Request::Cancel { task }),
         1 => id().prop_map(|task| Request::Revive { task }),
         1 => id().prop_map(|task| Request::Wait { task }),

@@ -100,6 +100,10 @@ pub enum FromRuntime {
         /// In words, for people.
         #[n(2)]
         text: String,
+        /// What a program reads of it, such as the exception itself: it is kept if it has at most
+        /// [`MAX_DETAIL_BYTES`](tidings_tasks_core::record::MAX_DETAIL_BYTES).
+        #[cbor(n(3), with = "minicbor::bytes", default)]
+        detail: Vec<u8>,
     },
     /// How far the call is.
     #[n(3)]
@@ -160,7 +164,8 @@ mod tests {
             let effects = vec![Effect { key: body.clone(), value: None, expect: Some(1) }];
             read(&FromRuntime::Done { task, attempt, value: body, children: Vec::new(), effects });
             read(&FromRuntime::Ready { runtime_version: text.clone() });
-            read(&FromRuntime::Failed { task, attempt, text: text.clone() });
+            let detail = text.clone().into_bytes();
+            read(&FromRuntime::Failed { task, attempt, text: text.clone(), detail });
             let (cpu_us, peak_bytes) = (u64::from(attempt.0), u64::MAX);
             read(&FromRuntime::Spent { task, attempt, cpu_us, peak_bytes });
             read(&FromRuntime::Progress { task, attempt, thousandths, text });

@@ -88,17 +88,22 @@ fn call_what_is_said() {
             "another" => {
                 let text = String::new();
                 let task = TaskId::of("another", 0);
-                say(&mut socket, &FromRuntime::Failed { task, attempt, text });
+                let detail = Vec::new();
+                say(&mut socket, &FromRuntime::Failed { task, attempt, text, detail });
             }
             "begin" => std::fs::write(rest, format!("{}\n", std::process::id())).unwrap(),
             "fail" => {}
             other => panic!("{other}"),
         }
         let said = match what {
-            "fail" => FromRuntime::Failed { task, attempt, text: rest.to_owned() },
+            "fail" => {
+                let detail = rest.as_bytes().to_vec();
+                FromRuntime::Failed { task, attempt, text: rest.to_owned(), detail }
+            }
             "begin" => {
                 assert_eq!(read(&mut socket), ToRuntime::Cancel { task, attempt });
-                FromRuntime::Failed { task, attempt, text: "cancelled".to_owned() }
+                let (text, detail) = ("cancelled".to_owned(), Vec::new());
+                FromRuntime::Failed { task, attempt, text, detail }
             }
             _ => FromRuntime::Done { task, attempt, value, children, effects },
         };

@@ -246,7 +246,8 @@ mod tests {
     fn failure(attempt: u32, cause: Cause, by: Running, at_ms: u64) -> Failure {
         let Running { worker, host, since_ms, slot } = by;
         let text = "it was \"silent\"\n".to_owned();
-        Failure { attempt: Attempt(attempt), cause, text, host, at_ms, since_ms, worker, slot }
+        let (attempt, detail) = (Attempt(attempt), Vec::new());
+        Failure { attempt, cause, text, host, at_ms, since_ms, worker, slot, detail }
     }
 
     /// One task that was lost and then done, one that runs, one whose record has lost a try, one

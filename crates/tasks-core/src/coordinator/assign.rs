@@ -7,7 +7,11 @@ use crate::retry::Cause;
 
 use super::Coordinator;
 use super::change::{Altered, Change};
+use super::end::Fault;
 use super::sessions::Hold;
+
+/// Why a try has failed whose session has ended meanwhile.
+const GONE: &str = "its worker was gone";
 
 impl Coordinator {
     /// Stages assignments while a session can take a ready task whose record is at hand.
@@ -60,7 +64,7 @@ impl Coordinator {
         self.counters.assigned += 1;
         match self.sessions.having(worker, id, attempt) {
             Some(peer) => self.tell_assigned(peer, id),
-            None => self.fail(id, attempt, Cause::Returned, "its worker was gone", None),
+            None => self.fail(id, attempt, Fault::new(Cause::Returned, GONE), None),
         }
     }
 
@@ -78,7 +82,7 @@ impl Coordinator {
         match self.sessions.having(worker, id, attempt) {
             Some(peer) => self.sessions.set_ending(peer, id, false),
             None if self.absent.has(worker, id, attempt) => {}
-            None => self.fail(id, attempt, Cause::Lost, "its worker was gone", None),
+            None => self.fail(id, attempt, Fault::new(Cause::Lost, GONE), None),
         }
     }
 }

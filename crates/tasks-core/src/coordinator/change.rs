@@ -32,12 +32,14 @@ pub(super) struct Change {
     pub(super) forgetting: Option<Forgetting>,
     /// A semaphore, its revision, and what it is from then on.
     pub(super) semaphore: Option<(String, Option<Revision>, Semaphore)>,
-    /// A task's own keys: what it expects, and what it writes.
+    /// Keys of the users': what is expected of them, and what is written.
     pub(super) effects: Transaction,
     /// What is said then.
     pub(super) messages: Vec<(Peer, Message)>,
     /// Who submitted tasks, to be answered with how many are new.
     pub(super) submitter: Option<(Peer, Call)>,
+    /// Who wrote keys, to be answered with the revision.
+    pub(super) writer: Option<(Peer, Call)>,
     /// Whose request it is, to be refused if it cannot be done.
     pub(super) origin: Option<(Peer, Call)>,
 }
@@ -108,7 +110,7 @@ impl Change {
         }
     }
 
-    /// Whether a condition on this key is one of a task's own keys.
+    /// Whether a condition on this key is one of the users' keys.
     pub(super) fn expects_effect(&self, key: &Key) -> bool {
         self.effects.conditions.iter().any(|(own, _)| own == key)
     }
@@ -125,7 +127,7 @@ impl Change {
         Some(self.tasks.remove(at))
     }
 
-    /// Whether both write the same key of a task's own.
+    /// Whether both write the same key of the users'.
     pub(super) fn shares_effects(&self, other: &Self) -> bool {
         let writes = |key: &Key| other.effects.writes.iter().any(|write| write.key() == key);
         self.effects.writes.iter().any(|write| writes(write.key()))
@@ -150,7 +152,7 @@ impl Change {
         told.chain(self.submitter).chain(self.origin).collect()
     }
 
-    /// Adds what the task writes under a key of its own.
+    /// Adds a write of a key of the users'.
     pub(super) fn add_effect(
         &mut self,
         key: Key,

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | committed | the changes happen here, and are told |
 //! | conflict at the role | another coordinator has the part |
-//! | conflict at a task's own key | that completion is refused, the others are committed |
+//! | conflict at a key of the users' | that change is refused, the others are committed |
 //! | conflict at a finished task | it is left out, with others of its submission |
 //! | any other conflict, or unknown | all is read from the store again |
 //! | no space | what was requested is refused, the rest is committed a second later |
@@ -134,6 +134,9 @@ impl Coordinator {
     fn happen(&mut self, change: Change, revision: Revision) {
         if let Some((peer, call)) = change.submitter {
             self.answer(peer, call, Answer::Submitted(change.count_new()));
+        }
+        if let Some((peer, call)) = change.writer {
+            self.answer(peer, call, Answer::Written(revision.0));
         }
         self.messages.extend(change.messages);
         if let Some((name, _, semaphore)) = change.semaphore {

@@ -2,15 +2,14 @@
 
 use crate::id::{Attempt, TaskId};
 use crate::keys;
-use crate::message::{
-    Answer, Call, Effect, MAX_EFFECTS, MAX_INLINE_BYTES, Message, Peer, Refusal, Submission,
-};
+use crate::message::{Answer, Call, Effect, MAX_INLINE_BYTES, Message, Peer, Refusal, Submission};
 use crate::record::{Failure, Finished, Outcome, Running, State, Task};
 use crate::retry::{Cause, Next};
 use crate::view::TryView;
 
 use super::Coordinator;
 use super::change::{Altered, Change};
+use super::effects::add_effects;
 use super::reading::Purpose;
 
 /// What a worker says of a try that has succeeded.
@@ -18,6 +17,20 @@ pub(super) struct Completion {
     pub(super) result: Vec<u8>,
     pub(super) children: Vec<Submission>,
     pub(super) effects: Vec<Effect>,
+}
+
+/// Why a try has failed.
+pub(super) struct Fault {
+    pub(super) cause: Cause,
+    pub(super) text: String,
+    pub(super) detail: Vec<u8>,
+}
+
+impl Fault {
+    /// One that is told in words alone.
+    pub(super) fn new(cause: Cause, text: impl Into<String>) -> Self {
+        Self { cause, text: text.into(), detail: Vec::new() }
+    }
 }
 
 impl Coordinator {
@@ -36,7 +49,7 @@ impl Coordinator {
             origin: Some((peer, call)),
             ..Change::default()
         };
-        let checked = check_completion(&completion)
+        let checked = check_result(&completion.result)
             .and_then(|()| add_effects(&mut change, completion.effects))
             .and_then(|()| self.add_tasks(&mut change, completion.children));
         if let Err(reason) = checked {
@@ -50,8 +63,7 @@ impl Coordinator {
         &mut self,
         id: TaskId,
         attempt: Attempt,
-        cause: Cause,
-        text: &str,
+        fault: Fault,
         origin: Option<(Peer, Call)>,
     ) {
         let Some(mut task) = self.last_try(id, attempt).cloned() else {
@@ -60,11 +72,12 @@ impl Coordinator {
             }
             return;
         };
-        let (at_ms, text) = (self.now_ms(), text.to_owned());
+        let at_ms = self.now_ms();
         let Some(Running { worker, host, since_ms, slot }) = task.running(attempt).cloned() else {
             return;
         };
-        task.note(Failure { attempt, cause, text, host, at_ms, since_ms, worker, slot });
+        let Fault { cause, text, detail } = fault;
+        task.note(Failure { attempt, cause, text, host, at_ms, since_ms, worker, slot, detail });
         let done = |(peer, call)| (peer, Message::Answer(call, Answer::Done));
         let messages = origin.map(done).into_iter().collect();
         let tried = task.failures.last().map(|last| TryView::failed(id, &task, last));
@@ -165,36 +178,10 @@ impl Coordinator {
     }
 }
 
-/// Adds what a task writes under keys of its own.
-fn add_effects(change: &mut Change, effects: Vec<Effect>) -> Result<(), String> {
-    for effect in effects {
-        let Some(key) = keys::effect(&effect.key) else {
-            let most = keys::MAX_EFFECT_KEY_BYTES;
-            return Err(format!("the key of an effect has 1 to {most} bytes"));
-        };
-        let expected = effect.expected();
-        change.add_effect(key, effect.value.map(Vec::from), expected);
-    }
-    Ok(())
-}
-
-fn check_completion(completion: &Completion) -> Result<(), String> {
-    let too_long = |bytes: usize| bytes > MAX_INLINE_BYTES;
-    if too_long(completion.result.len()) {
-        let bytes = completion.result.len();
+fn check_result(result: &[u8]) -> Result<(), String> {
+    let bytes = result.len();
+    if bytes > MAX_INLINE_BYTES {
         return Err(format!("a result of {bytes} bytes; at most {MAX_INLINE_BYTES} are stored"));
-    }
-    if completion.effects.len() > MAX_EFFECTS {
-        return Err(format!("a task has at most {MAX_EFFECTS} effects"));
-    }
-    let mut keys: Vec<&[u8]> = completion.effects.iter().map(|effect| &*effect.key).collect();
-    keys.sort_unstable();
-    if keys.windows(2).any(|pair| pair[0] == pair[1]) {
-        return Err("two effects of a task write the same key".to_owned());
-    }
-    let values = completion.effects.iter().filter_map(|effect| effect.value.as_ref());
-    if values.map(|value| value.len()).any(too_long) {
-        return Err(format!("the value of an effect has at most {MAX_INLINE_BYTES} bytes"));
     }
     Ok(())
 }

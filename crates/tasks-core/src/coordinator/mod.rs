@@ -39,6 +39,7 @@ mod acquiring;
 mod assign;
 mod change;
 mod commit;
+mod effects;
 mod end;
 mod fence;
 mod forget;

@@ -58,6 +58,8 @@ pub(super) enum Purpose {
     Show(Peer, Call),
     /// A page of tasks, to show them.
     List(Box<Listing>),
+    /// Keys of the users', to tell their values.
+    Keys(Peer, Call),
     /// Tasks that have ended, to delete their records.
     Forget(Box<Forgetting>),
     /// Which new tasks of a change have ended before.
@@ -73,7 +75,8 @@ impl Purpose {
             | Self::Cancelled(_, peer, call)
             | Self::Cancel(_, peer, call)
             | Self::Revive(_, peer, call)
-            | Self::Show(peer, call) => BTreeSet::from([(peer, call)]),
+            | Self::Show(peer, call)
+            | Self::Keys(peer, call) => BTreeSet::from([(peer, call)]),
             Self::List(ref listing) => BTreeSet::from([listing.asked]),
             Self::Forget(ref forgetting) => BTreeSet::from([forgetting.asked]),
             Self::Known(ref change) => change.answers(),

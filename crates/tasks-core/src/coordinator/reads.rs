@@ -40,6 +40,9 @@ impl Coordinator {
         let records = match (purpose, reply) {
             (Purpose::Recover, Reply::Page(page)) => return self.recovered(&page),
             (Purpose::List(listing), Reply::Page(page)) => return self.listed(*listing, page),
+            (Purpose::Keys(peer, call), Reply::Page(page)) => {
+                return self.tell_values((peer, call), page.records, page.next);
+            }
             (purpose, Reply::Records(records)) => (purpose, records),
             (purpose, _) => return self.not_read(purpose),
         };
@@ -79,6 +82,9 @@ impl Coordinator {
             }
             Purpose::Revive(id, peer, call) => self.revive_read(id, (peer, call), others.next()),
             Purpose::Show(peer, call) => self.shown((peer, call), others.next()),
+            Purpose::Keys(peer, call) => {
+                self.tell_values((peer, call), others.cloned().collect(), None);
+            }
             Purpose::Forget(forgetting) => self.forget_read(*forgetting, others),
             Purpose::Known(change) => {
                 self.leave_out(*change, others.filter_map(|record| keys::id_of(&record.key)));

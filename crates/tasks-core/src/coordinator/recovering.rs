@@ -15,6 +15,7 @@ use crate::record::{State, Task};
 use crate::retry::Cause;
 use crate::transaction::{Key, Revision};
 
+use super::end::Fault;
 use super::permits::Permits;
 use super::reading::{Purpose, Read};
 use super::recovery::{Absent, Recovery, Worker};
@@ -169,7 +170,7 @@ impl Coordinator {
         for (&id, hold) in &worker.running {
             // What is changing is looked at when its commit is acknowledged.
             if self.table.get(id).is_some_and(|entry| !entry.is_changing) {
-                self.fail(id, hold.attempt, Cause::Lost, &text, None);
+                self.fail(id, hold.attempt, Fault::new(Cause::Lost, text.clone()), None);
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::view::Progress;
 
 use super::Coordinator;
 use super::change::Change;
-use super::end::Completion;
+use super::end::{Completion, Fault};
 use super::parked::Obstacle;
 use super::reading::Purpose;
 use super::sessions::Hold;
@@ -43,8 +43,9 @@ impl Coordinator {
                 let completion = Completion { result, children, effects };
                 self.complete((peer, call), (task, attempt), completion);
             }
-            Request::Fail { task, attempt, cause, text } => {
-                self.fail(task, attempt, cause, &text, Some((peer, call)));
+            Request::Fail { task, attempt, cause, text, detail } => {
+                let fault = Fault { cause, text, detail };
+                self.fail(task, attempt, fault, Some((peer, call)));
             }
             Request::Cancel { task } => self.cancel(peer, call, task),
             Request::Revive { task } => self.revive(peer, call, task),
@@ -63,6 +64,11 @@ impl Coordinator {
             Request::List { queue, state, from, limit } => {
                 self.list((peer, call), (queue, state), from, limit);
             }
+            Request::Read { keys } => self.read_keys(peer, call, &keys),
+            Request::Keys { prefix, from, limit } => {
+                self.list_keys((peer, call), &prefix, from.as_deref().map(Vec::as_slice), limit);
+            }
+            Request::Write { effects } => self.write_keys(peer, call, effects),
             Request::Progress { task, attempt, thousandths, text } => {
                 let progress = Progress::new(thousandths, text);
                 if self.sessions.set_progress(peer, (task, attempt), progress) {
@@ -106,6 +112,9 @@ impl Coordinator {
             | Request::Show { .. }
             | Request::List { .. }
             | Request::Recent { .. }
+            | Request::Read { .. }
+            | Request::Keys { .. }
+            | Request::Write { .. }
             | Request::Progress { .. } => None,
             Request::Submit { tasks } => match self.full_queue(tasks) {
                 Some(queue) => Some(Obstacle::Full(queue.to_owned())),
@@ -184,8 +193,8 @@ impl Coordinator {
             let is_held = self.sessions.get(peer).is_some_and(|own| own.running.contains_key(&id));
             // What is changing is looked at when its commit is acknowledged.
             if !is_held && self.table.get(id).is_some_and(|entry| !entry.is_changing) {
-                let text = "it has not reached its worker";
-                self.fail(id, hold.attempt, Cause::Returned, text, None);
+                let fault = Fault::new(Cause::Returned, "it has not reached its worker");
+                self.fail(id, hold.attempt, fault, None);
             }
         }
     }
@@ -207,7 +216,7 @@ impl Coordinator {
         for (&id, hold) in &session.running {
             // What is changing is looked at when its commit is acknowledged.
             if self.table.get(id).is_some_and(|entry| !entry.is_changing) {
-                self.fail(id, hold.attempt, cause, &text, None);
+                self.fail(id, hold.attempt, Fault::new(cause, text.clone()), None);
             }
         }
         self.release_holder(&session.name);

@@ -2,6 +2,7 @@
 //!
 //! Each is the story of something that goes wrong in other systems, or went wrong here.
 
+mod effects;
 mod needs;
 mod permits;
 mod stage;

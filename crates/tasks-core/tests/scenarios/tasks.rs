@@ -311,7 +311,8 @@ fn a_conflict_of_an_effect_refuses_that_completion_only() {
     assert!(matches!(second, Some(Answer::Refused(Refusal::EffectConflict(Some(_))))));
     assert_eq!(answer(&said, calls[2]), Some(&Answer::Done));
     let (cause, text) = (Cause::Error, String::new());
-    stage.request(A, Request::Fail { task: task(2).id, attempt: Attempt(1), cause, text });
+    let detail = Vec::new();
+    stage.request(A, Request::Fail { task: task(2).id, attempt: Attempt(1), cause, text, detail });
     stage.settle();
     assert_eq!(stage.finished(task(2).id).unwrap().outcome, Outcome::Failed);
 }

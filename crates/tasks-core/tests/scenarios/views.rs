@@ -52,8 +52,9 @@ fn busy() -> Stage {
         match tasks.iter().position(|task| task.id == id) {
             Some(0 | 1) => stage.request(A, complete(id, attempt)),
             Some(2) => {
-                let (attempt, cause, text) = (Attempt(attempt), Cause::Error, "no".to_owned());
-                stage.request(A, Request::Fail { task: id, attempt, cause, text })
+                let (attempt, cause) = (Attempt(attempt), Cause::Error);
+                let (text, detail) = ("no".to_owned(), Vec::new());
+                stage.request(A, Request::Fail { task: id, attempt, cause, text, detail })
             }
             _ => continue,
         };
@@ -141,7 +142,8 @@ fn recent(stage: &mut Stage, after: u64) -> (Vec<TryView>, Vec<TryView>) {
 }
 
 fn fail(id: TaskId, attempt: u32, cause: Cause) -> Request {
-    Request::Fail { task: id, attempt: Attempt(attempt), cause, text: "why".to_owned() }
+    let (attempt, text, detail) = (Attempt(attempt), "why".to_owned(), Vec::new());
+    Request::Fail { task: id, attempt, cause, text, detail }
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(crate) const PART: Part = Part(3);
 #[derive(Default)]
 pub(crate) struct Checked {
     pub(crate) ledger: Ledger,
-    /// What each task's own key holds.
+    /// The keys that tasks have written.
     effects: BTreeSet<Key>,
     /// How often each task has ended, less how often it was revived.
     pub(crate) ended: BTreeMap<TaskId, u32>,
@@ -57,7 +57,9 @@ impl Checked {
         let key = write.key();
         let is_put = matches!(write, Write::Put { .. });
         let text = key.to_string();
-        if text.starts_with("e/") {
+        if text.starts_with("e/by/") {
+            assert!(is_put, "who writes {key} by request puts it");
+        } else if text.starts_with("e/") {
             assert!(is_put && self.effects.insert(key.clone()), "the effect {key} happens once");
         } else if text.contains("/t/") {
             let id = keys::id_of(key).expect("a task's key ends with its id");

@@ -240,8 +240,7 @@ impl Party {
             }
             Message::Stop { task, attempt } => {
                 if self.hand.remove(&(task, attempt)).is_some() {
-                    let (cause, text) = (Cause::Signal, "stopped".to_owned());
-                    self.ask(Request::Fail { task, attempt, cause, text }, now);
+                    self.ask(failure(task, attempt, Cause::Signal, "stopped"), now);
                 }
                 None
             }
@@ -306,8 +305,7 @@ impl Party {
                 &Request::Complete { task, attempt, .. },
                 Answer::Refused(Refusal::EffectConflict(_)),
             ) => {
-                let (cause, text) = (Cause::Error, "a rival was first".to_owned());
-                self.ask(Request::Fail { task, attempt, cause, text }, now);
+                self.ask(failure(task, attempt, Cause::Error, "a rival was first"), now);
             }
             (Request::Complete { task, attempt, .. } | Request::Fail { task, attempt, .. }, _) => {
                 self.hand.remove(&(*task, *attempt));
@@ -329,11 +327,14 @@ fn is_of_session(request: &Request) -> bool {
     )
 }
 
+fn failure(task: TaskId, attempt: Attempt, cause: Cause, text: &str) -> Request {
+    Request::Fail { task, attempt, cause, text: text.to_owned(), detail: Vec::new() }
+}
+
 fn report(task: TaskId, attempt: Attempt, kind: Kind) -> Request {
     let fails = kind == Kind::Fails || kind == Kind::FailsFirst && attempt.0 <= 2;
     if fails {
-        let (cause, text) = (Cause::Error, "it fails".to_owned());
-        return Request::Fail { task, attempt, cause, text };
+        return failure(task, attempt, Cause::Error, "it fails");
     }
     let mut chance = Chance::new(task.to_string().bytes().map(u64::from).sum());
     let children = match kind {
@@ -343,12 +344,13 @@ fn report(task: TaskId, attempt: Attempt, kind: Kind) -> Request {
     let child = |n| submission(task.child(n), Kind::Plain, &mut chance);
     let children = children.into_iter().map(child).collect();
     let own = format!("of/{task}").into_bytes();
-    let effect = |key| Effect { key, value: Some(vec![1].into()), expect: Some(0) };
+    let result = attempt.0.to_be_bytes().to_vec();
+    let effect = |key, expect| Effect { key, value: Some(result.clone().into()), expect };
     let effects = match kind {
-        Kind::WithEffect => vec![effect(own)],
-        Kind::Rival => vec![effect(b"shared".to_vec())],
+        // It expects nothing: that it is written once is up to the attempt alone.
+        Kind::WithEffect => vec![effect(own, None)],
+        Kind::Rival => vec![effect(b"shared".to_vec(), Some(0))],
         _ => Vec::new(),
     };
-    let result = attempt.0.to_be_bytes().to_vec();
     Request::Complete { task, attempt, result, children, effects }
 }

@@ -225,11 +225,12 @@ fn spoken(said: FromRuntime, mut report: Report, ending: &Ending) -> Verdict {
     match (said, ended) {
         (FromRuntime::Done { value, children, effects, .. }, None) => {
             report.value = value;
-            Verdict { failure: None, report: Some(Box::new(report)), children, effects }
+            let report = Some(Box::new(report));
+            Verdict { report, children, effects, ..Verdict::default() }
         }
-        (FromRuntime::Failed { text, .. }, None) => {
+        (FromRuntime::Failed { text, detail, .. }, None) => {
             let failure = Some((Cause::Error, verdict::end_of(&text)));
-            Verdict { failure, report: Some(Box::new(report)), ..Verdict::default() }
+            Verdict { failure, detail, report: Some(Box::new(report)), ..Verdict::default() }
         }
         (_, failure) => Verdict { failure, report: Some(Box::new(report)), ..Verdict::default() },
     }

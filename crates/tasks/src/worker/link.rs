@@ -135,7 +135,7 @@ mod tests {
         link.say(&ToRuntime::Run { task, attempt, queue, code, code_hash, body }).unwrap();
         let said = link.outgoing.clone();
         let text = "x".repeat(4 << 20);
-        let answer = FromRuntime::Failed { task, attempt, text };
+        let answer = FromRuntime::Failed { task, attempt, text, detail: Vec::new() };
         let frame = minicbor::to_vec(&answer).unwrap();
         let other = tokio::spawn(async move {
             there.write_all(&(frame.len() as u32).to_le_bytes()).await.unwrap();

@@ -23,7 +23,7 @@ pub(super) async fn settle(
     (task, attempt): (TaskId, Attempt),
     verdict: Verdict,
 ) {
-    let Verdict { mut failure, report, children, effects } = verdict;
+    let Verdict { mut failure, detail, report, children, effects } = verdict;
     if failure.is_none() {
         let result = report.as_ref().map(|report| report.to_result()).unwrap_or_default();
         failure = match shared.payloads.shorten(task, result).await {
@@ -33,12 +33,12 @@ pub(super) async fn settle(
             }
             Err(error) => {
                 let text = format!("its result could not be kept: {error}");
-                fail(session, (task, attempt), Cause::Error, text.clone()).await;
+                fail(session, (task, attempt), Cause::Error, text.clone(), Vec::new()).await;
                 Some((Cause::Error, text))
             }
         };
     } else if let Some((cause, text)) = &failure {
-        fail(session, (task, attempt), *cause, text.clone()).await;
+        fail(session, (task, attempt), *cause, text.clone(), detail).await;
     }
     let (cause, text) = failure.map_or((None, String::new()), |(cause, text)| (Some(cause), text));
     shared.tell(Event::Ended { task, attempt, cause, text, report });
@@ -56,14 +56,19 @@ async fn completed(
         return Some((Cause::Lost, text));
     }
     let text = format!("its result was refused: {refusal}");
-    fail(session, of, Cause::Error, text.clone()).await;
+    fail(session, of, Cause::Error, text.clone(), Vec::new()).await;
     Some((Cause::Error, text))
 }
 
-async fn fail(session: &Session, of: (TaskId, Attempt), cause: Cause, text: String) {
-    let (task, attempt) = of;
+async fn fail(
+    session: &Session,
+    (task, attempt): (TaskId, Attempt),
+    cause: Cause,
+    text: String,
+    detail: Vec<u8>,
+) {
     // A refusal means that the try was over already.
-    ask(session, Request::Fail { task, attempt, cause, text }).await;
+    ask(session, Request::Fail { task, attempt, cause, text, detail }).await;
 }
 
 /// Asks until the store has room for it. Returns why it was refused, if it was.

@@ -17,6 +17,8 @@ use super::ending::{Order, Why};
 pub(super) struct Verdict {
     /// Why it has failed, and in words; none: it is done.
     pub(super) failure: Option<(Cause, String)>,
+    /// What a program reads of a failure.
+    pub(super) detail: Vec<u8>,
     /// None if nothing could be started.
     pub(super) report: Option<Box<Report>>,
     pub(super) children: Vec<Submission>,

@@ -104,8 +104,8 @@ async fn handle(
             client.ask(complete(output)).await.map(drop)
         }
         Err(error) => {
-            let text = error.to_string();
-            client.ask(Request::Fail { task, attempt, cause: Cause::Exit, text }).await?;
+            let (cause, text, detail) = (Cause::Exit, error.to_string(), Vec::new());
+            client.ask(Request::Fail { task, attempt, cause, text, detail }).await?;
             Err(error)
         }
     }

@@ -1,7 +1,7 @@
 //! What parties do and hear, and what goes wrong.
 
 use tidings_tasks_core::hosts::{Condition, Hosts, Rank};
-use tidings_tasks_core::message::MAX_TASKS;
+use tidings_tasks_core::message::{Effect, MAX_TASKS};
 use tidings_tasks_core::view::Which;
 
 use super::*;
@@ -69,7 +69,20 @@ impl World {
         let from = self.chance.pick(&self.tasks).map(|(id, _)| id);
         let state = self.chance.pick(&[Which::Live, Which::Failed, Which::Done, Which::All]);
         let queue = self.chance.happens(0.5).then(|| "q1".to_owned());
-        match (state, from, self.chance.below(3)) {
+        match (state, from, self.chance.below(6)) {
+            (_, _, 3) => {
+                let key = format!("by/{}", self.chance.below(4)).into_bytes();
+                let value = Some(vec![0; self.chance.below(9)].into());
+                Request::Write { effects: vec![Effect { key, value, expect: None }] }
+            }
+            (_, _, 4) => {
+                let limit = self.chance.below(3) as u32;
+                Request::Keys { prefix: b"by/".to_vec().into(), from: None, limit }
+            }
+            (_, _, 5) => {
+                let keys = [&b"shared"[..], b"by/1"].map(|key| key.to_vec().into());
+                Request::Read { keys: keys.into() }
+            }
             (Some(state), from, 0) => {
                 let from = from.filter(|_| self.chance.happens(0.5));
                 let limit = self.chance.below(30) as u32;

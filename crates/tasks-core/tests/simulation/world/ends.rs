@@ -62,7 +62,9 @@ impl World {
         }
         if kind == Kind::WithEffect {
             let key = keys::effect(format!("of/{id}").as_bytes()).expect("a short key");
-            assert!(self.store.ledger.get(&key).is_some(), "the effect of {id}");
+            let written = self.store.ledger.get(&key).map(|record| record.value);
+            let attempt = finished.task.attempt.0.to_be_bytes();
+            assert_eq!(written.as_deref(), Some(&attempt[..]), "the effect of the try that counts");
         }
     }
 
