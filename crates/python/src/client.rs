@@ -3,15 +3,15 @@
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
-use tidings_tasks::store::address::Address;
 use tidings_tasks::usual;
 use tidings_tasks::work::MAX_WORK_BYTES;
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::record::Failure;
 use tokio::sync::mpsc::error::TrySendError;
 
-use crate::engine::{AWAY, Engine, Setup};
+use crate::engine::{Base, Engine};
 use crate::options::Options;
+use crate::place::Setup;
 use crate::requests::{Command, End, Outcome};
 
 /// The id with these bytes.
@@ -29,12 +29,8 @@ pub(crate) fn task_id<'py>(py: Python<'py>, name: &str, index: u64) -> Bound<'py
 /// The address of the store that all programs of this user find where none is named.
 #[pyfunction]
 pub(crate) fn usual_store() -> PyResult<String> {
-    match usual::store() {
-        Ok(Address::File(path)) => Ok(format!("file:{}", path.display())),
-        Ok(Address::Memory) => Ok("memory:".to_owned()),
-        Ok(_) => Err(PyRuntimeError::new_err(AWAY)),
-        Err(error) => Err(PyRuntimeError::new_err(error.to_string())),
-    }
+    let address = usual::store().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    Ok(address.to_string())
 }
 
 /// This process among those that use a store: it submits tasks, waits for them, and does some.
@@ -94,6 +90,11 @@ impl Client {
         outcomes.into_iter().map(|outcome| told(py, outcome)).collect()
     }
 
+    /// Where other hosts reach this process, if it holds the store and listens.
+    fn endpoint(&self) -> Option<String> {
+        self.0.base().member.reached().map(|at| at.to_string())
+    }
+
     /// Lets `take` return.
     fn wake(&self, py: Python<'_>) {
         py.detach(|| self.0.wake());
@@ -105,13 +106,20 @@ impl Client {
     }
 }
 
+impl Client {
+    /// What sessions are opened with.
+    pub(crate) fn base(&self) -> &Base {
+        self.0.base()
+    }
+}
+
 /// An outcome as a tuple of Python.
 fn told(py: Python<'_>, Outcome { task, end }: Outcome) -> PyResult<Bound<'_, PyTuple>> {
     let task = PyBytes::new(py, &task.to_bytes());
     match end {
         End::Done(value) => (task, "done", PyBytes::new(py, &value)).into_pyobject(py),
         End::Failed(failures) => {
-            let failures: Vec<_> = failures.into_iter().map(failure).collect();
+            let failures: Vec<_> = failures.into_iter().map(|of| failure(py, of)).collect();
             (task, "failed", failures).into_pyobject(py)
         }
         End::Cancelled => (task, "cancelled", py.None()).into_pyobject(py),
@@ -119,7 +127,8 @@ fn told(py: Python<'_>, Outcome { task, end }: Outcome) -> PyResult<Bound<'_, Py
     }
 }
 
-/// Attempt, cause, text and host.
-fn failure(of: Failure) -> (u32, String, String, String) {
-    (of.attempt.0, format!("{:?}", of.cause).to_lowercase(), of.text, of.host)
+/// Attempt, cause, text, host and detail.
+fn failure(py: Python<'_>, of: Failure) -> (u32, String, String, String, Bound<'_, PyBytes>) {
+    let cause = format!("{:?}", of.cause).to_lowercase();
+    (of.attempt.0, cause, of.text, of.host, PyBytes::new(py, &of.detail))
 }

@@ -4,14 +4,13 @@
 //! bounded: whoever submits faster than the store takes waits, and outcomes wait for Python.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use pyo3::prelude::*;
-use tidings_tasks::blobs::{self, Blobs};
-use tidings_tasks::member::Member;
+use tidings_tasks::blobs::Blobs;
+use tidings_tasks::member::{Member, Network};
 use tidings_tasks::payloads::Payloads;
 use tidings_tasks::service::Options;
 use tidings_tasks::session::Session;
@@ -20,10 +19,12 @@ use tidings_tasks::worker::{Running, Settings, Worker};
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::MAX_TASKS;
 use tidings_tasks_core::reign::Candidate;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::options::RUNTIME;
+use crate::place::{self, Setup};
 use crate::requests::{Client, Command, Outcome, lock};
 
 /// Commands that may wait.
@@ -32,29 +33,19 @@ const QUEUE: usize = 4_096;
 /// Groups of outcomes that may wait.
 const GROUPS: usize = 16;
 
-/// What is said of stores that several hosts share.
-pub(crate) const AWAY: &str = "Python does not take part in stores of several hosts yet: use \
-                               file:PATH or memory:";
-
-/// Where to take part, and as whom; a mapping of Python.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct Setup {
-    store: String,
-    cluster: String,
-    name: String,
-    host: String,
-    queue: String,
-    /// The slots of the worker; 0 for none.
-    workers: u32,
-    /// The command line of a process that calls functions.
-    command: Vec<String>,
-    /// A folder for what lasts as long as this process.
-    scratch: PathBuf,
+/// What sessions are opened with.
+#[derive(Clone)]
+pub(crate) struct Base {
+    pub(crate) runtime: Handle,
+    pub(crate) member: Arc<Member>,
+    pub(crate) payloads: Payloads,
+    /// The name of the host.
+    pub(crate) host: String,
 }
 
 /// What Python speaks to.
 pub(crate) struct Engine {
+    base: Base,
     /// None once it has ended.
     commands: Mutex<Option<mpsc::Sender<Command>>>,
     outcomes: Mutex<mpsc::Receiver<Vec<Outcome>>>,
@@ -67,26 +58,30 @@ impl Engine {
     /// Begins, and returns once somebody serves the store; or says why nobody can.
     pub(crate) fn begin(setup: Setup) -> Result<Self, String> {
         let address = setup.store.parse::<Address>().map_err(|error| error.to_string())?;
-        if !matches!(address, Address::File(_) | Address::Memory) {
-            return Err(AWAY.to_owned());
-        }
+        let network = place::network(&setup, &address)?;
         let (commands, queue) = mpsc::channel(QUEUE);
         let (sender, outcomes) = mpsc::channel(GROUPS);
         let (begun, has_begun) = oneshot::channel();
         let waking = sender.clone();
         let thread = std::thread::Builder::new()
             .name("tidings-tasks".into())
-            .spawn(move || run(&setup, address, begun, queue, sender))
+            .spawn(move || run(&setup, (network, address), begun, queue, sender))
             .map_err(|error| format!("the executor's thread cannot be started: {error}"))?;
         let ended = || "the executor's thread has ended: this is a defect of Tidings".to_owned();
-        let running = has_begun.blocking_recv().unwrap_or_else(|_| Err(ended()))?;
+        let (base, running) = has_begun.blocking_recv().unwrap_or_else(|_| Err(ended()))?;
         Ok(Self {
+            base,
             commands: Mutex::new(Some(commands)),
             outcomes: Mutex::new(outcomes),
             waking,
             running,
             thread: Mutex::new(Some(thread)),
         })
+    }
+
+    /// What sessions are opened with.
+    pub(crate) fn base(&self) -> &Base {
+        &self.base
     }
 
     /// Asks without waiting.
@@ -139,19 +134,19 @@ impl Engine {
     }
 }
 
-/// What the worker does, as soon as there is one.
-type Begun = oneshot::Sender<Result<Running, String>>;
+/// What sessions are opened with, and what the worker does.
+type Begun = oneshot::Sender<Result<(Base, Running), String>>;
 
 /// The thread.
 fn run(
     setup: &Setup,
-    address: Address,
+    place: (Network, Address),
     begun: Begun,
     commands: mpsc::Receiver<Command>,
     outcomes: mpsc::Sender<Vec<Outcome>>,
 ) {
     match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime.block_on(serve(setup, address, begun, commands, outcomes)),
+        Ok(runtime) => runtime.block_on(serve(setup, place, begun, commands, outcomes)),
         // Whoever began waits for this.
         Err(error) => drop(begun.send(Err(format!("no runtime: {error}")))),
     }
@@ -159,29 +154,33 @@ fn run(
 
 async fn serve(
     setup: &Setup,
-    address: Address,
+    (network, address): (Network, Address),
     begun: Begun,
     mut commands: mpsc::Receiver<Command>,
     outcomes: mpsc::Sender<Vec<Outcome>>,
 ) {
-    let folder = match &address {
-        Address::File(file) => blobs::beside(file),
-        _ => setup.scratch.join("blobs"),
-    };
-    let payloads = Payloads::in_folder(&folder);
+    let folder = place::folder(setup, &address);
     let (name, host) = (setup.name.clone(), setup.host.clone());
     let candidate = Candidate { name, host, address: String::new(), session: None };
-    let member = Member::join(address, &setup.cluster, candidate, Options::default());
+    let is_own = address == Address::Memory;
+    let member = Member::join_over(network, address, &setup.cluster, candidate, Options::default());
+    let payloads = match &folder {
+        Some(folder) if is_own => Payloads::in_folder(folder),
+        Some(folder) => Payloads::of(&member, folder),
+        None => Payloads::nowhere(),
+    };
     let member = Arc::new(member);
-    if let Err(error) = member.link().await {
+    if let Err(error) = place::link(&member).await {
         // Who began waits for this, and gives it to Python.
-        let _ = begun.send(Err(error.to_string()));
+        let _ = begun.send(Err(error));
         return;
     }
     let (session, _notices) = Session::open(member.clone(), &setup.name, &setup.host);
-    let worker = (setup.workers > 0).then(|| work(&member, setup, &folder));
+    let worker = (setup.workers > 0).then(|| work(&member, setup, folder.as_deref()));
     let running = worker.as_ref().map(Worker::running).unwrap_or_default();
-    if begun.send(Ok(running)).is_err() {
+    let (runtime, host) = (Handle::current(), setup.host.clone());
+    let base = Base { runtime, member: member.clone(), payloads: payloads.clone(), host };
+    if begun.send(Ok((base, running))).is_err() {
         return;
     }
     let client = Client::new(session, payloads, setup.workers, outcomes);
@@ -195,7 +194,7 @@ async fn serve(
 }
 
 /// Begins a worker.
-fn work(member: &Arc<Member>, setup: &Setup, folder: &Path) -> Worker {
+fn work(member: &Arc<Member>, setup: &Setup, folder: Option<&Path>) -> Worker {
     let settings = Settings {
         name: format!("{}-worker", setup.name),
         host: setup.host.clone(),
@@ -205,7 +204,7 @@ fn work(member: &Arc<Member>, setup: &Setup, folder: &Path) -> Worker {
         runtimes: BTreeMap::from([(RUNTIME.to_owned(), setup.command.clone())]),
         scratch: setup.scratch.clone(),
         // Without blobs only long results are refused, and the end of a log is all there is.
-        blobs: Blobs::open(folder).ok().map(Arc::new),
+        blobs: folder.and_then(|folder| Blobs::open(folder).ok()).map(Arc::new),
         drain: Duration::ZERO,
     };
     // Nobody takes its events: the futures have how a task ends, and `Running` what runs.

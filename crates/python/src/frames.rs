@@ -11,6 +11,7 @@ use tidings_tasks_core::id::{Attempt, TaskId};
 use tidings_tasks_core::record;
 
 use crate::client::task_of;
+use crate::items::{self, Item, Write};
 
 /// What a worker says: `("run", task, attempt, queue, body)` or `("cancel", task, attempt)`.
 #[pyfunction]
@@ -39,16 +40,18 @@ pub(crate) fn ready(py: Python<'_>, runtime_version: String) -> PyResult<Bound<'
     frame(py, &FromRuntime::Ready { runtime_version })
 }
 
-/// The frame that says what a call has returned.
+/// The frame that says what a call has returned, and what goes into the same commit.
 #[pyfunction]
 pub(crate) fn done<'py>(
     py: Python<'py>,
     task: &[u8],
     attempt: u32,
     value: Vec<u8>,
+    children: Vec<Item>,
+    writes: Vec<Write>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let (task, attempt) = (task_of(task)?, Attempt(attempt));
-    let (children, effects) = (Vec::new(), Vec::new());
+    let (children, effects) = (items::submissions(children)?, items::effects(writes));
     frame(py, &FromRuntime::Done { task, attempt, value, children, effects })
 }
 
@@ -59,8 +62,9 @@ pub(crate) fn failed<'py>(
     task: &[u8],
     attempt: u32,
     text: String,
+    detail: Vec<u8>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let (task, attempt, detail) = (task_of(task)?, Attempt(attempt), Vec::new());
+    let (task, attempt) = (task_of(task)?, Attempt(attempt));
     frame(py, &FromRuntime::Failed { task, attempt, text, detail })
 }
 

@@ -7,7 +7,11 @@
 //! |---|---|
 //! | `client` | the class that submits, waits and runs a worker |
 //! | `engine` | its thread: a runtime of tokio with a member, a session and a worker |
+//! | `place` | how this process takes part in a store |
 //! | `requests` | what Python wants as requests, and outcomes |
+//! | `sessions` | requests of queues, semaphores and keys, and their answers |
+//! | `seals` | pickles under the cluster's key |
+//! | `items` | data for queues and writes of keys, as Python passes them |
 //! | `options` | how a task is tried and what it may take |
 //! | `frames` | what a worker and its runtime process tell each other, as tuples |
 //!
@@ -16,8 +20,12 @@
 mod client;
 mod engine;
 mod frames;
+mod items;
 mod options;
+mod place;
 mod requests;
+mod seals;
+mod sessions;
 
 use pyo3::prelude::*;
 
@@ -29,5 +37,11 @@ mod _native {
     #[pymodule_export]
     use super::frames::{decode, done, failed, progress, ready, spent};
     #[pymodule_export]
+    use super::items::{child_id, item_id};
+    #[pymodule_export]
     use super::options::Options;
+    #[pymodule_export]
+    use super::seals::{Seals, is_sealed};
+    #[pymodule_export]
+    use super::sessions::Sessions;
 }

@@ -5,10 +5,11 @@ use pyo3::prelude::*;
 use tidings_tasks::work::{What, Work, WorkLimits};
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{MAX_FILTER_BYTES, Submission};
-use tidings_tasks_core::resources::Need;
+use tidings_tasks_core::resources::{Need, NeedError};
 use tidings_tasks_core::retry::Retry;
 
-/// The name under which workers know the process that calls Python's functions.
+/// The name under which workers know the process that calls Python's functions, and of the
+/// resource that those have who know it.
 pub(crate) const RUNTIME: &str = "python";
 
 /// What a mapping of Python has to have.
@@ -45,10 +46,20 @@ impl Options {
             let text = format!("`where` has at most {MAX_FILTER_BYTES} bytes");
             return Err(PyValueError::new_err(text));
         }
-        let need = fields.need.parse::<Need>();
+        let need = with_python(&fields.need);
         let need = need.map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(Self { fields, need })
     }
+}
+
+/// A need, and that of a worker that calls Python's functions.
+fn with_python(need: &str) -> Result<Need, NeedError> {
+    let need = need.parse::<Need>()?;
+    if need.of(RUNTIME) > 0 {
+        return Ok(need);
+    }
+    let python = (RUNTIME, 1_000);
+    Need::new(need.iter().chain([python]).map(|(name, amount)| (name.to_owned(), amount)))
 }
 
 impl Options {

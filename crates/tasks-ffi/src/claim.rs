@@ -102,7 +102,13 @@ impl Claimed {
             Ok(result) => result,
             Err(error) => {
                 let text = format!("its result could not be kept: {error}");
-                of.end(&Request::Fail { task, attempt, cause: Cause::Error, text })?;
+                of.end(&Request::Fail {
+                    task,
+                    attempt,
+                    cause: Cause::Error,
+                    text,
+                    detail: Vec::new(),
+                })?;
                 return Err(error.into());
             }
         };
@@ -113,7 +119,7 @@ impl Claimed {
     /// It has failed.
     pub(crate) fn fail(self, cause: Cause, text: String) -> Result<(), Trouble> {
         let (task, attempt) = (self.of.task, self.of.attempt);
-        self.of.end(&Request::Fail { task, attempt, cause, text })
+        self.of.end(&Request::Fail { task, attempt, cause, text, detail: Vec::new() })
     }
 }
 
@@ -164,7 +170,13 @@ pub(crate) fn claim(
             Ok(claimed) => return Ok(claimed),
             Err(text) => {
                 let text = format!("its payload cannot be had: {text}");
-                of.end(&Request::Fail { task, attempt, cause: Cause::Error, text })?;
+                of.end(&Request::Fail {
+                    task,
+                    attempt,
+                    cause: Cause::Error,
+                    text,
+                    detail: Vec::new(),
+                })?;
             }
         }
     }

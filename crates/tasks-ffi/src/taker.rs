@@ -100,7 +100,8 @@ impl Taker {
         for Assigned { task, attempt, .. } in tasks {
             let session = self.session.clone();
             let text = "the process that it was given to did not want it".to_owned();
-            let request = Request::Fail { task, attempt, cause: Cause::Returned, text };
+            let request =
+                Request::Fail { task, attempt, cause: Cause::Returned, text, detail: Vec::new() };
             // Without a session it is given back by the session's end.
             tokio::spawn(async move { drop(session.ask(request).await) });
         }

@@ -215,7 +215,7 @@ async fn end(
             let (children, effects) = (Vec::new(), Vec::new());
             Request::Complete { task, attempt, result, children, effects }
         }
-        Err(text) => Request::Fail { task, attempt, cause: Cause::Error, text },
+        Err(text) => Request::Fail { task, attempt, cause: Cause::Error, text, detail: Vec::new() },
     })
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Items need a resource that only those offer who claim, so workers leave them alone.
 
+use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::Request;
 use tidings_tasks_core::resources::Need;
 
@@ -23,6 +24,11 @@ pub fn need() -> Need {
 pub fn offer(queue: &str, slots: u32) -> Request {
     let resources = vec![(RESOURCE.to_owned(), ONE * u64::from(slots))];
     Request::Offer { queues: vec![queue.to_owned()], slots, resources, ahead: 0 }
+}
+
+/// The id of the item of a queue that is known by a key: put again, nothing is added.
+pub fn id(queue: &str, key: &str) -> TaskId {
+    TaskId::of(&format!("queue\0{queue}\0{key}"), 0)
 }
 
 #[cfg(test)]

@@ -62,7 +62,8 @@ impl Together {
             let Some(Notice::Assigned(assigned)) = notices.recv().await else { panic!("a task") };
             let (task, attempt) = (assigned.task, assigned.attempt);
             let end = if assigned.payload == failing.as_bytes() {
-                Request::Fail { task, attempt, cause: Cause::Error, text: "no".to_owned() }
+                let (text, detail) = ("no".to_owned(), Vec::new());
+                Request::Fail { task, attempt, cause: Cause::Error, text, detail }
             } else {
                 let result = [&assigned.payload[..], b","].concat();
                 let (children, effects) = (Vec::new(), Vec::new());

@@ -6,6 +6,7 @@ import functools
 import importlib
 import pickle
 import threading
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -126,9 +127,10 @@ def raised_by(function: Callable[[], object]) -> BaseException:
     """Return what the result of a task would raise."""
     with pytest.raises(BaseException) as caught:  # noqa: PT011, whatever it raises
         function()
-    text = failures.text_of(caught.value)
+    text, detail = failures.text_of(caught.value), failures.detail_of(caught.value)
     assert len(text.encode()) <= 2_048
-    return failures.error_of([(1, "lost", "gone", "a"), (2, "error", text, "b")])
+    assert len(detail) <= 8_192
+    return failures.error_of([(1, "lost", "gone", "a", b""), (2, "error", text, "b", detail)])
 
 
 def deep(level: int) -> None:
@@ -185,14 +187,14 @@ def test_an_exception_that_cannot_be_passed_on_is_a_remote_error() -> None:
 
 
 def test_other_causes_are_remote_errors() -> None:
-    error = failures.error_of([(4, "signal", "killed by signal 9", "c")])
+    error = failures.error_of([(4, "signal", "killed by signal 9", "c", b"")])
     assert isinstance(error, RemoteError)
     assert str(error) == "signal on host c, attempt 4: killed by signal 9"
     assert error.__cause__ is None
 
 
-@pytest.mark.parametrize("packed", ["", "!", "abc", "0" * 100])
-def test_a_damaged_text_is_a_remote_error(packed: str) -> None:
-    error = failures.error_of([(1, "error", "ValueError: x\npickled: " + packed, "a")])
+@pytest.mark.parametrize("detail", [b"", b"!", zlib.compress(b"x"), bytes(100)])
+def test_a_damaged_detail_is_a_remote_error(detail: bytes) -> None:
+    error = failures.error_of([(1, "error", "ValueError: x", "a", detail)])
     assert isinstance(error, RemoteError)
     assert error.text == "ValueError: x"

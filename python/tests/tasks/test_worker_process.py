@@ -154,9 +154,10 @@ def test_calls_are_answered(worker: Worker) -> None:
 
 def test_failures_are_told_and_the_process_stays(worker: Worker) -> None:
     worker.call(2, pickles.dump_call(divmod, (1, 0), {}))
-    kind, (task, attempt, text) = worker.heard()
+    kind, (task, attempt, text, detail) = worker.heard()
     assert (kind, task, attempt) == (2, TASK, 2)
-    error = failures.error_of([(2, "error", text, "here")])
+    assert text.startswith("ZeroDivisionError: ")
+    error = failures.error_of([(2, "error", text, "here", detail)])
     assert isinstance(error, ZeroDivisionError)
     worker.call(3, b"not a call")
     assert worker.heard()[0] == 2

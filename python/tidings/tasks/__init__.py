@@ -2,31 +2,57 @@
 
 ``Executor`` is an executor of ``concurrent.futures``. ``task`` makes a function one that knows its
 retries, limits and needs. ``map_file`` goes through the lines of a file, and goes on after a death.
+``Queue``, ``Semaphore`` and ``Store`` are shared by programs of all languages; ``effect`` writes in
+the same commit as the end of a task.
 """
 
 from __future__ import annotations
 
-from tidings.tasks.context import attempt, cancelled, progress, task_id
-from tidings.tasks.errors import RemoteError, RemoteTraceback, StoreError, TaskError
+from tidings.tasks.context import attempt, cancelled, effect, progress, task_id
+from tidings.tasks.errors import (
+    ConflictError,
+    LostError,
+    RemoteError,
+    RemoteTraceback,
+    SealError,
+    StoreError,
+    TaskError,
+)
 from tidings.tasks.executor import Executor
 from tidings.tasks.future import Future
 from tidings.tasks.gather import as_completed, gather
+from tidings.tasks.jobs import Job
+from tidings.tasks.keys import Store, Stored
 from tidings.tasks.map_file import Mapped, map_file
+from tidings.tasks.queues import Queue, QueueState
+from tidings.tasks.semaphores import Permits, Semaphore, SemaphoreState
 from tidings.tasks.task import Task, current_executor, task
 
 __all__ = [
+    "ConflictError",
     "Executor",
     "Future",
+    "Job",
+    "LostError",
     "Mapped",
+    "Permits",
+    "Queue",
+    "QueueState",
     "RemoteError",
     "RemoteTraceback",
+    "SealError",
+    "Semaphore",
+    "SemaphoreState",
+    "Store",
     "StoreError",
+    "Stored",
     "Task",
     "TaskError",
     "as_completed",
     "attempt",
     "cancelled",
     "current_executor",
+    "effect",
     "gather",
     "map_file",
     "progress",

@@ -17,8 +17,10 @@ from typing import Any
 
 import tidings.tasks._native as _native
 from tidings.tasks import failures, pickles
-from tidings.tasks.errors import RemoteError, StoreError
+from tidings.tasks.connection import Connection
+from tidings.tasks.errors import RemoteError, SealError, StoreError
 from tidings.tasks.future import Future
+from tidings.tasks.seal import CALL, FAILURE, RESULT, Seal
 
 _all: weakref.WeakSet[Collector] = weakref.WeakSet()
 
@@ -26,13 +28,15 @@ _all: weakref.WeakSet[Collector] = weakref.WeakSet()
 class Collector:
     """The pending futures of an executor, and what settles them. Safe to use by all threads."""
 
-    def __init__(self, client: _native.Client, scratch: str) -> None:
+    def __init__(self, client: _native.Client, seal: Seal, scratch: str) -> None:
+        self._seal = seal
         self._scratch = scratch
         self._client = client
         self._pending: dict[bytes, Future[Any]] = {}
         self._lock = threading.Lock()
         self._closing = False
         self._broken: BaseException | None = None
+        self._connection: Connection | None = None
         self._process = os.getpid()
         self._thread = threading.Thread(target=self._collect, name="tidings-collect", daemon=True)
         self._thread.start()
@@ -52,7 +56,7 @@ class Collector:
     def send(self, task: bytes, body: bytes, options: _native.Options) -> None:
         """Submit the task of a future that was reserved. Waits while the store is behind."""
         try:
-            self._client.submit(task, body, options)
+            self._client.submit(task, self._seal.close(CALL, task, body), options)
         except BaseException:
             self.release(task)
             raise
@@ -64,6 +68,18 @@ class Collector:
             is_last = self._closing and not self._pending
         if is_last:
             self._client.wake()
+
+    def endpoint(self) -> str | None:
+        """Return where other hosts reach this process."""
+        return self._client.endpoint()
+
+    def connection(self) -> Connection:
+        """Return the connection with the same store."""
+        with self._lock:
+            self._check()
+            if self._connection is None:
+                self._connection = Connection(self._client, self._seal)
+            return self._connection
 
     def cancel(self, task: bytes) -> None:
         """Nobody wants a task any more."""
@@ -103,6 +119,8 @@ class Collector:
                     if self._closing and not self._pending:
                         return
         finally:
+            if self._connection is not None:
+                self._connection.close()
             self._client.close()
             shutil.rmtree(self._scratch, ignore_errors=True)
 
@@ -117,14 +135,17 @@ class Collector:
                 self._settle(future, kind, what)
 
     def _settle(self, future: Future[Any], kind: str, what: Any) -> None:
+        task = future._task
         if kind == "done":
             try:
-                future.settle(pickles.loads(what))
+                future.settle(pickles.loads(self._seal.open(RESULT, task, what)))
+            except SealError as error:
+                future.fail(error)
             except Exception as error:
                 text = f"its result cannot be unpickled here: {error}"
                 future.fail(RemoteError(text, "error", "?", 1))
         elif kind == "failed":
-            failure = failures.error_of(what)
+            failure = failures.error_of(what, lambda packed: self._seal.open(FAILURE, task, packed))
             future.fail(failure)
             if isinstance(failure, concurrent.futures.BrokenExecutor):
                 self._break(failure)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
+from tidings.tasks.effects import Effect, Effects
+
 
 @dataclasses.dataclass(frozen=True)
 class Context:
@@ -14,15 +16,39 @@ class Context:
     attempt: int
     is_cancelled: Callable[[], bool]
     report: Callable[[int, str], None]
+    effects: Effects
 
 
 _current: Context | None = None
+_is_in_memory = False
 
 
 def enter(context: Context | None) -> None:
     """Say which task this process does now."""
     global _current
     _current = context
+
+
+def set_in_memory() -> None:
+    """Say that the store of this process's tasks is in the memory of another process."""
+    global _is_in_memory
+    _is_in_memory = True
+
+
+def is_in_memory() -> bool:
+    """Return whether this process does tasks of a store that it cannot reach."""
+    return _is_in_memory
+
+
+def effect(*, serializer: str = "json") -> Effect:
+    """Return what collects writes that are in the same commit as the end of this task.
+
+    ``with tidings.tasks.effect() as e: e.store["sum/3"] = 42; e.queue("next").put(1)``. All of it
+    happens once, if the task returns; nothing of it if it fails, or runs a second time elsewhere.
+    """
+    if _current is None:
+        raise RuntimeError("effect() is for tasks: outside of one, use Store and Queue")
+    return Effect(_current.effects, serializer)
 
 
 def cancelled() -> bool:

@@ -15,6 +15,21 @@ class StoreError(TaskError):
     """The store cannot be had, or has refused a task. The text says why and what to do."""
 
 
+class LostError(TaskError):
+    """A job is no longer this process's: it took too long, or was not heard of for some seconds.
+
+    Nothing was written for it. Another has it by now, or will.
+    """
+
+
+class ConflictError(TaskError):
+    """A key is not at the revision that was expected. Nothing was written."""
+
+
+class SealError(TaskError):
+    """A pickle is not from this cluster: it was not unpickled."""
+
+
 class RemoteTraceback(TaskError):  # noqa: N818, what it is
     """The traceback of a worker, as the cause of the exception that was raised there.
 

@@ -16,23 +16,22 @@ import functools
 import itertools
 import json
 import os
-import platform
 import shutil
 import sys
 import tempfile
 import threading
-import uuid
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import tidings.tasks._native as _native
-from tidings.tasks import current, pickles
+from tidings.tasks import current, pickles, setup
 from tidings.tasks.collector import Collector
+from tidings.tasks.connection import Connection
 from tidings.tasks.errors import StoreError
 from tidings.tasks.future import Future
 from tidings.tasks.options import QUEUE, Options
+from tidings.tasks.seal import key_file
 
 T = TypeVar("T")
 
@@ -55,6 +54,10 @@ class Executor(concurrent.futures.Executor):
     store of ``tidings run``. ``workers`` processes of this machine do the tasks of ``queue``; as
     many as there are processors if it is None, and with 0 others must. ``initializer(*initargs)``
     is called in each process before its first task.
+
+    ``keys`` is the cluster's key file, else that of ``TIDINGS_KEYS``: with it all pickles are
+    sealed, and ``store`` may be ``tcp://HOST:PORT`` of another host. ``listen``, ``HOST:PORT``, is
+    where other hosts reach this process when it holds the store; see ``endpoint``.
     """
 
     def __init__(
@@ -63,6 +66,8 @@ class Executor(concurrent.futures.Executor):
         workers: int | None = None,
         *,
         queue: str = QUEUE,
+        keys: str | os.PathLike[str] | None = None,
+        listen: str | None = None,
         cluster: str = "tidings",
         initializer: Callable[..., object] | None = None,
         initargs: tuple[Any, ...] = (),
@@ -73,27 +78,27 @@ class Executor(concurrent.futures.Executor):
             raise ValueError("workers must be 0 (others do the tasks) or more")
         if initializer is not None and not callable(initializer):
             raise TypeError("initializer must be a callable")
-        self.store = _native.usual_store() if store == "usual" else store or "memory:"
+        self.store = setup.address(store)
         if self.store == "memory:" and workers == 0:
             raise ValueError("a store in memory has no other workers: use file:PATH, or workers=1")
         self.workers = workers
         self.queue = queue
         initial = None if initializer is None else (initializer, initargs)
         scratch = tempfile.mkdtemp(prefix="tidings-")
-        setup = {
-            "store": self.store,
-            "cluster": cluster,
-            "name": f"python-{os.getpid()}-{uuid.uuid4().hex[:12]}",
-            "host": platform.node() or "localhost",
-            "queue": queue,
-            "workers": workers,
-            "command": _command(initial),
-            "scratch": scratch,
-        }
         try:
-            _check_owner(self.store)
-            self._collector = Collector(_native.Client(setup), scratch)
-        except RuntimeError as error:
+            seal = setup.seal(key_file(keys))
+            how = setup.setup(
+                self.store,
+                scratch,
+                keys=key_file(keys),
+                listen=listen,
+                cluster=cluster,
+                queue=queue,
+                workers=workers,
+                command=_command(self.store, key_file(keys), initial),
+            )
+            self._collector = Collector(_native.Client(how), seal, scratch)
+        except (RuntimeError, StoreError) as error:
             shutil.rmtree(scratch, ignore_errors=True)
             raise StoreError(str(error)) from None
         self._plain: dict[str, _native.Options] = {}
@@ -153,6 +158,15 @@ class Executor(concurrent.futures.Executor):
         if buffersize is None:
             return itertools.chain.from_iterable(super().map(call, chunks, timeout=timeout))
         return itertools.chain.from_iterable(self._ahead(call, chunks, timeout, buffersize))
+
+    @property
+    def endpoint(self) -> str | None:
+        """Where other hosts reach this process, ``HOST:PORT``, while it holds the store."""
+        return self._collector.endpoint()
+
+    def connection(self) -> Connection:
+        """Return what queues, semaphores and keys of this executor's store use."""
+        return self._collector.connection()
 
     def __enter__(self) -> Executor:
         """Make it the current one, to which tasks submit."""
@@ -271,16 +285,6 @@ class _Waiting:
         self._collector.release(self._future._task)
 
 
-def _check_owner(store: str) -> None:
-    """Refuse a store that others can write: to unpickle what lies there is to run it."""
-    try:
-        found = Path(store.partition(":")[2]).stat()
-    except OSError:
-        return
-    if found.st_uid != os.geteuid() or found.st_mode & 0o022:
-        raise RuntimeError(f"{store}: others can write it; make it yours alone: chmod 600")
-
-
 def _once(fn: Callable[..., T]) -> Callable[..., T]:
     """Return what is submitted for many calls of a function, pickled once."""
     function: Any = pickles.Function(fn)
@@ -301,9 +305,16 @@ def _call_chunk(fn: Callable[..., T], chunk: list[Any]) -> list[T]:
     return [fn(*row) for row in chunk]
 
 
-def _command(initial: tuple[Callable[..., object], tuple[Any, ...]] | None) -> list[str]:
+def _command(
+    store: str,
+    keys: str | None,
+    initial: tuple[Callable[..., object], tuple[Any, ...]] | None,
+) -> list[str]:
     """Return the command line of a process that does tasks."""
-    command = [sys.executable, "-c", _BOOT, json.dumps(sys.path)]
+    command = [sys.executable, "-c", _BOOT, json.dumps(sys.path), "--store", store]
+    if keys is not None:
+        command += ["--keys", keys]
     if initial is not None:
-        command.append(base64.b64encode(pickles.dump_call(*initial, {})).decode())
+        body = pickles.dump_call(*initial, {})
+        command += ["--initial", base64.b64encode(body).decode()]
     return command

@@ -19,6 +19,8 @@ from typing import Any
 
 import tidings.tasks._native as _native
 from tidings.tasks import context, failures, pickles
+from tidings.tasks.effects import Effects
+from tidings.tasks.seal import CALL, FAILURE, RESULT, Seal
 from tidings.tasks.usage import Meter
 
 _MAX_FRAME_BYTES = 64 << 20
@@ -79,8 +81,9 @@ class Channel:
 class Process:
     """What a process does: it is set up once, then calls what it is given."""
 
-    def __init__(self, channel: Channel, initial: bytes | None) -> None:
+    def __init__(self, channel: Channel, seal: Seal, initial: bytes | None) -> None:
         self._channel = channel
+        self._seal = seal
         self._initial = initial
         self._failed: BaseException | None = None
         self._meter = Meter()
@@ -102,17 +105,21 @@ class Process:
         def is_cancelled() -> bool:
             return self._channel.is_cancelled(task, attempt)
 
-        context.enter(context.Context(task, attempt, is_cancelled, report))
+        effects = Effects(task, self._seal)
+        context.enter(context.Context(task, attempt, is_cancelled, report, effects))
         try:
             self._set_up()
-            function, args, kwargs = pickles.load_call(body)
-            frame = _native.done(task, attempt, pickles.dumps(function(*args, **kwargs)))
+            function, args, kwargs = pickles.load_call(self._seal.open(CALL, task, body))
+            value = pickles.dumps(function(*args, **kwargs))
+            value = self._seal.close(RESULT, task, value)
+            frame = _native.done(task, attempt, value, effects.items, effects.native_writes())
         except SystemExit:
             raise
         except BaseException as error:
-            frame = _native.failed(
-                task, attempt, failures.text_of(error.with_traceback(_inside(error)))
-            )
+            error = error.with_traceback(_inside(error))
+            text = failures.text_of(error)
+            detail = self._seal.close(FAILURE, task, failures.detail_of(error))
+            frame = _native.failed(task, attempt, text, detail)
         finally:
             context.enter(None)
         sys.stdout.flush()
@@ -140,11 +147,24 @@ def _inside(error: BaseException) -> TracebackType | None:
 
 
 def main(arguments: list[str]) -> None:
-    """Call functions for the worker that has started this process."""
+    """Call functions for the worker that has started this process.
+
+    ``--store ADDRESS`` is the store of the worker, ``--keys FILE`` the cluster's keys, and
+    ``--initial BASE64`` a call to begin with.
+    """
     descriptor = os.environ.pop("TIDINGS_RUNTIME_FD", None)
     if descriptor is None:
         raise SystemExit("this process is started by a worker of Tidings, not by hand")
-    initial = base64.b64decode(arguments[0]) if arguments else None
+    options = dict(zip(arguments[::2], arguments[1::2]))
+    store = options.get("--store")
+    if store == "memory:":
+        context.set_in_memory()
+    elif store is not None:
+        os.environ["TIDINGS_STORE"] = store
+    keys = options.get("--keys")
+    if keys is not None:
+        os.environ["TIDINGS_KEYS"] = keys
+    initial = base64.b64decode(options["--initial"]) if "--initial" in options else None
     with socket.socket(fileno=int(descriptor)) as stream:
         stream.set_inheritable(False)
-        Process(Channel(stream), initial).run()
+        Process(Channel(stream), Seal(keys), initial).run()

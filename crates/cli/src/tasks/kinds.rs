@@ -72,6 +72,8 @@ pub(super) struct TaskView<'t> {
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'t str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<Value>,
     failures: Vec<FailureView<'t>>,
 }
@@ -83,9 +85,10 @@ impl<'t> TaskView<'t> {
             Shown::Live(_) => None,
             Shown::Finished(finished) => Some(finished.ended_ms),
         };
-        let command = match Work::from_payload(&task.payload) {
-            Ok(Work { what: What::Command { argv, .. }, .. }) => Some(argv),
-            _ => None,
+        let (command, data) = match Work::from_payload(&task.payload) {
+            Ok(Work { what: What::Command { argv, .. }, .. }) => (Some(argv), None),
+            Ok(_) => (None, None),
+            Err(_) => (None, data(&task.payload)),
         };
         // A report has no part that JSON has not.
         let report = shown_report(shown)
@@ -107,10 +110,17 @@ impl<'t> TaskView<'t> {
                 since_ms: by.since_ms,
             }),
             command,
+            data,
             report,
             failures: task.failures.iter().map(FailureView::of).collect(),
         }
     }
+}
+
+/// An item of data as text, if it is one.
+pub(super) fn data(payload: &[u8]) -> Option<&str> {
+    let text = core::str::from_utf8(payload).ok().filter(|text| !text.is_empty())?;
+    (!text.chars().any(|c| c.is_control() && c != '\n' && c != '\t')).then_some(text)
 }
 
 /// The name of where a task is.
@@ -299,6 +309,14 @@ mod tests {
         assert_eq!(size_bytes("1.5kB"), Ok(1_500));
         for wrong in ["", "0", "x", "3s", "-1B", "nan"] {
             assert!(size_bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn data_is_shown_if_it_is_text() {
+        assert_eq!(data("{\"n\":3}\n".as_bytes()), Some("{\"n\":3}\n"));
+        for other in [&b""[..], b"a\0b", b"\xff", b"\x1b[31m"] {
+            assert_eq!(data(other), None);
         }
     }
 

@@ -15,6 +15,7 @@ mod kinds;
 mod outputs;
 mod own_worker;
 mod pages;
+mod python;
 mod rates;
 mod timeline;
 

@@ -24,6 +24,8 @@ pub(super) struct Offer {
     pub(super) slots: u32,
     /// At least, beside the `cpus` and `mem` of this machine.
     pub(super) resources: BTreeMap<String, u64>,
+    /// The command lines of processes that call functions, by the languages that they know.
+    pub(super) runtimes: BTreeMap<String, Vec<String>>,
     /// How long running tasks may take when it drains.
     pub(super) drain: Duration,
 }
@@ -41,7 +43,7 @@ pub(super) fn begin(
         resources: resources(&offer),
         queues: offer.queues,
         slots: offer.slots,
-        runtimes: BTreeMap::new(),
+        runtimes: offer.runtimes,
         scratch,
         blobs: blobs(place)?,
         drain: offer.drain,
@@ -61,6 +63,9 @@ fn resources(offer: &Offer) -> Vec<(String, u64)> {
     let cpus = u64::from(cores().max(offer.slots)) * 1_000;
     let mut all = BTreeMap::from([("cpus".to_owned(), cpus)]);
     all.extend(memory_bytes().map(|bytes| ("mem".to_owned(), bytes)));
+    // A call needs a worker that knows its language, and all slots of that may.
+    let calls = u64::from(offer.slots) * 1_000;
+    all.extend(offer.runtimes.keys().map(|language| (language.clone(), calls)));
     for (name, amount) in &offer.resources {
         let known = all.entry(name.clone()).or_default();
         *known = (*known).max(*amount);

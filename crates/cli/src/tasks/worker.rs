@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use super::client::{Client, Place, Store, block_on};
 use super::ending::Ending;
 use super::failure::TasksError;
-use super::{kinds, own_worker};
+use super::{kinds, own_worker, python};
 use crate::Failure;
 use crate::output::{self, Agent};
 
@@ -30,6 +30,7 @@ at once. In a job of Slurm it begins with that so long before the job's time lim
 Examples:
   tidings worker                          as many tasks as cores, of all queues
   tidings worker --slots 2 --queue jobs --resource gpu=2
+  tidings worker --queue python --python python3
   srun --ntasks-per-node 1 tidings worker --store file:/scratch/me/tasks",
     "\n\n",
     crate::exit_codes::exit_codes!()
@@ -50,6 +51,10 @@ pub struct Options {
     /// What it offers beside its processors and memory, such as gpu=2
     #[arg(long = "resource", value_name = "NAME=AMOUNT")]
     resources: Vec<Need>,
+    /// The interpreter that calls functions for tasks of Python, such as python3: one for which the
+    /// package `tidings` is installed
+    #[arg(long, value_name = "PROGRAM")]
+    python: Option<String>,
     /// How long running tasks may take when it is asked to end
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
     drain: Duration,
@@ -76,6 +81,7 @@ async fn work(place: &Place, options: &Options) -> Result<(), TasksError> {
         queues: options.queues.clone(),
         slots: options.slots.unwrap_or_else(own_worker::cores),
         resources: resources(&options.resources),
+        runtimes: python::runtimes(options.python.as_deref(), place)?,
         drain: options.drain,
     };
     let begun = format!(

@@ -22,7 +22,10 @@ fn what_a_worker_gives_back_comes_next() {
     // The last first, so that they come in their order again.
     for number in [1, 0] {
         let (task, attempt, cause) = (task(number).id, Attempt(1), Cause::Returned);
-        stage.request(A, Request::Fail { task, attempt, cause, text: String::new() });
+        stage.request(
+            A,
+            Request::Fail { task, attempt, cause, text: String::new(), detail: Vec::new() },
+        );
     }
     stage.settle();
     stage.join(B, "b", &[], 3);

@@ -9,6 +9,7 @@
 //!
 //! A program that is built without the feature `etcd` knows the others only.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -69,6 +70,18 @@ pub enum OpenError {
     /// It can be opened, but members do not take turns in it yet.
     #[error("{0}: members do not use stores in etcd yet; use file:PATH")]
     Unshared(String),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "file:{}", path.display()),
+            Self::Memory => f.write_str("memory:"),
+            Self::Tcp(at) => write!(f, "tcp://{at}"),
+            #[cfg(feature = "etcd")]
+            Self::Etcd(place) => place.fmt(f),
+        }
+    }
 }
 
 impl FromStr for Address {
@@ -147,6 +160,9 @@ mod tests {
             ("memory:", Ok(Address::Memory)),
         ] {
             assert_eq!(text.parse(), address);
+        }
+        for text in ["file:/var/tasks", "memory:", "tcp://node7:4000"] {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
         }
         for text in ["", "tasks", "file:", "file:folder/", "memory:x", "http://a"] {
             assert_eq!(text.parse::<Address>(), Err(AddressError::Unknown(text.into())));

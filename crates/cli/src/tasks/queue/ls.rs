@@ -207,6 +207,9 @@ fn work(payload: &[u8]) -> String {
         }
         Ok(work) => beginning(&work.name, MAX_SHOWN_BYTES).to_owned(),
         Err(_) if payload.is_empty() => "-".to_owned(),
-        Err(_) => format!("{} bytes of data", payload.len()),
+        Err(_) => match kinds::data(payload) {
+            Some(text) => beginning(text, MAX_SHOWN_BYTES).to_owned(),
+            None => format!("{} bytes of data", payload.len()),
+        },
     }
 }

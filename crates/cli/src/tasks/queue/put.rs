@@ -74,7 +74,7 @@ pub(super) fn run(place: &Place, options: &Options) -> Result<(), Failure> {
 impl Options {
     fn submission(&self) -> Result<Submission, TasksError> {
         let id = match &self.key {
-            Some(key) => TaskId::of(&format!("queue\0{}\0{key}", self.queue), 0),
+            Some(key) => items::id(&self.queue, key),
             None => TaskId::of(&format!("queue\0{}{}", random_name()?, random_name()?), 0),
         };
         let (payload, need) = if let Some(data) = &self.data {

@@ -198,6 +198,7 @@ impl<'o> Run<'o> {
             queues: vec![self.queue()],
             slots,
             resources: self.options.resources(),
+            runtimes: BTreeMap::new(),
             drain: Duration::ZERO,
         };
         Ok(Some(own_worker::begin(client, &self.place, offer)?.0))

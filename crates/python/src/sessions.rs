@@ -1,0 +1,364 @@
+//! Sessions: what Python's queues, semaphores and keys ask, and what they are told.
+//!
+//! Nothing here waits: a request has a number of Python's choice, its *token*, and is answered
+//! through one channel for all sessions, which one thread of Python reads. So whoever waits does it
+//! in Python, where Ctrl-C ends it. Each token is answered once, also when the engine ends first.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::Mutex;
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use tidings_tasks::items as claimed;
+use tidings_tasks::payloads::Payloads;
+use tidings_tasks::session::{Notice, Session};
+use tidings_tasks_core::id::{Attempt, TaskId};
+use tidings_tasks_core::message::{Answer, Refusal, Request};
+use tidings_tasks_core::retry::Cause;
+use tidings_tasks_core::view::KeyValue;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use crate::client::{Client, task_of};
+use crate::engine::Base;
+use crate::items::{self, Item, Write};
+use crate::requests::lock;
+
+/// The token of what a session is told without asking.
+const UNASKED: u64 = 0;
+
+/// What is said of a request that the engine did not live to answer.
+const ENDED: &str = "the executor has ended";
+
+/// The number of a session, and a token.
+type At = (u64, u64);
+
+/// What a session is told.
+struct Told {
+    at: At,
+    what: What,
+}
+
+/// What.
+enum What {
+    Answer(Box<Answer>),
+    Job(Job),
+    Lapsed,
+    /// There is no answer, for this reason.
+    Ended(String),
+}
+
+/// An item of data that was claimed.
+struct Job {
+    task: [u8; 16],
+    attempt: u32,
+    data: Result<Vec<u8>, String>,
+}
+
+type Telling = mpsc::UnboundedSender<Option<Told>>;
+
+/// How Python is told.
+#[expect(clippy::disallowed_methods, reason = "it holds what threads of Python have asked for")]
+fn channel() -> (Telling, mpsc::UnboundedReceiver<Option<Told>>) {
+    mpsc::unbounded_channel()
+}
+
+/// A token that is still to be answered.
+struct Open {
+    telling: Telling,
+    at: At,
+    is_told: bool,
+}
+
+impl Open {
+    fn tell(mut self, what: What) {
+        self.is_told = true;
+        // Nobody listens any more when Python has closed its side.
+        let _ = self.telling.send(Some(Told { at: self.at, what }));
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if !self.is_told {
+            let what = What::Ended(ENDED.to_owned());
+            let _ = self.telling.send(Some(Told { at: self.at, what }));
+        }
+    }
+}
+
+/// A session, and its requests that may not be answered yet.
+struct Opened {
+    session: Session,
+    asked: Vec<AbortHandle>,
+}
+
+/// The sessions of a process with one store, by numbers of Python's choice.
+#[pyclass(frozen)]
+pub(crate) struct Sessions {
+    base: Base,
+    open: Mutex<BTreeMap<u64, Opened>>,
+    telling: Telling,
+    told: Mutex<mpsc::UnboundedReceiver<Option<Told>>>,
+}
+
+#[pymethods]
+impl Sessions {
+    #[new]
+    fn new(client: &Client) -> Self {
+        let (telling, told) = channel();
+        let (open, told) = (Mutex::default(), Mutex::new(told));
+        Self { base: client.base().clone(), open, telling, told }
+    }
+
+    /// Opens a session under a name that no other has.
+    fn open(&self, session: u64, name: &str) {
+        let _runtime = self.base.runtime.enter();
+        let (opened, notices) = Session::open(self.base.member.clone(), name, &self.base.host);
+        lock(&self.open).insert(session, Opened { session: opened, asked: Vec::new() });
+        let open = self.token((session, UNASKED));
+        self.base.runtime.spawn(forward(self.base.payloads.clone(), notices, open));
+    }
+
+    /// Ends a session in good order: what it holds goes to others, and what it still waits for is
+    /// given up. As long as a request waits its session stays.
+    fn leave(&self, at: At) -> PyResult<()> {
+        let Some(Opened { session, asked }) = lock(&self.open).remove(&at.0) else {
+            return Err(closed());
+        };
+        for one in asked {
+            one.abort();
+        }
+        self.begin(at, async move {
+            session.ask(Request::Leave).await.map_err(|error| error.to_string())
+        });
+        Ok(())
+    }
+
+    /// Puts items into queues; those that are known are left out.
+    fn put(&self, at: At, items: Vec<Item>) -> PyResult<()> {
+        let tasks = items::submissions(items)?;
+        let (one, payloads) = (self.session(at)?, self.base.payloads.clone());
+        self.begin(at, async move {
+            payloads.submit(&one, tasks, &[]).await.map_err(|error| error.to_string())
+        });
+        Ok(())
+    }
+
+    /// Takes so many items of a queue at a time from now on; with 0 no more.
+    fn offer(&self, at: At, queue: &str, slots: u32) -> PyResult<()> {
+        self.ask(at, claimed::offer(queue, slots))
+    }
+
+    /// An item is done: result, new items and writes in one commit.
+    fn complete(
+        &self,
+        at: At,
+        of: (Vec<u8>, u32),
+        result: Vec<u8>,
+        children: Vec<Item>,
+        writes: Vec<Write>,
+    ) -> PyResult<()> {
+        let (task, attempt) = tried(of)?;
+        let (children, effects) = (items::submissions(children)?, items::effects(writes));
+        let (one, payloads) = (self.session(at)?, self.base.payloads.clone());
+        self.begin(at, async move {
+            let result = payloads.shorten(task, result).await.map_err(|error| error.to_string())?;
+            let done = Request::Complete { task, attempt, result, children, effects };
+            one.ask(done).await.map_err(|error| error.to_string())
+        });
+        Ok(())
+    }
+
+    /// A try of an item has failed: by an error of who has claimed it, or it was not done in time.
+    fn fail(&self, at: At, of: (Vec<u8>, u32), is_late: bool, text: String) -> PyResult<()> {
+        let cause = if is_late { Cause::Lost } else { Cause::Error };
+        let ((task, attempt), detail) = (tried(of)?, Vec::new());
+        self.ask(at, Request::Fail { task, attempt, cause, text, detail })
+    }
+
+    /// Makes a semaphore, or changes how many permits it has.
+    fn set_permits(&self, at: At, name: String, permits: u32) -> PyResult<()> {
+        self.ask(at, Request::SetPermits { semaphore: name, permits })
+    }
+
+    /// Wants permits, which the session has until it leaves.
+    fn acquire(&self, at: At, name: String, permits: u32) -> PyResult<()> {
+        self.ask(at, Request::Acquire { semaphore: name, permits })
+    }
+
+    /// Wants to see queues and semaphores.
+    fn overview(&self, at: At) -> PyResult<()> {
+        self.ask(at, Request::Overview)
+    }
+
+    /// Reads keys.
+    fn read(&self, at: At, keys: Vec<Vec<u8>>) -> PyResult<()> {
+        let keys = keys.into_iter().map(Into::into).collect();
+        self.ask(at, Request::Read { keys })
+    }
+
+    /// Reads a page of keys.
+    fn keys(&self, at: At, prefix: Vec<u8>, start: Option<Vec<u8>>, limit: u32) -> PyResult<()> {
+        let (prefix, from) = (prefix.into(), start.map(Into::into));
+        self.ask(at, Request::Keys { prefix, from, limit })
+    }
+
+    /// Writes keys, all of them or none.
+    fn write(&self, at: At, writes: Vec<Write>) -> PyResult<()> {
+        self.ask(at, Request::Write { effects: items::effects(writes) })
+    }
+
+    /// What sessions were told, as soon as there is something: `(session, token, kind, what)`
+    /// each. Nothing, when it was woken.
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let told = py.detach(|| {
+            let mut waiting = lock(&self.told);
+            let mut taken: Vec<_> = waiting.blocking_recv().into_iter().collect();
+            while let Ok(more) = waiting.try_recv() {
+                taken.push(more);
+            }
+            taken
+        });
+        told.into_iter().flatten().map(|one| shown(py, one)).collect()
+    }
+
+    /// Lets `take` return.
+    fn wake(&self) {
+        // The other side is in this object.
+        let _ = self.telling.send(None);
+    }
+}
+
+impl Sessions {
+    fn token(&self, at: At) -> Open {
+        Open { telling: self.telling.clone(), at, is_told: false }
+    }
+
+    fn session(&self, at: At) -> PyResult<Session> {
+        let open = lock(&self.open);
+        open.get(&at.0).map(|opened| opened.session.clone()).ok_or_else(closed)
+    }
+
+    fn ask(&self, at: At, request: Request) -> PyResult<()> {
+        let one = self.session(at)?;
+        self.begin(at, async move { one.ask(request).await.map_err(|error| error.to_string()) });
+        Ok(())
+    }
+
+    fn begin(&self, at: At, asked: impl Future<Output = Result<Answer, String>> + Send + 'static) {
+        let open = self.token(at);
+        let asked = self.base.runtime.spawn(async move {
+            match asked.await {
+                Ok(answer) => open.tell(What::Answer(Box::new(answer))),
+                Err(reason) => open.tell(What::Ended(reason)),
+            }
+        });
+        if let Some(opened) = lock(&self.open).get_mut(&at.0) {
+            opened.asked.retain(|one| !one.is_finished());
+            opened.asked.push(asked.abort_handle());
+        }
+    }
+}
+
+/// A task, and which try of it.
+fn tried((task, attempt): (Vec<u8>, u32)) -> PyResult<(TaskId, Attempt)> {
+    Ok((task_of(&task)?, Attempt(attempt)))
+}
+
+fn closed() -> PyErr {
+    PyRuntimeError::new_err("the session was closed")
+}
+
+/// Passes on what a session is told, until it ends. It holds no session, which would keep it open.
+async fn forward(payloads: Payloads, mut notices: mpsc::Receiver<Notice>, open: Open) {
+    while let Some(notice) = notices.recv().await {
+        let what = match notice {
+            Notice::Assigned(given) => {
+                let data = payloads.whole(given.payload).await;
+                What::Job(Job {
+                    task: given.task.to_bytes(),
+                    attempt: given.attempt.0,
+                    data: data.map_err(|error| error.to_string()),
+                })
+            }
+            // Who has it finds out when it is done.
+            Notice::Stop(..) => continue,
+            Notice::Lapsed => What::Lapsed,
+        };
+        let _ = open.telling.send(Some(Told { at: open.at, what }));
+    }
+    open.tell(What::Ended("the session has ended: the store cannot be had".to_owned()));
+}
+
+/// What a session is told as a tuple of Python.
+fn shown(py: Python<'_>, told: Told) -> PyResult<Bound<'_, PyTuple>> {
+    let at = told.at;
+    match told.what {
+        What::Answer(answer) => match *answer {
+            Answer::Refused(refusal) => {
+                let what = (kind_of(&refusal), refusal.to_string()).into_pyobject(py)?.into_any();
+                tuple(py, at, "refused", what)
+            }
+            answer => tuple(py, at, "done", answered(py, answer)?),
+        },
+        What::Job(Job { task, attempt, data }) => {
+            let (data, fault) = match data {
+                Ok(data) => (Some(PyBytes::new(py, &data)), None),
+                Err(fault) => (None, Some(fault)),
+            };
+            let what = (PyBytes::new(py, &task), attempt, data, fault).into_pyobject(py)?;
+            tuple(py, at, "job", what.into_any())
+        }
+        What::Lapsed => tuple(py, at, "lapsed", py.None().into_bound(py)),
+        What::Ended(reason) => tuple(py, at, "ended", reason.into_pyobject(py)?.into_any()),
+    }
+}
+
+fn tuple<'py>(
+    py: Python<'py>,
+    (session, token): At,
+    kind: &str,
+    what: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    (session, token, kind, what).into_pyobject(py)
+}
+
+/// What an answer says: None, a number, or tuples.
+fn answered(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match answer {
+        Answer::Submitted(new) => new.into_pyobject(py)?.into_any(),
+        Answer::Written(revision) => revision.into_pyobject(py)?.into_any(),
+        Answer::Values(values, next) => {
+            let value = |KeyValue { key, value, revision }: KeyValue| {
+                (PyBytes::new(py, &key), PyBytes::new(py, &value), revision)
+            };
+            let values: Vec<_> = values.into_iter().map(value).collect();
+            let next = next.map(|next| PyBytes::new(py, &next));
+            (values, next).into_pyobject(py)?.into_any()
+        }
+        Answer::Overview(overview) => {
+            let queues: Vec<_> = (overview.queues.into_iter())
+                .map(|one| (one.name, one.ready, one.delayed, one.running, one.unfit))
+                .collect();
+            let semaphores: Vec<_> = (overview.semaphores.into_iter())
+                .map(|one| (one.name, one.permits, one.held, one.waiting))
+                .collect();
+            (queues, semaphores).into_pyobject(py)?.into_any()
+        }
+        _ => py.None().into_bound(py),
+    })
+}
+
+/// The word for why a request was refused.
+fn kind_of(refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::EffectConflict(_) => "conflict",
+        Refusal::Superseded | Refusal::NoTask | Refusal::NoSession => "superseded",
+        Refusal::Invalid(_) => "invalid",
+        Refusal::NoSemaphore => "no semaphore",
+        _ => "other",
+    }
+}

@@ -1,0 +1,37 @@
+"""Programs that tests start, and speak with by lines."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Return the variables by which a program finds this package."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **more}
+
+
+def start(text: str, folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """Start a program in a folder."""
+    return subprocess.Popen(
+        [sys.executable, "-c", text, *arguments],
+        cwd=folder,
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def heard(program: subprocess.Popen[str]) -> str:
+    """Return the next line that a program prints."""
+    assert program.stdout is not None
+    return program.stdout.readline().rstrip("\n")
+
+
+def kill(program: subprocess.Popen[str]) -> None:
+    """End a program without a word."""
+    program.kill()
+    program.communicate()

@@ -1,0 +1,77 @@
+"""The setup: as whom, and where, this process takes part in a store."""
+
+from __future__ import annotations
+
+import os
+import platform
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import tidings.tasks._native as _native
+from tidings.tasks.errors import StoreError
+from tidings.tasks.seal import Seal
+
+
+def address(store: str | None) -> str:
+    """Return the address of a store: ``usual`` is the one of the commands."""
+    if store == "usual":
+        try:
+            return _native.usual_store()
+        except RuntimeError as error:
+            raise StoreError(str(error)) from None
+    return store or "memory:"
+
+
+def setup(
+    store: str,
+    scratch: str,
+    *,
+    keys: str | None,
+    listen: str | None = None,
+    cluster: str = "tidings",
+    queue: str = "",
+    workers: int = 0,
+    command: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return what the native module is told of this process, or say what is wrong."""
+    _check_owner(store)
+    return {
+        "store": store,
+        "cluster": cluster,
+        "keys": keys,
+        "listen": listen,
+        "name": name(),
+        "host": platform.node() or "localhost",
+        "queue": queue,
+        "workers": workers,
+        "command": list(command),
+        "scratch": scratch,
+    }
+
+
+def seal(keys: str | None) -> Seal:
+    """Return what seals with the keys of a file, or say what is wrong with it."""
+    try:
+        return Seal(keys)
+    except ValueError as error:
+        raise StoreError(str(error)) from None
+
+
+def name() -> str:
+    """Return a name that no other session has, nor had."""
+    return f"python-{os.getpid()}-{uuid.uuid4().hex[:12]}"
+
+
+def _check_owner(store: str) -> None:
+    """Refuse a file that others can write: to unpickle what lies there is to run it."""
+    scheme, _, path = store.partition(":")
+    if scheme != "file":
+        return
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return
+    if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise StoreError(f"{store}: others can write it; make it yours alone: chmod 600")
