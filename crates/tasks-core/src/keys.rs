@@ -7,12 +7,15 @@
 //! | `P/lives` | the coordinator's name, as long as its session with the store lasts |
 //! | `P/t/ID` | [`Task`](crate::record::Task): a task that has not ended |
 //! | `P/f/ID` | [`Finished`](crate::record::Finished): how a task has ended |
+//! | `P/c/ID` | that the children of the task count, which `P/c/ID/NUMBER` holds |
+//! | `P/c/ID/NUMBER` | [`Staged`](crate::record::Staged): some children, before they are tasks |
 //! | `P/s/NAME` | [`Semaphore`](crate::semaphore::Semaphore): permits, their holders, who waits |
 //! | `e/KEY` | keys of the users': written by tasks with their completion, or by request |
 //!
 //! P is the part, `p` and four hexadecimal digits; ID 32 hexadecimal digits. All of it is text, so
-//! that the tools of an engine show it. A coordinator that takes over reads `P/t/` and `P/s/` and
-//! has all that it needs; what has ended lies elsewhere, so it costs neither time nor memory then.
+//! that the tools of an engine show it. A coordinator that takes over reads `P/t/`, `P/c/` and
+//! `P/s/` and has all that it needs; what has ended lies elsewhere, so it costs neither time nor
+//! memory then.
 
 use crate::id::{Part, TaskId};
 use crate::transaction::{Key, MAX_KEY_BYTES};
@@ -59,6 +62,33 @@ pub fn finished(part: Part, id: TaskId) -> Key {
 /// Where tasks that have ended begin.
 pub fn all_finished(part: Part) -> Key {
     key(format!("p{:04x}/f/", part.0))
+}
+
+/// That the children of a task count.
+pub fn children(part: Part, parent: TaskId) -> Key {
+    key(format!("p{:04x}/c/{parent}", part.0))
+}
+
+/// Some children of a task, before they are tasks.
+pub fn staged(part: Part, parent: TaskId, number: u16) -> Key {
+    key(format!("p{:04x}/c/{parent}/{number:04x}", part.0))
+}
+
+/// Where children that are not tasks yet begin.
+pub fn all_staged(part: Part) -> Key {
+    key(format!("p{:04x}/c/", part.0))
+}
+
+/// Whose children a key is about; its number, if it holds some of them.
+pub fn parent_of(part: Part, key: &Key) -> Option<(TaskId, Option<u16>)> {
+    let rest = key.as_bytes().strip_prefix(all_staged(part).as_bytes())?;
+    let rest = core::str::from_utf8(rest).ok()?;
+    match rest.split_once('/') {
+        None => Some((rest.parse().ok()?, None)),
+        Some((parent, number)) => {
+            Some((parent.parse().ok()?, Some(u16::from_str_radix(number, 16).ok()?)))
+        }
+    }
 }
 
 /// A semaphore. Its name has at most [`MAX_NAME_BYTES`].
@@ -117,6 +147,9 @@ mod tests {
         assert_eq!(name_of(Part(1), &semaphore(Part(1), "a/b")), Some("a/b"));
         let longest = "n".repeat(MAX_NAME_BYTES);
         assert_eq!(name_of(Part(1), &semaphore(Part(1), &longest)), Some(&*longest));
+        assert_eq!(parent_of(Part(1), &children(Part(1), id)), Some((id, None)));
+        assert_eq!(parent_of(Part(1), &staged(Part(1), id, 300)), Some((id, Some(300))));
+        assert_eq!(parent_of(Part(2), &children(Part(1), id)), None);
     }
 
     #[test]

@@ -155,7 +155,8 @@ pub enum Request {
         #[cbor(n(3), default)]
         ahead: u32,
     },
-    /// New tasks. All are added, or none.
+    /// New tasks. All are added, or none, as far as one commit of the store carries them. Of more,
+    /// all are added once it is answered; if it is refused or never answered, some may be there.
     #[n(4)]
     Submit {
         /// The tasks, at most [`MAX_TASKS`].

@@ -7,7 +7,7 @@
 
 use minicbor::{Decode, Encode};
 
-use crate::id::{Attempt, Epoch};
+use crate::id::{Attempt, Epoch, TaskId};
 use crate::resources::Need;
 use crate::retry::{Cause, Retry, Tally};
 use crate::transaction::{Key, Record};
@@ -172,6 +172,15 @@ pub struct Finished {
     /// Who has done it; `None` if it is not done: then the last failure says who tried.
     #[n(3)]
     pub done_by: Option<Running>,
+}
+
+/// Children of a task that are too many for one commit, some of them.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
+pub struct Staged {
+    /// They become tasks, as they are here, when the task is done.
+    #[n(0)]
+    pub tasks: Vec<(TaskId, Task)>,
 }
 
 /// Who coordinates a part.

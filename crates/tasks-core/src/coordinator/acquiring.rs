@@ -66,14 +66,14 @@ impl Coordinator {
     /// A holder has ended: others get what it had.
     pub(super) fn release_holder(&mut self, holder: &str) {
         for name in self.permits.of(holder) {
-            self.release_absent(&name);
+            self.release_absent(&name, Some(holder));
         }
     }
 
     /// The time in which holders may come back after a recovery is over.
     pub(super) fn release_all_absent(&mut self) {
         for name in self.permits.names() {
-            self.release_absent(&name);
+            self.release_absent(&name, None);
         }
     }
 
@@ -81,12 +81,12 @@ impl Coordinator {
     /// sessions that have ended meanwhile is taken back.
     pub(super) fn settle_semaphore(&mut self, name: &str) {
         self.parked.note(Obstacle::Semaphore(name.to_owned()));
-        self.release_absent(name);
+        self.release_absent(name, None);
     }
 
-    /// Takes back what sessions that have ended hold of a semaphore, unless they may come back. One
-    /// that is changing is looked at again when that is over.
-    fn release_absent(&mut self, name: &str) {
+    /// Takes back what sessions that have ended hold of a semaphore, unless they may come back, as
+    /// all may but the one that is `gone`. A semaphore that is changing is looked at again later.
+    fn release_absent(&mut self, name: &str, gone: Option<&str>) {
         if self.permits.is_changing(name) {
             return;
         }
@@ -94,7 +94,8 @@ impl Coordinator {
         let all = semaphore.held.iter().chain(&semaphore.waiting);
         let is_absent = |holder: &str| self.sessions.named(holder).is_none();
         let mut absent: Vec<String> = all.map(|grant| grant.holder.clone()).collect();
-        absent.retain(|holder| is_absent(holder) && !self.absent.may_come_back());
+        let may_come_back = |holder: &str| gone != Some(holder) && self.absent.may_come_back();
+        absent.retain(|holder| is_absent(holder) && !may_come_back(holder));
         if absent.is_empty() {
             return;
         }

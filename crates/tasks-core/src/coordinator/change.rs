@@ -16,6 +16,7 @@ use crate::transaction::{Expect, Key, Revision, Transaction, Write};
 use crate::view::TryView;
 
 use super::partial::Forgetting;
+use super::step::Step;
 
 /// What one request, assignment or loss alters.
 #[derive(Debug, Default)]
@@ -28,6 +29,8 @@ pub(super) struct Change {
     pub(super) tried: Option<Box<TryView>>,
     /// A finished task that is a live one again: it was read at this revision.
     pub(super) revived: Option<(TaskId, Revision)>,
+    /// What it does of children that are too many for one commit.
+    pub(super) step: Option<Step>,
     /// Tasks that have ended, whose records are deleted.
     pub(super) forgetting: Option<Forgetting>,
     /// A semaphore, its revision, and what it is from then on.
@@ -40,6 +43,8 @@ pub(super) struct Change {
     pub(super) submitter: Option<(Peer, Call)>,
     /// Who wrote keys, to be answered with the revision.
     pub(super) writer: Option<(Peer, Call)>,
+    /// The submission of which these tasks are a portion.
+    pub(super) portion_of: Option<u64>,
     /// Whose request it is, to be refused if it cannot be done.
     pub(super) origin: Option<(Peer, Call)>,
 }
@@ -64,7 +69,7 @@ impl Altered {
     }
 
     /// Whether it is to be made sure that the task has not ended before.
-    fn is_new(&self) -> bool {
+    pub(super) fn is_new(&self) -> bool {
         self.revision.is_none()
     }
 }
@@ -93,8 +98,11 @@ impl Change {
             transaction.expect(key.clone(), revision.map_or(Expect::Absent, Expect::At));
             transaction.put(key, encode(semaphore));
         }
-        transaction.conditions.extend(self.effects.conditions.iter().cloned());
-        transaction.writes.extend(self.effects.writes.iter().cloned());
+        let own = self.step.iter().map(|step| &step.keys).chain([&self.effects]);
+        for keys in own {
+            transaction.conditions.extend(keys.conditions.iter().cloned());
+            transaction.writes.extend(keys.writes.iter().cloned());
+        }
     }
 
     fn write_task(&self, part: Part, altered: &Altered, transaction: &mut Transaction) {
@@ -141,6 +149,16 @@ impl Change {
     /// Whether somebody asked for it, and would ask again.
     pub(super) fn is_asked(&self) -> bool {
         self.submitter.or(self.origin).is_some()
+    }
+
+    /// Whether it can be done in several commits.
+    pub(super) fn is_divisible(&self) -> bool {
+        let new = self.new_tasks().count();
+        match (self.submitter, self.portion_of) {
+            (Some(_), None) => new > 1,
+            (Some(_), Some(_)) => false,
+            (None, _) => self.ended.is_some() && new > 0,
+        }
     }
 
     /// The requests that it would answer.

@@ -7,6 +7,7 @@
 //! | conflict at a key of the users' | that change is refused, the others are committed |
 //! | conflict at a finished task | it is left out, with others of its submission |
 //! | any other conflict, or unknown | all is read from the store again |
+//! | larger than a commit | before it is sent: it is divided (`dividing.rs`) |
 //! | no space | what was requested is refused, the rest is committed a second later |
 //! | too large | it is refused if it was requested; if not, its tasks are left as they are |
 //! | not reached | the same again, a little later |
@@ -107,9 +108,14 @@ impl Coordinator {
             let Some(change) = self.staged.front() else { break };
             let mut more = Transaction::default();
             change.write(part, &mut more);
-            operations += more.operations();
-            bytes += more.bytes();
-            let fits = operations <= limits.operations && bytes <= limits.bytes;
+            let (operations_then, bytes_then) =
+                (operations + more.operations(), bytes + more.bytes());
+            let fits = operations_then <= limits.operations && bytes_then <= limits.bytes;
+            if group.is_empty() && !fits && change.is_divisible() {
+                self.divide_next();
+                continue;
+            }
+            (operations, bytes) = (operations_then, bytes_then);
             let writes_twice = group.iter().any(|one: &Change| one.shares_effects(change));
             if !group.is_empty() && (!fits || writes_twice) {
                 break;
@@ -132,8 +138,8 @@ impl Coordinator {
 
     /// A change was committed.
     fn happen(&mut self, change: Change, revision: Revision) {
-        if let Some((peer, call)) = change.submitter {
-            self.answer(peer, call, Answer::Submitted(change.count_new()));
+        if let Some(asked) = change.submitter {
+            self.submitted(asked, change.portion_of, change.count_new());
         }
         if let Some((peer, call)) = change.writer {
             self.answer(peer, call, Answer::Written(revision.0));
@@ -154,6 +160,9 @@ impl Coordinator {
         }
         if let Some((id, finished)) = change.ended {
             self.tell_ended(id, &finished);
+        }
+        if let Some(step) = change.step {
+            self.stepped(&step, revision);
         }
     }
 
@@ -251,6 +260,9 @@ impl Coordinator {
         if change.is_asked() {
             return self.undo(change, &Refusal::Invalid(reason));
         }
+        if let Some(completion) = change.step.as_ref().and_then(|step| self.give_up(step)) {
+            return self.undo(completion, &Refusal::Invalid(reason));
+        }
         for altered in change.tasks {
             self.free_worker(altered.id, None);
             self.leave(altered.id);
@@ -262,6 +274,12 @@ impl Coordinator {
     pub(super) fn undo(&mut self, change: Change, refusal: &Refusal) {
         if let Some((peer, call)) = change.submitter.or(change.origin) {
             self.refuse(peer, call, refusal.clone());
+        }
+        if let Some(submission) = change.portion_of {
+            self.stages.portion_ended(submission, None);
+        }
+        if let Some((id, _)) = change.ended {
+            self.drop_stage(id);
         }
         if let Some((name, _, _)) = &change.semaphore {
             self.permits.set_changing(name, false);
@@ -291,17 +309,22 @@ impl Coordinator {
     }
 
     /// A task that was to be new is not.
-    fn forget_new(&mut self, altered: &Altered) {
+    pub(super) fn forget_new(&mut self, altered: &Altered) {
         let id = altered.id;
         self.arriving.remove(&id);
         self.parked.note(Obstacle::Task(id));
-        if let Some(State::Running(running)) = altered.task.as_ref().map(|task| &task.state) {
-            if let Some(peer) = self.sessions.named(&running.worker) {
-                self.sessions.end(peer, id);
-            }
-        }
+        self.take_away(altered);
         for (peer, call) in self.waits.take(id) {
             self.read_finished(id, Purpose::Outcome(id, peer, call));
+        }
+    }
+
+    /// A new task that was given to a worker, which was not told, is not.
+    pub(super) fn take_away(&mut self, altered: &Altered) {
+        if let Some(State::Running(running)) = altered.task.as_ref().map(|task| &task.state) {
+            if let Some(peer) = self.sessions.named(&running.worker) {
+                self.sessions.end(peer, altered.id);
+            }
         }
     }
 
@@ -331,6 +354,7 @@ impl Coordinator {
         let in_flight = self.in_flight.values_mut().flat_map(core::mem::take);
         let mut changes: Vec<Change> = group.into_iter().chain(in_flight).collect();
         changes.extend(core::mem::take(&mut self.staged));
+        changes.extend(core::mem::take(&mut self.stages).into_completions());
         let asked = core::mem::take(&mut self.wanted).into_iter().map(|(_, purpose)| purpose);
         let reading = core::mem::take(&mut self.reading).into_values();
         let purposes: Vec<Purpose> = asked.chain(reading).collect();

@@ -39,6 +39,7 @@ mod acquiring;
 mod assign;
 mod change;
 mod commit;
+mod dividing;
 mod effects;
 mod end;
 mod fence;
@@ -55,6 +56,8 @@ mod requests;
 mod rooms;
 mod sessions;
 mod slots;
+mod stages;
+mod step;
 mod submit;
 mod table;
 mod views;
@@ -81,6 +84,7 @@ pub use reading::{Read, Reply};
 use recent::Recent;
 use recovery::{Absent, Recovery};
 use sessions::Sessions;
+use stages::Stages;
 use table::Table;
 use waits::Waits;
 
@@ -142,6 +146,8 @@ pub struct Coordinator {
     fencing: Fencing,
     /// Those that are being committed; none where a recovery has begun since.
     in_flight: BTreeMap<Ticket, Vec<Change>>,
+    /// What is too large for one commit.
+    stages: Stages,
     /// Reads that are to be made, and those on their way.
     wanted: VecDeque<(Read, Purpose)>,
     reading: BTreeMap<Ticket, Purpose>,
@@ -175,6 +181,7 @@ impl Coordinator {
             fence: settings.role,
             fencing: Fencing::No,
             in_flight: BTreeMap::new(),
+            stages: Stages::default(),
             wanted: VecDeque::new(),
             reading: BTreeMap::new(),
             parked: Parked::default(),
@@ -200,6 +207,11 @@ impl Coordinator {
     /// Whether it has read what the part holds.
     pub fn is_serving(&self) -> bool {
         matches!(self.phase, Phase::Serving)
+    }
+
+    /// Whether all that was asked of it is committed, as far as it changes the store.
+    pub fn is_settled(&self) -> bool {
+        self.is_serving() && self.staged.is_empty() && self.in_flight.is_empty()
     }
 
     /// What has happened so far.

@@ -98,7 +98,11 @@ impl Coordinator {
         match purpose {
             Purpose::Recover => self.recover_later(),
             Purpose::Heads => {}
-            Purpose::Known(change) => self.undo(*change, &Refusal::Elsewhere),
+            Purpose::Known(change) if change.is_asked() => {
+                self.undo(*change, &Refusal::Elsewhere);
+            }
+            // Nobody would ask again: the conflict shows once more what is to be read.
+            Purpose::Known(change) => self.staged.push_front(*change),
             other => {
                 for (peer, call) in other.asker() {
                     self.refuse(peer, call, Refusal::Elsewhere);

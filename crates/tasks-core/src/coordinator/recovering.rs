@@ -8,7 +8,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::id::{Attempt, TaskId};
-use crate::keys;
 use crate::ledger::Page;
 use crate::message::Answer;
 use crate::record::{State, Task};
@@ -18,8 +17,9 @@ use crate::transaction::{Key, Revision};
 use super::end::Fault;
 use super::permits::Permits;
 use super::reading::{Purpose, Read};
-use super::recovery::{Absent, Recovery, Worker};
+use super::recovery::{Absent, Range, Recovery, Worker};
 use super::sessions::Hold;
+use super::stages::Stages;
 use super::table::Table;
 use super::{Coordinator, Phase};
 
@@ -34,12 +34,12 @@ impl Coordinator {
         self.absent = Absent::default();
         self.arriving.clear();
         self.parked.wait_for_recovery();
+        self.stages = Stages::default();
         self.phase = Phase::Recovering(Recovery::default());
-        let from = keys::tasks(self.settings.part);
-        self.read_page(from, keys::tasks(self.settings.part).after_prefix());
+        self.read_range(Range::default());
     }
 
-    /// A page could not be read: all of it is read again.
+    /// A page could not be read, or the pages do not fit together: all of it is read again.
     pub(super) fn recover_later(&mut self) {
         let Phase::Recovering(recovery) = &mut self.phase else { return };
         let lost_hosts = core::mem::take(&mut recovery.lost_hosts);
@@ -54,15 +54,24 @@ impl Coordinator {
         let part = self.settings.part;
         let Phase::Recovering(recovery) = &mut self.phase else { return };
         recovery.take(part, page);
-        match (page.next.clone(), recovery.has_tasks) {
-            (Some(next), false) => self.read_page(next, keys::tasks(part).after_prefix()),
-            (Some(next), true) => self.read_page(next, keys::semaphores(part).after_prefix()),
-            (None, false) => {
-                recovery.has_tasks = true;
-                self.read_page(keys::semaphores(part), keys::semaphores(part).after_prefix());
-            }
-            (None, true) => self.begin(),
+        if let Some(next) = page.next.clone() {
+            let end = recovery.range.prefix(part).after_prefix();
+            return self.read_page(next, end);
         }
+        match recovery.range.next() {
+            Some(range) => {
+                recovery.range = range;
+                self.read_range(range);
+            }
+            None if recovery.is_one_picture() => self.begin(),
+            None => self.recover_later(),
+        }
+    }
+
+    fn read_range(&mut self, range: Range) {
+        let prefix = range.prefix(self.settings.part);
+        let end = prefix.after_prefix();
+        self.read_page(prefix, end);
     }
 
     fn read_page(&mut self, from: Key, end: Option<Key>) {
@@ -76,7 +85,7 @@ impl Coordinator {
             return;
         };
         self.counters.unreadable += recovery.unreadable;
-        let Recovery { mut tasks, semaphores, lost_hosts, .. } = recovery;
+        let Recovery { mut tasks, semaphores, staged, lost_hosts, .. } = recovery;
         tasks.sort_unstable_by_key(|(_, task, _)| task.sequence);
         let told = self.sessions.forget_running();
         for (id, task, revision) in tasks {
@@ -91,6 +100,7 @@ impl Coordinator {
             }
             self.permits.insert(name, semaphore, revision);
         }
+        self.take_stages(staged);
         let gone: Vec<TaskId> = self.waits.tasks().filter(|id| !self.is_live(*id)).collect();
         for id in gone {
             for (peer, call) in self.waits.take(id) {

@@ -7,22 +7,60 @@ use tidings_primitives::Instant;
 use crate::id::{Attempt, Part, TaskId};
 use crate::keys;
 use crate::ledger::Page;
-use crate::record::{RecordError, Running, Task, decode};
+use crate::record::{RecordError, Running, Staged, Task, decode};
 use crate::semaphore::Semaphore;
-use crate::transaction::{Record, Revision};
+use crate::transaction::{Key, Record, Revision};
 
 use super::sessions::Hold;
+use super::stages::Found;
 
 /// What has been read so far.
 #[derive(Debug, Default)]
 pub(super) struct Recovery {
     pub(super) tasks: Vec<(TaskId, Box<Task>, Revision)>,
     pub(super) semaphores: Vec<(String, Semaphore, Revision)>,
-    /// Whether all tasks were read, and semaphores are next.
-    pub(super) has_tasks: bool,
+    /// Children that are no tasks yet.
+    pub(super) staged: BTreeMap<Key, Found>,
+    /// The same as they were read once more.
+    again: BTreeMap<Key, Revision>,
+    pub(super) range: Range,
     pub(super) unreadable: u64,
     /// Hosts of which it was heard meanwhile that they are gone.
     pub(super) lost_hosts: BTreeSet<String>,
+}
+
+/// What is read, in this order. What becomes a task between two of the reads is seen in neither: so
+/// those that may are read before and after.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Range {
+    /// Children that are no tasks yet.
+    #[default]
+    Staged,
+    Tasks,
+    Semaphores,
+    /// Those children again.
+    StagedAgain,
+}
+
+impl Range {
+    /// What is read next.
+    pub(super) fn next(self) -> Option<Self> {
+        match self {
+            Self::Staged => Some(Self::Tasks),
+            Self::Tasks => Some(Self::Semaphores),
+            Self::Semaphores => Some(Self::StagedAgain),
+            Self::StagedAgain => None,
+        }
+    }
+
+    /// What its keys begin with.
+    pub(super) fn prefix(self, part: Part) -> Key {
+        match self {
+            Self::Staged | Self::StagedAgain => keys::all_staged(part),
+            Self::Tasks => keys::tasks(part),
+            Self::Semaphores => keys::semaphores(part),
+        }
+    }
 }
 
 /// Workers that had tasks when all was read, and whose sessions are not there yet.
@@ -79,13 +117,37 @@ impl Absent {
 impl Recovery {
     pub(super) fn take(&mut self, part: Part, page: &Page) {
         for record in &page.records {
-            let taken = if self.has_tasks {
-                self.take_semaphore(part, record)
-            } else {
-                self.take_task(record)
+            let taken = match self.range {
+                Range::Staged => self.take_staged(part, record),
+                Range::Tasks => self.take_task(record),
+                Range::Semaphores => self.take_semaphore(part, record),
+                Range::StagedAgain => {
+                    self.again.insert(record.key.clone(), record.revision);
+                    Ok(())
+                }
             };
             self.unreadable += u64::from(taken.is_err());
         }
+    }
+
+    /// Whether nothing has become a task while all was read.
+    pub(super) fn is_one_picture(&self) -> bool {
+        let before = self.staged.iter().map(|(key, found)| (key, &found.revision));
+        before.eq(&self.again)
+    }
+
+    /// One that cannot be read is left as it is, and its children are not there.
+    fn take_staged(&mut self, part: Part, record: &Record) -> Result<(), RecordError> {
+        let (key, revision) = (record.key.clone(), record.revision);
+        let holds_tasks = keys::parent_of(part, &key).is_some_and(|(_, number)| number.is_some());
+        let decoded =
+            if holds_tasks { decode::<Staged>(record).map(|it| it.tasks) } else { Ok(vec![]) };
+        let (tasks, result) = match decoded {
+            Ok(tasks) => (tasks, Ok(())),
+            Err(error) => (Vec::new(), Err(error)),
+        };
+        self.staged.insert(key, Found { revision, tasks });
+        result
     }
 
     pub(super) fn take_task(&mut self, record: &Record) -> Result<(), RecordError> {

@@ -103,8 +103,9 @@ impl Coordinator {
             arriving(id).or_else(|| is_changing.then_some(Obstacle::Task(id)))
         };
         match request {
-            Request::Join { .. }
-            | Request::Heartbeat
+            // Whether it is to stop one of them is not known before.
+            Request::Join { holding, .. } => holding.iter().find_map(|(id, _)| changing(*id)),
+            Request::Heartbeat
             | Request::Leave
             | Request::Offer { .. }
             | Request::Wait { .. }

@@ -6,5 +6,6 @@ mod effects;
 mod needs;
 mod permits;
 mod stage;
+mod stages;
 mod tasks;
 mod views;

@@ -33,6 +33,24 @@ fn permits_of_one_that_ends_while_they_are_granted_go_to_the_next() {
 }
 
 #[test]
+fn one_that_leaves_soon_after_a_takeover_gives_its_permits_back() {
+    let mut stage = Stage::new();
+    stage.join(A, "a", &[], 0);
+    let name = || "s".to_owned();
+    stage.request(A, Request::SetPermits { semaphore: name(), permits: 1 });
+    stage.settle();
+    stage.request(A, Request::Acquire { semaphore: name(), permits: 1 });
+    stage.settle();
+    stage.succeed(2);
+    stage.join(A, "a", &[], 0);
+    stage.settle();
+    assert_eq!(stage.semaphore("s").held[0].holder, "a");
+    stage.request(A, Request::Leave);
+    stage.settle();
+    assert_eq!(stage.semaphore("s").held, []);
+}
+
+#[test]
 fn a_deposed_coordinator_stops_nothing() {
     let mut stage = Stage::new();
     let mut old = stage.succeed(2);

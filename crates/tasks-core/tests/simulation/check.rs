@@ -26,6 +26,8 @@ pub(crate) struct Checked {
     /// Tasks that were revived: their earlier failures no longer count.
     revived: BTreeSet<TaskId>,
     pub(crate) poisoned: u32,
+    /// Portions of children that were too many for one commit.
+    pub(crate) staged: u32,
 }
 
 fn value<T: for<'b> minicbor::Decode<'b, ()>>(ledger: &Ledger, key: &Key) -> Option<T> {
@@ -84,6 +86,9 @@ impl Checked {
                 self.revived.insert(id);
                 *count -= 1; // it is revived
             }
+        } else if text.contains("/c/") {
+            let (_, number) = keys::parent_of(PART, key).expect("children have a parent");
+            self.staged += u32::from(is_put && number.is_some());
         } else if text.contains("/s/") {
             let old = before.get(key).unwrap_or_default();
             check_semaphore(&old, &value(&self.ledger, key).expect("semaphores stay"));

@@ -42,6 +42,9 @@ impl Kind {
     }
 }
 
+/// The children of a parent: more than the smallest commits carry.
+pub(crate) const CHILDREN: u64 = 5;
+
 /// A new task.
 pub(crate) fn submission(id: TaskId, kind: Kind, chance: &mut Chance) -> Submission {
     let losses = if kind == Kind::Poison { 2 } else { 60 };
@@ -337,12 +340,9 @@ fn report(task: TaskId, attempt: Attempt, kind: Kind) -> Request {
         return failure(task, attempt, Cause::Error, "it fails");
     }
     let mut chance = Chance::new(task.to_string().bytes().map(u64::from).sum());
-    let children = match kind {
-        Kind::Parent => vec![0, 1],
-        _ => Vec::new(),
-    };
+    let children = if kind == Kind::Parent { 0..CHILDREN } else { 0..0 };
     let child = |n| submission(task.child(n), Kind::Plain, &mut chance);
-    let children = children.into_iter().map(child).collect();
+    let children = children.map(child).collect();
     let own = format!("of/{task}").into_bytes();
     let result = attempt.0.to_be_bytes().to_vec();
     let effect = |key, expect| Effect { key, value: Some(result.clone().into()), expect };

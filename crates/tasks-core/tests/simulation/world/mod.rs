@@ -20,7 +20,7 @@ use tidings_tasks_core::transaction::{CommitError, Key, Revision, Session, Trans
 
 use crate::check::{Checked, PART};
 use crate::faults::{FAULTS, Fault, Weather};
-use crate::party::{Deed, KINDS, Kind, Party, submission};
+use crate::party::{CHILDREN, Deed, KINDS, Kind, Party, submission};
 use crate::process::{Health, Input, Process};
 
 /// When the faults end.
@@ -78,6 +78,8 @@ pub(crate) struct Totals {
     cancelled: u64,
     superseded: u64,
     poisoned: u64,
+    /// Portions of children that were too many for one commit.
+    staged: u64,
     conflicts: u64,
     /// Tasks that were forgotten, and those that were shown in a list.
     forgotten: u64,
@@ -101,6 +103,7 @@ impl Totals {
         self.cancelled += other.cancelled;
         self.superseded += other.superseded;
         self.poisoned += other.poisoned;
+        self.staged += other.staged;
         self.conflicts += other.conflicts;
         self.forgotten += other.forgotten;
         self.listed += other.listed;
@@ -110,7 +113,7 @@ impl Totals {
     pub(crate) fn reached_everything(&self) -> bool {
         let counts = [self.done, self.failed, self.cancelled, self.superseded, self.poisoned];
         let faults = FAULTS.iter().all(|fault| self.faults.contains_key(fault));
-        let more = [&self.crashes, &self.conflicts, &self.forgotten, &self.listed];
+        let more = [&self.crashes, &self.conflicts, &self.forgotten, &self.listed, &self.staged];
         let others = self.unknown.iter().chain(&counts).chain(more);
         faults && others.copied().all(|count| count > 0)
     }
@@ -236,9 +239,13 @@ impl World {
         self.now >= Instant::EPOCH + FAULTS_END
     }
 
+    /// Tasks that have not ended, and what is to become tasks.
     fn live(&self) -> usize {
-        let end = keys::tasks(PART).after_prefix();
-        self.store.ledger.scan(&keys::tasks(PART), end.as_ref(), usize::MAX).records.len()
+        let count = |prefix: Key| {
+            let end = prefix.after_prefix();
+            self.store.ledger.scan(&prefix, end.as_ref(), usize::MAX).records.len()
+        };
+        count(keys::tasks(PART)) + count(keys::all_staged(PART))
     }
 
     fn after(&mut self, delay: Duration, event: Event) {
