@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
 
+mod cluster;
 mod hosts;
 mod in_c;
 mod mcphoton;
@@ -10,5 +11,7 @@ mod place;
 mod queues;
 mod refusals;
 mod runs;
+#[path = "../../crates/tasks/tests/servers/process.rs"]
+mod servers;
 mod shows;
 mod workers;

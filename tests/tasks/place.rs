@@ -11,9 +11,10 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A folder with a store.
+/// A folder with a store, or for one that is elsewhere.
 pub(crate) struct Place {
     folder: TempDir,
+    store: String,
 }
 
 /// A program that runs; it is killed if the test ends before it does.
@@ -27,7 +28,14 @@ pub(crate) struct Pipe {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self { folder: TempDir::with_prefix("tasks-").unwrap() }
+        let folder = TempDir::with_prefix("tasks-").unwrap();
+        let store = format!("file:{}", folder.path().join("store").display());
+        Self { folder, store }
+    }
+
+    /// Whose store lies at this address.
+    pub(crate) fn of(store: String) -> Self {
+        Self { store, ..Self::new() }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -52,7 +60,7 @@ impl Place {
     pub(crate) fn in_store<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         command
             .current_dir(self.folder.path())
-            .env("TIDINGS_STORE", format!("file:{}", self.path("store").display()))
+            .env("TIDINGS_STORE", &self.store)
             .env("TMPDIR", self.folder.path())
             .env("XDG_CACHE_HOME", self.path("cache"))
             .env("TIDINGS_RUNTIME_DIR", self.path("runtime"))

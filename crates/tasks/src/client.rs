@@ -13,6 +13,7 @@ use tidings_primitives::{KeyError, KeyRing};
 use tidings_tasks_core::reign::Candidate;
 use tokio::sync::mpsc;
 
+use crate::blobs;
 use crate::member::{Member, Network};
 use crate::net::endpoint::Endpoint;
 use crate::payloads::Payloads;
@@ -32,6 +33,9 @@ pub struct Place {
     pub ring: KeyRing,
     /// Where processes of other hosts reach this one while it holds the store.
     pub listen: Option<Endpoint>,
+    /// Where all blobs of the store lie, if this host can reach that: the folder beside a file; for
+    /// an etcd one that all hosts share.
+    pub blobs: Option<PathBuf>,
     /// The board of this host's agent.
     pub board: PathBuf,
 }
@@ -74,6 +78,9 @@ pub struct Client {
     pub name: String,
 }
 
+/// How a member takes part.
+type Join = fn(Network, Address, &str, Candidate, Options) -> Member;
+
 impl Place {
     /// A store, with the usual board of this host, and the cluster's keys in a file, if there is
     /// one. Nobody listens for other hosts.
@@ -85,8 +92,12 @@ impl Place {
             Some(path) => read(path)?,
             None => KeyRing::open(usual::CLUSTER),
         };
+        let blobs = match &address {
+            Address::File(file) => Some(blobs::beside(file)),
+            _ => None,
+        };
         let board = board_path(&runtime_dir());
-        Ok(Self { address, keys, ring, listen: None, board })
+        Ok(Self { address, keys, ring, listen: None, blobs, board })
     }
 }
 
@@ -102,23 +113,40 @@ impl Client {
     /// # Errors
     /// The system gives no random bytes.
     pub fn open(place: &Place, role: &str) -> io::Result<Self> {
+        Self::begin(Member::join_over, place, role)
+    }
+
+    /// As [`Client::open`], for a moment: in an etcd it serves others only if nobody else does.
+    ///
+    /// # Errors
+    /// The system gives no random bytes.
+    pub fn visit(place: &Place, role: &str) -> io::Result<Self> {
+        Self::begin(Member::visit_over, place, role)
+    }
+
+    fn begin(join: Join, place: &Place, role: &str) -> io::Result<Self> {
         let host = usual::host(&place.board);
         let name = format!("{role}-{host}-{}-{}", std::process::id(), random_name()?);
-        Ok(Self::open_as(place, name, host))
+        Ok(Self::begin_as(join, place, name, host))
     }
 
     /// Uses a store under a name that no other process has, on a host as the board names it.
     pub fn open_as(place: &Place, name: String, host: String) -> Self {
+        Self::begin_as(Member::join_over, place, name, host)
+    }
+
+    fn begin_as(join: Join, place: &Place, name: String, host: String) -> Self {
         let candidate = Candidate {
             name: name.clone(),
             host: host.clone(),
             address: String::new(),
             session: None,
         };
-        let options = Options { board: Some(place.board.clone()), ..Options::default() };
+        let (board, blobs) = (Some(place.board.clone()), place.blobs.clone());
+        let options = Options { board, blobs, ..Options::default() };
         let network = Network { ring: place.ring.clone(), listen: place.listen.clone() };
         let address = place.address.clone();
-        let member = Member::join_over(network, address, usual::CLUSTER, candidate, options);
+        let member = join(network, address, usual::CLUSTER, candidate, options);
         // Only copies of what lies on another host need the folder.
         let cache = if member.is_away() { usual::cache() } else { PathBuf::new() };
         let payloads = Payloads::of(&member, &cache);

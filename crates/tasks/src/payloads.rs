@@ -44,8 +44,8 @@ pub enum PayloadError {
     Depot(#[from] DepotError),
     /// The store has no place for it. Nothing was submitted.
     #[error(
-        "{0} bytes, and a record takes {MAX_INLINE_BYTES}: this store keeps no blobs; use \
-         file:PATH, or name a folder for them"
+        "{0} bytes, and a record takes {MAX_INLINE_BYTES}: this store has no place for more; name \
+         a folder that all hosts share with --blobs, or use file:PATH"
     )]
     NoPlace(u64),
     /// What stands in for a blob is damaged, or of a later version.
@@ -79,10 +79,7 @@ impl Payloads {
         if let Address::Tcp(at) = member.address() {
             return Self::away(Depot::new(at.clone(), member.credentials().clone()), cache);
         }
-        if let Address::File(path) = member.address() {
-            return Self::beside(path);
-        }
-        Self::nowhere()
+        member.blobs().map_or_else(Self::nowhere, Self::in_folder)
     }
 
     /// In the folder beside the store in this file.
@@ -209,7 +206,7 @@ impl Payloads {
     }
 
     /// Submits tasks whose payloads have any length. `named` are blobs, put before, that all of
-    /// them name within their payloads. As with the request itself, all are added or none.
+    /// them name within their payloads. When this returns without an error all are there.
     ///
     /// # Errors
     /// There is no space or no place for what is long, or the session has ended.

@@ -57,6 +57,9 @@ pub struct Options {
     /// The board of this host's agent, which says which hosts are dead and which do well; without
     /// one the sessions alone decide.
     pub board: Option<PathBuf>,
+    /// Where blobs lie of a store that has no folder of its own: a folder that all who use the
+    /// store share. Whoever serves the store frees what no task needs any more.
+    pub blobs: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -68,6 +71,7 @@ impl Default for Options {
             pipeline: 1,
             cached_bytes: 64 << 20,
             board: Some(board_path(&runtime_dir())),
+            blobs: None,
         }
     }
 }
@@ -100,6 +104,7 @@ enum Input {
     Close(Peer),
     HostLost(String),
     Count(oneshot::Sender<(Counters, usize)>),
+    Settle(oneshot::Sender<()>),
 }
 
 /// A running coordinator. It ends when this and all its connections are dropped.
@@ -167,6 +172,7 @@ impl Service {
             connections: BTreeMap::new(),
             work: JoinSet::new(),
             lookout: options.board.map(|path| Lookout::new(path, &candidate.host)),
+            settling: Vec::new(),
         };
         let service = Self { role, inputs, last_peer: Arc::default() };
         Ok((service, driver.run(waiting)))
@@ -205,6 +211,14 @@ impl Service {
         let (sender, answer) = oneshot::channel();
         self.send(Input::Count(sender)).await?;
         answer.await.map_err(|_| ServiceError::Ended)
+    }
+
+    /// Returns when all that was asked of it is committed, or the service has ended.
+    pub async fn settled(&self) {
+        let (sender, answer) = oneshot::channel();
+        if self.send(Input::Settle(sender)).await.is_ok() {
+            let _ = answer.await;
+        }
     }
 
     async fn send(&self, input: Input) -> Result<(), ServiceError> {
@@ -326,6 +340,8 @@ struct Driver {
     connections: BTreeMap<Peer, mpsc::Sender<Message>>,
     work: JoinSet<Answered>,
     lookout: Option<Lookout>,
+    /// Who waits until all is committed.
+    settling: Vec<oneshot::Sender<()>>,
 }
 
 impl Driver {
@@ -380,6 +396,10 @@ impl Driver {
                 self.machine.handle_gone(self.clock.now(), peer);
             }
         }
+        if self.machine.is_settled() {
+            // Dropped, they tell those who wait.
+            self.settling.clear();
+        }
     }
 
     fn answered(&mut self, answered: Answered) {
@@ -432,6 +452,7 @@ impl Driver {
                 self.machine.handle_gone(now, peer);
             }
             Input::HostLost(host) => self.machine.handle_host_lost(now, &host),
+            Input::Settle(waits) => self.settling.push(waits),
             Input::Count(answer) => {
                 // Whoever asked may have gone.
                 let _ = answer.send((*self.machine.counters(), self.machine.live()));

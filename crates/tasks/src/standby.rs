@@ -38,11 +38,14 @@ const PERIOD: Duration = Duration::from_millis(400);
 const FIRST_WAIT: Duration = Duration::from_millis(10);
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
 
+/// The time that the store has to take a role back.
+const FAREWELL: Duration = Duration::from_secs(2);
+
 /// Who coordinates the part, as this process sees it.
 #[derive(Clone, Debug)]
 pub enum Standing {
-    /// That is being found out, or nobody does.
-    Open,
+    /// That is being found out, or nobody does; or why it cannot be found out.
+    Open(Option<String>),
     /// This process does.
     Leads(Service),
     /// Another one does.
@@ -53,21 +56,25 @@ pub enum Standing {
 #[derive(Debug)]
 pub struct Standby {
     standing: watch::Receiver<Standing>,
+    leaving: watch::Sender<bool>,
     contending: JoinHandle<()>,
 }
 
 impl Standby {
-    /// Takes the role whenever it is vacant. The candidate's session is not used: each time that
-    /// it takes the role it opens one.
+    /// Takes the role when it has been vacant for so long: zero, for those who stay. The
+    /// candidate's session is not used: each time that it takes the role it opens one.
     pub fn begin(
         store: Arc<dyn Store>,
         part: Part,
         candidate: Candidate,
         options: Options,
+        patience: Duration,
     ) -> Self {
-        let (sender, standing) = watch::channel(Standing::Open);
-        let contender = Contender { store, part, candidate, options, sender };
-        Self { standing, contending: tokio::spawn(contender.contend()) }
+        let (sender, standing) = watch::channel(Standing::Open(None));
+        let (leaving, is_leaving) = watch::channel(false);
+        let contender =
+            Contender { store, part, candidate, options, patience, sender, leaving: is_leaving };
+        Self { standing, leaving, contending: tokio::spawn(contender.contend()) }
     }
 
     /// Who coordinates now, and from now on.
@@ -84,6 +91,13 @@ impl Standby {
             _ => None,
         }
     }
+
+    /// Gives the role up if it has it. Returns when others see that, or when the store has had its
+    /// time to answer: then they find out.
+    pub async fn leave(mut self) {
+        self.leaving.send_replace(true);
+        let _ = tokio::time::timeout(FAREWELL, &mut self.contending).await;
+    }
 }
 
 impl Drop for Standby {
@@ -98,7 +112,9 @@ struct Contender {
     part: Part,
     candidate: Candidate,
     options: Options,
+    patience: Duration,
     sender: watch::Sender<Standing>,
+    leaving: watch::Receiver<bool>,
 }
 
 impl Contender {
@@ -106,11 +122,17 @@ impl Contender {
         let mut wait = FIRST_WAIT;
         loop {
             // Whatever it is, it is found out by looking again.
-            wait = match self.turn().await {
-                Ok(()) => FIRST_WAIT,
-                Err(_) => (wait * 2).min(LONGEST_WAIT),
+            let turn = self.turn().await;
+            wait = if turn.is_ok() { FIRST_WAIT } else { (wait * 2).min(LONGEST_WAIT) };
+            let why = match turn {
+                Err(ServiceError::Lost(lost)) => Some(lost.to_string()),
+                // Another one has the role now, or is going to take it.
+                _ => None,
             };
-            self.sender.send_replace(Standing::Open);
+            self.sender.send_replace(Standing::Open(why));
+            if *self.leaving.borrow() {
+                return;
+            }
             tokio::time::sleep(wait).await;
         }
     }
@@ -125,14 +147,24 @@ impl Contender {
         match reign {
             Some(reign) if !reign::is_vacant(Some(&reign), lives.is_some(), |_| false) => {
                 self.sender.send_replace(Standing::Follows(reign));
-                self.until_change(found.revision).await;
+                self.until_change_or_left(found.revision).await;
                 Ok(())
             }
+            _ if self.is_taken(found.revision).await => Ok(()),
             _ => self.lead(role.as_ref()).await,
         }
     }
 
-    /// Takes the role as it was seen, and serves until it is lost.
+    /// Whether somebody takes a vacant role while it is left to others.
+    async fn is_taken(&self, after: Revision) -> bool {
+        if self.patience.is_zero() {
+            return false;
+        }
+        let change = self.until_change_or_left(after);
+        tokio::time::timeout(self.patience, change).await.is_ok()
+    }
+
+    /// Takes the role as it was seen, and serves until it is lost or given up.
     async fn lead(&self, seen: Option<&Record>) -> Result<(), ServiceError> {
         let sign = Sign::open(&self.store).await?;
         let candidate = Candidate { session: Some(sign.session), ..self.candidate.clone() };
@@ -140,11 +172,35 @@ impl Contender {
         let begun = Service::take(store, self.part, seen, &candidate, self.options.clone()).await?;
         let (service, running) = begun;
         let role = service.role();
-        self.sender.send_replace(Standing::Leads(service));
+        self.sender.send_replace(Standing::Leads(service.clone()));
+        let given_up = async {
+            self.left().await;
+            // What it was asked last need not be found out by the next one.
+            let _ = tokio::time::timeout(FAREWELL / 2, service.settled()).await;
+        };
         tokio::select! {
             error = running => Err(error),
             () = sign.ended() => Ok(()),
             () = self.until_change(role) => Ok(()),
+            () = given_up => {
+                sign.close().await;
+                Ok(())
+            }
+        }
+    }
+
+    async fn until_change_or_left(&self, after: Revision) {
+        tokio::select! {
+            () = self.until_change(after) => {}
+            () = self.left() => {}
+        }
+    }
+
+    async fn left(&self) {
+        let mut leaving = self.leaving.clone();
+        if leaving.wait_for(|is_leaving| *is_leaving).await.is_err() {
+            // It was dropped, and with it this.
+            core::future::pending::<()>().await;
         }
     }
 
@@ -158,7 +214,8 @@ impl Contender {
     }
 }
 
-/// The session of a coordinator. Dropped, it is closed, so that nobody waits for its end.
+/// The session of a coordinator. Dropped, it is closed beside what else there is to do, so that
+/// nobody waits for its end.
 struct Sign {
     store: Arc<dyn Store>,
     session: Session,
@@ -170,6 +227,11 @@ impl Sign {
             Ok(session) => Ok(Self { store: store.clone(), session }),
             Err(error) => Err(crate::store::Lost(error.to_string()).into()),
         }
+    }
+
+    /// Closes it. If it cannot be closed, it ends by itself.
+    async fn close(&self) {
+        let _ = self.store.close_session(self.session).await;
     }
 
     /// Keeps it; returns when it has ended all the same.

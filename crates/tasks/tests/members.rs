@@ -3,22 +3,22 @@
 
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
 
+mod parties;
+
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
+use parties::{assigned, check, completion, offer, submit, work};
 use tidings_tasks::member::Member;
 use tidings_tasks::replies::Replies;
 use tidings_tasks::service::Options;
-use tidings_tasks::session::{Assigned, Notice, Session};
+use tidings_tasks::session::{Notice, Session};
 use tidings_tasks::store::address::Address;
-use tidings_tasks_core::id::TaskId;
-use tidings_tasks_core::message::{Answer, Request, Submission};
-use tidings_tasks_core::record::Outcome;
+use tidings_tasks_core::message::{Answer, Request};
 use tidings_tasks_core::reign::Candidate;
-use tokio::sync::mpsc;
 
 /// Names the store to the process that the last test starts.
 const STORE: &str = "TIDINGS_TEST_STORE";
@@ -31,58 +31,6 @@ fn member(file: &Path, name: &str) -> Arc<Member> {
     let candidate = Candidate { name, host, address: String::new(), session: None };
     let address = Address::File(file.into());
     Arc::new(Member::join(address, "test", candidate, Options::default()))
-}
-
-fn submission(number: u64) -> Submission {
-    Submission::new(TaskId::of("task", number), "q", number.to_be_bytes())
-}
-
-async fn submit(client: &Session, numbers: core::ops::Range<u64>) -> u32 {
-    let tasks = numbers.map(submission).collect();
-    match client.ask(Request::Submit { tasks }).await.unwrap() {
-        Answer::Submitted(new) => new,
-        other => panic!("{other:?}"),
-    }
-}
-
-async fn offer(worker: &Session, slots: u32) {
-    let (queues, resources) = (Vec::new(), Vec::new());
-    let answer = worker.ask(Request::Offer { queues, slots, resources, ahead: 0 }).await.unwrap();
-    assert_eq!(answer, Answer::Done);
-}
-
-async fn assigned(notices: &mut mpsc::Receiver<Notice>) -> Assigned {
-    match notices.recv().await.unwrap() {
-        Notice::Assigned(assigned) => assigned,
-        other => panic!("{other:?}"),
-    }
-}
-
-/// The result is the payload, doubled.
-fn completion(of: &Assigned) -> Request {
-    let (task, attempt) = (of.task, of.attempt);
-    let result = [&of.payload[..], &of.payload].concat();
-    Request::Complete { task, attempt, result, children: Vec::new(), effects: Vec::new() }
-}
-
-/// Does all tasks that it is given, for ever.
-async fn work(worker: Session, mut notices: mpsc::Receiver<Notice>) {
-    while let Some(notice) = notices.recv().await {
-        let Notice::Assigned(assigned) = notice else { continue };
-        worker.ask(completion(&assigned)).await.unwrap();
-    }
-}
-
-/// Waits for the results of these tasks, and checks them.
-async fn check(client: &Session, numbers: core::ops::Range<u64>) {
-    for number in numbers {
-        let task = TaskId::of("task", number);
-        let Answer::Outcome(finished) = client.ask(Request::Wait { task }).await.unwrap() else {
-            panic!("task {number} has no outcome");
-        };
-        let once = number.to_be_bytes();
-        assert_eq!(finished.outcome, Outcome::Done([once, once].concat()), "task {number}");
-    }
 }
 
 #[tokio::test]

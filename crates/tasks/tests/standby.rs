@@ -6,6 +6,7 @@
 mod servers;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tidings_tasks::service::{Options, Service};
 use tidings_tasks::standby::{Standby, Standing};
@@ -20,7 +21,7 @@ use tidings_tasks_core::transaction::{Key, Revision};
 fn standby(store: Arc<dyn Store>, name: &str) -> Standby {
     let (name, host) = (name.to_owned(), "here".to_owned());
     let candidate = Candidate { name, host, address: "tcp://here:1".into(), session: None };
-    Standby::begin(store, Part(0), candidate, Options::default())
+    Standby::begin(store, Part(0), candidate, Options::default(), Duration::ZERO)
 }
 
 /// Waits until another coordinates; its name.
@@ -85,7 +86,7 @@ async fn one_of_several_coordinates() {
                 was = match &*standing.borrow_and_update() {
                     Standing::Follows(reign) => reign.coordinator.clone(),
                     Standing::Leads(_) => "this".into(),
-                    Standing::Open => continue,
+                    Standing::Open(_) => continue,
                 };
             }
         }

@@ -2,9 +2,10 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use tidings_tasks::client;
@@ -31,16 +32,21 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug, Args)]
 pub struct Store {
     /// The store of the tasks: file:PATH, tcp://HOST:PORT where a process of another host listens,
-    /// or memory: for one that ends with the command [default: $TIDINGS_STORE, else a file in this
-    /// user's state directory]
+    /// etcd://HOST:PORT,.../PREFIX for a whole cluster, or memory: for one that ends with the
+    /// command [default: $TIDINGS_STORE, else a file in this user's state directory]
     #[arg(long = "store", value_name = "STORE", global = true, display_order = 90)]
     address: Option<Address>,
-    /// The cluster's key file: for tcp://HOST:PORT, and for --listen beyond loopback
+    /// The cluster's key file: for tcp://, for etcd:// on other hosts, and for --listen beyond
+    /// loopback
     #[arg(long, value_name = "FILE", global = true, display_order = 91)]
     keys: Option<PathBuf>,
-    /// Let processes of other hosts take part here, while this one holds the store
+    /// Let processes of other hosts take part here, while this one serves the store [default with
+    /// etcd://: any port, at the address by which this host reaches the etcd]
     #[arg(long, value_name = "HOST:PORT", global = true, display_order = 92)]
     listen: Option<Endpoint>,
+    /// A folder that all hosts share, for what is longer than a record of a store in an etcd
+    #[arg(long, value_name = "DIRECTORY", global = true, display_order = 93)]
+    blobs: Option<PathBuf>,
 }
 
 /// A process that takes part in a store.
@@ -65,16 +71,42 @@ impl Store {
             Some(address) => address.clone(),
             None => usual::store()?,
         };
+        let blobs = self.blobs_of(&address)?;
         let place = Place::of(address, self.keys.clone());
         let place = place.map_err(|error| TasksError::Usage(error.to_string()))?;
-        Ok(Place { listen: self.listen.clone(), board: agent.board(), ..place })
+        let blobs = blobs.or(place.blobs);
+        Ok(Place { listen: self.listen.clone(), blobs, board: agent.board(), ..place })
+    }
+
+    /// The folder that is named.
+    fn blobs_of(&self, address: &Address) -> Result<Option<PathBuf>, TasksError> {
+        match (&self.blobs, address) {
+            (None, _) => Ok(None),
+            (Some(folder), Address::Etcd(_)) => {
+                let absolute = std::path::absolute(folder);
+                absolute.map(Some).map_err(|source| TasksError::System { what: "--blobs", source })
+            }
+            (Some(_), _) => {
+                let text = "--blobs is for stores in an etcd: file:PATH has a folder of its own";
+                Err(TasksError::Usage(text.to_owned()))
+            }
+        }
     }
 }
 
 impl Client {
-    /// Takes part in the store as a `role`, such as `run`.
+    /// Takes part in the store as a `role`, such as `task`, for a moment: in an etcd it serves
+    /// others only if nobody else does.
     pub(super) fn open(place: &Place, role: &str) -> Result<Self, TasksError> {
-        let opened = client::Client::open(place, role);
+        Self::begun(client::Client::visit(place, role))
+    }
+
+    /// Takes part in the store as a `role`, such as `worker`, for long: it may serve others.
+    pub(super) fn stay(place: &Place, role: &str) -> Result<Self, TasksError> {
+        Self::begun(client::Client::open(place, role))
+    }
+
+    fn begun(opened: io::Result<client::Client>) -> Result<Self, TasksError> {
         let client::Client { member, session, payloads, notices, host, name } =
             opened.map_err(|source| TasksError::System { what: "a name", source })?;
         Ok(Self { member, session, payloads, notices, host, name })
@@ -144,10 +176,23 @@ impl Client {
         }
     }
 
-    /// Ends the session in good order: its permits and tasks are given back.
+    /// Returns when the store has been out of reach for so long.
+    pub(super) async fn out_of_reach(&self, time: Duration) {
+        let mut since = Instant::now();
+        while since.elapsed() < time {
+            tokio::time::sleep(PATIENCE).await;
+            if self.member.trouble().is_none() {
+                since = Instant::now();
+            }
+        }
+    }
+
+    /// Ends the session in good order, so that its permits and tasks are given back at once, and
+    /// gives up the store, so that another process serves it at once.
     pub(super) async fn leave(&self) {
         // It ends by itself otherwise.
         let _ = self.session.ask(Request::Leave).await;
+        self.member.leave().await;
     }
 
     /// Why the session has ended.
@@ -159,10 +204,23 @@ impl Client {
     }
 }
 
+/// Takes part in the store as a `role`, such as `task`, as long as the work takes.
+pub(super) async fn with<T>(
+    place: &Place,
+    role: &str,
+    work: impl AsyncFnOnce(&Client) -> Result<T, TasksError>,
+) -> Result<T, TasksError> {
+    let client = Client::open(place, role)?;
+    let result = work(&client).await;
+    // The session has nothing to give back; who waits to serve the store is told.
+    client.member.leave().await;
+    result
+}
+
 /// What the store holds and who works on it.
 pub(super) async fn overview(place: &Place) -> Result<Box<Overview>, TasksError> {
-    let client = Client::open(place, "look")?;
-    match client.ask(Request::Overview).await? {
+    let overview = async |client: &Client| client.ask(Request::Overview).await;
+    match with(place, "look", overview).await? {
         Answer::Overview(overview) => Ok(overview),
         other => Err(TasksError::Answer(Box::new(other))),
     }

@@ -74,6 +74,9 @@ pub enum TasksError {
         /// What it left behind, and how to go on.
         after: String,
     },
+    /// Something is left in a store that cannot be reached.
+    #[error("{0}")]
+    Left(String),
     /// Nothing has this name.
     #[error("{0}")]
     NotFound(String),
@@ -111,7 +114,7 @@ impl TasksError {
             | Self::Usage(_)
             | Self::Directory(_)
             | Self::Refused(Refusal::Invalid(_)) => 2,
-            Self::Session(_) | Self::Worker(_) => 3,
+            Self::Session(_) | Self::Worker(_) | Self::Left(_) => 3,
             Self::Refused(Refusal::NoTask | Refusal::NoSemaphore) | Self::NotFound(_) => 4,
             Self::Failed { .. } => 5,
             Self::Stopped { signal, .. } => 128 + u8::try_from(*signal).unwrap_or(127),

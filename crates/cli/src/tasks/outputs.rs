@@ -2,23 +2,22 @@
 
 use std::path::PathBuf;
 
-use tidings_tasks::blobs::beside;
 use tidings_tasks::payloads::Payloads;
 use tidings_tasks::store::address::Address;
 use tidings_tasks::usual;
 use tidings_tasks::work::{Output, Report};
 
+use super::client::Place;
 use super::failure::TasksError;
 use super::kinds;
 use crate::output;
 
-/// Where a worker puts large outputs: beside the store, if it is a file; where the store is on
+/// Where a worker puts large outputs: where the blobs of the store lie; where the store is on
 /// another host, here they are copies.
-pub(super) fn folder(address: &Address) -> Option<PathBuf> {
-    match address {
-        Address::File(path) => Some(beside(path)),
+pub(super) fn folder(place: &Place) -> Option<PathBuf> {
+    match &place.address {
         Address::Tcp(_) => Some(usual::cache()),
-        _ => None,
+        _ => place.blobs.clone(),
     }
 }
 

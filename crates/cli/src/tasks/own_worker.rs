@@ -53,7 +53,7 @@ pub(super) fn begin(
 
 /// Where large outputs go.
 fn blobs(place: &Place) -> Result<Option<Arc<Blobs>>, TasksError> {
-    let Some(folder) = outputs::folder(&place.address) else { return Ok(None) };
+    let Some(folder) = outputs::folder(place) else { return Ok(None) };
     Ok(Some(Arc::new(Blobs::open(&folder)?)))
 }
 

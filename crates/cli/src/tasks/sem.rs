@@ -8,7 +8,7 @@ use serde::Serialize;
 use tidings_tasks_core::message::Request;
 use tidings_tasks_core::view::SemaphoreView;
 
-use super::client::{Client, Place, Store, block_on, overview};
+use super::client::{Client, Place, Store, block_on, overview, with};
 use super::ending::Ending;
 use super::failure::TasksError;
 use super::{beside, kinds};
@@ -98,8 +98,8 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
 }
 
 async fn create(place: &Place, name: &str, permits: u32) -> Result<(), TasksError> {
-    let client = Client::open(place, "sem")?;
-    client.ask(Request::SetPermits { semaphore: name.to_owned(), permits }).await.map(drop)
+    let set = Request::SetPermits { semaphore: name.to_owned(), permits };
+    with(place, "sem", async |client: &Client| client.ask(set).await.map(drop)).await
 }
 
 async fn acquire(

@@ -7,7 +7,7 @@ use tidings_tasks_core::message::{Answer, Request};
 use tidings_tasks_core::record::{Finished, Outcome};
 use tidings_tasks_core::view::{Shown, Which};
 
-use super::client::{Client, Place, Store, block_on};
+use super::client::{Client, Place, Store, block_on, with};
 use super::failure::TasksError;
 use super::{kinds, outputs};
 use crate::Failure;
@@ -80,7 +80,9 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
             let view = kinds::TaskView::of(id, &shown);
             if *json { output::print_json(&view) } else { output::print(&text(id, &shown)) }
         }
-        Action::Log { task } => Ok(block_on(log(place, task))?),
+        Action::Log { task } => {
+            Ok(block_on(with(place, "task", async |client: &Client| log(client, task).await))?)
+        }
         Action::Cancel { tasks } => change(place, tasks, |task| Request::Cancel { task }),
         Action::Retry { tasks } => change(place, tasks, |task| Request::Revive { task }),
     }
@@ -99,20 +101,22 @@ fn change(
     tasks: &[String],
     request: impl Fn(TaskId) -> Request,
 ) -> Result<(), Failure> {
-    Ok(block_on(async {
-        let client = Client::open(place, "task")?;
+    let change = async |client: &Client| {
         for text in tasks {
-            let (task, _) = find(&client, text).await?;
+            let (task, _) = find(client, text).await?;
             client.ask(request(task)).await?;
         }
         Ok(())
-    })?)
+    };
+    Ok(block_on(with(place, "task", change))?)
 }
 
 async fn show(place: &Place, text: &str) -> Result<(TaskId, Shown), TasksError> {
-    let client = Client::open(place, "task")?;
-    let (id, shown) = find(&client, text).await?;
-    Ok((id, client.whole(shown).await))
+    let found = async |client: &Client| {
+        let (id, shown) = find(client, text).await?;
+        Ok((id, client.whole(shown).await))
+    };
+    with(place, "task", found).await
 }
 
 /// The only task whose id begins so.
@@ -165,9 +169,8 @@ fn text(id: TaskId, shown: &Shown) -> String {
     table::render(&[("", Align::Left), ("", Align::Left)], &rows)
 }
 
-async fn log(place: &Place, text: &str) -> Result<(), TasksError> {
-    let client = Client::open(place, "task")?;
-    let (_, shown) = find(&client, text).await?;
+async fn log(client: &Client, text: &str) -> Result<(), TasksError> {
+    let (_, shown) = find(client, text).await?;
     if let Shown::Finished(Finished { outcome: Outcome::Done(result), .. }) = &shown {
         let result = client.payloads.whole(result.clone()).await?;
         return match Report::from_result(&result) {

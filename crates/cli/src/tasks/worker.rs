@@ -9,6 +9,7 @@ use std::env;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use tidings_tasks::store::address::Address;
 use tidings_tasks::worker::{Event, Worker};
 use tidings_tasks_core::resources::Need;
 use tokio::sync::mpsc;
@@ -76,7 +77,7 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
 
 async fn work(place: &Place, options: &Options) -> Result<(), TasksError> {
     let mut ending = Ending::begin()?;
-    let client = Client::open(place, "worker")?;
+    let client = Client::stay(place, "worker")?;
     let offer = own_worker::Offer {
         queues: options.queues.clone(),
         slots: options.slots.unwrap_or_else(own_worker::cores),
@@ -97,7 +98,10 @@ async fn work(place: &Place, options: &Options) -> Result<(), TasksError> {
     output::complain(&begun);
     let reached = async {
         let endpoint = client.member.listens().await;
-        output::complain(&format!("other hosts take part with --store tcp://{endpoint}"));
+        output::complain(&match place.address {
+            Address::Etcd(_) => "this worker decides which task goes where, for all".to_owned(),
+            _ => format!("other hosts take part with --store tcp://{endpoint}"),
+        });
         core::future::pending::<Infallible>().await
     };
     tokio::select! {
@@ -108,6 +112,7 @@ async fn work(place: &Place, options: &Options) -> Result<(), TasksError> {
         never = client.tell_troubles() => match never {},
     }
     drain(worker, &mut events, &mut ending, options.verbose).await;
+    client.member.leave().await;
     Ok(())
 }
 

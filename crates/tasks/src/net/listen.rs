@@ -1,4 +1,6 @@
-//! Listening: whoever holds a store serves the processes of other hosts.
+//! Listening: whoever serves a store lets the processes of other hosts in. A process that only
+//! stands by listens as well, so that its address is known when it serves; until then it lets
+//! nobody stay.
 //!
 //! Invariants: without a secret key nobody but this host is let in; a peer that has not shown that
 //! it has the key takes one of 64 places, for a bounded time, and no more than
@@ -10,7 +12,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::blobs;
 use super::connect::{Reading, Writing, halves, tune};
@@ -64,8 +66,9 @@ impl Listener {
         &self.reached
     }
 
-    /// Connects whoever comes with a service, and with the blobs beside its store, for ever.
-    pub async fn serve(self, service: Service, blobs: Option<Arc<Blobs>>) {
+    /// Connects whoever comes with the service, if there is one just then, and with the blobs
+    /// beside its store, for ever.
+    pub async fn serve(self, service: watch::Receiver<Option<Service>>, blobs: Option<Arc<Blobs>>) {
         let server = Arc::new(Server { own: self.own, service, blobs });
         let connections = Arc::new(Semaphore::new(CONNECTIONS));
         let greeting = Arc::new(Semaphore::new(GREETING));
@@ -91,7 +94,7 @@ impl Listener {
 
 struct Server {
     own: Credentials,
-    service: Service,
+    service: watch::Receiver<Option<Service>>,
     blobs: Option<Arc<Blobs>>,
 }
 
@@ -106,7 +109,9 @@ impl Server {
         drop(greets);
         match wants.as_str() {
             frame::HELLO => {
-                let connection = self.service.connect().await.map_err(io::Error::other)?;
+                let service = self.service.borrow().clone();
+                let service = service.ok_or(io::ErrorKind::NotConnected)?;
+                let connection = service.connect().await.map_err(io::Error::other)?;
                 stream::pump(reading, writing, connection).await
             }
             blobs::HELLO => blobs::serve(reading, writing, self.blobs.as_ref()).await,

@@ -67,9 +67,6 @@ pub enum OpenError {
     #[cfg(feature = "etcd")]
     #[error(transparent)]
     Etcd(#[from] etcd::OpenError),
-    /// It can be opened, but members do not take turns in it yet.
-    #[error("{0}: members do not use stores in etcd yet; use file:PATH")]
-    Unshared(String),
 }
 
 impl fmt::Display for Address {

@@ -1,174 +1,23 @@
-//! A real etcd of one or more servers, in temporary folders, as long as a test lasts.
+//! A real etcd, and the stores in it.
 
 #![allow(dead_code, reason = "each program of tests uses a part of it")]
 
-use std::io::{BufRead as _, BufReader};
-use std::net::{Ipv4Addr, TcpListener};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::mpsc;
+mod process;
 
 use tidings_tasks::store::etcd::{Etcd, Place};
 
-/// What a server says when it can be asked.
-const READY: &str = "serving client traffic insecurely";
-
-/// Attempts to find ports that nobody else takes before the servers do.
-const ATTEMPTS: u32 = 5;
-
-/// An etcd.
-pub(crate) struct Servers {
-    all: Vec<Server>,
-    /// The text that tells each server who the others are.
-    cluster: String,
-}
-
-/// One of its servers.
-struct Server {
-    name: String,
-    client: String,
-    peer: String,
-    folder: tempfile::TempDir,
-    process: Option<Running>,
-}
-
-/// A process that ends with its test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+pub(crate) use process::Servers;
 
 impl Servers {
-    /// Starts so many servers, and returns when all of them can be asked.
-    pub(crate) fn start(count: usize) -> Self {
-        let attempt = |_| Self::attempt(count).inspect_err(|last| eprintln!("etcd: {last}")).ok();
-        (0..ATTEMPTS).find_map(attempt).expect("etcd starts (Debian: etcd-server)")
-    }
-
     /// What names a store in it.
     pub(crate) fn place(&self, prefix: &str) -> Place {
-        let clients: Vec<_> = self.all.iter().map(|server| server.client.as_str()).collect();
-        format!("{}/{prefix}", clients.join(",")).parse().expect("an address")
+        let address = self.address(prefix);
+        let (_, place) = address.split_once("//").expect("a scheme");
+        place.parse().expect("a place")
     }
 
     /// Opens a store in it.
     pub(crate) async fn open(&self, prefix: &str) -> Etcd {
         Etcd::open(&self.place(prefix), "test").await.expect("most of the servers run")
     }
-
-    /// The number of the server that leads, as far as those that run say.
-    pub(crate) fn leader(&self) -> Option<usize> {
-        (0..self.all.len()).find(|&number| {
-            let status = self.ask(number, &["endpoint", "status"]);
-            // Its fifth column says whether it leads.
-            status.split(", ").nth(4) == Some("true")
-        })
-    }
-
-    /// Kills a server, which cannot prevent it.
-    pub(crate) fn kill(&mut self, number: usize) {
-        drop(self.all[number].process.take().expect("it runs"));
-    }
-
-    /// Starts a server that was killed, with what is on its disk. Returns when it can be asked.
-    pub(crate) fn restart(&mut self, number: usize) {
-        let cluster = self.cluster.clone();
-        let server = &mut self.all[number];
-        let (running, ready) = server.begin(&cluster);
-        server.process = Some(running);
-        wait(&ready).expect("it starts again");
-    }
-
-    /// What `etcdctl` prints when it asks one server; nothing if it does not answer.
-    pub(crate) fn ask(&self, number: usize, words: &[&str]) -> String {
-        let server = &self.all[number];
-        if server.process.is_none() {
-            return String::new();
-        }
-        let mut command = Command::new("etcdctl");
-        command.env("ETCDCTL_API", "3").arg("--endpoints").arg(&server.client).args(words);
-        let output = command.output().expect("etcdctl is there (Debian: etcd-client)");
-        String::from_utf8(output.stdout).expect("it prints text")
-    }
-
-    fn attempt(count: usize) -> Result<Self, String> {
-        let all: Vec<_> = free_ports(count * 2)
-            .chunks(2)
-            .enumerate()
-            .map(|(number, ports)| Server {
-                name: format!("s{number}"),
-                client: ports[0].clone(),
-                peer: ports[1].clone(),
-                folder: tempfile::tempdir().expect("a temporary folder"),
-                process: None,
-            })
-            .collect();
-        let peers = all.iter().map(|server| format!("{}=http://{}", server.name, server.peer));
-        let cluster = peers.collect::<Vec<_>>().join(",");
-        let mut servers = Self { all, cluster };
-        let begun: Vec<_> =
-            servers.all.iter().map(|server| server.begin(&servers.cluster)).collect();
-        let mut waiting = Vec::new();
-        for (server, (running, ready)) in servers.all.iter_mut().zip(begun) {
-            server.process = Some(running);
-            waiting.push(ready);
-        }
-        waiting.iter().try_for_each(wait)?;
-        Ok(servers)
-    }
-}
-
-impl Server {
-    fn begin(&self, cluster: &str) -> (Running, mpsc::Receiver<Result<(), String>>) {
-        let (client, peer) = (format!("http://{}", self.client), format!("http://{}", self.peer));
-        let mut command = Command::new("etcd");
-        command.args(["--name", &self.name, "--initial-cluster", cluster]);
-        command.arg("--data-dir").arg(data(self.folder.path()));
-        command.args(["--listen-client-urls", &client, "--advertise-client-urls", &client]);
-        command.args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer]);
-        // Slow machines that do much else must not elect all the time.
-        command.args(["--heartbeat-interval", "200", "--election-timeout", "2000"]);
-        command.args(["--logger", "zap"]).stdin(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("etcd is there (Debian: etcd-server)");
-        let log = BufReader::new(child.stderr.take().expect("it is piped"));
-        let (told, ready) = mpsc::sync_channel(2);
-        std::thread::spawn(move || {
-            let mut last = String::new();
-            // Read to its end: a server whose log is full stands still.
-            for line in log.lines().map_while(Result::ok) {
-                if line.contains(READY) {
-                    let _ = told.send(Ok(()));
-                }
-                last = line;
-            }
-            let _ = told.send(Err(last));
-        });
-        (Running(child), ready)
-    }
-}
-
-fn data(folder: &Path) -> std::path::PathBuf {
-    folder.join("data")
-}
-
-/// Until the server can be asked, or has ended: then its last words.
-fn wait(ready: &mpsc::Receiver<Result<(), String>>) -> Result<(), String> {
-    ready.recv().expect("it says how it ended")
-}
-
-/// Ports that are free now, on an address that no other test uses at a time: a server that is
-/// killed finds its port again.
-fn free_ports(count: usize) -> Vec<String> {
-    static USED: AtomicU8 = AtomicU8::new(1);
-    let [high, low] = ((std::process::id() % 0xffff) as u16).to_be_bytes();
-    let own = Ipv4Addr::new(127, high, low, USED.fetch_add(1, Ordering::Relaxed));
-    let listeners: Vec<_> =
-        (0..count).map(|_| TcpListener::bind((own, 0)).expect("a free port")).collect();
-    let address = |listener: &TcpListener| listener.local_addr().expect("it listens").to_string();
-    listeners.iter().map(address).collect()
 }

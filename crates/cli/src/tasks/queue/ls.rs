@@ -7,8 +7,7 @@ use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::record::beginning;
 use tidings_tasks_core::view::{Overview, QueueView, SessionView, Shown, Which};
 
-use super::super::client::{Client, Place, block_on, overview};
-use super::super::failure::TasksError;
+use super::super::client::{Client, Place, block_on, overview, with};
 use super::super::kinds;
 use super::super::pages::Pages;
 use crate::Failure;
@@ -153,18 +152,18 @@ pub(super) fn workers_text(overview: &Overview) -> String {
 }
 
 fn list(place: &Place, page: &Page, which: Which) -> Result<(), Failure> {
-    let tasks = block_on(async {
-        let client = Client::open(place, "queue")?;
+    let read = async |client: &Client| {
         let mut pages = Pages::new(Some(&page.queue), which);
         let mut tasks = Vec::new();
         while tasks.len() < page.limit {
-            let Some(more) = pages.next(&client).await? else { break };
+            let Some(more) = pages.next(client).await? else { break };
             for (id, shown) in more.into_iter().take(page.limit - tasks.len()) {
                 tasks.push((id, client.whole(shown).await));
             }
         }
-        Ok::<_, TasksError>(tasks)
-    })?;
+        Ok(tasks)
+    };
+    let tasks = block_on(with(place, "queue", read))?;
     if page.json {
         return tasks
             .iter()

@@ -12,7 +12,7 @@ use tidings_tasks_core::message::{MAX_INLINE_BYTES, Submission};
 use tidings_tasks_core::resources::Need;
 use tidings_tasks_core::retry::Retry;
 
-use super::super::client::{Client, Place, block_on, random_name};
+use super::super::client::{Client, Place, block_on, random_name, with};
 use super::super::failure::TasksError;
 use super::super::kinds;
 use crate::Failure;
@@ -64,10 +64,8 @@ pub(super) struct Options {
 pub(super) fn run(place: &Place, options: &Options) -> Result<(), Failure> {
     let submission = options.submission()?;
     let id = submission.id;
-    block_on(async {
-        let client = Client::open(place, "queue")?;
-        client.submit(submission).await
-    })?;
+    let submit = async |client: &Client| client.submit(submission).await;
+    block_on(with(place, "queue", submit))?;
     output::print(&format!("{id}\n"))
 }
 

@@ -5,7 +5,7 @@ use tidings_tasks_core::message::{Answer, MAX_TASKS, Refusal, Request};
 use tidings_tasks_core::view::{Shown, Which};
 use tokio::task::JoinSet;
 
-use super::super::client::{Client, Place, ask, block_on};
+use super::super::client::{Client, Place, ask, block_on, with};
 use super::super::ending::Ending;
 use super::super::failure::TasksError;
 use super::super::pages::Pages;
@@ -14,40 +14,39 @@ use crate::output;
 
 /// Tries all failed tasks again.
 pub(super) fn retry(place: &Place, queue: &str) -> Result<(), Failure> {
-    let revived = block_on(async {
-        let client = Client::open(place, "queue")?;
-        each(&client, queue, Which::Failed, |task| Request::Revive { task }).await
-    })?;
+    let revive = async |client: &Client| {
+        each(client, queue, Which::Failed, |task| Request::Revive { task }).await
+    };
+    let revived = block_on(with(place, "queue", revive))?;
     output::print(&format!("{revived} tasks of {queue} are tried again\n"))
 }
 
 /// Waits until a queue has no tasks.
 pub(super) fn drain(place: &Place, queue: &str) -> Result<(), Failure> {
-    let waiting = async {
+    let waiting = async |client: &Client| {
         let mut ending = Ending::begin()?;
-        let client = Client::open(place, "queue")?;
         let wait = |task| Request::Wait { task };
         tokio::select! {
             drained = async {
                 // What was added meanwhile is waited for as well.
-                while each(&client, queue, Which::Live, wait).await? > 0 {}
+                while each(client, queue, Which::Live, wait).await? > 0 {}
                 Ok(())
             } => drained,
             signal = ending.next() => Err(TasksError::Stopped { signal, after: String::new() }),
         }
     };
-    Ok(block_on(waiting)?)
+    Ok(block_on(with(place, "queue", waiting))?)
 }
 
 /// Removes what has ended, and with `all` the rest too.
 pub(super) fn purge(place: &Place, queue: &str, all: bool) -> Result<(), Failure> {
-    let removed = block_on(async {
-        let client = Client::open(place, "queue")?;
+    let remove = async |client: &Client| {
         if all {
-            each(&client, queue, Which::Live, |task| Request::Cancel { task }).await?;
+            each(client, queue, Which::Live, |task| Request::Cancel { task }).await?;
         }
-        forget(&client, queue).await
-    })?;
+        forget(client, queue).await
+    };
+    let removed = block_on(with(place, "queue", remove))?;
     output::print(&format!("{removed} tasks of {queue} removed\n"))
 }
 

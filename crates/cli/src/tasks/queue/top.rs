@@ -16,7 +16,7 @@ use tidings_tasks_core::message::{Answer, Request};
 use tidings_tasks_core::view::{Overview, QueueView, TryView};
 use tokio::sync::mpsc;
 
-use super::super::client::{Client, Place, ask, block_on, overview};
+use super::super::client::{Client, Place, ask, block_on, overview, with};
 use super::super::failure::TasksError;
 use super::super::kinds;
 use super::super::rates::Rate;
@@ -58,14 +58,14 @@ pub(super) fn run(place: &Place, options: &Options) -> Result<(), Failure> {
         let (headings, rows) = Picture { overview, ..Picture::default() }.text(now_ms());
         return output::print(&format!("{headings}\n{rows}"));
     }
-    Ok(block_on(watch(place, options.every))?)
+    let watching = async |client: &Client| watch(client, options.every).await;
+    Ok(block_on(with(place, "top", watching))?)
 }
 
-async fn watch(place: &Place, every: Duration) -> Result<(), TasksError> {
-    let client = Client::open(place, "top")?;
+async fn watch(client: &Client, every: Duration) -> Result<(), TasksError> {
     let terminal = |source| TasksError::System { what: "the terminal", source };
     let mut keys = keys().map_err(terminal)?;
-    let mut overviews = overviews(&client, every);
+    let mut overviews = overviews(client, every);
     let _screen = FullScreen::enter().map_err(terminal)?;
     let (mut picture, mut scroll) = (Picture::default(), 0);
     loop {

@@ -11,7 +11,7 @@ use clap::Args;
 use tempfile::{Builder, NamedTempFile};
 use tidings_tasks_core::view::Which;
 
-use super::super::client::{Client, Place, block_on};
+use super::super::client::{Client, Place, block_on, with};
 use super::super::failure::TasksError;
 use super::super::kinds;
 use super::super::pages::Pages;
@@ -53,11 +53,18 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
 }
 
 async fn trace(place: &Place, queue: Option<&str>, to: impl Write) -> Result<Summary, TasksError> {
-    let client = Client::open(place, "trace")?;
+    with(place, "trace", async |client: &Client| write(client, queue, to).await).await
+}
+
+async fn write(
+    client: &Client,
+    queue: Option<&str>,
+    to: impl Write,
+) -> Result<Summary, TasksError> {
     let mut timeline = Timeline::begin(to).map_err(TasksError::Output)?;
     let mut pages = Pages::new(queue, Which::All);
     let mut tasks = 0_u64;
-    while let Some(page) = pages.next(&client).await? {
+    while let Some(page) = pages.next(client).await? {
         for (id, shown) in &page {
             tasks += 1;
             timeline.add(*id, shown).map_err(TasksError::Output)?;

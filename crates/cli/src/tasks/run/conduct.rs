@@ -30,6 +30,9 @@ use crate::tasks::ending::Ending;
 /// Rows that have a task which has not ended, or a result that is not printed.
 const WINDOW: usize = 2_048;
 
+/// How long a store may be out of reach before nobody waits to clean up in it.
+const OUT_OF_REACH: Duration = Duration::from_secs(5);
+
 /// Tasks that are forgotten by one request.
 const FORGOTTEN: usize = 1_000;
 
@@ -71,7 +74,7 @@ impl<'o> Run<'o> {
     /// Runs all rows.
     pub(super) async fn conduct(mut self, rows: usize) -> Result<(), TasksError> {
         let mut ending = Ending::begin()?;
-        let client = Client::open(&self.place, "run")?;
+        let client = Client::stay(&self.place, "run")?;
         let worker = self.begin_worker(&client)?;
         let mut printer = Printer::new(
             self.options.printing.json,
@@ -91,14 +94,17 @@ impl<'o> Run<'o> {
             }
             self.clean(&client).await
         };
-        let cleaned = tokio::select! {
-            cleaned = stop => cleaned,
+        let left = tokio::select! {
+            cleaned = stop => cleaned.map(|()| None),
             // Whoever asks twice does not want to wait.
-            signal = ending.next() => Err(self.stopped(signal)),
+            signal = ending.next() => Err(self.stopped(signal, None)),
+            () = client.out_of_reach(OUT_OF_REACH) => Ok(Some(self.left_behind())),
         };
-        match ended? {
-            Some(signal) => cleaned.and(Err(self.stopped(signal))),
-            None => cleaned.and(self.result(&printer, rows)),
+        client.member.leave().await;
+        match (ended?, left?) {
+            (Some(signal), left) => Err(self.stopped(signal, left)),
+            (None, Some(left)) => Err(TasksError::Left(left)),
+            (None, None) => self.result(&printer, rows),
         }
     }
 
@@ -220,13 +226,28 @@ impl<'o> Run<'o> {
         Ok(())
     }
 
-    fn stopped(&self, signal: i32) -> TasksError {
-        let after = match &self.options.resume {
-            Some(name) => format!(
+    /// What a store has to do by itself that cannot be reached, and what is to be done by hand.
+    fn left_behind(&self) -> String {
+        let queue = self.queue();
+        match &self.options.resume {
+            Some(_) => format!(
+                "the store cannot be reached: the running tasks go back to {queue} when it can be"
+            ),
+            None => format!(
+                "the store cannot be reached: the tasks of this run stay there; once it can be, \
+                 `tidings queue purge {queue} --all` removes them"
+            ),
+        }
+    }
+
+    fn stopped(&self, signal: i32, left: Option<String>) -> TasksError {
+        let after = match (left, &self.options.resume) {
+            (Some(left), _) => format!(": {left}"),
+            (None, Some(name)) => format!(
                 ": what is done is kept; `tidings run --resume {name}` with the same command goes \
                  on"
             ),
-            None => String::new(),
+            (None, None) => String::new(),
         };
         TasksError::Stopped { signal, after }
     }

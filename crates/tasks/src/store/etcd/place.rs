@@ -44,6 +44,13 @@ pub enum PlaceError {
     Prefix,
 }
 
+impl Place {
+    /// The servers, `HOST:PORT` each.
+    pub(crate) fn servers(&self) -> &[String] {
+        &self.servers
+    }
+}
+
 impl FromStr for Place {
     type Err = PlaceError;
 

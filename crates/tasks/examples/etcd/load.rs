@@ -1,0 +1,157 @@
+//! The load: tasks that are submitted, done and waited for, and plain transactions beside them.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tidings_tasks::member::Member;
+use tidings_tasks::session::{Notice, Session};
+use tidings_tasks::store::address::Address;
+use tidings_tasks_core::id::{Part, TaskId};
+use tidings_tasks_core::keys;
+use tidings_tasks_core::message::{Answer, Request, Submission};
+use tidings_tasks_core::transaction::{Expect, Transaction};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+/// Conditions and writes of a transaction that etcd takes.
+pub(crate) const OPERATIONS: usize = 128;
+
+/// What a task takes of them, besides the role: two conditions and a write to be submitted, a
+/// condition and a write to be assigned, a condition and two writes to be completed.
+pub(crate) const OPERATIONS_A_TASK: f64 = 8.0;
+
+/// Transactions on their way at a time.
+const WRITERS: u64 = 8;
+
+/// Tasks on their way at a time.
+const IN_FLIGHT: u64 = 64;
+
+/// Bytes of a payload, and of a record.
+const BYTES: usize = 64;
+
+type Failed = Box<dyn Error + Send + Sync>;
+
+/// How many operations are committed in a second.
+pub(crate) async fn writes(address: &str, time: Duration) -> Result<f64, Box<dyn Error>> {
+    let store = address.parse::<Address>()?.open("test").await?;
+    let (mut writing, began) = (JoinSet::new(), Instant::now());
+    for writer in 0..WRITERS {
+        let store = store.clone();
+        writing.spawn(async move {
+            let mut done = 0;
+            while began.elapsed() < time {
+                let mut transaction = Transaction::default();
+                for _ in 0..OPERATIONS / 2 {
+                    let key = keys::task(Part(0), TaskId::of(&writer.to_string(), done));
+                    transaction.expect(key.clone(), Expect::Absent);
+                    transaction.put(key, [1; 2 * BYTES]);
+                    done += 1;
+                }
+                store.commit(transaction).await?;
+            }
+            Ok::<_, Failed>(2 * done)
+        });
+    }
+    let mut all = 0;
+    while let Some(done) = writing.join_next().await {
+        all += done?.map_err(|error| error.to_string())?;
+    }
+    Ok(all as f64 / began.elapsed().as_secs_f64())
+}
+
+/// A client that submits and waits, and a worker.
+pub(crate) struct Load {
+    client: Session,
+    next: Arc<AtomicU64>,
+}
+
+impl Load {
+    pub(crate) fn begin(member: Arc<Member>) -> Self {
+        let (worker, notices) = Session::open(member.clone(), "worker", "here");
+        tokio::spawn(work(worker, notices));
+        let (client, _told) = Session::open(member, "client", "here");
+        Self { client, next: Arc::default() }
+    }
+
+    /// How many tasks are done in a second.
+    pub(crate) async fn run_for(&mut self, time: Duration) -> Result<f64, Box<dyn Error>> {
+        self.one().await?;
+        let (mut running, began) = (JoinSet::new(), Instant::now());
+        for _ in 0..IN_FLIGHT {
+            let (client, next) = (self.client.clone(), self.next.clone());
+            running.spawn(async move {
+                let mut done = 0;
+                while began.elapsed() < time {
+                    follow(&client, next.fetch_add(1, Ordering::Relaxed)).await?;
+                    done += 1;
+                }
+                Ok::<u64, Failed>(done)
+            });
+        }
+        let mut all = 0;
+        while let Some(done) = running.join_next().await {
+            all += done?.map_err(|error| error.to_string())?;
+        }
+        Ok(all as f64 / began.elapsed().as_secs_f64())
+    }
+
+    /// The longest time between two results, when something dies in between.
+    pub(crate) async fn gap(&mut self, kill: impl FnOnce()) -> Result<Duration, Box<dyn Error>> {
+        for _ in 0..20 {
+            self.one().await?;
+        }
+        kill();
+        let mut longest = Duration::ZERO;
+        // Many enough that the last of them have nothing to wait for.
+        for _ in 0..50 {
+            let began = Instant::now();
+            self.one().await?;
+            longest = longest.max(began.elapsed());
+        }
+        Ok(longest)
+    }
+
+    async fn one(&mut self) -> Result<(), Box<dyn Error>> {
+        let done = follow(&self.client, self.next.fetch_add(1, Ordering::Relaxed)).await;
+        Ok(done.map_err(|error| error.to_string())?)
+    }
+}
+
+/// Has a task done.
+async fn follow(client: &Session, number: u64) -> Result<(), Failed> {
+    let id = TaskId::of("load", number);
+    let tasks = vec![Submission::new(id, "load", [1; BYTES])];
+    let submitted = client.ask(Request::Submit { tasks }).await?;
+    let ended = client.ask(Request::Wait { task: id }).await?;
+    match (submitted, ended) {
+        (Answer::Submitted(_), Answer::Outcome(_)) => Ok(()),
+        other => Err(format!("{other:?}").into()),
+    }
+}
+
+async fn work(worker: Session, mut notices: mpsc::Receiver<Notice>) {
+    let offer = Request::Offer {
+        queues: Vec::new(),
+        slots: 2 * IN_FLIGHT as u32,
+        resources: Vec::new(),
+        ahead: 0,
+    };
+    if worker.ask(offer).await.is_err() {
+        return;
+    }
+    while let Some(notice) = notices.recv().await {
+        let Notice::Assigned(assigned) = notice else { continue };
+        let worker = worker.clone();
+        let done = Request::Complete {
+            task: assigned.task,
+            attempt: assigned.attempt,
+            result: vec![2; BYTES],
+            children: Vec::new(),
+            effects: Vec::new(),
+        };
+        // If it does not count, another try of it does.
+        tokio::spawn(async move { worker.ask(done).await });
+    }
+}

@@ -1,0 +1,43 @@
+//! Following whoever serves the store at a place of the network.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::place::{FIRST_WAIT, LinkError, Place};
+use crate::net::endpoint::Endpoint;
+use crate::net::{Credentials, Failure, connect};
+use crate::stream::Remote;
+
+/// The longest wait for a process on another host.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// Stays connected with whoever serves there, again and again, until nobody lets this process in.
+/// A failure that is not `fatal` passes.
+pub(super) async fn follow(
+    at: &Endpoint,
+    own: &Credentials,
+    sender: &watch::Sender<Place>,
+    fatal: impl Fn(&Failure) -> bool,
+) -> LinkError {
+    let mut wait = FIRST_WAIT;
+    loop {
+        match connect::connect(at, own).await {
+            Ok(remote) => {
+                wait = FIRST_WAIT;
+                stay(remote, Place::Away(at.clone()), sender).await;
+            }
+            Err(error) if fatal(&error.why) => return error.into(),
+            Err(error) => drop(sender.send_replace(Place::Nowhere(Some(error.into())))),
+        }
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(LONGEST_WAIT);
+    }
+}
+
+/// Says that somebody serves there until the connection ends.
+pub(super) async fn stay(mut remote: Remote, place: Place, sender: &watch::Sender<Place>) {
+    sender.send_replace(place);
+    while remote.receive().await.is_some() {}
+    sender.send_replace(Place::Nowhere(None));
+}

@@ -1,0 +1,171 @@
+//! The holder of an embedded store: whoever can open the file serves it; all others wait until they
+//! can, and follow meanwhile. A store on another host, named by where it is served, is followed
+//! only.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tidings_tasks_core::id::Part;
+use tidings_tasks_core::reign::Candidate;
+use tokio::net::UnixListener;
+use tokio::sync::watch;
+
+use super::away;
+use super::place::{FAREWELL, FIRST_WAIT, LONGEST_WAIT, LinkError, Place, until_left};
+use crate::blobs::{self, Blobs};
+use crate::keeper;
+use crate::net::endpoint::Endpoint;
+use crate::net::listen::{self, Listener};
+use crate::net::{Credentials, Failure, NetError};
+use crate::service::{Options, Service, ServiceError};
+use crate::socket;
+use crate::store::Store;
+use crate::store::address::{Address, OpenError};
+use crate::store::embedded;
+
+/// What holds the store, or waits until it can.
+pub(super) struct Holder {
+    pub(super) address: Address,
+    pub(super) own: Credentials,
+    pub(super) listen: Option<Endpoint>,
+    pub(super) candidate: Candidate,
+    pub(super) options: Options,
+    pub(super) sender: watch::Sender<Place>,
+    pub(super) leaving: watch::Receiver<bool>,
+}
+
+impl Holder {
+    pub(super) async fn run(self) {
+        let taking_part = async {
+            match &self.address {
+                Address::Tcp(at) => {
+                    let fatal = |failure: &Failure| !failure.is_passing();
+                    away::follow(at, &self.own, &self.sender, fatal).await
+                }
+                _ => self.hold().await,
+            }
+        };
+        let ended = tokio::select! {
+            ended = taking_part => ended,
+            () = self.given_up() => LinkError::Ended,
+        };
+        self.sender.send_replace(Place::Failed(ended));
+    }
+
+    /// Returns when it is to end, and what it was asked is committed.
+    async fn given_up(&self) {
+        until_left(&self.leaving).await;
+        let place = self.sender.borrow().clone();
+        if let Place::Here(service, _) = place {
+            let _ = tokio::time::timeout(FAREWELL / 2, service.settled()).await;
+        }
+    }
+
+    /// Holds the store whenever it can, until that is of no use any more.
+    async fn hold(&self) -> LinkError {
+        let mut wait = FIRST_WAIT;
+        loop {
+            match self.address.open(&self.own.cluster).await {
+                Ok(store) => {
+                    wait = FIRST_WAIT;
+                    // What has ended it is found out by opening it again, unless it never began.
+                    if let Err(Unserved::Listen(error)) = self.serve(store).await {
+                        return error.into();
+                    }
+                    self.sender.send_replace(Place::Nowhere(None));
+                }
+                Err(OpenError::File(embedded::OpenError::Held { .. })) => {
+                    if self.follow().await {
+                        wait = FIRST_WAIT;
+                    }
+                }
+                Err(error) => return Arc::new(error).into(),
+            }
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(LONGEST_WAIT);
+        }
+    }
+
+    /// Serves the store until the service ends.
+    async fn serve(&self, store: Arc<dyn Store>) -> Result<(), Unserved> {
+        let mut candidate = self.candidate.clone();
+        let far = match &self.listen {
+            Some(at) => Some(listen::listen(at, &self.own, &candidate.host).await?),
+            None => None,
+        };
+        if let Some(far) = &far {
+            candidate.address = format!("tcp://{}", far.reached());
+        }
+        let keeping = store.clone();
+        let (service, running) =
+            Service::begin(store, Part(0), &candidate, self.options.clone()).await?;
+        let near = self.socket().map(|path| socket::listen(&path));
+        let reached = far.as_ref().map(|far| far.reached().clone());
+        self.sender.send_replace(Place::Here(service.clone(), reached));
+        tokio::select! {
+            _ = running => {}
+            () = serve_near(near, service.clone()) => {}
+            () = self.serve_away(far, service) => {}
+            () = self.keep(keeping) => {}
+        }
+        Ok(())
+    }
+
+    async fn serve_away(&self, listener: Option<Listener>, service: Service) {
+        let Some(listener) = listener else { return core::future::pending().await };
+        let folder = self.blobs();
+        let opened = tokio::task::spawn_blocking(move || Blobs::open(&folder?).ok()).await;
+        let serving = watch::channel(Some(service)).1;
+        listener.serve(serving, opened.ok().flatten().map(Arc::new)).await;
+    }
+
+    async fn keep(&self, store: Arc<dyn Store>) {
+        match self.blobs() {
+            Some(folder) => keeper::keep(store, Part(0), folder).await,
+            None => core::future::pending().await,
+        }
+    }
+
+    /// Stays connected with the holder until it ends. Returns whether there was one.
+    async fn follow(&self) -> bool {
+        let Some(path) = self.socket() else { return false };
+        let Ok(remote) = socket::connect(&path).await else { return false };
+        away::stay(remote, Place::There(path), &self.sender).await;
+        true
+    }
+
+    fn socket(&self) -> Option<PathBuf> {
+        match &self.address {
+            Address::File(path) => Some(socket::beside(path)),
+            _ => None,
+        }
+    }
+
+    fn blobs(&self) -> Option<PathBuf> {
+        match &self.address {
+            Address::File(path) => Some(blobs::beside(path)),
+            _ => None,
+        }
+    }
+}
+
+/// Why a store that was opened is not served.
+#[derive(Debug, thiserror::Error)]
+enum Unserved {
+    /// Nobody listens where others were told to come.
+    #[error(transparent)]
+    Listen(#[from] NetError),
+    /// The role was not taken.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+}
+
+/// Serves the other processes of the host.
+async fn serve_near(listening: Option<io::Result<UnixListener>>, service: Service) {
+    match listening {
+        Some(Ok(listener)) => drop(socket::serve(listener, service).await),
+        // Other processes cannot come; this one can.
+        Some(Err(_)) | None => core::future::pending().await,
+    }
+}

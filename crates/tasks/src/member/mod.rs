@@ -1,0 +1,260 @@
+//! Members: the processes that use one store.
+//!
+//! One of them serves it, and the others speak to that one. Nobody is appointed, so there is no
+//! server to start, and none whose death ends the work:
+//!
+//! * An embedded store is served by whoever can open its file (`holder`). Others of its machine
+//!   speak to that process over its socket, those of other machines over the network, if it
+//!   listens ([`Network`]).
+//! * A store in an etcd can be opened by all. There a role decides who serves (`sharer`): each
+//!   member listens first, stands by, and follows whoever has the role to the address that lies
+//!   beside it.
+//!
+//! A member that only *asks* leaves the role to others as long as there are any: it would take the
+//! role along when it ends, a moment later.
+//!
+//! Invariant: two members of an embedded store never serve at a time, since its lock admits one.
+//! Two of a store in an etcd may believe for a while that they do; the store refuses what the
+//! earlier one commits.
+
+mod away;
+mod holder;
+mod link;
+mod place;
+#[cfg(feature = "etcd")]
+mod sharer;
+
+use std::path::{Path, PathBuf};
+
+use tidings_primitives::KeyRing;
+use tidings_tasks_core::reign::Candidate;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use self::place::{Bid, FAREWELL, LONGEST_WAIT, Place};
+use crate::blobs;
+use crate::net::endpoint::Endpoint;
+use crate::net::{Credentials, connect};
+use crate::service::Options;
+use crate::socket;
+use crate::store::address::Address;
+
+pub use self::link::Link;
+pub use self::place::LinkError;
+
+/// How this process takes part over the network.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// The keys of the cluster.
+    pub ring: KeyRing,
+    /// Where it listens when it serves the store. Port 0 is any port. If there is none: nowhere; of
+    /// a store in an etcd, at the address by which this host reaches that.
+    pub listen: Option<Endpoint>,
+}
+
+impl Network {
+    /// Without a key, and without listening: for one host.
+    pub fn none(cluster: &str) -> Self {
+        Self { ring: KeyRing::open(cluster), listen: None }
+    }
+}
+
+/// This process among those that use a store. Dropped, it gives the store up if it serves it.
+#[derive(Debug)]
+pub struct Member {
+    place: watch::Receiver<Place>,
+    serving: JoinHandle<()>,
+    leaving: watch::Sender<bool>,
+    address: Address,
+    own: Credentials,
+    blobs: Option<PathBuf>,
+}
+
+impl Member {
+    /// Takes part in a store of this host, or without a key in one of another: holds and serves it
+    /// if nobody else does, now or later. Needs a runtime of tokio with time and I/O.
+    pub fn join(address: Address, cluster: &str, candidate: Candidate, options: Options) -> Self {
+        Self::join_over(Network::none(cluster), address, cluster, candidate, options)
+    }
+
+    /// Takes part in a store, also over the network: with `tcp://HOST:PORT` as one who follows,
+    /// with a file as one who listens when it holds that, in an etcd as one who listens and stands
+    /// by.
+    pub fn join_over(
+        network: Network,
+        address: Address,
+        cluster: &str,
+        candidate: Candidate,
+        options: Options,
+    ) -> Self {
+        Self::begin(Bid::AtOnce, network, address, cluster, (candidate, options))
+    }
+
+    /// As [`Member::join_over`], for a process that asks something and ends: in an etcd it serves
+    /// only if nobody else does.
+    pub fn visit_over(
+        network: Network,
+        address: Address,
+        cluster: &str,
+        candidate: Candidate,
+        options: Options,
+    ) -> Self {
+        Self::begin(Bid::IfNobodyElse, network, address, cluster, (candidate, options))
+    }
+
+    fn begin(
+        bid: Bid,
+        network: Network,
+        address: Address,
+        cluster: &str,
+        (candidate, options): (Candidate, Options),
+    ) -> Self {
+        let (sender, place) = watch::channel(Place::Nowhere(None));
+        let (leaving, is_leaving) = watch::channel(false);
+        let own = Credentials { ring: network.ring, cluster: cluster.to_owned() };
+        let listen = network.listen;
+        let (to, by) = (address.clone(), own.clone());
+        let blobs = match &address {
+            Address::File(file) => Some(blobs::beside(file)),
+            Address::Memory | Address::Tcp(_) => None,
+            #[cfg(feature = "etcd")]
+            Address::Etcd(_) => options.blobs.clone(),
+        };
+        let serving = match &address {
+            #[cfg(feature = "etcd")]
+            Address::Etcd(servers) => tokio::spawn(
+                sharer::Sharer {
+                    servers: servers.clone(),
+                    address: to,
+                    own: by,
+                    listen,
+                    bid,
+                    candidate,
+                    options,
+                    sender,
+                    leaving: is_leaving,
+                }
+                .run(),
+            ),
+            _ => {
+                // A file has one holder, whoever that is, and over TCP there is nothing to hold.
+                let _ = bid;
+                tokio::spawn(
+                    holder::Holder {
+                        address: to,
+                        own: by,
+                        listen,
+                        candidate,
+                        options,
+                        sender,
+                        leaving: is_leaving,
+                    }
+                    .run(),
+                )
+            }
+        };
+        Self { place, serving, leaving, address, own, blobs }
+    }
+
+    /// Whether this process serves the store.
+    pub fn holds(&self) -> bool {
+        matches!(*self.place.borrow(), Place::Here(..))
+    }
+
+    /// Where processes of other hosts reach this one, if it serves the store and listens.
+    pub fn reached(&self) -> Option<Endpoint> {
+        match &*self.place.borrow() {
+            Place::Here(_, reached) => reached.clone(),
+            _ => None,
+        }
+    }
+
+    /// Waits until this process serves the store and listens, and says where.
+    pub async fn listens(&self) -> Endpoint {
+        let mut place = self.place.clone();
+        let listens = |place: &Place| matches!(place, Place::Here(_, Some(_)));
+        let found = place.wait_for(listens).await.ok().map(|found| (*found).clone());
+        match found {
+            Some(Place::Here(_, Some(reached))) => reached,
+            // It takes part no more.
+            _ => core::future::pending().await,
+        }
+    }
+
+    /// Why the store cannot be reached just now: to be told to whoever waits.
+    pub fn trouble(&self) -> Option<LinkError> {
+        match &*self.place.borrow() {
+            Place::Nowhere(trouble) => trouble.clone(),
+            _ => None,
+        }
+    }
+
+    /// The address by which it takes part.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Whether the store is held on another host.
+    pub fn is_away(&self) -> bool {
+        matches!(self.address, Address::Tcp(_))
+    }
+
+    /// The folder in which all blobs of the store lie, if this host can reach it.
+    pub(crate) fn blobs(&self) -> Option<&Path> {
+        self.blobs.as_deref()
+    }
+
+    /// What it shows to other hosts.
+    pub(crate) fn credentials(&self) -> &Credentials {
+        &self.own
+    }
+
+    /// A link to whoever serves the store, as soon as somebody does.
+    ///
+    /// # Errors
+    /// The store cannot be opened, by nobody of this version and cluster.
+    pub async fn link(&self) -> Result<Link, LinkError> {
+        let mut place = self.place.clone();
+        loop {
+            let now = place.borrow_and_update().clone();
+            if let Some(link) = self.link_to(now).await? {
+                return Ok(link);
+            }
+            // A holder that could not be reached, and still holds, is tried again.
+            let changed = tokio::time::timeout(LONGEST_WAIT, place.changed());
+            if let Ok(Err(_)) = changed.await {
+                return Err(LinkError::Ended);
+            }
+        }
+    }
+
+    async fn link_to(&self, place: Place) -> Result<Option<Link>, LinkError> {
+        Ok(match place {
+            Place::Here(service, _) => service.connect().await.ok().map(Link::here),
+            Place::There(path) => socket::connect(&path).await.ok().map(Link::there),
+            Place::Away(at) => match connect::connect(&at, &self.own).await {
+                Ok(remote) => Some(Link::away(remote, at, self.place.clone())),
+                // Whoever follows it says what is fatal.
+                Err(_) => None,
+            },
+            Place::Failed(error) => return Err(error),
+            Place::Nowhere(_) => None,
+        })
+    }
+
+    /// Gives up what this process serves, so that others need not find out that it has ended, and
+    /// returns when that is done, or cannot be done in time. Links of this process end.
+    pub async fn leave(&self) {
+        self.leaving.send_replace(true);
+        let mut place = self.place.clone();
+        // The sender goes when all is given up.
+        let given_up = async { while place.changed().await.is_ok() {} };
+        let _ = tokio::time::timeout(FAREWELL, given_up).await;
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}

@@ -1,0 +1,199 @@
+//! A member of a store in an etcd, which many processes open at a time.
+//!
+//! It listens before it stands by, since the record of the role says where others find whoever has
+//! it. The store tells who that is ([`standby`](crate::standby)); links move there by themselves
+//! when it changes, also those whose other side is only frozen.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidings_tasks_core::id::Part;
+use tidings_tasks_core::record::Reign;
+use tidings_tasks_core::reign::Candidate;
+use tokio::sync::watch;
+
+use super::away;
+use super::place::{Bid, LEFT_TO_OTHERS, LinkError, Place, until_left};
+use crate::keeper;
+use crate::net::endpoint::Endpoint;
+use crate::net::listen::{self, Listener};
+use crate::net::{Credentials, Failure, route};
+use crate::service::{Options, Service};
+use crate::standby::{Standby, Standing};
+use crate::store::Store;
+use crate::store::address::{Address, OpenError};
+use crate::store::etcd;
+
+/// The time after which silent servers are spoken of.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The wait before servers are tried again that could not be used.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// What the address of a process begins with.
+const SCHEME: &str = "tcp://";
+
+/// What takes part.
+pub(super) struct Sharer {
+    pub(super) servers: etcd::Place,
+    pub(super) address: Address,
+    pub(super) own: Credentials,
+    pub(super) listen: Option<Endpoint>,
+    pub(super) bid: Bid,
+    pub(super) candidate: Candidate,
+    pub(super) options: Options,
+    pub(super) sender: watch::Sender<Place>,
+    pub(super) leaving: watch::Receiver<bool>,
+}
+
+impl Sharer {
+    pub(super) async fn run(self) {
+        let beginning = async {
+            let store = self.open().await?;
+            Ok((store, self.listen().await?))
+        };
+        let begun = tokio::select! {
+            begun = beginning => begun,
+            () = until_left(&self.leaving) => Err(LinkError::Ended),
+        };
+        let ended = match begun {
+            Ok((store, listener)) => self.take_part(store, listener).await,
+            Err(error) => error,
+        };
+        self.sender.send_replace(Place::Failed(ended));
+    }
+
+    /// Opens the store as soon as its servers can be used.
+    async fn open(&self) -> Result<Arc<dyn Store>, LinkError> {
+        let silent = async {
+            tokio::time::sleep(PATIENCE).await;
+            if matches!(*self.sender.borrow(), Place::Nowhere(None)) {
+                self.is_nowhere(Some(LinkError::Silent(self.place())));
+            }
+            core::future::pending::<Infallible>().await
+        };
+        tokio::select! {
+            opened = self.opening() => opened,
+            never = silent => match never {},
+        }
+    }
+
+    async fn opening(&self) -> Result<Arc<dyn Store>, LinkError> {
+        loop {
+            match self.address.open(&self.own.cluster).await {
+                Ok(store) => return Ok(store),
+                Err(error @ OpenError::Etcd(etcd::OpenError::Unreachable { .. })) => {
+                    self.is_nowhere(Some(Arc::new(error).into()));
+                    tokio::time::sleep(AGAIN).await;
+                }
+                Err(error) => return Err(Arc::new(error).into()),
+            }
+        }
+    }
+
+    async fn listen(&self) -> Result<Listener, LinkError> {
+        let at = match &self.listen {
+            Some(at) => at.clone(),
+            None => self.usual_endpoint().await?,
+        };
+        Ok(listen::listen(&at, &self.own, &self.candidate.host).await?)
+    }
+
+    /// Any port, at the address by which this host reaches the servers.
+    async fn usual_endpoint(&self) -> Result<Endpoint, LinkError> {
+        let own = route::own_address(self.servers.servers()).await;
+        let own = own.map_err(|error| {
+            let (place, why) = (self.servers.to_string(), error.to_string());
+            Arc::new(OpenError::Etcd(etcd::OpenError::Unreachable { place, why }))
+        })?;
+        Ok(Endpoint { host: own.to_string(), port: 0 })
+    }
+
+    /// Stands by until it is to end, or cannot go on.
+    async fn take_part(&self, store: Arc<dyn Store>, listener: Listener) -> LinkError {
+        let reached = listener.reached().clone();
+        let candidate =
+            Candidate { address: format!("{SCHEME}{reached}"), ..self.candidate.clone() };
+        let patience = match self.bid {
+            Bid::AtOnce => Duration::ZERO,
+            Bid::IfNobodyElse => LEFT_TO_OTHERS,
+        };
+        let options = self.options.clone();
+        let standby = Standby::begin(store.clone(), Part(0), candidate, options, patience);
+        let (served, serving) = watch::channel(None);
+        let ended = tokio::select! {
+            ended = self.stand_by(&store, standby.standing(), &reached, &served) => ended,
+            () = listener.serve(serving, None) => LinkError::Ended,
+            () = until_left(&self.leaving) => LinkError::Ended,
+        };
+        served.send_replace(None);
+        standby.leave().await;
+        ended
+    }
+
+    /// Serves, or follows whoever serves, as the role goes from one to the other.
+    async fn stand_by(
+        &self,
+        store: &Arc<dyn Store>,
+        mut standing: watch::Receiver<Standing>,
+        reached: &Endpoint,
+        served: &watch::Sender<Option<Service>>,
+    ) -> LinkError {
+        loop {
+            let now = standing.borrow_and_update().clone();
+            let leads = matches!(now, Standing::Leads(_));
+            if !leads {
+                served.send_replace(None);
+            }
+            let doing = async {
+                match now {
+                    Standing::Open(None) => self.is_nowhere(None),
+                    Standing::Open(Some(why)) => {
+                        self.is_nowhere(Some(LinkError::Lost { place: self.place(), why }));
+                    }
+                    Standing::Leads(service) => {
+                        served.send_replace(Some(service.clone()));
+                        self.sender.send_replace(Place::Here(service, Some(reached.clone())));
+                        if let Some(folder) = self.options.blobs.clone() {
+                            keeper::keep(store.clone(), Part(0), folder).await;
+                        }
+                    }
+                    Standing::Follows(reign) => return self.follow(&reign).await,
+                }
+                core::future::pending().await
+            };
+            tokio::select! {
+                ended = doing => return ended,
+                changed = standing.changed() => if changed.is_err() {
+                    return LinkError::Ended;
+                },
+            }
+        }
+    }
+
+    /// Follows whoever serves, as long as nothing else is known.
+    async fn follow(&self, reign: &Reign) -> LinkError {
+        let place = reign.address.strip_prefix(SCHEME).and_then(|place| place.parse().ok());
+        let Some(at) = place else {
+            return LinkError::Role {
+                place: self.place(),
+                coordinator: reign.coordinator.clone(),
+                address: reign.address.clone(),
+            };
+        };
+        // Something else may listen where the one that served has ended just now.
+        let fatal = |failure: &Failure| {
+            matches!(failure, Failure::Key | Failure::Cluster(_) | Failure::Version(_))
+        };
+        away::follow(&at, &self.own, &self.sender, fatal).await
+    }
+
+    fn is_nowhere(&self, trouble: Option<LinkError>) {
+        self.sender.send_replace(Place::Nowhere(trouble));
+    }
+
+    fn place(&self) -> String {
+        self.servers.to_string()
+    }
+}

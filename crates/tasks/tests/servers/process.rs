@@ -1,0 +1,178 @@
+//! The processes of a real etcd of one or more servers, in temporary folders, as long as a test
+//! lasts.
+
+#![allow(dead_code, reason = "each program of tests uses a part of it")]
+
+use std::io::{BufRead as _, BufReader};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc;
+
+/// What a server says when it can be asked.
+const READY: &str = "serving client traffic insecurely";
+
+/// Attempts to find ports that nobody else takes before the servers do.
+const ATTEMPTS: u32 = 5;
+
+/// An etcd.
+pub(crate) struct Servers {
+    all: Vec<Server>,
+    /// The text that tells each server who the others are.
+    cluster: String,
+    options: Vec<String>,
+}
+
+/// One of its servers.
+struct Server {
+    name: String,
+    client: String,
+    peer: String,
+    folder: tempfile::TempDir,
+    process: Option<Running>,
+}
+
+/// A process that ends with its test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Servers {
+    /// Starts so many servers, and returns when all of them can be asked.
+    pub(crate) fn start(count: usize) -> Self {
+        // Slow machines that do much else must not elect all the time.
+        Self::start_with(count, &["--heartbeat-interval", "200", "--election-timeout", "2000"])
+    }
+
+    /// Starts so many servers with these options.
+    pub(crate) fn start_with(count: usize, options: &[&str]) -> Self {
+        let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
+        let attempt =
+            |_| Self::attempt(count, &options).inspect_err(|last| eprintln!("etcd: {last}")).ok();
+        (0..ATTEMPTS).find_map(attempt).expect("etcd starts (Debian: etcd-server)")
+    }
+
+    /// What names a store in it.
+    pub(crate) fn address(&self, prefix: &str) -> String {
+        let clients: Vec<_> = self.all.iter().map(|server| server.client.as_str()).collect();
+        format!("etcd://{}/{prefix}", clients.join(","))
+    }
+
+    /// The number of the server that leads, as far as those that run say.
+    pub(crate) fn leader(&self) -> Option<usize> {
+        (0..self.all.len()).find(|&number| {
+            let status = self.ask(number, &["endpoint", "status"]);
+            // Its fifth column says whether it leads.
+            status.split(", ").nth(4) == Some("true")
+        })
+    }
+
+    /// Kills a server, which cannot prevent it.
+    pub(crate) fn kill(&mut self, number: usize) {
+        drop(self.all[number].process.take().expect("it runs"));
+    }
+
+    /// Starts a server that was killed, with what is on its disk. Returns when it can be asked.
+    pub(crate) fn restart(&mut self, number: usize) {
+        let server = &mut self.all[number];
+        let (running, ready) = server.begin(&self.cluster, &self.options);
+        server.process = Some(running);
+        wait(&ready).expect("it starts again");
+    }
+
+    /// What `etcdctl` prints when it asks one server; nothing if it does not answer.
+    pub(crate) fn ask(&self, number: usize, words: &[&str]) -> String {
+        let server = &self.all[number];
+        if server.process.is_none() {
+            return String::new();
+        }
+        let mut command = Command::new("etcdctl");
+        command.env("ETCDCTL_API", "3").arg("--endpoints").arg(&server.client).args(words);
+        let output = command.output().expect("etcdctl is there (Debian: etcd-client)");
+        String::from_utf8(output.stdout).expect("it prints text")
+    }
+
+    fn attempt(count: usize, options: &[String]) -> Result<Self, String> {
+        let all: Vec<_> = free_ports(count * 2)
+            .chunks(2)
+            .enumerate()
+            .map(|(number, ports)| Server {
+                name: format!("s{number}"),
+                client: ports[0].clone(),
+                peer: ports[1].clone(),
+                folder: tempfile::tempdir().expect("a temporary folder"),
+                process: None,
+            })
+            .collect();
+        let peers = all.iter().map(|server| format!("{}=http://{}", server.name, server.peer));
+        let cluster = peers.collect::<Vec<_>>().join(",");
+        let mut servers = Self { all, cluster, options: options.to_vec() };
+        let mut waiting = Vec::new();
+        for server in &mut servers.all {
+            let (running, ready) = server.begin(&servers.cluster, options);
+            server.process = Some(running);
+            waiting.push(ready);
+        }
+        waiting.iter().try_for_each(wait)?;
+        Ok(servers)
+    }
+}
+
+impl Server {
+    fn begin(
+        &self,
+        cluster: &str,
+        options: &[String],
+    ) -> (Running, mpsc::Receiver<Result<(), String>>) {
+        let (client, peer) = (format!("http://{}", self.client), format!("http://{}", self.peer));
+        let mut command = Command::new("etcd");
+        command.args(["--name", &self.name, "--initial-cluster", cluster]);
+        command.arg("--data-dir").arg(data(self.folder.path()));
+        command.args(["--listen-client-urls", &client, "--advertise-client-urls", &client]);
+        command.args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer]);
+        command.args(options);
+        command.args(["--logger", "zap"]).stdin(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("etcd is there (Debian: etcd-server)");
+        let log = BufReader::new(child.stderr.take().expect("it is piped"));
+        let (told, ready) = mpsc::sync_channel(2);
+        std::thread::spawn(move || {
+            let mut last = String::new();
+            // Read to its end: a server whose log is full stands still.
+            for line in log.lines().map_while(Result::ok) {
+                if line.contains(READY) {
+                    let _ = told.send(Ok(()));
+                }
+                last = line;
+            }
+            let _ = told.send(Err(last));
+        });
+        (Running(child), ready)
+    }
+}
+
+fn data(folder: &Path) -> std::path::PathBuf {
+    folder.join("data")
+}
+
+/// Until the server can be asked, or has ended: then its last words.
+fn wait(ready: &mpsc::Receiver<Result<(), String>>) -> Result<(), String> {
+    ready.recv().expect("it says how it ended")
+}
+
+/// Ports that are free now, on an address that no other test uses at a time: a server that is
+/// killed finds its port again.
+fn free_ports(count: usize) -> Vec<String> {
+    static USED: AtomicU8 = AtomicU8::new(1);
+    let [high, low] = ((std::process::id() % 0xffff) as u16).to_be_bytes();
+    let own = Ipv4Addr::new(127, high, low, USED.fetch_add(1, Ordering::Relaxed));
+    let listeners: Vec<_> =
+        (0..count).map(|_| TcpListener::bind((own, 0)).expect("a free port")).collect();
+    let address = |listener: &TcpListener| listener.local_addr().expect("it listens").to_string();
+    listeners.iter().map(address).collect()
+}
