@@ -1,31 +1,21 @@
 //! The pages for programs on this machine: `/metrics`, `/v1/nodes`, `/v1/colonies`, `/v1/status`,
 //! `/healthz`; and at `/` the one for people, which is in `page`.
 //!
-//! There is no access control, so the listener is on loopback only, and a request whose `Host`
-//! names anything but an address or `localhost` is rejected: a web page elsewhere must not read the
-//! cluster through a visitor's browser. Connections are bounded in number and in time, and closed
-//! after one answer, so that an idle client blocks no other.
+//! There is no access control, so the listener is on loopback only, and requests of other hosts are
+//! rejected, with what else `tidings_web` does for every page.
 
-use std::net::{IpAddr, SocketAddr};
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
-use std::{io, str};
+use std::net::SocketAddr;
 
 use axum::body::Bytes;
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use axum::middleware::{self, Next};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::serve::Listener;
 use axum::{Json, Router};
 use serde::Serialize;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::{Instant as Moment, Sleep, sleep_until};
+use tidings_web::serving;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tracing::warn;
 
 use crate::metrics::Form;
@@ -34,18 +24,6 @@ use crate::question::{Asker, Place, Question};
 use crate::reply::json;
 use crate::socket::BindError;
 
-/// Connections served at a time; further ones wait in the kernel's queue.
-pub(crate) const CONNECTIONS_MOST: usize = 32;
-
-/// How long a connection may take to send its request.
-const ASKING: Duration = Duration::from_secs(5);
-
-/// How long it may take from then on to read its answer.
-const READING: Duration = Duration::from_secs(30);
-
-/// Which pages elsewhere may embed an answer.
-const EMBEDDING: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
-
 /// Binds to `address`.
 pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, BindError> {
     TcpListener::bind(address).await.map_err(|source| BindError::new(address, "--http", source))
@@ -53,12 +31,10 @@ pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, BindError> 
 
 /// Serves the pages until `closing` becomes true.
 pub(crate) async fn serve(listener: TcpListener, asker: Asker, mut closing: watch::Receiver<bool>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MOST));
-    let bounded = Bounded { listener, places };
     let closed = async move {
         let _ = closing.wait_for(|closing| *closing).await;
     };
-    let served = axum::serve(bounded, router(asker)).with_graceful_shutdown(closed).await;
+    let served = serving::serve(listener, router(asker), closed).await;
     if let Err(error) = served {
         warn!(%error, "the HTTP endpoint ended");
     }
@@ -73,7 +49,6 @@ fn router(asker: Asker) -> Router {
         .route("/v1/status", get(status_page))
         .route("/healthz", get(health_page))
         .merge(page::routes())
-        .layer(middleware::from_fn(guard))
         .with_state(asker)
 }
 
@@ -140,110 +115,13 @@ fn stalled() -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, reason).into_response()
 }
 
-/// Rejects other hosts, keeps pages elsewhere from embedding answers, and ends the connection.
-async fn guard(request: Request, next: Next) -> Response {
-    let mut hosts = request.headers().get_all(header::HOST).iter().map(HeaderValue::as_bytes);
-    let mut response = if hosts.all(is_local) {
-        next.run(request).await
-    } else {
-        let reason = "this endpoint is reached by address or as localhost\n";
-        (StatusCode::MISDIRECTED_REQUEST, reason).into_response()
-    };
-    let headers = response.headers_mut();
-    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(EMBEDDING, HeaderValue::from_static("same-origin"));
-    response
-}
-
-/// Whether `host`, with or without a port, is an address or `localhost`.
-fn is_local(host: &[u8]) -> bool {
-    let Ok(host) = str::from_utf8(host) else { return false };
-    let bare = |text: &str| {
-        let text = text.trim_start_matches('[').trim_end_matches(']');
-        text == "localhost" || text.parse::<IpAddr>().is_ok()
-    };
-    bare(host) || host.rsplit_once(':').is_some_and(|(name, _)| bare(name))
-}
-
-/// A listener with a bounded number of connections.
-struct Bounded {
-    listener: TcpListener,
-    places: Arc<Semaphore>,
-}
-
-impl Listener for Bounded {
-    type Io = Connection;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
-        let place = Arc::clone(&self.places).acquire_owned().await;
-        let (stream, from) = Listener::accept(&mut self.listener).await;
-        let end = Box::pin(sleep_until(Moment::now() + ASKING));
-        (Connection { stream, end, answering: false, _place: place.ok() }, from)
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-}
-
-/// A connection with its place among the bounded number, and its end.
-struct Connection {
-    stream: TcpStream,
-    end: Pin<Box<Sleep>>,
-    answering: bool,
-    _place: Option<OwnedSemaphorePermit>,
-}
-
-impl Connection {
-    /// The stream, as long as its time is not over.
-    fn alive(&mut self, context: &mut Context<'_>) -> io::Result<Pin<&mut TcpStream>> {
-        match self.end.as_mut().poll(context) {
-            Poll::Ready(()) => Err(io::ErrorKind::TimedOut.into()),
-            Poll::Pending => Ok(Pin::new(&mut self.stream)),
-        }
-    }
-}
-
-impl AsyncRead for Connection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        self.alive(context)?.poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        if !std::mem::replace(&mut self.answering, true) {
-            self.end.as_mut().reset(Moment::now() + READING);
-        }
-        self.alive(context)?.poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.alive(context)?.poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::question;
     use axum::body::{Body, to_bytes};
+    use axum::extract::Request;
     use tidings_control::{Colonies, Nodes, Status};
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tower::ServiceExt;
 
     /// A router with the answers of an agent that is unhealthy for the reason `ails`.
@@ -269,7 +147,8 @@ mod tests {
     async fn page(router: Router, path: &str, host: &str) -> (StatusCode, String, String) {
         let request = Request::get(path).header(header::HOST, host);
         let request = request.body(Body::empty()).expect("a valid request");
-        let response = router.oneshot(request).await.expect("a router does not fail");
+        let guarded = serving::guarded(router);
+        let response = guarded.oneshot(request).await.expect("a router does not fail");
         let kind = response.headers().get(header::CONTENT_TYPE);
         let kind = kind.map_or("", |kind| kind.to_str().expect("ASCII")).to_owned();
         let status = response.status();
@@ -318,40 +197,6 @@ mod tests {
             let (status, ..) = page(answered(None), path, "evil.example:9617").await;
             assert_eq!(status, StatusCode::MISDIRECTED_REQUEST, "{path}");
         }
-        for host in
-            ["localhost", "localhost:1", "127.0.0.1", "127.0.0.1:80", "::1", "[::1]", "[::1]:80"]
-        {
-            assert!(is_local(host.as_bytes()), "{host}");
-        }
-        for host in ["", "a", "localhost.evil", "127.0.0.1.evil:80"] {
-            assert!(!is_local(host.as_bytes()), "{host}");
-        }
-    }
-
-    #[tokio::test]
-    async fn a_second_host_header_does_not_hide_the_first() {
-        let request = Request::get("/v1/nodes").header(header::HOST, "localhost");
-        let request = request.header(header::HOST, "evil.example").body(Body::empty());
-        let response = router(question::channel().0).oneshot(request.expect("valid")).await;
-        assert_eq!(response.expect("infallible").status(), StatusCode::MISDIRECTED_REQUEST);
-    }
-
-    /// The clock runs on by itself whenever nothing else is to be done.
-    #[tokio::test(start_paused = true)]
-    async fn a_client_that_sends_no_request_is_disconnected() {
-        let listener = bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("a free port");
-        let address = listener.local_addr().expect("bound");
-        let (_open, closing) = watch::channel(false);
-        let server = tokio::spawn(serve(listener, question::channel().0, closing));
-        let began = Moment::now();
-        let mut silent = TcpStream::connect(address).await.expect("it listens");
-        silent.write_all(b"GET /healthz HTT").await.expect("it reads");
-        let mut answer = Vec::new();
-        let _ = silent.read_to_end(&mut answer).await; // an end or a reset, either will do
-        assert!(answer.is_empty(), "{answer:?}");
-        let waited = began.elapsed();
-        assert!((ASKING..READING).contains(&waited), "{waited:?}");
-        server.abort();
     }
 
     #[tokio::test]

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use tidings_board::layout::Shape;
 use tidings_control::{NodeReport, REQUEST_BYTES_MAX};
+use tidings_web::serving;
 
 use crate::config::{BoardPlace, Settings};
 use crate::control;
-use crate::http;
 use crate::notices;
 use crate::question::PICTURES_MOST;
 use crate::socket;
@@ -56,7 +56,7 @@ pub(crate) fn bound_bytes(settings: &Settings) -> u64 {
     let report = size_of::<NodeReport>() as u64 + REPORT_TEXT_BYTES;
     let colonies = settings.colony.map_or(0, |_| u64::from(settings.max_colonies) * COLONY_BYTES);
     let picture = nodes * report + json_bytes(nodes, payload) + colonies;
-    let connections = http::CONNECTIONS_MOST as u64 * HTTP_BYTES
+    let connections = serving::CONNECTIONS_MOST as u64 * HTTP_BYTES
         + control::CONNECTIONS_MOST as u64 * CONTROL_BYTES
         + notices::LINES_KEPT as u64 * NOTICE_BYTES;
     PROGRAM_BYTES

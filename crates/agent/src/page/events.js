@@ -1,6 +1,6 @@
 // The list of events, newest first: one stop of the Tab key, arrows within, Enter opens the node.
 
-import { element } from './readings.js';
+import { clock, element } from './elements.js';
 
 export class Events {
   #list = document.getElementById('events');
@@ -84,9 +84,4 @@ function line(event) {
 
 function words({ name, text }) {
   return name ? `${name} ${text}` : text;
-}
-
-/** The time of day, to the second. */
-export function clock(at) {
-  return new Date(at).toTimeString().slice(0, 8);
 }

@@ -8,7 +8,8 @@
 import { showAges } from './page/ages.js';
 import { Cluster } from './page/cluster.js';
 import { Detail } from './page/detail.js';
-import { Events, clock } from './page/events.js';
+import { clock } from './page/elements.js';
+import { Events } from './page/events.js';
 import { NodeMap } from './page/map.js';
 import { element, format, isNumeric } from './page/readings.js';
 import { Table, byName, matcher, sorted } from './page/table.js';

@@ -1,0 +1,212 @@
+//! Serving on loopback, without access control of its own.
+//!
+//! A request whose `Host` names anything but an address or `localhost` is rejected: a web page
+//! elsewhere must not read this machine through a visitor's browser. Connections are bounded in
+//! number and in time, and closed after one answer, so that an idle client blocks no other.
+
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use std::{io, str};
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::serve::Listener;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant as Moment, Sleep, sleep_until};
+
+/// Connections served at a time; further ones wait in the kernel's queue.
+pub const CONNECTIONS_MOST: usize = 32;
+
+/// How long a connection may take to send its request.
+const ASKING: Duration = Duration::from_secs(5);
+
+/// How long it may take from then on to read its answer.
+const READING: Duration = Duration::from_secs(30);
+
+/// Which pages elsewhere may embed an answer.
+const EMBEDDING: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+
+/// Serves what is guarded until `closed` comes.
+///
+/// # Errors
+/// What the system says of the listener.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    closed: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MOST));
+    let bounded = Bounded { listener, places };
+    axum::serve(bounded, guarded(router)).with_graceful_shutdown(closed).await
+}
+
+/// A router that rejects other hosts, keeps pages elsewhere from embedding answers, and ends each
+/// connection after one.
+pub fn guarded(router: Router) -> Router {
+    router.layer(middleware::from_fn(guard))
+}
+
+async fn guard(request: Request, next: Next) -> Response {
+    let mut hosts = request.headers().get_all(header::HOST).iter().map(HeaderValue::as_bytes);
+    let mut response = if hosts.all(is_local) {
+        next.run(request).await
+    } else {
+        let reason = "this endpoint is reached by address or as localhost\n";
+        (StatusCode::MISDIRECTED_REQUEST, reason).into_response()
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(EMBEDDING, HeaderValue::from_static("same-origin"));
+    response
+}
+
+/// Whether `host`, with or without a port, is an address or `localhost`.
+fn is_local(host: &[u8]) -> bool {
+    let Ok(host) = str::from_utf8(host) else { return false };
+    let bare = |text: &str| {
+        let text = text.trim_start_matches('[').trim_end_matches(']');
+        text == "localhost" || text.parse::<IpAddr>().is_ok()
+    };
+    bare(host) || host.rsplit_once(':').is_some_and(|(name, _)| bare(name))
+}
+
+/// A listener with a bounded number of connections.
+struct Bounded {
+    listener: TcpListener,
+    places: Arc<Semaphore>,
+}
+
+impl Listener for Bounded {
+    type Io = Connection;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Connection, SocketAddr) {
+        let place = Arc::clone(&self.places).acquire_owned().await;
+        let (stream, from) = Listener::accept(&mut self.listener).await;
+        let end = Box::pin(sleep_until(Moment::now() + ASKING));
+        (Connection { stream, end, answering: false, _place: place.ok() }, from)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+/// A connection with its place among the bounded number, and its end.
+struct Connection {
+    stream: TcpStream,
+    end: Pin<Box<Sleep>>,
+    answering: bool,
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+impl Connection {
+    /// The stream, as long as its time is not over.
+    fn alive(&mut self, context: &mut Context<'_>) -> io::Result<Pin<&mut TcpStream>> {
+        match self.end.as_mut().poll(context) {
+            Poll::Ready(()) => Err(io::ErrorKind::TimedOut.into()),
+            Poll::Pending => Ok(Pin::new(&mut self.stream)),
+        }
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.alive(context)?.poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if !std::mem::replace(&mut self.answering, true) {
+            self.end.as_mut().reset(Moment::now() + READING);
+        }
+        self.alive(context)?.poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.alive(context)?.poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::sync::watch;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    async fn status(hosts: &[&str]) -> StatusCode {
+        let mut request = Request::get("/");
+        for host in hosts {
+            request = request.header(header::HOST, *host);
+        }
+        let request = request.body(Body::empty()).expect("a valid request");
+        let router = guarded(Router::new().route("/", get(async || "here")));
+        router.oneshot(request).await.expect("a router does not fail").status()
+    }
+
+    #[tokio::test]
+    async fn other_hosts_are_rejected() {
+        assert_eq!(status(&["localhost:1"]).await, StatusCode::OK);
+        assert_eq!(status(&["evil.example:9617"]).await, StatusCode::MISDIRECTED_REQUEST);
+        for host in
+            ["localhost", "localhost:1", "127.0.0.1", "127.0.0.1:80", "::1", "[::1]", "[::1]:80"]
+        {
+            assert!(is_local(host.as_bytes()), "{host}");
+        }
+        for host in ["", "a", "localhost.evil", "127.0.0.1.evil:80"] {
+            assert!(!is_local(host.as_bytes()), "{host}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_second_host_header_does_not_hide_the_first() {
+        let status = status(&["localhost", "evil.example"]).await;
+        assert_eq!(status, StatusCode::MISDIRECTED_REQUEST);
+    }
+
+    /// The clock runs on by itself whenever nothing else is to be done.
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_sends_no_request_is_disconnected() {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let listener = TcpListener::bind(any).await.expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        let (_open, mut closing) = watch::channel(());
+        let closed = async move { drop(closing.changed().await) };
+        let server = tokio::spawn(serve(listener, Router::new(), closed));
+        let began = Moment::now();
+        let mut silent = TcpStream::connect(address).await.expect("it listens");
+        silent.write_all(b"GET /healthz HTT").await.expect("it reads");
+        let mut answer = Vec::new();
+        let _ = silent.read_to_end(&mut answer).await; // an end or a reset, either will do
+        assert!(answer.is_empty(), "{answer:?}");
+        let waited = began.elapsed();
+        assert!((ASKING..READING).contains(&waited), "{waited:?}");
+        server.abort();
+    }
+}
