@@ -1,9 +1,13 @@
-//! The agent's page in a real browser: Chromium without a window, against real agents on loopback.
+//! The pages in a real browser: Chromium without a window, against real agents and stores.
 //!
 //! Where a test needs a cluster that one machine does not have, thousands of nodes or rare states,
 //! the page is that of a real agent and the list of nodes is invented.
 
 mod browser;
+#[path = "../tasks/place.rs"]
+#[allow(dead_code, clippy::unwrap_used, reason = "the tests of tasks use all of it")]
+mod place;
+mod tasks;
 
 use browser::Browser;
 use rustix::process::Signal;

@@ -2,6 +2,7 @@
 
 mod claim;
 mod ls;
+mod page;
 mod put;
 mod sweep;
 mod top;
@@ -53,6 +54,8 @@ enum Action {
     },
     /// Show a live table of queues, workers and the last failures, over the whole screen
     Top(top::Options),
+    /// Serve a page for a browser of this machine: the same, and a time line
+    Page(page::Options),
     /// Put a command or data into a queue, and print the task's id
     Put(put::Options),
     /// Run a command with the next item of data as its standard input
@@ -94,6 +97,7 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     match &options.action {
         Action::Ls { json } => ls::queues(place, *json),
         Action::Top(options) => top::run(place, options),
+        Action::Page(options) => page::run(place, options),
         Action::Put(options) => put::run(place, options),
         Action::Claim(options) => claim::run(place, options),
         Action::Peek(page) => ls::live(place, page),

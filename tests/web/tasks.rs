@@ -1,0 +1,103 @@
+//! The page of tasks.
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::TOO_WIDE;
+use crate::browser::Browser;
+use crate::place::{Place, Running};
+
+/// A page of the store, and its address. Once a browser has been answered this process holds the
+/// store, since nobody else takes part yet.
+fn page(place: &Place) -> (Running, String) {
+    let mut page = place.start(&["queue", "page"]);
+    let said = page.complaint();
+    let address = said.split_whitespace().find(|word| word.starts_with("http://"));
+    (page, address.unwrap_or_else(|| panic!("{said}")).to_owned())
+}
+
+const ANSWERED: &str = "document.getElementById('summary').textContent.includes('wait or run')";
+
+fn tries(kind: &str, count: usize) -> String {
+    format!("document.querySelectorAll('#timeline .try.{kind}').length === {count}")
+}
+
+#[test]
+fn tasks_are_shown_with_their_queue_worker_failure_and_time_line() {
+    let place = Place::new();
+    let (_page, address) = page(&place);
+    let browser = Browser::start();
+    browser.open(&address);
+    browser.until(ANSWERED);
+    // However slow this machine is, what ends in this test stays in view.
+    browser.value(
+        "(() => { const chosen = document.getElementById('window'); chosen.value = '3600000';
+            chosen.dispatchEvent(new Event('change')); })()",
+    );
+    let (mut began, mut gate) = (place.pipe("began"), place.pipe("gate"));
+    place.text(&["queue", "put", "jobs", "--", "sh", "-c", "echo '<b id=evil>' >&2; exit 3"]);
+    place.text(&["queue", "put", "jobs", "--", "true"]);
+    place.text(&["queue", "put", "jobs", "--", "sh", "-c", "echo in > began; read _ < gate"]);
+    let worker = place.start(&["worker", "-n", "2"]);
+    began.line();
+    for (kind, count) in [("done", 1), ("bad", 1), ("runs", 1)] {
+        browser.until(&tries(kind, count));
+    }
+    let first = |table: &str| format!("document.querySelector('#{table} tbody tr').innerText");
+    assert!(browser.text(&first("queues")).starts_with("jobs"));
+    assert!(browser.text(&first("workers")).starts_with("worker-"));
+    let failure = browser.text("document.querySelector('#failures li').textContent");
+    assert!(failure.contains("exit: jobs") && failure.contains("<b id=evil>"), "{failure}");
+    assert_eq!(browser.value("document.getElementById('evil')"), serde_json::Value::Null);
+    let caption = browser.text("document.querySelector('#timeline figcaption').textContent");
+    assert!(caption.contains("2 slots used, 1 done, 1 failed, 1 run"), "{caption}");
+    let name = "document.querySelector('#timeline svg').getAttribute('aria-label')";
+    assert_eq!(browser.text(name), format!("Time line of {caption}"));
+    for width in [360, 768, 1280] {
+        browser.size(width, 900);
+        for scheme in ["light", "dark"] {
+            browser.scheme(scheme);
+            browser.value("new Promise((done) => requestAnimationFrame(() => done(1)))");
+            assert_eq!(browser.text(TOO_WIDE), "", "{width} {scheme}");
+            assert_eq!(browser.text(include_str!("contrast.js")), "", "{width} {scheme}");
+            browser.photograph(&format!("tasks-{width}-{scheme}.png"));
+        }
+    }
+    gate.let_go(1);
+    browser.until(&tries("done", 2));
+    browser.until("document.querySelectorAll('#queues tbody tr').length === 0");
+    let seen = browser.seen();
+    assert!(seen.errors.is_empty(), "{:?}", seen.errors);
+    assert!(seen.addresses.iter().all(|asked| asked.starts_with(&address)), "{:?}", seen.addresses);
+    worker.signal(Signal::TERM);
+    assert_eq!(worker.end().0, 0);
+}
+
+#[test]
+fn the_page_is_at_its_secret_path_alone_and_says_when_it_is_away() {
+    let place = Place::new();
+    let (page, address) = page(&place);
+    let browser = Browser::start();
+    browser.open(&address);
+    browser.until(ANSWERED);
+    let status = |path: &str| browser.value(&format!("fetch('{path}').then((a) => a.status)"));
+    assert_eq!(status("v1/tasks?after=0"), json!(200));
+    assert_eq!(status("v1/tasks?after=x"), json!(400));
+    for path in ["/", "/v1/tasks?after=0", "/page.js", "../v1/tasks?after=0"] {
+        assert_eq!(status(path), json!(404), "{path}");
+    }
+    page.signal(Signal::TERM);
+    assert_eq!(page.end().0, 0);
+    browser.until("document.body.classList.contains('away')");
+    let notice = browser.text("document.getElementById('alert').textContent");
+    assert!(notice.contains("The store does not answer"), "{notice}");
+}
+
+#[test]
+fn a_page_for_other_machines_is_refused() {
+    let place = Place::new();
+    let output = place.output(&["queue", "page", "--http", "0.0.0.0:0"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("ssh -L"), "{said}");
+}
