@@ -14,4 +14,5 @@ mod runs;
 #[path = "../../crates/tasks/tests/servers/process.rs"]
 mod servers;
 mod shows;
+mod stores;
 mod workers;

@@ -85,6 +85,8 @@ pub enum Command {
     Task(tasks::task::Options),
     /// Make and acquire counting semaphores
     Sem(tasks::sem::Options),
+    /// Look into a store of tasks that is not in use, check it, move it
+    Store(tasks::store::Options),
     /// Make and change cluster key files
     Keys(keys::Options),
     /// Print completions for a shell

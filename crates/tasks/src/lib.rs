@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`blobs`] | what is too large for a record, by the hash of its bytes |
 //! | [`keeper`] | frees blobs that no task names any more |
+//! | [`inspect`] | what lies in a store that nobody holds, whether it fits together, and as one file |
 //! | [`store`] | where tasks lie: one trait, engines in memory, in a file and in an etcd |
 //! | [`service`] | a coordinator with a clock, a store and connections |
 //! | [`socket`] | the service for other processes of the machine |
@@ -30,6 +31,7 @@ pub mod blobs;
 pub mod client;
 pub mod collection;
 mod frame;
+pub mod inspect;
 pub mod items;
 pub mod keeper;
 pub mod member;

@@ -304,7 +304,7 @@ impl Place {
 }
 
 /// The blob that these bytes stand for, if they are a stand-in.
-fn stand_in(bytes: &[u8]) -> Result<Option<Handle>, PayloadError> {
+pub(crate) fn stand_in(bytes: &[u8]) -> Result<Option<Handle>, PayloadError> {
     let handle = bytes.strip_prefix(MARK).map(minicbor::decode);
     handle.transpose().map_err(|error| PayloadError::StandIn(error.to_string()))
 }

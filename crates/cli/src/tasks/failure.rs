@@ -4,8 +4,11 @@ use std::io;
 use std::path::PathBuf;
 
 use tidings_tasks::blobs::BlobError;
+use tidings_tasks::inspect::archive::ArchiveError;
 use tidings_tasks::payloads::PayloadError;
 use tidings_tasks::session::SessionEnded;
+use tidings_tasks::store::Lost;
+use tidings_tasks::store::address::OpenError;
 use tidings_tasks::usual::UsualError;
 use tidings_tasks_core::message::{Answer, Refusal};
 
@@ -21,6 +24,26 @@ pub enum TasksError {
     /// The store cannot be had.
     #[error(transparent)]
     Session(#[from] SessionEnded),
+    /// The store cannot be opened: it is in use, or none.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The store cannot be read any more.
+    #[error(transparent)]
+    Lost(#[from] Lost),
+    /// A store was not exported or imported.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// A file cannot be read or written.
+    #[error("{} cannot be used ({source}): name another place", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Records of a store do not fit together.
+    #[error("{0} records are not as they should be: they are named above; the others can be used")]
+    Unsound(u64),
     /// The outputs of tasks cannot be had.
     #[error(transparent)]
     Blobs(#[from] BlobError),
@@ -114,7 +137,7 @@ impl TasksError {
             | Self::Usage(_)
             | Self::Directory(_)
             | Self::Refused(Refusal::Invalid(_)) => 2,
-            Self::Session(_) | Self::Worker(_) | Self::Left(_) => 3,
+            Self::Session(_) | Self::Worker(_) | Self::Left(_) | Self::Open(_) | Self::Lost(_) => 3,
             Self::Refused(Refusal::NoTask | Refusal::NoSemaphore) | Self::NotFound(_) => 4,
             Self::Failed { .. } => 5,
             Self::Stopped { signal, .. } => 128 + u8::try_from(*signal).unwrap_or(127),
@@ -128,6 +151,9 @@ impl TasksError {
             | Self::Blobs(_)
             | Self::Payloads(_)
             | Self::Output(_)
+            | Self::Archive(_)
+            | Self::File { .. }
+            | Self::Unsound(_)
             | Self::System { .. } => 1,
         }
     }

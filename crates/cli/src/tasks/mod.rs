@@ -6,6 +6,7 @@
 //! * [`run`]: one command for each row of arguments.
 //! * [`worker`]: a process that does tasks of others.
 //! * [`queue`], [`task`], [`sem`]: what is there, and changes of it by hand; a `timeline` of it.
+//! * [`store`]: all of it, where nobody else holds it.
 
 mod beside;
 mod client;
@@ -22,6 +23,7 @@ mod timeline;
 pub mod queue;
 pub mod run;
 pub mod sem;
+pub mod store;
 pub mod task;
 pub mod worker;
 

@@ -107,8 +107,7 @@ async fn serve(place: &Place, address: SocketAddr) -> Result<(), TasksError> {
 
 /// What nobody guesses.
 fn secret() -> Result<String, TasksError> {
-    let words: Result<Vec<String>, TasksError> =
-        (0..SECRET_WORDS).map(|_| random_name()).collect();
+    let words: Result<Vec<String>, TasksError> = (0..SECRET_WORDS).map(|_| random_name()).collect();
     Ok(words?.concat())
 }
 

@@ -1,0 +1,391 @@
+//! `tidings store`: what lies in a store, whether it fits together, and how it moves to another
+//! engine.
+//!
+//! These commands open the store themselves, so nobody else may hold it, and nothing changes while
+//! they read. What is in a store that is in use is shown by `queue` and `task`.
+
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tidings_tasks::blobs::{self, Blobs};
+use tidings_tasks::inspect::check::{Found, check};
+use tidings_tasks::inspect::{Content, Pages, archive};
+use tidings_tasks::store;
+use tidings_tasks::store::address::Address;
+use tidings_tasks::usual;
+use tidings_tasks_core::semaphore::{Grant, Semaphore};
+use tidings_tasks_core::transaction::{Key, Record};
+use tidings_tasks_core::view::Shown;
+
+use super::client::{Place, Store, block_on};
+use super::failure::TasksError;
+use super::kinds;
+use crate::Failure;
+use crate::output::{self, Agent};
+use crate::table::{self, Align};
+
+const AFTER_HELP: &str = concat!(
+    "\
+The store must not be in use: end its workers and commands first. `tidings queue ls` and `tidings
+task show` look into one that is.
+
+Examples:
+  tidings store check                         is each task in one place, is each blob there?
+  tidings store ls p0000/t/                   the records of tasks that have not ended
+  tidings store export tasks.archive
+  tidings store import tasks.archive --store file:/new/place",
+    "\n\n",
+    crate::exit_codes::exit_codes!()
+);
+
+/// Options of `tidings store`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Options {
+    #[command(subcommand)]
+    action: Action,
+    #[command(flatten)]
+    store: Store,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List keys, in order
+    Ls {
+        /// How they begin [default: all]
+        #[arg(value_parser = key)]
+        prefix: Option<Key>,
+        /// Print one JSON object a key on a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the record of a key as JSON
+    Get {
+        /// The key
+        #[arg(value_parser = key)]
+        key: Key,
+        /// Print the bytes as they are
+        #[arg(long)]
+        raw: bool,
+    },
+    /// Check that all records fit together; exit code 1 if they do not
+    Check {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write all records to a file
+    Export {
+        /// The file, which is not there yet
+        file: PathBuf,
+    },
+    /// Read all records of such a file into a store that is not there yet
+    Import {
+        /// The file
+        file: PathBuf,
+    },
+}
+
+/// A key, as JSON.
+#[derive(Serialize)]
+struct KeyLine {
+    key: String,
+    kind: &'static str,
+    bytes: usize,
+    revision: u64,
+}
+
+/// What a check has found, as JSON.
+#[derive(Serialize)]
+struct FoundView {
+    live: u64,
+    ended: u64,
+    semaphores: u64,
+    own: u64,
+    blobs: u64,
+    faults: Vec<FaultView>,
+    faults_total: u64,
+}
+
+#[derive(Serialize)]
+struct FaultView {
+    key: String,
+    what: String,
+}
+
+/// Looks into a store, or moves it.
+///
+/// # Errors
+/// [`TasksError`]: the store is in use, is not there, or is not as it should be.
+pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
+    let place = &options.store.place(agent)?;
+    match &options.action {
+        Action::Ls { prefix, json } => Ok(block_on(list(place, prefix.as_ref(), *json))?),
+        Action::Get { key, raw } => Ok(block_on(get(place, key, *raw))?),
+        Action::Check { json } => checked(place, *json),
+        Action::Export { file } => {
+            let count = block_on(export(place, file))?;
+            output::print(&format!("{count} records in {}\n", file.display()))
+        }
+        Action::Import { file } => {
+            let count = block_on(import(place, file))?;
+            output::print(&format!("{count} records in {}\n", place.address))
+        }
+    }
+}
+
+/// A key as it is printed: text, in which a backslash begins what is none (`\xff`, `\n`, `\\`).
+fn key(text: &str) -> Result<Key, String> {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        let hex = |rest: &mut std::str::Bytes<'_>| {
+            let digits = [rest.next()?, rest.next()?].map(char::from);
+            let value = digits[0].to_digit(16)? * 16 + digits[1].to_digit(16)?;
+            u8::try_from(value).ok()
+        };
+        let meant = match rest.next() {
+            Some(b'x') => hex(&mut rest),
+            Some(b'n') => Some(b'\n'),
+            Some(b'r') => Some(b'\r'),
+            Some(b't') => Some(b'\t'),
+            Some(other @ (b'\\' | b'\'' | b'"')) => Some(other),
+            _ => None,
+        };
+        bytes.push(meant.ok_or("write a backslash as \\\\, and other bytes as \\xff")?);
+    }
+    Key::new(bytes).map_err(|error| error.to_string())
+}
+
+/// Opens a store that is there.
+async fn open(place: &Place) -> Result<Arc<dyn store::Store>, TasksError> {
+    match &place.address {
+        Address::File(path) if !path.exists() => {
+            let remedy = "name another one with --store";
+            return Err(TasksError::NotFound(format!("{} has no store: {remedy}", path.display())));
+        }
+        Address::Tcp(_) | Address::Memory => {
+            let text =
+                format!("{}: name the store itself, as file:PATH on its host", place.address);
+            return Err(TasksError::Usage(text));
+        }
+        _ => {}
+    }
+    Ok(place.address.open(usual::CLUSTER).await?)
+}
+
+async fn list(place: &Place, prefix: Option<&Key>, json: bool) -> Result<(), TasksError> {
+    let store = open(place).await?;
+    let mut pages = match prefix {
+        Some(prefix) => Pages::below(&*store, prefix.clone()),
+        None => Pages::all(&*store),
+    };
+    while let Some(page) = pages.next().await? {
+        let lines = page.records.iter().map(|record| KeyLine {
+            key: record.key.to_string(),
+            kind: kind(record),
+            bytes: record.value.len(),
+            revision: record.revision.0,
+        });
+        for line in lines {
+            let text = if json {
+                json!(line).to_string()
+            } else {
+                format!("{} {} {}", line.key, line.kind, line.bytes)
+            };
+            kinds::write_output(format!("{text}\n").as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// What a record is.
+fn kind(record: &Record) -> &'static str {
+    match Content::of(record) {
+        Ok(Content::Role(..)) => "role",
+        Ok(Content::Lives(_)) => "lives",
+        Ok(Content::Task(..)) => "task",
+        Ok(Content::Finished(..)) => "finished",
+        Ok(Content::Semaphore(..)) => "semaphore",
+        Ok(Content::Own) => "own",
+        Err(_) => "unreadable",
+    }
+}
+
+async fn get(place: &Place, key: &Key, raw: bool) -> Result<(), TasksError> {
+    let store = open(place).await?;
+    let found = store.get(std::slice::from_ref(key)).await?.records.pop().flatten();
+    let record = found.ok_or_else(|| TasksError::NotFound(format!("{key} has no value")))?;
+    if raw {
+        return kinds::write_output(&record.value);
+    }
+    let text = json!({
+        "key": key.to_string(),
+        "kind": kind(&record),
+        "revision": record.revision.0,
+        "record": content(&record),
+    });
+    kinds::write_output(format!("{text:#}\n").as_bytes())
+}
+
+/// What a record says, as JSON.
+fn content(record: &Record) -> Value {
+    let shown = |id, shown: Shown| json!(kinds::TaskView::of(id, &shown));
+    match Content::of(record) {
+        Ok(Content::Task(_, id, task)) => shown(id, Shown::Live(*task)),
+        Ok(Content::Finished(_, id, finished)) => shown(id, Shown::Finished(*finished)),
+        Ok(Content::Role(_, reign)) => json!({
+            "epoch": reign.epoch.0,
+            "coordinator": reign.coordinator,
+            "host": reign.host,
+            "address": reign.address,
+        }),
+        Ok(Content::Semaphore(_, name, semaphore)) => semaphore_view(&name, &semaphore),
+        Ok(Content::Lives(_) | Content::Own) | Err(_) => {
+            json!(record.value.escape_ascii().to_string())
+        }
+    }
+}
+
+fn semaphore_view(name: &str, semaphore: &Semaphore) -> Value {
+    let grants = |grants: &[Grant]| -> Vec<Value> {
+        let view = |grant: &Grant| json!({ "holder": grant.holder, "permits": grant.permits });
+        grants.iter().map(view).collect()
+    };
+    json!({
+        "name": name,
+        "permits": semaphore.permits,
+        "held": grants(&semaphore.held),
+        "waiting": grants(&semaphore.waiting),
+    })
+}
+
+fn checked(place: &Place, json: bool) -> Result<(), Failure> {
+    let found = block_on(async {
+        let store = open(place).await?;
+        let folder = folder_of(place).filter(|folder| folder.is_dir());
+        let blobs = folder.map(|folder| Blobs::open(&folder)).transpose()?;
+        Ok(check(&*store, blobs.as_ref()).await?)
+    })?;
+    let total = found.faults_total;
+    if json {
+        output::print_json(&FoundView::of(found))?;
+    } else {
+        output::print(&text(&found))?;
+    }
+    if total > 0 {
+        return Err(TasksError::Unsound(total).into());
+    }
+    Ok(())
+}
+
+fn text(found: &Found) -> String {
+    let rows = [
+        ("tasks that have not ended", found.live),
+        ("tasks that have ended", found.ended),
+        ("semaphores", found.semaphores),
+        ("keys of tasks' own", found.own),
+        ("blobs that are named", found.blobs),
+        ("faults", found.faults_total),
+    ];
+    let rows: Vec<_> = rows.map(|(what, count)| vec![what.to_owned(), count.to_string()]).into();
+    let mut text = table::render(&[("", Align::Left), ("", Align::Right)], &rows);
+    for fault in &found.faults {
+        text = text + &fault.key.to_string() + ": " + &fault.what + "\n";
+    }
+    text
+}
+
+impl FoundView {
+    fn of(found: Found) -> Self {
+        let faults = found.faults.into_iter();
+        Self {
+            live: found.live,
+            ended: found.ended,
+            semaphores: found.semaphores,
+            own: found.own,
+            blobs: found.blobs,
+            faults: faults
+                .map(|fault| FaultView { key: fault.key.to_string(), what: fault.what })
+                .collect(),
+            faults_total: found.faults_total,
+        }
+    }
+}
+
+/// Where the blobs of a store are.
+fn folder_of(place: &Place) -> Option<PathBuf> {
+    match &place.address {
+        Address::File(path) => Some(blobs::beside(path)),
+        _ => None,
+    }
+}
+
+async fn export(place: &Place, file: &Path) -> Result<u64, TasksError> {
+    let store = open(place).await?;
+    let to = File::create_new(file)
+        .map_err(|source| TasksError::File { path: file.to_owned(), source })?;
+    let exported = archive::export(&*store, usual::CLUSTER, &mut BufWriter::new(&to)).await;
+    let synced = exported.and_then(|count| Ok(to.sync_all().map(|()| count)?));
+    if synced.is_err() {
+        // What is not whole is of no use. The first error says why.
+        let _ = fs::remove_file(file);
+    }
+    if let Some(folder) = folder_of(place).filter(|folder| folder.is_dir()) {
+        output::complain(&format!(
+            "blobs are not in it: copy the folder {} beside the new store",
+            folder.display()
+        ));
+    }
+    Ok(synced?)
+}
+
+/// Reads an archive into a new store. A file is made beside its place, and moved there as a whole.
+async fn import(place: &Place, file: &Path) -> Result<u64, TasksError> {
+    let failed = |path: &Path, source| TasksError::File { path: path.to_owned(), source };
+    let mut from = BufReader::new(File::open(file).map_err(|error| failed(file, error))?);
+    let Address::File(path) = &place.address else {
+        let store = open(place).await?;
+        return Ok(archive::import(&*store, usual::CLUSTER, &mut from).await?);
+    };
+    if path.exists() {
+        return Err(TasksError::Archive(archive::ArchiveError::NotEmpty));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let draft = tempfile::tempdir_in(folder).map_err(|error| failed(folder, error))?;
+    let new = draft.path().join("store");
+    let store = Address::File(new.clone()).open(usual::CLUSTER).await?;
+    let count = archive::import(&*store, usual::CLUSTER, &mut from).await?;
+    drop(store);
+    // Nothing that came to be meanwhile is replaced.
+    fs::hard_link(&new, path).map_err(|error| failed(path, error))?;
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| failed(folder, error))?;
+    Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_read_as_it_is_printed() {
+        for bytes in [&b"p0000/role"[..], b"e/\xff\x00a\n", b"e/\\x", "e/\u{e4}\"'".as_bytes()] {
+            let one = Key::new(bytes).unwrap();
+            assert_eq!(key(&one.to_string()), Ok(one));
+        }
+        for wrong in ["", "e/\\", "e/\\x1", "e/\\q", "e/\\xg0"] {
+            assert!(key(wrong).is_err(), "{wrong}");
+        }
+    }
+}

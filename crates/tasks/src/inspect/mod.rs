@@ -1,0 +1,136 @@
+//! Looking into a store that nobody else holds: what its records say, whether they fit together,
+//! and all of them as one file.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`check`](mod@check) | the invariants of the records, and which of them are broken |
+//! | [`archive`] | all records as a file, by which they move to another engine |
+
+pub mod archive;
+pub mod check;
+
+use tidings_tasks_core::id::{Part, TaskId};
+use tidings_tasks_core::keys;
+use tidings_tasks_core::ledger::Page;
+use tidings_tasks_core::record::{Finished, Reign, Task, decode};
+use tidings_tasks_core::semaphore::Semaphore;
+use tidings_tasks_core::transaction::{Key, Record};
+
+use crate::store::{Lost, Store};
+
+/// The records of a page.
+const PAGE: usize = 1_000;
+
+/// What a record says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Content {
+    /// Who coordinates a part.
+    Role(Part, Reign),
+    /// The coordinator of a part lives: the record goes with its session.
+    Lives(Part),
+    /// A task that has not ended.
+    Task(Part, TaskId, Box<Task>),
+    /// A task that has ended.
+    Finished(Part, TaskId, Box<Finished>),
+    /// A semaphore, by its name.
+    Semaphore(Part, String, Semaphore),
+    /// What a task wrote under a key of its own.
+    Own,
+}
+
+impl Content {
+    /// What a record says.
+    ///
+    /// # Errors
+    /// Its key or value is none that this version writes: in words.
+    pub fn of(record: &Record) -> Result<Self, String> {
+        let key = &record.key;
+        if key.as_bytes().starts_with(b"e/") {
+            return Ok(Self::Own);
+        }
+        let unknown = || "its key is none that this version writes".to_owned();
+        let part = part_of(key).ok_or_else(unknown)?;
+        let unreadable = |error: tidings_tasks_core::record::RecordError| error.reason;
+        if *key == keys::role(part) {
+            return Ok(Self::Role(part, decode(record).map_err(unreadable)?));
+        }
+        if *key == keys::lives(part) {
+            return Ok(Self::Lives(part));
+        }
+        if let Some(name) = keys::name_of(part, key) {
+            let semaphore = decode(record).map_err(unreadable)?;
+            return Ok(Self::Semaphore(part, name.to_owned(), semaphore));
+        }
+        let id = keys::id_of(key).ok_or_else(unknown)?;
+        if *key == keys::task(part, id) {
+            Ok(Self::Task(part, id, Box::new(decode(record).map_err(unreadable)?)))
+        } else if *key == keys::finished(part, id) {
+            Ok(Self::Finished(part, id, Box::new(decode(record).map_err(unreadable)?)))
+        } else {
+            Err(unknown())
+        }
+    }
+}
+
+/// The part at the beginning of a key.
+fn part_of(key: &Key) -> Option<Part> {
+    let text = std::str::from_utf8(key.as_bytes()).ok()?;
+    let (part, _) = text.strip_prefix('p')?.split_once('/')?;
+    let part = Part(u16::from_str_radix(part, 16).ok()?);
+    key.as_bytes().starts_with(format!("p{:04x}/", part.0).as_bytes()).then_some(part)
+}
+
+/// The keys that begin with some bytes, page by page.
+pub struct Pages<'s> {
+    store: &'s dyn Store,
+    from: Option<Key>,
+    end: Option<Key>,
+}
+
+impl<'s> Pages<'s> {
+    /// All keys of a store.
+    pub fn all(store: &'s dyn Store) -> Self {
+        Self { store, from: Key::new([0]).ok(), end: None }
+    }
+
+    /// Those that begin with `prefix`.
+    pub fn below(store: &'s dyn Store, prefix: Key) -> Self {
+        Self { store, end: prefix.after_prefix(), from: Some(prefix) }
+    }
+
+    /// The next page; `None` behind the last one.
+    ///
+    /// # Errors
+    /// The store cannot be reached.
+    pub async fn next(&mut self) -> Result<Option<Page>, Lost> {
+        let Some(from) = self.from.take() else { return Ok(None) };
+        let page = self.store.scan(&from, self.end.as_ref(), PAGE).await?;
+        self.from.clone_from(&page.next);
+        Ok(Some(page))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidings_tasks_core::transaction::Revision;
+
+    use super::*;
+
+    #[test]
+    fn keys_say_what_is_in_their_records() {
+        let of = |key: &[u8]| {
+            let key = Key::new(key).unwrap();
+            Content::of(&Record { key, value: Box::default(), revision: Revision(1) })
+        };
+        assert_eq!(of(b"e/sum"), Ok(Content::Own));
+        assert_eq!(of(b"p0003/lives"), Ok(Content::Lives(Part(3))));
+        for damaged in ["p0000/role", "p0000/s/a"] {
+            assert!(of(damaged.as_bytes()).is_err(), "{damaged}");
+        }
+        let id = TaskId::of("a", 1);
+        for foreign in ["x", "p3/lives", "p00000/lives", "p0000/t/12", &format!("p0000/u/{id}")] {
+            let error = of(foreign.as_bytes()).unwrap_err();
+            assert_eq!(error, "its key is none that this version writes", "{foreign}");
+        }
+    }
+}

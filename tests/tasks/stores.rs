@@ -1,0 +1,91 @@
+//! Stores that nobody holds: looked into, checked, moved to another place.
+
+use std::fs;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::place::Place;
+
+#[test]
+fn a_store_moves_and_a_run_goes_on_there() {
+    let place = Place::new();
+    place.script("task", "echo $1 >> ran; echo result $1");
+    let run =
+        ["run", "-n", "2", "--resume", "x", "--json", "--", "sh", "task", "{}", ":::", "a", "b"];
+    place.text(&run);
+    place.text(&["sem", "create", "licences", "3"]);
+    let exported = place.text(&["store", "export", "archive"]);
+    assert!(exported.contains("records in archive"), "{exported}");
+    let output = place.output(&["store", "export", "archive"]);
+    assert_eq!(output.status.code(), Some(1), "a file that is there is not replaced");
+    let moved = format!("file:{}", place.path("moved").display());
+    place.text(&["store", "import", "archive", "--store", &moved]);
+    let output = place.output(&["store", "import", "archive", "--store", &moved]);
+    assert_eq!(output.status.code(), Some(1), "a store that is there is not replaced");
+    let again: Vec<&str> =
+        ["run", "--store", &moved].into_iter().chain(run[1..].to_vec()).collect();
+    let printed = place.text(&again);
+    assert!(printed.lines().all(|line| line.contains("\"done_before\":true")), "{printed}");
+    assert_eq!(place.lines("ran"), ["a", "b"]);
+    let semaphores = place.json(&["sem", "ls", "--json", "--store", &moved]);
+    assert_eq!(semaphores["semaphores"][0]["permits"], 3);
+}
+
+#[test]
+fn an_archive_that_is_cut_makes_no_store() {
+    let place = Place::new();
+    place.text(&["queue", "put", "jobs", "--", "true"]);
+    place.text(&["store", "export", "archive"]);
+    let whole = fs::read(place.path("archive")).unwrap();
+    fs::write(place.path("archive"), &whole[..whole.len() - 1]).unwrap();
+    let moved = format!("file:{}", place.path("moved").display());
+    let output = place.output(&["store", "import", "archive", "--store", &moved]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("cut off") && said.contains("export it again"), "{said}");
+    assert!(!place.path("moved").exists());
+}
+
+#[test]
+fn a_check_names_what_is_missing() {
+    let place = Place::new();
+    let long = "x".repeat(20_000);
+    let id = place.text(&["queue", "put", "jobs", "--", "echo", &long]).trim().to_owned();
+    let sound = place.json(&["store", "check", "--json"]);
+    assert_eq!((&sound["live"], &sound["blobs"]), (&1.into(), &1.into()));
+    assert_eq!(sound["faults_total"], 0);
+    let listed = place.text(&["store", "ls", "p0000/t/"]);
+    assert!(listed.starts_with(&format!("p0000/t/{id} task ")), "{listed}");
+    let record = place.json(&["store", "get", &format!("p0000/t/{id}")]);
+    assert_eq!((&record["kind"], &record["record"]["queue"]), (&"task".into(), &"jobs".into()));
+    fs::remove_dir_all(place.path("store.blobs")).unwrap();
+    let output = place.output(&["store", "check", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["faults"][0]["key"], format!("p0000/t/{id}"));
+    let what = found["faults"][0]["what"].as_str().unwrap();
+    assert!(what.contains("names blob"), "{what}");
+}
+
+#[test]
+fn a_store_in_use_or_not_there_is_refused() {
+    let place = Place::new();
+    let output = place.output(&["store", "check"]);
+    assert_eq!(output.status.code(), Some(4), "none is made");
+    assert!(!place.path("store").exists());
+    let (mut began, mut gate) = (place.pipe("began"), place.pipe("gate"));
+    place.text(&["queue", "put", "jobs", "--", "sh", "-c", "echo in > began; read _ < gate"]);
+    let worker = place.start(&["worker", "-n", "1"]);
+    // It alone takes part, so it holds the store.
+    began.line();
+    let output = place.output(&["store", "ls"]);
+    assert_eq!(output.status.code(), Some(3));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("is held by process"), "{said}");
+    gate.let_go(1);
+    worker.signal(Signal::TERM);
+    assert_eq!(worker.end().0, 0);
+    let output = place.output(&["store", "ls", "--store", "tcp://127.0.0.1:1"]);
+    assert_eq!(output.status.code(), Some(2));
+}
