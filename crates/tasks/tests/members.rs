@@ -17,6 +17,7 @@ use tidings_tasks::replies::Replies;
 use tidings_tasks::service::Options;
 use tidings_tasks::session::{Notice, Session};
 use tidings_tasks::store::address::Address;
+use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, Request};
 use tidings_tasks_core::reign::Candidate;
 

@@ -32,8 +32,8 @@ impl Coordinator {
             let (peer, call) = forgetting.asked;
             return self.answer(peer, call, Answer::Forgotten(forgetting.count));
         }
-        // Each takes a condition and a write.
-        let most = (self.settings.limits.operations.saturating_sub(1) / 2).max(1);
+        // Each takes a condition and a write, beside role and fence.
+        let most = (self.settings.limits.operations.saturating_sub(2) / 2).max(1);
         let part = self.settings.part;
         let next = rest.drain(..rest.len().min(most));
         let keys = next.map(|id| keys::finished(part, id)).collect();
