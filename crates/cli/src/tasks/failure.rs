@@ -100,6 +100,14 @@ pub enum TasksError {
     /// Something is left in a store that cannot be reached.
     #[error("{0}")]
     Left(String),
+    /// A store is to be looked into that others use.
+    #[error(
+        "the store is in use, `{coordinator}` coordinates it: end its workers and commands first"
+    )]
+    InUse {
+        /// Its coordinator.
+        coordinator: String,
+    },
     /// Nothing has this name.
     #[error("{0}")]
     NotFound(String),
@@ -137,7 +145,12 @@ impl TasksError {
             | Self::Usage(_)
             | Self::Directory(_)
             | Self::Refused(Refusal::Invalid(_)) => 2,
-            Self::Session(_) | Self::Worker(_) | Self::Left(_) | Self::Open(_) | Self::Lost(_) => 3,
+            Self::Session(_)
+            | Self::Worker(_)
+            | Self::Left(_)
+            | Self::Open(_)
+            | Self::Lost(_)
+            | Self::InUse { .. } => 3,
             Self::Refused(Refusal::NoTask | Refusal::NoSemaphore) | Self::NotFound(_) => 4,
             Self::Failed { .. } => 5,
             Self::Stopped { signal, .. } => 128 + u8::try_from(*signal).unwrap_or(127),

@@ -18,6 +18,8 @@ use tidings_tasks::inspect::{Content, Pages, archive};
 use tidings_tasks::store;
 use tidings_tasks::store::address::Address;
 use tidings_tasks::usual;
+use tidings_tasks_core::id::Part;
+use tidings_tasks_core::keys;
 use tidings_tasks_core::semaphore::{Grant, Semaphore};
 use tidings_tasks_core::transaction::{Key, Record};
 use tidings_tasks_core::view::Shown;
@@ -105,6 +107,7 @@ struct KeyLine {
 struct FoundView {
     live: u64,
     ended: u64,
+    staged: u64,
     semaphores: u64,
     own: u64,
     blobs: u64,
@@ -180,7 +183,24 @@ async fn open(place: &Place) -> Result<Arc<dyn store::Store>, TasksError> {
         }
         _ => {}
     }
-    Ok(place.address.open(usual::CLUSTER).await?)
+    let store = place.address.open(usual::CLUSTER).await?;
+    if !matches!(place.address, Address::File(_)) {
+        not_in_use(&*store).await?;
+    }
+    Ok(store)
+}
+
+/// Who opens a file is alone with it. Of a store that hosts share, the sign of its coordinator, which
+/// goes with the coordinator's session, says whether it is in use.
+async fn not_in_use(store: &dyn store::Store) -> Result<(), TasksError> {
+    let signs = store.get(&[keys::lives(Part(0))]).await?.records;
+    match signs.into_iter().flatten().next() {
+        None => Ok(()),
+        Some(sign) => {
+            let name = String::from_utf8_lossy(&sign.value).into_owned();
+            Err(TasksError::InUse { coordinator: name })
+        }
+    }
 }
 
 async fn list(place: &Place, prefix: Option<&Key>, json: bool) -> Result<(), TasksError> {
@@ -212,7 +232,10 @@ async fn list(place: &Place, prefix: Option<&Key>, json: bool) -> Result<(), Tas
 fn kind(record: &Record) -> &'static str {
     match Content::of(record) {
         Ok(Content::Role(..)) => "role",
+        Ok(Content::Fence(_)) => "fence",
         Ok(Content::Lives(_)) => "lives",
+        Ok(Content::Staged(..)) => "staged",
+        Ok(Content::Counted(..)) => "counted",
         Ok(Content::Task(..)) => "task",
         Ok(Content::Finished(..)) => "finished",
         Ok(Content::Semaphore(..)) => "semaphore",
@@ -250,9 +273,11 @@ fn content(record: &Record) -> Value {
             "address": reign.address,
         }),
         Ok(Content::Semaphore(_, name, semaphore)) => semaphore_view(&name, &semaphore),
-        Ok(Content::Lives(_) | Content::Own) | Err(_) => {
-            json!(record.value.escape_ascii().to_string())
+        Ok(Content::Staged(_, _, staged)) => {
+            staged.tasks.into_iter().map(|(id, task)| shown(id, Shown::Live(task))).collect()
         }
+        Ok(Content::Fence(_) | Content::Lives(_) | Content::Counted(..) | Content::Own)
+        | Err(_) => json!(record.value.escape_ascii().to_string()),
     }
 }
 
@@ -292,6 +317,7 @@ fn text(found: &Found) -> String {
     let rows = [
         ("tasks that have not ended", found.live),
         ("tasks that have ended", found.ended),
+        ("tasks that wait for their parent", found.staged),
         ("semaphores", found.semaphores),
         ("keys of tasks' own", found.own),
         ("blobs that are named", found.blobs),
@@ -311,6 +337,7 @@ impl FoundView {
         Self {
             live: found.live,
             ended: found.ended,
+            staged: found.staged,
             semaphores: found.semaphores,
             own: found.own,
             blobs: found.blobs,

@@ -45,6 +45,8 @@ pub struct Found {
     pub live: u64,
     /// Tasks that have ended.
     pub ended: u64,
+    /// Tasks that wait for the completion of their parent to count.
+    pub staged: u64,
     /// Semaphores.
     pub semaphores: u64,
     /// Keys of tasks' own.
@@ -98,7 +100,16 @@ impl Found {
             match Content::of(record) {
                 Err(what) => self.fault(key(), what),
                 Ok(Content::Role(part, _)) => drop(self.parts.insert(part, true)),
-                Ok(Content::Lives(_)) => {}
+                Ok(Content::Lives(_) | Content::Fence(_)) => {}
+                Ok(Content::Counted(part, _)) => drop(self.parts.entry(part).or_default()),
+                Ok(Content::Staged(part, _, staged)) => {
+                    self.parts.entry(part).or_default();
+                    for (_, task) in &staged.tasks {
+                        self.staged += 1;
+                        self.faults_of(&record.key, faults_of_task(task));
+                        self.missing(&record.key, blobs, named_by_payload(&task.payload));
+                    }
+                }
                 Ok(Content::Own) => self.own += 1,
                 Ok(Content::Semaphore(part, _, semaphore)) => {
                     self.semaphores += 1;
@@ -235,7 +246,7 @@ fn named_by_result(outcome: &Outcome) -> Result<Vec<Handle>, String> {
 mod tests {
     use tidings_tasks_core::id::{Attempt, Epoch};
     use tidings_tasks_core::message::{Call, Submission};
-    use tidings_tasks_core::record::{Reign, encode};
+    use tidings_tasks_core::record::{Reign, Staged, encode};
     use tidings_tasks_core::retry::Tally;
     use tidings_tasks_core::transaction::Transaction;
 
@@ -293,8 +304,13 @@ mod tests {
         let long = Task { payload: [MARK, &encode(&handle)].concat(), ..task() };
         let grant = |call| Grant { holder: "h".to_owned(), call: Call(call), permits: 1 };
         let semaphore = Semaphore { permits: 1, held: vec![grant(1)], waiting: vec![grant(2)] };
+        let staged = Staged { tasks: vec![(TaskId::of("t", 3), long.clone())] };
+        let parent = TaskId::of("t", 1);
         let records = vec![
             role(),
+            (keys::fence(PART), 1_u64.to_be_bytes().to_vec()),
+            (keys::children(PART, parent), b"1".to_vec()),
+            (keys::staged(PART, parent, 0), encode(&staged)),
             (keys::task(PART, TaskId::of("t", 1)), encode(&long)),
             (keys::finished(PART, TaskId::of("t", 2)), encode(&cancelled())),
             (keys::semaphore(PART, "s"), encode(&semaphore)),
@@ -302,8 +318,9 @@ mod tests {
         ];
         let found = checked(records, Some(&blobs)).await;
         assert_eq!(found.faults, []);
-        let counts = (found.live, found.ended, found.semaphores, found.own, found.blobs);
-        assert_eq!(counts, (1, 1, 1, 1, 1));
+        let counts = (found.live, found.ended, found.staged, found.blobs);
+        assert_eq!(counts, (1, 1, 1, 2));
+        assert_eq!((found.semaphores, found.own), (1, 1));
     }
 
     #[tokio::test]

@@ -12,7 +12,7 @@ pub mod check;
 use tidings_tasks_core::id::{Part, TaskId};
 use tidings_tasks_core::keys;
 use tidings_tasks_core::ledger::Page;
-use tidings_tasks_core::record::{Finished, Reign, Task, decode};
+use tidings_tasks_core::record::{Finished, Reign, Staged, Task, decode};
 use tidings_tasks_core::semaphore::Semaphore;
 use tidings_tasks_core::transaction::{Key, Record};
 
@@ -26,12 +26,18 @@ const PAGE: usize = 1_000;
 pub enum Content {
     /// Who coordinates a part.
     Role(Part, Reign),
+    /// The fence of a part, against commits that were sent earlier.
+    Fence(Part),
     /// The coordinator of a part lives: the record goes with its session.
     Lives(Part),
     /// A task that has not ended.
     Task(Part, TaskId, Box<Task>),
     /// A task that has ended.
     Finished(Part, TaskId, Box<Finished>),
+    /// Children of a task that are too many for one commit, some of them.
+    Staged(Part, TaskId, Staged),
+    /// That the children of a task count.
+    Counted(Part, TaskId),
     /// A semaphore, by its name.
     Semaphore(Part, String, Semaphore),
     /// What a task wrote under a key of its own.
@@ -56,6 +62,15 @@ impl Content {
         }
         if *key == keys::lives(part) {
             return Ok(Self::Lives(part));
+        }
+        if *key == keys::fence(part) {
+            return Ok(Self::Fence(part));
+        }
+        if let Some((parent, number)) = keys::parent_of(part, key) {
+            return Ok(match number {
+                Some(_) => Self::Staged(part, parent, decode(record).map_err(unreadable)?),
+                None => Self::Counted(part, parent),
+            });
         }
         if let Some(name) = keys::name_of(part, key) {
             let semaphore = decode(record).map_err(unreadable)?;
@@ -124,10 +139,14 @@ mod tests {
         };
         assert_eq!(of(b"e/sum"), Ok(Content::Own));
         assert_eq!(of(b"p0003/lives"), Ok(Content::Lives(Part(3))));
-        for damaged in ["p0000/role", "p0000/s/a"] {
-            assert!(of(damaged.as_bytes()).is_err(), "{damaged}");
-        }
+        assert_eq!(of(b"p0003/fence"), Ok(Content::Fence(Part(3))));
         let id = TaskId::of("a", 1);
+        let counted = keys::children(Part(3), id);
+        assert_eq!(of(counted.as_bytes()), Ok(Content::Counted(Part(3), id)));
+        for damaged in ["p0000/role", "p0000/s/a", &format!("p0000/c/{id}/0001")] {
+            let error = of(damaged.as_bytes()).unwrap_err();
+            assert_ne!(error, "its key is none that this version writes", "{damaged}");
+        }
         for foreign in ["x", "p3/lives", "p00000/lives", "p0000/t/12", &format!("p0000/u/{id}")] {
             let error = of(foreign.as_bytes()).unwrap_err();
             assert_eq!(error, "its key is none that this version writes", "{foreign}");
