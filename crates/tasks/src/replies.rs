@@ -1,7 +1,7 @@
 //! Replies: the answers to requests about many tasks, in one queue.
 //!
-//! Whoever puts an answer there never waits, since it keeps a session alive. The queue is bounded by
-//! whoever asks: each request has one answer.
+//! Putting an answer there never waits, since the one that does keeps a session alive. The queue is
+//! bounded by the one that asks: each request has one answer.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -122,7 +122,8 @@ impl Session {
     }
 
     /// Sends a request about a task as [`Session::ask`] does, and goes on: the answer comes with
-    /// others in a queue. That is for those who wait for many. When the session has ended ([`Session::closed`]) none comes any more.
+    /// others in a queue. That is for those who wait for many. When the session has ended
+    /// ([`Session::closed`]) none comes any more.
     ///
     /// # Errors
     /// The session has ended.

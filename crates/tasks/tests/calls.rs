@@ -61,6 +61,10 @@ fn call_what_is_said() {
             assert!(known.insert(hash), "it was sent twice");
         }
         assert!(code_hash.is_none_or(|hash| known.contains(&hash)));
+        let failed = |task, text: &str| {
+            let (text, detail) = (text.to_owned(), text.as_bytes().to_vec());
+            FromRuntime::Failed { task, attempt, text, detail }
+        };
         let body = String::from_utf8(body).unwrap();
         let (what, rest) = body.split_once(' ').unwrap_or((&body, ""));
         let (mut value, mut children, mut effects) = (rest.as_bytes().to_vec(), vec![], vec![]);
@@ -70,12 +74,7 @@ fn call_what_is_said() {
             "long" => value = vec![b'x'; rest.parse().unwrap()],
             "exit" => std::process::exit(rest.parse().unwrap()),
             "abort" => std::process::abort(),
-            "child" => {
-                let work = Work { name: String::new(), what: call("echo child"), limits: limits() };
-                children.push(Submission::new(task.child(0), "q", work.to_payload()));
-                let value = Some(b"value".to_vec().into());
-                effects.push(Effect { key: b"key".to_vec(), value, expect: Some(0) });
-            }
+            "child" => (children, effects) = (vec![child_of(task)], vec![effect()]),
             "progress" => {
                 let (thousandths, text) = (500, "half".to_owned());
                 say(&mut socket, &FromRuntime::Progress { task, attempt, thousandths, text });
@@ -85,30 +84,30 @@ fn call_what_is_said() {
                 say(&mut socket, &FromRuntime::Spent { task, attempt, cpu_us, peak_bytes });
             }
             "nonsense" => socket.write_all(&[1, 0, 0, 0, 0xff]).unwrap(),
-            "another" => {
-                let text = String::new();
-                let task = TaskId::of("another", 0);
-                let detail = Vec::new();
-                say(&mut socket, &FromRuntime::Failed { task, attempt, text, detail });
-            }
+            "another" => say(&mut socket, &failed(TaskId::of("another", 0), "")),
             "begin" => std::fs::write(rest, format!("{}\n", std::process::id())).unwrap(),
             "fail" => {}
             other => panic!("{other}"),
         }
         let said = match what {
-            "fail" => {
-                let detail = rest.as_bytes().to_vec();
-                FromRuntime::Failed { task, attempt, text: rest.to_owned(), detail }
-            }
+            "fail" => failed(task, rest),
             "begin" => {
                 assert_eq!(read(&mut socket), ToRuntime::Cancel { task, attempt });
-                let (text, detail) = ("cancelled".to_owned(), Vec::new());
-                FromRuntime::Failed { task, attempt, text, detail }
+                failed(task, "cancelled")
             }
             _ => FromRuntime::Done { task, attempt, value, children, effects },
         };
         say(&mut socket, &said);
     }
+}
+
+fn child_of(task: TaskId) -> Submission {
+    let work = Work { name: String::new(), what: call("echo child"), limits: limits() };
+    Submission::new(task.child(0), "q", work.to_payload())
+}
+
+fn effect() -> Effect {
+    Effect { key: b"key".to_vec(), value: Some(b"value".to_vec().into()), expect: Some(0) }
 }
 
 fn call(body: &str) -> What {

@@ -43,6 +43,7 @@ mod dividing;
 mod effects;
 mod end;
 mod fence;
+mod fencing;
 mod forget;
 mod parked;
 mod partial;
@@ -60,6 +61,7 @@ mod stages;
 mod step;
 mod submit;
 mod table;
+mod ticket;
 mod views;
 mod waits;
 
@@ -76,7 +78,7 @@ use crate::message::{Answer, Call, Message, Peer, Refusal, Request};
 use crate::transaction::{Limits, Revision};
 
 use change::Change;
-use fence::Fencing;
+use fencing::Fencing;
 use parked::{Obstacle, Parked};
 use permits::Permits;
 use reading::Purpose;
@@ -86,6 +88,7 @@ use recovery::{Absent, Recovery};
 use sessions::Sessions;
 use stages::Stages;
 use table::Table;
+pub use ticket::Ticket;
 use waits::Waits;
 
 /// What a coordinator is made with.
@@ -112,10 +115,6 @@ pub struct Settings {
     /// The driver's clock: milliseconds since 1970 at its epoch.
     pub epoch_ms: u64,
 }
-
-/// A transaction or read on its way.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Ticket(u64);
 
 /// What a coordinator is up to.
 #[derive(Debug)]
