@@ -190,8 +190,8 @@ async fn open(place: &Place) -> Result<Arc<dyn store::Store>, TasksError> {
     Ok(store)
 }
 
-/// Who opens a file is alone with it. Of a store that hosts share, the sign of its coordinator, which
-/// goes with the coordinator's session, says whether it is in use.
+/// Who opens a file is alone with it. Of a store that hosts share, the sign of its coordinator,
+/// which goes with the coordinator's session, says whether it is in use.
 async fn not_in_use(store: &dyn store::Store) -> Result<(), TasksError> {
     let signs = store.get(&[keys::lives(Part(0))]).await?.records;
     match signs.into_iter().flatten().next() {
