@@ -101,14 +101,7 @@ impl Claimed {
         let result = match of.engine.wait(of.engine.payloads.shorten(task, result)) {
             Ok(result) => result,
             Err(error) => {
-                let text = format!("its result could not be kept: {error}");
-                of.end(&Request::Fail {
-                    task,
-                    attempt,
-                    cause: Cause::Error,
-                    text,
-                    detail: Vec::new(),
-                })?;
+                of.fail(Cause::Error, format!("its result could not be kept: {error}"))?;
                 return Err(error.into());
             }
         };
@@ -118,12 +111,17 @@ impl Claimed {
 
     /// It has failed.
     pub(crate) fn fail(self, cause: Cause, text: String) -> Result<(), Trouble> {
-        let (task, attempt) = (self.of.task, self.of.attempt);
-        self.of.end(&Request::Fail { task, attempt, cause, text, detail: Vec::new() })
+        self.of.fail(cause, text)
     }
 }
 
 impl Try {
+    /// It has failed.
+    fn fail(&self, cause: Cause, text: String) -> Result<(), Trouble> {
+        let (task, attempt, detail) = (self.task, self.attempt, Vec::new());
+        self.end(&Request::Fail { task, attempt, cause, text, detail })
+    }
+
     /// Tells the coordinator, until it has taken that or refused it for good.
     fn end(&self, request: &Request) -> Result<(), Trouble> {
         // First, since the next task may come with the answer.
@@ -168,16 +166,7 @@ pub(crate) fn claim(
         let of = Try { task, attempt, taker: taker.clone(), engine: engine.clone() };
         match Claimed::of(of.clone(), assigned, wanted) {
             Ok(claimed) => return Ok(claimed),
-            Err(text) => {
-                let text = format!("its payload cannot be had: {text}");
-                of.end(&Request::Fail {
-                    task,
-                    attempt,
-                    cause: Cause::Error,
-                    text,
-                    detail: Vec::new(),
-                })?;
-            }
+            Err(text) => of.fail(Cause::Error, format!("its payload cannot be had: {text}"))?,
         }
     }
 }
