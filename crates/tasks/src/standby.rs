@@ -3,20 +3,22 @@
 //! In a store that many processes open at a time nobody holds the file. So who coordinates is
 //! settled in the store itself: beside the role lies a sign of life, which vanishes with a session
 //! that the coordinator keeps. The others watch that sign. When it vanishes, or was taken away,
-//! they all try to take the role; each names the revision at which it saw it, so one gets it.
+//! they all try to take the role; each names the revision at which it saw it, so one gets it. They
+//! do so too when they are told that the coordinator's process has ended ([`Standby::has_ended`]).
 //!
 //! Invariants:
-//! * Nobody takes the role from one that shows a sign of life.
+//! * Nobody takes the role from one that shows a sign of life and is not known to have ended.
 //! * A coordinator stops as soon as its session has ended or another has the role; what it commits
 //!   before it notices is refused by the store ([`reign`]).
 //!
-//! The price: a coordinator that dies is replaced when its session has ended, 1.5 to 2.5 s later.
-//! One that ends in order closes its session, and is replaced at once.
+//! The price: a coordinator that is silent is replaced when its session has ended, 1.5 to 2.5 s
+//! later. One that ends in order closes its session, and is replaced at once; so is one whose
+//! process was killed, where the standby was connected with it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidings_tasks_core::id::Part;
+use tidings_tasks_core::id::{Epoch, Part};
 use tidings_tasks_core::keys;
 use tidings_tasks_core::record::{Reign, decode};
 use tidings_tasks_core::reign::{self, Candidate};
@@ -57,6 +59,7 @@ pub enum Standing {
 pub struct Standby {
     standing: watch::Receiver<Standing>,
     leaving: watch::Sender<bool>,
+    ended: watch::Sender<Option<Epoch>>,
     contending: JoinHandle<()>,
 }
 
@@ -72,9 +75,18 @@ impl Standby {
     ) -> Self {
         let (sender, standing) = watch::channel(Standing::Open(None));
         let (leaving, is_leaving) = watch::channel(false);
-        let contender =
-            Contender { store, part, candidate, options, patience, sender, leaving: is_leaving };
-        Self { standing, leaving, contending: tokio::spawn(contender.contend()) }
+        let (ended, has_ended) = watch::channel(None);
+        let contender = Contender {
+            store,
+            part,
+            candidate,
+            options,
+            patience,
+            sender,
+            leaving: is_leaving,
+            ended: has_ended,
+        };
+        Self { standing, leaving, ended, contending: tokio::spawn(contender.contend()) }
     }
 
     /// Who coordinates now, and from now on.
@@ -90,6 +102,12 @@ impl Standby {
             Standing::Leads(service) => Some(service.clone()),
             _ => None,
         }
+    }
+
+    /// Tells that the process has ended which took the role with this epoch: it is not waited for
+    /// any more. If that is wrong, it loses the role all the same, and what it commits is refused.
+    pub fn has_ended(&self, epoch: Epoch) {
+        self.ended.send_replace(Some(epoch));
     }
 
     /// Gives the role up if it has it. Returns when others see that, or when the store has had its
@@ -115,6 +133,8 @@ struct Contender {
     patience: Duration,
     sender: watch::Sender<Standing>,
     leaving: watch::Receiver<bool>,
+    /// The last reign that is known to have ended.
+    ended: watch::Receiver<Option<Epoch>>,
 }
 
 impl Contender {
@@ -145,14 +165,23 @@ impl Contender {
         let (role, lives) = (records.next().flatten(), records.next().flatten());
         let reign = role.as_ref().map(decode::<Reign>).transpose()?;
         match reign {
-            Some(reign) if !reign::is_vacant(Some(&reign), lives.is_some(), |_| false) => {
+            Some(reign) if !self.is_vacant(&reign, lives.is_some()) => {
+                let epoch = reign.epoch;
                 self.sender.send_replace(Standing::Follows(reign));
-                self.until_change_or_left(found.revision).await;
+                tokio::select! {
+                    () = self.until_change_or_left(found.revision) => {}
+                    () = self.until_ended(epoch) => {}
+                }
                 Ok(())
             }
             _ if self.is_taken(found.revision).await => Ok(()),
             _ => self.lead(role.as_ref()).await,
         }
+    }
+
+    fn is_vacant(&self, reign: &Reign, lives: bool) -> bool {
+        let has_ended = *self.ended.borrow() == Some(reign.epoch);
+        reign::is_vacant(Some(reign), lives, |_| has_ended)
     }
 
     /// Whether somebody takes a vacant role while it is left to others.
@@ -200,6 +229,14 @@ impl Contender {
         let mut leaving = self.leaving.clone();
         if leaving.wait_for(|is_leaving| *is_leaving).await.is_err() {
             // It was dropped, and with it this.
+            core::future::pending::<()>().await;
+        }
+    }
+
+    /// Returns when it is told that this reign has ended.
+    async fn until_ended(&self, epoch: Epoch) {
+        let mut ended = self.ended.clone();
+        if ended.wait_for(|ended| *ended == Some(epoch)).await.is_err() {
             core::future::pending::<()>().await;
         }
     }

@@ -15,6 +15,7 @@ use tidings_tasks::store::memory::Memory;
 use tidings_tasks_core::id::{Part, TaskId};
 use tidings_tasks_core::keys;
 use tidings_tasks_core::message::{Answer, Call, Message, Refusal, Request, Submission};
+use tidings_tasks_core::record::Reign;
 use tidings_tasks_core::reign::Candidate;
 use tidings_tasks_core::transaction::{Key, Revision};
 
@@ -24,14 +25,19 @@ fn standby(store: Arc<dyn Store>, name: &str) -> Standby {
     Standby::begin(store, Part(0), candidate, Options::default(), Duration::ZERO)
 }
 
-/// Waits until another coordinates; its name.
-async fn followed(standby: &Standby) -> String {
+/// Waits until another coordinates; its reign.
+async fn reign(standby: &Standby) -> Reign {
     let mut standing = standby.standing();
     let follows = |standing: &Standing| matches!(standing, Standing::Follows(_));
     match &*standing.wait_for(follows).await.unwrap() {
-        Standing::Follows(reign) => reign.coordinator.clone(),
+        Standing::Follows(reign) => reign.clone(),
         other => panic!("{other:?}"),
     }
+}
+
+/// Waits until another coordinates; its name.
+async fn followed(standby: &Standby) -> String {
+    reign(standby).await.coordinator
 }
 
 /// Submits tasks over and over until they are taken; how many of them are new.
@@ -126,6 +132,23 @@ async fn a_coordinator_whose_sign_is_taken_away_stops() {
     let took = Service::take(store.clone(), Part(0), role.as_ref(), &candidate, Options::default());
     let (_service, _running) = took.await.unwrap();
     assert_eq!(followed(&first).await, "second");
+}
+
+#[tokio::test]
+async fn one_whose_process_has_ended_is_not_waited_for() {
+    let store: Arc<dyn Store> = Arc::new(Memory::default());
+    let first = standby(store.clone(), "first");
+    let service = first.leads().await.unwrap();
+    assert_eq!(submit(&service, 0..30).await, 30);
+    let second = standby(store.clone(), "second");
+    let followed_one = reign(&second).await;
+    second.has_ended(followed_one.epoch);
+    let service = second.leads().await.unwrap();
+    assert_eq!(submit(&service, 20..40).await, 10);
+    // In truth it has not ended: it sees that it was replaced, and that is all.
+    assert_eq!(followed(&first).await, "second");
+    let sign = store.get(&[keys::lives(Part(0))]).await.unwrap().records.remove(0);
+    assert_eq!(*sign.unwrap().value, *b"second");
 }
 
 #[tokio::test]

@@ -13,22 +13,30 @@ use crate::stream::Remote;
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// Stays connected with whoever serves there, again and again, until nobody lets this process in.
-/// A failure that is not `fatal` passes.
+/// A failure that is not `fatal` passes. When one that was connected is there no more, while its
+/// host is, `ended` is called: its process has ended.
 pub(super) async fn follow(
     at: &Endpoint,
     own: &Credentials,
     sender: &watch::Sender<Place>,
     fatal: impl Fn(&Failure) -> bool,
+    ended: impl Fn(),
 ) -> LinkError {
-    let mut wait = FIRST_WAIT;
+    let (mut wait, mut was_there) = (FIRST_WAIT, false);
     loop {
         match connect::connect(at, own).await {
             Ok(remote) => {
-                wait = FIRST_WAIT;
+                (wait, was_there) = (FIRST_WAIT, true);
                 stay(remote, Place::Away(at.clone()), sender).await;
             }
             Err(error) if fatal(&error.why) => return error.into(),
-            Err(error) => drop(sender.send_replace(Place::Nowhere(Some(error.into())))),
+            Err(error) => {
+                // A firewall may refuse too, but not after it has let a connection through.
+                if was_there && matches!(error.why, Failure::Refused(_)) {
+                    ended();
+                }
+                sender.send_replace(Place::Nowhere(Some(error.into())));
+            }
         }
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(LONGEST_WAIT);

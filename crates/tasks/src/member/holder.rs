@@ -41,7 +41,8 @@ impl Holder {
             match &self.address {
                 Address::Tcp(at) => {
                     let fatal = |failure: &Failure| !failure.is_passing();
-                    away::follow(at, &self.own, &self.sender, fatal).await
+                    // Another one takes the store's file by itself.
+                    away::follow(at, &self.own, &self.sender, fatal, || ()).await
                 }
                 _ => self.hold().await,
             }

@@ -123,7 +123,7 @@ impl Sharer {
         let standby = Standby::begin(store.clone(), Part(0), candidate, options, patience);
         let (served, serving) = watch::channel(None);
         let ended = tokio::select! {
-            ended = self.stand_by(&store, standby.standing(), &reached, &served) => ended,
+            ended = self.stand_by(&store, &standby, &reached, &served) => ended,
             () = listener.serve(serving, None) => LinkError::Ended,
             () = until_left(&self.leaving) => LinkError::Ended,
         };
@@ -136,10 +136,11 @@ impl Sharer {
     async fn stand_by(
         &self,
         store: &Arc<dyn Store>,
-        mut standing: watch::Receiver<Standing>,
+        standby: &Standby,
         reached: &Endpoint,
         served: &watch::Sender<Option<Service>>,
     ) -> LinkError {
+        let mut standing = standby.standing();
         loop {
             let now = standing.borrow_and_update().clone();
             let leads = matches!(now, Standing::Leads(_));
@@ -159,7 +160,7 @@ impl Sharer {
                             keeper::keep(store.clone(), Part(0), folder).await;
                         }
                     }
-                    Standing::Follows(reign) => return self.follow(&reign).await,
+                    Standing::Follows(reign) => return self.follow(&reign, standby).await,
                 }
                 core::future::pending().await
             };
@@ -173,7 +174,7 @@ impl Sharer {
     }
 
     /// Follows whoever serves, as long as nothing else is known.
-    async fn follow(&self, reign: &Reign) -> LinkError {
+    async fn follow(&self, reign: &Reign, standby: &Standby) -> LinkError {
         let place = reign.address.strip_prefix(SCHEME).and_then(|place| place.parse().ok());
         let Some(at) = place else {
             return LinkError::Role {
@@ -186,7 +187,8 @@ impl Sharer {
         let fatal = |failure: &Failure| {
             matches!(failure, Failure::Key | Failure::Cluster(_) | Failure::Version(_))
         };
-        away::follow(&at, &self.own, &self.sender, fatal).await
+        let ended = || standby.has_ended(reign.epoch);
+        away::follow(&at, &self.own, &self.sender, fatal, ended).await
     }
 
     fn is_nowhere(&self, trouble: Option<LinkError>) {

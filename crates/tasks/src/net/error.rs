@@ -20,6 +20,9 @@ pub enum Failure {
     /// Nobody answers there, or not any more.
     #[error("cannot be reached ({0})")]
     Unreachable(String),
+    /// Its host answers: nobody listens there, or not any more.
+    #[error("cannot be reached ({0})")]
+    Refused(String),
     /// Whoever answers there says nothing.
     #[error("does not answer: is it the right port, and is its process stopped?")]
     Silent,
@@ -50,7 +53,7 @@ pub enum Failure {
 impl Failure {
     /// Whether it may be different soon, without anybody's doing here.
     pub fn is_passing(&self) -> bool {
-        matches!(self, Self::Unreachable(_) | Self::Silent)
+        matches!(self, Self::Unreachable(_) | Self::Refused(_) | Self::Silent)
     }
 
     /// The error with a peer's name.
@@ -63,6 +66,7 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::InvalidData => Self::Protocol(error.to_string()),
+            io::ErrorKind::ConnectionRefused => Self::Refused(error.to_string()),
             _ => Self::Unreachable(error.to_string()),
         }
     }
