@@ -181,6 +181,9 @@ studies: ## list the studies with their questions; each runs by itself: studies/
 		printf '  %-19s %s\n' "$$(basename "$$(dirname "$$run")")" "$$(sed -n '2s/^# //p' "$$run")"; \
 	done
 
+tasks-peers: ## measure durable tasks beside Ray, Dask, HyperQueue and NATS: 14 minutes on an idle machine
+	@studies/tasks-peers/run
+
 # The targets that became studies, and the folder of each.
 MOVED := ages:ages board:board busy:busy-share campaign-pages:overhead-here campaigns:overhead-here colonies:colonies \
 	crowded:crowded deaths:deaths failures:losses figure2:figure-2 figures:QUESTION injected-rate:injected-slowdown \
