@@ -132,6 +132,20 @@ ptrans,64,64,20,0.2784,0.8
 proxy,64,64,20,0.0000,0.2
 """
 
+TASKS = """\
+work,system,repetition,figure,value,unit,at_least,busy_before
+no-op,ProcessPoolExecutor,1,rate,9012.5,tasks/s,no,0.01
+no-op,ProcessPoolExecutor,2,rate,9200,tasks/s,no,0.02
+no-op,"Tidings, file",1,rate,6100,tasks/s,no,0.01
+no-op,Ray,1,rate,2022,tasks/s,no,0.01
+worker killed,"Tidings, workers",1,lost,0.15,s,no,0.01
+worker killed,"NATS, lease of 30 s",1,lost,29.6,s,no,0.01
+coordinator killed,"Tidings, workers",1,pause,0.11,s,no,0.01
+coordinator killed,Dask,1,pause,30,s,yes,0.01
+worker frozen,"Tidings, workers",1,elsewhere,3.1,s,no,0.01
+worker frozen,Dask,1,elsewhere,30,s,yes,0.01
+"""
+
 ALL = {
     "figure2": FIGURE2,
     "ages": AGES,
@@ -143,6 +157,7 @@ ALL = {
     "starved": STARVED,
     "overhead": OVERHEAD,
     "reproduction": REPRODUCTION,
+    "tasks": TASKS,
 }
 
 # Of each kind of table, the study that draws it, and what it draws.
@@ -159,5 +174,6 @@ DRAWN = {
         ("starved", "faults", 0),
         ("overhead", "overhead-here", 0),
         ("reproduction", "overhead-simulated", 0),
+        ("tasks", "tasks-peers", 0),
     )
 }

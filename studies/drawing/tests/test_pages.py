@@ -78,6 +78,9 @@ def tables_of(kind: str, folder: Path) -> dict[str, str]:
             "| 16 | 0.41 s | 0.61 s | 1.50 | 1.00 s | 1.50 s | 1.50 | 2 | 0.5 s |",
         ),
         ("busy", "busy", "| 1024 | 1452 | 8192 | 3100 | 3300 | **640 %** | 2.5 % |"),
+        ("tasks", "steady", "| ProcessPoolExecutor | 9,106 (9,012 to 9,200) | - | - | - | - | - |"),
+        ("tasks", "coordinator-killed", "| Dask | > 30.00 | - | - | - |"),
+        ("tasks", "worker-frozen", "| Tidings, workers | 3.10 |"),
     ],
 )
 def test_each_table_has_its_lines(kind: str, name: str, line: str, tmp_path: Path) -> None:
