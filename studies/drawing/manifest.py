@@ -222,7 +222,11 @@ class Table:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(heading)
-        writer.writerows(rows)
+        for row in rows:
+            if len(row) != len(heading):
+                names = ", ".join(heading)
+                raise ValueError(f"a row of {len(row)} values below the columns {names}: {row}")
+            writer.writerow(row)
         self.write(text.getvalue(), **said)
 
     def write(self, text: str, **said: object) -> None:

@@ -197,7 +197,9 @@ def main() -> None:
     values = read(path)
     lines = [*evaluated(values, tools), cliff(values)]
     versions = {"extrap": "4.2.5"} if options.extra_p else None
-    verdicts.write_rows(list(lines[0]), [list(line.values()) for line in lines], added=versions)
+    heading = list(lines[0])
+    rows = [[line.get(name, "") for name in heading] for line in lines]
+    verdicts.write_rows(heading, rows, added=versions)
     for line in lines:
         print(" ".join(f"{value!s:>16s}" for value in line.values()))
 
