@@ -24,7 +24,7 @@ WHOLE := $(addprefix --test ,$(shell sed -n 's/^name = "\([a-z_]*\)"$$/\1/p' tes
 
 # The seconds each fuzz target runs, and the targets.
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= wire payload aggregate roster keyring control config
+FUZZ_TARGETS ?= wire payload aggregate roster keyring control config requests records
 # Coverage for libFuzzer, on the stable toolchain: what cargo-fuzz passes too.
 FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 	-Cllvm-args=-sanitizer-coverage-level=4 \

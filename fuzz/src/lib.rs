@@ -7,8 +7,10 @@
 mod aggregates;
 mod datagrams;
 mod operations;
+mod requests;
 mod text;
 
 pub use aggregates::aggregate;
 pub use operations::{counters_after, wire};
+pub use requests::{records, requests};
 pub use text::{control, keyring, payload, roster};

@@ -43,6 +43,16 @@ fn control() {
 }
 
 #[test]
+fn requests() {
+    fuzz("requests", targets::requests);
+}
+
+#[test]
+fn records() {
+    fuzz("records", targets::records);
+}
+
+#[test]
 fn a_target_that_panics_is_noticed() {
     let caught = catch_unwind(|| fuzz("roster", |input| assert!(input.len() < 40, "too long")));
     assert!(caught.is_err(), "no mutation of the seeds has 40 bytes");
