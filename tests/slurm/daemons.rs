@@ -228,7 +228,7 @@ fn user() -> String {
 }
 
 /// Ports on loopback that were free a moment ago: Slurm accepts only fixed ones.
-fn free_ports(ports: usize) -> Vec<u16> {
+pub(crate) fn free_ports(ports: usize) -> Vec<u16> {
     let bind = |_| TcpListener::bind("127.0.0.1:0").expect("a free port");
     let listeners: Vec<TcpListener> = (0..ports).map(bind).collect();
     listeners.iter().map(|listener| listener.local_addr().expect("bound").port()).collect()

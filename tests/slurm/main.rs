@@ -7,6 +7,7 @@
 mod daemons;
 mod overhead;
 mod scaling;
+mod workers;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
