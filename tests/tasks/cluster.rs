@@ -205,4 +205,12 @@ fn what_is_wrong_with_a_cluster_is_said() {
     let mut waiting = place.start(&["queue", "ls", "--store", nobody]);
     let said = waiting.complaint();
     assert!(said.contains(nobody) && said.contains("do most of them run?"), "{said}");
+    // Who waits for such servers is stopped by Ctrl-C as at any other time.
+    for arguments in [&["queue", "claim", "jobs"][..], &["sem", "acquire", "licences", "true"]] {
+        let at = [arguments[0], "--store", nobody];
+        let mut waiting = place.start(&[&at[..], &arguments[1..]].concat());
+        assert!(waiting.complaint().contains(nobody));
+        waiting.signal(Signal::INT);
+        assert_eq!(waiting.end().0, 130);
+    }
 }

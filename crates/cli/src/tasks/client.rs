@@ -28,6 +28,9 @@ use crate::output::{self, Agent};
 /// The wait after which the trouble with the store is told.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// The time that a coordinator has to end a session in good order.
+const FAREWELL: Duration = Duration::from_secs(2);
+
 /// Which store.
 #[derive(Debug, Args)]
 pub struct Store {
@@ -190,8 +193,8 @@ impl Client {
     /// Ends the session in good order, so that its permits and tasks are given back at once, and
     /// gives up the store, so that another process serves it at once.
     pub(super) async fn leave(&self) {
-        // It ends by itself otherwise.
-        let _ = self.session.ask(Request::Leave).await;
+        // It ends by itself otherwise, and where the store is out of reach.
+        let _ = tokio::time::timeout(FAREWELL, self.session.ask(Request::Leave)).await;
         self.member.leave().await;
     }
 

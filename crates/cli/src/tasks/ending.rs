@@ -30,4 +30,15 @@ impl Ending {
             None => core::future::pending().await,
         }
     }
+
+    /// What the work comes to, unless one of them comes first.
+    pub(super) async fn or<T>(
+        &mut self,
+        work: impl Future<Output = Result<T, TasksError>>,
+    ) -> Result<T, TasksError> {
+        tokio::select! {
+            result = work => result,
+            signal = self.next() => Err(TasksError::Stopped { signal, after: String::new() }),
+        }
+    }
 }

@@ -111,17 +111,14 @@ async fn acquire(
     let mut ending = Ending::begin()?;
     let client = Client::open(place, "sem")?;
     let acquire = Request::Acquire { semaphore: name.to_owned(), permits };
-    tokio::select! {
-        acquired = client.ask(acquire) => drop(acquired?),
-        // The session ends with this process, and its place among those that wait as well.
-        signal = ending.next() => {
-            client.leave().await;
-            return Err(TasksError::Stopped { signal, after: String::new() });
-        }
+    let ended = async {
+        ending.or(client.ask(acquire)).await?;
+        beside::run(command, None, &mut ending).await?.success(command)
     }
-    let status = beside::run(command, None, &mut ending).await;
+    .await;
+    // Its permits are given back, or its place among those that wait, whatever became of it.
     client.leave().await;
-    status.and_then(|ended| ended.success(command)).map(drop)
+    ended.map(drop)
 }
 
 fn list(place: &Place, json: bool) -> Result<(), Failure> {

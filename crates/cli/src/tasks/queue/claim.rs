@@ -38,20 +38,23 @@ pub(super) fn run(place: &Place, options: &Options) -> Result<(), Failure> {
 async fn claim(place: &Place, options: &Options) -> Result<(), TasksError> {
     let mut ending = Ending::begin()?;
     let mut client = Client::open(place, "claim")?;
+    let handled = async {
+        let item = ending.or(item(&mut client, options)).await?;
+        handle(&client, options, &item, &mut ending).await
+    }
+    .await;
+    // The item is given back, unless it is done.
+    client.leave().await;
+    handled
+}
+
+/// Waits for an item.
+async fn item(client: &mut Client, options: &Options) -> Result<Assigned, TasksError> {
     if options.now {
-        expect_item(&client, &options.queue).await?;
+        expect_item(client, &options.queue).await?;
     }
     client.ask(items::offer(&options.queue, 1)).await?;
-    let item = tokio::select! {
-        item = next(&mut client) => item?,
-        signal = ending.next() => {
-            client.leave().await;
-            return Err(TasksError::Stopped { signal, after: String::new() });
-        }
-    };
-    let result = handle(&client, options, &item, &mut ending).await;
-    client.leave().await;
-    result
+    next(client).await
 }
 
 /// Whether there is an item; another may take it before this process does, which then waits.
@@ -94,18 +97,18 @@ async fn handle(
     if options.command.is_empty() {
         // Printed first: what was not printed is not done.
         kinds::write_output(&item.payload)?;
-        return client.ask(complete(Vec::new())).await.map(drop);
+        return ending.or(client.ask(complete(Vec::new()))).await.map(drop);
     }
     let ended = beside::run(&options.command, Some(&item.payload), ending).await;
     match ended.and_then(|ended| ended.success(&options.command)) {
         Ok(mut output) => {
             kinds::write_output(&output)?;
             output.truncate(MAX_INLINE_BYTES);
-            client.ask(complete(output)).await.map(drop)
+            ending.or(client.ask(complete(output))).await.map(drop)
         }
         Err(error) => {
             let (cause, text, detail) = (Cause::Exit, error.to_string(), Vec::new());
-            client.ask(Request::Fail { task, attempt, cause, text, detail }).await?;
+            ending.or(client.ask(Request::Fail { task, attempt, cause, text, detail })).await?;
             Err(error)
         }
     }
