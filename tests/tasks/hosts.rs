@@ -2,29 +2,27 @@
 
 use rustix::process::Signal;
 
-use crate::place::Place;
+use crate::place::{Place, Running};
+
+/// A process that holds the store of a place and lets others take part, with its address, and the
+/// key file.
+fn holder(here: &Place) -> (Running, String, String) {
+    here.text(&["keys", "generate", "--output", "cluster.key"]);
+    let key = here.path("cluster.key").to_str().unwrap().to_owned();
+    let listening = ["--listen", "127.0.0.1:0", "--keys", &key];
+    let mut holder =
+        here.start(&[&["worker", "-n", "1", "--queue", "none"][..], &listening].concat());
+    assert!(holder.complaint().contains("1 slots"));
+    let line = holder.complaint();
+    let address = line.split_whitespace().find(|word| word.starts_with("tcp://")).unwrap();
+    (holder, address.to_owned(), key)
+}
 
 #[test]
 fn a_worker_elsewhere_does_tasks_and_large_outputs_come_back() {
     let (here, there) = (Place::new(), Place::new());
-    here.text(&["keys", "generate", "--output", "cluster.key"]);
-    let key = here.path("cluster.key");
-    let key = key.to_str().unwrap();
-    let mut holder = here.start(&[
-        "worker",
-        "-n",
-        "1",
-        "--queue",
-        "none",
-        "--listen",
-        "127.0.0.1:0",
-        "--keys",
-        key,
-    ]);
-    assert!(holder.complaint().contains("1 slots"));
-    let line = holder.complaint();
-    let address = line.split_whitespace().find(|word| word.starts_with("tcp://")).unwrap();
-    let place = ["--store", address, "--keys", key];
+    let (holder, address, key) = holder(&here);
+    let place = ["--store", &address[..], "--keys", &key];
     let worker = there.start(&[&["worker", "-n", "1"][..], &place].concat());
     let run = ["run", "-n", "0"];
     let command = ["--", "sh", "-c", "echo $TIDINGS_ATTEMPT; head -c 100000 /dev/zero"];
@@ -38,6 +36,18 @@ fn a_worker_elsewhere_does_tasks_and_large_outputs_come_back() {
         process.signal(Signal::TERM);
         assert_eq!(process.end().0, 0);
     }
+}
+
+#[test]
+fn a_worker_without_tasks_ends_though_nobody_serves_the_store() {
+    let (here, there) = (Place::new(), Place::new());
+    let (holder, address, key) = holder(&here);
+    let place = ["--store", &address[..], "--keys", &key];
+    let worker = there.start(&[&["worker", "-n", "1", "--drain", "1h"][..], &place].concat());
+    there.text(&[&["run", "-n", "0"][..], &place, &["--", "true"]].concat());
+    holder.kill();
+    worker.signal(Signal::TERM);
+    assert_eq!(worker.end().0, 0);
 }
 
 #[test]

@@ -35,6 +35,9 @@ use super::verdict::Verdict;
 /// How long a worker that ends waits for the answers of a coordinator.
 const ANSWERS: Duration = Duration::from_secs(3);
 
+/// Why a worker has ended to whose last offer there was no answer.
+const UNANSWERED: &str = "no coordinator has answered";
+
 /// Why tasks are given back by a worker that takes no more.
 const ENDING: &str = "its worker is ending";
 
@@ -102,6 +105,8 @@ pub(super) struct Driver {
     offering: Option<Offering>,
     word: Option<Word>,
     drained_at: Option<Instant>,
+    /// Until when a worker that ends and has nothing in hand waits for the answer to its offer.
+    answered_at: Option<Instant>,
     ended_at: Option<Instant>,
 }
 
@@ -128,6 +133,7 @@ impl Driver {
             offering: None,
             word: None,
             drained_at: None,
+            answered_at: None,
             ended_at: None,
         }
     }
@@ -174,7 +180,10 @@ impl Driver {
             }
             () = until(self.patient_until) => self.return_ahead(),
             () = until(self.drained_at) => self.time_is_up(),
-            () = until(self.ended_at) => return Some("no coordinator has answered".to_owned()),
+            () = until(self.answered_at), if self.tries.is_empty() => {
+                return Some(UNANSWERED.to_owned());
+            }
+            () = until(self.ended_at) => return Some(UNANSWERED.to_owned()),
         }
         None
     }
@@ -298,6 +307,7 @@ impl Driver {
             return;
         }
         self.word = Some(word);
+        self.answered_at = Some(Instant::now() + ANSWERS);
         self.offer();
         self.return_waiting(ENDING);
         match word {
