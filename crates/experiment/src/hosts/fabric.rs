@@ -162,6 +162,16 @@ impl Fabric {
         run("ip", &["netns", "exec", &self.namespace(host), "nft", "-f", "-"], &rules)
     }
 
+    /// Pulls the cable of a host out of the bridge, or puts it back: nothing passes meanwhile, and
+    /// nobody is told.
+    ///
+    /// # Errors
+    /// [`ExperimentError::Machine`] with what ip says.
+    pub fn plug(&self, host: u32, is_plugged: bool) -> Result<(), ExperimentError> {
+        let state = if is_plugged { "up" } else { "down" };
+        run("ip", &["-n", &self.switch(), "link", "set", &port(host), state], "")
+    }
+
     /// Leads a host by its card to all addresses there are.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 #![expect(clippy::missing_panics_doc, reason = "a measurement without hosts is none")]
 
 use std::fmt::Write as _;
+use std::process::Command;
 use std::thread;
 
 use super::fabric::{self, Fabric};
@@ -94,7 +95,25 @@ impl Hosts {
         self.filter(host, &rules);
     }
 
-    /// Ends all loss and all cuts.
+    /// Pulls the cable of a host: it hears nothing, and nothing is heard of it.
+    pub fn unplug(&self, host: usize) {
+        made(self.fabric.plug(host as u32 - 1, false));
+    }
+
+    /// Puts the cable of a host back.
+    pub fn plug(&self, host: usize) {
+        made(self.fabric.plug(host as u32 - 1, true));
+    }
+
+    /// The processes that run on a host just now.
+    pub fn processes(&self, host: usize) -> Vec<u32> {
+        let listed = Command::new("ip").args(["netns", "pids", &self.namespace(host)]).output();
+        let listed = listed.expect("iproute2 has made the hosts").stdout;
+        let numbers = String::from_utf8_lossy(&listed).into_owned();
+        numbers.lines().filter_map(|line| line.trim().parse().ok()).collect()
+    }
+
+    /// Ends all loss and all cuts but pulled cables.
     pub fn heal(&self) {
         for host in 1..=self.count {
             self.lose(host, 0);
