@@ -1,6 +1,6 @@
 //! Tests that need more than one crate, and what several of them share and no experiment needs: a
-//! [`disk`] that is full, and the inputs of fuzz targets ([`mutations`]). Agents, hosts and
-//! programs of MPIs are started by `tidings-experiment`.
+//! [`disk`] that is full, a [`clock`] that is set, and the inputs of fuzz targets ([`mutations`]).
+//! Agents, hosts and programs of MPIs are started by `tidings-experiment`.
 //!
 //! | test | what it shows |
 //! |---|---|
@@ -13,5 +13,6 @@
 //! | `mpi` | the core in C programs: its C interface, and gossip among MPI ranks |
 //! | `fuzz` | the fuzz targets stand up to a few thousand seeded inputs |
 
+pub mod clock;
 pub mod disk;
 pub mod mutations;
