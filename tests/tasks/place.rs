@@ -1,9 +1,11 @@
 //! A store of its own for each test, and pipes by which tasks and a test wait for each other.
 
+#![allow(dead_code, reason = "each program of tests uses a part of it")]
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -33,9 +35,21 @@ impl Place {
         Self { folder, store }
     }
 
+    /// Whose store lies in a folder of its own, `disk`, which a test can make small.
+    pub(crate) fn with_disk() -> Self {
+        let place = Self::new();
+        fs::create_dir(place.path("disk")).unwrap();
+        Self { store: format!("file:{}", place.path("disk/store").display()), ..place }
+    }
+
     /// Whose store lies at this address.
     pub(crate) fn of(store: String) -> Self {
         Self { store, ..Self::new() }
+    }
+
+    /// The address of the store.
+    pub(crate) fn store(&self) -> &str {
+        &self.store
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -87,7 +101,7 @@ impl Place {
     /// Starts it in the background, its standard output and error in pipes.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
         let mut command = self.tidings(arguments);
-        Running(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()))
+        Running::begin(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
     }
 
     /// A script that tasks run: `sh NAME ARGUMENT`.
@@ -113,6 +127,16 @@ impl Place {
 }
 
 impl Running {
+    /// Starts a command in the background.
+    pub(crate) fn begin(command: &mut Command) -> Self {
+        Self(Some(command.spawn().unwrap()))
+    }
+
+    /// Its standard output, if that was piped and nobody has it yet.
+    pub(crate) fn output(&mut self) -> ChildStdout {
+        self.0.as_mut().unwrap().stdout.take().unwrap()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(self.0.as_ref().unwrap()), signal).unwrap();
     }

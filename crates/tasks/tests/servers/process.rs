@@ -27,6 +27,8 @@ pub(crate) struct Servers {
 /// One of its servers.
 struct Server {
     name: String,
+    /// The words before its commands, which say on which host they run.
+    words: Vec<String>,
     client: String,
     peer: String,
     folder: tempfile::TempDir,
@@ -56,6 +58,17 @@ impl Servers {
         let attempt =
             |_| Self::attempt(count, &options).inspect_err(|last| eprintln!("etcd: {last}")).ok();
         (0..ATTEMPTS).find_map(attempt).expect("etcd starts (Debian: etcd-server)")
+    }
+
+    /// Starts a server on each of these hosts, with these options: the words before a command that
+    /// runs there, and the address, of which nobody else uses ports.
+    pub(crate) fn on(hosts: Vec<(Vec<String>, String)>, options: &[&str]) -> Self {
+        let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
+        let server = |(words, address): (Vec<String>, String)| {
+            (words, format!("{address}:2379"), format!("{address}:2380"))
+        };
+        let begun = Self::begin(hosts.into_iter().map(server).collect(), &options);
+        begun.unwrap_or_else(|last| panic!("etcd does not start (Debian: etcd-server): {last}"))
     }
 
     /// What names a store in it.
@@ -92,20 +105,31 @@ impl Servers {
         if server.process.is_none() {
             return String::new();
         }
-        let mut command = Command::new("etcdctl");
+        let mut command = server.command("etcdctl");
         command.env("ETCDCTL_API", "3").arg("--endpoints").arg(&server.client).args(words);
         let output = command.output().expect("etcdctl is there (Debian: etcd-client)");
         String::from_utf8(output.stdout).expect("it prints text")
     }
 
     fn attempt(count: usize, options: &[String]) -> Result<Self, String> {
-        let all: Vec<_> = free_ports(count * 2)
-            .chunks(2)
-            .enumerate()
-            .map(|(number, ports)| Server {
+        let ports = free_ports(count * 2);
+        let here = ports.chunks(2).map(|pair| (Vec::new(), pair[0].clone(), pair[1].clone()));
+        Self::begin(here.collect(), options)
+    }
+
+    /// Starts a server at each of these places: the words before its commands, where it is reached
+    /// by clients and by the others.
+    fn begin(
+        places: Vec<(Vec<String>, String, String)>,
+        options: &[String],
+    ) -> Result<Self, String> {
+        let all: Vec<_> = (0..)
+            .zip(places)
+            .map(|(number, (words, client, peer))| Server {
                 name: format!("s{number}"),
-                client: ports[0].clone(),
-                peer: ports[1].clone(),
+                words,
+                client,
+                peer,
                 folder: tempfile::tempdir().expect("a temporary folder"),
                 process: None,
             })
@@ -125,13 +149,25 @@ impl Servers {
 }
 
 impl Server {
+    /// A command on its host.
+    fn command(&self, program: &str) -> Command {
+        match self.words.as_slice() {
+            [] => Command::new(program),
+            [first, rest @ ..] => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(program);
+                command
+            }
+        }
+    }
+
     fn begin(
         &self,
         cluster: &str,
         options: &[String],
     ) -> (Running, mpsc::Receiver<Result<(), String>>) {
         let (client, peer) = (format!("http://{}", self.client), format!("http://{}", self.peer));
-        let mut command = Command::new("etcd");
+        let mut command = self.command("etcd");
         command.args(["--name", &self.name, "--initial-cluster", cluster]);
         command.arg("--data-dir").arg(data(self.folder.path()));
         command.args(["--listen-client-urls", &client, "--advertise-client-urls", &client]);
