@@ -39,23 +39,23 @@ struct Counted {
 
 /// Looks at each server while there is something to sync.
 pub(super) async fn check(client: &Client, servers: &[String]) -> Result<(), OpenError> {
-    for server in servers {
+    'servers: for server in servers {
         let Some(begin) = look(server).await else { continue };
-        let mut never = true;
         for _ in 0..ROUNDS {
             write(client).await;
-            let Some(now) = look(server).await else { break };
-            // One that is behind, or was started again, says nothing about its disk.
-            never &= now.syncs == begin.syncs && now.applied > begin.applied;
-            if !never {
-                break;
+            if may_sync(begin, look(server).await) {
+                continue 'servers;
             }
         }
-        if never {
-            return Err(OpenError::Unsynced { server: server.clone() });
-        }
+        return Err(OpenError::Unsynced { server: server.clone() });
     }
     Ok(())
+}
+
+/// Whether a server may sync, by what it has counted first and later. One that is silent now, is
+/// behind, or was started again says nothing about its disk.
+fn may_sync(begin: Counted, now: Option<Counted>) -> bool {
+    now.is_none_or(|now| now.syncs != begin.syncs || now.applied <= begin.applied)
 }
 
 /// Makes a commit that leaves nothing: a session without keys. If it cannot be made there is
@@ -106,5 +106,16 @@ mod tests {
             etcd_server_proposals_applied_total 1.2e+06\n";
         assert_eq!(counted(metrics), Some(Counted { syncs: 9, applied: 1_200_000 }));
         assert_eq!(counted("HTTP/1.0 404 Not Found\r\n\r\n"), None);
+    }
+
+    /// A server was cut off between two looks, and was refused as one that does not sync.
+    #[test]
+    fn who_is_silent_or_started_again_is_believed() {
+        let begin = Counted { syncs: 9, applied: 20 };
+        let with = |syncs, applied| Some(Counted { syncs, applied });
+        assert!(!may_sync(begin, with(9, 21)), "it applies and does not sync");
+        for now in [None, with(10, 21), with(9, 20), with(3, 5)] {
+            assert!(may_sync(begin, now), "{now:?}");
+        }
     }
 }
