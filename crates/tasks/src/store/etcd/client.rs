@@ -4,31 +4,30 @@
 //! what only reads, and for what is known not to have been done. A write that may have been done is
 //! never sent twice.
 //!
-//! Every call says that it wants a server with a leader. One that is cut off from the others then
-//! says so at once, before it does anything, and ends the streams that would wait in vain.
+//! An answer is waited for no longer than it may come: a server that is silent while others are
+//! not, or was asked before another leader was elected, gives none (`elections`).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use prost::Message;
-use tokio::time::{Instant, sleep, timeout};
-use tokio_stream::StreamExt as _;
-use tonic::client::Grpc;
-use tonic::codegen::http::uri::PathAndQuery;
-use tonic::metadata::MetadataValue;
+use tokio::time::{Instant, sleep};
+use tonic::Streaming;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Request, Streaming};
-use tonic_prost::ProstCodec;
 
+use super::call::{Method, open, unary};
+use super::elections;
 use super::failure::Failure;
 use super::proto::{self, Txn, TxnAnswer};
+
+pub(super) use super::call::RANGE;
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(1);
 
-/// How long one server may take to answer. Longer than an election, which takes 1 to 2 s with
-/// etcd's usual settings.
+/// How long one server may take to answer when nothing is known of it. Longer than an election,
+/// which takes 1 to 2 s with etcd's usual settings.
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// How long calls are sent again.
@@ -43,13 +42,6 @@ const LONGEST_WAIT: Duration = Duration::from_millis(300);
 const PROBE_EVERY: Duration = Duration::from_secs(6);
 const PROBE_ANSWER: Duration = Duration::from_secs(3);
 
-/// The longest answer. A value and its key have at most 1.5 MiB.
-const MAX_ANSWER_BYTES: usize = 16 << 20;
-
-/// What is called, as gRPC names it.
-pub(super) type Method = &'static str;
-
-pub(super) const RANGE: Method = "/etcdserverpb.KV/Range";
 pub(super) const COMPACT: Method = "/etcdserverpb.KV/Compact";
 pub(super) const GRANT: Method = "/etcdserverpb.Lease/LeaseGrant";
 pub(super) const REVOKE: Method = "/etcdserverpb.Lease/LeaseRevoke";
@@ -74,6 +66,8 @@ struct Servers {
     channels: Vec<Channel>,
     /// The one in use.
     current: AtomicUsize,
+    /// The term of the last leader that is known, as etcd counts them.
+    term: AtomicU64,
 }
 
 impl Client {
@@ -90,7 +84,8 @@ impl Client {
             Some(endpoint.connect_lazy())
         };
         let channels = servers.iter().map(channel).collect::<Option<Vec<_>>>()?;
-        (!channels.is_empty()).then(|| Self(Arc::new(Servers { channels, current: 0.into() })))
+        (!channels.is_empty())
+            .then(|| Self(Arc::new(Servers { channels, current: 0.into(), term: 0.into() })))
     }
 
     /// Calls, and calls again within [`WITHIN`].
@@ -109,7 +104,10 @@ impl Client {
 
     /// A transaction; see [`Client::call`].
     pub(super) async fn txn(&self, txn: Txn, repeat: Repeat) -> Result<TxnAnswer, Failure> {
-        self.call(TXN, txn, repeat).await
+        let answer: TxnAnswer = self.call(TXN, txn, repeat).await?;
+        let term = answer.header.as_ref().map_or(0, |header| header.term);
+        self.0.term.fetch_max(term, Ordering::Relaxed);
+        Ok(answer)
     }
 
     /// Keeps a lease. Returns how long from now on; 0 if there is none.
@@ -159,9 +157,17 @@ impl Client {
         loop {
             let used = self.0.current.load(Ordering::Relaxed);
             let channel = self.0.channels[used % self.0.channels.len()].clone();
-            let silent = || Failure::Unanswered(format!("no answer in {} s", ANSWER.as_secs()));
-            let answer = timeout(ANSWER, attempt(channel)).await;
-            let failure = match answer.unwrap_or_else(|_| Err(silent())) {
+            let term = self.0.term.load(Ordering::Relaxed);
+            let answer = tokio::select! {
+                answer = attempt(channel) => answer,
+                why = elections::none_comes(&self.0.channels, used, term) => {
+                    Err(Failure::Unanswered(why.into()))
+                }
+                () = sleep(ANSWER) => {
+                    Err(Failure::Unanswered(format!("no answer in {} s", ANSWER.as_secs())))
+                }
+            };
+            let failure = match answer {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
@@ -180,43 +186,4 @@ impl Client {
             wait = (wait * 2).min(LONGEST_WAIT);
         }
     }
-}
-
-/// A request that wants a server with a leader.
-fn requiring_leader<T>(message: T) -> Request<T> {
-    let mut request = Request::new(message);
-    request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
-    request
-}
-
-async fn ready(channel: Channel) -> Result<Grpc<Channel>, Failure> {
-    let mut grpc = Grpc::new(channel).max_decoding_message_size(MAX_ANSWER_BYTES);
-    // Nothing was sent yet.
-    grpc.ready().await.map_err(|error| Failure::Elsewhere(error.to_string()))?;
-    Ok(grpc)
-}
-
-async fn unary<Q, A>(channel: Channel, method: Method, request: Q) -> Result<A, Failure>
-where
-    Q: Message + 'static,
-    A: Message + Default + 'static,
-{
-    let mut grpc = ready(channel).await?;
-    let (request, path) = (requiring_leader(request), PathAndQuery::from_static(method));
-    let answer = grpc.unary(request, path, ProstCodec::<Q, A>::default()).await;
-    answer.map(tonic::Response::into_inner).map_err(|status| Failure::of(&status))
-}
-
-/// Opens a stream, and sends one message into it.
-async fn open<Q, A>(channel: Channel, method: Method, request: Q) -> Result<Streaming<A>, Failure>
-where
-    Q: Message + 'static,
-    A: Message + Default + 'static,
-{
-    let mut grpc = ready(channel).await?;
-    // Our end stays open: with it a server would close its own.
-    let messages = tokio_stream::once(request).chain(tokio_stream::pending());
-    let (request, path) = (requiring_leader(messages), PathAndQuery::from_static(method));
-    let answer = grpc.streaming(request, path, ProstCodec::<Q, A>::default()).await;
-    answer.map(tonic::Response::into_inner).map_err(|status| Failure::of(&status))
 }

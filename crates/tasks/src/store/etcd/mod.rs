@@ -19,8 +19,10 @@
 //!
 //! Source: etcd's API version 3; [decision 0024](../../../../../docs/decisions/0024-etcd.md).
 
+mod call;
 mod client;
 mod compaction;
+mod elections;
 mod error;
 mod failure;
 mod follow;

@@ -22,6 +22,9 @@ pub(super) const DELETED: i32 = 1;
 pub(super) struct Header {
     #[prost(int64, tag = "3")]
     pub(super) revision: i64,
+    /// Rises with each election.
+    #[prost(uint64, tag = "4")]
+    pub(super) term: u64,
 }
 
 #[derive(Clone, PartialEq, Message)]
