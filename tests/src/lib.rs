@@ -9,6 +9,7 @@
 //! | `real_agents` | agents as real processes keep what docs/reference promises |
 //! | `hosts` | agents on hosts of their own, in network namespaces, live through what goes wrong |
 //! | `tasks` | runs, workers and queues of durable tasks live through signals and deaths |
+//! | `recovery` | durable tasks on hosts of their own live through what happens to those |
 //! | `slurm` | Debian's Slurm drains, resumes and refuses nodes by what their agents say |
 //! | `mpi` | the core in C programs: its C interface, and gossip among MPI ranks |
 //! | `fuzz` | the fuzz targets stand up to a few thousand seeded inputs |
