@@ -108,21 +108,20 @@ def measured(cell: Cell, options: argparse.Namespace) -> list[dict[str, object]]
         path = os.environ.get("TASKS_PEERS_PATH", os.pathsep.join(sys.path))
         own = {"TMPDIR": folder, "RAY_TMPDIR": folder, "PYTHONPATH": path}
         log = Path(folder, "cell.log")
-        with log.open("wb") as said:
-            process = subprocess.Popen(
-                [str(word) for word in words],
-                env={**os.environ, **own},
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-                start_new_session=True,
-            )
         try:
+            with log.open("wb") as said:
+                process = subprocess.Popen(
+                    [str(word) for word in words],
+                    env={**os.environ, **own},
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=said,
+                    start_new_session=True,
+                )
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(CELL_S)
         finally:
             end_all_below()
-            process.wait()
             group.remove()
         if output.exists():
             return list(json.loads(output.read_text(encoding="utf-8")))
@@ -199,4 +198,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except KeyboardInterrupt:
+        end_all_below()  # it may have come while a cell was ended
         sys.exit(130)

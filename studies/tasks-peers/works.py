@@ -20,7 +20,6 @@ from systems.system import Call, System
 
 BOUND_S = 30.0
 """How long a system may take to go on after a failure."""
-WARMED = 50
 MOST = 20_000
 
 
@@ -41,6 +40,8 @@ class Sizes:
 
     seconds: float = 1.2
     """Of steady work: how long each of its parts takes, about."""
+    least: int = 50
+    """How many tasks each of them has at least."""
     tasks: int = 400
     """Of a killed worker; of a killed coordinator a quarter of them."""
     task_s: float = 0.05
@@ -49,22 +50,22 @@ class Sizes:
 def steady(system: System, group: Group, sizes: Sizes) -> Iterator[Figure]:
     """Measure calls that do nothing, one at a time too, and calls of a millisecond."""
     nothing, busy = Call("nothing"), Call("busy")
-    system.all_of(nothing, WARMED)
+    system.all_of(nothing, sizes.least)
     begun = time.monotonic()
-    system.all_of(nothing, WARMED)
-    rate = WARMED / (time.monotonic() - begun)
+    system.all_of(nothing, sizes.least)
+    rate = sizes.least / (time.monotonic() - begun)
     # The first ones are slow, with all systems: a part of the time tells how many to take.
-    count = tally.enough(rate, sizes.seconds / 4, WARMED, MOST)
+    count = tally.enough(rate, sizes.seconds / 4, sizes.least, MOST)
     wall_s, _ = timed(lambda: system.all_of(nothing, count), group)
-    count = tally.enough(count / wall_s, sizes.seconds, WARMED, MOST)
+    count = tally.enough(count / wall_s, sizes.seconds, sizes.least, MOST)
     wall_s, cpu_s = timed(lambda: system.all_of(nothing, count), group)
     yield Figure("no-op", "rate", count / wall_s, "tasks/s")
     yield Figure("no-op", "cpu", cpu_s / count * 1e6, "us/task")
     yield from one_at_a_time(system, sizes.seconds)
-    system.all_of(busy, WARMED)
+    system.all_of(busy, sizes.least)
     own_s = calls.BUSY_NS / 1e9
     rate = min(count / wall_s, system.slots / own_s)
-    count = tally.enough(rate, sizes.seconds, WARMED, MOST)
+    count = tally.enough(rate, sizes.seconds, sizes.least, MOST)
     wall_s, cpu_s = timed(lambda: system.all_of(busy, count), group)
     own_s *= count
     by_wall = tally.efficiency(own_s, wall_s * system.slots)

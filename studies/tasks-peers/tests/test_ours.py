@@ -43,7 +43,7 @@ def figures(name: str, work: str, folder: Path, sizes: Sizes) -> dict[str, Figur
     return {f"{one.work} {one.figure}": one for one in found}
 
 
-SMALL = Sizes(seconds=0.01, tasks=24, task_s=0.02)
+SMALL = Sizes(seconds=0.01, least=10, tasks=24, task_s=0.02)
 
 
 @pytest.mark.parametrize("name", ["ProcessPoolExecutor", "Tidings, file", "Tidings, commands"])
