@@ -164,21 +164,23 @@ class Group:
         of_each = (fields for pid in tree(root) if (fields := _stat(pid)) is not None)
         return sum(sum(map(int, fields[11:15])) for fields in of_each) / TICKS
 
-    def members(self) -> list[int]:
-        """Return the processes in it."""
+    def below(self) -> list[Path]:
+        """Return it and the groups that were made in it, itself last; a dead worker leaves some."""
         if self.path is None:
             return []
-        return [int(pid) for pid in (self.path / "cgroup.procs").read_text().split()]
+        inner = (path for path in self.path.rglob("*") if path.is_dir())
+        return [*sorted(inner, key=lambda path: len(path.parts), reverse=True), self.path]
 
     def remove(self, seconds: float = 2) -> None:
-        """Kill what is left in it, and remove it; an empty one may stay busy, and is left."""
-        if self.path is None:
-            return
+        """Kill what is left in it, and remove it; one that stays busy is left."""
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            send(self.members(), signal.SIGKILL)
-            with contextlib.suppress(OSError):
-                self.path.rmdir()
+        while (left := self.below()) and time.monotonic() < end:
+            for path in left:
+                with contextlib.suppress(OSError):
+                    pids = (path / "cgroup.procs").read_text(encoding="utf-8").split()
+                    send(map(int, pids), signal.SIGKILL)
+                    path.rmdir()
+            if self.path is not None and not self.path.exists():
                 return
             time.sleep(0.01)
 

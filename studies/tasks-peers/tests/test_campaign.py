@@ -8,7 +8,7 @@ from pathlib import Path
 import campaign
 import pytest
 import systems
-from processes import Crew, NotReadyError, tree, until
+from processes import Crew, Group, NotReadyError, tree, until
 
 ALL = ["ProcessPoolExecutor", "Tidings", "NATS", "Ray", "Dask", "HyperQueue"]
 
@@ -59,3 +59,11 @@ def ended(pid: int) -> bool:
         return Path(f"/proc/{pid}/cmdline").read_bytes() == b""
     except OSError:
         return True
+
+
+def test_a_group_goes_with_those_that_were_made_in_it(tmp_path: Path) -> None:
+    """Folders stand for groups: those of a kernel are removed with the files in them."""
+    group = Group(tmp_path / "cell")
+    (tmp_path / "cell/worker/task").mkdir(parents=True)
+    assert [path.name for path in group.below()] == ["task", "worker", "cell"]
+    assert Group(None).below() == []
