@@ -32,12 +32,16 @@ fn costs_nothing(site: &mut Site) {
     let run = cluster.run(&names);
     let in_hand: BTreeMap<_, _> = gates.until_busy();
     for shift in [AHEAD, BACK, AHEAD, TRUE] {
-        clocks.iter().for_each(|(_, clock)| clock.set(shift));
+        for (_, clock) in &clocks {
+            clock.set(shift);
+        }
         // The coordinator answers after it has seen that, and has nobody lost.
         let picture = cluster.until("the coordinator answers", Cluster::picture);
         assert_eq!(picture["lost"], 0, "after {shift}: {picture}");
     }
-    clocks.iter().for_each(|(_, clock)| clock.set(BACK));
+    for (_, clock) in &clocks {
+        clock.set(BACK);
+    }
     gates.open_all();
     let mut account = Account::default();
     cluster.complete(&mut account, &names, run);

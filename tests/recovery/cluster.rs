@@ -58,7 +58,9 @@ impl<'s> Cluster<'s> {
         let mut cluster = Self { site, place, before, running, broken };
         cluster.begin(HEAD);
         cluster.until("somebody serves the store", Self::coordinator);
-        WORKERS.into_iter().for_each(|host| cluster.begin(host));
+        for host in WORKERS {
+            cluster.begin(host);
+        }
         cluster
     }
 

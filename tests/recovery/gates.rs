@@ -51,6 +51,8 @@ impl Gates {
 
     /// The same of all hosts.
     pub(crate) fn open_all(&mut self) {
-        WORKERS.into_iter().for_each(|host| self.open(host));
+        for host in WORKERS {
+            self.open(host);
+        }
     }
 }

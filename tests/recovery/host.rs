@@ -79,7 +79,9 @@ pub(crate) fn end_all(hosts: &Hosts, host: usize) {
         if running.is_empty() {
             return;
         }
-        running.into_iter().for_each(|process| signal(process, Signal::KILL));
+        for process in running {
+            signal(process, Signal::KILL);
+        }
     }
 }
 
@@ -92,7 +94,9 @@ fn signal_all(hosts: &Hosts, host: usize, number: Signal) {
         if left.is_empty() {
             return;
         }
-        left.iter().for_each(|&process| signal(process, number));
+        for &process in &left {
+            signal(process, number);
+        }
         reached.extend(left);
     }
 }

@@ -16,6 +16,7 @@ mod disks;
 mod gates;
 mod head;
 mod host;
+#[allow(dead_code, reason = "the tests of tasks use all of it")]
 #[path = "../tasks/place.rs"]
 mod place;
 mod run;

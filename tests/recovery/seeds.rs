@@ -180,19 +180,19 @@ fn play(site: &mut Site, seed: u64) -> Happened {
     let cluster = Cluster::new(site, &format!("seed-{seed}"));
     cluster.place.script("task", SHORT);
     let (struck, happened) = (BTreeMap::new(), Happened::new());
-    let mut play = Play { cluster, plan, struck, happened };
+    let mut one = Play { cluster, plan, struck, happened };
     let mut account = Account::default();
     let begun = Instant::now();
-    play.run(&mut account);
+    one.run(&mut account);
     let run = begun.elapsed();
-    play.cluster.check(&mut account, &tasks);
-    let (ended, tries) = (account.len(), play.cluster.place.lines("ran").len());
+    one.cluster.check(&mut account, &tasks);
+    let (ended, tries) = (account.len(), one.cluster.place.lines("ran").len());
     println!(
         "seed {seed}: {ended} tasks, {tries} tries, {:?}; run {run:.1?}, all {:.1?}",
-        play.happened,
+        one.happened,
         begun.elapsed()
     );
-    play.happened
+    one.happened
 }
 
 fn number(name: &str) -> Option<u64> {
@@ -218,7 +218,9 @@ fn play_all(site: fn() -> Site) {
                 resume_unwind(panic)
             });
             let mut all = happened.lock().unwrap();
-            played.into_iter().for_each(|(fault, n)| *all.entry(fault).or_default() += n);
+            for (fault, times) in played {
+                *all.entry(fault).or_default() += times;
+            }
         }
     };
     thread::scope(|scope| {

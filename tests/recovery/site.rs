@@ -61,7 +61,9 @@ impl Site {
     /// Starts the agents that are not there, and waits until all know each other.
     pub(crate) fn begin_agents(&mut self) {
         let missing: Vec<usize> = self.with_agents.difference(&self.agents_on).copied().collect();
-        missing.into_iter().for_each(|host| self.begin_agent(host));
+        for host in missing {
+            self.begin_agent(host);
+        }
         let all: Vec<usize> = self.agents_on.iter().copied().collect();
         self.agents.until_all_know(&all);
     }

@@ -7,6 +7,7 @@ mod cluster;
 mod hosts;
 mod in_c;
 mod mcphoton;
+#[allow(dead_code, reason = "the tests of recovery use the rest")]
 mod place;
 mod queues;
 mod refusals;

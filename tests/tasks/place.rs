@@ -1,7 +1,5 @@
 //! A store of its own for each test, and pipes by which tasks and a test wait for each other.
 
-#![allow(dead_code, reason = "each program of tests uses a part of it")]
-
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
