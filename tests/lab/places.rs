@@ -57,6 +57,9 @@ impl Bench {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(programs().join("tidings"));
         command.args(arguments).current_dir(self.folder.path()).stdin(Stdio::null());
+        // Open MPI has a folder there for all that a user runs. Who ends last removes it, even
+        // while another begins.
+        command.env("TMPDIR", self.folder.path());
         command
     }
 

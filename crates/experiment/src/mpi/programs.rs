@@ -180,6 +180,9 @@ impl Mpi {
         }
         command.envs(self.environment().iter().copied());
         command.args(["-n", &ranks.to_string()]).current_dir(directory);
+        // Open MPI has a folder there for all that a user runs. Who ends last removes it, even
+        // while another begins.
+        command.env("TMPDIR", directory);
         command
     }
 }
