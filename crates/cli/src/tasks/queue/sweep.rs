@@ -26,14 +26,12 @@ pub(super) fn drain(place: &Place, queue: &str) -> Result<(), Failure> {
     let waiting = async |client: &Client| {
         let mut ending = Ending::begin()?;
         let wait = |task| Request::Wait { task };
-        tokio::select! {
-            drained = async {
-                // What was added meanwhile is waited for as well.
-                while each(client, queue, Which::Live, wait).await? > 0 {}
-                Ok(())
-            } => drained,
-            signal = ending.next() => Err(TasksError::Stopped { signal, after: String::new() }),
-        }
+        let drained = async {
+            // What was added meanwhile is waited for as well.
+            while each(client, queue, Which::Live, wait).await? > 0 {}
+            Ok(())
+        };
+        ending.or(drained).await
     };
     Ok(block_on(with(place, "queue", waiting))?)
 }
