@@ -99,6 +99,12 @@ impl Slurm {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
+    /// Waits until all nodes are idle.
+    pub(crate) fn until_idle(&self) {
+        let idle = "$(sinfo -h --Node -o %T | grep -c idle)";
+        self.says(&format!("until [ {idle} = {} ]; do :; done", self.nodes.len()));
+    }
+
     /// State and reason of a node, such as `drained|disk`; empty if the controller does not answer.
     /// The sign of a node that has yet to answer the controller is omitted.
     pub(crate) fn state(&self, node: &str) -> String {

@@ -35,7 +35,7 @@ impl Bench {
     fn new() -> Self {
         let folder = TempDir::new().expect("there is room for temporary files");
         let slurm = Slurm::start(folder.path(), &NODES, "", Path::new("/nowhere"));
-        slurm.says("until [ $(sinfo -h --Node -o %T | grep -c idle) = 2 ]; do :; done");
+        slurm.until_idle();
         Self { slurm, folder }
     }
 

@@ -28,7 +28,7 @@ impl Drop for Run {
 /// Both nodes, and a folder that they share, with files for the guide's run.
 fn nodes(folder: &Path) -> Slurm {
     let mut slurm = Slurm::start(folder, &NODES, "", programs());
-    slurm.says("until [ $(sinfo -h --Node -o %T | grep -c idle) = 2 ]; do :; done");
+    slurm.until_idle();
     let here = folder.display();
     for (name, value) in [
         ("HOME", here.to_string()),
