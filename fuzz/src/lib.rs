@@ -8,6 +8,7 @@ mod aggregates;
 mod datagrams;
 mod operations;
 mod requests;
+mod stored;
 mod text;
 
 pub use aggregates::aggregate;

@@ -6,13 +6,14 @@ use minicbor::{Decode, Decoder, Encode};
 use tidings_primitives::Instant;
 use tidings_tasks_core::coordinator::{Coordinator, Read, Reply, Settings};
 use tidings_tasks_core::id::Part;
-use tidings_tasks_core::keys;
 use tidings_tasks_core::ledger::Ledger;
 use tidings_tasks_core::message::{Call, Message, Peer, Request};
 use tidings_tasks_core::record::{Finished, Reign, Task};
 use tidings_tasks_core::reign::{self, Candidate};
 use tidings_tasks_core::semaphore::Semaphore;
-use tidings_tasks_core::transaction::{Durability, Key, Limits};
+use tidings_tasks_core::transaction::{Durability, Limits};
+
+use super::stored;
 
 const PART: Part = Part(0);
 
@@ -142,19 +143,7 @@ impl World {
     }
 
     fn check(&self) {
-        let all =
-            |from: Key| self.ledger.scan(&from, from.after_prefix().as_ref(), usize::MAX).records;
-        for record in all(keys::tasks(PART)) {
-            minicbor::decode::<Task>(&record.value).expect("a task");
-            let id = keys::id_of(&record.key).expect("an id");
-            assert_eq!(self.ledger.get(&keys::finished(PART, id)), None, "{id} has ended");
-        }
-        for record in all(keys::all_finished(PART)) {
-            minicbor::decode::<Finished>(&record.value).expect("how a task has ended");
-        }
-        for record in all(keys::semaphores(PART)) {
-            minicbor::decode::<Semaphore>(&record.value).expect("a semaphore");
-        }
+        stored::check(&self.ledger, PART);
         assert!(self.coordinator.is_serving(), "it no longer serves");
     }
 }

@@ -17,8 +17,12 @@ use tidings_tasks_core::reign::{self, Candidate};
 use tidings_tasks_core::resources::Need;
 use tidings_tasks_core::retry::{Cause, Retry};
 use tidings_tasks_core::semaphore::Semaphore;
-use tidings_tasks_core::transaction::{CommitError, Durability, Key, Limits};
+use tidings_tasks_core::transaction::{CommitError, Durability, Limits};
 use tidings_tasks_core::view::Which;
+
+#[path = "../../../fuzz/src/stored.rs"]
+#[allow(unreachable_pub, reason = "public in the fuzz crate")]
+mod stored;
 
 const PART: Part = Part(0);
 
@@ -247,23 +251,6 @@ impl World {
             Step::Answer(how) => self.answer(how),
         }
     }
-
-    /// What the store holds: records that can be read, and no task twice.
-    fn check(&self) {
-        let all =
-            |from: Key| self.ledger.scan(&from, from.after_prefix().as_ref(), usize::MAX).records;
-        for record in all(keys::tasks(PART)) {
-            minicbor::decode::<Task>(&record.value).expect("a task");
-            let id = keys::id_of(&record.key).expect("an id");
-            assert_eq!(self.ledger.get(&keys::finished(PART, id)), None, "{id} has ended");
-        }
-        for record in all(keys::all_finished(PART)) {
-            minicbor::decode::<Finished>(&record.value).expect("how a task has ended");
-        }
-        for record in all(keys::semaphores(PART)) {
-            minicbor::decode::<Semaphore>(&record.value).expect("a semaphore");
-        }
-    }
 }
 
 fn reign(ledger: &mut Ledger, epoch: u64) -> Coordinator {
@@ -295,13 +282,13 @@ proptest! {
         for step in steps {
             world.step(step);
         }
-        world.check();
+        stored::check(&world.ledger, PART);
         for _ in 0..8 {
             world.answer(0);
             world.step(Step::Sleep(1_500));
         }
         world.answer(0);
-        world.check();
+        stored::check(&world.ledger, PART);
         prop_assert!(world.coordinator.is_serving(), "it serves again once the store answers");
     }
 
