@@ -159,6 +159,14 @@ impl Membership {
         self.targets.iter().filter_map(|&at| self.records[at as usize].as_ref())
     }
 
+    /// The members that follow `id` in the order of ids, around its end, and may be sent to: all
+    /// who know the same members find the same.
+    pub(crate) fn successors(&self, id: NodeId) -> impl Iterator<Item = &Record> {
+        let (before, after) = self.order.split_at(self.order.partition_point(|&other| other <= id));
+        let around = after.iter().chain(before).filter(move |&&other| other != id);
+        around.filter_map(|&id| self.get(id)).filter(|record| record.target_at != NO_TARGET)
+    }
+
     /// The place of a member: the same for as long as it is one.
     #[inline]
     pub(crate) fn place(&self, id: NodeId) -> Option<u32> {

@@ -304,6 +304,27 @@ fn nobody_dies_of_refusals_alone() {
     }
 }
 
+/// Its host refuses from then on, and most have not received the farewell when they notice it.
+#[test]
+fn who_leaves_is_left_and_never_dead() {
+    let mut probes = 0;
+    for (what, mut cluster) in clusters() {
+        cluster.refuses = true;
+        for n in 0..NODES / 2 {
+            cluster.leave(n);
+            cluster.crash(n);
+            let up = cluster.up().count();
+            units_until(&mut cluster, 40, |all| holders(all, n, EntryState::Left) == up);
+        }
+        for (at, event) in events(&mut cluster) {
+            let fits = matches!(event, Event::Left(_) | Event::Suspected(_) | Event::Cleared(_));
+            assert!(fits, "{what}: node {at}: {event:?}");
+        }
+        probes += cluster.up().map(|node| node.counters().probes_sent).sum::<u64>();
+    }
+    assert!(probes > 0, "nobody had a doubt");
+}
+
 #[test]
 fn a_farewell_comes_after_death() {
     for (what, mut cluster) in clusters() {

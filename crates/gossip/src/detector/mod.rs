@@ -5,7 +5,9 @@
 //! the age is above twice `death_after`, it has a *doubt*: it sends the member a probe. Without
 //! proof of life it probes again, and asks some others to probe in its stead, since the fault may
 //! lie on the path between the two. Without proof even then the member is *suspected*, and they all
-//! probe again. It is declared *dead* when no proof has come of that either, and
+//! probe again. The first who are asked are the member's *successors*, those that follow it in the
+//! order of ids: to them a member that leaves sends its farewell, so that they know of one before a
+//! refusal makes it a death. It is declared *dead* when no proof has come of that either, and
 //!
 //! - a probe was refused: its host answers that nobody listens there. Who says so cannot be known,
 //!   so that alone kills nobody; or
@@ -47,8 +49,8 @@ pub(crate) use silence::{STEPS_PER_UNIT, Silence};
 pub(crate) const LOOKS: usize = 32;
 /// φ from which on there is a doubt: once in a hundred times at random.
 pub(crate) const DOUBT_PHI: f64 = 2.0;
-/// Members that are asked to probe in the node's stead.
-const RELAYS: usize = 3;
+/// Members that are asked to probe in the node's stead, and successors that a farewell goes to.
+pub(crate) const RELAYS: usize = 3;
 /// Doubts begun in a unit of time, at most.
 pub(crate) const NEW_DOUBTS: usize = 8;
 /// Doubts at one time, at most.
@@ -107,14 +109,24 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// How many others are asked to probe.
-    pub(crate) fn relays(self) -> usize {
+    /// Who else is asked to probe.
+    pub(crate) fn relays(self) -> Relays {
         match self {
-            Self::Probe | Self::Declare => 0,
-            Self::ProbeByOthersToo | Self::Suspect => RELAYS,
-            Self::Insist => 1,
+            Self::Probe | Self::Declare => Relays::Random(0),
+            Self::ProbeByOthersToo => Relays::Successors,
+            Self::Suspect => Relays::Random(RELAYS),
+            Self::Insist => Relays::Random(1),
         }
     }
+}
+
+/// Those who probe in a node's stead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Relays {
+    /// The first [`RELAYS`] that follow the probed one in the order of ids.
+    Successors,
+    /// So many, whoever they are.
+    Random(usize),
 }
 
 /// A node's doubts, and what it has promised to others.

@@ -10,7 +10,7 @@ use super::outbox::Transmit;
 use crate::address::Address;
 use crate::config::Capacity;
 use crate::counters::Dropped;
-use crate::detector::{Doubt, Step};
+use crate::detector::{Doubt, RELAYS, Relays, Step};
 use crate::dissemination::context::{Order, What};
 use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::event::Event;
@@ -100,8 +100,20 @@ impl Node {
         }
     }
 
-    /// Asks so many others to probe a member, or as many as there are.
-    fn have_probed(&mut self, target: NodeId, relays: usize) {
+    /// Asks others to probe a member, or as many as there are.
+    fn have_probed(&mut self, target: NodeId, relays: Relays) {
+        match relays {
+            Relays::Successors => {
+                for relay in self.membership.successors(target).take(RELAYS) {
+                    self.detection.query(Query::probe_by(relay.id, target));
+                }
+            }
+            Relays::Random(relays) => self.have_probed_by_any(target, relays),
+        }
+    }
+
+    /// Asks so many others, drawn at random.
+    fn have_probed_by_any(&mut self, target: NodeId, relays: usize) {
         let targets = self.membership.targets();
         if relays == 0 || targets == 0 {
             return;
@@ -177,15 +189,23 @@ impl Node {
         self.hear_of_itself(now, probe.held);
         if probe.target == self.own.id() {
             self.detection.query(Query::proof(sender, self.own.id()));
-        } else if probe.for_another
-            && self.membership.contains(probe.target)
-            && self.detection.run_errand(sender, probe.target, now)
-        {
-            self.counters.probes_relayed += 1;
-            let version = self.version_towards(sender);
-            self.detection.query(Query::errand(probe.target, version));
+        } else if probe.for_another && self.membership.contains(probe.target) {
+            self.probe_for(now, sender, probe.target);
         }
         Ok(())
+    }
+
+    /// Probes a member for another, or says that it has left.
+    fn probe_for(&mut self, now: Instant, asker: NodeId, target: NodeId) {
+        if self.vector.get(target).is_some_and(|entry| entry.stamp.is_left()) {
+            let Some(asker) = self.membership.get(asker) else { return };
+            let farewell = Order::to(asker, What::One(target), Marks::NONE);
+            self.counters.dropped_answers += u64::from(!self.outbox.queue_window(farewell));
+        } else if self.detection.run_errand(asker, target, now) {
+            self.counters.probes_relayed += 1;
+            let version = self.version_towards(asker);
+            self.detection.query(Query::errand(target, version));
+        }
     }
 
     pub(super) fn receive_proof(
