@@ -6,13 +6,12 @@
 //! comes to the order and the spread of ages that it has in life. Of the entries received, four in
 //! five are news: 80 % at 256, 1,024 and 4,096 nodes alike, counted in runs of real nodes.
 
-use rand_core::{RngCore, SeedableRng};
-use rand_xoshiro::SplitMix64;
 use tidings_gossip::merge::{Arrival, Merged};
 use tidings_gossip::vector::{Entry, Vector};
 use tidings_gossip::wire::window::{self, Format};
 use tidings_gossip::wire::{header, keys};
 use tidings_gossip::{Incarnation, Instant, NodeId, Stamp};
+use tidings_primitives::Chance;
 
 /// What a datagram holds of entries and their preamble, by its bytes.
 pub const fn body_bytes(datagram_bytes: usize) -> usize {
@@ -59,7 +58,7 @@ impl Arrivals {
             window,
             origins: Origins(origins),
             payload: vec![0xA5; usize::from(payload_bytes)],
-            chance: Chance(SplitMix64::seed_from_u64(1)),
+            chance: Chance::new(1),
         }
     }
 
@@ -84,8 +83,8 @@ impl Arrivals {
             preamble[2..4].copy_from_slice(&self.format.payload_bytes.to_le_bytes());
             preamble[4..].copy_from_slice(&(count as u16).to_le_bytes());
             for bytes in entries.chunks_exact_mut(self.format.entry_bytes()) {
-                let age = (cut + self.chance.unit().ln()).max(0.0) * UNIT_MICROS as f64;
-                let news = self.chance.unit() <= news_share;
+                let age = (cut - self.chance.exponential(1.0)).max(0.0) * UNIT_MICROS as f64;
+                let news = self.chance.real() < news_share;
                 let sequence = if news { unit as u32 + 1 } else { 0 };
                 let entry = Entry {
                     id: self.origins.next(&mut self.chance, left, self.window),
@@ -189,19 +188,9 @@ impl Origins {
     /// Fisher and Yates, which deals from the front into the back.
     fn next(&mut self, chance: &mut Chance, left: usize, window: usize) -> NodeId {
         let end = self.0.len() - (window - left);
-        let at = ((1.0 - chance.unit()).max(0.0) * end as f64) as usize;
+        let at = chance.below(end);
         self.0.swap(at, end - 1);
         self.0[end - 1]
-    }
-}
-
-/// What the windows are drawn from.
-struct Chance(SplitMix64);
-
-impl Chance {
-    /// A number in (0, 1].
-    fn unit(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64 + f64::EPSILON
     }
 }
 

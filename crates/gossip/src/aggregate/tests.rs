@@ -1,10 +1,9 @@
 //! The laws of aggregates by property, their bytes by hand, and their size and error by trial.
 
-use proptest::prelude::*;
-use rand_xoshiro::SplitMix64;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
-
 use core::time::Duration;
+
+use proptest::prelude::*;
+use tidings_primitives::Chance;
 
 use super::wire::rice_code_bits;
 use super::*;
@@ -377,12 +376,12 @@ fn the_largest_aggregate_keeps_to_the_bound() {
         .max();
     assert_eq!(most, Some(404), "31 remainders of 11 bits and their ends, and 32 unary bits");
     assert_eq!(MAX_BYTES, 493);
-    let mut generator = SplitMix64::seed_from_u64(1);
+    let mut chance = Chance::new(1);
     let mut widest = Aggregate::default();
     for node in 0..MAX_NODES {
         let mut payload = vec![0; 44];
         payload[..4].fill(0xFF);
-        payload[4..].fill_with(|| generator.next_u32() as u8);
+        payload[4..].fill_with(|| chance.bits() as u8);
         // Shares of up to 100 %.
         payload[17] %= 39;
         payload[42] %= 251;
@@ -397,12 +396,12 @@ fn the_largest_aggregate_keeps_to_the_bound() {
 /// `cargo bench -p tidings-bench --bench aggregate` prints the size of a colony as in life.
 #[test]
 fn readings_uniform_over_all_codes_take_at_most_320_bytes() {
-    let mut generator = SplitMix64::seed_from_u64(2);
+    let mut chance = Chance::new(2);
     let mut colony = Aggregate::default();
     for _ in 0..1024 {
         let mut payload = vec![0; 44];
         payload[..4].fill(0xFF);
-        payload[4..].fill_with(|| generator.next_u32() as u8);
+        payload[4..].fill_with(|| chance.bits() as u8);
         colony.add(Contribution::Alive { age: STALE_AFTER / 2, payload: &payload }, STALE_AFTER);
     }
     let bytes = encoded(&colony).len();
