@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use tidings_primitives::Chance;
 use tidings_primitives::time::Instant;
 
-use super::layout::{Budget, Freight, Layout};
+use super::layout::{Budget, Layout, RecordTraffic};
 use crate::address::Address;
 use crate::colony::id::{ColonyId, ColonyIds};
 use crate::colony::table::ColonyTable;
@@ -95,7 +95,7 @@ pub(crate) struct Context<'a> {
     pub(crate) wall_offset: Option<i64>,
     pub(crate) orders: &'a mut VecDeque<Order>,
     /// Other colonies, and what their records cost; `None` if the cluster has no colonies.
-    pub(crate) colonies: Option<(&'a ColonyTable, Freight)>,
+    pub(crate) colonies: Option<(&'a ColonyTable, RecordTraffic)>,
 }
 
 /// What is to be sent.

@@ -41,13 +41,15 @@ impl Grid {
             return None;
         }
         let own = context.own_index();
-        let colonies = context.colonies.map_or(0, |(_, freight)| freight.colonies);
+        let colonies = context.colonies.map_or(0, |(_, record_traffic)| record_traffic.colonies);
         let asked_for = (members, own, context.budget.window_entries, colonies);
         if self.layout.is_some() && self.made_for == asked_for {
             return self.layout;
         }
         let layout = match &context.colonies {
-            Some((_, freight)) => Layout::of_colony(members, &context.budget, freight),
+            Some((_, record_traffic)) => {
+                Layout::of_colony(members, &context.budget, record_traffic)
+            }
             None => Layout::of(members, &context.budget),
         };
         // Who joins or leaves shifts the rows a little: go on about where the turn was.
@@ -57,9 +59,9 @@ impl Grid {
         };
         let entries = members.div_ceil(layout.rows());
         let costs = match &context.colonies {
-            Some((_, freight)) => {
-                let records = freight.colonies.div_ceil(layout.rows());
-                let answer = context.budget.packed(entries, records, freight).1;
+            Some((_, record_traffic)) => {
+                let records = record_traffic.colonies.div_ceil(layout.rows());
+                let answer = context.budget.packed(entries, records, record_traffic).1;
                 (context.budget.pull_bytes() + COLONIES_BYTES, answer)
             }
             None => (context.budget.pull_bytes(), context.budget.window_bytes(entries)),

@@ -88,19 +88,24 @@ impl Budget {
 
     /// Entries and records in one answer: the datagrams and the bytes that takes. Entries go
     /// first, records fill up behind the last.
-    pub fn packed(&self, entries: usize, records: usize, freight: &Freight) -> (usize, usize) {
+    pub fn packed(
+        &self,
+        entries: usize,
+        records: usize,
+        record_traffic: &RecordTraffic,
+    ) -> (usize, usize) {
         let (mut entries_left, mut records_left, mut datagrams) = (entries, records, 0);
         while entries_left + records_left > 0 {
             let some = entries_left.min(self.datagram_entries.max(1));
-            let room = freight.room_bytes.saturating_sub(some * self.entry_bytes);
+            let room = record_traffic.room_bytes.saturating_sub(some * self.entry_bytes);
             entries_left -= some;
             if entries_left == 0 {
-                let fit = room / freight.record_bytes.max(1);
+                let fit = room / record_traffic.record_bytes.max(1);
                 records_left -= records_left.min(fit.max(usize::from(some == 0)));
             }
             datagrams += 1;
         }
-        let bytes = entries * self.entry_bytes + records * freight.record_bytes;
+        let bytes = entries * self.entry_bytes + records * record_traffic.record_bytes;
         (datagrams, bytes + datagrams * self.frame_bytes)
     }
 
@@ -111,9 +116,9 @@ impl Budget {
     }
 }
 
-/// What rides along in the rows of a colony: the records of other colonies.
+/// The records of other colonies that are sent within the rows of a colony.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Freight {
+pub struct RecordTraffic {
     /// Other colonies.
     pub colonies: usize,
     /// Bytes of a record.
@@ -122,7 +127,7 @@ pub struct Freight {
     pub room_bytes: usize,
 }
 
-impl Freight {
+impl RecordTraffic {
     /// The average age to expect of a record, in units, if nothing is lost; none if calls and
     /// pushes leave less than half of the budget to pulls.
     pub fn age_units(&self, layout: &Layout, budget: &Budget) -> Option<f64> {
@@ -159,33 +164,44 @@ impl Layout {
     }
 
     /// The layout of a colony, whose rows carry the records of others along.
-    pub fn of_colony(members: usize, budget: &Budget, freight: &Freight) -> Self {
-        Self::shortest_age(members, budget, Some(freight))
+    pub fn of_colony(members: usize, budget: &Budget, record_traffic: &RecordTraffic) -> Self {
+        Self::shortest_age(members, budget, Some(record_traffic))
     }
 
-    fn shortest_age(members: usize, budget: &Budget, freight: Option<&Freight>) -> Self {
+    fn shortest_age(
+        members: usize,
+        budget: &Budget,
+        record_traffic: Option<&RecordTraffic>,
+    ) -> Self {
         let members = members.max(2);
         let longest = members.min(MAX_ROW);
         let shortest = MIN_ROW.min(members);
-        let layouts = (shortest..=longest).map(|row| Self::with_row(members, row, budget, freight));
+        let layouts =
+            (shortest..=longest).map(|row| Self::with_row(members, row, budget, record_traffic));
         layouts.min_by(|a, b| a.age_units().total_cmp(&b.age_units())).unwrap_or_else(|| {
             // Not reached: the range holds its first value.
-            Self::with_row(members, members, budget, freight)
+            Self::with_row(members, members, budget, record_traffic)
         })
     }
 
     /// The layout whose rows have about `row` members.
-    fn with_row(members: usize, row: usize, budget: &Budget, freight: Option<&Freight>) -> Self {
+    fn with_row(
+        members: usize,
+        row: usize,
+        budget: &Budget,
+        record_traffic: Option<&RecordTraffic>,
+    ) -> Self {
         let rows = members.div_ceil(row);
         let length = members as f64 / rows as f64;
         let stray = budget.window_bytes(budget.datagram_entries.min(budget.window_entries));
         let all = (1.0 - RESERVE) * budget.unit_bytes() as f64;
-        let carried =
-            freight.map_or(0.0, |freight| freight.unit_bytes(members, length - 1.0, budget));
+        let carried = record_traffic
+            .map_or(0.0, |record_traffic| record_traffic.unit_bytes(members, length - 1.0, budget));
         let income = (all - stray as f64 / f64::from(STRAY_UNITS) - carried).max(0.25 * all);
         let push = (length - 1.0) * budget.window_bytes(1) as f64;
         let answer = budget.window_bytes(length.ceil() as usize) as f64 * length / length.ceil();
-        let records = freight.map_or(0.0, |freight| records_bytes(length, rows, budget, freight));
+        let records = record_traffic
+            .map_or(0.0, |record_traffic| records_bytes(length, rows, budget, record_traffic));
         let pull = rows as f64 * (budget.pull_bytes() as f64 + answer + records);
         let roots = push.sqrt() + pull.sqrt();
         // An entry is made once a unit: pushing it more often brings nothing.
@@ -239,13 +255,13 @@ impl Layout {
 
 /// Bytes that records add to the answer for one of `rows` rows of `length` members, and to the
 /// request for it.
-fn records_bytes(length: f64, rows: usize, budget: &Budget, freight: &Freight) -> f64 {
-    let records = freight.colonies as f64 / rows as f64;
+fn records_bytes(length: f64, rows: usize, budget: &Budget, record_traffic: &RecordTraffic) -> f64 {
+    let records = record_traffic.colonies as f64 / rows as f64;
     let whole = |entries: f64, records: f64| {
-        budget.packed(entries.ceil() as usize, records.ceil() as usize, freight).0 as f64
+        budget.packed(entries.ceil() as usize, records.ceil() as usize, record_traffic).0 as f64
     };
     let frames = whole(length, records) - whole(length, 0.0);
-    let all = records * freight.record_bytes as f64 + frames * budget.frame_bytes as f64;
+    let all = records * record_traffic.record_bytes as f64 + frames * budget.frame_bytes as f64;
     all + pull::COLONIES_BYTES as f64
 }
 

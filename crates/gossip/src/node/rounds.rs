@@ -8,7 +8,7 @@ use super::rhythm::NEVER;
 use crate::age_keeper::AgeKeeper;
 use crate::colony::RECORD_BYTES;
 use crate::dissemination::context::{Context, Disseminate};
-use crate::dissemination::layout::{Budget, Freight};
+use crate::dissemination::layout::{Budget, RecordTraffic};
 use crate::event::Event;
 use crate::wire::overhead_bytes;
 
@@ -81,7 +81,7 @@ impl Node {
         let colonies = self.colony.as_ref().map(|colony| {
             let room_bytes = usize::from(self.config.datagram_bytes) - budget.frame_bytes;
             let (colonies, record_bytes) = (colony.table.len(), RECORD_BYTES);
-            (&colony.table, Freight { colonies, record_bytes, room_bytes })
+            (&colony.table, RecordTraffic { colonies, record_bytes, room_bytes })
         });
         let mut context = Context {
             now,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tidings_gossip::Window;
 use tidings_gossip::colony::RECORD_BYTES;
-use tidings_gossip::dissemination::layout::{Budget, Freight, Layout};
+use tidings_gossip::dissemination::layout::{Budget, Layout, RecordTraffic};
 use tidings_gossip::wire::{ENTRY_OVERHEAD_BYTES, OVERHEAD_BYTES};
 
 use crate::memory;
@@ -186,8 +186,8 @@ impl ColoniesScenario {
     }
 
     /// Records that ride along.
-    pub(crate) fn freight(&self, colonies: usize, record_bytes: usize) -> Freight {
-        Freight { colonies, record_bytes, room_bytes: self.room_bytes() }
+    pub(crate) fn record_traffic(&self, colonies: usize, record_bytes: usize) -> RecordTraffic {
+        RecordTraffic { colonies, record_bytes, room_bytes: self.room_bytes() }
     }
 
     fn room_bytes(&self) -> usize {
@@ -199,10 +199,10 @@ impl ColoniesScenario {
     pub fn best_colony_nodes(&self) -> u32 {
         let nodes = self.nodes as usize;
         let age = |&members: &usize| {
-            let freight = self.freight(nodes.div_ceil(members) - 1, RECORD_BYTES);
+            let record_traffic = self.record_traffic(nodes.div_ceil(members) - 1, RECORD_BYTES);
             let budget = self.budget(members);
-            let layout = Layout::of_colony(members, &budget, &freight);
-            freight.age_units(&layout, &budget).unwrap_or(f64::INFINITY)
+            let layout = Layout::of_colony(members, &budget, &record_traffic);
+            record_traffic.age_units(&layout, &budget).unwrap_or(f64::INFINITY)
         };
         let most = (nodes / 2).min(MOST_COLONY_NODES);
         let next = |&members: &usize| Some((members + 1).max(members * 21 / 20));

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use tidings_gossip::colony::RECORD_BYTES;
 use tidings_gossip::colony::table::RECORD_MEMORY_BYTES;
-use tidings_gossip::dissemination::layout::{Budget, Freight, Layout};
+use tidings_gossip::dissemination::layout::{Budget, Layout, RecordTraffic};
 
 use super::scenario::ColoniesScenario;
 use super::state;
@@ -74,13 +74,13 @@ impl World {
     }
 
     /// What rides along, as members plan it.
-    pub(crate) fn freight(&self) -> Freight {
-        self.scenario.freight(self.colonies - 1, RECORD_BYTES)
+    pub(crate) fn record_traffic(&self) -> RecordTraffic {
+        self.scenario.record_traffic(self.colonies - 1, RECORD_BYTES)
     }
 
     /// The layout of a colony of so many members.
     pub fn layout(&self, members: usize) -> Layout {
-        Layout::of_colony(members, &self.budget(members), &self.freight())
+        Layout::of_colony(members, &self.budget(members), &self.record_traffic())
     }
 
     /// Bytes of memory that one real node takes at most, with room for its colony and all others:

@@ -44,7 +44,7 @@ impl CompactColony<'_> {
         let entries = entries.iter().filter(|&&birth| birth > since).count();
         let records = &self.aggregates[at(relay, self.others, &colonies)];
         let records = records.iter().filter(|&&birth| birth > since).count();
-        let (datagrams, bytes) = self.budget.packed(entries, records, &self.freight);
+        let (datagrams, bytes) = self.budget.packed(entries, records, &self.record_traffic);
         self.sent(relay, datagrams, bytes);
         if self.is_lost() {
             return None;
@@ -61,9 +61,9 @@ impl CompactColony<'_> {
     /// Bytes of the first datagram of an answer that takes several.
     fn first_bytes(&self, entries: usize, records: usize) -> usize {
         let entries = entries.min(self.budget.datagram_entries);
-        let room = self.freight.room_bytes.saturating_sub(entries * self.budget.entry_bytes);
-        let records = records.min(room / self.freight.record_bytes);
-        self.budget.packed(entries, records, &self.freight).1
+        let room = self.record_traffic.room_bytes.saturating_sub(entries * self.budget.entry_bytes);
+        let records = records.min(room / self.record_traffic.record_bytes);
+        self.budget.packed(entries, records, &self.record_traffic).1
     }
 }
 

@@ -5,7 +5,7 @@ use core::ops::{ControlFlow, Range};
 use std::collections::BinaryHeap;
 
 use tidings_gossip::colony::representation::{Representation, silent_units};
-use tidings_gossip::dissemination::layout::{Budget, Freight, Layout, looks_in};
+use tidings_gossip::dissemination::layout::{Budget, Layout, RecordTraffic, looks_in};
 use tidings_gossip::dissemination::puller::Puller;
 use tidings_gossip::dissemination::pusher::Pusher;
 use tidings_gossip::wire::pull::COLONIES_BYTES;
@@ -59,7 +59,7 @@ pub(in crate::colonies) struct CompactColony<'a> {
     pub(super) representation: Representation,
     pub(super) budget: Budget,
     /// What rides along in truth.
-    pub(super) freight: Freight,
+    pub(super) record_traffic: RecordTraffic,
     /// When in a unit members look, in sixteenths.
     pub(super) looks: &'static [u8],
     pub(super) fresh: i64,
@@ -107,7 +107,7 @@ impl<'a> CompactColony<'a> {
             layout,
             representation,
             budget,
-            freight: world.scenario.freight(others, record_bytes),
+            record_traffic: world.scenario.record_traffic(others, record_bytes),
             looks: looks_in(interval),
             chance: stream(world.scenario.seed, Purpose::Node(colony as u32, u32::MAX - 1)),
             wakes: BinaryHeap::with_capacity(members),
@@ -208,7 +208,7 @@ impl<'a> CompactColony<'a> {
     fn costs(&self) -> (usize, usize) {
         let rows = self.layout.rows();
         let (entries, records) = (self.members.div_ceil(rows), self.others.div_ceil(rows));
-        let planned = self.world.freight();
+        let planned = self.world.record_traffic();
         let answer = self.budget.packed(entries, records, &planned).1;
         (self.budget.pull_bytes() + COLONIES_BYTES, answer)
     }
