@@ -16,4 +16,5 @@ mod runs;
 mod servers;
 mod shows;
 mod stores;
+mod values;
 mod workers;

@@ -55,9 +55,9 @@ fn a_check_names_what_is_missing() {
     let sound = place.json(&["store", "check", "--json"]);
     assert_eq!((&sound["live"], &sound["blobs"]), (&1.into(), &1.into()));
     assert_eq!(sound["faults_total"], 0);
-    let listed = place.text(&["store", "ls", "p0000/t/"]);
+    let listed = place.text(&["store", "records", "p0000/t/"]);
     assert!(listed.starts_with(&format!("p0000/t/{id} task ")), "{listed}");
-    let record = place.json(&["store", "get", &format!("p0000/t/{id}")]);
+    let record = place.json(&["store", "record", &format!("p0000/t/{id}")]);
     assert_eq!((&record["kind"], &record["record"]["queue"]), (&"task".into(), &"jobs".into()));
     fs::remove_dir_all(place.path("store.blobs")).unwrap();
     let output = place.output(&["store", "check", "--json"]);
@@ -79,13 +79,13 @@ fn a_store_in_use_or_not_there_is_refused() {
     let worker = place.start(&["worker", "-n", "1"]);
     // It alone takes part, so it holds the store.
     began.line();
-    let output = place.output(&["store", "ls"]);
+    let output = place.output(&["store", "records"]);
     assert_eq!(output.status.code(), Some(3));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("is held by process"), "{said}");
     gate.let_go(1);
     worker.signal(Signal::TERM);
     assert_eq!(worker.end().0, 0);
-    let output = place.output(&["store", "ls", "--store", "tcp://127.0.0.1:1"]);
+    let output = place.output(&["store", "records", "--store", "tcp://127.0.0.1:1"]);
     assert_eq!(output.status.code(), Some(2));
 }

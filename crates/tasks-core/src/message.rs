@@ -15,7 +15,7 @@ use crate::record::Finished;
 use crate::resources::{Amount, Need};
 use crate::retry::{Cause, Retry};
 use crate::transaction::Revision;
-use crate::view::{KeyValue, Overview, Shown, TryView, Which};
+use crate::view::{KeyChange, KeyValue, Overview, Shown, TryView, Which};
 
 /// The bytes of a payload, a result or the value of an effect. Larger ones are passed by handle.
 pub const MAX_INLINE_BYTES: usize = 16 * 1024;
@@ -342,6 +342,17 @@ pub enum Request {
         #[n(0)]
         effects: Vec<Effect>,
     },
+    /// Tells changes of such keys after a revision, as soon as there are any. The one that serves
+    /// the coordinator answers: the store has its own history.
+    #[n(26)]
+    Changes {
+        /// How the keys begin; empty: all.
+        #[n(0)]
+        prefix: ByteVec,
+        /// The revision; if there is none, the present one is told at once.
+        #[n(1)]
+        after: Option<u64>,
+    },
 }
 
 /// What a coordinator says.
@@ -423,6 +434,10 @@ pub enum Answer {
     /// It is written, at this revision.
     #[n(11)]
     Written(#[n(0)] u64),
+    /// Changes of keys, in their order, and the revision up to which these are all. None, if they
+    /// are no longer held: read the keys, and go on from this revision.
+    #[n(16)]
+    Changed(#[n(0)] Option<Vec<KeyChange>>, #[n(1)] u64),
 }
 
 /// Why a request was not done. Nothing has changed by it.

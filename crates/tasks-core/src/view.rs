@@ -284,6 +284,27 @@ pub struct KeyValue {
     pub revision: u64,
 }
 
+/// A change of a key of the users'.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
+pub struct KeyChange {
+    /// The key, as an [`Effect`](crate::message::Effect) names it.
+    #[n(0)]
+    pub key: ByteVec,
+    /// Its new value; `None`: it was deleted.
+    #[n(1)]
+    pub value: Option<ByteVec>,
+    /// The revision of the change.
+    #[n(2)]
+    pub revision: u64,
+}
+
+impl From<KeyValue> for KeyChange {
+    fn from(KeyValue { key, value, revision }: KeyValue) -> Self {
+        Self { key, value: Some(value), revision }
+    }
+}
+
 /// A task as the store has it.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 pub enum Shown {

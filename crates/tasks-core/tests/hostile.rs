@@ -129,6 +129,8 @@ fn request() -> impl Strategy<Value = Request> {
         1 => (key(), prop::option::of(key()), more()).prop_map(|(prefix, from, limit)| {
             Request::Keys { prefix: prefix.into(), from: from.map(Into::into), limit }
         }),
+        1 => (key(), prop::option::of(number()))
+            .prop_map(|(prefix, after)| Request::Changes { prefix: prefix.into(), after }),
         1 => id().prop_map(|task| Request::Cancel { task }),
         1 => id().prop_map(|task| Request::Revive { task }),
         1 => id().prop_map(|task| Request::Wait { task }),

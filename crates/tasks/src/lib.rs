@@ -28,6 +28,7 @@
 #![deny(unsafe_code)]
 
 pub mod blobs;
+mod changes;
 pub mod client;
 pub mod collection;
 mod frame;

@@ -29,6 +29,7 @@ use tidings_tasks_core::transaction::{CommitError, Record, Revision, Transaction
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use crate::changes::Watches;
 use crate::placement::{self, Look, Lookout};
 use crate::store::{Lost, Store};
 
@@ -170,6 +171,7 @@ impl Service {
             store,
             clock,
             connections: BTreeMap::new(),
+            watches: Watches::default(),
             work: JoinSet::new(),
             lookout: options.board.map(|path| Lookout::new(path, &candidate.host)),
             settling: Vec::new(),
@@ -338,6 +340,7 @@ struct Driver {
     store: Arc<dyn Store>,
     clock: Clock,
     connections: BTreeMap<Peer, mpsc::Sender<Message>>,
+    watches: Watches,
     work: JoinSet<Answered>,
     lookout: Option<Lookout>,
     /// Who waits until all is committed.
@@ -392,8 +395,7 @@ impl Driver {
         while let Some((peer, message)) = self.machine.poll_message() {
             let Some(connection) = self.connections.get(&peer) else { continue };
             if connection.try_send(message).is_err() {
-                self.connections.remove(&peer);
-                self.machine.handle_gone(self.clock.now(), peer);
+                self.gone(self.clock.now(), peer);
             }
         }
         if self.machine.is_settled() {
@@ -444,13 +446,15 @@ impl Driver {
         let now = self.clock.now();
         match input {
             Input::Open(peer, messages) => drop(self.connections.insert(peer, messages)),
+            Input::Request(peer, call, Request::Changes { prefix, after }) => {
+                let Some(connection) = self.connections.get(&peer) else { return };
+                let asker = (peer, call, connection.clone());
+                self.watches.begin(asker, prefix.into(), after, &self.store);
+            }
             Input::Request(peer, call, request) => {
                 self.machine.handle_request(now, peer, call, request);
             }
-            Input::Close(peer) => {
-                self.connections.remove(&peer);
-                self.machine.handle_gone(now, peer);
-            }
+            Input::Close(peer) => self.gone(now, peer),
             Input::HostLost(host) => self.machine.handle_host_lost(now, &host),
             Input::Settle(waits) => self.settling.push(waits),
             Input::Count(answer) => {
@@ -458,6 +462,13 @@ impl Driver {
                 let _ = answer.send((*self.machine.counters(), self.machine.live()));
             }
         }
+    }
+
+    /// A connection has ended.
+    fn gone(&mut self, now: Instant, peer: Peer) {
+        self.connections.remove(&peer);
+        self.watches.end(peer);
+        self.machine.handle_gone(now, peer);
     }
 }
 

@@ -108,6 +108,16 @@ pub enum TasksError {
         /// Its coordinator.
         coordinator: String,
     },
+    /// A key was changed by another.
+    #[error("{key} is at revision {found}, not {expected} (0: no value): read it again")]
+    Changed {
+        /// The key.
+        key: String,
+        /// The revision at which it is.
+        found: u64,
+        /// The revision that was expected.
+        expected: u64,
+    },
     /// Nothing has this name.
     #[error("{0}")]
     NotFound(String),
@@ -152,7 +162,7 @@ impl TasksError {
             | Self::Lost(_)
             | Self::InUse { .. } => 3,
             Self::Refused(Refusal::NoTask | Refusal::NoSemaphore) | Self::NotFound(_) => 4,
-            Self::Failed { .. } => 5,
+            Self::Failed { .. } | Self::Changed { .. } => 5,
             Self::Stopped { signal, .. } => 128 + u8::try_from(*signal).unwrap_or(127),
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Command { status, .. } => *status,

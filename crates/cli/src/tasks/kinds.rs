@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 use std::env;
+use std::fs::File;
+use std::io::{self, Read as _};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -10,6 +12,7 @@ use tidings_nodes::units;
 use tidings_tasks::work::{Output, Report, What, Work, WorkLimits};
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::keys::MAX_NAME_BYTES;
+use tidings_tasks_core::message::MAX_INLINE_BYTES;
 use tidings_tasks_core::record::{Failure, Outcome, Running, State, Task, beginning};
 use tidings_tasks_core::retry::Cause;
 use tidings_tasks_core::view::Shown;
@@ -263,6 +266,27 @@ pub(super) fn work(
 /// Writes bytes as they are to standard output.
 pub(super) fn write_output(bytes: &[u8]) -> Result<(), TasksError> {
     output::write(bytes).map_err(TasksError::Output)
+}
+
+/// Bytes of the user's, such as `an item of data`: a text, `@FILE` or `@-`.
+pub(super) fn given(text: &str, what: &str) -> Result<Vec<u8>, TasksError> {
+    let mut bytes = Vec::new();
+    match text.strip_prefix('@') {
+        None => bytes.extend(text.as_bytes()),
+        Some(file) => {
+            let most = MAX_INLINE_BYTES as u64 + 1;
+            let read = match file {
+                "-" => io::stdin().lock().take(most).read_to_end(&mut bytes),
+                path => File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)),
+            };
+            read.map_err(|error| TasksError::Usage(format!("{file}: {error}")))?;
+        }
+    }
+    if bytes.len() > MAX_INLINE_BYTES {
+        let text = format!("{what} has at most 16,384 bytes: put the name of a file instead");
+        return Err(TasksError::Usage(text));
+    }
+    Ok(bytes)
 }
 
 /// `2GiB` in bytes, at least 1.

@@ -69,6 +69,10 @@ impl Coordinator {
                 self.list_keys((peer, call), &prefix, from.as_deref().map(Vec::as_slice), limit);
             }
             Request::Write { effects } => self.write_keys(peer, call, effects),
+            Request::Changes { .. } => {
+                let reason = "who serves this part has no history of its keys: read them again";
+                self.refuse(peer, call, Refusal::Invalid(reason.to_owned()));
+            }
             Request::Progress { task, attempt, thousandths, text } => {
                 let progress = Progress::new(thousandths, text);
                 if self.sessions.set_progress(peer, (task, attempt), progress) {
@@ -116,6 +120,7 @@ impl Coordinator {
             | Request::Read { .. }
             | Request::Keys { .. }
             | Request::Write { .. }
+            | Request::Changes { .. }
             | Request::Progress { .. } => None,
             Request::Submit { tasks } => match self.full_queue(tasks) {
                 Some(queue) => Some(Obstacle::Full(queue.to_owned())),

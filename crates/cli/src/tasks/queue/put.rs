@@ -1,14 +1,12 @@
 //! `tidings queue put`: a command for workers, or data for whoever claims it.
 
-use std::fs::File;
-use std::io::{self, Read as _};
 use std::time::Duration;
 
 use clap::Args;
 use tidings_tasks::items;
 use tidings_tasks::work::WorkLimits;
 use tidings_tasks_core::id::TaskId;
-use tidings_tasks_core::message::{MAX_INLINE_BYTES, Submission};
+use tidings_tasks_core::message::Submission;
 use tidings_tasks_core::resources::Need;
 use tidings_tasks_core::retry::Retry;
 
@@ -76,7 +74,7 @@ impl Options {
             None => TaskId::of(&format!("queue\0{}{}", random_name()?, random_name()?), 0),
         };
         let (payload, need) = if let Some(data) = &self.data {
-            (read(data)?, items::need())
+            (kinds::given(data, "an item of data")?, items::need())
         } else {
             let work = kinds::work(
                 self.command.clone(),
@@ -97,25 +95,4 @@ impl Options {
             ..Submission::new(id, self.queue.clone(), payload)
         })
     }
-}
-
-/// An item of data, as a text or in a file.
-fn read(data: &str) -> Result<Vec<u8>, TasksError> {
-    let Some(file) = data.strip_prefix('@') else { return bounded(data.as_bytes().to_vec()) };
-    let mut bytes = Vec::new();
-    let most = MAX_INLINE_BYTES as u64 + 1;
-    let read = match file {
-        "-" => io::stdin().lock().take(most).read_to_end(&mut bytes),
-        path => File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)),
-    };
-    read.map_err(|error| TasksError::Usage(format!("{file}: {error}")))?;
-    bounded(bytes)
-}
-
-fn bounded(bytes: Vec<u8>) -> Result<Vec<u8>, TasksError> {
-    if bytes.len() > MAX_INLINE_BYTES {
-        let text = "an item of data has at most 16,384 bytes: put the name of a file instead";
-        return Err(TasksError::Usage(text.to_owned()));
-    }
-    Ok(bytes)
 }

@@ -1,4 +1,4 @@
-//! `tidings store`: what lies in a store, whether it fits together, and how it moves to another
+//! The records of a store: what lies in it, whether that fits together, and how it moves to another
 //! engine.
 //!
 //! These commands open the store themselves, so nobody else may hold it, and nothing changes while
@@ -9,7 +9,6 @@ use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tidings_tasks::blobs::{self, Blobs};
@@ -24,74 +23,12 @@ use tidings_tasks_core::semaphore::{Grant, Semaphore};
 use tidings_tasks_core::transaction::{Key, Record};
 use tidings_tasks_core::view::Shown;
 
-use super::client::{Place, Store, block_on};
-use super::failure::TasksError;
-use super::kinds;
+use super::super::client::{Place, block_on};
+use super::super::failure::TasksError;
+use super::super::kinds;
 use crate::Failure;
-use crate::output::{self, Agent};
+use crate::output;
 use crate::table::{self, Align};
-
-const AFTER_HELP: &str = concat!(
-    "\
-The store must not be in use: end its workers and commands first. `tidings queue ls` and `tidings
-task show` look into one that is.
-
-Examples:
-  tidings store check                         is each task in one place, is each blob there?
-  tidings store ls p0000/t/                   the records of tasks that have not ended
-  tidings store export tasks.archive
-  tidings store import tasks.archive --store file:/new/place",
-    "\n\n",
-    crate::exit_codes::exit_codes!()
-);
-
-/// Options of `tidings store`.
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-pub struct Options {
-    #[command(subcommand)]
-    action: Action,
-    #[command(flatten)]
-    store: Store,
-}
-
-#[derive(Debug, Subcommand)]
-enum Action {
-    /// List keys, in order
-    Ls {
-        /// How they begin [default: all]
-        #[arg(value_parser = key)]
-        prefix: Option<Key>,
-        /// Print one JSON object a key on a line
-        #[arg(long)]
-        json: bool,
-    },
-    /// Show the record of a key as JSON
-    Get {
-        /// The key
-        #[arg(value_parser = key)]
-        key: Key,
-        /// Print the bytes as they are
-        #[arg(long)]
-        raw: bool,
-    },
-    /// Check that all records fit together; exit code 1 if they do not
-    Check {
-        /// Print one JSON object
-        #[arg(long)]
-        json: bool,
-    },
-    /// Write all records to a file
-    Export {
-        /// The file, which is not there yet
-        file: PathBuf,
-    },
-    /// Read all records of such a file into a store that is not there yet
-    Import {
-        /// The file
-        file: PathBuf,
-    },
-}
 
 /// A key, as JSON.
 #[derive(Serialize)]
@@ -119,54 +56,6 @@ struct FoundView {
 struct FaultView {
     key: String,
     what: String,
-}
-
-/// Looks into a store, or moves it.
-///
-/// # Errors
-/// [`TasksError`]: the store is in use, is not there, or is not as it should be.
-pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
-    let place = &options.store.place(agent)?;
-    match &options.action {
-        Action::Ls { prefix, json } => Ok(block_on(list(place, prefix.as_ref(), *json))?),
-        Action::Get { key, raw } => Ok(block_on(get(place, key, *raw))?),
-        Action::Check { json } => checked(place, *json),
-        Action::Export { file } => {
-            let count = block_on(export(place, file))?;
-            output::print(&format!("{count} records in {}\n", file.display()))
-        }
-        Action::Import { file } => {
-            let count = block_on(import(place, file))?;
-            output::print(&format!("{count} records in {}\n", place.address))
-        }
-    }
-}
-
-/// A key as it is printed: text, in which a backslash begins what is none (`\xff`, `\n`, `\\`).
-fn key(text: &str) -> Result<Key, String> {
-    let mut bytes = Vec::new();
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'\\' {
-            bytes.push(byte);
-            continue;
-        }
-        let hex = |rest: &mut std::str::Bytes<'_>| {
-            let digits = [rest.next()?, rest.next()?].map(char::from);
-            let value = digits[0].to_digit(16)? * 16 + digits[1].to_digit(16)?;
-            u8::try_from(value).ok()
-        };
-        let meant = match rest.next() {
-            Some(b'x') => hex(&mut rest),
-            Some(b'n') => Some(b'\n'),
-            Some(b'r') => Some(b'\r'),
-            Some(b't') => Some(b'\t'),
-            Some(other @ (b'\\' | b'\'' | b'"')) => Some(other),
-            _ => None,
-        };
-        bytes.push(meant.ok_or("write a backslash as \\\\, and other bytes as \\xff")?);
-    }
-    Key::new(bytes).map_err(|error| error.to_string())
 }
 
 /// Opens a store that is there.
@@ -203,7 +92,12 @@ async fn not_in_use(store: &dyn store::Store) -> Result<(), TasksError> {
     }
 }
 
-async fn list(place: &Place, prefix: Option<&Key>, json: bool) -> Result<(), TasksError> {
+/// Lists keys.
+pub(super) async fn list(
+    place: &Place,
+    prefix: Option<&Key>,
+    json: bool,
+) -> Result<(), TasksError> {
     let store = open(place).await?;
     let mut pages = match prefix {
         Some(prefix) => Pages::below(&*store, prefix.clone()),
@@ -244,7 +138,8 @@ fn kind(record: &Record) -> &'static str {
     }
 }
 
-async fn get(place: &Place, key: &Key, raw: bool) -> Result<(), TasksError> {
+/// Shows the record of a key.
+pub(super) async fn show(place: &Place, key: &Key, raw: bool) -> Result<(), TasksError> {
     let store = open(place).await?;
     let found = store.get(std::slice::from_ref(key)).await?.records.pop().flatten();
     let record = found.ok_or_else(|| TasksError::NotFound(format!("{key} has no value")))?;
@@ -294,7 +189,8 @@ fn semaphore_view(name: &str, semaphore: &Semaphore) -> Value {
     })
 }
 
-fn checked(place: &Place, json: bool) -> Result<(), Failure> {
+/// Checks that records and blobs fit together.
+pub(super) fn checked(place: &Place, json: bool) -> Result<(), Failure> {
     let found = block_on(async {
         let store = open(place).await?;
         let folder = folder_of(place).filter(|folder| folder.is_dir());
@@ -357,7 +253,8 @@ fn folder_of(place: &Place) -> Option<PathBuf> {
     }
 }
 
-async fn export(place: &Place, file: &Path) -> Result<u64, TasksError> {
+/// Writes all records to a file.
+pub(super) async fn export(place: &Place, file: &Path) -> Result<u64, TasksError> {
     let store = open(place).await?;
     let to = File::create_new(file)
         .map_err(|source| TasksError::File { path: file.to_owned(), source })?;
@@ -377,7 +274,7 @@ async fn export(place: &Place, file: &Path) -> Result<u64, TasksError> {
 }
 
 /// Reads an archive into a new store. A file is made beside its place, and moved there as a whole.
-async fn import(place: &Place, file: &Path) -> Result<u64, TasksError> {
+pub(super) async fn import(place: &Place, file: &Path) -> Result<u64, TasksError> {
     let failed = |path: &Path, source| TasksError::File { path: path.to_owned(), source };
     let mut from = BufReader::new(File::open(file).map_err(|error| failed(file, error))?);
     let Address::File(path) = &place.address else {
@@ -399,20 +296,4 @@ async fn import(place: &Place, file: &Path) -> Result<u64, TasksError> {
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(|error| failed(folder, error))?;
     Ok(count)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_is_read_as_it_is_printed() {
-        for bytes in [&b"p0000/role"[..], b"e/\xff\x00a\n", b"e/\\x", "e/\u{e4}\"'".as_bytes()] {
-            let one = Key::new(bytes).unwrap();
-            assert_eq!(key(&one.to_string()), Ok(one));
-        }
-        for wrong in ["", "e/\\", "e/\\x1", "e/\\q", "e/\\xg0"] {
-            assert!(key(wrong).is_err(), "{wrong}");
-        }
-    }
 }
