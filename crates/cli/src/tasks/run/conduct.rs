@@ -147,20 +147,30 @@ impl<'o> Run<'o> {
         let arguments = self.given.row(place);
         let command = self.template.command(&arguments, place + 1);
         let index = self.options.array.as_ref().and_then(|_| arguments.first().cloned());
-        let first = row::id(&self.name, &command, index.as_deref(), 0);
-        let equal = self.equal.entry(first).or_default();
-        let id = match *equal {
-            0 => first,
-            equal => row::id(&self.name, &command, index.as_deref(), equal),
-        };
-        *equal += 1;
         let may_be_known = self.options.resume.is_some();
-        if !may_be_known {
+        let id = if may_be_known {
+            self.known_id(&command, index.as_deref())
+        } else {
+            // Nobody looks for it again, so it is by its place: rows lie together in the store.
+            let id = row::id_of_place(&self.name, place as u64);
             self.own.push(id);
-        }
+            id
+        };
         let submission = self.submission(id, command.clone(), index)?;
         let payloads = payloads.clone();
         Ok(Row { number: place + 1, arguments, command, submission, payloads, may_be_known })
+    }
+
+    /// The id of a row, wherever it stands among others.
+    fn known_id(&mut self, command: &[String], index: Option<&str>) -> TaskId {
+        let first = row::id(&self.name, command, index, 0);
+        let equal = self.equal.entry(first).or_default();
+        let id = match *equal {
+            0 => first,
+            equal => row::id(&self.name, command, index, equal),
+        };
+        *equal += 1;
+        id
     }
 
     fn submission(

@@ -37,6 +37,11 @@ impl Ended {
     }
 }
 
+/// The id of a task of a run that nobody goes on with: it follows from the place of its row.
+pub(super) fn id_of_place(run: &str, place: u64) -> TaskId {
+    TaskId::of(&format!("run\0{run}"), place)
+}
+
 /// The id of a task: it follows from the run's name, the command, the number in an array, and how
 /// many equal rows came before.
 pub(super) fn id(run: &str, command: &[String], index: Option<&str>, equal: u64) -> TaskId {
@@ -129,5 +134,12 @@ mod tests {
         ] {
             assert_ne!(one, other);
         }
+    }
+
+    #[test]
+    fn ids_of_places_are_in_the_order_of_the_rows() {
+        let ids: Vec<TaskId> = (0..300).map(|place| id_of_place("a", place)).collect();
+        assert!(ids.is_sorted());
+        assert!(!ids.contains(&id_of_place("b", 0)));
     }
 }
