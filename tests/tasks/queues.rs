@@ -53,6 +53,24 @@ fn a_task_is_cancelled_and_tried_again() {
 }
 
 #[test]
+fn a_task_that_runs_is_not_cancelled_if_that_is_asked() {
+    let place = Place::new();
+    let (mut began, mut gate) = (place.pipe("began"), place.pipe("gate"));
+    let put = ["queue", "put", "jobs", "--", "sh", "-c", "echo in > began; read _ < gate"];
+    let [runs, waits] = [(); 2].map(|()| place.text(&put).trim().to_owned());
+    let _worker = place.start(&["worker", "-n", "1"]);
+    began.line();
+    let output = place.output(&["task", "cancel", "--waiting", &runs]);
+    assert_eq!(output.status.code(), Some(1));
+    place.text(&["task", "cancel", "--waiting", &waits]);
+    let state = |id: &str| place.json(&["task", "show", id, "--json"])["state"].clone();
+    assert_eq!((state(&runs), state(&waits)), ("running".into(), "cancelled".into()));
+    gate.let_go(1);
+    place.text(&["queue", "drain", "jobs"]);
+    assert_eq!(state(&runs), "done");
+}
+
+#[test]
 fn permits_are_held_while_a_command_runs_and_come_back_when_it_is_killed() {
     let place = Place::new();
     let mut began = place.pipe("began");

@@ -342,6 +342,13 @@ pub enum Request {
         #[n(0)]
         effects: Vec<Effect>,
     },
+    /// Cancels the task, unless a worker has it: then it is refused, and the task goes on.
+    #[n(27)]
+    Withdraw {
+        /// Which task.
+        #[n(0)]
+        task: TaskId,
+    },
     /// Tells changes of such keys after a revision, as soon as there are any. The one that serves
     /// the coordinator answers: the store has its own history.
     #[n(26)]

@@ -132,6 +132,7 @@ fn request() -> impl Strategy<Value = Request> {
         1 => (key(), prop::option::of(number()))
             .prop_map(|(prefix, after)| Request::Changes { prefix: prefix.into(), after }),
         1 => id().prop_map(|task| Request::Cancel { task }),
+        1 => id().prop_map(|task| Request::Withdraw { task }),
         1 => id().prop_map(|task| Request::Revive { task }),
         1 => id().prop_map(|task| Request::Wait { task }),
         1 => (name(), permits)

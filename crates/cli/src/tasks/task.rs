@@ -59,6 +59,9 @@ enum Action {
         /// Their ids
         #[arg(value_parser = id, required = true)]
         tasks: Vec<String>,
+        /// Only if no worker has them; it fails at one that runs
+        #[arg(long)]
+        waiting: bool,
     },
     /// Try tasks again that have failed or were cancelled
     Retry {
@@ -83,7 +86,12 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
         Action::Log { task } => {
             Ok(block_on(with(place, "task", async |client: &Client| log(client, task).await))?)
         }
-        Action::Cancel { tasks } => change(place, tasks, |task| Request::Cancel { task }),
+        Action::Cancel { tasks, waiting: false } => {
+            change(place, tasks, |task| Request::Cancel { task })
+        }
+        Action::Cancel { tasks, waiting: true } => {
+            change(place, tasks, |task| Request::Withdraw { task })
+        }
         Action::Retry { tasks } => change(place, tasks, |task| Request::Revive { task }),
     }
 }

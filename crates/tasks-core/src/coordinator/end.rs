@@ -123,6 +123,20 @@ impl Coordinator {
         self.stage(change);
     }
 
+    /// A task is not wanted any more, unless a worker has it.
+    pub(super) fn withdraw(&mut self, peer: Peer, call: Call, id: TaskId) {
+        match self.table.get(id).map(|entry| &entry.task) {
+            Some(Some(task)) if matches!(task.state, State::Running(_)) => {
+                self.refuse(peer, call, Refusal::State("running".to_owned()));
+            }
+            Some(None) => {
+                let key = keys::task(self.settings.part, id);
+                self.want(vec![key], Purpose::Withdraw(id, peer, call));
+            }
+            _ => self.cancel(peer, call, id),
+        }
+    }
+
     /// The record of a task if this try is its last one, and runs.
     fn last_try(&self, id: TaskId, attempt: Attempt) -> Option<&Task> {
         let task = self.table.get(id)?.task.as_deref()?;

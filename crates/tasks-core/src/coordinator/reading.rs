@@ -52,6 +52,8 @@ pub(super) enum Purpose {
     Cancelled(TaskId, Peer, Call),
     /// The record of a task that waits, to cancel it.
     Cancel(TaskId, Peer, Call),
+    /// The record of a task that waits, to cancel it if it still does.
+    Withdraw(TaskId, Peer, Call),
     /// A task that has ended, to try it again.
     Revive(TaskId, Peer, Call),
     /// A task, to show it.
@@ -74,6 +76,7 @@ impl Purpose {
             | Self::Repeated(_, peer, call)
             | Self::Cancelled(_, peer, call)
             | Self::Cancel(_, peer, call)
+            | Self::Withdraw(_, peer, call)
             | Self::Revive(_, peer, call)
             | Self::Show(peer, call)
             | Self::Keys(peer, call) => BTreeSet::from([(peer, call)]),

@@ -80,6 +80,10 @@ impl Coordinator {
                 self.take_heads(others);
                 self.serve(peer, call, Request::Cancel { task: id });
             }
+            Purpose::Withdraw(id, peer, call) => {
+                self.take_heads(others);
+                self.serve(peer, call, Request::Withdraw { task: id });
+            }
             Purpose::Revive(id, peer, call) => self.revive_read(id, (peer, call), others.next()),
             Purpose::Show(peer, call) => self.shown((peer, call), others.next()),
             Purpose::Keys(peer, call) => {

@@ -48,6 +48,7 @@ impl Coordinator {
                 self.fail(task, attempt, fault, Some((peer, call)));
             }
             Request::Cancel { task } => self.cancel(peer, call, task),
+            Request::Withdraw { task } => self.withdraw(peer, call, task),
             Request::Revive { task } => self.revive(peer, call, task),
             Request::Wait { task } => self.wait(peer, call, task),
             Request::SetPermits { semaphore, permits } => {
@@ -129,9 +130,10 @@ impl Coordinator {
             Request::Complete { task, children, .. } => {
                 changing(*task).or_else(|| children.iter().find_map(|child| arriving(child.id)))
             }
-            Request::Fail { task, .. } | Request::Cancel { task } | Request::Revive { task } => {
-                changing(*task)
-            }
+            Request::Fail { task, .. }
+            | Request::Cancel { task }
+            | Request::Withdraw { task }
+            | Request::Revive { task } => changing(*task),
             Request::Forget { tasks } => tasks.iter().find_map(|task| arriving(*task)),
             Request::SetPermits { semaphore, .. }
             | Request::Acquire { semaphore, .. }

@@ -214,6 +214,25 @@ fn the_cancelled_task_of_a_worker_that_dies_ends() {
 }
 
 #[test]
+fn a_task_is_withdrawn_unless_a_worker_has_it() {
+    let mut stage = Stage::new();
+    stage.join(A, "a", &[], 1);
+    stage.submit(&[task(1), task(2)]);
+    assert_eq!(assigned(&stage.settle()), [(A, task(1).id, 1)]);
+    let calls = [1, 2].map(|n| stage.request(CLIENT, Request::Withdraw { task: task(n).id }));
+    let said = stage.settle();
+    let refused = Answer::Refused(Refusal::State("running".to_owned()));
+    assert_eq!(answer(&said, calls[0]), Some(&refused));
+    assert_eq!(answer(&said, calls[1]), Some(&Answer::Done));
+    assert_eq!(stage.finished(task(2).id).unwrap().outcome, Outcome::Cancelled);
+    assert!(stage.finished(task(1).id).is_none(), "it goes on");
+    let again = stage.request(CLIENT, Request::Withdraw { task: task(2).id });
+    assert_eq!(answer(&stage.settle(), again), Some(&Answer::Done));
+    let none = stage.request(CLIENT, Request::Withdraw { task: task(3).id });
+    assert_eq!(answer(&stage.settle(), none), Some(&Answer::Refused(Refusal::NoTask)));
+}
+
+#[test]
 fn what_was_cancelled_can_be_tried_again() {
     let mut stage = Stage::new();
     let id = task(1).id;

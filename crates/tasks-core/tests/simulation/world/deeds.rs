@@ -45,6 +45,10 @@ impl World {
                 Request::Cancel { task }
             }
             (6, Some((task, _))) => Request::Revive { task },
+            (14, Some((task, _))) if self.chance.happens(0.3) => {
+                self.cancelled.insert(task);
+                Request::Withdraw { task }
+            }
             (12, _) => self.look(),
             (13, Some(_)) if is_client => self.forget(),
             (7..9, _) => Request::SetPermits { semaphore: "s".to_owned(), permits: 3 },
