@@ -8,6 +8,7 @@ use tidings_tasks::work::MAX_WORK_BYTES;
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::record::Failure;
 use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::oneshot;
 
 use crate::engine::{Base, Engine};
 use crate::options::Options;
@@ -76,6 +77,13 @@ impl Client {
         // One that has ended has cancelled all that it can.
         py.detach(|| self.0.ask(Command::Cancel(task)));
         Ok(())
+    }
+
+    /// Takes a task back that no worker has; whether there was one to take.
+    fn withdraw(&self, py: Python<'_>, task: &[u8]) -> PyResult<bool> {
+        let (sender, told) = oneshot::channel();
+        let withdraw = Command::Withdraw(task_of(task)?, sender);
+        Ok(py.detach(|| self.0.ask(withdraw) && told.blocking_recv().unwrap_or(false)))
     }
 
     /// Whether a worker of this process does a task now.

@@ -18,7 +18,7 @@ use tidings_tasks::work::Report;
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, MAX_TASKS, Request, Submission};
 use tidings_tasks_core::record::{Failure, Finished, Outcome as Ended};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 /// Submissions on their way at a time.
 const FLIGHTS: u32 = 4;
@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Submit(Box<Submission>, bool),
     /// Nobody wants a task any more.
     Cancel(TaskId),
+    /// A task is not to be done by others, unless a worker has it; whether that came in time.
+    Withdraw(TaskId, oneshot::Sender<bool>),
 }
 
 /// How a task has ended.
@@ -122,6 +124,10 @@ impl Client {
                 Command::Cancel(task) => {
                     self.submit(core::mem::take(&mut tasks)).await;
                     drop(tokio::spawn(self.clone().cancel(task)));
+                }
+                Command::Withdraw(task, told) => {
+                    self.submit(core::mem::take(&mut tasks)).await;
+                    drop(tokio::spawn(self.clone().withdraw(task, told)));
                 }
             }
         }
@@ -229,6 +235,14 @@ impl Client {
         let _arrived = self.flights.acquire_many(FLIGHTS).await;
         // One that has ended, or that was never taken, needs nothing.
         let _ = self.session.ask(Request::Cancel { task }).await;
+    }
+
+    /// As a cancellation, which a worker that has the task comes before.
+    async fn withdraw(self, task: TaskId, told: oneshot::Sender<bool>) {
+        let _arrived = self.flights.acquire_many(FLIGHTS).await;
+        let answer = self.session.ask(Request::Withdraw { task }).await;
+        // Who asked may have ended.
+        let _ = told.send(matches!(answer, Ok(Answer::Done)));
     }
 
     async fn tell(&self, task: TaskId, end: End) {

@@ -103,13 +103,6 @@ def test_one_key_is_one_task(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_text() == "x"
 
 
-def test_a_task_submits_none() -> None:
-    with tt.Executor(workers=1) as executor:
-        future = executor.submit(doubled.submit, 1)
-        with pytest.raises(RuntimeError, match="a task cannot submit tasks yet"):
-            future.result()
-
-
 def test_what_is_needed_is_checked_when_it_is_said() -> None:
     with pytest.raises(ValueError, match="no amount"):
         tt.task(need={"cpus": "many"})(len)

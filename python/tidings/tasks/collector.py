@@ -86,6 +86,19 @@ class Collector:
         self.release(task)
         self._client.cancel(task)
 
+    def withdraw(self, future: Future[Any]) -> bool:
+        """Take a task back that no worker has, to do it here; return whether that came in time."""
+        future.is_taken = True
+        if self._client.withdraw(future._task):
+            self.release(future._task)
+            return True
+        future.is_taken = False
+        return False
+
+    def leave_pending(self) -> None:
+        """Do not wait for what is pending when the interpreter ends: nobody asks for it then."""
+        _all.discard(self)
+
     def is_running(self, task: bytes) -> bool:
         """Whether a worker of this process does a task now."""
         return self._client.running(task)
@@ -150,8 +163,8 @@ class Collector:
             if isinstance(failure, concurrent.futures.BrokenExecutor):
                 self._break(failure)
         elif kind == "cancelled":
-            # It was cancelled elsewhere.
-            if concurrent.futures.Future.cancel(future):
+            # It was cancelled elsewhere, unless it is done here instead.
+            if not future.is_taken and concurrent.futures.Future.cancel(future):
                 future.set_running_or_notify_cancel()
         else:
             future.fail(StoreError(what))

@@ -14,6 +14,7 @@ class Context:
 
     task: bytes
     attempt: int
+    queue: str
     is_cancelled: Callable[[], bool]
     report: Callable[[int, str], None]
     effects: Effects
@@ -38,6 +39,13 @@ def set_in_memory() -> None:
 def is_in_memory() -> bool:
     """Return whether this process does tasks of a store that it cannot reach."""
     return _is_in_memory
+
+
+def queue() -> str:
+    """Return the queue of this task."""
+    if _current is None:
+        raise RuntimeError("this process does no task")
+    return _current.queue
 
 
 def effect(*, serializer: str = "json") -> Effect:

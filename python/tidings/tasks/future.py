@@ -10,6 +10,10 @@ from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
 
+# A call that a worker has may come back to its queue: who waits for it asks so often, in seconds,
+# whether to do it.
+AGAIN = 1.0
+
 
 class Keeper(Protocol):
     """What a future asks about its task."""
@@ -19,6 +23,13 @@ class Keeper(Protocol):
 
     def is_running(self, task: bytes) -> bool:
         """Whether a worker of this process does a task now."""
+
+
+class Inline(Protocol):
+    """What does a call here that is waited for, if nobody else does."""
+
+    def wait(self, timeout: float | None) -> float | None:
+        """Wait until the call has ended, or the time is over; return the time that is left."""
 
 
 class Future(concurrent.futures.Future[T]):
@@ -32,11 +43,26 @@ class Future(concurrent.futures.Future[T]):
         super().__init__()
         self._keeper = keeper
         self._task = task
+        # What does the call here while it is waited for, in a task.
+        self.inline: Inline | None = None
+        # Whether this process is to do the call, and has cancelled the task for that.
+        self.is_taken = False
 
     @property
     def id(self) -> str:
         """The id of the task: 32 hexadecimal digits."""
         return self._task.hex()
+
+    def result(self, timeout: float | None = None) -> T:
+        """Return the result, as soon as it is there."""
+        return super().result(self._left_of(timeout))
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """Return the exception that the call has raised, None if it has returned."""
+        return super().exception(self._left_of(timeout))
+
+    def _left_of(self, timeout: float | None) -> float | None:
+        return timeout if self.inline is None else self.inline.wait(timeout)
 
     def cancel(self) -> bool:
         """Cancel the task; return False if it has ended.

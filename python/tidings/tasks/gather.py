@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
+from tidings.tasks.future import AGAIN, Future, Inline
+
 F = TypeVar("F", bound="concurrent.futures.Future[Any]")
+
+
+def _inline_of(future: Any) -> Inline | None:
+    return future.inline if isinstance(future, Future) else None
 
 
 def gather(*futures: Any) -> Any:
@@ -38,8 +45,33 @@ class as_completed(Generic[F]):  # noqa: N801, it reads as that of concurrent.fu
 
     def __iter__(self) -> Iterator[F]:
         """Wait for each."""
+        if any(_inline_of(one) for one in self._futures):
+            return self._inlined()
         ended = concurrent.futures.as_completed(self._futures, self._timeout)
         return cast("Iterator[F]", ended)
+
+    def _inlined(self) -> Iterator[F]:
+        """Wait for each in a task: a call that no worker has is done here."""
+        waiting = set(self._futures)
+        until = None if self._timeout is None else time.monotonic() + self._timeout
+        while waiting:
+            ended = {one for one in waiting if one.done()} or self._next(waiting, until)
+            waiting -= ended
+            yield from ended
+
+    def _next(self, waiting: set[F], until: float | None) -> set[F]:
+        for one in waiting:
+            inline = _inline_of(one)
+            if inline is not None:
+                inline.wait(0)
+            if one.done():
+                return {one}
+        rest = None if until is None else until - time.monotonic()
+        if rest is not None and rest <= 0:
+            raise concurrent.futures.TimeoutError(f"{len(waiting)} futures have not ended")
+        again = AGAIN if rest is None else min(rest, AGAIN)
+        first = concurrent.futures.FIRST_COMPLETED
+        return cast("set[F]", concurrent.futures.wait(waiting, again, first).done)
 
     async def __aiter__(self) -> AsyncIterator[F]:
         """Wait for each without holding up other coroutines."""

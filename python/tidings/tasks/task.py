@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar, overload
 
-from tidings.tasks import context, current
+from tidings.tasks import context, current, nested
 from tidings.tasks.executor import Executor
 from tidings.tasks.future import Future
 from tidings.tasks.options import QUEUE, Options
@@ -22,17 +22,15 @@ _usual: Executor | None = None
 def current_executor() -> Executor:
     """Return the executor whose ``with`` block was entered last, else a common one.
 
-    The common one is made when it is first asked for, with a store in memory.
+    The common one is made when it is first asked for, with a store in memory. In a task it is one
+    for the store and queue of that task.
     """
     global _usual
     entered = current.last()
     if entered is not None:
         return entered
     if context.task_id() is not None:
-        raise RuntimeError(
-            "a task cannot submit tasks yet: return what they need, and submit them where its "
-            "result is taken"
-        )
+        return nested.executor()
     with _lock:
         if _usual is None:
             _usual = Executor()

@@ -39,15 +39,15 @@ class Channel:
         """Say something."""
         self._stream.sendall(frame)
 
-    def next_call(self) -> tuple[bytes, int, bytes] | None:
-        """Return the next call: task, attempt, body; None when the worker is gone."""
+    def next_call(self) -> tuple[bytes, int, str, bytes] | None:
+        """Return the next call: task, attempt, queue, body; None when the worker is gone."""
         while True:
             said = self._said()
             if said is None:
                 if not self._read(0):
                     return None
             elif said[0] == "run":
-                return said[1], said[2], said[4]
+                return said[1], said[2], said[3], said[4]
 
     def is_cancelled(self, task: bytes, attempt: int) -> bool:
         """Return whether the worker has said that nobody wants this try."""
@@ -93,12 +93,12 @@ class Process:
         version = f"Python {platform.python_version()}"
         self._channel.send(_native.ready(version))
         while (call := self._channel.next_call()) is not None:
-            task, attempt, body = call
+            task, attempt, queue, body = call
             self._meter.begin()
-            answer = self._answer(task, attempt, body)
+            answer = self._answer(task, attempt, queue, body)
             self._channel.send(_native.spent(task, attempt, *self._meter.end()) + answer)
 
-    def _answer(self, task: bytes, attempt: int, body: bytes) -> bytes:
+    def _answer(self, task: bytes, attempt: int, queue: str, body: bytes) -> bytes:
         def report(thousandths: int, text: str) -> None:
             self._channel.send(_native.progress(task, attempt, thousandths, text))
 
@@ -106,7 +106,7 @@ class Process:
             return self._channel.is_cancelled(task, attempt)
 
         effects = Effects(task, self._seal)
-        context.enter(context.Context(task, attempt, is_cancelled, report, effects))
+        context.enter(context.Context(task, attempt, queue, is_cancelled, report, effects))
         try:
             self._set_up()
             function, args, kwargs = pickles.load_call(self._seal.open(CALL, task, body))
