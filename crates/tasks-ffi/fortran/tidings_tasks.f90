@@ -15,6 +15,8 @@ module tidings_tasks
     public :: tidings_tasks_semaphore, tidings_tasks_acquire, tidings_tasks_is_held
     public :: tidings_tasks_release, tidings_tasks_queue
     public :: tidings_tasks_write, tidings_tasks_read, tidings_tasks_collect
+    public :: tidings_tasks_get, tidings_tasks_set, tidings_tasks_withdraw
+    public :: tidings_tasks_child, tidings_tasks_effect
     public :: tidings_text, tidings_words
 
     ! What a call answers: a number of TidingsTasksStatus.
@@ -27,14 +29,16 @@ module tidings_tasks
     integer(c_int), parameter, public :: TIDINGS_TASKS_STATUS_STORE = 6
     integer(c_int), parameter, public :: TIDINGS_TASKS_STATUS_FORKED = 7
     integer(c_int), parameter, public :: TIDINGS_TASKS_STATUS_BROKEN = 8
+    integer(c_int), parameter, public :: TIDINGS_TASKS_STATUS_CHANGED = 9
 
     ! How a task has ended.
     integer(c_int), parameter, public :: TIDINGS_TASKS_END_DONE = 0
     integer(c_int), parameter, public :: TIDINGS_TASKS_END_FAILED = 1
     integer(c_int), parameter, public :: TIDINGS_TASKS_END_CANCELLED = 2
 
-    ! No limit of time, and the bytes of an error's text.
+    ! No limit of time, any revision of a key, and the bytes of an error's text.
     integer(c_int64_t), parameter, public :: TIDINGS_TASKS_FOREVER = -1
+    integer(c_int64_t), parameter, public :: TIDINGS_TASKS_ANY = -1
     integer, parameter, public :: TIDINGS_TASKS_ERROR_BYTES = 512
 
     type, bind(C), public :: TidingsTasksError
@@ -46,6 +50,8 @@ module tidings_tasks
         type(c_ptr) :: keys = c_null_ptr
         type(c_ptr) :: name = c_null_ptr
         integer(c_int64_t) :: timeout_ms = 0
+        type(c_ptr) :: resources = c_null_ptr
+        type(c_ptr) :: blobs = c_null_ptr
     end type
 
     type, bind(C), public :: TidingsTasksId
@@ -62,6 +68,8 @@ module tidings_tasks
         integer(c_int16_t) :: priority = 0
         integer(c_int16_t) :: retries = 0
         integer(c_int64_t) :: delay_ms = 0
+        type(c_ptr) :: need = c_null_ptr
+        type(c_ptr) :: filter = c_null_ptr
     end type
 
     type, bind(C), public :: TidingsTasksOutcome
@@ -159,6 +167,13 @@ module tidings_tasks
             type(TidingsTasksError), intent(out) :: error
         end function
 
+        integer(c_int) function tidings_tasks_withdraw(tasks, id, error) bind(C)
+            import
+            type(c_ptr), value :: tasks
+            type(TidingsTasksId), intent(in) :: id
+            type(TidingsTasksError), intent(out) :: error
+        end function
+
         integer(c_int) function tidings_tasks_forget(tasks, ids, count, error) bind(C)
             import
             type(c_ptr), value :: tasks
@@ -186,6 +201,23 @@ module tidings_tasks
             type(c_ptr), value :: claim
             integer(c_int16_t), value :: thousandths
             character(kind=c_char), intent(in) :: text(*)
+            type(TidingsTasksError), intent(out) :: error
+        end function
+
+        integer(c_int) function tidings_tasks_child(claim, submission, error) bind(C)
+            import
+            type(c_ptr), value :: claim
+            type(TidingsTasksSubmission), intent(in) :: submission
+            type(TidingsTasksError), intent(out) :: error
+        end function
+
+        integer(c_int) function tidings_tasks_effect(claim, key, bytes, count, expect, error) bind(C)
+            import
+            type(c_ptr), value :: claim
+            character(kind=c_char), intent(in) :: key(*)
+            type(c_ptr), value :: bytes
+            integer(c_size_t), value :: count
+            integer(c_int64_t), value :: expect
             type(TidingsTasksError), intent(out) :: error
         end function
 
@@ -264,6 +296,27 @@ module tidings_tasks
             type(c_ptr), value :: tasks
             character(kind=c_char), intent(in) :: queue(*)
             type(TidingsTasksQueueLength), intent(out) :: length
+            type(TidingsTasksError), intent(out) :: error
+        end function
+
+        integer(c_int) function tidings_tasks_get(tasks, key, outcome, revision, error) bind(C)
+            import
+            type(c_ptr), value :: tasks
+            character(kind=c_char), intent(in) :: key(*)
+            type(TidingsTasksOutcome), intent(out) :: outcome
+            integer(c_int64_t), intent(out) :: revision
+            type(TidingsTasksError), intent(out) :: error
+        end function
+
+        integer(c_int) function tidings_tasks_set(tasks, key, bytes, count, expect, revision, error) &
+                bind(C)
+            import
+            type(c_ptr), value :: tasks
+            character(kind=c_char), intent(in) :: key(*)
+            type(c_ptr), value :: bytes
+            integer(c_size_t), value :: count
+            integer(c_int64_t), value :: expect
+            integer(c_int64_t), intent(out) :: revision
             type(TidingsTasksError), intent(out) :: error
         end function
 

@@ -25,6 +25,9 @@
 // No limit of time.
 #define TIDINGS_TASKS_FOREVER UINT64_MAX
 
+// Any revision of a key.
+#define TIDINGS_TASKS_ANY UINT64_MAX
+
 // The bytes of an error's text, with the zero at its end.
 #define TIDINGS_TASKS_ERROR_BYTES 512
 
@@ -56,6 +59,8 @@ typedef enum TidingsTasksStatus {
     TIDINGS_TASKS_STATUS_FORKED = 7,
     // The call went wrong inside, which is a defect of the library.
     TIDINGS_TASKS_STATUS_BROKEN = 8,
+    // A key is at another revision than was expected. Nothing was done.
+    TIDINGS_TASKS_STATUS_CHANGED = 9,
 } TidingsTasksStatus;
 
 // How a task has ended.
@@ -79,16 +84,22 @@ typedef struct TidingsTasksResult TidingsTasksResult;
 
 // Which store is opened, and as whom. All may be null or 0: initialise it with `{0}`.
 typedef struct TidingsTasksOptions {
-    // `file:PATH`, `tcp://HOST:PORT` where a process of another host listens, or `memory:` for one
-    // that ends with this process. Null: what the variable `TIDINGS_STORE` says, else a file in
+    // `file:PATH`, `tcp://HOST:PORT` where a process of another host listens,
+    // `etcd://HOST:PORT,.../PREFIX`, or `memory:` for one that ends with this process. Null: what the variable `TIDINGS_STORE` says, else a file in
     // this user's state directory, as for the command `tidings`.
     const char *store;
-    // The cluster's key file, for `tcp://HOST:PORT`. Null: none.
+    // The cluster's key file, for `tcp://` and `etcd://`. Null: none.
     const char *keys;
     // What the process is called where sessions are listed, before its host and number. Null: `c`.
     const char *name;
     // How long it is waited for somebody to serve the store, in milliseconds. 0: 30 s.
     uint64_t timeout_ms;
+    // What those that claim have for the needs of tasks, in each queue that they claim from, such
+    // as `cpus=8,mem=32GiB,gpu=2`. Null: nothing, so that tasks with needs go elsewhere.
+    const char *resources;
+    // The folder that all hosts share for what is longer than a record of a store in an etcd.
+    // Null: none.
+    const char *blobs;
 } TidingsTasksOptions;
 
 // What is wrong, in words; empty if all went well.
@@ -125,6 +136,11 @@ typedef struct TidingsTasksSubmission {
     uint16_t retries;
     // For how long it is not assigned, in milliseconds.
     uint64_t delay_ms;
+    // What it takes of the `resources` of the process that claims it, such as `gpu=1,mem=4GiB`.
+    // Null: nothing.
+    const char *need;
+    // On which nodes it may run, as for `tidings nodes --where`. Null: on all.
+    const char *filter;
 } TidingsTasksSubmission;
 
 // The end of a task.
@@ -268,6 +284,15 @@ enum TidingsTasksStatus tidings_tasks_cancel(const struct TidingsTasks *tasks,
                                              const struct TidingsTasksId *id,
                                              struct TidingsTasksError *error);
 
+// Cancels a task, unless somebody does it: then this answers `TIDINGS_TASKS_STATUS_REFUSED`, and
+// the task goes on.
+//
+// # Safety
+// Each pointer is null or valid.
+enum TidingsTasksStatus tidings_tasks_withdraw(const struct TidingsTasks *tasks,
+                                               const struct TidingsTasksId *id,
+                                               struct TidingsTasksError *error);
+
 // Deletes the records of `count` tasks that have ended, at most `TIDINGS_TASKS_MAX`; others are
 // left as they are. Submitted again, such a task is a new one.
 //
@@ -327,6 +352,31 @@ enum TidingsTasksStatus tidings_tasks_progress(const struct TidingsTasksClaim *c
                                                const char *text,
                                                struct TidingsTasksError *error);
 
+// Adds a task that is submitted if this one is completed, in the same commit: once, however often
+// this one is tried. At most `TIDINGS_TASKS_MAX`. An id of zeros stands for one that follows from
+// this task and the number of those that were added before.
+//
+// # Safety
+// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; the others
+// are null or valid, and so are the pointers of the submission.
+enum TidingsTasksStatus tidings_tasks_child(const struct TidingsTasksClaim *claim,
+                                            const struct TidingsTasksSubmission *submission,
+                                            struct TidingsTasksError *error);
+
+// Adds a write of a key that is done if this task is completed, in the same commit: as
+// `tidings_tasks_set`. At most 64. If a key is at another revision than is expected, the
+// completion answers `TIDINGS_TASKS_STATUS_CHANGED`, and the task has failed by that.
+//
+// # Safety
+// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; `bytes` is
+// null or has `count` bytes; the others are null or valid.
+enum TidingsTasksStatus tidings_tasks_effect(const struct TidingsTasksClaim *claim,
+                                             const char *key,
+                                             const uint8_t *bytes,
+                                             size_t count,
+                                             uint64_t expect,
+                                             struct TidingsTasksError *error);
+
 // Ends a claim: the task is done, with a result of any number of bytes. What this answers is
 // durable. `TIDINGS_TASKS_STATUS_SUPERSEDED`: the result does not count, since another process has
 // the task, or it has ended. Waits while the store has no space.
@@ -381,6 +431,34 @@ enum TidingsTasksStatus tidings_tasks_work(const struct TidingsTasks *tasks,
                                            size_t count,
                                            uint64_t timeout_ms,
                                            struct TidingsTasksError *error);
+
+// Reads the value of a key: the result of `outcome`. Writes the revision at which it was written
+// to `revision`, unless that is null. `TIDINGS_TASKS_STATUS_NOT_FOUND`: it has no value, and its
+// revision is 0.
+//
+// # Safety
+// Each pointer is null or valid. What `outcome` had before is not given back.
+enum TidingsTasksStatus tidings_tasks_get(const struct TidingsTasks *tasks,
+                                          const char *key,
+                                          struct TidingsTasksOutcome *outcome,
+                                          uint64_t *revision,
+                                          struct TidingsTasksError *error);
+
+// Writes the value of a key, at most 16 KiB, or deletes it if `bytes` is null; durable when it
+// returns. It is done only if the key is at the revision `expect`: 0 if it is to have no value,
+// `TIDINGS_TASKS_ANY` whatever it has. `TIDINGS_TASKS_STATUS_CHANGED`: it is at another one. One
+// that comes after the store's holder has died may be about the write itself: read the key then.
+// Writes the new revision to `revision`, unless that is null.
+//
+// # Safety
+// `bytes` is null or has `count` bytes; the others are null or valid.
+enum TidingsTasksStatus tidings_tasks_set(const struct TidingsTasks *tasks,
+                                          const char *key,
+                                          const uint8_t *bytes,
+                                          size_t count,
+                                          uint64_t expect,
+                                          uint64_t *revision,
+                                          struct TidingsTasksError *error);
 
 // Writes a value of any number of bytes under a name, for all to read. It is written once: the
 // same value may be written again, another one is refused.

@@ -4,20 +4,24 @@ use core::ffi::c_char;
 use core::time::Duration;
 use std::ffi::CString;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use tidings_tasks::payloads::PayloadError;
 use tidings_tasks::session::Assigned;
 use tidings_tasks::work::{What, Work};
 use tidings_tasks_core::id::{Attempt, TaskId};
-use tidings_tasks_core::message::{Answer, Refusal, Request};
+use tidings_tasks_core::message::{
+    Answer, Effect, MAX_EFFECTS, MAX_TASKS, Refusal, Request, Submission,
+};
 use tidings_tasks_core::retry::Cause;
 
 use crate::arguments::{all, optional_text, place, text, value, wait};
 use crate::engine::Engine;
+use crate::keys::effect;
 use crate::status::{TidingsTasksError, TidingsTasksStatus, Trouble, answered};
-use crate::submission::{RUNTIME, TidingsTasksId};
+use crate::submission::{RUNTIME, TidingsTasksId, TidingsTasksSubmission};
 use crate::taker::Taker;
 use crate::tasks::{TidingsTasks, engine};
 
@@ -54,6 +58,15 @@ pub(crate) struct Claimed {
     _payload: Vec<u8>,
     of: Try,
     wanted: Arc<AtomicBool>,
+    /// What goes into the commit of its completion.
+    with: Mutex<With>,
+}
+
+/// What a completion writes beside the result.
+#[derive(Debug, Default)]
+struct With {
+    children: Vec<Submission>,
+    effects: Vec<Effect>,
 }
 
 /// A try of a task, and whom to tell how it ends.
@@ -81,7 +94,8 @@ impl Claimed {
             payload: payload.as_ptr(),
             payload_bytes: payload.len(),
         };
-        Ok(Box::new(Self { shown, _queue: queue, function, _payload: payload, of, wanted }))
+        let with = Mutex::default();
+        Ok(Box::new(Self { shown, _queue: queue, function, _payload: payload, of, wanted, with }))
     }
 
     /// What the program sees.
@@ -97,16 +111,30 @@ impl Claimed {
     /// It is done, with this result.
     pub(crate) fn complete(self, result: Vec<u8>) -> Result<(), Trouble> {
         let of = self.of;
-        let (task, attempt) = (of.task, of.attempt);
-        let result = match of.engine.wait(of.engine.payloads.shorten(task, result)) {
-            Ok(result) => result,
+        let with = self.with.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let completion = match of.engine.wait(of.completion(result, with)) {
+            Ok(completion) => completion,
             Err(error) => {
                 of.fail(Cause::Error, format!("its result could not be kept: {error}"))?;
                 return Err(error.into());
             }
         };
-        let (children, effects) = (Vec::new(), Vec::new());
-        of.end(&Request::Complete { task, attempt, result, children, effects })
+        let ended = of.end(&completion);
+        if let Err(trouble) = &ended {
+            use TidingsTasksStatus::{Argument, Changed};
+            // It was not taken as it is, and will not be: the task goes on as after a failure.
+            if matches!(trouble.status, Argument | Changed) {
+                of.fail(Cause::Error, trouble.text.clone())?;
+            }
+        }
+        ended
+    }
+
+    /// What goes into the commit of its completion.
+    fn with(&self) -> Result<MutexGuard<'_, With>, Trouble> {
+        self.of.engine.check()?;
+        // Each change is whole, even if its thread panicked after it.
+        Ok(self.with.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// It has failed.
@@ -116,6 +144,18 @@ impl Claimed {
 }
 
 impl Try {
+    /// The request by which it is done; what is long lies in blobs then.
+    async fn completion(&self, result: Vec<u8>, with: With) -> Result<Request, PayloadError> {
+        let (task, attempt, payloads) = (self.task, self.attempt, &self.engine.payloads);
+        let With { mut children, effects } = with;
+        for child in &mut children {
+            let payload = core::mem::take(&mut child.payload);
+            child.payload = payloads.shorten(child.id, payload).await?;
+        }
+        let result = payloads.shorten(task, result).await?;
+        Ok(Request::Complete { task, attempt, result, children, effects })
+    }
+
     /// It has failed.
     fn fail(&self, cause: Cause, text: String) -> Result<(), Trouble> {
         let (task, attempt, detail) = (self.task, self.attempt, Vec::new());
@@ -259,6 +299,75 @@ pub unsafe extern "C" fn tidings_tasks_progress(
             Answer::Refused(refusal) => Err(refusal.into()),
             _ => Ok(()),
         }
+    };
+    // SAFETY: as the caller promises.
+    unsafe { answered(error, call) }
+}
+
+/// Adds a task that is submitted if this one is completed, in the same commit: once, however often
+/// this one is tried. At most `TIDINGS_TASKS_MAX`. An id of zeros stands for one that follows from
+/// this task and the number of those that were added before.
+///
+/// # Safety
+/// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; the others
+/// are null or valid, and so are the pointers of the submission.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidings_tasks_child(
+    claim: *const TidingsTasksClaim,
+    submission: *const TidingsTasksSubmission,
+    error: *mut TidingsTasksError,
+) -> TidingsTasksStatus {
+    let call = || {
+        // SAFETY: it is null, or points to the first field of a `Claimed`; the rest is as the
+        // caller promises.
+        let (claimed, mut child) = unsafe {
+            let claimed = value("the claim", claim.cast::<Claimed>())?;
+            (claimed, value("the submission", submission)?.read()?)
+        };
+        let children = &mut claimed.with()?.children;
+        if children.len() >= MAX_TASKS {
+            let text =
+                format!("a task has at most {MAX_TASKS} children: let some of them add more");
+            return Err(Trouble::argument(text));
+        }
+        if child.id == TaskId::from_bytes([0; 16]) {
+            child.id = claimed.of.task.child(children.len() as u64);
+        }
+        children.push(child);
+        Ok(())
+    };
+    // SAFETY: as the caller promises.
+    unsafe { answered(error, call) }
+}
+
+/// Adds a write of a key that is done if this task is completed, in the same commit: as
+/// `tidings_tasks_set`. At most 64. If a key is at another revision than is expected, the
+/// completion answers `TIDINGS_TASKS_STATUS_CHANGED`, and the task has failed by that.
+///
+/// # Safety
+/// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; `bytes` is
+/// null or has `count` bytes; the others are null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidings_tasks_effect(
+    claim: *const TidingsTasksClaim,
+    key: *const c_char,
+    bytes: *const u8,
+    count: usize,
+    expect: u64,
+    error: *mut TidingsTasksError,
+) -> TidingsTasksStatus {
+    let call = || {
+        // SAFETY: it is null, or points to the first field of a `Claimed`; the rest is as the
+        // caller promises.
+        let (claimed, effect) = unsafe {
+            (value("the claim", claim.cast::<Claimed>())?, effect(key, bytes, count, expect)?)
+        };
+        let effects = &mut claimed.with()?.effects;
+        if effects.len() >= MAX_EFFECTS {
+            return Err(Trouble::argument(format!("a task writes at most {MAX_EFFECTS} keys")));
+        }
+        effects.push(effect);
+        Ok(())
     };
     // SAFETY: as the caller promises.
     unsafe { answered(error, call) }

@@ -13,6 +13,7 @@ use tidings_tasks::client::{Client, Place};
 use tidings_tasks::payloads::Payloads;
 use tidings_tasks::session::{Notice, Session};
 use tidings_tasks_core::message::{Answer, Request};
+use tidings_tasks_core::resources::Amount;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
@@ -30,6 +31,8 @@ pub(crate) struct Engine {
     pub(crate) waits: Waits,
     name: String,
     host: String,
+    /// What is offered with each queue.
+    resources: Vec<(String, Amount)>,
     /// By queue.
     takers: Mutex<BTreeMap<String, Arc<Taker>>>,
     /// Sessions beside the first.
@@ -44,6 +47,7 @@ impl Engine {
         place: Place,
         role: &str,
         wait: Option<Duration>,
+        resources: Vec<(String, Amount)>,
     ) -> Result<Arc<Self>, Trouble> {
         let (begun, has_begun) = std::sync::mpsc::sync_channel(1);
         let (stop, stopped) = oneshot::channel();
@@ -68,6 +72,7 @@ impl Engine {
             waits: Waits::default(),
             name,
             host,
+            resources,
             takers: Mutex::default(),
             sessions: AtomicU64::new(0),
             process: std::process::id(),
@@ -143,7 +148,7 @@ impl Engine {
             return taker.clone();
         }
         let (session, notices) = self.session("claim");
-        let taker = self.inside(|| Taker::begin(queue, session, notices));
+        let taker = self.inside(|| Taker::begin(queue, self.resources.clone(), session, notices));
         takers.insert(queue.to_owned(), taker.clone());
         taker
     }

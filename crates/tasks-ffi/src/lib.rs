@@ -10,6 +10,7 @@
 //! | [`outcome`] | how a task has ended |
 //! | [`claim`], [`work`] | tasks that this process does |
 //! | [`collective`] | values that all read, results that are combined along a tree |
+//! | [`keys`] | values under names of the program's |
 //! | [`permits`], [`queue`] | semaphores, and how long queues are |
 //! | [`status`], [`limits`] | what a call answers, and how much may be asked |
 //! | `engine`, `taker`, `slots`, `waits` | a thread with a runtime, and what the calls share |
@@ -31,6 +32,7 @@ mod arguments;
 pub mod claim;
 pub mod collective;
 mod engine;
+pub mod keys;
 pub mod limits;
 pub mod outcome;
 pub mod permits;

@@ -3,6 +3,9 @@
 /// No limit of time.
 pub const TIDINGS_TASKS_FOREVER: u64 = u64::MAX;
 
+/// Any revision of a key.
+pub const TIDINGS_TASKS_ANY: u64 = u64::MAX;
+
 /// The bytes of an error's text, with the zero at its end.
 pub const TIDINGS_TASKS_ERROR_BYTES: usize = 512;
 

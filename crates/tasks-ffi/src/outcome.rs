@@ -53,12 +53,30 @@ impl TidingsTasksOutcome {
         if let Some(last) = finished.task.failures.last() {
             write(&last.text, &mut failure);
         }
+        Self { failure, ..Self::with(end, finished.task.attempt.0, result) }
+    }
+
+    fn with(end: TidingsTasksEnd, attempts: u32, result: Vec<u8>) -> Self {
         let result_bytes = result.len();
         let result = match result_bytes {
             0 => ptr::null_mut(),
             _ => Box::into_raw(result.into_boxed_slice()).cast(),
         };
-        Self { end, attempts: finished.task.attempt.0, result, result_bytes, failure }
+        let failure = [0; TIDINGS_TASKS_ERROR_BYTES];
+        Self { end, attempts, result, result_bytes, failure }
+    }
+
+    /// Writes bytes that are no task's result as one.
+    ///
+    /// # Safety
+    /// As [`TidingsTasksOutcome::put`].
+    pub(crate) unsafe fn put_bytes(bytes: Vec<u8>, outcome: *mut Self) -> Result<(), Trouble> {
+        if outcome.is_null() {
+            return Err(Trouble::argument("outcome is null"));
+        }
+        // SAFETY: it is not null, and valid, as the caller promises.
+        unsafe { outcome.write(Self::with(TidingsTasksEnd::Done, 0, bytes)) };
+        Ok(())
     }
 
     /// Writes how a task has ended.

@@ -33,6 +33,8 @@ pub enum TidingsTasksStatus {
     Forked = 7,
     /// The call went wrong inside, which is a defect of the library.
     Broken = 8,
+    /// A key is at another revision than was expected. Nothing was done.
+    Changed = 9,
 }
 
 /// What is wrong, in words; empty if all went well.
@@ -82,6 +84,7 @@ impl From<Refusal> for Trouble {
             Refusal::NoTask | Refusal::NoSemaphore => TidingsTasksStatus::NotFound,
             Refusal::Superseded | Refusal::NoSession => TidingsTasksStatus::Superseded,
             Refusal::Invalid(_) => TidingsTasksStatus::Argument,
+            Refusal::EffectConflict(_) => TidingsTasksStatus::Changed,
             _ => TidingsTasksStatus::Refused,
         };
         Self::new(status, refusal.to_string())

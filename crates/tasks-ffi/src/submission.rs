@@ -6,6 +6,7 @@ use tidings_tasks::items;
 use tidings_tasks::work::{What, Work, WorkLimits};
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, Request, Submission};
+use tidings_tasks_core::resources;
 use tidings_tasks_core::retry::Retry;
 
 use crate::arguments::{all, optional_text, place, text, value};
@@ -48,21 +49,31 @@ pub struct TidingsTasksSubmission {
     pub retries: u16,
     /// For how long it is not assigned, in milliseconds.
     pub delay_ms: u64,
+    /// What it takes of the `resources` of the process that claims it, such as `gpu=1,mem=4GiB`.
+    /// Null: nothing.
+    pub need: *const c_char,
+    /// On which nodes it may run, as for `tidings nodes --where`. Null: on all.
+    pub filter: *const c_char,
 }
 
 impl TidingsTasksSubmission {
     /// # Safety
     /// Its pointers are null or valid.
-    unsafe fn read(&self) -> Result<Submission, Trouble> {
+    pub(crate) unsafe fn read(&self) -> Result<Submission, Trouble> {
         // SAFETY: as the caller promises.
-        let (queue, function, payload, group) = unsafe {
+        let (queue, function, payload, group, need, filter) = unsafe {
             (
                 text("the queue", self.queue)?,
                 optional_text("the function", self.function)?,
                 all("the payload", self.payload, self.payload_bytes)?,
                 optional_text("the group", self.group)?,
+                optional_text("the need", self.need)?,
+                optional_text("the filter", self.filter)?,
             )
         };
+        let need = resources::parse(need.unwrap_or_default());
+        let need = need.and_then(|need| items::need_of(&need));
+        let need = need.map_err(|error| Trouble::argument(error.to_string()))?;
         let payload = match function {
             Some(name) => call(name, payload)?,
             None => payload.to_vec(),
@@ -75,7 +86,8 @@ impl TidingsTasksSubmission {
             priority,
             delay_ms: self.delay_ms,
             retry,
-            need: items::need(),
+            need,
+            filter: filter.unwrap_or_default().to_owned(),
             ..task
         })
     }
@@ -192,6 +204,27 @@ pub unsafe extern "C" fn tidings_tasks_cancel(
     };
     // SAFETY: as the caller promises.
     unsafe { answered(error, cancel) }
+}
+
+/// Cancels a task, unless somebody does it: then this answers `TIDINGS_TASKS_STATUS_REFUSED`, and
+/// the task goes on.
+///
+/// # Safety
+/// Each pointer is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidings_tasks_withdraw(
+    tasks: *const TidingsTasks,
+    id: *const TidingsTasksId,
+    error: *mut TidingsTasksError,
+) -> TidingsTasksStatus {
+    let withdraw = || {
+        // SAFETY: as the caller promises.
+        let (engine, id) = unsafe { (engine(tasks)?, value("id", id)?) };
+        engine.ask(Request::Withdraw { task: TaskId::from_bytes(id.bytes) })?;
+        Ok(())
+    };
+    // SAFETY: as the caller promises.
+    unsafe { answered(error, withdraw) }
 }
 
 /// Deletes the records of `count` tasks that have ended, at most `TIDINGS_TASKS_MAX`; others are

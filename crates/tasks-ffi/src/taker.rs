@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tidings_tasks::items;
 use tidings_tasks::session::{Assigned, Notice, Session, SessionEnded};
 use tidings_tasks_core::message::{Answer, Request};
+use tidings_tasks_core::resources::Amount;
 use tidings_tasks_core::retry::Cause;
 use tokio::sync::{Notify, mpsc};
 
@@ -41,13 +42,14 @@ impl Taker {
     /// Needs a runtime of tokio, in which the pump runs until the session ends.
     pub(crate) fn begin(
         queue: &str,
+        resources: Vec<(String, Amount)>,
         session: Session,
         notices: mpsc::Receiver<Notice>,
     ) -> Arc<Self> {
         let (state, arrived, changed) = Default::default();
         let taker = Arc::new(Self { session, state, arrived, changed });
-        let pump =
-            Pump { taker: taker.clone(), queue: queue.to_owned(), offering: None, offered: 0 };
+        let (queue, offering, offered) = (queue.to_owned(), None, 0);
+        let pump = Pump { taker: taker.clone(), queue, resources, offering, offered };
         tokio::spawn(pump.run(notices));
         taker
     }
@@ -112,6 +114,8 @@ impl Taker {
 struct Pump {
     taker: Arc<Taker>,
     queue: String,
+    /// What is offered beside slots.
+    resources: Vec<(String, Amount)>,
     /// An offer that was not answered yet, and what it says.
     offering: Option<Offering>,
     offered: u32,
@@ -153,7 +157,8 @@ impl Pump {
         };
         if self.offering.is_none() && wanted != self.offered {
             self.offered = wanted;
-            let (session, offer) = (self.taker.session.clone(), items::offer(&self.queue, wanted));
+            let session = self.taker.session.clone();
+            let offer = items::offer_with(&self.queue, wanted, &self.resources);
             self.offering = Some(Box::pin(async move { session.ask(offer).await }));
         }
         kept_until

@@ -7,7 +7,9 @@ use std::ptr;
 use std::sync::Arc;
 
 use tidings_tasks::client::Place;
+use tidings_tasks::store::address::Address;
 use tidings_tasks::usual;
+use tidings_tasks_core::resources::{self, Amount};
 
 use crate::arguments::{optional_text, place, value};
 use crate::engine::Engine;
@@ -28,16 +30,22 @@ pub struct TidingsTasks(Arc<Engine>);
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TidingsTasksOptions {
-    /// `file:PATH`, `tcp://HOST:PORT` where a process of another host listens, or `memory:` for one
-    /// that ends with this process. Null: what the variable `TIDINGS_STORE` says, else a file in
+    /// `file:PATH`, `tcp://HOST:PORT` where a process of another host listens,
+    /// `etcd://HOST:PORT,.../PREFIX`, or `memory:` for one that ends with this process. Null: what the variable `TIDINGS_STORE` says, else a file in
     /// this user's state directory, as for the command `tidings`.
     pub store: *const c_char,
-    /// The cluster's key file, for `tcp://HOST:PORT`. Null: none.
+    /// The cluster's key file, for `tcp://` and `etcd://`. Null: none.
     pub keys: *const c_char,
     /// What the process is called where sessions are listed, before its host and number. Null: `c`.
     pub name: *const c_char,
     /// How long it is waited for somebody to serve the store, in milliseconds. 0: 30 s.
     pub timeout_ms: u64,
+    /// What those that claim have for the needs of tasks, in each queue that they claim from, such
+    /// as `cpus=8,mem=32GiB,gpu=2`. Null: nothing, so that tasks with needs go elsewhere.
+    pub resources: *const c_char,
+    /// The folder that all hosts share for what is longer than a record of a store in an etcd.
+    /// Null: none.
+    pub blobs: *const c_char,
 }
 
 impl TidingsTasksOptions {
@@ -45,15 +53,36 @@ impl TidingsTasksOptions {
     /// Each text is null, or ends with a zero byte.
     unsafe fn place(&self) -> Result<Place, Trouble> {
         // SAFETY: as the caller promises.
-        let (store, keys) = unsafe {
-            (optional_text("the store", self.store)?, optional_text("the key file", self.keys)?)
+        let (store, keys, blobs) = unsafe {
+            (
+                optional_text("the store", self.store)?,
+                optional_text("the key file", self.keys)?,
+                optional_text("the folder for blobs", self.blobs)?,
+            )
         };
         let argument = |error: &dyn core::fmt::Display| Trouble::argument(error.to_string());
         let address = match store {
             Some(text) => text.parse().map_err(|error| argument(&error))?,
             None => usual::store().map_err(|error| argument(&error))?,
         };
-        Place::of(address, keys.map(PathBuf::from)).map_err(|error| argument(&error))
+        let place = Place::of(address, keys.map(PathBuf::from));
+        let place = place.map_err(|error| argument(&error))?;
+        match (blobs, &place.address) {
+            (None, _) => Ok(place),
+            (Some(folder), Address::Etcd(_)) => {
+                let folder = std::path::absolute(folder).map_err(|error| argument(&error))?;
+                Ok(Place { blobs: Some(folder), ..place })
+            }
+            (Some(_), _) => Err(Trouble::argument("only a store in an etcd has blobs elsewhere")),
+        }
+    }
+
+    /// # Safety
+    /// Each text is null, or ends with a zero byte.
+    unsafe fn resources(&self) -> Result<Vec<(String, Amount)>, Trouble> {
+        // SAFETY: as the caller promises.
+        let text = unsafe { optional_text("the resources", self.resources) }?.unwrap_or_default();
+        resources::parse(text).map_err(|error| Trouble::argument(error.to_string()))
     }
 
     fn wait(&self) -> Option<Duration> {
@@ -82,8 +111,10 @@ pub unsafe extern "C" fn tidings_tasks_open(
         let (tasks, options) = unsafe { (place("tasks", tasks)?, value("options", options)?) };
         *tasks = ptr::null_mut();
         // SAFETY: as the caller promises.
-        let (at, name) = unsafe { (options.place()?, optional_text("the name", options.name)?) };
-        let engine = Engine::begin(at, name.unwrap_or("c"), options.wait())?;
+        let (at, name, resources) = unsafe {
+            (options.place()?, optional_text("the name", options.name)?, options.resources()?)
+        };
+        let engine = Engine::begin(at, name.unwrap_or("c"), options.wait(), resources)?;
         *tasks = Box::into_raw(Box::new(TidingsTasks(engine)));
         Ok(())
     };

@@ -19,6 +19,7 @@ fn the_header_is_what_cbindgen_makes_of_the_crate() {
         "outcome",
         "claim",
         "work",
+        "keys",
         "collective",
         "permits",
         "queue",

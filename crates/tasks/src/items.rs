@@ -4,7 +4,7 @@
 
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::Request;
-use tidings_tasks_core::resources::Need;
+use tidings_tasks_core::resources::{Amount, Need, NeedError};
 
 /// What those offer who claim, and what an item needs.
 const RESOURCE: &str = "claim";
@@ -20,9 +20,23 @@ pub fn need() -> Need {
     Need::new([(RESOURCE.to_owned(), ONE)]).expect("one short name is no list that is too long")
 }
 
+/// What an item needs that takes these resources of the one that claims it.
+///
+/// # Errors
+/// They are too many, or one of them is that of items.
+pub fn need_of(others: &[(String, Amount)]) -> Result<Need, NeedError> {
+    Need::new(core::iter::once((RESOURCE.to_owned(), ONE)).chain(others.iter().cloned()))
+}
+
 /// What a session offers that claims so many items of a queue at a time.
 pub fn offer(queue: &str, slots: u32) -> Request {
-    let resources = vec![(RESOURCE.to_owned(), ONE * u64::from(slots))];
+    offer_with(queue, slots, &[])
+}
+
+/// As [`offer`], by one that has these resources as well, for items that need more.
+pub fn offer_with(queue: &str, slots: u32, others: &[(String, Amount)]) -> Request {
+    let own = (RESOURCE.to_owned(), ONE * u64::from(slots));
+    let resources = core::iter::once(own).chain(others.iter().cloned()).collect();
     Request::Offer { queues: vec![queue.to_owned()], slots, resources, ahead: 0 }
 }
 

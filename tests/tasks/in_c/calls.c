@@ -56,6 +56,84 @@ static void long_ones_come_whole(TidingsTasks *tasks) {
     free(bytes);
 }
 
+static void values_have_revisions(TidingsTasks *tasks) {
+    TidingsTasksOutcome outcome;
+    uint64_t first = 1, second = 0, seen = 9;
+    ANSWERS(TIDINGS_TASKS_STATUS_NOT_FOUND,
+            tidings_tasks_get(tasks, "k/1", &outcome, &seen, &error));
+    HOLDS(seen == 0);
+    OK(tidings_tasks_set(tasks, "k/1", (const uint8_t *)"one", 3, 0, &first, &error));
+    OK(tidings_tasks_get(tasks, "k/1", &outcome, &seen, &error));
+    HOLDS(seen == first && outcome.result_bytes == 3 && memcmp(outcome.result, "one", 3) == 0);
+    tidings_tasks_outcome_free(&outcome);
+    OK(tidings_tasks_set(tasks, "k/1", (const uint8_t *)"two", 3, first, &second, &error));
+    HOLDS(second > first);
+    ANSWERS(TIDINGS_TASKS_STATUS_CHANGED,
+            tidings_tasks_set(tasks, "k/1", (const uint8_t *)"six", 3, first, NULL, &error));
+    OK(tidings_tasks_set(tasks, "k/1", NULL, 0, TIDINGS_TASKS_ANY, NULL, &error));
+    ANSWERS(TIDINGS_TASKS_STATUS_NOT_FOUND,
+            tidings_tasks_get(tasks, "k/1", &outcome, NULL, &error));
+}
+
+static void children_and_effects_come_with_the_end(TidingsTasks *tasks) {
+    const uint8_t value[] = "3";
+    TidingsTasksQueue length;
+    TidingsTasksOutcome outcome;
+    TidingsTasksSubmission child = {0};
+    child.queue = "children";
+    TidingsTasksId id = submitted(tasks, "parents", NULL, 1, NULL, 0);
+    for (int try = 0; try < 2; try++) {
+        TidingsTasksClaim *claim = claimed(tasks, "parents");
+        for (int i = 0; i < 2; i++) OK(tidings_tasks_child(claim, &child, &error));
+        OK(tidings_tasks_effect(claim, "k/2", value, 1, 0, &error));
+        OK(tidings_tasks_queue(tasks, "children", &length, &error));
+        HOLDS(length.ready == 0);
+        if (try == 0) OK(tidings_tasks_give_back(claim, &error));
+        else OK(tidings_tasks_complete(claim, NULL, 0, &error));
+    }
+    HOLDS(ended(tasks, id).end == TIDINGS_TASKS_END_DONE);
+    OK(tidings_tasks_queue(tasks, "children", &length, &error));
+    HOLDS(length.ready == 2);
+    OK(tidings_tasks_get(tasks, "k/2", &outcome, NULL, &error));
+    HOLDS(outcome.result_bytes == 1 && outcome.result[0] == '3');
+    tidings_tasks_outcome_free(&outcome);
+    /* It expects what is not so: nothing of its completion happens. */
+    id = submitted(tasks, "parents", NULL, 2, NULL, 0);
+    TidingsTasksClaim *claim = claimed(tasks, "parents");
+    OK(tidings_tasks_child(claim, &child, &error));
+    OK(tidings_tasks_effect(claim, "k/2", value, 1, 0, &error));
+    ANSWERS(TIDINGS_TASKS_STATUS_CHANGED, tidings_tasks_complete(claim, NULL, 0, &error));
+    HOLDS(ended(tasks, id).end == TIDINGS_TASKS_END_FAILED);
+    OK(tidings_tasks_queue(tasks, "children", &length, &error));
+    HOLDS(length.ready == 2);
+}
+
+static void needs_are_kept(TidingsTasks *tasks) {
+    TidingsTasksOptions options = {0};
+    TidingsTasksSubmission task = {0};
+    TidingsTasksClaim *first = NULL, *second = NULL;
+    TidingsTasks *with_gpu = NULL;
+    OK(tidings_tasks_id("gpu", 1, &task.id, &error));
+    task.queue = "gpu";
+    task.need = "gpu=2";
+    OK(tidings_tasks_submit(tasks, &task, 1, NULL, &error));
+    OK(tidings_tasks_id("gpu", 2, &task.id, &error));
+    OK(tidings_tasks_submit(tasks, &task, 1, NULL, &error));
+    ANSWERS(TIDINGS_TASKS_STATUS_TIMEOUT, tidings_tasks_claim(tasks, "gpu", 50, &first, &error));
+    options.resources = "gpu=3";
+    OK(tidings_tasks_open(&options, &with_gpu, &error));
+    first = claimed(with_gpu, "gpu");
+    ANSWERS(TIDINGS_TASKS_STATUS_TIMEOUT,
+            tidings_tasks_claim(with_gpu, "gpu", 50, &second, &error));
+    ANSWERS(TIDINGS_TASKS_STATUS_REFUSED, tidings_tasks_withdraw(tasks, &first->id, &error));
+    OK(tidings_tasks_withdraw(tasks, &task.id, &error));
+    HOLDS(ended(tasks, task.id).end == TIDINGS_TASKS_END_CANCELLED);
+    OK(tidings_tasks_complete(first, NULL, 0, &error));
+    tidings_tasks_close(with_gpu);
+    task.need = "gpu=many";
+    ANSWERS(TIDINGS_TASKS_STATUS_ARGUMENT, tidings_tasks_submit(tasks, &task, 1, NULL, &error));
+}
+
 static void failures_are_told(TidingsTasks *tasks) {
     TidingsTasksId id = submitted(tasks, "fails", NULL, 1, NULL, 0);
     OK(tidings_tasks_fail(claimed(tasks, "fails"), "no reason to be done", &error));
@@ -186,6 +264,9 @@ int main(void) {
     bad_arguments_are_refused(tasks);
     claims_end_once(tasks);
     long_ones_come_whole(tasks);
+    values_have_revisions(tasks);
+    children_and_effects_come_with_the_end(tasks);
+    needs_are_kept(tasks);
     failures_are_told(tasks);
     permits_are_counted(tasks);
     functions_do_tasks_in_threads(tasks);

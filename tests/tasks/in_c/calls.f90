@@ -36,6 +36,7 @@ program calls
     type(TidingsTasksError) :: error
     type(c_ptr) :: tasks, claim, permits
     integer(c_size_t) :: added
+    integer(c_int64_t) :: revision
     character(kind=c_char), target :: queue(3) = ['f', '9', c_null_char]
     character(kind=c_char), target :: name(7) = ['d', 'o', 'u', 'b', 'l', 'e', c_null_char]
     integer(c_int64_t), target :: number = 21
@@ -64,6 +65,14 @@ program calls
     call ok(tidings_tasks_work(tasks, tidings_text('f9'), functions, 1_c_size_t, &
         TIDINGS_TASKS_FOREVER, error))
     call expect(42_c_int64_t)
+
+    call ok(tidings_tasks_set(tasks, tidings_text('k/f'), c_loc(number), c_sizeof(number), &
+        0_c_int64_t, revision, error))
+    if (tidings_tasks_set(tasks, tidings_text('k/f'), c_loc(number), c_sizeof(number), &
+        0_c_int64_t, revision, error) /= TIDINGS_TASKS_STATUS_CHANGED) error stop 'written twice'
+    call ok(tidings_tasks_get(tasks, tidings_text('k/f'), outcome, revision, error))
+    if (revision == 0 .or. outcome%result_bytes /= c_sizeof(number)) error stop 'it has no value'
+    call tidings_tasks_outcome_free(outcome)
 
     call ok(tidings_tasks_semaphore(tasks, tidings_text('licences'), 1, error))
     call ok(tidings_tasks_acquire(tasks, tidings_text('licences'), 1, TIDINGS_TASKS_FOREVER, permits, &

@@ -8,6 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use tidings_experiment::mpi::Mpi;
 
 use crate::place::Place;
+use crate::servers::Servers;
 
 /// What every program is compiled with.
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-g"];
@@ -97,6 +98,17 @@ fn the_header_is_cpp_too() {
 #[test]
 fn fortran_has_the_same() {
     let place = Place::new();
+    let modules = place.path("");
+    let flags = ["-std=f2018", "-J", modules.to_str().unwrap()];
+    let sources = ["crates/tasks-ffi/fortran/tidings_tasks.f90", "tests/tasks/in_c/calls.f90"];
+    let program = compiled(&place, "gfortran", &flags, &sources);
+    assert_eq!(printed(&mut place.with_store(&program)), "done\n");
+}
+
+#[test]
+fn a_program_uses_an_etcd() {
+    let servers = Servers::start(3);
+    let place = Place::of(servers.address("fortran"));
     let modules = place.path("");
     let flags = ["-std=f2018", "-J", modules.to_str().unwrap()];
     let sources = ["crates/tasks-ffi/fortran/tidings_tasks.f90", "tests/tasks/in_c/calls.f90"];
