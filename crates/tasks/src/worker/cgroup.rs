@@ -10,12 +10,18 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::fs::{FlockOperation, flock};
+
 use super::system::{self, Preparation};
+
+/// How the names of workers' groups begin.
+const NAME: &str = "tidings-";
 
 /// Workers of this process so far: each has a group of its own.
 static WORKERS: AtomicU64 = AtomicU64::new(0);
@@ -24,9 +30,43 @@ static WORKERS: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug)]
 pub(super) struct Cgroups {
     folder: PathBuf,
+    /// The folder, locked: others remove a group of which nobody has the lock.
+    _lock: OwnedFd,
     has_memory: bool,
     made: AtomicU64,
     leftovers: Leftovers,
+}
+
+/// Makes a folder that others leave alone; nothing, if one of them was faster than the lock.
+fn make_locked(folder: &Path) -> Option<OwnedFd> {
+    fs::create_dir(folder).ok()?;
+    let lock = locked(folder)?;
+    folder.exists().then_some(lock)
+}
+
+/// A folder with a lock that goes when this process ends.
+fn locked(folder: &Path) -> Option<OwnedFd> {
+    let file = OwnedFd::from(File::open(folder).ok()?);
+    flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+    Some(file)
+}
+
+/// Removes the groups of workers that were killed together with what watched over them. Numbers of
+/// processes mean something within one container alone, so the lock decides.
+fn remove_left(own: &Path) {
+    for entry in fs::read_dir(own).into_iter().flatten().flatten() {
+        let (name, folder) = (entry.file_name(), entry.path());
+        let worker = name.to_str().and_then(|name| name.strip_prefix(NAME)?.split('-').next());
+        if worker.is_none_or(|worker| Path::new("/proc").join(worker).exists()) {
+            continue;
+        }
+        let Some(_lock) = locked(&folder) else { continue };
+        for inner in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let _ = fs::remove_dir(inner.path());
+        }
+        // One that still has processes stays.
+        let _ = fs::remove_dir(folder);
+    }
 }
 
 /// Groups whose processes were killed and were not gone yet.
@@ -45,17 +85,18 @@ impl Cgroups {
     pub(super) fn make() -> Option<Self> {
         let own = own_folder(Path::new("/proc/self"))?;
         let number = WORKERS.fetch_add(1, Ordering::Relaxed);
-        Self::make_in(&own, &format!("tidings-{}-{number}", std::process::id()))
+        Self::make_in(&own, &format!("{NAME}{}-{number}", std::process::id()))
     }
 
     fn make_in(own: &Path, name: &str) -> Option<Self> {
+        remove_left(own);
         let folder = own.join(name);
-        fs::create_dir(&folder).ok()?;
+        let lock = (0..3).find_map(|_| make_locked(&folder))?;
         // Without the controller there are groups all the same, only no limits.
         let _ = fs::write(own.join("cgroup.subtree_control"), "+memory");
         let has_memory = fs::write(folder.join("cgroup.subtree_control"), "+memory").is_ok();
         let leftovers = Leftovers::default();
-        let all = Self { folder, has_memory, made: AtomicU64::new(0), leftovers };
+        let all = Self { folder, _lock: lock, has_memory, made: AtomicU64::new(0), leftovers };
         // Before Linux 5.14 there is none, and a group that cannot be killed is of no use.
         (all.folder.join("cgroup.kill").exists() && all.can_be_joined()).then_some(all)
     }
@@ -211,6 +252,23 @@ mod tests {
         assert_eq!(number(events, "oom_kill"), Some(2));
         assert_eq!(number(events, "oom_group"), None);
         assert_eq!(number("usage_usec x\n", "usage_usec"), None);
+    }
+
+    #[test]
+    fn groups_are_removed_that_nobody_has() {
+        let own = tempfile::tempdir().unwrap();
+        let [left, held, other] = ["tidings-9999999-0", "tidings-9999998-0", "user.slice"];
+        for name in [left, held, other] {
+            fs::create_dir_all(own.path().join(name).join("0")).unwrap();
+        }
+        let lock = locked(&own.path().join(held)).unwrap();
+        remove_left(own.path());
+        let is_there = |name: &str| own.path().join(name).join("0").exists();
+        assert_eq!([left, held, other].map(is_there), [false, true, true]);
+        assert!(!own.path().join(left).exists());
+        drop(lock);
+        remove_left(own.path());
+        assert!(!is_there(held));
     }
 
     #[test]
