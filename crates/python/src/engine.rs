@@ -163,7 +163,8 @@ async fn serve(
     let (name, host) = (setup.name.clone(), setup.host.clone());
     let candidate = Candidate { name, host, address: String::new(), session: None };
     let is_own = address == Address::Memory;
-    let member = Member::join_over(network, address, &setup.cluster, candidate, Options::default());
+    let options = Options { blobs: folder.clone(), ..Options::default() };
+    let member = Member::join_over(network, address, &setup.cluster, candidate, options);
     let payloads = match &folder {
         Some(folder) if is_own => Payloads::in_folder(folder),
         Some(folder) => Payloads::of(&member, folder),

@@ -26,6 +26,8 @@ pub(crate) struct Setup {
     pub(crate) keys: Option<String>,
     /// Where other hosts reach this process when it holds the store.
     pub(crate) listen: Option<String>,
+    /// The folder that all hosts share, for what is too long for a record of a store in an etcd.
+    pub(crate) blobs: Option<PathBuf>,
     pub(crate) name: String,
     pub(crate) host: String,
     pub(crate) queue: String,
@@ -65,18 +67,18 @@ pub(crate) fn folder(setup: &Setup, address: &Address) -> Option<PathBuf> {
         Address::File(file) => Some(blobs::beside(file)),
         Address::Memory => Some(setup.scratch.join("blobs")),
         Address::Tcp(_) => Some(usual::cache()),
-        Address::Etcd(_) => None,
+        Address::Etcd(_) => setup.blobs.clone(),
     }
 }
 
-/// Waits until somebody serves the store; one of another host, that cannot be reached, not for
+/// Waits until somebody serves the store; one over the network, that cannot be reached, not for
 /// ever.
 ///
 /// # Errors
 /// It cannot be had, for this reason.
 pub(crate) async fn link(member: &Member) -> Result<(), String> {
     let linked = async { member.link().await.map(drop).map_err(|error| error.to_string()) };
-    if !member.is_away() {
+    if !matches!(member.address(), Address::Tcp(_) | Address::Etcd(_)) {
         return linked.await;
     }
     tokio::time::timeout(PATIENCE, linked).await.unwrap_or_else(|_| {

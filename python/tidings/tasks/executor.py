@@ -68,6 +68,7 @@ class Executor(concurrent.futures.Executor):
         queue: str = QUEUE,
         keys: str | os.PathLike[str] | None = None,
         listen: str | None = None,
+        blobs: str | os.PathLike[str] | None = None,
         cluster: str = "tidings",
         initializer: Callable[..., object] | None = None,
         initargs: tuple[Any, ...] = (),
@@ -92,10 +93,11 @@ class Executor(concurrent.futures.Executor):
                 scratch,
                 keys=key_file(keys),
                 listen=listen,
+                blobs=setup.blob_folder(blobs),
                 cluster=cluster,
                 queue=queue,
                 workers=workers,
-                command=_command(self.store, key_file(keys), initial),
+                command=_command(self.store, key_file(keys), setup.blob_folder(blobs), initial),
             )
             self._collector = Collector(_native.Client(how), seal, scratch)
         except (RuntimeError, StoreError) as error:
@@ -308,12 +310,15 @@ def _call_chunk(fn: Callable[..., T], chunk: list[Any]) -> list[T]:
 def _command(
     store: str,
     keys: str | None,
+    blobs: str | None,
     initial: tuple[Callable[..., object], tuple[Any, ...]] | None,
 ) -> list[str]:
     """Return the command line of a process that does tasks."""
     command = [sys.executable, "-c", _BOOT, json.dumps(sys.path), "--store", store]
     if keys is not None:
         command += ["--keys", keys]
+    if blobs is not None:
+        command += ["--blobs", blobs]
     if initial is not None:
         body = pickles.dump_call(*initial, {})
         command += ["--initial", base64.b64encode(body).decode()]

@@ -30,6 +30,7 @@ def setup(
     *,
     keys: str | None,
     listen: str | None = None,
+    blobs: str | None = None,
     cluster: str = "tidings",
     queue: str = "",
     workers: int = 0,
@@ -42,6 +43,7 @@ def setup(
         "cluster": cluster,
         "keys": keys,
         "listen": listen,
+        "blobs": blob_folder(blobs),
         "name": name(),
         "host": platform.node() or "localhost",
         "queue": queue,
@@ -49,6 +51,12 @@ def setup(
         "command": list(command),
         "scratch": scratch,
     }
+
+
+def blob_folder(blobs: str | os.PathLike[str] | None) -> str | None:
+    """Return the folder that is named, else that of ``TIDINGS_BLOBS``."""
+    named = os.environ.get("TIDINGS_BLOBS") if blobs is None else os.fspath(blobs)
+    return str(Path(named).absolute()) if named else None
 
 
 def seal(keys: str | None) -> Seal:

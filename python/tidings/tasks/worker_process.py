@@ -149,8 +149,8 @@ def _inside(error: BaseException) -> TracebackType | None:
 def main(arguments: list[str]) -> None:
     """Call functions for the worker that has started this process.
 
-    ``--store ADDRESS`` is the store of the worker, ``--keys FILE`` the cluster's keys, and
-    ``--initial BASE64`` a call to begin with.
+    ``--store ADDRESS`` is the store of the worker, ``--keys FILE`` the cluster's keys, ``--blobs
+    DIRECTORY`` the folder that all hosts share, and ``--initial BASE64`` a call to begin with.
     """
     descriptor = os.environ.pop("TIDINGS_RUNTIME_FD", None)
     if descriptor is None:
@@ -164,6 +164,9 @@ def main(arguments: list[str]) -> None:
     keys = options.get("--keys")
     if keys is not None:
         os.environ["TIDINGS_KEYS"] = keys
+    blobs = options.get("--blobs")
+    if blobs is not None:
+        os.environ["TIDINGS_BLOBS"] = blobs
     initial = base64.b64decode(options["--initial"]) if "--initial" in options else None
     with socket.socket(fileno=int(descriptor)) as stream:
         stream.set_inheritable(False)

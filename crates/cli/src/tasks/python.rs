@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::path;
 use std::process::{Command, Stdio};
 
+use tidings_tasks::store::address::Address;
+
 use super::client::Place;
 use super::failure::TasksError;
 
@@ -34,6 +36,10 @@ pub(super) fn runtimes(
         let keys = path::absolute(keys)
             .map_err(|source| TasksError::System { what: "the path of the key file", source })?;
         command.extend(["--keys".to_owned(), keys.display().to_string()]);
+    }
+    // Beside a file, and for another host, the program finds them itself.
+    if let (Some(blobs), Address::Etcd(_)) = (&place.blobs, &place.address) {
+        command.extend(["--blobs".to_owned(), blobs.display().to_string()]);
     }
     Ok(BTreeMap::from([(LANGUAGE.to_owned(), command)]))
 }
