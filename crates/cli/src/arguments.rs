@@ -85,7 +85,7 @@ pub enum Command {
     Task(tasks::task::Options),
     /// Make and acquire counting semaphores
     Sem(tasks::sem::Options),
-    /// Look into a store of tasks that is not in use, check it, move it
+    /// Keep values under names beside tasks; look into a store, check it, move it
     Store(tasks::store::Options),
     /// Make and change cluster key files
     Keys(keys::Options),

@@ -32,10 +32,10 @@ Examples:
   tidings store export tasks.archive
   tidings store import tasks.archive --store file:/new/place
 
-",
-    crate::exit_codes::exit_codes!(),
-    "
-  5  cas, rm: the key is at another revision"
+Code of `tidings store` besides those below:
+  5  `cas`, `rm --expect`: the key is at another revision",
+    "\n\n",
+    crate::exit_codes::exit_codes!()
 );
 
 /// Options of `tidings store`.
