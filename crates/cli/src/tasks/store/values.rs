@@ -164,7 +164,7 @@ pub(super) fn line(change: &KeyChange, json: bool) -> Result<String, TasksError>
 
 /// Bytes as one line of text.
 fn shown(bytes: &[u8]) -> String {
-    let Ok(text) = str::from_utf8(bytes) else { return bytes.escape_ascii().to_string() };
+    let Ok(text) = std::str::from_utf8(bytes) else { return bytes.escape_ascii().to_string() };
     let mut shown = String::with_capacity(text.len());
     for one in text.chars() {
         if one.is_control() {
@@ -187,7 +187,7 @@ impl Line {
             bytes: None,
             deleted: None,
         };
-        match change.value.as_deref().map(|value| (str::from_utf8(value), value)) {
+        match change.value.as_deref().map(|value| (std::str::from_utf8(value), value)) {
             None => line.deleted = Some(true),
             Some((Err(_), value)) => line.bytes = Some(value.escape_ascii().to_string()),
             // Newlines are between the words of JSON only: in its texts they are escaped.
