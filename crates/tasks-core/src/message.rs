@@ -15,13 +15,16 @@ use crate::record::Finished;
 use crate::resources::{Amount, Need};
 use crate::retry::{Cause, Retry};
 use crate::transaction::Revision;
-use crate::view::{KeyChange, KeyValue, Overview, Shown, TryView, Which};
+use crate::view::{KeyChange, KeyValue, Overview, Shown, TryView, Which, Why};
 
 /// The bytes of a payload, a result or the value of an effect. Larger ones are passed by handle.
 pub const MAX_INLINE_BYTES: usize = 16 * 1024;
 
 /// The tasks of one submission, or the children of one task.
 pub const MAX_TASKS: usize = 1_000;
+
+/// The tasks for which one task waits.
+pub const MAX_INPUTS: usize = 256;
 
 /// The effects of one task, and the keys that one request reads or writes.
 pub const MAX_EFFECTS: usize = 64;
@@ -70,6 +73,10 @@ pub struct Submission {
     /// [`MAX_FILTER_BYTES`]; empty: on any.
     #[cbor(n(8), default)]
     pub filter: String,
+    /// The tasks that are to be done before it is assigned, at most [`MAX_INPUTS`]. Each was
+    /// submitted before or is submitted with it, in any order.
+    #[cbor(n(9), default)]
+    pub inputs: Vec<TaskId>,
 }
 
 impl Submission {
@@ -85,6 +92,7 @@ impl Submission {
             retry: Retry::default(),
             need: Need::default(),
             filter: String::new(),
+            inputs: Vec::new(),
         }
     }
 }
@@ -257,7 +265,8 @@ pub enum Request {
     /// Shows what the part holds and who works on it.
     #[n(13)]
     Overview,
-    /// Deletes the records of tasks that have ended. Those that have not are left as they are.
+    /// Deletes the records of tasks that have ended. Those that have not are left as they are, and
+    /// so are inputs of such tasks.
     /// Whoever submits a task again that was forgotten has a new one.
     #[n(14)]
     Forget {
@@ -360,6 +369,13 @@ pub enum Request {
         #[n(1)]
         after: Option<u64>,
     },
+    /// Tells why a task does not run.
+    #[n(30)]
+    Explain {
+        /// Which task.
+        #[n(0)]
+        task: TaskId,
+    },
 }
 
 /// What a coordinator says.
@@ -445,6 +461,9 @@ pub enum Answer {
     /// are no longer held: read the keys, and go on from this revision.
     #[n(16)]
     Changed(#[n(0)] Option<Vec<KeyChange>>, #[n(1)] u64),
+    /// Why a task does not run.
+    #[n(20)]
+    Explained(#[n(0)] Box<Why>),
 }
 
 /// Why a request was not done. Nothing has changed by it.

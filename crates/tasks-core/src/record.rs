@@ -67,6 +67,9 @@ pub struct Task {
     /// On which nodes it may run, in the language of `tidings nodes --where`; empty: on any.
     #[cbor(n(13), default)]
     pub filter: String,
+    /// The tasks that are to be done before it is assigned, each once.
+    #[cbor(n(14), default)]
+    pub inputs: Vec<TaskId>,
 }
 
 /// Where a task is.
@@ -81,6 +84,10 @@ pub enum State {
     /// With a worker.
     #[n(2)]
     Running(#[n(0)] Running),
+    /// Not in its queue before all its inputs are done. The record says so until it is assigned:
+    /// whether they are done is in theirs.
+    #[n(3)]
+    Waiting,
 }
 
 impl State {
@@ -269,8 +276,14 @@ impl Task {
             tally: self.tally.clone(),
             need: self.need.clone(),
             filter: self.filter.clone(),
+            inputs: self.inputs.clone(),
             ..*self
         }
+    }
+
+    /// Whether its record says that it waits for inputs.
+    pub fn is_waiting(&self) -> bool {
+        self.state == State::Waiting
     }
 
     /// Whether its worker gave back its last try.

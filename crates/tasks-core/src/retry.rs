@@ -36,6 +36,9 @@ pub enum Cause {
     /// Its worker gave it back unfinished, to end in good order.
     #[n(6)]
     Returned,
+    /// A task that it waits for was not done: it has not been tried at all.
+    #[n(7)]
+    Input,
 }
 
 /// How often a task is tried again after a failure of each cause.
@@ -134,7 +137,7 @@ impl Tally {
             Cause::Memory => &mut self.memory,
             Cause::Time => &mut self.times,
             Cause::Lost => &mut self.losses,
-            Cause::Returned => return None,
+            Cause::Returned | Cause::Input => return None,
         })
     }
 }
@@ -150,6 +153,7 @@ impl Retry {
             Cause::Time => (tally.times, self.times),
             Cause::Lost => return self.after_loss(tally),
             Cause::Returned => return Next::Again(0),
+            Cause::Input => return Next::Stop,
         };
         if count > limit {
             return Next::Stop;

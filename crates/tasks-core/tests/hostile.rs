@@ -55,9 +55,11 @@ fn resources() -> impl Strategy<Value = Vec<(String, u64)>> {
 fn submission() -> impl Strategy<Value = Submission> {
     let bytes = prop::sample::select(vec![0_usize, 10, 16 * 1024, 16 * 1024 + 1]);
     let filter = prop::sample::select(vec![0_usize, 0, 5, 1_024, 1_025]);
-    let needs = (resources(), filter);
+    let many = vec![TaskId::of("t", 0); 300];
+    let inputs = prop_oneof![2 => Just(Vec::new()), 2 => vec(id(), 0..4), 1 => Just(many)];
+    let needs = (resources(), filter, inputs);
     (id(), name(), name(), any::<i16>(), number(), bytes, any::<u16>(), needs).prop_map(
-        |(id, queue, group, priority, delay_ms, bytes, most, (need, filter))| {
+        |(id, queue, group, priority, delay_ms, bytes, most, (need, filter, inputs))| {
             let retry =
                 Retry { errors: most, losses: most, backoff_ms: u32::MAX, ..Retry::default() };
             Submission {
@@ -67,6 +69,7 @@ fn submission() -> impl Strategy<Value = Submission> {
                 retry,
                 need: Need::new(need).unwrap_or_default(),
                 filter: "f".repeat(filter),
+                inputs,
                 ..Submission::new(id, queue, vec![1; bytes])
             }
         },
@@ -103,6 +106,7 @@ fn request() -> impl Strategy<Value = Request> {
         1 => number().prop_map(|after| Request::Recent { after }),
         1 => vec(id(), 0..8).prop_map(|tasks| Request::Forget { tasks }),
         1 => id().prop_map(|task| Request::Show { task }),
+        1 => id().prop_map(|task| Request::Explain { task }),
         1 => (id(), attempt(), any::<u16>(), "\\PC{0,150}").prop_map(
             |(task, attempt, thousandths, text)| {
                 Request::Progress { task, attempt, thousandths, text }

@@ -133,6 +133,7 @@ pub(super) fn state(shown: &Shown) -> &'static str {
         Shown::Live(task) => match task.state {
             State::Ready => "ready",
             State::Delayed(_) => "delayed",
+            State::Waiting => "waiting",
             State::Running(_) => "running",
         },
     }
@@ -228,6 +229,7 @@ pub(super) fn cause(cause: Cause) -> &'static str {
         Cause::Time => "time",
         Cause::Lost => "lost",
         Cause::Returned => "returned",
+        Cause::Input => "input",
     }
 }
 

@@ -240,6 +240,7 @@ mod tests {
             tally: Tally::default(),
             need: Need::default(),
             filter: String::new(),
+            inputs: Vec::new(),
         }
     }
 

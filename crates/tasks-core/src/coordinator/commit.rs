@@ -43,6 +43,7 @@ impl Coordinator {
         if !self.is_serving() {
             return self.poll_fence();
         }
+        self.end_doomed();
         self.assign();
         let (group, transaction) = self.group()?;
         let ticket = self.next_ticket();
@@ -172,9 +173,13 @@ impl Coordinator {
         self.parked.note(Obstacle::Task(id));
         let next = task.as_ref().and_then(|task| match &task.state {
             State::Running(running) => Some((running.worker.clone(), task.attempt)),
-            State::Ready | State::Delayed(_) => None,
+            State::Ready | State::Delayed(_) | State::Waiting => None,
         });
         self.free_worker(id, next.as_ref().map(|(_, attempt)| *attempt));
+        match &task {
+            Some(task) => self.place_inputs(id, task),
+            None => self.drop_inputs(id),
+        }
         match task {
             // It has waited for its turn already.
             Some(task) if task.was_returned() => self.table.insert_first(id, task, revision),
@@ -197,6 +202,7 @@ impl Coordinator {
         self.counters.done += u64::from(is_done);
         self.counters.failed += u64::from(!is_done);
         self.recent.count(&finished.task.queue, is_done);
+        self.input_ended(id, finished);
         for (peer, call) in self.waits.take(id) {
             self.answer(peer, call, Answer::Outcome(Box::new(finished.clone())));
         }
@@ -276,6 +282,9 @@ impl Coordinator {
             self.refuse(peer, call, refusal.clone());
         }
         if let Some(submission) = change.portion_of {
+            for altered in self.stages.drop_later(submission) {
+                self.forget_new(&altered);
+            }
             self.stages.portion_ended(submission, None);
         }
         if let Some((id, _)) = change.ended {
@@ -299,7 +308,7 @@ impl Coordinator {
         entry.is_changing = false;
         let running = entry.task.as_ref().and_then(|task| match &task.state {
             State::Running(running) => Some((running.worker.clone(), task.attempt)),
-            State::Ready | State::Delayed(_) => None,
+            State::Ready | State::Delayed(_) | State::Waiting => None,
         });
         self.parked.note(Obstacle::Task(id));
         match running {
@@ -314,6 +323,7 @@ impl Coordinator {
         self.arriving.remove(&id);
         self.parked.note(Obstacle::Task(id));
         self.take_away(altered);
+        self.edges.look_for(id);
         for (peer, call) in self.waits.take(id) {
             self.read_finished(id, Purpose::Outcome(id, peer, call));
         }

@@ -1,6 +1,7 @@
 //! Dividing: submissions and completions that are larger than a commit of the store.
 //!
-//! A *submission* is added portion by portion, and answered when all of it is there.
+//! A *submission* is added portion by portion, and answered when all of it is there. If tasks of it
+//! wait for others, a portion is sent when the one before is there: an input comes first.
 //!
 //! The *children* of a task happen with its completion, all or none. If they are too many they are
 //! written first, in portions under keys of their own, where they are no tasks yet. The completion
@@ -21,7 +22,7 @@
 //!
 //! Source: write-ahead logging; the record that they count is that of a committed transaction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::id::{Attempt, TaskId};
 use crate::keys;
@@ -57,9 +58,13 @@ impl Coordinator {
     }
 
     fn divide_submission(&mut self, asked: (Peer, Call), tasks: Vec<Altered>) {
-        let portions = self.portions(tasks);
-        let (submitter, portion_of) = (Some(asked), Some(self.stages.divide(portions.len())));
+        let has_inputs = |one: &Altered| one.task.as_ref().is_some_and(|it| !it.inputs.is_empty());
+        let is_ordered = tasks.iter().any(has_inputs);
+        let mut portions = VecDeque::from(self.portions(tasks));
+        let later = if is_ordered { portions.split_off(1) } else { VecDeque::new() };
+        let portion_of = Some(self.stages.divide(portions.len(), later));
         for tasks in portions.into_iter().rev() {
+            let submitter = Some(asked);
             self.staged.push_front(Change { tasks, submitter, portion_of, ..Change::default() });
         }
     }
@@ -72,7 +77,14 @@ impl Coordinator {
         new: u32,
     ) {
         let all = match portion_of {
-            Some(submission) => self.stages.portion_ended(submission, Some(new)),
+            Some(submission) => {
+                if let Some(tasks) = self.stages.next_portion(submission) {
+                    let submitter = Some((peer, call));
+                    let next = Change { tasks, submitter, portion_of, ..Change::default() };
+                    self.staged.push_front(next);
+                }
+                self.stages.portion_ended(submission, Some(new))
+            }
             None => Some(new),
         };
         if let Some(all) = all {

@@ -153,7 +153,13 @@ impl Coordinator {
     }
 
     /// A task ends.
-    fn end_task(&mut self, mut change: Change, id: TaskId, mut task: Task, outcome: Outcome) {
+    pub(super) fn end_task(
+        &mut self,
+        mut change: Change,
+        id: TaskId,
+        mut task: Task,
+        outcome: Outcome,
+    ) {
         self.set_ending(id, &task);
         let revision = self.table.get(id).map(|entry| entry.revision);
         change.tasks.push(Altered::to(id, revision, None));

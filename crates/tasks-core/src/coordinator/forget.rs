@@ -47,8 +47,10 @@ impl Coordinator {
         records: impl Iterator<Item = &'r Record>,
     ) {
         let found = records.filter_map(|one| Some((keys::id_of(&one.key)?, one.revision)));
-        // One that is live again since is left.
-        forgetting.now = found.filter(|(id, _)| !self.is_live(*id)).collect();
+        // One that is live again since is left, and so is one whose result is still of use.
+        let of_new = self.inputs_of_new();
+        let is_over = |id| !self.is_live(id) && !self.edges.is_used(id) && !of_new.contains(&id);
+        forgetting.now = found.filter(|(id, _)| is_over(*id)).collect();
         if forgetting.now.is_empty() {
             return self.forget_next(forgetting);
         }

@@ -40,11 +40,15 @@ mod assign;
 mod change;
 mod commit;
 mod dividing;
+mod edges;
 mod effects;
 mod end;
+mod explain;
 mod fence;
 mod fencing;
 mod forget;
+mod inputs;
+mod order;
 mod parked;
 mod partial;
 mod permits;
@@ -78,6 +82,7 @@ use crate::message::{Answer, Call, Message, Peer, Refusal, Request};
 use crate::transaction::{Limits, Revision};
 
 use change::Change;
+use edges::Edges;
 use fencing::Fencing;
 use parked::{Obstacle, Parked};
 use permits::Permits;
@@ -153,6 +158,7 @@ pub struct Coordinator {
     parked: Parked,
     waits: Waits,
     absent: Absent,
+    edges: Edges,
     recent: Recent,
     messages: VecDeque<(Peer, Message)>,
     /// No commit before, since the store had no space or was not reached.
@@ -186,6 +192,7 @@ impl Coordinator {
             parked: Parked::default(),
             waits: Waits::default(),
             absent: Absent::default(),
+            edges: Edges::default(),
             recent: Recent::new(settings.epoch),
             messages: VecDeque::new(),
             hold_until: None,

@@ -18,6 +18,8 @@ pub(super) enum Obstacle {
     Semaphore(String),
     /// This queue is full.
     Full(String),
+    /// More inputs are waited for than may be.
+    Inputs,
     /// Not all has been read from the store.
     Recovery,
 }

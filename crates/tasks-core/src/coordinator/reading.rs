@@ -8,6 +8,7 @@ use crate::message::{Call, Peer};
 use crate::transaction::{Key, Record};
 
 use super::change::Change;
+use super::inputs::Gathering;
 use super::partial::{Forgetting, Listing};
 
 /// What is to be read.
@@ -66,6 +67,10 @@ pub(super) enum Purpose {
     Forget(Box<Forgetting>),
     /// Which new tasks of a change have ended before.
     Known(Box<Change>),
+    /// What has ended of the inputs of a submission.
+    Inputs(Box<Gathering>),
+    /// What became of inputs that tasks wait for.
+    Ended(Vec<TaskId>),
 }
 
 impl Purpose {
@@ -83,7 +88,8 @@ impl Purpose {
             Self::List(ref listing) => BTreeSet::from([listing.asked]),
             Self::Forget(ref forgetting) => BTreeSet::from([forgetting.asked]),
             Self::Known(ref change) => change.answers(),
-            Self::Recover | Self::Heads => BTreeSet::new(),
+            Self::Inputs(ref gathering) => BTreeSet::from([gathering.asked]),
+            Self::Recover | Self::Heads | Self::Ended(_) => BTreeSet::new(),
         }
     }
 }

@@ -26,6 +26,7 @@ impl Coordinator {
         }
         if self.wanted.is_empty() {
             self.read_heads();
+            self.read_inputs();
         }
         let (read, purpose) = self.wanted.pop_front()?;
         let ticket = self.next_ticket();
@@ -93,6 +94,8 @@ impl Coordinator {
             Purpose::Known(change) => {
                 self.leave_out(*change, others.filter_map(|record| keys::id_of(&record.key)));
             }
+            Purpose::Inputs(gathering) => self.gathered(*gathering, others),
+            Purpose::Ended(inputs) => self.inputs_read(inputs, others),
         }
     }
 
@@ -105,6 +108,7 @@ impl Coordinator {
             Purpose::Known(change) if change.is_asked() => {
                 self.undo(*change, &Refusal::Elsewhere);
             }
+            Purpose::Ended(inputs) => inputs.into_iter().for_each(|id| self.edges.look_for(id)),
             // Nobody would ask again: the conflict shows once more what is to be read.
             Purpose::Known(change) => self.staged.push_front(*change),
             other => {
@@ -127,17 +131,22 @@ impl Coordinator {
         self.want(vec![keys::finished(self.settings.part, id)], purpose);
     }
 
-    /// Wants the records of tasks that are assigned next, if workers have room.
+    /// Wants the records of tasks that are assigned next, if workers have room, and of those that
+    /// are to end.
     fn read_heads(&mut self) {
-        if !self.is_serving() || !self.sessions.any_room() {
+        if !self.is_serving() {
             return;
         }
         if self.reading.values().any(|purpose| matches!(purpose, Purpose::Heads)) {
             return;
         }
         let part = self.settings.part;
+        let mut unread = self.unread_doomed();
         let sessions = &mut self.sessions;
-        let unread = self.table.unread(|queue, id, class| sessions.can_take(queue, id, class));
+        if sessions.any_room() {
+            unread
+                .extend(self.table.unread(|queue, id, class| sessions.can_take(queue, id, class)));
+        }
         if !unread.is_empty() {
             let keys = unread.into_iter().map(|id| keys::task(part, id)).collect();
             self.want(keys, Purpose::Heads);
@@ -160,6 +169,8 @@ impl Coordinator {
     pub(super) fn leave(&mut self, id: TaskId) {
         self.counters.unreadable += 1;
         self.table.remove(id);
+        self.drop_inputs(id);
+        self.edges.look_for(id);
     }
 
     /// Whether a task has not ended, or is being added.
@@ -222,7 +233,7 @@ impl Coordinator {
             return self.refuse(peer, call, Refusal::State("done".to_owned()));
         }
         let mut task = finished.task;
-        task.state = State::Ready;
+        task.state = if task.inputs.is_empty() { State::Ready } else { State::Waiting };
         (task.cancelled, task.tally) = (false, Tally::default());
         self.stage(Change {
             tasks: vec![Altered::to(id, None, Some(Box::new(task)))],

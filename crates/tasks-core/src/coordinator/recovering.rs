@@ -14,6 +14,7 @@ use crate::record::{State, Task};
 use crate::retry::Cause;
 use crate::transaction::{Key, Revision};
 
+use super::edges::Edges;
 use super::end::Fault;
 use super::permits::Permits;
 use super::reading::{Purpose, Read};
@@ -35,6 +36,7 @@ impl Coordinator {
         self.arriving.clear();
         self.parked.wait_for_recovery();
         self.stages = Stages::default();
+        self.edges = Edges::default();
         self.phase = Phase::Recovering(Recovery::default());
         self.read_range(Range::default());
     }
@@ -101,6 +103,8 @@ impl Coordinator {
             self.permits.insert(name, semaphore, revision);
         }
         self.take_stages(staged);
+        let (table, arriving) = (&self.table, &self.arriving);
+        self.edges.look_for_ended(|id| table.get(id).is_some() || arriving.contains(&id));
         let gone: Vec<TaskId> = self.waits.tasks().filter(|id| !self.is_live(*id)).collect();
         for id in gone {
             for (peer, call) in self.waits.take(id) {
@@ -128,6 +132,8 @@ impl Coordinator {
         revision: Revision,
         told: &BTreeSet<(TaskId, Attempt)>,
     ) {
+        // Which of its inputs have ended is looked for when all tasks are there.
+        self.edges.insert(id, &task.inputs, task.is_waiting(), |_| true);
         let State::Running(running) = &task.state else {
             return self.table.insert(id, task, revision);
         };

@@ -62,6 +62,7 @@ impl Coordinator {
             Request::Recent { after } => self.show_recent(peer, call, after),
             Request::Forget { tasks } => self.forget(peer, call, tasks),
             Request::Show { task } => self.show(peer, call, task),
+            Request::Explain { task } => self.explain(peer, call, task),
             Request::List { queue, state, from, limit } => {
                 self.list((peer, call), (queue, state), from, limit);
             }
@@ -116,6 +117,7 @@ impl Coordinator {
             | Request::Wait { .. }
             | Request::Overview
             | Request::Show { .. }
+            | Request::Explain { .. }
             | Request::List { .. }
             | Request::Recent { .. }
             | Request::Read { .. }
@@ -125,7 +127,10 @@ impl Coordinator {
             | Request::Progress { .. } => None,
             Request::Submit { tasks } => match self.full_queue(tasks) {
                 Some(queue) => Some(Obstacle::Full(queue.to_owned())),
-                None => tasks.iter().find_map(|task| arriving(task.id)),
+                None => self.arriving_of(tasks).map(Obstacle::Task).or_else(|| {
+                    let has_inputs = tasks.iter().any(|task| !task.inputs.is_empty());
+                    (has_inputs && self.is_full_of_edges()).then_some(Obstacle::Inputs)
+                }),
             },
             Request::Complete { task, children, .. } => {
                 changing(*task).or_else(|| children.iter().find_map(|child| arriving(child.id)))

@@ -74,6 +74,18 @@ impl Session {
         self.taken.first_free()
     }
 
+    /// How much it offers of a resource: of each as much as can be if only slots count.
+    pub(super) fn offers(&self, name: &str) -> Amount {
+        if self.resources.is_empty() {
+            return Amount::MAX;
+        }
+        self.resources.iter().find(|(known, _)| known == name).map_or(0, |(_, amount)| *amount)
+    }
+
+    fn takes_of(&self, queue: &str) -> bool {
+        self.slots > 0 && (self.queues.is_empty() || self.queues.iter().any(|one| **one == *queue))
+    }
+
     fn has_room(&self) -> bool {
         let ahead = if self.slots > 0 && self.resources.is_empty() { self.ahead } else { 0 };
         self.running.len() - self.ending < self.slots as usize + ahead as usize
@@ -360,6 +372,17 @@ impl Sessions {
         }
         self.hosts = hosts;
         self.rooms.clear();
+    }
+
+    /// The sessions that take tasks of a queue.
+    pub(super) fn takers(&self, queue: &str) -> impl Iterator<Item = &Session> {
+        self.by_peer.values().filter(move |session| session.takes_of(queue))
+    }
+
+    /// Whether a filter accepts the host of a session.
+    pub(super) fn accepts(&self, session: &Session, filter: &str) -> bool {
+        let hosts = self.hosts.as_ref();
+        filter.is_empty() || hosts.is_some_and(|hosts| hosts.accepts(filter, &session.host))
     }
 
     /// Whether hosts are known from a board.

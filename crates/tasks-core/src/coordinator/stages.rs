@@ -1,6 +1,6 @@
 //! What is too large for one commit, and how far it has come. How it goes on: `dividing.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::id::TaskId;
 use crate::record::Task;
@@ -40,6 +40,8 @@ pub(super) struct Portion {
 struct Divided {
     /// Portions of which it is not known yet whether they are added.
     left: usize,
+    /// Portions that are committed one after the other, since tasks wait for those before them.
+    later: VecDeque<Vec<Altered>>,
     /// The new tasks of the others.
     new: u32,
     /// Whether one of them was refused: then it was answered.
@@ -60,12 +62,35 @@ impl Stages {
         self.by_parent.into_values().filter_map(|stage| stage.completion)
     }
 
-    /// A number for a submission of so many portions.
-    pub(super) fn divide(&mut self, portions: usize) -> u64 {
+    /// The tasks that wait to be staged.
+    pub(super) fn tasks(&self) -> impl Iterator<Item = &Altered> {
+        let children = self.by_parent.values().flat_map(|stage| stage.portions.values());
+        let children = children.flat_map(|portion| &portion.tasks);
+        let later = self.submissions.values().flat_map(|one| one.later.iter().flatten());
+        children.chain(later)
+    }
+
+    /// A number for a submission of so many portions that are staged, and of others that follow
+    /// one by one.
+    pub(super) fn divide(&mut self, staged: usize, later: VecDeque<Vec<Altered>>) -> u64 {
         self.last_submission += 1;
-        let divided = Divided { left: portions, new: 0, is_refused: false };
+        let left = staged + later.len();
+        let divided = Divided { left, later, new: 0, is_refused: false };
         self.submissions.insert(self.last_submission, divided);
         self.last_submission
+    }
+
+    /// The portion of a submission that is staged next.
+    pub(super) fn next_portion(&mut self, submission: u64) -> Option<Vec<Altered>> {
+        self.submissions.get_mut(&submission)?.later.pop_front()
+    }
+
+    /// The tasks of a submission that are not staged, since a portion was refused.
+    pub(super) fn drop_later(&mut self, submission: u64) -> Vec<Altered> {
+        let Some(divided) = self.submissions.get_mut(&submission) else { return Vec::new() };
+        let later = core::mem::take(&mut divided.later);
+        divided.left -= later.len();
+        later.into_iter().flatten().collect()
     }
 
     /// A portion is added, so many of its tasks being new, or refused. Returns how many are new in

@@ -5,25 +5,22 @@ use std::collections::BTreeSet;
 use crate::id::{Attempt, TaskId};
 use crate::keys::MAX_NAME_BYTES;
 use crate::message::{
-    Answer, Call, MAX_FILTER_BYTES, MAX_INLINE_BYTES, MAX_TASKS, Peer, Refusal, Submission,
+    Call, MAX_FILTER_BYTES, MAX_INLINE_BYTES, MAX_TASKS, Peer, Refusal, Submission,
 };
 use crate::record::{State, Task};
 use crate::retry::Tally;
 
 use super::Coordinator;
 use super::change::{Altered, Change};
+use super::order::ordered;
 
 impl Coordinator {
     /// New tasks of a client. Those that are known are left out.
     pub(super) fn submit(&mut self, peer: Peer, call: Call, tasks: Vec<Submission>) {
-        let mut change = Change { submitter: Some((peer, call)), ..Change::default() };
-        if let Err(reason) = self.add_tasks(&mut change, tasks) {
-            return self.refuse(peer, call, Refusal::Invalid(reason));
+        match check_tasks(&tasks).and_then(|()| ordered(tasks)) {
+            Ok(tasks) => self.gather((peer, call), tasks),
+            Err(reason) => self.refuse(peer, call, Refusal::Invalid(reason)),
         }
-        if change.tasks.is_empty() {
-            return self.answer(peer, call, Answer::Submitted(0));
-        }
-        self.stage(change);
     }
 
     /// The queue that is full, of those of these tasks.
@@ -35,13 +32,23 @@ impl Coordinator {
         })
     }
 
-    /// Adds new tasks to a change.
+    /// Adds new tasks to a change, whatever became of their inputs.
     pub(super) fn add_tasks(
         &mut self,
         change: &mut Change,
         tasks: Vec<Submission>,
     ) -> Result<(), String> {
         check_tasks(&tasks)?;
+        self.add_ordered(change, ordered(tasks)?, &BTreeSet::new())
+    }
+
+    /// Adds new tasks, each behind its inputs, of which these are done, to a change.
+    pub(super) fn add_ordered(
+        &mut self,
+        change: &mut Change,
+        tasks: Vec<Submission>,
+        done: &BTreeSet<TaskId>,
+    ) -> Result<(), String> {
         let classes = tasks.iter().map(|task| (&task.need, task.filter.as_str()));
         self.table.classes().check(classes)?;
         for submission in tasks {
@@ -50,7 +57,7 @@ impl Coordinator {
                 self.counters.known += 1;
                 continue;
             }
-            let mut task = self.task(submission);
+            let mut task = self.task(submission, done);
             if task.state == State::Ready && self.is_next(&task) {
                 self.give(id, &mut task);
             }
@@ -74,11 +81,13 @@ impl Coordinator {
                 .is_drained(&task.queue, |queue, id, class| sessions.can_take(queue, id, class))
     }
 
-    fn task(&mut self, submission: Submission) -> Task {
+    fn task(&mut self, submission: Submission, done: &BTreeSet<TaskId>) -> Task {
         let submitted_ms = self.now_ms();
         let sequence = self.table.next_sequence;
         self.table.next_sequence += 1;
+        let waits = submission.inputs.iter().any(|input| !done.contains(input));
         let state = match submission.delay_ms {
+            _ if waits => State::Waiting,
             0 => State::Ready,
             delay_ms => State::Delayed(submitted_ms.saturating_add(delay_ms)),
         };
@@ -97,6 +106,7 @@ impl Coordinator {
             tally: Tally::default(),
             need: submission.need,
             filter: submission.filter,
+            inputs: submission.inputs,
         }
     }
 }

@@ -23,9 +23,10 @@ const READ_AHEAD: usize = 256;
 
 /// Where a task is, as it was committed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
+pub(super) enum Place {
     Ready,
     Delayed,
+    Waiting,
     Running,
 }
 
@@ -48,6 +49,16 @@ impl Entry {
         &self.queue
     }
 
+    /// Where it is.
+    pub(super) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Its class.
+    pub(super) fn class(&self) -> ClassId {
+        self.class
+    }
+
     fn is_ready_in(&self, class: ClassId) -> bool {
         self.place == Place::Ready && self.class == class && !self.is_changing
     }
@@ -58,8 +69,9 @@ impl Entry {
 struct Queue {
     ready: Ready,
     live: usize,
-    /// How many of them are delayed, and with a worker.
+    /// How many of them are delayed, wait for inputs, and are with a worker.
     delayed: usize,
+    waiting: usize,
     running: usize,
     /// How many are ready, by class.
     ready_of: BTreeMap<ClassId, usize>,
@@ -71,6 +83,7 @@ impl Queue {
         let count = match place {
             Place::Ready => self.ready_of.entry(class).or_default(),
             Place::Delayed => &mut self.delayed,
+            Place::Waiting => &mut self.waiting,
             Place::Running => &mut self.running,
         };
         *count = if add { *count + 1 } else { *count - 1 };
@@ -85,6 +98,7 @@ impl Queue {
             name: name.to_owned(),
             ready: self.ready_of.values().sum::<usize>() as u64,
             delayed: self.delayed as u64,
+            waiting: self.waiting as u64,
             running: self.running as u64,
             unfit: unfit as u64,
             ..QueueView::default()
@@ -92,11 +106,17 @@ impl Queue {
     }
 }
 
-/// Where a delayed task goes when its time has come.
+/// Where a task goes that is delayed or waits for inputs, once that is over.
 #[derive(Debug)]
-struct Delayed {
+struct Later {
     priority: i16,
     group: Box<str>,
+}
+
+impl Later {
+    fn of(task: &Task) -> Self {
+        Self { priority: task.priority, group: task.group.as_str().into() }
+    }
 }
 
 /// How a ready task of a priority and group is added.
@@ -112,7 +132,9 @@ pub(super) struct Table {
     open: BTreeSet<Arc<str>>,
     /// Tasks that are not assigned before a time, in milliseconds since 1970. One that has ended
     /// meanwhile stays until then.
-    delayed: BTreeMap<(u64, TaskId), Delayed>,
+    delayed: BTreeMap<(u64, TaskId), Later>,
+    /// Tasks that wait for inputs.
+    waiting: BTreeMap<TaskId, Later>,
     cached_bytes: usize,
     budget_bytes: usize,
     /// The queue that the last task came from: the next one is looked for behind it.
@@ -129,6 +151,7 @@ impl Table {
             classes: Classes::default(),
             open: BTreeSet::new(),
             delayed: BTreeMap::new(),
+            waiting: BTreeMap::new(),
             cached_bytes: 0,
             budget_bytes,
             last: None,
@@ -144,6 +167,11 @@ impl Table {
     /// How many tasks of a queue have not ended.
     pub(super) fn live(&self, queue: &str) -> usize {
         self.queues.get(queue).map_or(0, |queue| queue.live)
+    }
+
+    /// How many tasks of a queue are ready.
+    pub(super) fn ready(&self, queue: &str) -> usize {
+        self.queues.get(queue).map_or(0, |queue| queue.ready_of.values().sum())
     }
 
     /// How many queues have a task that has not ended.
@@ -205,11 +233,13 @@ impl Table {
         let place = match task.state {
             State::Ready => Place::Ready,
             State::Delayed(_) => Place::Delayed,
+            State::Waiting => Place::Waiting,
             State::Running(_) => Place::Running,
         };
-        if let State::Delayed(until_ms) = task.state {
-            let delayed = Delayed { priority: task.priority, group: task.group.as_str().into() };
-            self.delayed.insert((until_ms, id), delayed);
+        match task.state {
+            State::Delayed(until_ms) => drop(self.delayed.insert((until_ms, id), Later::of(&task))),
+            State::Waiting => drop(self.waiting.insert(id, Later::of(&task))),
+            State::Ready | State::Running(_) => {}
         }
         if let Some(queue) = self.queues.get_mut(&name) {
             queue.count(place, class, true);
@@ -221,7 +251,7 @@ impl Table {
             self.push(&name, |ready| push(ready, task.priority, &task.group, class, id));
         }
         match place {
-            Place::Ready | Place::Delayed => self.cache(id, task),
+            Place::Ready | Place::Delayed | Place::Waiting => self.cache(id, task),
             Place::Running => self.keep(id, task),
         }
     }
@@ -245,6 +275,9 @@ impl Table {
     /// Forgets a task.
     pub(super) fn remove(&mut self, id: TaskId) -> Option<Entry> {
         let entry = self.tasks.remove(&id)?;
+        if entry.place == Place::Waiting {
+            self.waiting.remove(&id);
+        }
         if let Some(task) = &entry.task {
             self.cached_bytes -= bytes_of(task);
             if let State::Delayed(until_ms) = task.state {
@@ -374,21 +407,32 @@ impl Table {
             if first.key().0 > now_ms {
                 break;
             }
-            let ((due_ms, id), delayed) = first.remove_entry();
-            let Some(entry) = self.tasks.get_mut(&id) else { continue };
+            let ((due_ms, id), later) = first.remove_entry();
+            let Some(entry) = self.tasks.get(&id) else { continue };
             let is_other = |task: &Task| task.state != State::Delayed(due_ms);
             if entry.task.as_deref().is_some_and(is_other) {
                 continue; // it has ended since, and was revived
             }
-            let before = core::mem::replace(&mut entry.place, Place::Ready);
-            let (name, class) = (entry.queue.clone(), entry.class);
-            if let Some(queue) = self.queues.get_mut(&name) {
-                queue.count(before, class, false);
-                queue.count(Place::Ready, class, true);
-            }
-            let Delayed { priority, group } = delayed;
-            self.push(&name, |ready| ready.push(priority, &group, class, id));
+            self.make_ready(id, &later);
         }
+    }
+
+    /// Lets a task be ready whose inputs are done. As with [`Table::wake`] nothing is committed.
+    pub(super) fn release(&mut self, id: TaskId) {
+        if let Some(later) = self.waiting.remove(&id) {
+            self.make_ready(id, &later);
+        }
+    }
+
+    fn make_ready(&mut self, id: TaskId, later: &Later) {
+        let Some(entry) = self.tasks.get_mut(&id) else { return };
+        let before = core::mem::replace(&mut entry.place, Place::Ready);
+        let (name, class) = (entry.queue.clone(), entry.class);
+        if let Some(queue) = self.queues.get_mut(&name) {
+            queue.count(before, class, false);
+            queue.count(Place::Ready, class, true);
+        }
+        self.push(&name, |ready| ready.push(later.priority, &later.group, class, id));
     }
 
     fn push(&mut self, name: &Arc<str>, push: impl FnOnce(&mut Ready)) {
@@ -424,4 +468,5 @@ fn bytes_of(task: &Task) -> usize {
         + task.payload.len()
         + task.need.heap_bytes()
         + task.filter.len()
+        + size_of_val(&*task.inputs)
 }

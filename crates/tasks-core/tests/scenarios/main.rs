@@ -3,6 +3,7 @@
 //! Each is the story of something that goes wrong in other systems, or went wrong here.
 
 mod effects;
+mod graphs;
 mod needs;
 mod permits;
 mod stage;

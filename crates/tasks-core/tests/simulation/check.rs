@@ -28,6 +28,9 @@ pub(crate) struct Checked {
     pub(crate) poisoned: u32,
     /// Portions of children that were too many for one commit.
     pub(crate) staged: u32,
+    /// Tasks that were assigned once their inputs were done, and those that failed for want of one.
+    pub(crate) released: u32,
+    pub(crate) doomed: u32,
 }
 
 fn value<T: for<'b> minicbor::Decode<'b, ()>>(ledger: &Ledger, key: &Key) -> Option<T> {
@@ -70,6 +73,10 @@ impl Checked {
             assert!(!(is_put && ended), "{id} has ended, and is written again");
             if let Some(task) = value::<Task>(&self.ledger, key) {
                 check_task(now_ms, id, old.as_ref(), &task);
+                if task.state.is_running() {
+                    self.released += u32::from(old.is_some_and(|old| old.is_waiting()));
+                    self.check_inputs(id, &task.inputs);
+                }
             } else {
                 assert!(ended, "{id} vanishes without an end");
             }
@@ -80,6 +87,10 @@ impl Checked {
                 *count += 1;
                 assert_eq!(*count, 1, "{id} ends once");
                 let finished = value::<Finished>(&self.ledger, key).expect("it was put");
+                let last = finished.task.failures.last().map(|last| last.cause);
+                if finished.outcome == Outcome::Failed && last == Some(Cause::Input) {
+                    self.doomed += 1;
+                }
                 let was_revived = self.revived.contains(&id);
                 self.poisoned += u32::from(check_finished(id, &finished, was_revived));
             } else {
@@ -93,6 +104,23 @@ impl Checked {
             let old = before.get(key).unwrap_or_default();
             check_semaphore(&old, &value(&self.ledger, key).expect("semaphores stay"));
         }
+    }
+}
+
+impl Checked {
+    /// Who runs has all its inputs done, and their records are there.
+    fn check_inputs(&self, id: TaskId, inputs: &[TaskId]) {
+        for input in inputs {
+            let ended = value::<Finished>(&self.ledger, &keys::finished(PART, *input));
+            let outcome = ended.map(|ended| ended.outcome);
+            let is_done = matches!(outcome, Some(Outcome::Done(_)));
+            assert!(is_done, "{id} runs, and its input {input} is {outcome:?}");
+        }
+    }
+
+    /// Whether a task was revived once.
+    pub(crate) fn was_revived(&self, id: TaskId) -> bool {
+        self.revived.contains(&id)
     }
 }
 

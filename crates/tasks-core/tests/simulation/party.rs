@@ -60,6 +60,7 @@ pub(crate) fn submission(id: TaskId, kind: Kind, chance: &mut Chance) -> Submiss
         retry: Retry { losses, errors, signals: 0, backoff_ms: 20, ..Retry::default() },
         need: need(chance),
         filter: String::new(),
+        inputs: Vec::new(),
     }
 }
 
@@ -341,7 +342,15 @@ fn report(task: TaskId, attempt: Attempt, kind: Kind) -> Request {
     }
     let mut chance = Chance::new(task.to_string().bytes().map(u64::from).sum());
     let children = if kind == Kind::Parent { 0..CHILDREN } else { 0..0 };
-    let child = |n| submission(task.child(n), Kind::Plain, &mut chance);
+    let child = |n| {
+        let child = submission(task.child(n), Kind::Plain, &mut chance);
+        match n {
+            // One waits for a sister that comes after it, the others for their parent.
+            1 => Submission { inputs: vec![task.child(4)], delay_ms: 0, ..child },
+            _ if n % 2 == 1 => Submission { inputs: vec![task], delay_ms: 0, ..child },
+            _ => child,
+        }
+    };
     let children = children.map(child).collect();
     let own = format!("of/{task}").into_bytes();
     let result = attempt.0.to_be_bytes().to_vec();

@@ -15,7 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use tidings_tasks_core::id::{Part, TaskId};
 use tidings_tasks_core::keys;
 use tidings_tasks_core::ledger::Page;
-use tidings_tasks_core::record::{Finished, MAX_FAILURES, Outcome, State, Task};
+use tidings_tasks_core::record::{Failure, Finished, MAX_FAILURES, Outcome, State, Task};
+use tidings_tasks_core::retry::Cause;
 use tidings_tasks_core::semaphore::{Grant, Semaphore};
 use tidings_tasks_core::transaction::{Key, Revision};
 
@@ -182,12 +183,18 @@ impl Found {
 
 fn faults_of_task(task: &Task) -> Vec<&'static str> {
     let attempts: Vec<_> = task.failures.iter().map(|failure| failure.attempt).collect();
+    // What failed for want of an input was not tried once more.
+    let is_new = |pair: &[Failure]| {
+        pair[0].attempt < pair[1].attempt
+            || pair[0].attempt == pair[1].attempt && pair[1].cause == Cause::Input
+    };
     let faults = [
         (task.queue.is_empty(), "it has no queue"),
         (task.state.is_running() && task.attempt.0 == 0, "it runs before its first try"),
         (task.failures.len() > MAX_FAILURES, "it has more failures than a record keeps"),
         (attempts.iter().any(|attempt| *attempt > task.attempt), "a try that never was has failed"),
-        (attempts.windows(2).any(|pair| pair[0] >= pair[1]), "its failures are not in order"),
+        (!task.failures.windows(2).all(is_new), "its failures are not in order"),
+        (task.is_waiting() && task.inputs.is_empty(), "it waits for nothing"),
     ];
     faults.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what).collect()
 }
@@ -273,6 +280,7 @@ mod tests {
             tally: Tally::default(),
             need: submitted.need,
             filter: String::new(),
+            inputs: Vec::new(),
         }
     }
 

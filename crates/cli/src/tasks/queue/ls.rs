@@ -50,6 +50,7 @@ struct QueueLine {
     name: String,
     ready: u64,
     delayed: u64,
+    waiting: u64,
     running: u64,
     unfit: u64,
     done: u64,
@@ -90,6 +91,7 @@ pub(super) fn of(overview: &Overview) -> Picture {
                 name: one.name.clone(),
                 ready: one.ready,
                 delayed: one.delayed,
+                waiting: one.waiting,
                 running: one.running,
                 unfit: one.unfit,
                 done: one.done,
@@ -126,11 +128,12 @@ fn text(overview: &Overview) -> String {
         ("queue", Align::Left),
         right("ready"),
         right("delayed"),
+        right("waiting"),
         right("running"),
         right("unfit"),
     ];
     let row = |one: &QueueView| {
-        let numbers = [one.ready, one.delayed, one.running, one.unfit];
+        let numbers = [one.ready, one.delayed, one.waiting, one.running, one.unfit];
         core::iter::once(one.name.clone()).chain(numbers.map(|n| n.to_string())).collect()
     };
     let rows: Vec<_> = overview.queues.iter().map(row).collect();

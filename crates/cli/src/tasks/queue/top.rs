@@ -176,16 +176,26 @@ impl Picture {
     }
 
     fn queues(&self) -> String {
-        let names =
-            ["ready", "delayed", "running", "unfit", "done", "failed", "ended/s", "time left"];
+        let names = [
+            "ready",
+            "delayed",
+            "waiting",
+            "running",
+            "unfit",
+            "done",
+            "failed",
+            "ended/s",
+            "time left",
+        ];
         let right = names.map(|name| (name, Align::Right));
         let headings: Vec<_> = core::iter::once(("queue", Align::Left)).chain(right).collect();
         let unknown = Rate::default();
         let row = |queue: &QueueView| {
             let rate = self.rates.get(&queue.name).unwrap_or(&unknown);
-            let counts =
-                [queue.ready, queue.delayed, queue.running, queue.unfit, queue.done, queue.failed];
-            let left = rate.seconds_for(queue.ready + queue.delayed + queue.running);
+            let waits = [queue.ready, queue.delayed, queue.waiting];
+            let others = [queue.running, queue.unfit, queue.done, queue.failed];
+            let counts = waits.into_iter().chain(others);
+            let left = rate.seconds_for(waits.iter().sum::<u64>() + queue.running);
             let left = left.map_or("-".to_owned(), |left| Unit::Seconds.humanise(left));
             let counts = counts.map(|count| count.to_string());
             let last = [self::rate(rate), left];
@@ -280,8 +290,8 @@ mod tests {
         assert_eq!(
             format!("{headings}\n{rows}"),
             "\
-queue  ready  delayed  running  unfit  done  failed  ended/s  time left
-jobs      60        0        4      0    26       1      8.0      8.0 s
+queue  ready  delayed  waiting  running  unfit  done  failed  ended/s  time left
+jobs      60        0        0        4      0    26       1      8.0      8.0 s
 
 worker  host  slots  running
 w1      n1        4        4

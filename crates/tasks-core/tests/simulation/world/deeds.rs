@@ -1,7 +1,7 @@
 //! What parties do and hear, and what goes wrong.
 
 use tidings_tasks_core::hosts::{Condition, Hosts, Rank};
-use tidings_tasks_core::message::{Effect, MAX_TASKS};
+use tidings_tasks_core::message::{Effect, MAX_TASKS, Submission};
 use tidings_tasks_core::view::Which;
 
 use super::*;
@@ -129,6 +129,7 @@ impl World {
             self.tasks.push((id, kind));
             tasks.push(submission(id, kind, &mut self.chance));
         }
+        self.add_inputs(&mut tasks);
         for _ in 0..self.chance.below(4) {
             let picked = self.chance.pick(&self.tasks);
             if let Some((id, kind)) = picked.filter(|(id, _)| tasks.iter().all(|one| one.id != *id))
@@ -138,6 +139,36 @@ impl World {
         }
         assert!(tasks.len() < MAX_TASKS);
         Request::Submit { tasks }
+    }
+
+    /// Some of new tasks wait for others of them, and for some that are acknowledged. Now and then
+    /// two wait for each other.
+    fn add_inputs(&mut self, tasks: &mut [Submission]) {
+        let known: Vec<TaskId> = self.tasks.iter().map(|(id, _)| *id).collect();
+        for at in 0..tasks.len() {
+            if self.chance.happens(0.5) {
+                continue;
+            }
+            for _ in 0..=self.chance.below(3) {
+                let earlier = self.chance.pick(&known).filter(|id| self.acknowledged.contains(id));
+                let own = (at > 0).then(|| tasks[self.chance.below(at.max(1))].id);
+                let input = if self.chance.happens(0.5) { own.or(earlier) } else { earlier };
+                tasks[at].inputs.extend(input);
+            }
+            if !tasks[at].inputs.is_empty() {
+                tasks[at].delay_ms = 0;
+            }
+        }
+        if self.chance.happens(0.5) {
+            tasks.reverse();
+        }
+        if tasks.len() > 1 && self.chance.happens(0.05) {
+            let (first, last) = (tasks[0].id, tasks[tasks.len() - 1].id);
+            for (task, input) in [(0, last), (tasks.len() - 1, first)] {
+                tasks[task].inputs.push(input);
+                tasks[task].delay_ms = 0;
+            }
+        }
     }
 
     pub(super) fn hear(&mut self, at: usize, peer: Peer, message: Message) {
@@ -199,6 +230,13 @@ impl World {
                     assert!(next.is_none_or(|next| *id < next), "{id} is on the next page too");
                 }
                 assert!(tasks.windows(2).all(|pair| pair[0].0 < pair[1].0), "they are in order");
+            }
+            (Request::Submit { tasks }, Answer::Refused(Refusal::Invalid(reason))) => {
+                let mut inputs = tasks.iter().flat_map(|task| &task.inputs);
+                let is_gone = inputs.any(|input| self.forgotten.contains(input));
+                let is_circle = reason.contains("in a circle");
+                assert!(is_circle || is_gone && reason.contains("is not known"), "{reason}");
+                self.totals.circles += u64::from(is_circle);
             }
             (Request::Submit { .. } | Request::Acquire { .. }, Answer::Refused(refusal)) => {
                 assert_eq!(*refusal, Refusal::NoSemaphore, "to {request:?}");

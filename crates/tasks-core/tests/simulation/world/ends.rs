@@ -17,6 +17,8 @@ impl World {
         }
         self.totals.poisoned = u64::from(self.store.poisoned);
         self.totals.staged = u64::from(self.store.staged);
+        self.totals.released = u64::from(self.store.released);
+        self.totals.doomed = u64::from(self.store.doomed);
         let semaphore: Option<Semaphore> = self.value(&keys::semaphore(PART, "s"));
         // Where nobody has made it, those that want its permits ask on.
         let is_made = semaphore.is_some();
@@ -48,7 +50,7 @@ impl World {
         self.totals.digest = tidings_primitives::chance::mix(
             self.totals.digest ^ (u64::from(count.0) << 32) ^ count.1,
         );
-        if is_cancelled {
+        if is_cancelled || self.has_lost_input(finished) {
             return;
         }
         match kind {
@@ -71,6 +73,21 @@ impl World {
             let attempt = finished.task.attempt.0.to_be_bytes();
             assert_eq!(written.as_deref(), Some(&attempt[..]), "the effect of the try that counts");
         }
+    }
+
+    /// Whether a task has failed since an input was not done: one that has failed or was cancelled,
+    /// or had before somebody tried it again.
+    fn has_lost_input(&self, finished: &Finished) -> bool {
+        let last = finished.task.failures.last().filter(|last| last.cause == Cause::Input);
+        let (Some(last), Outcome::Failed) = (last, &finished.outcome) else { return false };
+        let input = last.text.split(' ').nth(1).and_then(|id| id.parse().ok());
+        let input: TaskId = input.expect("the text names the input");
+        assert!(finished.task.inputs.contains(&input), "{}", last.text);
+        let ended: Option<Finished> = self.value(&keys::finished(PART, input));
+        let is_done = ended.is_some_and(|one| matches!(one.outcome, Outcome::Done(_)));
+        let was_lost = !is_done || self.store.was_revived(input);
+        assert!(was_lost, "its input is done, and it has failed: {}", last.text);
+        true
     }
 
     /// The one that coordinates at last has nothing left.

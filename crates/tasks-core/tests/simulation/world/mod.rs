@@ -15,6 +15,7 @@ use tidings_tasks_core::keys;
 use tidings_tasks_core::message::{Answer, Call, Message, Peer, Refusal, Request};
 use tidings_tasks_core::record::{Finished, Outcome, Reign, Task};
 use tidings_tasks_core::reign::{self, Candidate};
+use tidings_tasks_core::retry::Cause;
 use tidings_tasks_core::semaphore::Semaphore;
 use tidings_tasks_core::transaction::{CommitError, Key, Revision, Session, Transaction};
 
@@ -80,6 +81,11 @@ pub(crate) struct Totals {
     poisoned: u64,
     /// Portions of children that were too many for one commit.
     staged: u64,
+    /// Tasks that ran once their inputs were done, those that failed for want of one, and
+    /// submissions that were refused.
+    released: u64,
+    doomed: u64,
+    circles: u64,
     conflicts: u64,
     /// Tasks that were forgotten, and those that were shown in a list.
     forgotten: u64,
@@ -104,6 +110,9 @@ impl Totals {
         self.superseded += other.superseded;
         self.poisoned += other.poisoned;
         self.staged += other.staged;
+        self.released += other.released;
+        self.doomed += other.doomed;
+        self.circles += other.circles;
         self.conflicts += other.conflicts;
         self.forgotten += other.forgotten;
         self.listed += other.listed;
@@ -114,7 +123,8 @@ impl Totals {
         let counts = [self.done, self.failed, self.cancelled, self.superseded, self.poisoned];
         let faults = FAULTS.iter().all(|fault| self.faults.contains_key(fault));
         let more = [&self.crashes, &self.conflicts, &self.forgotten, &self.listed, &self.staged];
-        let others = self.unknown.iter().chain(&counts).chain(more);
+        let graphs = [&self.released, &self.doomed, &self.circles];
+        let others = self.unknown.iter().chain(&counts).chain(more).chain(graphs);
         faults && others.copied().all(|count| count > 0)
     }
 }

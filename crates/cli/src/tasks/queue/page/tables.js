@@ -32,13 +32,13 @@ export class Rates {
 export function showQueues(table, queues, rates) {
   const rows = queues.map((queue) => {
     const rate = rates.of(queue.name);
-    const left = queue.ready + queue.delayed + queue.running;
-    return [queue.name, queue.ready, queue.delayed, queue.running, trouble(queue.unfit), queue.done,
-      trouble(queue.failed), rate === null ? '–' : rate.toFixed(1),
+    const left = queue.ready + queue.delayed + queue.waiting + queue.running;
+    return [queue.name, queue.ready, queue.delayed, queue.waiting, queue.running,
+      trouble(queue.unfit), queue.done, trouble(queue.failed), rate === null ? '–' : rate.toFixed(1),
       rate > 0 ? format(left / rate, 's') : '–'];
   });
-  show(table, ['queue', 'ready', 'delayed', 'running', 'unfit', 'done', 'failed', 'ended/s',
-    'time left'], rows, 1);
+  show(table, ['queue', 'ready', 'delayed', 'waiting', 'running', 'unfit', 'done', 'failed',
+    'ended/s', 'time left'], rows, 1);
 }
 
 export function showWorkers(table, workers) {
