@@ -10,6 +10,9 @@
 use minicbor::decode::Error;
 use minicbor::{Decode, Decoder, Encode};
 
+use tidings_tasks_core::id::TaskId;
+use tidings_tasks_core::message::MAX_INPUTS;
+
 use crate::blobs::Handle;
 
 /// The longest payload that is read, in bytes.
@@ -60,6 +63,10 @@ pub enum What {
         /// What it reads from its standard input.
         #[cbor(n(3), with = "minicbor::bytes")]
         stdin: Vec<u8>,
+        /// What it reads of tasks before it, at most [`MAX_INPUTS`]: each is a file, whose path
+        /// stands where a word has `{in.NAME}`.
+        #[cbor(n(4), decode_with = "all_inputs", default)]
+        inputs: Vec<Input>,
     },
     /// A function of a language, called in a process that is kept.
     #[n(1)]
@@ -74,6 +81,28 @@ pub enum What {
         #[cbor(n(2), with = "minicbor::bytes")]
         body: Vec<u8>,
     },
+}
+
+/// What a command reads of a task that is done: what it has printed, the value that it has
+/// returned, or the result of an item of data.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
+pub struct Input {
+    /// The name of the file: 1 to 64 letters, digits, dots, underscores and hyphens, the first one
+    /// no dot.
+    #[n(0)]
+    pub name: String,
+    /// The task. It is among the inputs of the task that reads it.
+    #[n(1)]
+    pub task: TaskId,
+}
+
+impl Input {
+    /// Whether an input may have this name.
+    pub fn is_name(name: &str) -> bool {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        !name.is_empty() && name.len() <= 64 && !name.starts_with('.') && name.chars().all(is_plain)
+    }
 }
 
 /// What one try of a task may take.
@@ -125,7 +154,8 @@ impl Work {
     /// A command with default limits, without input.
     pub fn command(name: &str, argv: Vec<String>) -> Self {
         let (environment, directory, stdin) = (Vec::new(), None, Vec::new());
-        let what = What::Command { argv, environment, directory, stdin };
+        let inputs = Vec::new();
+        let what = What::Command { argv, environment, directory, stdin, inputs };
         Self { name: name.to_owned(), what, limits: WorkLimits::default() }
     }
 
@@ -157,7 +187,10 @@ impl Work {
             return Err(text("the name", &self.name, "at most 1,024 bytes are possible"));
         }
         match &self.what {
-            What::Command { argv, environment, directory, .. } => {
+            What::Command { argv, environment, directory, inputs, .. } => {
+                if let Some(wrong) = inputs.iter().find(|input| !Input::is_name(&input.name)) {
+                    return Err(text("the input", &wrong.name, "its name names a file"));
+                }
                 check_command(argv, environment, directory.as_deref())
             }
             What::Call { runtime, .. } if runtime.is_empty() || runtime.len() > 255 => {
@@ -208,6 +241,10 @@ fn variables<C>(
     context: &mut C,
 ) -> Result<Vec<(String, String)>, Error> {
     bounded(decoder, context, MAX_VARIABLES, "variables")
+}
+
+fn all_inputs<C>(decoder: &mut Decoder<'_>, context: &mut C) -> Result<Vec<Input>, Error> {
+    bounded(decoder, context, MAX_INPUTS, "inputs")
 }
 
 /// A list that grows as it is read, up to a bound: a length alone reserves nothing.
@@ -309,14 +346,17 @@ mod tests {
     fn what() -> impl Strategy<Value = What> {
         let argv = prop::collection::vec(text(), 1..5);
         let environment = prop::collection::vec(("[A-Z]{1,5}", text()), 0..4);
-        let command = (argv, environment, prop::option::of(text()), any::<Vec<u8>>()).prop_map(
-            |(argv, environment, directory, stdin)| What::Command {
-                argv,
-                environment,
-                directory,
-                stdin,
-            },
-        );
+        let input = ("[a-z]{1,5}", any::<u64>())
+            .prop_map(|(name, number)| Input { name, task: TaskId::of("t", number) });
+        let inputs = prop::collection::vec(input, 0..3);
+        let all = (argv, environment, prop::option::of(text()), any::<Vec<u8>>(), inputs);
+        let command = all.prop_map(|(argv, environment, directory, stdin, inputs)| What::Command {
+            argv,
+            environment,
+            directory,
+            stdin,
+            inputs,
+        });
         let call = (text(), prop::option::of(handle()), any::<Vec<u8>>())
             .prop_map(|(runtime, code, body)| What::Call { runtime, code, body });
         prop_oneof![command, call]

@@ -12,7 +12,7 @@ use tidings_tasks::store::address::OpenError;
 use tidings_tasks::usual::UsualError;
 use tidings_tasks_core::message::{Answer, Refusal};
 
-use super::run::{SourceError, TemplateError};
+use super::run::{GraphError, SourceError, TemplateError};
 
 /// Why a command on tasks fails.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +65,9 @@ pub enum TasksError {
     /// A run's command names an argument that there is not.
     #[error(transparent)]
     Template(#[from] TemplateError),
+    /// A file is no graph.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
     /// A folder for the output of tasks, or the runtime, cannot be had.
     #[error("{what}: {source}")]
     System {
@@ -152,6 +155,7 @@ impl TasksError {
             Self::Usual(_)
             | Self::Source(_)
             | Self::Template(_)
+            | Self::Graph(_)
             | Self::Usage(_)
             | Self::Directory(_)
             | Self::Refused(Refusal::Invalid(_)) => 2,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tidings_nodes::filter::Filter;
 use tidings_nodes::units;
-use tidings_tasks::work::{Output, Report, What, Work, WorkLimits};
+use tidings_tasks::work::{Input, Output, Report, What, Work, WorkLimits};
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::keys::MAX_NAME_BYTES;
 use tidings_tasks_core::message::MAX_INLINE_BYTES;
@@ -256,10 +256,11 @@ pub(super) fn work(
     directory: String,
     environment: Vec<(String, String)>,
     limits: WorkLimits,
+    inputs: Vec<Input>,
 ) -> Result<Work, TasksError> {
     let name = argv.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word)).to_owned();
     let directory = Some(directory);
-    let what = What::Command { argv, environment, directory, stdin: Vec::new() };
+    let what = What::Command { argv, environment, directory, stdin: Vec::new(), inputs };
     let work = Work { name: beginning(&name, MAX_NAME_BYTES).to_owned(), what, limits };
     work.check().map_err(|error| TasksError::Usage(error.to_string()))?;
     Ok(work)

@@ -11,6 +11,7 @@
 mod beside;
 mod client;
 mod ending;
+mod explain;
 mod failure;
 mod kinds;
 mod outputs;

@@ -9,7 +9,7 @@ use tidings_tasks_core::view::{Shown, Which};
 
 use super::client::{Client, Place, Store, block_on, with};
 use super::failure::TasksError;
-use super::{kinds, outputs};
+use super::{explain, kinds, outputs};
 use crate::Failure;
 use crate::output::{self, Agent};
 use crate::table::{self, Align};
@@ -20,6 +20,7 @@ A task is named by its id, or by as many of its first digits as no other task be
 
 Examples:
   tidings task show 3f2a            where it is, how often it was tried, how it failed
+  tidings task explain 3f2a         why it waits
   tidings task log 3f2a             what it has printed
   tidings task cancel 3f2a          it is stopped, and not tried again
   tidings task retry 3f2a           it has failed, or was cancelled: try it again",
@@ -41,6 +42,15 @@ pub struct Options {
 enum Action {
     /// Show a task
     Show {
+        /// Its id
+        #[arg(value_parser = id)]
+        task: String,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say in a sentence why a task waits
+    Explain {
         /// Its id
         #[arg(value_parser = id)]
         task: String,
@@ -82,6 +92,13 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
             let (id, shown) = block_on(show(place, task))?;
             let view = kinds::TaskView::of(id, &shown);
             if *json { output::print_json(&view) } else { output::print(&text(id, &shown)) }
+        }
+        Action::Explain { task, json } => {
+            let view = block_on(with(place, "task", async |client: &Client| {
+                let (id, shown) = find(client, task).await?;
+                explain::explain(client, id, &shown).await
+            }))?;
+            if *json { output::print_json(&view) } else { output::print(&(view.text + "\n")) }
         }
         Action::Log { task } => {
             Ok(block_on(with(place, "task", async |client: &Client| log(client, task).await))?)

@@ -25,6 +25,7 @@ use crate::work::{What, Work};
 use super::call;
 use super::command;
 use super::ending::{Ending, Order, until};
+use super::inputs;
 use super::kept::Runtimes;
 use super::pace::{PATIENCE, Pace};
 use super::settings::Event;
@@ -407,9 +408,12 @@ async fn attempt_it(
     shared.tell(Event::Started { task, attempt, slot, name: work.name.clone() });
     let mut ending = Ending::new(work.limits, orders);
     let mut verdict = match work.what {
-        What::Command { argv, environment, directory, stdin } => {
-            let parts = command::Parts { argv, environment, directory, stdin };
-            command::run(shared, of, parts, &mut ending).await
+        What::Command { argv, environment, directory, stdin, inputs } => {
+            let mut parts = command::Parts { argv, environment, directory, stdin };
+            match inputs::fetch(shared, &mut parts, &inputs).await {
+                Ok(_folder) => command::run(shared, of, parts, &mut ending).await,
+                Err(verdict) => verdict,
+            }
         }
         What::Call { runtime, code, body } => {
             let parts = call::Parts { runtime, code, body };

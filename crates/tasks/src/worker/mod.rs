@@ -29,6 +29,7 @@ mod command;
 mod driver;
 mod ending;
 mod guardian;
+mod inputs;
 mod kept;
 mod launcher;
 mod leader;
@@ -150,6 +151,7 @@ async fn drive(
         None => Payloads::nowhere(),
     };
     let (session, notices) = Session::open(member, &settings.name, &settings.host);
-    let shared = Shared { launcher, settings, payloads, events, running };
+    let own = session.clone();
+    let shared = Shared { launcher, settings, payloads, events, running, session: own };
     Driver::new(shared, session, notices, words).run().await;
 }

@@ -7,6 +7,7 @@ use tidings_tasks_core::id::{Attempt, TaskId};
 use tokio::sync::mpsc;
 
 use crate::payloads::Payloads;
+use crate::session::Session;
 use crate::work::Output;
 
 use super::launcher::Launcher;
@@ -22,6 +23,8 @@ pub(super) struct Shared {
     pub(super) payloads: Payloads,
     pub(super) events: mpsc::Sender<Event>,
     pub(super) running: Running,
+    /// By which results of other tasks are asked for.
+    pub(super) session: Session,
 }
 
 /// A try of a task in a slot.

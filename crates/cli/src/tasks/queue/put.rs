@@ -81,6 +81,7 @@ impl Options {
                 kinds::directory()?,
                 Vec::new(),
                 WorkLimits::default(),
+                Vec::new(),
             )?;
             (work.to_payload(), self.need.clone())
         };

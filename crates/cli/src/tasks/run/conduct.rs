@@ -9,16 +9,18 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tidings_tasks::payloads::Payloads;
-use tidings_tasks::work::WorkLimits;
+use tidings_tasks::work::{Input, WorkLimits};
 use tidings_tasks::worker::Worker;
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Request, Submission};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::super::client::{Client, Place};
 use super::super::failure::TasksError;
 use super::super::kinds;
 use super::super::own_worker::{self, Offer};
+use super::graph::Node;
 use super::options::Options;
 use super::print::Printer;
 use super::row::{self, Ended, Row};
@@ -36,15 +38,24 @@ const OUT_OF_REACH: Duration = Duration::from_secs(5);
 /// Tasks that are forgotten by one request.
 const FORGOTTEN: usize = 1_000;
 
+/// Where the tasks of a run are from.
+pub(super) enum Origin {
+    /// A command, and rows of arguments for it.
+    Rows { given: Given, template: Template },
+    /// A graph, each task behind those that it waits for.
+    Graph(Vec<Node>),
+}
+
 /// A run.
 pub(super) struct Run<'o> {
     options: &'o Options,
     place: Place,
-    given: Given,
-    template: Template,
+    origin: Origin,
     name: String,
     /// Where its commands run.
     directory: String,
+    /// Of the tasks of a graph, so far: their ids, and whether they are submitted.
+    there: Vec<(TaskId, watch::Receiver<bool>)>,
     /// How many equal rows came before.
     equal: BTreeMap<TaskId, u64>,
     /// The tasks of a run without a name: they are forgotten at its end.
@@ -55,17 +66,16 @@ impl<'o> Run<'o> {
     pub(super) fn new(
         options: &'o Options,
         place: Place,
-        given: Given,
-        template: Template,
+        origin: Origin,
         name: String,
     ) -> Result<Self, TasksError> {
         Ok(Self {
             options,
             place,
-            given,
-            template,
+            origin,
             name,
             directory: kinds::directory()?,
+            there: Vec::new(),
             equal: BTreeMap::new(),
             own: Vec::new(),
         })
@@ -121,6 +131,7 @@ impl<'o> Run<'o> {
         loop {
             while next < rows && following.len() + printer.held() < WINDOW {
                 let row = self.row(next, &client.payloads)?;
+                printer.know(&row);
                 following.spawn(row.follow(client.session.clone()));
                 next += 1;
             }
@@ -144,8 +155,15 @@ impl<'o> Run<'o> {
 
     /// The row of this place, from 0, as a task.
     fn row(&mut self, place: usize, payloads: &Payloads) -> Result<Row, TasksError> {
-        let arguments = self.given.row(place);
-        let command = self.template.command(&arguments, place + 1);
+        let (given, template) = match &self.origin {
+            Origin::Rows { given, template } => (given, template),
+            Origin::Graph(nodes) => {
+                let node = nodes[place].clone();
+                return self.node(place, node, payloads);
+            }
+        };
+        let arguments = given.row(place);
+        let command = template.command(&arguments, place + 1);
         let index = self.options.array.as_ref().and_then(|_| arguments.first().cloned());
         let may_be_known = self.options.resume.is_some();
         let id = if may_be_known {
@@ -157,8 +175,54 @@ impl<'o> Run<'o> {
             id
         };
         let submission = self.submission(id, command.clone(), index)?;
-        let payloads = payloads.clone();
-        Ok(Row { number: place + 1, arguments, command, submission, payloads, may_be_known })
+        let (payloads, number) = (payloads.clone(), place + 1);
+        let place = None;
+        Ok(Row { number, arguments, command, submission, payloads, may_be_known, place })
+    }
+
+    /// A task of a graph.
+    fn node(&mut self, place: usize, node: Node, payloads: &Payloads) -> Result<Row, TasksError> {
+        let known = |at: &usize| self.there[*at].clone();
+        let (ids, behind): (Vec<TaskId>, Vec<_>) = node.inputs.iter().map(known).unzip();
+        let id = row::node_id(&self.name, &node.name, &node.command, &ids);
+        let may_be_known = self.options.resume.is_some();
+        if !may_be_known {
+            self.own.push(id);
+        }
+        let (there, is_there) = watch::channel(false);
+        self.there.push((id, is_there));
+        let submission = Submission { inputs: ids, ..self.node_submission(id, &node)? };
+        let Node { name, command, .. } = node;
+        let (payloads, arguments) = (payloads.clone(), Vec::new());
+        let (number, place) = (place + 1, Some(row::Place { name, behind, there }));
+        Ok(Row { number, arguments, command, submission, payloads, may_be_known, place })
+    }
+
+    fn node_submission(&self, id: TaskId, node: &Node) -> Result<Submission, TasksError> {
+        let Origin::Graph(nodes) = &self.origin else { unreachable!() };
+        let input = |at: &usize| Input { name: nodes[*at].name.clone(), task: self.there[*at].0 };
+        let options = self.options;
+        let timeout = node.timeout.or(options.timeout);
+        let limits = WorkLimits {
+            time_ms: timeout.map_or(0, |time| time.as_millis().max(1) as u64),
+            grace_ms: options.grace.as_millis() as u64,
+            memory_bytes: node.memory.or(options.memory).unwrap_or(0),
+        };
+        let mut work = kinds::work(
+            node.command.clone(),
+            self.directory.clone(),
+            Vec::new(),
+            limits,
+            node.read.iter().map(input).collect(),
+        )?;
+        work.name.clone_from(&node.name);
+        Ok(Submission {
+            need: node.need.clone().unwrap_or_else(|| options.need.clone()),
+            filter: node.filter.clone().unwrap_or_else(|| options.filter.clone()),
+            retry: options.retry(node.retries.unwrap_or(options.retries)),
+            priority: node.priority,
+            ..Submission::new(id, self.queue(), work.to_payload())
+        })
     }
 
     /// The id of a row, wherever it stands among others.
@@ -190,11 +254,12 @@ impl<'o> Run<'o> {
             self.directory.clone(),
             environment.into_iter().collect(),
             limits,
+            Vec::new(),
         )?;
         Ok(Submission {
             need: self.options.need.clone(),
             filter: self.options.filter.clone(),
-            retry: self.options.retry(),
+            retry: self.options.retry(self.options.retries),
             ..Submission::new(id, self.queue(), work.to_payload())
         })
     }
@@ -213,17 +278,31 @@ impl<'o> Run<'o> {
         let offer = Offer {
             queues: vec![self.queue()],
             slots,
-            resources: self.options.resources(),
+            resources: self.resources(),
             runtimes: BTreeMap::new(),
             drain: Duration::ZERO,
         };
         Ok(Some(own_worker::begin(client, &self.place, offer)?.0))
     }
 
+    /// What its worker has at least: enough for as many tasks as are to run at a time.
+    fn resources(&self) -> BTreeMap<String, u64> {
+        let mut all = self.options.resources(&self.options.need);
+        if let Origin::Graph(nodes) = &self.origin {
+            for need in nodes.iter().filter_map(|node| node.need.as_ref()) {
+                for (name, amount) in self.options.resources(need) {
+                    let most = all.entry(name).or_default();
+                    *most = (*most).max(amount);
+                }
+            }
+        }
+        all
+    }
+
     /// Cancels and forgets the tasks of a run without a name.
     async fn clean(&self, client: &Client) -> Result<(), TasksError> {
+        // What others wait for is not forgotten: all end before.
         for tasks in self.own.chunks(FORGOTTEN) {
-            let forget = || Request::Forget { tasks: tasks.to_vec() };
             let mut cancelling = JoinSet::new();
             for &task in tasks {
                 let session = client.session.clone();
@@ -231,7 +310,9 @@ impl<'o> Run<'o> {
                 cancelling.spawn(async move { drop(session.ask(Request::Cancel { task }).await) });
             }
             while cancelling.join_next().await.is_some() {}
-            client.ask(forget()).await?;
+        }
+        for tasks in self.own.chunks(FORGOTTEN) {
+            client.ask(Request::Forget { tasks: tasks.to_vec() }).await?;
         }
         Ok(())
     }

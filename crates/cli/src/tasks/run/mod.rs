@@ -5,6 +5,8 @@
 //! process itself is a worker of its run (`conduct`); others may join it.
 
 mod conduct;
+mod graph;
+mod layers;
 mod options;
 mod print;
 mod row;
@@ -12,15 +14,18 @@ mod screen;
 mod sources;
 mod template;
 
+pub use graph::GraphError;
 pub use options::Options;
 pub use sources::SourceError;
 pub use template::TemplateError;
+
+use std::path::Path;
 
 use crate::Failure;
 use crate::output::{self, Agent};
 
 use super::client::{block_on, random_name};
-use conduct::Run;
+use conduct::{Origin, Run};
 use sources::Given;
 use template::Template;
 
@@ -29,6 +34,9 @@ use template::Template;
 /// # Errors
 /// [`super::TasksError`], among them that tasks have failed, or that a signal has ended the run.
 pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
+    if graph::is_graph(&options.words) {
+        return run_graph(agent, options);
+    }
     let mut given = Given::read(&options.words).map_err(super::TasksError::from)?;
     options.check(&given)?;
     options.add_sources(&mut given)?;
@@ -38,12 +46,27 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     if options.dry_run {
         return print_commands(&given, &template, rows);
     }
+    conduct(agent, options, Origin::Rows { given, template }, rows)
+}
+
+/// Runs the tasks of a file, each behind those that it waits for.
+fn run_graph(agent: &Agent, options: &Options) -> Result<(), Failure> {
+    options.check_graph()?;
+    let nodes = graph::read(Path::new(&options.words[0])).map_err(super::TasksError::from)?;
+    if options.dry_run {
+        return layers::print(&nodes);
+    }
+    let tasks = nodes.len();
+    conduct(agent, options, Origin::Graph(nodes), tasks)
+}
+
+fn conduct(agent: &Agent, options: &Options, origin: Origin, rows: usize) -> Result<(), Failure> {
     let place = options.store.place(agent)?;
     let name = match &options.resume {
         Some(name) => name.clone(),
         None => random_name()?,
     };
-    Ok(block_on(Run::new(options, place, given, template, name)?.conduct(rows))?)
+    Ok(block_on(Run::new(options, place, origin, name)?.conduct(rows))?)
 }
 
 /// Shows what would be run: a line for a task, as a shell would take it.

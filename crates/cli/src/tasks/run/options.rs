@@ -28,7 +28,11 @@ goes on with the rest and tries again what has failed. A run without one leaves 
 
 It exits with 5 if tasks have failed, with 130 after Ctrl-C.
 
+A file graph.toml instead of a command has tasks that wait for others: [task.NAME] with `command`
+or `shell`, `after`, and {in.NAME} for what another has printed.
+
 Examples:
+  tidings run -n 4 graph.toml
   tidings run -n 4 -- ./sim {} ::: *.in
   tidings run --resume monday --retries 2 --timeout 10m -- ./sim {1} --seed {2} ::: *.in ::: 1 2 3
   tidings run --array 1-1000 -- ./member --index {}
@@ -108,21 +112,21 @@ impl Options {
 
     /// What this process has for its tasks at least: whoever says how many run at a time has room
     /// for them.
-    pub(super) fn resources(&self) -> BTreeMap<String, u64> {
+    pub(super) fn resources(&self, need: &Need) -> BTreeMap<String, u64> {
         let slots = u64::from(self.slots.unwrap_or(0));
         let for_all = |(name, amount): (&str, u64)| (name.to_owned(), amount.saturating_mul(slots));
-        self.need.iter().map(for_all).collect()
+        need.iter().map(for_all).collect()
     }
 
     /// After which failures a task is tried again.
-    pub(super) fn retry(&self) -> Retry {
+    pub(super) fn retry(&self, retries: u16) -> Retry {
         let usual = Retry::default();
         Retry {
-            errors: self.retries,
-            exits: self.retries,
-            times: self.retries,
-            signals: self.retries.max(usual.signals),
-            memory: self.retries.max(usual.memory),
+            errors: retries,
+            exits: retries,
+            times: retries,
+            signals: retries.max(usual.signals),
+            memory: retries.max(usual.memory),
             ..usual
         }
     }
@@ -135,6 +139,16 @@ impl Options {
             }
             _ => Ok(()),
         }
+    }
+
+    /// A graph has its tasks in its file.
+    pub(super) fn check_graph(&self) -> Result<(), TasksError> {
+        if self.array.is_some() || self.shell {
+            let text = "--array and --shell are for a command; a graph has its commands in its \
+                        file";
+            return Err(TasksError::Usage(text.to_owned()));
+        }
+        Ok(())
     }
 
     /// Adds the numbers of an array before other arguments; where a command wants arguments and has

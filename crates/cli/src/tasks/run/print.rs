@@ -6,9 +6,10 @@ use serde::Serialize;
 use tidings_tasks::payloads::Payloads;
 use tidings_tasks::work::Report;
 use tidings_tasks_core::record::Outcome;
+use tidings_tasks_core::retry::Cause;
 
 use super::super::{kinds, outputs};
-use super::row::Ended;
+use super::row::{Ended, Row};
 use crate::output;
 use crate::tasks::TasksError;
 
@@ -20,6 +21,8 @@ pub(super) struct Printer {
     next: usize,
     failed: usize,
     payloads: Payloads,
+    /// The names of the tasks of a graph: people do not know them by their ids.
+    names: BTreeMap<String, String>,
 }
 
 /// A task that has ended, as JSON: docs/reference/tasks.md.
@@ -27,6 +30,8 @@ pub(super) struct Printer {
 struct Line<'e> {
     number: usize,
     task: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'e str>,
     arguments: &'e [String],
     command: &'e [String],
     outcome: &'static str,
@@ -42,7 +47,21 @@ struct Line<'e> {
 impl Printer {
     /// Results whose large outputs are among `payloads`.
     pub(super) fn new(json: bool, keep_order: bool, payloads: Payloads) -> Self {
-        Self { json, held: keep_order.then(BTreeMap::new), next: 1, failed: 0, payloads }
+        let (held, names) = (keep_order.then(BTreeMap::new), BTreeMap::new());
+        Self { json, held, next: 1, failed: 0, payloads, names }
+    }
+
+    /// A task of the run, whose result comes later.
+    pub(super) fn know(&mut self, row: &Row) {
+        if let Some(place) = &row.place {
+            self.names.insert(row.submission.id.to_string(), place.name.clone());
+        }
+    }
+
+    /// A text with names instead of the ids of tasks.
+    fn named(&self, text: &str) -> String {
+        let name = |word| self.names.get(word).map_or(word, String::as_str);
+        text.split(' ').map(name).collect::<Vec<_>>().join(" ")
     }
 
     /// How many results wait for those before them.
@@ -72,33 +91,32 @@ impl Printer {
         if self.json {
             print_json(ended, report.as_ref())
         } else {
-            print_output(ended, report.as_ref(), &self.payloads).await
+            self.print_output(ended, report.as_ref()).await
         }
     }
-}
 
-async fn print_output(
-    ended: &Ended,
-    report: Option<&Report>,
-    payloads: &Payloads,
-) -> Result<(), TasksError> {
-    if let Some(report) = report {
-        return outputs::write(report, payloads).await;
+    async fn print_output(&self, ended: &Ended, report: Option<&Report>) -> Result<(), TasksError> {
+        if let Some(report) = report {
+            return outputs::write(report, &self.payloads).await;
+        }
+        let (row, task) = (&ended.row, &ended.finished.task);
+        let command = row.label();
+        match (&ended.finished.outcome, task.failures.last()) {
+            (Outcome::Cancelled, _) => output::complain(&format!("`{command}` was cancelled")),
+            (_, Some(last)) if last.cause == Cause::Input => {
+                output::complain(&format!("`{command}` was not run: {}", self.named(&last.text)));
+            }
+            (_, Some(last)) => output::complain(&format!(
+                "`{command}` failed on {} (attempt {}, {}): {}",
+                last.host,
+                last.attempt.0,
+                kinds::cause(last.cause),
+                last.text
+            )),
+            (_, None) => output::complain(&format!("`{command}` failed")),
+        }
+        Ok(())
     }
-    let (row, task) = (&ended.row, &ended.finished.task);
-    let command = row.command.join(" ");
-    match (&ended.finished.outcome, task.failures.last()) {
-        (Outcome::Cancelled, _) => output::complain(&format!("`{command}` was cancelled")),
-        (_, Some(last)) => output::complain(&format!(
-            "`{command}` failed on {} (attempt {}, {}): {}",
-            last.host,
-            last.attempt.0,
-            kinds::cause(last.cause),
-            last.text
-        )),
-        (_, None) => output::complain(&format!("`{command}` failed")),
-    }
-    Ok(())
 }
 
 fn print_json(ended: &Ended, report: Option<&Report>) -> Result<(), TasksError> {
@@ -107,6 +125,7 @@ fn print_json(ended: &Ended, report: Option<&Report>) -> Result<(), TasksError> 
     let line = Line {
         number: row.number,
         task: row.submission.id.to_string(),
+        name: row.place.as_ref().map(|place| place.name.as_str()),
         arguments: &row.arguments,
         command: &row.command,
         outcome: kinds::outcome(&ended.finished.outcome),

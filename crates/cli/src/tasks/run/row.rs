@@ -6,6 +6,7 @@ use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, Refusal, Request, Submission};
 use tidings_tasks_core::record::{Finished, Outcome};
 use tidings_tasks_core::view::Shown;
+use tokio::sync::watch;
 
 use super::super::client::ask;
 use super::super::failure::TasksError;
@@ -20,6 +21,28 @@ pub(super) struct Row {
     pub(super) payloads: Payloads,
     /// Whether it may be there already: the run has a name.
     pub(super) may_be_known: bool,
+    /// Its place in a graph, if it has one.
+    pub(super) place: Option<Place>,
+}
+
+/// The place of a task in a graph.
+pub(super) struct Place {
+    pub(super) name: String,
+    /// Those that it waits for: whether they are submitted.
+    pub(super) behind: Vec<watch::Receiver<bool>>,
+    /// Told once it is submitted itself.
+    pub(super) there: watch::Sender<bool>,
+}
+
+impl Place {
+    /// Waits until all that it waits for are submitted: an input has to be known before.
+    async fn wait(&mut self) {
+        for input in &mut self.behind {
+            // Whoever goes without a word has failed, which ends the run.
+            let _ = input.wait_for(|is_there| *is_there).await;
+        }
+        self.behind.clear();
+    }
 }
 
 /// A row whose task has ended.
@@ -53,12 +76,35 @@ pub(super) fn id(run: &str, command: &[String], index: Option<&str>, equal: u64)
     TaskId::of(&name, equal)
 }
 
+/// The id of a task of a graph: it follows from the run's name, its own, its command, and the tasks
+/// that it waits for. So one that is given another command is another task, and so are those behind
+/// it.
+pub(super) fn node_id(run: &str, name: &str, command: &[String], inputs: &[TaskId]) -> TaskId {
+    let mut text = format!("graph\0{run}\0{name}\0");
+    inputs.iter().for_each(|input| text.push_str(&input.to_string()));
+    for word in command {
+        text.push('\0');
+        text.push_str(word);
+    }
+    TaskId::of(&text, 0)
+}
+
 impl Row {
+    /// What people call it.
+    pub(super) fn label(&self) -> String {
+        self.place.as_ref().map_or_else(|| self.command.join(" "), |place| place.name.clone())
+    }
+
     /// Has the task run and waits for its end.
-    pub(super) async fn follow(self, session: Session) -> Result<Ended, TasksError> {
+    pub(super) async fn follow(mut self, session: Session) -> Result<Ended, TasksError> {
         let wait = Request::Wait { task: self.submission.id };
+        if let Some(place) = &mut self.place {
+            place.wait().await;
+        }
         let answer = if self.may_be_known {
-            if let Some(finished) = self.known(&session).await? {
+            let known = self.known(&session).await?;
+            self.tell_there();
+            if let Some(finished) = known {
                 return self.ended(finished, true).await;
             }
             ask(&session, wait).await?
@@ -110,8 +156,16 @@ impl Row {
     async fn submit(&self, session: &Session) -> Result<(), TasksError> {
         let tasks = vec![self.submission.clone()];
         match self.payloads.submit(session, tasks, &[]).await? {
-            Answer::Refused(refusal) => Err(refusal.into()),
-            _ => Ok(()),
+            Answer::Refused(refusal) => return Err(refusal.into()),
+            _ => self.tell_there(),
+        }
+        Ok(())
+    }
+
+    /// Lets those go on that wait for it.
+    fn tell_there(&self) {
+        if let Some(place) = &self.place {
+            place.there.send_replace(true);
         }
     }
 }

@@ -33,8 +33,9 @@ export function showQueues(table, queues, rates) {
   const rows = queues.map((queue) => {
     const rate = rates.of(queue.name);
     const left = queue.ready + queue.delayed + queue.waiting + queue.running;
+    const speed = rate === null ? '–' : rate.toFixed(1);
     return [queue.name, queue.ready, queue.delayed, queue.waiting, queue.running,
-      trouble(queue.unfit), queue.done, trouble(queue.failed), rate === null ? '–' : rate.toFixed(1),
+      trouble(queue.unfit), queue.done, trouble(queue.failed), speed,
       rate > 0 ? format(left / rate, 's') : '–'];
   });
   show(table, ['queue', 'ready', 'delayed', 'waiting', 'running', 'unfit', 'done', 'failed',

@@ -1,0 +1,169 @@
+//! Why a task waits, in a sentence.
+
+use serde::Serialize;
+use tidings_tasks_core::id::TaskId;
+use tidings_tasks_core::message::{Answer, Request};
+use tidings_tasks_core::record::{Outcome, State, Task};
+use tidings_tasks_core::resources::{MEM, UNIT};
+use tidings_tasks_core::view::{InputState, Shown, Unfit, Why};
+
+use super::client::Client;
+use super::failure::TasksError;
+use super::kinds;
+
+/// Why a task is where it is, as JSON: docs/reference/tasks.md.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct Explanation {
+    pub(super) task: String,
+    state: &'static str,
+    reason: &'static str,
+    pub(super) text: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    inputs: Vec<InputLine>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inputs_missing: Option<u32>,
+}
+
+/// An input that is not done.
+#[derive(Debug, PartialEq, Serialize)]
+struct InputLine {
+    task: String,
+    state: &'static str,
+}
+
+/// Why a task that was found is where it is.
+pub(super) async fn explain(
+    client: &Client,
+    id: TaskId,
+    shown: &Shown,
+) -> Result<Explanation, TasksError> {
+    let why = match client.ask(Request::Explain { task: id }).await? {
+        Answer::Explained(why) => *why,
+        other => return Err(TasksError::Answer(Box::new(other))),
+    };
+    Ok(of(id, shown, &why))
+}
+
+fn of(id: TaskId, shown: &Shown, why: &Why) -> Explanation {
+    let (reason, text) = match shown {
+        Shown::Finished(finished) => match (&finished.outcome, finished.task.failures.last()) {
+            (Outcome::Done(_), _) => ("done", "it is done".to_owned()),
+            (Outcome::Cancelled, _) => ("cancelled", "it was cancelled".to_owned()),
+            (Outcome::Failed, Some(last)) => {
+                ("failed", format!("it has failed ({}): {}", kinds::cause(last.cause), last.text))
+            }
+            (Outcome::Failed, None) => ("failed", "it has failed".to_owned()),
+        },
+        Shown::Live(task) => live(task, why),
+    };
+    let (inputs, inputs_missing) = match why {
+        Why::Inputs(missing, first) => (first.iter().map(line).collect(), Some(*missing)),
+        _ => (Vec::new(), None),
+    };
+    Explanation {
+        task: id.to_string(),
+        state: kinds::state(shown),
+        reason,
+        text,
+        inputs,
+        inputs_missing,
+    }
+}
+
+fn live(task: &Task, why: &Why) -> (&'static str, String) {
+    match why {
+        Why::Absent | Why::Changing => {
+            ("changing", "it is changing just now: ask again".to_owned())
+        }
+        Why::Inputs(missing, first) => ("inputs", inputs(*missing, first)),
+        Why::Delayed => ("delay", delayed(task)),
+        Why::Running(semaphores) if semaphores.is_empty() => ("running", "it runs".to_owned()),
+        Why::Running(semaphores) => (
+            "permits",
+            format!("it runs, and its worker waits for permits of {}", semaphores.join(", ")),
+        ),
+        Why::NoWorker => (
+            "no_worker",
+            format!("no worker takes tasks of queue {}: start `tidings worker`", task.queue),
+        ),
+        Why::Unfit(unfit) => ("unfit", unfit_text(task, unfit)),
+        Why::Busy { workers, ready } => (
+            "busy",
+            format!(
+                "all {workers} workers that could take it are busy; {ready} tasks of its queue are \
+                 ready, the largest priority first, then groups in turn, then the first one"
+            ),
+        ),
+        Why::Next { ready } => {
+            ("next", format!("a worker has room, and {ready} tasks of its queue are ready"))
+        }
+    }
+}
+
+fn inputs(missing: u32, first: &[(TaskId, InputState)]) -> String {
+    let named = first.iter().take(4).map(|(id, state)| format!("{id} ({})", input_state(*state)));
+    let named: Vec<String> = named.collect();
+    let more = missing as usize - named.len().min(missing as usize);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let tasks = if missing == 1 { "task" } else { "tasks" };
+    format!("it waits for {missing} {tasks} to be done: {}{more}", named.join(", "))
+}
+
+fn delayed(task: &Task) -> String {
+    match task.state {
+        State::Delayed(until_ms) => {
+            format!("it is not to begin before {until_ms} ms since 1970 of the coordinator's clock")
+        }
+        _ => "it is not to begin yet".to_owned(),
+    }
+}
+
+fn unfit_text(task: &Task, unfit: &Unfit) -> String {
+    let none = format!("none of {} workers of queue {}", unfit.workers, task.queue);
+    if unfit.is_filtered {
+        let board = if unfit.board { "" } else { ", and there is no board of an agent" };
+        return format!("{none} is on a node that `{}` accepts{board}", task.filter);
+    }
+    let lack = |(name, needed, most): &(String, u64, u64)| {
+        format!("{name}={} (the most is {})", amount(name, *needed), amount(name, *most))
+    };
+    let lacks: Vec<String> = unfit.lacks.iter().map(lack).collect();
+    match lacks.as_slice() {
+        [] => format!("{none} has all of {} at once", task.need),
+        lacks => format!("{none} has {}", lacks.join(" and ")),
+    }
+}
+
+fn amount(name: &str, amount: u64) -> String {
+    if name == MEM { format!("{amount} B") } else { (amount as f64 / UNIT as f64).to_string() }
+}
+
+fn line((task, state): &(TaskId, InputState)) -> InputLine {
+    InputLine { task: task.to_string(), state: input_state(*state) }
+}
+
+fn input_state(state: InputState) -> &'static str {
+    match state {
+        InputState::Ready => "ready",
+        InputState::Delayed => "delayed",
+        InputState::Waiting => "waiting",
+        InputState::Running => "running",
+        InputState::Ended => "ended",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_says_what_is_missing() {
+        let id = TaskId::from_bytes([0xab; 16]);
+        let state = InputState::Running;
+        let one = inputs(1, &[(id, state)]);
+        assert_eq!(one, format!("it waits for 1 task to be done: {id} (running)"));
+        let many = inputs(9, &[(id, state); 9]);
+        assert!(many.ends_with(" and 5 more"), "{many}");
+        assert_eq!((amount("mem", 5), amount("gpu", 500)), ("5 B".to_owned(), "0.5".to_owned()));
+    }
+}
