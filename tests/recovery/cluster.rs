@@ -27,6 +27,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Where the head lets other hosts in.
 const PORT: u16 = 7_001;
 
+/// The file of a run that is a graph.
+pub(crate) const GRAPH: &str = "graph.toml";
+
 /// A store with its workers, on the hosts of a site.
 pub(crate) struct Cluster<'s> {
     pub(crate) site: &'s mut Site,
@@ -116,10 +119,14 @@ impl<'s> Cluster<'s> {
         self.place.path(&format!("log.{}", host::name(host)))
     }
 
-    /// Starts a run of these tasks, or goes on with it.
+    /// Starts a run of these tasks, or of the graph if there is one, or goes on with it.
     pub(crate) fn run(&self, names: &[String]) -> Run {
         let mut command = self.tidings(CLIENT, &["run", "-n", "0", "--resume", "r", "--json"]);
-        command.args(["--", "sh", "task", "{}", ":::"]).args(names);
+        if self.place.path(GRAPH).exists() {
+            command.arg(GRAPH);
+        } else {
+            command.args(["--", "sh", "task", "{}", ":::"]).args(names);
+        }
         let log = OpenOptions::new().create(true).append(true).open(self.log(CLIENT)).unwrap();
         Run::begin(command.stderr(log))
     }

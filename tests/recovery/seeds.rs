@@ -1,4 +1,5 @@
-//! Faults at random moments of a run of short tasks: a seed draws what happens to which host, after
+//! Faults at random moments of a run of short tasks, which with half of the seeds are a graph and
+//! read the results of those that they wait for: a seed draws what happens to which host, after
 //! how many tasks have ended, and how many later it is over. Where nothing ends any more, what is
 //! next happens after a while.
 //!
@@ -8,6 +9,7 @@
 //! `TIDINGS_RECOVERY_FIRST` on.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +19,7 @@ use std::time::{Duration, Instant};
 use tidings_primitives::Chance;
 
 use crate::account::{Account, SHORT, names};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, GRAPH};
 use crate::host::{FAULTS, Fault};
 use crate::run::Word;
 use crate::site::{CLIENT, HEAD, SERVERS, Site, WORKERS};
@@ -62,6 +64,8 @@ enum Event {
 #[derive(Debug)]
 struct Plan {
     tasks: Vec<String>,
+    /// Of which of those before it each task reads the results; none if they are no graph.
+    graph: Option<Vec<Vec<usize>>>,
     patience: Duration,
     /// After so many tasks have ended, the last one first.
     events: Vec<(usize, usize, Event)>,
@@ -92,8 +96,35 @@ impl Plan {
         events.sort_unstable_by_key(|&(moment, number, event)| {
             core::cmp::Reverse((moment, matches!(event, Event::End(_)), number))
         });
-        Self { tasks: names(count), patience, events }
+        let graph = chance.happens(0.5).then(|| graph(count, &mut chance));
+        Self { tasks: names(count), graph, patience, events }
     }
+
+    /// The file of the graph.
+    fn text(&self) -> Option<String> {
+        let task = |(name, inputs): (&String, &Vec<usize>)| {
+            let inputs = inputs.iter().map(|at| format!(", \"{{in.{}}}\"", self.tasks[*at]));
+            let inputs = inputs.collect::<Vec<_>>().concat();
+            format!("[task.{name}]\ncommand = [\"sh\", \"task\", \"{name}\"{inputs}]\n")
+        };
+        let all: Vec<String> = self.tasks.iter().zip(self.graph.as_ref()?).map(task).collect();
+        Some(all.concat())
+    }
+}
+
+/// A graph of so many tasks: layers, chains, and some that read many others.
+fn graph(count: usize, chance: &mut Chance) -> Vec<Vec<usize>> {
+    let most = 1 + chance.below(4);
+    let inputs = |at: usize| {
+        let count = if chance.happens(0.05) { 12 } else { chance.below(most + 1) };
+        let near = at.saturating_sub(1 + chance.below(20));
+        let mut inputs: Vec<usize> =
+            (0..count.min(at)).map(|_| near + chance.below(at - near)).collect();
+        inputs.sort_unstable();
+        inputs.dedup();
+        inputs
+    };
+    (0..count).map(inputs).collect()
 }
 
 /// How often what has happened.
@@ -179,6 +210,9 @@ fn play(site: &mut Site, seed: u64) -> Happened {
     let tasks = plan.tasks.clone();
     let cluster = Cluster::new(site, &format!("seed-{seed}"));
     cluster.place.script("task", SHORT);
+    if let Some(text) = plan.text() {
+        fs::write(cluster.place.path(GRAPH), text).unwrap();
+    }
     let (struck, happened) = (BTreeMap::new(), Happened::new());
     let mut one = Play { cluster, plan, struck, happened };
     let mut account = Account::default();

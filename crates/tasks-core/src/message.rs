@@ -73,8 +73,8 @@ pub struct Submission {
     /// [`MAX_FILTER_BYTES`]; empty: on any.
     #[cbor(n(8), default)]
     pub filter: String,
-    /// The tasks that are to be done before it is assigned, at most [`MAX_INPUTS`]. Each was
-    /// submitted before or is submitted with it, in any order.
+    /// The tasks that are to be done before it is assigned, at most [`MAX_INPUTS`]. The submission
+    /// of each was answered before, or it is submitted with it, in any order.
     #[cbor(n(9), default)]
     pub inputs: Vec<TaskId>,
 }

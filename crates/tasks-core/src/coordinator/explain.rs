@@ -11,7 +11,7 @@ use crate::view::{InputState, MAX_SHOWN_INPUTS, Unfit, Why};
 
 use super::Coordinator;
 use super::rooms::{Fit, Fits};
-use super::table::Place;
+use super::table::{Entry, Place};
 
 impl Coordinator {
     pub(super) fn explain(&mut self, peer: Peer, call: Call, id: TaskId) {
@@ -42,7 +42,7 @@ impl Coordinator {
     }
 
     fn input_state(&self, id: TaskId) -> InputState {
-        match self.table.get(id).map(|entry| entry.place()) {
+        match self.table.get(id).map(Entry::place) {
             Some(Place::Ready) => InputState::Ready,
             Some(Place::Delayed) => InputState::Delayed,
             Some(Place::Waiting) => InputState::Waiting,

@@ -58,10 +58,10 @@ fn sorted(tasks: Vec<Submission>) -> Result<Vec<Submission>, String> {
     };
     let mut consumers = vec![Vec::new(); tasks.len()];
     let mut missing = vec![0_usize; tasks.len()];
-    for at in 0..tasks.len() {
+    for (at, count) in missing.iter_mut().enumerate() {
         for input in inputs_of(at) {
             consumers[input].push(at);
-            missing[at] += 1;
+            *count += 1;
         }
     }
     let mut free: BTreeSet<usize> = (0..tasks.len()).filter(|at| missing[*at] == 0).collect();

@@ -219,7 +219,7 @@ impl<'o> Run<'o> {
         Ok(Submission {
             need: node.need.clone().unwrap_or_else(|| options.need.clone()),
             filter: node.filter.clone().unwrap_or_else(|| options.filter.clone()),
-            retry: options.retry(node.retries.unwrap_or(options.retries)),
+            retry: Options::retry(node.retries.unwrap_or(options.retries)),
             priority: node.priority,
             ..Submission::new(id, self.queue(), work.to_payload())
         })
@@ -259,7 +259,7 @@ impl<'o> Run<'o> {
         Ok(Submission {
             need: self.options.need.clone(),
             filter: self.options.filter.clone(),
-            retry: self.options.retry(self.options.retries),
+            retry: Options::retry(self.options.retries),
             ..Submission::new(id, self.queue(), work.to_payload())
         })
     }

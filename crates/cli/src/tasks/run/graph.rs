@@ -20,7 +20,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use tidings_tasks::work::Input;
 use tidings_tasks_core::message::MAX_INPUTS;
-use tidings_tasks_core::resources::Need;
+use tidings_tasks_core::resources::{Need, NeedError};
 use toml::Spanned;
 
 use crate::tasks::kinds;
@@ -80,7 +80,7 @@ struct TaskText {
 
 /// Whether words name a file of a graph.
 pub(super) fn is_graph(words: &[String]) -> bool {
-    matches!(words, [word] if word.ends_with(".toml"))
+    matches!(words, [word] if Path::new(word).extension().is_some_and(|end| end == "toml"))
 }
 
 /// The tasks of a file, each behind those that it waits for.
@@ -138,7 +138,7 @@ impl Source<'_> {
         let starts: Vec<usize> = tasks.iter().map(|(name, _)| name.span().start).collect();
         let nodes: Result<Vec<Node>, GraphError> =
             tasks.iter().map(|(name, task)| self.node(name, task, &places)).collect();
-        self.ordered(nodes?, &starts)
+        self.ordered(&nodes?, &starts)
     }
 
     fn node(
@@ -147,28 +147,18 @@ impl Source<'_> {
         task: &TaskText,
         places: &BTreeMap<String, usize>,
     ) -> Result<Node, GraphError> {
-        let (words, is_line) = match (&task.command, &task.shell) {
-            (Some(words), None) if !words.is_empty() => (words.iter().collect::<Vec<_>>(), false),
-            (None, Some(line)) => (vec![line], true),
-            _ => {
-                let reason = format!(
-                    "task {} has one of `command = [\"PROGRAM\", …]` and `shell = \"LINE\"`",
-                    name.get_ref()
-                );
-                return Err(self.refuse(name, reason));
-            }
-        };
         let place = |of: &Spanned<String>, wanted: &str| {
             let known = places.get(wanted).copied();
             known.ok_or_else(|| self.refuse(of, format!("there is no task `{wanted}`")))
         };
-        let (mut read, mut command) = (BTreeSet::new(), Vec::new());
-        for word in words {
+        let (words, is_line) = self.words(name, task)?;
+        let mut read = BTreeSet::new();
+        for word in &words {
             for wanted in inputs_of(word.get_ref()) {
                 read.insert(place(word, wanted)?);
             }
-            command.push(word.get_ref().clone());
         }
+        let mut command: Vec<String> = words.iter().map(|word| word.get_ref().clone()).collect();
         if is_line {
             command = vec!["/bin/sh".into(), "-c".into(), with_variables(&command[0])];
         }
@@ -176,31 +166,45 @@ impl Source<'_> {
             task.after.iter().map(|one| place(one, one.get_ref())).collect();
         let inputs: BTreeSet<usize> = after?.union(&read).copied().collect();
         if inputs.len() > MAX_INPUTS {
+            let (name, count) = (name.get_ref(), inputs.len());
             let reason = format!(
-                "task {} waits for {} tasks; at most {MAX_INPUTS} are possible: let tasks in \
-                 between join some each",
-                name.get_ref(),
-                inputs.len()
+                "task {name} waits for {count} tasks; at most {MAX_INPUTS} are possible: let tasks \
+                 in between join some each"
             );
-            return Err(self.refuse(name, reason));
+            return Err(self.refuse(words[0], reason));
         }
-        let (name, retries, priority) = (name.get_ref().clone(), task.retries, task.priority);
         Ok(Node {
-            name,
+            name: name.get_ref().clone(),
             command,
             inputs,
             read,
-            need: self.parse(task.need.as_ref(), |text| {
-                text.parse::<Need>().map_err(|error| error.to_string())
-            })?,
+            need: self.parse(task.need.as_ref(), need)?,
             filter: self.parse(task.filter.as_ref(), kinds::condition)?,
-            retries,
-            timeout: self.parse(task.timeout.as_ref(), |text| {
-                humantime::parse_duration(text).map_err(|error| error.to_string())
-            })?,
+            retries: task.retries,
+            timeout: self.parse(task.timeout.as_ref(), duration)?,
             memory: self.parse(task.memory.as_ref(), kinds::size_bytes)?,
-            priority,
+            priority: task.priority,
         })
+    }
+
+    /// The words of a task's command, and whether they are a line for a shell.
+    fn words<'t>(
+        &self,
+        name: &Spanned<String>,
+        task: &'t TaskText,
+    ) -> Result<(Vec<&'t Spanned<String>>, bool), GraphError> {
+        match (&task.command, &task.shell) {
+            (Some(words), None) if !words.is_empty() => Ok((words.iter().collect(), false)),
+            (None, Some(line)) => Ok((vec![line], true)),
+            _ => {
+                let name_text = name.get_ref();
+                let reason = format!(
+                    "task {name_text} has one of `command = [\"PROGRAM\", …]` and `shell = \
+                     \"LINE\"`"
+                );
+                Err(self.refuse(name, reason))
+            }
+        }
     }
 
     fn parse<T>(
@@ -215,7 +219,7 @@ impl Source<'_> {
 
     /// The tasks in an order in which each comes behind those that it waits for, and else as in the
     /// file. They stand there at `starts`.
-    fn ordered(&self, nodes: Vec<Node>, starts: &[usize]) -> Result<Vec<Node>, GraphError> {
+    fn ordered(&self, nodes: &[Node], starts: &[usize]) -> Result<Vec<Node>, GraphError> {
         let mut consumers = vec![Vec::new(); nodes.len()];
         let mut missing: Vec<usize> = nodes.iter().map(|node| node.inputs.len()).collect();
         for (at, node) in nodes.iter().enumerate() {
@@ -254,6 +258,14 @@ impl Source<'_> {
     }
 }
 
+fn need(text: &str) -> Result<Need, String> {
+    text.parse().map_err(|error: NeedError| error.to_string())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|error| error.to_string())
+}
+
 /// The members of the circle that is reached from a task by going from input to input.
 fn circle(first: usize, input_of: impl Fn(usize) -> Option<usize>) -> Vec<usize> {
     let mut path = vec![first];
@@ -278,9 +290,9 @@ fn with_variables(line: &str) -> String {
     for part in parts {
         match part.split_once('}') {
             Some((name, rest)) => {
-                out.push_str(&format!("\"$TIDINGS_INPUTS/{name}\"{rest}"));
+                out.extend(["\"$TIDINGS_INPUTS/", name, "\"", rest]);
             }
-            None => out.push_str(&format!("{{in.{part}")),
+            None => out.extend(["{in.", part]),
         }
     }
     out

@@ -118,8 +118,8 @@ impl Options {
         need.iter().map(for_all).collect()
     }
 
-    /// After which failures a task is tried again.
-    pub(super) fn retry(&self, retries: u16) -> Retry {
+    /// After which failures a task is tried again that is to be so often.
+    pub(super) fn retry(retries: u16) -> Retry {
         let usual = Retry::default();
         Retry {
             errors: retries,

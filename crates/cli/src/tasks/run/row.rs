@@ -81,7 +81,9 @@ pub(super) fn id(run: &str, command: &[String], index: Option<&str>, equal: u64)
 /// it.
 pub(super) fn node_id(run: &str, name: &str, command: &[String], inputs: &[TaskId]) -> TaskId {
     let mut text = format!("graph\0{run}\0{name}\0");
-    inputs.iter().for_each(|input| text.push_str(&input.to_string()));
+    for input in inputs {
+        text.push_str(&input.to_string());
+    }
     for word in command {
         text.push('\0');
         text.push_str(word);

@@ -1,0 +1,127 @@
+//! Graphs of commands: each task behind those that it waits for, whatever ends in between.
+
+use std::fs;
+
+use rustix::process::Signal;
+
+use crate::place::Place;
+
+const DIAMOND: &str = r#"
+[task.sum]
+shell = "cat {in.odd} {in.even} | awk '{s += $1} END {print s}'"
+
+[task.odd]
+shell = "grep '[13579]$' {in.all}"
+
+[task.even]
+command = ["grep", "[02468]$", "{in.all}"]
+
+[task.all]
+shell = "seq 1 4000"
+"#;
+
+fn with_graph(text: &str) -> Place {
+    let place = Place::new();
+    fs::write(place.path("graph.toml"), text).unwrap();
+    place
+}
+
+#[test]
+fn tasks_read_what_others_have_printed_and_nothing_stays() {
+    let place = with_graph(DIAMOND);
+    let printed = place.text(&["run", "-n", "2", "graph.toml"]);
+    assert_eq!(printed.lines().last(), Some("8002000"), "the sum is last");
+    let queues = place.json(&["queue", "ls", "--json"]);
+    assert_eq!((&queues["tasks"], &queues["queues_total"]), (&0.into(), &0.into()));
+}
+
+#[test]
+fn what_fails_ends_those_behind_it_until_it_is_tried_again() {
+    let text = "[task.a]\nshell = \"cat gate\"\n[task.b]\nshell = \"cat {in.a}\"\n\
+                [task.c]\nshell = \"cat {in.b}\"\n[task.d]\nshell = \"echo d >> ran\"\n";
+    let place = with_graph(text);
+    let line = ["run", "-n", "1", "--resume", "g", "graph.toml"];
+    let first = place.output(&line);
+    assert_eq!(first.status.code(), Some(5));
+    let errors = String::from_utf8(first.stderr).unwrap();
+    let chain = "`c` was not run: input b has failed: input a has failed: it ended with status 1";
+    assert!(errors.contains(chain), "{errors}");
+    fs::write(place.path("gate"), "open\n").unwrap();
+    let second = place.output(&line);
+    assert_eq!(second.status.code(), Some(0), "{second:?}");
+    assert_eq!(String::from_utf8(second.stdout).unwrap(), "open\n".repeat(3));
+    assert_eq!(place.lines("ran").len(), 1, "what is done is not run again");
+}
+
+/// The run holds the store and coordinates: when it is killed, all of that is gone but the file.
+#[test]
+fn a_graph_goes_on_after_its_coordinator_was_killed() {
+    let behind = |at: usize| {
+        let before = at - 1;
+        format!("[task.t{at}]\ncommand = [\"sh\", \"task\", \"t{at}\", \"{{in.t{before}}}\"]\n")
+    };
+    let chain = (1..8).map(behind).collect::<Vec<_>>().concat();
+    let place = with_graph(&format!("{chain}[task.t0]\ncommand = [\"sh\", \"task\", \"t0\"]\n"));
+    place.script("task", "echo $1 > began; read _ < gate; echo $1 >> ran; cat $2; echo $1");
+    let (mut began, mut gate) = (place.pipe("began"), place.pipe("gate"));
+    let line = ["run", "-n", "1", "--resume", "g", "-k", "graph.toml"];
+    for killed_at in ["t3", "t5"] {
+        let run = place.start(&line);
+        while began.line() != killed_at {
+            gate.let_go(1);
+        }
+        run.kill();
+    }
+    let run = place.start(&line);
+    while began.line() != "t7" {
+        gate.let_go(1);
+    }
+    let waiting = place.json(&["queue", "ls", "--json"]);
+    assert_eq!(waiting["queues"][0]["running"], 1);
+    gate.let_go(1);
+    let (code, printed, errors) = run.end();
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let last: Vec<&str> = printed.lines().rev().take(8).collect();
+    assert_eq!(last, ["t7", "t6", "t5", "t4", "t3", "t2", "t1", "t0"]);
+    let once: Vec<String> = (0..8).map(|at| format!("t{at}")).collect();
+    assert_eq!(place.lines("ran"), once, "nothing that was done ran again");
+}
+
+#[test]
+fn it_is_explained_why_a_task_waits() {
+    let text = "[task.a]\ncommand = [\"sh\", \"task\"]\n[task.b]\ncommand = [\"cat\", \"{in.a}\"]\n\
+                [task.c]\nshell = \"true\"\n";
+    let place = with_graph(text);
+    place.script("task", "echo > began; read _ < gate");
+    let (mut began, mut gate) = (place.pipe("began"), place.pipe("gate"));
+    let run = place.start(&["run", "-n", "1", "--resume", "g", "graph.toml"]);
+    began.line();
+    let all = place.text(&["queue", "peek", "run/g", "--json"]);
+    let state = |wanted: &str| {
+        let mut tasks = all.lines().map(|line| line.parse::<serde_json::Value>().unwrap());
+        tasks.find(|task| task["state"] == wanted).unwrap()["task"].as_str().unwrap().to_owned()
+    };
+    let why = place.json(&["task", "explain", "--json", &state("waiting")]);
+    assert_eq!((&why["reason"], &why["inputs_missing"]), (&"inputs".into(), &1.into()));
+    assert_eq!(why["inputs"][0]["task"], state("running"));
+    let text = place.text(&["task", "explain", &state("waiting")]);
+    assert!(text.starts_with("it waits for 1 task to be done: "), "{text}");
+    gate.let_go(1);
+    run.signal(Signal::INT);
+    assert_eq!(run.end().0, 130);
+}
+
+#[test]
+fn what_is_no_graph_is_refused_with_its_place() {
+    for (text, reason) in [
+        ("[task.a]\nshell = \"cat {in.b}\"\n", "graph.toml:2:9: there is no task `b`"),
+        ("[task.a]\nshell = \"true\"\nafter = [\"a\"]\n", "in a circle: a waits for a"),
+        ("[task.a]\nshel = \"true\"\n", "graph.toml:2:1: unknown field `shel`"),
+    ] {
+        let output = with_graph(text).output(&["run", "graph.toml"]);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && errors.contains(reason), "{errors}");
+    }
+    let output = with_graph(DIAMOND).output(&["run", "--shell", "graph.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+}
