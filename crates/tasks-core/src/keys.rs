@@ -10,12 +10,14 @@
 //! | `P/c/ID` | that the children of the task count, which `P/c/ID/NUMBER` holds |
 //! | `P/c/ID/NUMBER` | [`Staged`](crate::record::Staged): some children, before they are tasks |
 //! | `P/s/NAME` | [`Semaphore`](crate::semaphore::Semaphore): permits, their holders, who waits |
+//! | `P/u/SPACE/NUMBER` | [`Stored`](crate::tuple::Stored): a tuple, and who has pulled it |
+//! | `P/v/NAME/SLOT` | [`Past`](crate::tuple::Past): the last statement of a session's slot |
 //! | `e/KEY` | keys of the users': written by tasks with their completion, or by request |
 //!
 //! P is the part, `p` and four hexadecimal digits; ID 32 hexadecimal digits. All of it is text, so
-//! that the tools of an engine show it. A coordinator that takes over reads `P/t/`, `P/c/` and
-//! `P/s/` and has all that it needs; what has ended lies elsewhere, so it costs neither time nor
-//! memory then.
+//! that the tools of an engine show it. NUMBER has 16 digits, SLOT 4. A coordinator that takes over
+//! reads `P/t/`, `P/c/`, `P/s/`, `P/u/` and `P/v/` and has all that it needs; what has ended lies
+//! elsewhere, so it costs neither time nor memory then.
 
 use crate::id::{Part, TaskId};
 use crate::transaction::{Key, MAX_KEY_BYTES};
@@ -99,6 +101,42 @@ pub fn semaphore(part: Part, name: &str) -> Key {
 /// Where semaphores begin.
 pub fn semaphores(part: Part) -> Key {
     key(format!("p{:04x}/s/", part.0))
+}
+
+/// A tuple. The name of its space has at most [`MAX_NAME_BYTES`].
+pub fn tuple(part: Part, space: &str, number: u64) -> Key {
+    key(format!("p{:04x}/u/{space}/{number:016x}", part.0))
+}
+
+/// Where tuples begin.
+pub fn tuples(part: Part) -> Key {
+    key(format!("p{:04x}/u/", part.0))
+}
+
+/// The space and the number of a tuple.
+pub fn tuple_of(part: Part, key: &Key) -> Option<(&str, u64)> {
+    let rest = key.as_bytes().strip_prefix(tuples(part).as_bytes())?;
+    let (space, number) = core::str::from_utf8(rest).ok()?.rsplit_once('/')?;
+    let number = u64::from_str_radix(number, 16).ok()?;
+    (*key == tuple(part, space, number)).then_some((space, number))
+}
+
+/// The last statement of a slot of a session. Its name has at most [`MAX_NAME_BYTES`].
+pub fn past(part: Part, name: &str, slot: u16) -> Key {
+    key(format!("p{:04x}/v/{name}/{slot:04x}", part.0))
+}
+
+/// Where the last statements of sessions begin.
+pub fn pasts(part: Part) -> Key {
+    key(format!("p{:04x}/v/", part.0))
+}
+
+/// The session, and which of its slots.
+pub fn past_of(part: Part, key: &Key) -> Option<(&str, u16)> {
+    let rest = key.as_bytes().strip_prefix(pasts(part).as_bytes())?;
+    let (name, slot) = core::str::from_utf8(rest).ok()?.rsplit_once('/')?;
+    let slot = u16::from_str_radix(slot, 16).ok()?;
+    (*key == past(part, name, slot)).then_some((name, slot))
 }
 
 /// A key of the users'; `None` if their part of it is empty or longer than

@@ -11,6 +11,7 @@
 //! | [`ledger`] | what a store does, as a data structure in memory |
 //! | [`id`] | tasks, attempts, epochs, parts |
 //! | [`record`], [`semaphore`], [`keys`] | what the store holds, and where |
+//! | [`mod@tuple`] | tuples in spaces, and what is done with them |
 //! | [`retry`] | after which failures a task is tried again |
 //! | [`resources`] | what a task needs, and a worker offers |
 //! | [`hosts`] | where a task would go on well |
@@ -44,4 +45,5 @@ pub mod retry;
 pub mod semaphore;
 pub mod transaction;
 pub mod tree;
+pub mod tuple;
 pub mod view;

@@ -15,7 +15,10 @@ use crate::record::Finished;
 use crate::resources::{Amount, Need};
 use crate::retry::{Cause, Retry};
 use crate::transaction::Revision;
-use crate::view::{KeyChange, KeyValue, Overview, Shown, TryView, Which, Why};
+use crate::tuple::{Matched, Statement};
+use crate::view::{
+    KeyChange, KeyValue, Overview, Shown, SpaceView, TryView, TupleView, Which, Why,
+};
 
 /// The bytes of a payload, a result or the value of an effect. Larger ones are passed by handle.
 pub const MAX_INLINE_BYTES: usize = 16 * 1024;
@@ -370,12 +373,67 @@ pub enum Request {
         after: Option<u64>,
     },
     /// Tells why a task does not run.
-    #[n(30)]
+    #[n(28)]
     Explain {
         /// Which task.
         #[n(0)]
         task: TaskId,
     },
+    /// Pulls, reads and puts tuples, all in one commit; or waits until it can.
+    #[n(29)]
+    Execute {
+        /// Which statement of the session this is: repeated, it is not done again.
+        #[n(0)]
+        place: Place,
+        /// What is done.
+        #[n(1)]
+        statement: Box<Statement>,
+    },
+    /// A statement that waits is no longer wanted. If it was done, its answer comes once more.
+    #[n(30)]
+    GiveUp {
+        /// Which statement.
+        #[n(0)]
+        place: Place,
+    },
+    /// Shows a page of spaces, by name.
+    #[n(31)]
+    Spaces {
+        /// The first space of the page, as the page before has said.
+        #[n(0)]
+        from: Option<String>,
+        /// The most of them, at most [`MAX_LISTED`](crate::view::MAX_LISTED).
+        #[n(1)]
+        limit: u32,
+    },
+    /// Shows a page of the tuples of a space, oldest first.
+    #[n(32)]
+    Tuples {
+        /// The space.
+        #[n(0)]
+        space: String,
+        /// The number of the first tuple of the page, as the page before has said.
+        #[n(1)]
+        from: Option<u64>,
+        /// The most of them, at most [`MAX_LISTED`](crate::view::MAX_LISTED).
+        #[n(2)]
+        limit: u32,
+    },
+}
+
+/// Which statement of its session a request is about.
+///
+/// A session has *slots*. In each it has one statement at a time, and counts those that change
+/// something and were done: the first, 0, wants and puts nothing and only opens the slot.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Encode, Decode)]
+#[cbor(map)]
+pub struct Place {
+    /// Which slot.
+    #[n(0)]
+    pub slot: u16,
+    /// Which statement of the slot.
+    #[n(1)]
+    pub sequence: u64,
 }
 
 /// What a coordinator says.
@@ -462,8 +520,20 @@ pub enum Answer {
     #[n(16)]
     Changed(#[n(0)] Option<Vec<KeyChange>>, #[n(1)] u64),
     /// Why a task does not run.
-    #[n(20)]
+    #[n(17)]
     Explained(#[n(0)] Box<Why>),
+    /// The statement is done: what each of its ins has found.
+    #[n(18)]
+    Matched(#[n(0)] Vec<Matched>),
+    /// In the time that the statement had, some in has found nothing. Nothing was changed.
+    #[n(19)]
+    NoMatch,
+    /// Spaces, and where the next page begins if this is not the last one.
+    #[n(20)]
+    Spaces(#[n(0)] Vec<SpaceView>, #[n(1)] Option<String>),
+    /// Tuples, and where the next page begins if this is not the last one.
+    #[n(21)]
+    Tuples(#[n(0)] Vec<TupleView>, #[n(1)] Option<u64>),
 }
 
 /// Why a request was not done. Nothing has changed by it.
@@ -505,4 +575,17 @@ pub enum Refusal {
     #[n(8)]
     #[error("{0}")]
     Invalid(#[n(0)] String),
+    /// The session, or the try of the task, had ended meanwhile, and what it had pulled is there
+    /// again. Whether a statement was done before that is unknown.
+    #[n(20)]
+    #[error(
+        "what was pulled is there again, for its session had ended; whether the statement was done \
+         before that is unknown"
+    )]
+    Lapsed,
+    /// A tuple that is to be settled was not pulled by this session, or this try of a task; or not
+    /// any more.
+    #[n(21)]
+    #[error("the tuple was not pulled by who wants to settle it, or is with another since")]
+    NoClaim,
 }

@@ -11,6 +11,7 @@ use crate::id::{Attempt, TaskId};
 use crate::record::{Failure, Finished, Outcome, Running, Task, beginning};
 use crate::resources::Amount;
 use crate::retry::Cause;
+use crate::tuple::{Claim, Tuple};
 
 /// The inputs that are shown of a task that waits for them.
 pub const MAX_SHOWN_INPUTS: usize = 16;
@@ -309,6 +310,39 @@ impl From<KeyValue> for KeyChange {
     fn from(KeyValue { key, value, revision }: KeyValue) -> Self {
         Self { key, value: Some(value), revision }
     }
+}
+
+/// A space that has tuples.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Encode, Decode)]
+#[cbor(map)]
+pub struct SpaceView {
+    /// Its name.
+    #[n(0)]
+    pub name: String,
+    /// Tuples, claimed or not.
+    #[n(1)]
+    pub tuples: u64,
+    /// Those of them that somebody has pulled.
+    #[n(2)]
+    pub claimed: u64,
+    /// The bytes that they count for.
+    #[n(3)]
+    pub bytes: u64,
+}
+
+/// A tuple in a space.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
+pub struct TupleView {
+    /// Its number.
+    #[n(0)]
+    pub number: u64,
+    /// The tuple.
+    #[n(1)]
+    pub tuple: Tuple,
+    /// Who has pulled it, if somebody has.
+    #[n(2)]
+    pub claim: Option<Claim>,
 }
 
 /// A task as the store has it.

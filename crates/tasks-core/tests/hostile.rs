@@ -11,13 +11,16 @@ use tidings_tasks_core::hosts::{Condition, Hosts, Rank};
 use tidings_tasks_core::id::{Attempt, Epoch, Part, TaskId};
 use tidings_tasks_core::keys;
 use tidings_tasks_core::ledger::Ledger;
-use tidings_tasks_core::message::{Call, Effect, Message, Peer, Request, Submission};
+use tidings_tasks_core::message::{Call, Effect, Message, Peer, Place, Request, Submission};
 use tidings_tasks_core::record::{Finished, Reign, Task};
 use tidings_tasks_core::reign::{self, Candidate};
 use tidings_tasks_core::resources::Need;
 use tidings_tasks_core::retry::{Cause, Retry};
 use tidings_tasks_core::semaphore::Semaphore;
 use tidings_tasks_core::transaction::{CommitError, Durability, Limits};
+use tidings_tasks_core::tuple::{
+    Field, In, Out, Pattern, Settled, Statement, Stored, Template, Term,
+};
 use tidings_tasks_core::view::Which;
 
 #[path = "../../../fuzz/src/stored.rs"]
@@ -145,7 +148,56 @@ fn request() -> impl Strategy<Value = Request> {
             .prop_map(|(semaphore, permits)| Request::Acquire { semaphore, permits }),
         1 => (name(), number())
             .prop_map(|(semaphore, call)| Request::Release { semaphore, acquired: Call(call) }),
+        8 => (place(), statement()).prop_map(|(place, statement)| {
+            Request::Execute { place, statement: Box::new(statement) }
+        }),
+        1 => place().prop_map(|place| Request::GiveUp { place }),
+        1 => (prop::option::of(name()), more())
+            .prop_map(|(from, limit)| Request::Spaces { from, limit }),
+        1 => (name(), prop::option::of(number()), more())
+            .prop_map(|(space, from, limit)| Request::Tuples { space, from, limit }),
     ]
+}
+
+fn place() -> impl Strategy<Value = Place> {
+    let sequence = prop_oneof![8 => 0..4_u64, 1 => Just(u64::MAX)];
+    let slot = prop_oneof![8 => 0..2_u16, 1 => Just(u16::MAX)];
+    (slot, sequence).prop_map(|(slot, sequence)| Place { slot, sequence })
+}
+
+/// Mostly the first statement of a slot, or one that may be done.
+fn statement() -> impl Strategy<Value = Statement> {
+    let count = prop_oneof![8 => 1..3_usize, 1 => 15..18_usize];
+    let fields = count.prop_flat_map(|count| vec((0..2_i64).prop_map(Field::Int), count));
+    let pattern = prop_oneof![(0..2_i64).prop_map(Pattern::from), Just(Pattern::Any)];
+    let one =
+        (name(), vec(pattern, 0..3), any::<bool>()).prop_map(|(space, template, is_pulled)| In {
+            space,
+            template: Template(template),
+            is_pulled,
+        });
+    let term = prop_oneof![4 => (0..2_i64).prop_map(Term::from), 1 => Just(Term::Found(0, 1))];
+    let out = prop_oneof![
+        3 => (name(), fields).prop_map(|(space, fields)| Out {
+            space,
+            terms: fields.into_iter().map(Term::Is).collect(),
+        }),
+        1 => (name(), vec(term, 0..3)).prop_map(|(space, terms)| Out { space, terms }),
+    ];
+    let settled = (prop_oneof![1..4_u64, Just(u64::MAX)], any::<bool>())
+        .prop_map(|(number, is_gone)| Settled { number: (1 << 40) + number % 8, is_gone });
+    let how = (any::<bool>(), prop::option::of((id(), attempt())), prop::option::of(number()));
+    let whole = (vec(one, 0..3), vec(out, 0..3), vec(settled, 0..2), how).prop_map(
+        |(ins, outs, settled, (consumes, owner, wait_ms))| Statement {
+            ins,
+            outs,
+            settled,
+            consumes,
+            owner,
+            wait_ms,
+        },
+    );
+    prop_oneof![1 => Just(Statement::default()), 2 => whole]
 }
 
 /// Hosts as no board would show them.
@@ -304,6 +356,7 @@ proptest! {
         drop(minicbor::decode::<Task>(&bytes));
         drop(minicbor::decode::<Finished>(&bytes));
         drop(minicbor::decode::<Semaphore>(&bytes));
+        drop(minicbor::decode::<Stored>(&bytes));
         drop(minicbor::decode::<Reign>(&bytes));
         drop(minicbor::decode::<Request>(&bytes));
         drop(minicbor::decode::<Message>(&bytes));

@@ -75,6 +75,7 @@ impl Coordinator {
         for name in self.permits.names() {
             self.release_absent(&name, None);
         }
+        self.release_absent_claims();
     }
 
     /// A semaphore is no longer changing: requests about it are served, and what is held by
@@ -110,7 +111,7 @@ impl Coordinator {
 
     /// Refuses a request for what this coordinator knows, once a commit has shown that it has the
     /// part.
-    fn refuse_surely(&mut self, peer: Peer, call: Call, refusal: Refusal) {
+    pub(super) fn refuse_surely(&mut self, peer: Peer, call: Call, refusal: Refusal) {
         self.counters.refused += 1;
         let messages = vec![(peer, Message::Answer(call, Answer::Refused(refusal)))];
         self.stage(Change { messages, origin: Some((peer, call)), ..Change::default() });

@@ -15,6 +15,7 @@ use crate::semaphore::Semaphore;
 use crate::transaction::{Expect, Key, Revision, Transaction, Write};
 use crate::view::TryView;
 
+use super::exchange::Exchange;
 use super::partial::Forgetting;
 use super::step::Step;
 
@@ -35,6 +36,8 @@ pub(super) struct Change {
     pub(super) forgetting: Option<Forgetting>,
     /// A semaphore, its revision, and what it is from then on.
     pub(super) semaphore: Option<(String, Option<Revision>, Semaphore)>,
+    /// Tuples, and statements that are done.
+    pub(super) exchange: Option<Box<Exchange>>,
     /// Keys of the users': what is expected of them, and what is written.
     pub(super) effects: Transaction,
     /// What is said then.
@@ -97,6 +100,9 @@ impl Change {
             let key = keys::semaphore(part, name);
             transaction.expect(key.clone(), revision.map_or(Expect::Absent, Expect::At));
             transaction.put(key, encode(semaphore));
+        }
+        if let Some(exchange) = &self.exchange {
+            exchange.write(part, transaction);
         }
         let own = self.step.iter().map(|step| &step.keys).chain([&self.effects]);
         for keys in own {

@@ -94,6 +94,9 @@ impl Coordinator {
         if let Some((name, _, _)) = &change.semaphore {
             self.permits.set_changing(name, true);
         }
+        if let Some(exchange) = &change.exchange {
+            self.spaces.begin(exchange);
+        }
         self.staged.push_back(change);
     }
 
@@ -152,6 +155,9 @@ impl Coordinator {
         }
         for altered in change.tasks {
             self.alter(altered, revision);
+        }
+        if let Some(exchange) = change.exchange {
+            self.exchanged(*exchange, revision);
         }
         if let Some(forgetting) = change.forgetting {
             self.forgotten(forgetting);
@@ -300,6 +306,9 @@ impl Coordinator {
         for altered in change.tasks {
             self.undo_task(&altered);
         }
+        if let Some(exchange) = &change.exchange {
+            self.undo_exchange(exchange);
+        }
     }
 
     fn undo_task(&mut self, altered: &Altered) {
@@ -353,6 +362,7 @@ impl Coordinator {
         for (peer, call, _) in self.parked.take() {
             self.refuse(peer, call, Refusal::Elsewhere);
         }
+        self.refuse_waits();
         for (peer, call) in self.waits.take_all() {
             self.refuse(peer, call, Refusal::Elsewhere);
         }

@@ -146,6 +146,7 @@ impl Coordinator {
     /// A task goes back to its queue.
     fn again(&mut self, mut change: Change, id: TaskId, mut task: Task, state: State) {
         self.set_ending(id, &task);
+        self.end_claims(&mut change, (id, task.attempt), false);
         task.state = state;
         let revision = self.table.get(id).map(|entry| entry.revision);
         change.tasks.push(Altered::to(id, revision, Some(Box::new(task))));
@@ -161,10 +162,12 @@ impl Coordinator {
         outcome: Outcome,
     ) {
         self.set_ending(id, &task);
+        let is_done = matches!(outcome, Outcome::Done(_));
+        self.end_claims(&mut change, (id, task.attempt), is_done);
         let revision = self.table.get(id).map(|entry| entry.revision);
         change.tasks.push(Altered::to(id, revision, None));
         let done_by = match core::mem::replace(&mut task.state, State::Ready) {
-            State::Running(running) if matches!(outcome, Outcome::Done(_)) => Some(running),
+            State::Running(running) if is_done => Some(running),
             _ => None,
         };
         let finished = Finished { outcome, task, ended_ms: self.now_ms(), done_by };

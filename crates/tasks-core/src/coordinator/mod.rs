@@ -30,7 +30,8 @@
 //!    result counts.
 //! 4. Memory: some 100 bytes a task that has not ended, none for others but the last few thousand
 //!    tries; some 50 for each session with room and each class (`rooms.rs`) of tasks that it could
-//!    take; all queues of messages and requests are bounded by the peers' outstanding requests.
+//!    take; tuples, up to a bound (`spaces.rs`), and the last statements of sessions; all queues of
+//!    messages and requests are bounded by the peers' outstanding requests.
 //!
 //! Source: libFOX (FOX final report, §3.1), with leases, attempts and epochs, which it left open.
 //! Why the index lies in memory and not in the store: docs/decisions/0022-tasks-as-records.md.
@@ -43,6 +44,7 @@ mod dividing;
 mod edges;
 mod effects;
 mod end;
+mod exchange;
 mod explain;
 mod fence;
 mod fencing;
@@ -61,12 +63,15 @@ mod requests;
 mod rooms;
 mod sessions;
 mod slots;
+mod spaces;
 mod stages;
+mod statements;
 mod step;
 mod submit;
 mod table;
 mod ticket;
 mod views;
+mod waiting;
 mod waits;
 
 use core::time::Duration;
@@ -91,6 +96,7 @@ pub use reading::{Read, Reply};
 use recent::Recent;
 use recovery::{Absent, Recovery};
 use sessions::Sessions;
+use spaces::Spaces;
 use stages::Stages;
 use table::Table;
 pub use ticket::Ticket;
@@ -141,6 +147,7 @@ pub struct Coordinator {
     table: Table,
     sessions: Sessions,
     permits: Permits,
+    spaces: Spaces,
     /// New tasks whose first commit is on its way.
     arriving: BTreeSet<TaskId>,
     /// Changes that are to be committed.
@@ -181,6 +188,7 @@ impl Coordinator {
             table: Table::new(settings.cached_bytes),
             sessions: Sessions::default(),
             permits: Permits::default(),
+            spaces: Spaces::default(),
             arriving: BTreeSet::new(),
             staged: VecDeque::new(),
             fence: settings.role,
@@ -246,6 +254,7 @@ impl Coordinator {
         self.sessions.shorten(peer, now + self.settings.reconnect);
         self.parked.forget(peer);
         self.waits.forget(peer);
+        self.forget_waits(peer);
     }
 
     /// A host is gone, as far as the detector of failures can tell: its sessions end now.
@@ -293,6 +302,7 @@ impl Coordinator {
             self.end_session(peer, "it was silent");
         }
         self.lose_absent();
+        self.end_waits();
         self.table.wake(self.now_ms());
         self.unpark();
     }
@@ -307,7 +317,8 @@ impl Coordinator {
             Phase::Serving => [self.hold_until, self.read_hold_until],
         };
         let due = self.table.next_due_ms().map(|due_ms| self.instant_of(due_ms));
-        let others = [due, self.absent.until, self.next_session_end()];
+        let waits = self.spaces.waiting.next_end();
+        let others = [due, self.absent.until, self.next_session_end(), waits];
         holds.into_iter().chain(others).flatten().min()
     }
 

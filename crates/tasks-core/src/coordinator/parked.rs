@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::id::TaskId;
 use crate::message::{Call, Peer, Request};
 
+use super::exchange::SlotKey;
+
 /// What stands in the way of a request.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Obstacle {
@@ -16,6 +18,8 @@ pub(super) enum Obstacle {
     Task(TaskId),
     /// A change of this semaphore is being committed.
     Semaphore(String),
+    /// A statement of this slot of a session is being committed.
+    Slot(SlotKey),
     /// This queue is full.
     Full(String),
     /// More inputs are waited for than may be.

@@ -32,6 +32,8 @@ impl Coordinator {
     pub(super) fn recover(&mut self) {
         self.table = Table::new(self.settings.cached_bytes);
         self.permits = Permits::default();
+        self.park_waits();
+        self.spaces.clear();
         self.absent = Absent::default();
         self.arriving.clear();
         self.parked.wait_for_recovery();
@@ -87,7 +89,7 @@ impl Coordinator {
             return;
         };
         self.counters.unreadable += recovery.unreadable;
-        let Recovery { mut tasks, semaphores, staged, lost_hosts, .. } = recovery;
+        let Recovery { mut tasks, semaphores, tuples, pasts, staged, lost_hosts, .. } = recovery;
         tasks.sort_unstable_by_key(|(_, task, _)| task.sequence);
         let told = self.sessions.forget_running();
         for (id, task, revision) in tasks {
@@ -102,6 +104,7 @@ impl Coordinator {
             }
             self.permits.insert(name, semaphore, revision);
         }
+        self.take_spaces(tuples, pasts);
         self.take_stages(staged);
         let (table, arriving) = (&self.table, &self.arriving);
         self.edges.look_for_ended(|id| table.get(id).is_some() || arriving.contains(&id));

@@ -1,6 +1,7 @@
 //! What a coordinator has read so far of what its part holds, and who has not come back yet.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tidings_primitives::Instant;
 
@@ -10,7 +11,9 @@ use crate::ledger::Page;
 use crate::record::{RecordError, Running, Staged, Task, decode};
 use crate::semaphore::Semaphore;
 use crate::transaction::{Key, Record, Revision};
+use crate::tuple::{Past, Stored};
 
+use super::exchange::SlotKey;
 use super::sessions::Hold;
 use super::stages::Found;
 
@@ -19,6 +22,8 @@ use super::stages::Found;
 pub(super) struct Recovery {
     pub(super) tasks: Vec<(TaskId, Box<Task>, Revision)>,
     pub(super) semaphores: Vec<(String, Semaphore, Revision)>,
+    pub(super) tuples: Vec<(Arc<str>, u64, Stored, Revision)>,
+    pub(super) pasts: Vec<(SlotKey, Past)>,
     /// Children that are no tasks yet.
     pub(super) staged: BTreeMap<Key, Found>,
     /// The same as they were read once more.
@@ -38,6 +43,8 @@ pub(super) enum Range {
     Staged,
     Tasks,
     Semaphores,
+    Tuples,
+    Pasts,
     /// Those children again.
     StagedAgain,
 }
@@ -48,7 +55,9 @@ impl Range {
         match self {
             Self::Staged => Some(Self::Tasks),
             Self::Tasks => Some(Self::Semaphores),
-            Self::Semaphores => Some(Self::StagedAgain),
+            Self::Semaphores => Some(Self::Tuples),
+            Self::Tuples => Some(Self::Pasts),
+            Self::Pasts => Some(Self::StagedAgain),
             Self::StagedAgain => None,
         }
     }
@@ -59,6 +68,8 @@ impl Range {
             Self::Staged | Self::StagedAgain => keys::all_staged(part),
             Self::Tasks => keys::tasks(part),
             Self::Semaphores => keys::semaphores(part),
+            Self::Tuples => keys::tuples(part),
+            Self::Pasts => keys::pasts(part),
         }
     }
 }
@@ -121,6 +132,8 @@ impl Recovery {
                 Range::Staged => self.take_staged(part, record),
                 Range::Tasks => self.take_task(record),
                 Range::Semaphores => self.take_semaphore(part, record),
+                Range::Tuples => self.take_tuple(part, record),
+                Range::Pasts => self.take_past(part, record),
                 Range::StagedAgain => {
                     self.again.insert(record.key.clone(), record.revision);
                     Ok(())
@@ -154,6 +167,22 @@ impl Recovery {
         let task = Box::new(decode::<Task>(record)?);
         if let Some(id) = keys::id_of(&record.key) {
             self.tasks.push((id, task, record.revision));
+        }
+        Ok(())
+    }
+
+    fn take_tuple(&mut self, part: Part, record: &Record) -> Result<(), RecordError> {
+        let stored = decode::<Stored>(record)?;
+        if let Some((space, number)) = keys::tuple_of(part, &record.key) {
+            self.tuples.push((space.into(), number, stored, record.revision));
+        }
+        Ok(())
+    }
+
+    fn take_past(&mut self, part: Part, record: &Record) -> Result<(), RecordError> {
+        let last = decode::<Past>(record)?;
+        if let Some((name, slot)) = keys::past_of(part, &record.key) {
+            self.pasts.push(((name.into(), slot), last));
         }
         Ok(())
     }

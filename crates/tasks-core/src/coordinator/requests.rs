@@ -75,6 +75,14 @@ impl Coordinator {
                 let reason = "who serves this part has no history of its keys: read them again";
                 self.refuse(peer, call, Refusal::Invalid(reason.to_owned()));
             }
+            Request::Execute { place, statement } => self.execute(peer, call, place, statement),
+            Request::GiveUp { place } => self.give_up_wait(peer, call, place),
+            Request::Spaces { from, limit } => {
+                self.show_spaces(peer, call, from.as_deref(), limit);
+            }
+            Request::Tuples { space, from, limit } => {
+                self.show_tuples((peer, call), &space, from, limit);
+            }
             Request::Progress { task, attempt, thousandths, text } => {
                 let progress = Progress::new(thousandths, text);
                 if self.sessions.set_progress(peer, (task, attempt), progress) {
@@ -102,7 +110,7 @@ impl Coordinator {
     }
 
     /// What a request has to wait for: something that is changing, or room.
-    fn obstacle(&self, request: &Request) -> Option<Obstacle> {
+    pub(super) fn obstacle(&self, request: &Request) -> Option<Obstacle> {
         let arriving = |id: TaskId| self.arriving.contains(&id).then_some(Obstacle::Task(id));
         let changing = |id: TaskId| {
             let is_changing = self.table.get(id).is_some_and(|one| one.is_changing);
@@ -124,7 +132,14 @@ impl Coordinator {
             | Request::Keys { .. }
             | Request::Write { .. }
             | Request::Changes { .. }
+            | Request::GiveUp { .. }
+            | Request::Spaces { .. }
+            | Request::Tuples { .. }
             | Request::Progress { .. } => None,
+            // Which slot it is depends on the session.
+            Request::Execute { statement, .. } => {
+                statement.owner.and_then(|(task, _)| changing(task))
+            }
             Request::Submit { tasks } => match self.full_queue(tasks) {
                 Some(queue) => Some(Obstacle::Full(queue.to_owned())),
                 None => self.arriving_of(tasks).map(Obstacle::Task).or_else(|| {
@@ -233,6 +248,8 @@ impl Coordinator {
             }
         }
         self.release_holder(&session.name);
+        self.forget_waits(peer);
+        self.release_claims(&session.name);
     }
 
     fn offer(

@@ -2,10 +2,12 @@
 //!
 //! Each is the story of something that goes wrong in other systems, or went wrong here.
 
+mod conserved;
 mod effects;
 mod graphs;
 mod needs;
 mod permits;
+mod spaces;
 mod stage;
 mod stages;
 mod tasks;
