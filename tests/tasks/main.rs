@@ -16,6 +16,7 @@ mod runs;
 #[path = "../../crates/tasks/tests/servers/process.rs"]
 mod servers;
 mod shows;
+mod spaces;
 mod stores;
 mod values;
 mod workers;

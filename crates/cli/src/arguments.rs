@@ -85,6 +85,8 @@ pub enum Command {
     Task(tasks::task::Options),
     /// Make and acquire counting semaphores
     Sem(tasks::sem::Options),
+    /// Put, read and pull tuples, by which processes coordinate
+    Space(tasks::space::Options),
     /// Keep values under names beside tasks; look into a store, check it, move it
     Store(tasks::store::Options),
     /// Make and change cluster key files

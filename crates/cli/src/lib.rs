@@ -106,6 +106,7 @@ fn dispatch(line: CommandLine) -> Result<(), Failure> {
         Command::Queue(options) => tasks::queue::run(&agent, &options),
         Command::Task(options) => tasks::task::run(&agent, &options),
         Command::Sem(options) => tasks::sem::run(&agent, &options),
+        Command::Space(options) => tasks::space::run(&agent, &options),
         Command::Store(options) => tasks::store::run(&agent, &options),
         Command::Keys(options) => keys::run(&options),
         Command::Completions(options) => completions::run(&options, CommandLine::command()),

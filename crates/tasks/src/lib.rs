@@ -16,6 +16,7 @@
 //! | [`client`] | what a program that uses a store has of it |
 //! | [`value`] | values that are written once and read by many |
 //! | [`collection`] | results that are combined along a tree |
+//! | [`space`] | tuples that processes put, read and pull |
 //! | [`items`] | tasks that carry data for programs that claim them |
 //! | [`replies`] | answers about many tasks, in one queue |
 //! | [`session`] | a worker's or client's side, which outlives connections and coordinators |
@@ -44,6 +45,7 @@ pub mod runtime;
 pub mod service;
 pub mod session;
 pub mod socket;
+pub mod space;
 pub mod standby;
 pub mod store;
 pub mod stream;

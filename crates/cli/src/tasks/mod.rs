@@ -5,7 +5,8 @@
 //!
 //! * [`run`]: one command for each row of arguments.
 //! * [`worker`]: a process that does tasks of others.
-//! * [`queue`], [`task`], [`sem`]: what is there, and changes of it by hand; a `timeline` of it.
+//! * [`queue`], [`task`], [`sem`], [`space`]: what is there, and changes of it by hand; a
+//!   `timeline` of it.
 //! * [`store`]: all of it, where nobody else holds it.
 
 mod beside;
@@ -24,6 +25,7 @@ mod timeline;
 pub mod queue;
 pub mod run;
 pub mod sem;
+pub mod space;
 pub mod store;
 pub mod task;
 pub mod worker;

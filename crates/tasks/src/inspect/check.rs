@@ -6,6 +6,7 @@
 //! | a task | it has ended or not, never both; its tries are counted up; one that is done has a worker that has done it |
 //! | a blob that a task names | it is there |
 //! | a semaphore | each acquisition is in it once |
+//! | a tuple | it is within the bounds of tuples; a task that has pulled it runs by that try |
 //! | a part | if it has records, somebody has had its role |
 //!
 //! Nothing is changed. Memory grows with the number of parts, not with that of tasks.
@@ -15,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tidings_tasks_core::id::{Part, TaskId};
 use tidings_tasks_core::keys;
 use tidings_tasks_core::ledger::Page;
-use tidings_tasks_core::record::{Failure, Finished, MAX_FAILURES, Outcome, State, Task};
+use tidings_tasks_core::record::{Failure, Finished, MAX_FAILURES, Outcome, State, Task, decode};
 use tidings_tasks_core::retry::Cause;
 use tidings_tasks_core::semaphore::{Grant, Semaphore};
 use tidings_tasks_core::transaction::{Key, Revision};
@@ -50,6 +51,8 @@ pub struct Found {
     pub staged: u64,
     /// Semaphores.
     pub semaphores: u64,
+    /// Tuples.
+    pub tuples: u64,
     /// Keys of tasks' own.
     pub own: u64,
     /// Blobs that tasks name, each time that one is named.
@@ -72,6 +75,7 @@ pub async fn check(store: &dyn Store, blobs: Option<&Blobs>) -> Result<Found, Lo
     while let Some(page) = pages.next().await? {
         let live = found.page(&page, blobs);
         found.ended_too(store, &live).await?;
+        found.claims_of_none(store, &page).await?;
     }
     let without: Vec<Part> =
         found.parts.iter().filter(|(_, has_role)| !**has_role).map(|(part, _)| *part).collect();
@@ -102,7 +106,9 @@ impl Found {
                 Err(what) => self.fault(key(), what),
                 Ok(Content::Role(part, _)) => drop(self.parts.insert(part, true)),
                 Ok(Content::Lives(_) | Content::Fence(_)) => {}
-                Ok(Content::Counted(part, _)) => drop(self.parts.entry(part).or_default()),
+                Ok(Content::Counted(part, _) | Content::Past(part, _)) => {
+                    self.parts.entry(part).or_default();
+                }
                 Ok(Content::Staged(part, _, staged)) => {
                     self.parts.entry(part).or_default();
                     for (_, task) in &staged.tasks {
@@ -116,6 +122,11 @@ impl Found {
                     self.semaphores += 1;
                     self.parts.entry(part).or_default();
                     self.faults_of(&record.key, faults_of_semaphore(&semaphore));
+                }
+                Ok(Content::Tuple(part, _, stored)) => {
+                    self.tuples += 1;
+                    self.parts.entry(part).or_default();
+                    stored.tuple.check().unwrap_or_else(|what| self.fault(key(), what));
                 }
                 Ok(Content::Task(part, id, task)) => {
                     self.live += 1;
@@ -176,6 +187,23 @@ impl Found {
         }
         for record in store.get(&ended).await?.records.into_iter().flatten() {
             self.fault(record.key, "the task has ended, and has not ended as well");
+        }
+        Ok(())
+    }
+}
+
+impl Found {
+    /// Names those tuples of a page that are claimed by a try of a task which does not run.
+    async fn claims_of_none(&mut self, store: &dyn Store, page: &Page) -> Result<(), Lost> {
+        for record in &page.records {
+            let Ok(Content::Tuple(part, _, stored)) = Content::of(record) else { continue };
+            let Some((id, attempt)) = stored.claim.and_then(|claim| claim.task) else { continue };
+            let task = store.get(&[keys::task(part, id)]).await?.records.pop().flatten();
+            let task = task.and_then(|task| decode::<Task>(&task).ok());
+            if task.is_none_or(|task| task.running(attempt).is_none()) {
+                let what = "a try of a task has pulled it, and does not run";
+                self.fault(record.key.clone(), what);
+            }
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ use tidings_tasks_core::ledger::Page;
 use tidings_tasks_core::record::{Finished, Reign, Staged, Task, decode};
 use tidings_tasks_core::semaphore::Semaphore;
 use tidings_tasks_core::transaction::{Key, Record};
+use tidings_tasks_core::tuple::{Past, Stored};
 
 use crate::store::{Lost, Store};
 
@@ -40,6 +41,10 @@ pub enum Content {
     Counted(Part, TaskId),
     /// A semaphore, by its name.
     Semaphore(Part, String, Semaphore),
+    /// A tuple, in which space, and who has pulled it.
+    Tuple(Part, String, Stored),
+    /// The last statement of a slot of a session.
+    Past(Part, Past),
     /// What a task wrote under a key of its own.
     Own,
 }
@@ -75,6 +80,12 @@ impl Content {
         if let Some(name) = keys::name_of(part, key) {
             let semaphore = decode(record).map_err(unreadable)?;
             return Ok(Self::Semaphore(part, name.to_owned(), semaphore));
+        }
+        if let Some((space, _)) = keys::tuple_of(part, key) {
+            return Ok(Self::Tuple(part, space.to_owned(), decode(record).map_err(unreadable)?));
+        }
+        if keys::past_of(part, key).is_some() {
+            return Ok(Self::Past(part, decode(record).map_err(unreadable)?));
         }
         let id = keys::id_of(key).ok_or_else(unknown)?;
         if *key == keys::task(part, id) {
@@ -143,11 +154,15 @@ mod tests {
         let id = TaskId::of("a", 1);
         let counted = keys::children(Part(3), id);
         assert_eq!(of(counted.as_bytes()), Ok(Content::Counted(Part(3), id)));
-        for damaged in ["p0000/role", "p0000/s/a", &format!("p0000/c/{id}/0001")] {
+        for damaged in
+            ["p0000/role", "p0000/s/a", &format!("p0000/c/{id}/0001"), "p0000/u/a/0000000000000001"]
+        {
             let error = of(damaged.as_bytes()).unwrap_err();
             assert_ne!(error, "its key is none that this version writes", "{damaged}");
         }
-        for foreign in ["x", "p3/lives", "p00000/lives", "p0000/t/12", &format!("p0000/u/{id}")] {
+        for foreign in
+            ["x", "p3/lives", "p00000/lives", "p0000/t/12", &format!("p0000/u/{id}"), "p0000/v/a"]
+        {
             let error = of(foreign.as_bytes()).unwrap_err();
             assert_eq!(error, "its key is none that this version writes", "{foreign}");
         }

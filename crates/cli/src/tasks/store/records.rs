@@ -26,6 +26,7 @@ use tidings_tasks_core::view::Shown;
 use super::super::client::{Place, block_on};
 use super::super::failure::TasksError;
 use super::super::kinds;
+use super::super::space::tuples;
 use crate::Failure;
 use crate::output;
 use crate::table::{self, Align};
@@ -46,6 +47,7 @@ struct FoundView {
     ended: u64,
     staged: u64,
     semaphores: u64,
+    tuples: u64,
     own: u64,
     blobs: u64,
     faults: Vec<FaultView>,
@@ -133,6 +135,8 @@ fn kind(record: &Record) -> &'static str {
         Ok(Content::Task(..)) => "task",
         Ok(Content::Finished(..)) => "finished",
         Ok(Content::Semaphore(..)) => "semaphore",
+        Ok(Content::Tuple(..)) => "tuple",
+        Ok(Content::Past(..)) => "past",
         Ok(Content::Own) => "own",
         Err(_) => "unreadable",
     }
@@ -168,6 +172,8 @@ fn content(record: &Record) -> Value {
             "address": reign.address,
         }),
         Ok(Content::Semaphore(_, name, semaphore)) => semaphore_view(&name, &semaphore),
+        Ok(Content::Tuple(_, space, stored)) => tuples::stored(&space, &stored),
+        Ok(Content::Past(_, past)) => tuples::past(&past),
         Ok(Content::Staged(_, _, staged)) => {
             staged.tasks.into_iter().map(|(id, task)| shown(id, Shown::Live(task))).collect()
         }
@@ -215,6 +221,7 @@ fn text(found: &Found) -> String {
         ("tasks that have ended", found.ended),
         ("tasks that wait for their parent", found.staged),
         ("semaphores", found.semaphores),
+        ("tuples", found.tuples),
         ("keys of tasks' own", found.own),
         ("blobs that are named", found.blobs),
         ("faults", found.faults_total),
@@ -235,6 +242,7 @@ impl FoundView {
             ended: found.ended,
             staged: found.staged,
             semaphores: found.semaphores,
+            tuples: found.tuples,
             own: found.own,
             blobs: found.blobs,
             faults: faults
