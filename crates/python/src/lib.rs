@@ -9,7 +9,8 @@
 //! | `engine` | its thread: a runtime of tokio with a member, a session and a worker |
 //! | `place` | how this process takes part in a store |
 //! | `requests` | what Python wants as requests, and outcomes |
-//! | `sessions` | requests of queues, semaphores and keys, and their answers |
+//! | `sessions` | requests of queues, semaphores, keys and spaces, and their answers |
+//! | `tuples` | tuples and statements, as Python passes them |
 //! | `seals` | pickles under the cluster's key |
 //! | `items` | data for queues and writes of keys, as Python passes them |
 //! | `options` | how a task is tried and what it may take |
@@ -26,6 +27,7 @@ mod place;
 mod requests;
 mod seals;
 mod sessions;
+mod tuples;
 
 use pyo3::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Sessions: what Python's queues, semaphores and keys ask, and what they are told.
+//! Sessions: what Python's queues, semaphores, keys and spaces ask, and what they are told.
 //!
 //! Nothing here waits: a request has a number of Python's choice, its *token*, and is answered
 //! through one channel for all sessions, which one thread of Python reads. So whoever waits does it
@@ -14,10 +14,11 @@ use pyo3::types::{PyBytes, PyTuple};
 use tidings_tasks::items as claimed;
 use tidings_tasks::payloads::Payloads;
 use tidings_tasks::session::{Notice, Session};
+use tidings_tasks::space::Spaces;
 use tidings_tasks_core::id::{Attempt, TaskId};
 use tidings_tasks_core::message::{Answer, Refusal, Request};
 use tidings_tasks_core::retry::Cause;
-use tidings_tasks_core::view::KeyValue;
+use tidings_tasks_core::view::{KeyValue, MAX_LISTED};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
@@ -25,6 +26,7 @@ use crate::client::{Client, task_of};
 use crate::engine::Base;
 use crate::items::{self, Item, Write};
 use crate::requests::lock;
+use crate::tuples;
 
 /// The token of what a session is told without asking.
 const UNASKED: u64 = 0;
@@ -92,7 +94,8 @@ impl Drop for Open {
 /// A session, and its requests that may not be answered yet.
 struct Opened {
     session: Session,
-    asked: Vec<AbortHandle>,
+    spaces: Spaces,
+    asked: Vec<(u64, AbortHandle)>,
 }
 
 /// The sessions of a process with one store, by numbers of Python's choice.
@@ -117,7 +120,8 @@ impl Sessions {
     fn open(&self, session: u64, name: &str) {
         let _runtime = self.base.runtime.enter();
         let (opened, notices) = Session::open(self.base.member.clone(), name, &self.base.host);
-        lock(&self.open).insert(session, Opened { session: opened, asked: Vec::new() });
+        let (spaces, asked) = (Spaces::new(opened.clone()), Vec::new());
+        lock(&self.open).insert(session, Opened { session: opened, spaces, asked });
         let open = self.token((session, UNASKED));
         self.base.runtime.spawn(forward(self.base.payloads.clone(), notices, open));
     }
@@ -125,10 +129,10 @@ impl Sessions {
     /// Ends a session in good order: what it holds goes to others, and what it still waits for is
     /// given up. As long as a request waits its session stays.
     fn leave(&self, at: At) -> PyResult<()> {
-        let Some(Opened { session, asked }) = lock(&self.open).remove(&at.0) else {
+        let Some(Opened { session, asked, .. }) = lock(&self.open).remove(&at.0) else {
             return Err(closed());
         };
-        for one in asked {
+        for (_, one) in asked {
             one.abort();
         }
         self.begin(at, async move {
@@ -211,6 +215,35 @@ impl Sessions {
         self.ask(at, Request::Write { effects: items::effects(writes) })
     }
 
+    /// Wants tuples, puts some and settles others, all of it in one commit.
+    fn execute(
+        &self,
+        at: At,
+        ins: Vec<tuples::Wanted<'_>>,
+        outs: Vec<tuples::Put<'_>>,
+        settled: Vec<(u64, bool)>,
+        how: tuples::How,
+    ) -> PyResult<()> {
+        let statement = tuples::statement(ins, outs, settled, how)?;
+        let spaces = lock(&self.open).get(&at.0).map(|opened| opened.spaces.clone());
+        self.begin(at, tuples::execute(spaces.ok_or_else(closed)?, statement));
+        Ok(())
+    }
+
+    /// Lets nobody wait for the answer to a request any more: a statement is withdrawn.
+    fn give_up(&self, at: At) {
+        let asked = lock(&self.open);
+        let all = asked.get(&at.0).into_iter().flat_map(|opened| &opened.asked);
+        for (_, one) in all.filter(|(token, _)| *token == at.1) {
+            one.abort();
+        }
+    }
+
+    /// Wants a page of the tuples of a space.
+    fn tuples(&self, at: At, space: String, from: Option<u64>) -> PyResult<()> {
+        self.ask(at, Request::Tuples { space, from, limit: MAX_LISTED })
+    }
+
     /// What sessions were told, as soon as there is something: `(session, token, kind, what)`
     /// each. Nothing, when it was woken.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
@@ -257,8 +290,8 @@ impl Sessions {
             }
         });
         if let Some(opened) = lock(&self.open).get_mut(&at.0) {
-            opened.asked.retain(|one| !one.is_finished());
-            opened.asked.push(asked.abort_handle());
+            opened.asked.retain(|(_, one)| !one.is_finished());
+            opened.asked.push((at.1, asked.abort_handle()));
         }
     }
 }
@@ -348,6 +381,14 @@ fn answered(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyAny>> {
                 .collect();
             (queues, semaphores).into_pyobject(py)?.into_any()
         }
+        Answer::Matched(found) => {
+            tuples::all(py, found.into_iter().map(|one| (one.number, one.tuple, true)))?.into_any()
+        }
+        Answer::Tuples(views, next) => {
+            let views = views.into_iter();
+            let all = views.map(|view| (view.number, view.tuple, view.claim.is_some()));
+            (tuples::all(py, all)?, next).into_pyobject(py)?.into_any()
+        }
         _ => py.None().into_bound(py),
     })
 }
@@ -356,7 +397,11 @@ fn answered(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyAny>> {
 fn kind_of(refusal: &Refusal) -> &'static str {
     match refusal {
         Refusal::EffectConflict(_) => "conflict",
-        Refusal::Superseded | Refusal::NoTask | Refusal::NoSession => "superseded",
+        Refusal::Superseded
+        | Refusal::NoTask
+        | Refusal::NoSession
+        | Refusal::Lapsed
+        | Refusal::NoClaim => "superseded",
         Refusal::Invalid(_) => "invalid",
         Refusal::NoSemaphore => "no semaphore",
         _ => "other",

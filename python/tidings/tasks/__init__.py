@@ -2,8 +2,8 @@
 
 ``Executor`` is an executor of ``concurrent.futures``. ``task`` makes a function one that knows its
 retries, limits and needs. ``map_file`` goes through the lines of a file, and goes on after a death.
-``Queue``, ``Semaphore`` and ``Store`` are shared by programs of all languages; ``effect`` writes in
-the same commit as the end of a task.
+``Queue``, ``Semaphore``, ``Space`` and ``Store`` are shared by programs of all languages;
+``effect`` writes in the same commit as the end of a task.
 """
 
 from __future__ import annotations
@@ -26,16 +26,20 @@ from tidings.tasks.keys import Store, Stored
 from tidings.tasks.map_file import Mapped, map_file
 from tidings.tasks.queues import Queue, QueueState
 from tidings.tasks.semaphores import Permits, Semaphore, SemaphoreState
+from tidings.tasks.spaces import ANY, Found, Pulled, Space
 from tidings.tasks.task import Task, current_executor, task
 
 __all__ = [
+    "ANY",
     "ConflictError",
     "Executor",
+    "Found",
     "Future",
     "Job",
     "LostError",
     "Mapped",
     "Permits",
+    "Pulled",
     "Queue",
     "QueueState",
     "RemoteError",
@@ -43,6 +47,7 @@ __all__ = [
     "SealError",
     "Semaphore",
     "SemaphoreState",
+    "Space",
     "Store",
     "StoreError",
     "Stored",

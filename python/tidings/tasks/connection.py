@@ -1,4 +1,4 @@
-"""Connections: requests of queues, semaphores and keys, and the thread that settles them.
+"""Connections: requests of queues, semaphores, keys and spaces, and the thread that settles them.
 
 A *session* is what jobs and permits belong to: it lasts while this process is heard of, which the
 native module sees to, and what belongs to one that has ended goes to others. A connection has any
@@ -99,6 +99,15 @@ class Connection:
             raise
         return future
 
+    def give_up(self, session: int, future: concurrent.futures.Future[Any]) -> None:
+        """Let nobody wait for the answer to a request: a statement is withdrawn."""
+        with self._lock:
+            tokens = [token for token, waiting in self._waiting.items() if waiting is future]
+            for token in tokens:
+                del self._waiting[token]
+        for token in tokens:
+            self.native.give_up((session, token))
+
     def close(self) -> None:
         """End: what was not answered yet fails, and what sessions hold goes to others."""
         with self._lock:
@@ -165,6 +174,10 @@ class Session:
     ) -> concurrent.futures.Future[Any]:
         """Begin a request; return what stands for its answer."""
         return self._connection.begin(self.number, request, *arguments)
+
+    def give_up(self, future: concurrent.futures.Future[Any]) -> None:
+        """Let nobody wait for the answer to a request: a statement is withdrawn."""
+        self._connection.give_up(self.number, future)
 
     def ask(self, request: Callable[..., None], *arguments: Any) -> Any:
         """Return the answer to a request, or raise why it was refused."""
