@@ -12,10 +12,10 @@
  * ended. A task is claimed by one process at a time; when that process dies another gets it.
  *
  * Every function answers a TidingsTasksStatus, and in words what is wrong, where it is given room
- * for that. All may be called by several threads at a time, unless they say otherwise. Texts end
- * with a zero byte and are UTF-8. Times are milliseconds; TIDINGS_TASKS_FOREVER is no limit. The
- * library has a thread of its own, which blocks all signals; it installs no handler. After a fork
- * the child opens the store for itself.
+ * for that. All may be called by several threads at a time, unless they say otherwise. Pointers are
+ * null or valid, unless more is said of them. Texts end with a zero byte and are UTF-8. Times are
+ * milliseconds; TIDINGS_TASKS_FOREVER is no limit. The library has a thread of its own, which
+ * blocks all signals; it installs no handler. After a fork the child opens the store for itself.
  *
  * Link with libtidings_tasks_c.a, -lpthread, -ldl and -lm. Made by cbindgen from crates/tasks-ffi:
  * change it there.
@@ -85,8 +85,9 @@ typedef struct TidingsTasksResult TidingsTasksResult;
 // Which store is opened, and as whom. All may be null or 0: initialise it with `{0}`.
 typedef struct TidingsTasksOptions {
     // `file:PATH`, `tcp://HOST:PORT` where a process of another host listens,
-    // `etcd://HOST:PORT,.../PREFIX`, or `memory:` for one that ends with this process. Null: what the variable `TIDINGS_STORE` says, else a file in
-    // this user's state directory, as for the command `tidings`.
+    // `etcd://HOST:PORT,.../PREFIX`, or `memory:` for one that ends with this process. Null: what
+    // the variable `TIDINGS_STORE` says, else a file in this user's state directory, as for the
+    // command `tidings`.
     const char *store;
     // The cluster's key file, for `tcp://` and `etcd://`. Null: none.
     const char *keys;
@@ -227,8 +228,6 @@ extern "C" {
 // Opens a store and writes it to `tasks`; null, if it cannot be had. The store is held and served
 // by the first process of the host that opens it, for the others too; when that one ends, another
 // takes over.
-//
-// # Safety
 // `options`, `tasks` and `error` are null or valid, and so is each text of the options.
 enum TidingsTasksStatus tidings_tasks_open(const struct TidingsTasksOptions *options,
                                            struct TidingsTasks **tasks,
@@ -238,17 +237,12 @@ enum TidingsTasksStatus tidings_tasks_open(const struct TidingsTasksOptions *opt
 // wait for answers `TIDINGS_TASKS_STATUS_STORE`. Claims and permits may be ended after it, and
 // have to be, to give their memory back. Null is allowed; after a fork nothing happens in the
 // child.
-//
-// # Safety
 // `tasks` is null or from `tidings_tasks_open`, was not closed, and no thread calls a function
 // with it any more.
 void tidings_tasks_close(struct TidingsTasks *tasks);
 
 // Writes the id of task number `number` of what is called `name`. The same name and number are the
 // same task, in every program.
-//
-// # Safety
-// Each pointer is null or valid.
 enum TidingsTasksStatus tidings_tasks_id(const char *name,
                                          uint64_t number,
                                          struct TidingsTasksId *id,
@@ -256,8 +250,6 @@ enum TidingsTasksStatus tidings_tasks_id(const char *name,
 
 // Writes an id as 32 hexadecimal digits, as `tidings task show` takes it, to
 // `TIDINGS_TASKS_ID_TEXT_BYTES` bytes.
-//
-// # Safety
 // `id` is null or valid; `room` is null or has that many bytes.
 enum TidingsTasksStatus tidings_tasks_id_text(const struct TidingsTasksId *id,
                                               char (*room)[TIDINGS_TASKS_ID_TEXT_BYTES],
@@ -266,8 +258,6 @@ enum TidingsTasksStatus tidings_tasks_id_text(const struct TidingsTasksId *id,
 // Submits `count` tasks, at most `TIDINGS_TASKS_MAX`: all or none. They are durable when it
 // returns. Waits while a queue is full. Writes how many of them are new to `added`, unless that is
 // null.
-//
-// # Safety
 // `submissions` is null or has `count` values, whose pointers are null or valid; the others are
 // null or valid.
 enum TidingsTasksStatus tidings_tasks_submit(const struct TidingsTasks *tasks,
@@ -277,26 +267,18 @@ enum TidingsTasksStatus tidings_tasks_submit(const struct TidingsTasks *tasks,
                                              struct TidingsTasksError *error);
 
 // Cancels a task: nobody wants it any more. Who does it is told by `tidings_tasks_is_wanted`.
-//
-// # Safety
-// Each pointer is null or valid.
 enum TidingsTasksStatus tidings_tasks_cancel(const struct TidingsTasks *tasks,
                                              const struct TidingsTasksId *id,
                                              struct TidingsTasksError *error);
 
 // Cancels a task, unless somebody does it: then this answers `TIDINGS_TASKS_STATUS_REFUSED`, and
 // the task goes on.
-//
-// # Safety
-// Each pointer is null or valid.
 enum TidingsTasksStatus tidings_tasks_withdraw(const struct TidingsTasks *tasks,
                                                const struct TidingsTasksId *id,
                                                struct TidingsTasksError *error);
 
 // Deletes the records of `count` tasks that have ended, at most `TIDINGS_TASKS_MAX`; others are
 // left as they are. Submitted again, such a task is a new one.
-//
-// # Safety
 // `ids` is null or has `count` values; the others are null or valid.
 enum TidingsTasksStatus tidings_tasks_forget(const struct TidingsTasks *tasks,
                                              const struct TidingsTasksId *ids,
@@ -305,8 +287,6 @@ enum TidingsTasksStatus tidings_tasks_forget(const struct TidingsTasks *tasks,
 
 // Waits for the end of a task and writes it to `outcome`. With a time of 0 it tells the end of a
 // task for which an earlier call has waited in vain, as soon as there is one.
-//
-// # Safety
 // Each pointer is null or valid. What `outcome` had before is not given back.
 enum TidingsTasksStatus tidings_tasks_wait(const struct TidingsTasks *tasks,
                                            const struct TidingsTasksId *id,
@@ -315,8 +295,6 @@ enum TidingsTasksStatus tidings_tasks_wait(const struct TidingsTasks *tasks,
                                            struct TidingsTasksError *error);
 
 // Gives the result of an outcome back. Null is allowed.
-//
-// # Safety
 // `outcome` is null, or was written by `tidings_tasks_wait` and not changed.
 void tidings_tasks_outcome_free(struct TidingsTasksOutcome *outcome);
 
@@ -326,9 +304,6 @@ void tidings_tasks_outcome_free(struct TidingsTasksOutcome *outcome);
 //
 // A task comes some milliseconds after it was asked for: with a time of 0 there is one only if the
 // claim before has asked for it.
-//
-// # Safety
-// Each pointer is null or valid.
 enum TidingsTasksStatus tidings_tasks_claim(const struct TidingsTasks *tasks,
                                             const char *queue,
                                             uint64_t timeout_ms,
@@ -337,15 +312,11 @@ enum TidingsTasksStatus tidings_tasks_claim(const struct TidingsTasks *tasks,
 
 // Whether a task is still wanted: it may have been cancelled, or the process may have been silent
 // for so long that another one has the task. Not wanted, it is to be ended all the same, soon.
-//
-// # Safety
 // `claim` is null, or from `tidings_tasks_claim` and not ended.
 bool tidings_tasks_is_wanted(const struct TidingsTasksClaim *claim);
 
 // Says how far a task has come, in thousandths and, unless it is null, in words. It is shown while
 // the task runs, and not stored.
-//
-// # Safety
 // `claim` is null, or from `tidings_tasks_claim` and not ended; the others are null or valid.
 enum TidingsTasksStatus tidings_tasks_progress(const struct TidingsTasksClaim *claim,
                                                uint16_t thousandths,
@@ -355,8 +326,6 @@ enum TidingsTasksStatus tidings_tasks_progress(const struct TidingsTasksClaim *c
 // Adds a task that is submitted if this one is completed, in the same commit: once, however often
 // this one is tried. At most `TIDINGS_TASKS_MAX`. An id of zeros stands for one that follows from
 // this task and the number of those that were added before.
-//
-// # Safety
 // `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; the others
 // are null or valid, and so are the pointers of the submission.
 enum TidingsTasksStatus tidings_tasks_child(const struct TidingsTasksClaim *claim,
@@ -366,8 +335,6 @@ enum TidingsTasksStatus tidings_tasks_child(const struct TidingsTasksClaim *clai
 // Adds a write of a key that is done if this task is completed, in the same commit: as
 // `tidings_tasks_set`. At most 64. If a key is at another revision than is expected, the
 // completion answers `TIDINGS_TASKS_STATUS_CHANGED`, and the task has failed by that.
-//
-// # Safety
 // `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; `bytes` is
 // null or has `count` bytes; the others are null or valid.
 enum TidingsTasksStatus tidings_tasks_effect(const struct TidingsTasksClaim *claim,
@@ -380,8 +347,6 @@ enum TidingsTasksStatus tidings_tasks_effect(const struct TidingsTasksClaim *cla
 // Ends a claim: the task is done, with a result of any number of bytes. What this answers is
 // durable. `TIDINGS_TASKS_STATUS_SUPERSEDED`: the result does not count, since another process has
 // the task, or it has ended. Waits while the store has no space.
-//
-// # Safety
 // `claim` is null, or from `tidings_tasks_claim` and was not ended: it is by this, whatever is
 // answered. `result` is null or has that many bytes; `error` is null or valid.
 enum TidingsTasksStatus tidings_tasks_complete(struct TidingsTasksClaim *claim,
@@ -391,24 +356,18 @@ enum TidingsTasksStatus tidings_tasks_complete(struct TidingsTasksClaim *claim,
 
 // Ends a claim: the task has failed, for a reason in words. It is tried again as often as its
 // submission says.
-//
-// # Safety
 // As `tidings_tasks_complete`.
 enum TidingsTasksStatus tidings_tasks_fail(struct TidingsTasksClaim *claim,
                                            const char *reason,
                                            struct TidingsTasksError *error);
 
 // Ends a claim: the task goes back into its queue, and this try is no failure.
-//
-// # Safety
 // As `tidings_tasks_complete`.
 enum TidingsTasksStatus tidings_tasks_give_back(struct TidingsTasksClaim *claim,
                                                 struct TidingsTasksError *error);
 
 // Sets what a function leaves behind, which is copied: its result, or why it has failed. The last
 // one counts.
-//
-// # Safety
 // `result` is what the function was called with; `bytes` is null or has so many bytes.
 enum TidingsTasksStatus tidings_tasks_result(struct TidingsTasksResult *result,
                                              const uint8_t *bytes,
@@ -421,8 +380,6 @@ enum TidingsTasksStatus tidings_tasks_result(struct TidingsTasksResult *result,
 // `TIDINGS_TASKS_STATUS_OK`: a task was done, or has failed, as its record says.
 // `TIDINGS_TASKS_STATUS_TIMEOUT`: none has come. `TIDINGS_TASKS_STATUS_SUPERSEDED`: one was done,
 // but does not count. A task of which no function has the name fails.
-//
-// # Safety
 // `functions` is null or has `count` values; all pointers are null or valid. The functions do as
 // `TidingsTasksFunction` says, and can be called with their contexts from this thread.
 enum TidingsTasksStatus tidings_tasks_work(const struct TidingsTasks *tasks,
@@ -435,8 +392,6 @@ enum TidingsTasksStatus tidings_tasks_work(const struct TidingsTasks *tasks,
 // Reads the value of a key: the result of `outcome`. Writes the revision at which it was written
 // to `revision`, unless that is null. `TIDINGS_TASKS_STATUS_NOT_FOUND`: it has no value, and its
 // revision is 0.
-//
-// # Safety
 // Each pointer is null or valid. What `outcome` had before is not given back.
 enum TidingsTasksStatus tidings_tasks_get(const struct TidingsTasks *tasks,
                                           const char *key,
@@ -449,8 +404,6 @@ enum TidingsTasksStatus tidings_tasks_get(const struct TidingsTasks *tasks,
 // `TIDINGS_TASKS_ANY` whatever it has. `TIDINGS_TASKS_STATUS_CHANGED`: it is at another one. One
 // that comes after the store's holder has died may be about the write itself: read the key then.
 // Writes the new revision to `revision`, unless that is null.
-//
-// # Safety
 // `bytes` is null or has `count` bytes; the others are null or valid.
 enum TidingsTasksStatus tidings_tasks_set(const struct TidingsTasks *tasks,
                                           const char *key,
@@ -462,8 +415,6 @@ enum TidingsTasksStatus tidings_tasks_set(const struct TidingsTasks *tasks,
 
 // Writes a value of any number of bytes under a name, for all to read. It is written once: the
 // same value may be written again, another one is refused.
-//
-// # Safety
 // `bytes` is null or has `count` bytes; the others are null or valid.
 enum TidingsTasksStatus tidings_tasks_write(const struct TidingsTasks *tasks,
                                             const char *name,
@@ -472,8 +423,6 @@ enum TidingsTasksStatus tidings_tasks_write(const struct TidingsTasks *tasks,
                                             struct TidingsTasksError *error);
 
 // Reads the value of a name, as soon as it is written: the result of `outcome`.
-//
-// # Safety
 // Each pointer is null or valid. What `outcome` had before is not given back.
 enum TidingsTasksStatus tidings_tasks_read(const struct TidingsTasks *tasks,
                                            const char *name,
@@ -489,8 +438,6 @@ enum TidingsTasksStatus tidings_tasks_read(const struct TidingsTasks *tasks,
 //
 // The order is that of the numbers, and the tree follows from how many there are: so the whole is
 // the same to the last bit for all processes, orders and deaths.
-//
-// # Safety
 // Each pointer is null or valid; the function of `combine` does as `TidingsTasksCombine` says, and
 // can be called with its context from this thread. What `outcome` had before is not given back.
 enum TidingsTasksStatus tidings_tasks_collect(const struct TidingsTasks *tasks,
@@ -502,9 +449,6 @@ enum TidingsTasksStatus tidings_tasks_collect(const struct TidingsTasks *tasks,
                                               struct TidingsTasksError *error);
 
 // Makes a semaphore, or changes how many permits it has.
-//
-// # Safety
-// Each pointer is null or valid.
 enum TidingsTasksStatus tidings_tasks_semaphore(const struct TidingsTasks *tasks,
                                                 const char *semaphore,
                                                 uint32_t permits,
@@ -512,9 +456,6 @@ enum TidingsTasksStatus tidings_tasks_semaphore(const struct TidingsTasks *tasks
 
 // Acquires permits of a semaphore and writes what has them to `held`; null, if there were none in
 // time. Nobody overtakes those that wait. When this process dies they go to others.
-//
-// # Safety
-// Each pointer is null or valid.
 enum TidingsTasksStatus tidings_tasks_acquire(const struct TidingsTasks *tasks,
                                               const char *semaphore,
                                               uint32_t permits,
@@ -524,23 +465,16 @@ enum TidingsTasksStatus tidings_tasks_acquire(const struct TidingsTasks *tasks,
 
 // Whether permits are still this process's own, as far as it knows. If it was silent for too long,
 // others have them.
-//
-// # Safety
 // `held` is null, or from `tidings_tasks_acquire` and not released.
 bool tidings_tasks_is_held(const struct TidingsTasksPermits *held);
 
 // Gives permits back. `TIDINGS_TASKS_STATUS_SUPERSEDED`: others had them meanwhile.
-//
-// # Safety
 // `held` is null, or from `tidings_tasks_acquire` and was not released: it is by this, whatever is
 // answered. `error` is null or valid.
 enum TidingsTasksStatus tidings_tasks_release(struct TidingsTasksPermits *held,
                                               struct TidingsTasksError *error);
 
 // Writes how long a queue is to `length`; all is 0 if it has no task that has not ended.
-//
-// # Safety
-// Each pointer is null or valid.
 enum TidingsTasksStatus tidings_tasks_queue(const struct TidingsTasks *tasks,
                                             const char *queue,
                                             struct TidingsTasksQueue *length,

@@ -31,8 +31,9 @@ pub struct TidingsTasks(Arc<Engine>);
 #[derive(Clone, Copy, Debug)]
 pub struct TidingsTasksOptions {
     /// `file:PATH`, `tcp://HOST:PORT` where a process of another host listens,
-    /// `etcd://HOST:PORT,.../PREFIX`, or `memory:` for one that ends with this process. Null: what the variable `TIDINGS_STORE` says, else a file in
-    /// this user's state directory, as for the command `tidings`.
+    /// `etcd://HOST:PORT,.../PREFIX`, or `memory:` for one that ends with this process. Null: what
+    /// the variable `TIDINGS_STORE` says, else a file in this user's state directory, as for the
+    /// command `tidings`.
     pub store: *const c_char,
     /// The cluster's key file, for `tcp://` and `etcd://`. Null: none.
     pub keys: *const c_char,
