@@ -88,9 +88,37 @@ fn effect() -> impl Strategy<Value = Effect> {
         .prop_map(|(key, value, expect)| Effect { key, value: value.map(Into::into), expect })
 }
 
+/// A request about keys of the users'.
+fn of_keys() -> impl Strategy<Value = Request> {
+    let limit = prop_oneof![0..4_u32, Just(u32::MAX)];
+    prop_oneof![
+        vec(effect(), 0..3).prop_map(|effects| Request::Write { effects }),
+        vec(key(), 0..3).prop_map(|keys| {
+            Request::Read { keys: keys.into_iter().map(Into::into).collect() }
+        }),
+        (key(), prop::option::of(key()), limit).prop_map(|(prefix, from, limit)| {
+            Request::Keys { prefix: prefix.into(), from: from.map(Into::into), limit }
+        }),
+        (key(), prop::option::of(number()))
+            .prop_map(|(prefix, after)| Request::Changes { prefix: prefix.into(), after }),
+    ]
+}
+
+/// A request about semaphores.
+fn of_semaphores() -> impl Strategy<Value = Request> {
+    let permits = || prop_oneof![0..4_u32, Just(u32::MAX)];
+    prop_oneof![
+        1 => (name(), permits())
+            .prop_map(|(semaphore, permits)| Request::SetPermits { semaphore, permits }),
+        2 => (name(), permits())
+            .prop_map(|(semaphore, permits)| Request::Acquire { semaphore, permits }),
+        1 => (name(), number())
+            .prop_map(|(semaphore, call)| Request::Release { semaphore, acquired: Call(call) }),
+    ]
+}
+
 fn request() -> impl Strategy<Value = Request> {
     let cause = prop::sample::select(vec![Cause::Error, Cause::Lost, Cause::Returned, Cause::Time]);
-    let permits = prop_oneof![0..4_u32, Just(u32::MAX)];
     let more = || prop_oneof![0..4_u32, Just(u32::MAX)];
     let slots = prop_oneof![0..4_u32, Just(u32::MAX)];
     let which = prop::sample::select(vec![Which::Live, Which::Failed, Which::Done, Which::All]);
@@ -129,25 +157,12 @@ fn request() -> impl Strategy<Value = Request> {
                 Request::Fail { task, attempt, cause, text, detail }
             }
         ),
-        1 => vec(effect(), 0..3).prop_map(|effects| Request::Write { effects }),
-        1 => vec(key(), 0..3).prop_map(|keys| {
-            Request::Read { keys: keys.into_iter().map(Into::into).collect() }
-        }),
-        1 => (key(), prop::option::of(key()), more()).prop_map(|(prefix, from, limit)| {
-            Request::Keys { prefix: prefix.into(), from: from.map(Into::into), limit }
-        }),
-        1 => (key(), prop::option::of(number()))
-            .prop_map(|(prefix, after)| Request::Changes { prefix: prefix.into(), after }),
+        4 => of_keys(),
         1 => id().prop_map(|task| Request::Cancel { task }),
         1 => id().prop_map(|task| Request::Withdraw { task }),
         1 => id().prop_map(|task| Request::Revive { task }),
         1 => id().prop_map(|task| Request::Wait { task }),
-        1 => (name(), permits)
-            .prop_map(|(semaphore, permits)| Request::SetPermits { semaphore, permits }),
-        2 => (name(), more())
-            .prop_map(|(semaphore, permits)| Request::Acquire { semaphore, permits }),
-        1 => (name(), number())
-            .prop_map(|(semaphore, call)| Request::Release { semaphore, acquired: Call(call) }),
+        4 => of_semaphores(),
         8 => (place(), statement()).prop_map(|(place, statement)| {
             Request::Execute { place, statement: Box::new(statement) }
         }),

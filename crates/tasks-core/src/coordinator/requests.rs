@@ -71,10 +71,35 @@ impl Coordinator {
                 self.list_keys((peer, call), &prefix, from.as_deref().map(Vec::as_slice), limit);
             }
             Request::Write { effects } => self.write_keys(peer, call, effects),
-            Request::Changes { .. } => {
-                let reason = "who serves this part has no history of its keys: read them again";
-                self.refuse(peer, call, Refusal::Invalid(reason.to_owned()));
+            Request::Changes { .. } => self.refuse(peer, call, Refusal::Invalid(no_history())),
+            Request::Execute { .. }
+            | Request::GiveUp { .. }
+            | Request::Spaces { .. }
+            | Request::Tuples { .. } => self.serve_spaces(peer, call, request),
+            Request::Progress { task, attempt, thousandths, text } => {
+                let progress = Progress::new(thousandths, text);
+                self.take_progress((peer, call), (task, attempt), progress);
             }
+        }
+    }
+
+    /// How far a try has come that the session does.
+    fn take_progress(
+        &mut self,
+        (peer, call): (Peer, Call),
+        of: (TaskId, Attempt),
+        progress: Progress,
+    ) {
+        if self.sessions.set_progress(peer, of, progress) {
+            self.answer(peer, call, Answer::Done);
+        } else {
+            self.refuse(peer, call, Refusal::Superseded);
+        }
+    }
+
+    /// Serves a request about spaces of tuples.
+    fn serve_spaces(&mut self, peer: Peer, call: Call, request: Request) {
+        match request {
             Request::Execute { place, statement } => self.execute(peer, call, place, statement),
             Request::GiveUp { place } => self.give_up_wait(peer, call, place),
             Request::Spaces { from, limit } => {
@@ -83,14 +108,7 @@ impl Coordinator {
             Request::Tuples { space, from, limit } => {
                 self.show_tuples((peer, call), &space, from, limit);
             }
-            Request::Progress { task, attempt, thousandths, text } => {
-                let progress = Progress::new(thousandths, text);
-                if self.sessions.set_progress(peer, (task, attempt), progress) {
-                    self.answer(peer, call, Answer::Done);
-                } else {
-                    self.refuse(peer, call, Refusal::Superseded);
-                }
-            }
+            _ => {}
         }
     }
 
@@ -292,4 +310,9 @@ impl Coordinator {
             self.read_finished(id, Purpose::Outcome(id, peer, call));
         }
     }
+}
+
+/// Who serves the coordinator answers from the store's history.
+fn no_history() -> String {
+    "who serves this part has no history of its keys: read them again".to_owned()
 }
