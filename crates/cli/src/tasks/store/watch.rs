@@ -21,7 +21,7 @@ use super::super::client::{Client, Place};
 use super::super::ending::Ending;
 use super::super::failure::TasksError;
 use super::super::kinds;
-use super::key;
+use super::key::key;
 use super::values::{Pages, bytes, line};
 
 /// What is followed.
