@@ -6,10 +6,10 @@
 //! | it fails, is cancelled, or has no record | they fail, with what became of it as the reason; so those that wait for them do |
 //! | it is tried again before that | they wait on |
 //!
-//! A submission names inputs that are there: what is neither live nor part of it is looked for among
-//! what has ended. A coordinator that begins finds the edges in the records of those that wait, and
-//! reads what became of inputs that are no longer live. So a release or a failure that its
-//! predecessor owed follows from what the store has, once.
+//! A submission names inputs that are there: what is neither live nor part of it is looked for
+//! among what has ended. A coordinator that begins finds the edges in the records of those that
+//! wait, and reads what became of inputs that are no longer live. So a release or a failure that
+//! its predecessor owed follows from what the store has, once.
 //!
 //! Since an input is committed before its consumers, those that a full queue keeps waiting never
 //! hold up what they wait for.
@@ -30,6 +30,7 @@ use crate::view::TryView;
 use super::Coordinator;
 use super::change::Change;
 use super::parked::Obstacle;
+use super::partial::Gathering;
 use super::reading::Purpose;
 
 /// The inputs that are read together, and the tasks that are ended together.
@@ -43,17 +44,6 @@ pub(super) const EDGES_A_TASK: usize = 8;
 
 /// The bytes of a reason that is part of another: its beginning and its end.
 const REASON_BYTES: [usize; 2] = [400, 1_000];
-
-/// A submission whose inputs are looked for.
-#[derive(Debug)]
-pub(super) struct Gathering {
-    pub(super) asked: (Peer, Call),
-    tasks: Vec<Submission>,
-    /// The inputs that are still to be looked for, and those that the read on its way is about.
-    rest: Vec<TaskId>,
-    now: Vec<TaskId>,
-    done: BTreeSet<TaskId>,
-}
 
 impl Coordinator {
     /// Adds tasks that are in order and checked, once what has ended of their inputs is known.

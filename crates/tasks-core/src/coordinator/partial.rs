@@ -1,8 +1,10 @@
 //! Requests that take several reads or commits, and how far each has come.
 
+use std::collections::BTreeSet;
+
 use crate::id::TaskId;
 use crate::ledger::Page;
-use crate::message::{Call, Peer};
+use crate::message::{Call, Peer, Submission};
 use crate::transaction::Revision;
 use crate::view::Which;
 
@@ -31,4 +33,16 @@ pub(super) struct Listing {
     pub(super) limit: usize,
     /// The page of those that have not ended, once it was read.
     pub(super) live: Option<Page>,
+}
+
+/// A submission whose inputs are looked for among what has ended.
+#[derive(Debug)]
+pub(super) struct Gathering {
+    pub(super) asked: (Peer, Call),
+    pub(super) tasks: Vec<Submission>,
+    /// The inputs that are still to be looked for, and those that the read on its way is about.
+    pub(super) rest: Vec<TaskId>,
+    pub(super) now: Vec<TaskId>,
+    /// Those that are done.
+    pub(super) done: BTreeSet<TaskId>,
 }

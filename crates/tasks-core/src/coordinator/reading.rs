@@ -8,8 +8,7 @@ use crate::message::{Call, Peer};
 use crate::transaction::{Key, Record};
 
 use super::change::Change;
-use super::inputs::Gathering;
-use super::partial::{Forgetting, Listing};
+use super::partial::{Forgetting, Gathering, Listing};
 
 /// What is to be read.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -307,6 +307,30 @@ impl Play {
             self.stage.coordinator.handle_commit(self.stage.now, ticket, answer);
         }
     }
+
+    /// Each task has ended as the graph says.
+    fn check(
+        &self,
+        all: &[Submission],
+        failing: &BTreeSet<u64>,
+        done: &BTreeSet<TaskId>,
+    ) -> Result<(), TestCaseError> {
+        prop_assert_eq!(self.stage.coordinator.live(), 0);
+        let mut can = BTreeSet::new();
+        for (number, task) in (0..).zip(all) {
+            let is_free = task.inputs.iter().all(|input| can.contains(input));
+            let runs = self.runs.get(&task.id).copied().unwrap_or_default();
+            prop_assert_eq!(runs > 0, is_free, "{}", number);
+            if is_free && !failing.contains(&number) {
+                can.insert(task.id);
+            }
+            prop_assert_eq!(done.contains(&task.id), can.contains(&task.id), "{}", number);
+            if !is_free {
+                prop_assert!(text_of(&self.stage, number).contains("licence"));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Tasks that are lost with their workers as often as it takes.
@@ -380,19 +404,6 @@ proptest! {
             }
             play.stage.request(A, Request::Heartbeat);
         }
-        prop_assert_eq!(play.stage.coordinator.live(), 0);
-        let mut can = BTreeSet::new();
-        for (number, task) in (0..).zip(&all) {
-            let is_free = task.inputs.iter().all(|input| can.contains(input));
-            let runs = play.runs.get(&task.id).copied().unwrap_or_default();
-            prop_assert_eq!(runs > 0, is_free, "{}", number);
-            if is_free && !failing.contains(&number) {
-                can.insert(task.id);
-            }
-            prop_assert_eq!(done.contains(&task.id), can.contains(&task.id), "{}", number);
-            if !is_free {
-                prop_assert!(text_of(&play.stage, number).contains("licence"));
-            }
-        }
+        play.check(&all, &failing, &done)?;
     }
 }

@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -23,20 +23,11 @@ use tidings_tasks_core::message::MAX_INPUTS;
 use tidings_tasks_core::resources::{Need, NeedError};
 use toml::Spanned;
 
+use super::misplaced::GraphError;
 use crate::tasks::kinds;
 
 /// The largest file, in bytes.
 const MAX_FILE_BYTES: u64 = 256 << 20;
-
-/// Why a file is no graph. Nothing was run.
-#[derive(Debug, thiserror::Error)]
-#[error("{}:{line}:{column}: {reason}", path.display())]
-pub struct GraphError {
-    path: PathBuf,
-    line: usize,
-    column: usize,
-    reason: String,
-}
 
 /// A task of a graph.
 #[derive(Clone, PartialEq, Debug)]

@@ -7,6 +7,7 @@
 mod conduct;
 mod graph;
 mod layers;
+mod misplaced;
 mod options;
 mod print;
 mod row;
@@ -14,7 +15,7 @@ mod screen;
 mod sources;
 mod template;
 
-pub use graph::GraphError;
+pub use misplaced::GraphError;
 pub use options::Options;
 pub use sources::SourceError;
 pub use template::TemplateError;
