@@ -7,33 +7,25 @@
 //!
 //! Beside answers a coordinator sends assignments, orders to stop, and the outcomes waited for.
 
+mod refusal;
+mod submission;
+
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
 use crate::id::{Attempt, TaskId};
 use crate::record::Finished;
-use crate::resources::{Amount, Need};
-use crate::retry::{Cause, Retry};
-use crate::transaction::Revision;
+use crate::resources::Amount;
+use crate::retry::Cause;
 use crate::tuple::{Matched, Statement};
 use crate::view::{
     KeyChange, KeyValue, Overview, Shown, SpaceView, TryView, TupleView, Which, Why,
 };
 
-/// The bytes of a payload, a result or the value of an effect. Larger ones are passed by handle.
-pub const MAX_INLINE_BYTES: usize = 16 * 1024;
-
-/// The tasks of one submission, or the children of one task.
-pub const MAX_TASKS: usize = 1_000;
-
-/// The tasks for which one task waits.
-pub const MAX_INPUTS: usize = 256;
-
-/// The effects of one task, and the keys that one request reads or writes.
-pub const MAX_EFFECTS: usize = 64;
-
-/// The bytes of a filter of nodes.
-pub const MAX_FILTER_BYTES: usize = 1_024;
+pub use refusal::Refusal;
+pub use submission::{
+    Effect, MAX_EFFECTS, MAX_FILTER_BYTES, MAX_INLINE_BYTES, MAX_INPUTS, MAX_TASKS, Submission,
+};
 
 /// A connection of a worker or client, numbered by the driver. No number is used twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -43,85 +35,6 @@ pub struct Peer(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Encode, Decode)]
 #[cbor(transparent)]
 pub struct Call(#[n(0)] pub u64);
-
-/// A task as it is submitted.
-#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
-#[cbor(map)]
-pub struct Submission {
-    /// Which task.
-    #[n(0)]
-    pub id: TaskId,
-    /// The queue, of the part to which it is sent.
-    #[n(1)]
-    pub queue: String,
-    /// Whose it is; queues share workers fairly among groups.
-    #[n(2)]
-    pub group: String,
-    /// The larger, the earlier.
-    #[n(3)]
-    pub priority: i16,
-    /// For how long it is not assigned, in milliseconds.
-    #[n(4)]
-    pub delay_ms: u64,
-    /// What is to be done.
-    #[cbor(n(5), with = "minicbor::bytes")]
-    pub payload: Vec<u8>,
-    /// After which failures it is tried again.
-    #[n(6)]
-    pub retry: Retry,
-    /// What it takes of its worker's resources while it runs.
-    #[cbor(n(7), default)]
-    pub need: Need,
-    /// On which nodes it may run, in the language of `tidings nodes --where`: at most
-    /// [`MAX_FILTER_BYTES`]; empty: on any.
-    #[cbor(n(8), default)]
-    pub filter: String,
-    /// The tasks that are to be done before it is assigned, at most [`MAX_INPUTS`]. The submission
-    /// of each was answered before, or it is submitted with it, in any order.
-    #[cbor(n(9), default)]
-    pub inputs: Vec<TaskId>,
-}
-
-impl Submission {
-    /// A task of no group, to be run as soon as a worker has a CPU for it.
-    pub fn new(id: TaskId, queue: impl Into<String>, payload: impl Into<Vec<u8>>) -> Self {
-        Self {
-            id,
-            queue: queue.into(),
-            group: String::new(),
-            priority: 0,
-            delay_ms: 0,
-            payload: payload.into(),
-            retry: Retry::default(),
-            need: Need::default(),
-            filter: String::new(),
-            inputs: Vec::new(),
-        }
-    }
-}
-
-/// A write of a key of the users': by a task in the same commit as its completion, or by request.
-#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
-#[cbor(map)]
-pub struct Effect {
-    /// The key, below `e/` in the store.
-    #[cbor(n(0), with = "minicbor::bytes")]
-    pub key: Vec<u8>,
-    /// The new value, at most [`MAX_INLINE_BYTES`]; `None` deletes.
-    #[n(1)]
-    pub value: Option<ByteVec>,
-    /// The revision at which it must still be; 0 if it must have no value; `None` if anything may
-    /// be there.
-    #[n(2)]
-    pub expect: Option<u64>,
-}
-
-impl Effect {
-    /// The revision that is expected, if one is.
-    pub fn expected(&self) -> Option<Revision> {
-        self.expect.map(Revision)
-    }
-}
 
 /// What a peer wants.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
@@ -355,7 +268,7 @@ pub enum Request {
         effects: Vec<Effect>,
     },
     /// Cancels the task, unless a worker has it: then it is refused, and the task goes on.
-    #[n(27)]
+    #[n(23)]
     Withdraw {
         /// Which task.
         #[n(0)]
@@ -363,7 +276,7 @@ pub enum Request {
     },
     /// Tells changes of such keys after a revision, as soon as there are any. The one that serves
     /// the coordinator answers: the store has its own history.
-    #[n(26)]
+    #[n(22)]
     Changes {
         /// How the keys begin; empty: all.
         #[n(0)]
@@ -373,14 +286,14 @@ pub enum Request {
         after: Option<u64>,
     },
     /// Tells why a task does not run.
-    #[n(28)]
+    #[n(24)]
     Explain {
         /// Which task.
         #[n(0)]
         task: TaskId,
     },
     /// Pulls, reads and puts tuples, all in one commit; or waits until it can.
-    #[n(29)]
+    #[n(25)]
     Execute {
         /// Which statement of the session this is: repeated, it is not done again.
         #[n(0)]
@@ -390,14 +303,14 @@ pub enum Request {
         statement: Box<Statement>,
     },
     /// A statement that waits is no longer wanted. If it was done, its answer comes once more.
-    #[n(30)]
+    #[n(26)]
     GiveUp {
         /// Which statement.
         #[n(0)]
         place: Place,
     },
     /// Shows a page of spaces, by name.
-    #[n(31)]
+    #[n(27)]
     Spaces {
         /// The first space of the page, as the page before has said.
         #[n(0)]
@@ -407,7 +320,7 @@ pub enum Request {
         limit: u32,
     },
     /// Shows a page of the tuples of a space, oldest first.
-    #[n(32)]
+    #[n(28)]
     Tuples {
         /// The space.
         #[n(0)]
@@ -517,75 +430,21 @@ pub enum Answer {
     Written(#[n(0)] u64),
     /// Changes of keys, in their order, and the revision up to which these are all. None, if they
     /// are no longer held: read the keys, and go on from this revision.
-    #[n(16)]
+    #[n(12)]
     Changed(#[n(0)] Option<Vec<KeyChange>>, #[n(1)] u64),
     /// Why a task does not run.
-    #[n(17)]
+    #[n(13)]
     Explained(#[n(0)] Box<Why>),
     /// The statement is done: what each of its ins has found.
-    #[n(18)]
+    #[n(14)]
     Matched(#[n(0)] Vec<Matched>),
     /// In the time that the statement had, some in has found nothing. Nothing was changed.
-    #[n(19)]
+    #[n(15)]
     NoMatch,
     /// Spaces, and where the next page begins if this is not the last one.
-    #[n(20)]
+    #[n(16)]
     Spaces(#[n(0)] Vec<SpaceView>, #[n(1)] Option<String>),
     /// Tuples, and where the next page begins if this is not the last one.
-    #[n(21)]
+    #[n(17)]
     Tuples(#[n(0)] Vec<TupleView>, #[n(1)] Option<u64>),
-}
-
-/// Why a request was not done. Nothing has changed by it.
-#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, thiserror::Error)]
-pub enum Refusal {
-    /// Whoever was asked does not coordinate this part, or not yet: ask again, where the role is.
-    #[n(0)]
-    #[error("another coordinator has this part now, or none yet: ask again")]
-    Elsewhere,
-    /// It takes a session.
-    #[n(1)]
-    #[error("there is no session: join first")]
-    NoSession,
-    /// The try is no longer the last one: another worker has the task, or it has ended.
-    #[n(2)]
-    #[error("this try of the task is over: another worker has it, or it has ended")]
-    Superseded,
-    /// No such task.
-    #[n(3)]
-    #[error("there is no such task")]
-    NoTask,
-    /// No such semaphore.
-    #[n(4)]
-    #[error("there is no such semaphore")]
-    NoSemaphore,
-    /// The task's state does not allow it.
-    #[n(5)]
-    #[error("the task is {0}")]
-    State(#[n(0)] String),
-    /// A key that an effect expects at a revision has changed.
-    #[n(6)]
-    #[error("a key has changed: it is at revision {} (0: it has no value)", .0.unwrap_or_default())]
-    EffectConflict(#[n(0)] Option<u64>),
-    /// The store has no space.
-    #[n(7)]
-    #[error("the store is full: {0}")]
-    Full(#[n(0)] String),
-    /// The request is outside of its bounds.
-    #[n(8)]
-    #[error("{0}")]
-    Invalid(#[n(0)] String),
-    /// The session, or the try of the task, had ended meanwhile, and what it had pulled is there
-    /// again. Whether a statement was done before that is unknown.
-    #[n(20)]
-    #[error(
-        "what was pulled is there again, for its session had ended; whether the statement was done \
-         before that is unknown"
-    )]
-    Lapsed,
-    /// A tuple that is to be settled was not pulled by this session, or this try of a task; or not
-    /// any more.
-    #[n(21)]
-    #[error("the tuple was not pulled by who wants to settle it, or is with another since")]
-    NoClaim,
 }
