@@ -366,7 +366,7 @@ fn leaving_amid_a_round_sends_farewells_and_nothing_else() {
         let to = out.to.as_bytes().try_into().map(u32::from_le_bytes).expect("four bytes");
         cluster.node(to as usize).handle_datagram(now, address(3), &mut one[..out.bytes]);
     }
-    // One to each of three successors, and six, each with a window of one datagram.
+    // Six, each with a window of one datagram, and one to each of three successors.
     assert_eq!(reported.values().sum::<i32>(), 9);
     for to in reported.into_keys() {
         let to = to.as_bytes().try_into().map(u32::from_le_bytes).expect("four bytes");

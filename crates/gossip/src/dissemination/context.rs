@@ -41,12 +41,12 @@ pub(crate) trait Disseminate: Send + Sync {
     /// The node leaves, and has made its farewell: orders what tells others.
     fn farewell(&mut self, context: &mut Context<'_>) {
         let entries = context.budget.window_entries.min(context.budget.datagram_entries);
+        for _ in 0..context.membership.len().ilog2() + 2 {
+            context.send_to_any(entries, Marks::NONE);
+        }
         // Who doubts that the node lives asks its successors first.
         for record in context.membership.successors(context.id).take(RELAYS) {
             context.orders.push_back(Order::to(record, What::One(context.id), Marks::NONE));
-        }
-        for _ in 0..context.membership.len().ilog2() + 2 {
-            context.send_to_any(entries, Marks::NONE);
         }
     }
 
