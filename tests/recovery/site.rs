@@ -58,6 +58,11 @@ impl Site {
         self
     }
 
+    /// Whether each host of tasks has an agent.
+    pub(crate) fn has_agents(&self) -> bool {
+        !self.with_agents.is_empty()
+    }
+
     /// Starts the agents that are not there, and waits until all know each other.
     pub(crate) fn begin_agents(&mut self) {
         let missing: Vec<usize> = self.with_agents.difference(&self.agents_on).copied().collect();

@@ -2,8 +2,11 @@
 //! Times are printed (`--nocapture`) and never asserted: machines of tests are late.
 //!
 //! `TIDINGS_RECOVERY_TIMES=40 cargo test -p tidings-tests --test recovery times -- --nocapture
-//! --test-threads=1` measures each 40 times; a test does once.
+//! --test-threads=1` measures each 40 times; a test does once. With `TIDINGS_RECOVERY_ROWS=FILE`
+//! each time is appended to a file as a row, which `studies/task-deaths/run` makes its table of.
 
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use crate::account::{Account, names};
@@ -62,17 +65,23 @@ fn once(site: &mut Site, name: &str, target: Target, fault: Fault) -> Duration {
     time
 }
 
-fn measure(kind: &str, mut site: Site, target: Target) {
+fn measure(store: &str, mut site: Site, target: Target) {
     let repeats = std::env::var("TIDINGS_RECOVERY_TIMES").ok().and_then(|n| n.parse().ok());
+    let agents = if site.has_agents() { "yes" } else { "no" };
     for fault in FAULTS {
-        let name = |number: usize| format!("times-{target:?}-{fault:?}-{number}");
-        let all = 0..repeats.unwrap_or(1);
-        let mut times: Vec<Duration> =
-            all.map(|number| once(&mut site, &name(number), target, fault)).collect();
+        let mut times = Vec::new();
+        for number in 1..=repeats.unwrap_or(1) {
+            let time =
+                once(&mut site, &format!("times-{target:?}-{fault:?}-{number}"), target, fault);
+            let elsewhere_s = time.as_secs_f64();
+            note(&format!("{store},{agents},{target:?},{fault:?},{number},{elsewhere_s:.3}"));
+            times.push(time);
+        }
         times.sort_unstable();
         let quantile = |percent: usize| times[(times.len() * percent).div_ceil(100) - 1];
         println!(
-            "{kind}, {target:?} {fault:?}: {} times, median {:.2?}, p95 {:.2?}, longest {:.2?}",
+            "{store}, agents: {agents}, {target:?} {fault:?}: {} times, median {:.2?}, p95 {:.2?}, \
+             longest {:.2?}",
             times.len(),
             quantile(50),
             quantile(95),
@@ -81,19 +90,27 @@ fn measure(kind: &str, mut site: Site, target: Target) {
     }
 }
 
+/// Appends a row to the file of rows, if one is wanted.
+fn note(row: &str) {
+    if let Some(path) = std::env::var_os("TIDINGS_RECOVERY_ROWS") {
+        let mut rows = OpenOptions::new().create(true).append(true).open(path).unwrap();
+        writeln!(rows, "{row}").unwrap();
+    }
+}
+
 #[test]
 fn of_a_worker_over_tcp() {
-    measure("TCP", Site::of_file(), Target::Worker);
+    measure("file", Site::of_file(), Target::Worker);
 }
 
 #[test]
 fn of_a_worker_over_tcp_with_agents() {
-    measure("TCP with agents", Site::of_file().with_agents(), Target::Worker);
+    measure("file", Site::of_file().with_agents(), Target::Worker);
 }
 
 #[test]
 fn of_a_worker_over_etcd_with_agents() {
-    measure("etcd with agents", Site::of_etcd().with_agents(), Target::Worker);
+    measure("etcd", Site::of_etcd().with_agents(), Target::Worker);
 }
 
 #[test]
