@@ -66,7 +66,7 @@ def figure(table: Table) -> Figure:
     axes.set_xlim(left=0.0)
     axes.set_xlabel("seconds until a task begins elsewhere")
     axes.grid(visible=False, axis="y")
-    axes.legend(loc="lower right")
+    axes.legend(loc="upper center")
     return drawn
 
 
