@@ -115,9 +115,7 @@ pub fn tuples(part: Part) -> Key {
 
 /// The space and the number of a tuple.
 pub fn tuple_of(part: Part, key: &Key) -> Option<(&str, u64)> {
-    let rest = key.as_bytes().strip_prefix(tuples(part).as_bytes())?;
-    let (space, number) = core::str::from_utf8(rest).ok()?.rsplit_once('/')?;
-    let number = u64::from_str_radix(number, 16).ok()?;
+    let (space, number) = numbered(&tuples(part), key)?;
     (*key == tuple(part, space, number)).then_some((space, number))
 }
 
@@ -133,10 +131,16 @@ pub fn pasts(part: Part) -> Key {
 
 /// The session, and which of its slots.
 pub fn past_of(part: Part, key: &Key) -> Option<(&str, u16)> {
-    let rest = key.as_bytes().strip_prefix(pasts(part).as_bytes())?;
-    let (name, slot) = core::str::from_utf8(rest).ok()?.rsplit_once('/')?;
-    let slot = u16::from_str_radix(slot, 16).ok()?;
+    let (name, slot) = numbered(&pasts(part), key)?;
+    let slot = u16::try_from(slot).ok()?;
     (*key == past(part, name, slot)).then_some((name, slot))
+}
+
+/// The name and the number of a key that is of those which begin so.
+fn numbered<'a>(prefix: &Key, key: &'a Key) -> Option<(&'a str, u64)> {
+    let rest = key.as_bytes().strip_prefix(prefix.as_bytes())?;
+    let (name, number) = core::str::from_utf8(rest).ok()?.rsplit_once('/')?;
+    Some((name, u64::from_str_radix(number, 16).ok()?))
 }
 
 /// A key of the users'; `None` if their part of it is empty or longer than
