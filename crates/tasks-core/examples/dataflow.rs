@@ -4,15 +4,14 @@
 //!
 //! `cargo run --release -p tidings-tasks-core --example dataflow`
 
-use core::time::Duration;
 use std::collections::VecDeque;
 
 use tidings_primitives::Instant;
 use tidings_tasks_core::coordinator::{Coordinator, Reply, Settings};
-use tidings_tasks_core::id::{Epoch, Part, TaskId};
+use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::ledger::Page;
 use tidings_tasks_core::message::{Call, Message, Peer, Request, Submission};
-use tidings_tasks_core::transaction::{Durability, Limits, Revision};
+use tidings_tasks_core::transaction::Revision;
 
 const WIDTH: u64 = 64;
 const LAYERS: u64 = 5_000;
@@ -37,19 +36,7 @@ struct Machine {
 
 impl Machine {
     fn new() -> Self {
-        let settings = Settings {
-            part: Part(0),
-            epoch: Epoch(1),
-            role: Revision(1),
-            limits: Limits { operations: 10_000, bytes: 1 << 24, durability: Durability::Volatile },
-            session_ttl: Duration::from_secs(3),
-            reconnect: Duration::from_secs(1),
-            queue_capacity: 1_000_000,
-            pipeline: 1,
-            cached_bytes: 1 << 24,
-            epoch_ms: 0,
-        };
-        let coordinator = Coordinator::new(settings, Instant::EPOCH);
+        let coordinator = Coordinator::new(Settings::in_memory(), Instant::EPOCH);
         let mut machine = Self { coordinator, revision: 1, call: 0, assigned: VecDeque::new() };
         machine.settle();
         let (name, host) = ("w".to_owned(), "h".to_owned());

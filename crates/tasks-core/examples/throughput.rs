@@ -3,14 +3,12 @@
 //!
 //! `cargo run --release -p tidings-tasks-core --example throughput`
 
-use core::time::Duration;
-
 use tidings_primitives::Instant;
 use tidings_tasks_core::coordinator::{Coordinator, Reply, Settings};
-use tidings_tasks_core::id::{Epoch, Part, TaskId};
+use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::ledger::Page;
 use tidings_tasks_core::message::{Call, Message, Peer, Request, Submission};
-use tidings_tasks_core::transaction::{Durability, Limits, Revision};
+use tidings_tasks_core::transaction::Revision;
 
 const GROUP: u64 = 64;
 const ROUNDS: u64 = 5_000;
@@ -43,20 +41,8 @@ fn settle(coordinator: &mut Coordinator, revision: &mut u64) -> Vec<Request> {
     reason = "it measures the machine from outside"
 )]
 fn main() {
-    let settings = Settings {
-        part: Part(0),
-        epoch: Epoch(1),
-        role: Revision(1),
-        limits: Limits { operations: 10_000, bytes: 1 << 24, durability: Durability::Volatile },
-        session_ttl: Duration::from_secs(3),
-        reconnect: Duration::from_secs(1),
-        queue_capacity: 1_000_000,
-        pipeline: 1,
-        cached_bytes: 1 << 24,
-        epoch_ms: 0,
-    };
     let now = Instant::EPOCH;
-    let mut coordinator = Coordinator::new(settings, now);
+    let mut coordinator = Coordinator::new(Settings::in_memory(), now);
     while let Some((ticket, _)) = coordinator.poll_read() {
         let page = Page { records: Vec::new(), revision: Revision(1), next: None };
         coordinator.handle_read(now, ticket, Reply::Page(page));

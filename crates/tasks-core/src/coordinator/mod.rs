@@ -84,7 +84,7 @@ pub use crate::counters::Counters;
 use crate::hosts::Hosts;
 use crate::id::{Epoch, Part, TaskId};
 use crate::message::{Answer, Call, Message, Peer, Refusal, Request};
-use crate::transaction::{Limits, Revision};
+use crate::transaction::{Durability, Limits, Revision};
 
 use change::Change;
 use edges::Edges;
@@ -125,6 +125,25 @@ pub struct Settings {
     pub cached_bytes: usize,
     /// The driver's clock: milliseconds since 1970 at its epoch.
     pub epoch_ms: u64,
+}
+
+impl Settings {
+    /// Those of part 0 and its first coordinator over a store in the same memory, as programs
+    /// that measure the coordinator alone have it: no limit is met before a million tasks.
+    pub const fn in_memory() -> Self {
+        Self {
+            part: Part(0),
+            epoch: Epoch(1),
+            role: Revision(1),
+            limits: Limits { operations: 10_000, bytes: 1 << 24, durability: Durability::Volatile },
+            session_ttl: Duration::from_secs(3),
+            reconnect: Duration::from_secs(1),
+            queue_capacity: 1_000_000,
+            pipeline: 1,
+            cached_bytes: 1 << 24,
+            epoch_ms: 0,
+        }
+    }
 }
 
 /// What a coordinator is up to.

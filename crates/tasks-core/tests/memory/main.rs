@@ -6,14 +6,12 @@
 #[path = "../../../sim/tests/counting/mod.rs"]
 mod counting;
 
-use core::time::Duration;
-
 use counting::HELD;
 use tidings_primitives::Instant;
 use tidings_tasks_core::coordinator::{Coordinator, Read, Reply, Settings};
-use tidings_tasks_core::id::{Epoch, Part, TaskId};
+use tidings_tasks_core::id::{Part, TaskId};
 use tidings_tasks_core::message::{Call, Peer, Request, Submission};
-use tidings_tasks_core::transaction::{Durability, Limits, Record, Revision};
+use tidings_tasks_core::transaction::{Record, Revision};
 
 const TASKS: u64 = 100_000;
 const BATCH: u64 = 1_000;
@@ -30,18 +28,8 @@ fn submission(number: u64) -> Submission {
 
 /// A coordinator of an empty part.
 fn coordinator() -> Coordinator {
-    let settings = Settings {
-        part: Part(0),
-        epoch: Epoch(1),
-        role: Revision(1),
-        limits: Limits { operations: 10_000, bytes: 1 << 24, durability: Durability::Volatile },
-        session_ttl: Duration::from_secs(3),
-        reconnect: Duration::from_secs(1),
-        queue_capacity: 10_000_000,
-        pipeline: 1,
-        cached_bytes: 1 << 20,
-        epoch_ms: 0,
-    };
+    let settings =
+        Settings { queue_capacity: 10_000_000, cached_bytes: 1 << 20, ..Settings::in_memory() };
     let mut coordinator = Coordinator::new(settings, Instant::EPOCH);
     while let Some((ticket, read)) = coordinator.poll_read() {
         let reply = match read {

@@ -1,7 +1,5 @@
 //! The laws of spaces, against a model: a list of tuples, of which the first that matches is taken.
 
-use core::time::Duration;
-
 use proptest::prelude::*;
 use tidings_primitives::Instant;
 use tidings_tasks_core::coordinator::{Coordinator, Read, Reply, Settings};
@@ -154,18 +152,9 @@ fn begin(ledger: &mut Ledger, epoch: u64) -> Coordinator {
     let candidate = Candidate { name, host, address, session: None };
     let seen = ledger.get(&keys::role(Part(0)));
     let (take, _) = reign::take(Part(0), seen.as_ref(), &candidate).expect("a reign");
-    let settings = Settings {
-        part: Part(0),
-        epoch: Epoch(epoch),
-        role: ledger.commit(&take).expect("nobody else wants it"),
-        limits: Limits { operations: 128, bytes: 1 << 20, durability: Durability::Volatile },
-        session_ttl: Duration::from_secs(3),
-        reconnect: Duration::from_secs(1),
-        queue_capacity: 10,
-        pipeline: 1,
-        cached_bytes: 1 << 20,
-        epoch_ms: 0,
-    };
+    let role = ledger.commit(&take).expect("nobody else wants it");
+    let limits = Limits { operations: 128, bytes: 1 << 20, durability: Durability::Volatile };
+    let settings = Settings { epoch: Epoch(epoch), role, limits, ..Settings::in_memory() };
     Coordinator::new(settings, Instant::EPOCH)
 }
 
