@@ -17,9 +17,10 @@ PYTHON := PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=python:studies $(PYTHON_DIR)/bin/
 TESTED := --workspace --locked --lib --bins --tests --examples
 # The suites beside the crates, and those of whole programs, with which short passes of the benches go.
 PARTS := $(addprefix --test ,$(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs)))))
-# What `make check` leaves out of them: each simulates for minutes of processor time.
-LONG := catching_up colonies steady_state
-QUICK := $(addprefix --test ,$(filter-out --test $(LONG),$(PARTS)))
+# What `make check` leaves out of them: those that simulate for long, and those that need another program.
+LONG := catching_up colonies compact soak steady_state
+FOREIGN := etcd etcd_spaces
+QUICK := $(addprefix --test ,$(filter-out --test $(LONG) $(FOREIGN),$(PARTS)))
 WHOLE := $(addprefix --test ,$(shell sed -n 's/^name = "\([a-z_]*\)"$$/\1/p' tests/Cargo.toml))
 
 # The seconds each fuzz target runs, and the targets.
