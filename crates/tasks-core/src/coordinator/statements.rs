@@ -339,10 +339,7 @@ impl Coordinator {
         if self.sessions.named(name).is_some() || may_come_back {
             return;
         }
-        for number in self.spaces.of(&Owner::Session(name.clone())) {
-            let tuples = self.spaces.altered(number, Fate::Free).into_iter().collect();
-            self.stage_exchange(Exchange { tuples, ..Exchange::default() });
-        }
+        self.free(&Owner::Session(name.clone()));
         for slot in self.spaces.slots_of(name) {
             self.stage_exchange(Exchange { dropped: Some(slot), ..Exchange::default() });
         }
@@ -371,10 +368,15 @@ impl Coordinator {
             if running.is_some_and(|task| task.running(attempt).is_some()) {
                 continue;
             }
-            for number in self.spaces.of(&Owner::Task(task, attempt)) {
-                let tuples = self.spaces.altered(number, Fate::Free).into_iter().collect();
-                self.stage_exchange(Exchange { tuples, ..Exchange::default() });
-            }
+            self.free(&Owner::Task(task, attempt));
+        }
+    }
+
+    /// Gives back all that one has pulled.
+    fn free(&mut self, owner: &Owner) {
+        for number in self.spaces.of(owner) {
+            let tuples = self.spaces.altered(number, Fate::Free).into_iter().collect();
+            self.stage_exchange(Exchange { tuples, ..Exchange::default() });
         }
     }
 
