@@ -7,6 +7,8 @@
 
 #[path = "busy-share/driven.rs"]
 pub mod driven;
+#[path = "weak-scaling/photons.rs"]
+pub mod photons;
 #[path = "memory-growth/readers.rs"]
 pub mod readers;
 pub mod table;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <tidings_tasks.h>
 
 #include "slab.h"
@@ -20,7 +21,9 @@ enum {
     PARAMETER_BYTES = 32,
     NAME_BYTES = 160,
     RESULT_BYTES = 8 * SLAB_TALLIES,
-    MAX_BATCHES = 1000000
+    PAYLOAD_BYTES = 16 + NAME_BYTES,
+    MAX_BATCHES = 1000000,
+    GROUP = 256 /* batches that are submitted together */
 };
 
 static const char QUEUE[] = "mcphoton", FUNCTION[] = "trace";
@@ -28,7 +31,8 @@ static const char QUEUE[] = "mcphoton", FUNCTION[] = "trace";
 struct options {
     struct slab slab;
     uint64_t photons, batch;
-    uint64_t idle_ms;
+    uint64_t idle_ms, least_ms;
+    const char *keys;
 };
 
 /* Numbers go as eight bytes each, the lowest first: hosts of all kinds take part. */
@@ -61,21 +65,40 @@ static void check(TidingsTasksStatus status, const TidingsTasksError *error) {
     exit(1);
 }
 
-static TidingsTasks *opened(void) {
+static TidingsTasks *opened(const char *keys) {
     TidingsTasksOptions options = {0};
     TidingsTasksError error;
     TidingsTasks *tasks;
     options.name = "mcphoton";
+    options.keys = keys;
     check(tidings_tasks_open(&options, &tasks, &error), &error);
     return tasks;
 }
 
-/* A worker, and the slab of which it did photons last. */
+/* A worker, the slab of which it did photons last, and how long a batch takes at least. */
 struct worker {
     TidingsTasks *tasks;
     char name[NAME_BYTES];
     struct slab slab;
+    uint64_t least_ms;
 };
+
+/* The moment so many milliseconds from now. */
+static struct timespec moment_in(uint64_t ms) {
+    struct timespec moment;
+    clock_gettime(CLOCK_MONOTONIC, &moment);
+    moment.tv_sec += (time_t)(ms / 1000);
+    moment.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (moment.tv_nsec >= 1000000000) {
+        moment.tv_sec += 1;
+        moment.tv_nsec -= 1000000000;
+    }
+    return moment;
+}
+
+static void wait_until(struct timespec moment) {
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &moment, NULL) != 0) continue;
+}
 
 /* The name of what is simulated: all that a result depends on. */
 static void name_of(const struct options *options, char name[NAME_BYTES]) {
@@ -110,16 +133,18 @@ static int trace(const TidingsTasksClaim *claim, TidingsTasksResult *result, voi
     struct tallies tallies = {{0}};
     uint8_t bytes[RESULT_BYTES];
     char name[NAME_BYTES] = "";
-    if (claim->payload_bytes != 16 + NAME_BYTES) return 1;
+    struct timespec end = moment_in(worker->least_ms);
+    if (claim->payload_bytes != PAYLOAD_BYTES) return 1;
     memcpy(name, claim->payload + 16, NAME_BYTES - 1);
     if (!knows(worker, name)) return 2;
     slab_trace(&worker->slab, got(claim->payload), got(claim->payload + 8), &tallies);
     for (int i = 0; i < SLAB_TALLIES; i++) put(bytes + 8 * i, tallies.count[i]);
+    wait_until(end);
     return (int)tidings_tasks_result(result, bytes, sizeof bytes, NULL);
 }
 
 static int work(const struct options *options) {
-    struct worker worker = {opened(), "", {0, 0, 0, 0}};
+    struct worker worker = {opened(options->keys), "", {0, 0, 0, 0}, options->least_ms};
     const TidingsTasksFunction functions[] = {{FUNCTION, trace, &worker}};
     TidingsTasksStatus status;
     TidingsTasksError error;
@@ -138,21 +163,28 @@ static uint64_t batches(const struct options *options) {
     return (options->photons + options->batch - 1) / options->batch;
 }
 
-static void submit(TidingsTasks *tasks, const struct options *options, const char *name,
-                   uint64_t batch) {
-    uint8_t payload[16 + NAME_BYTES];
-    uint64_t first = batch * options->batch, rest = options->photons - first;
-    TidingsTasksSubmission task = {0};
+/* Submits the batches from this one on, as many as go together. Returns how many. */
+static uint64_t submit(TidingsTasks *tasks, const struct options *options, const char *name,
+                       uint64_t batch) {
+    static uint8_t payloads[GROUP][PAYLOAD_BYTES];
+    static TidingsTasksSubmission group[GROUP];
+    uint64_t count = batches(options) - batch < GROUP ? batches(options) - batch : GROUP;
     TidingsTasksError error;
-    put(payload, first);
-    put(payload + 8, rest < options->batch ? rest : options->batch);
-    memcpy(payload + 16, name, NAME_BYTES);
-    check(tidings_tasks_id(name, batch, &task.id, &error), &error);
-    task.queue = QUEUE;
-    task.function = FUNCTION;
-    task.payload = payload;
-    task.payload_bytes = sizeof payload;
-    check(tidings_tasks_submit(tasks, &task, 1, NULL, &error), &error);
+    for (uint64_t at = 0; at < count; at++) {
+        uint64_t first = (batch + at) * options->batch, rest = options->photons - first;
+        TidingsTasksSubmission *task = &group[at];
+        put(payloads[at], first);
+        put(payloads[at] + 8, rest < options->batch ? rest : options->batch);
+        memcpy(payloads[at] + 16, name, NAME_BYTES);
+        *task = (TidingsTasksSubmission){0};
+        check(tidings_tasks_id(name, batch + at, &task->id, &error), &error);
+        task->queue = QUEUE;
+        task->function = FUNCTION;
+        task->payload = payloads[at];
+        task->payload_bytes = PAYLOAD_BYTES;
+    }
+    check(tidings_tasks_submit(tasks, group, count, NULL, &error), &error);
+    return count;
 }
 
 /* Adds what some batches came to. */
@@ -198,7 +230,7 @@ static void print(const struct options *options, const struct tallies *sum) {
 
 static int run(const struct options *options) {
     const struct slab *slab = &options->slab;
-    TidingsTasks *tasks = opened();
+    TidingsTasks *tasks = opened(options->keys);
     TidingsTasksError error;
     struct tallies whole;
     uint8_t parameters[PARAMETER_BYTES];
@@ -209,8 +241,8 @@ static int run(const struct options *options) {
     put(parameters + 16, slab->diffuse);
     put(parameters + 24, slab->seed);
     check(tidings_tasks_write(tasks, name, parameters, sizeof parameters, &error), &error);
-    for (uint64_t batch = 0; batch < batches(options); batch++)
-        submit(tasks, options, name, batch);
+    for (uint64_t batch = 0; batch < batches(options);)
+        batch += submit(tasks, options, name, batch);
     collect(tasks, options, name, &whole);
     tidings_tasks_close(tasks);
     print(options, &whole);
@@ -226,8 +258,8 @@ static int alone(const struct options *options) {
 
 static int usage(void) {
     fputs("usage: mcphoton run|alone [-t THICKNESS] [-a ALBEDO] [-d] [-s SEED] [-n PHOTONS]"
-          " [-b PHOTONS_A_BATCH]\n       mcphoton work [-i IDLE_MS]\n"
-          "The store is that of TIDINGS_STORE.\n", stderr);
+          " [-b PHOTONS_A_BATCH]\n       mcphoton work [-i IDLE_MS] [-w LEAST_MS_A_BATCH]\n"
+          "The store is that of TIDINGS_STORE; -k FILE names the cluster's keys.\n", stderr);
     return 2;
 }
 
@@ -239,10 +271,10 @@ static int is_sound(const struct options *options) {
 }
 
 int main(int count, char **words) {
-    struct options options = {{1.0, 0.0, 0, 1}, 1000000, 50000, 10000};
+    struct options options = {{1.0, 0.0, 0, 1}, 1000000, 50000, 10000, 0, NULL};
     int option;
     if (count < 2) return usage();
-    while ((option = getopt(count - 1, words + 1, "t:a:ds:n:b:i:")) != -1) {
+    while ((option = getopt(count - 1, words + 1, "t:a:ds:n:b:i:w:k:")) != -1) {
         switch (option) {
         case 't': options.slab.thickness = atof(optarg); break;
         case 'a': options.slab.albedo = atof(optarg); break;
@@ -251,6 +283,8 @@ int main(int count, char **words) {
         case 'n': options.photons = strtoull(optarg, NULL, 10); break;
         case 'b': options.batch = strtoull(optarg, NULL, 10); break;
         case 'i': options.idle_ms = strtoull(optarg, NULL, 10); break;
+        case 'w': options.least_ms = strtoull(optarg, NULL, 10); break;
+        case 'k': options.keys = optarg; break;
         default: return usage();
         }
     }

@@ -20,7 +20,8 @@ NAMES = {
     ("etcd", "no", "Leader"): "leader of the etcd",
 }
 SHOWN = {"Killed": "killed", "Frozen": "frozen", "Cut": "cut off", "Dark": "without power"}
-LOOKS = dict(zip(FAULTS, zip("os^D", (style.VERMILION, style.BLUE, style.GREEN, style.ORANGE))))
+COLOURS = (style.VERMILION, style.BLUE, style.GREEN, style.ORANGE)
+LOOKS = dict(zip(FAULTS, zip("os^D", COLOURS, strict=True), strict=True))
 
 
 def times_s(table: Table, case: tuple[str, str, str], fault: str) -> list[float]:

@@ -1,0 +1,56 @@
+"""What the simulation's costs are, from the table of hosts: words NAME=MICROSECONDS.
+
+    python studies/weak-scaling/costs.py FOLDER
+
+Exit status: 0 done, 1 there is no such table, 2 wrong arguments.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from statistics import median
+
+from drawing.csv_table import Table
+
+COLUMNS = ("workers", "task_ms", "tasks", "seconds", "holder_us")
+LENGTH_MS = 50
+
+
+def costs(folder: Path) -> dict[str, float]:
+    """Return the costs, in microseconds."""
+    table = Table.read(folder / "hosts.csv", COLUMNS)
+    facts = json.loads((folder / "hosts.manifest.json").read_text("utf-8"))["facts"]
+    idle, commit = float(facts["worker_second_us"]), float(facts["commit_us"])
+    most = max(table.numbers("workers"))
+    busy = table.where(workers=f"{most:g}", task_ms=str(LENGTH_MS))
+    rows = zip(
+        busy.numbers("holder_us"), busy.numbers("seconds"), busy.numbers("tasks"), strict=True
+    )
+    task = median(holder - idle * most * seconds / tasks for holder, seconds, tasks in rows)
+    alone = table.where(workers="1", task_ms=str(LENGTH_MS))
+    each = median(
+        1e6 * seconds / tasks
+        for seconds, tasks in zip(alone.numbers("seconds"), alone.numbers("tasks"), strict=True)
+    )
+    way = max(0.0, (each - 1e3 * LENGTH_MS - commit - task) / 2)
+    return {"TASK_US": task, "WORKER_SECOND_US": idle, "COMMIT_US": commit, "WAY_US": way}
+
+
+def main() -> int:
+    """Print the words."""
+    if len(sys.argv) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    try:
+        found = costs(Path(sys.argv[1]))
+    except OSError as error:
+        print(f"costs.py: {error}: measure the part `hosts` first", file=sys.stderr)
+        return 1
+    print(" ".join(f"{name}={value:.1f}" for name, value in found.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+//! Does mcphoton take as long when workers and photons grow together?
+//!
+//! The reference is the time of a task times the tasks a worker has: the time without any runtime.
+
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use serde_json::{Map, Value};
+use tidings_experiment::agents::median;
+use tidings_studies::photons::{Cell, Ran, Site};
+use tidings_studies::table::{self, Made};
+
+/// How many workers, the milliseconds of a task and the tasks a worker, and how often each.
+struct Plan {
+    workers: &'static [usize],
+    lengths: &'static [(u64, u64)],
+    repeats: usize,
+}
+
+const MEASURED: Plan =
+    Plan { workers: &[1, 2, 4, 8, 16, 24], lengths: &[(1_000, 10), (50, 200)], repeats: 5 };
+const TINY: Plan = Plan { workers: &[2], lengths: &[(20, 5)], repeats: 1 };
+
+fn main() -> ExitCode {
+    table::make("hosts", "studies/weak-scaling/run", None, |is_measured| {
+        Ok::<_, Infallible>(measure(if is_measured { &MEASURED } else { &TINY }))
+    })
+}
+
+fn measure(plan: &Plan) -> Made {
+    let most = plan.workers.iter().copied().max().unwrap_or(1);
+    let site = Site::new(most);
+    let mut table = "workers,task_ms,tasks,repeat,seconds,efficiency,holder_us\n".to_owned();
+    let mut idle = Vec::new();
+    for repeat in 1..=plan.repeats {
+        for &(task_ms, each) in plan.lengths {
+            for &workers in plan.workers {
+                let cell = Cell::begin(&site, task_ms, 0..workers);
+                if workers == most {
+                    idle.push(cell.idle_us());
+                }
+                let tasks = workers as u64 * each;
+                let Ran { seconds, holder_us } = cell.wait(cell.submit(tasks));
+                let efficiency = (task_ms * each) as f64 / 1e3 / seconds;
+                let _ = writeln!(
+                    table,
+                    "{workers},{task_ms},{tasks},{repeat},{seconds:.3},{efficiency:.4},{holder_us:.1}"
+                );
+                note(&format!("{workers} workers, {task_ms} ms: efficiency {efficiency:.3}"));
+            }
+        }
+    }
+    let mut facts = Map::new();
+    facts.insert("worker_second_us".to_owned(), rounded(median(idle.into_iter())));
+    facts.insert("commit_us".to_owned(), rounded(site.commit_us()));
+    (table, facts)
+}
+
+fn rounded(value: f64) -> Value {
+    Value::from((value * 10.0).round() / 10.0)
+}
+
+fn note(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}"); // who does not read wants no more
+}
