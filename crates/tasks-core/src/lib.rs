@@ -16,6 +16,7 @@
 //! | [`resources`] | what a task needs, and a worker offers |
 //! | [`hosts`] | where a task would go on well |
 //! | [`message`] | requests of workers and clients, and what they are told |
+//! | [`topology`] | an order of tasks in which each comes behind its inputs |
 //! | [`tree`] | how the results of many tasks are combined |
 //! | [`view`], [`counters`] | what those who look on are shown |
 //! | [`reign`] | who coordinates a part |
@@ -43,6 +44,7 @@ pub mod reign;
 pub mod resources;
 pub mod retry;
 pub mod semaphore;
+pub mod topology;
 pub mod transaction;
 pub mod tree;
 pub mod tuple;

@@ -2,13 +2,12 @@
 //!
 //! A task is committed with its inputs or after them. So whatever dies in between, an input that a
 //! record names is there; and tasks of two submissions cannot wait for each other in a circle.
-//!
-//! Source: A. B. Kahn, Topological sorting of large networks, 1962.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::id::TaskId;
 use crate::message::{MAX_INPUTS, Submission};
+use crate::topology;
 
 /// The members of a circle that are named.
 const MAX_NAMED: usize = 8;
@@ -56,43 +55,10 @@ fn sorted(tasks: Vec<Submission>) -> Result<Vec<Submission>, String> {
         let inputs: &Vec<TaskId> = &tasks[at].inputs;
         inputs.iter().filter_map(|input| place.get(input).copied())
     };
-    let mut consumers = vec![Vec::new(); tasks.len()];
-    let mut missing = vec![0_usize; tasks.len()];
-    for (at, count) in missing.iter_mut().enumerate() {
-        for input in inputs_of(at) {
-            consumers[input].push(at);
-            *count += 1;
-        }
-    }
-    let mut free: BTreeSet<usize> = (0..tasks.len()).filter(|at| missing[*at] == 0).collect();
-    let mut order = Vec::with_capacity(tasks.len());
-    while let Some(at) = free.pop_first() {
-        order.push(at);
-        for &consumer in &consumers[at] {
-            missing[consumer] -= 1;
-            if missing[consumer] == 0 {
-                free.insert(consumer);
-            }
-        }
-    }
-    if let Some(first) = missing.iter().position(|count| *count > 0) {
-        let members = circle(first, |at| inputs_of(at).find(|input| missing[*input] > 0));
-        return Err(in_a_circle(members.iter().map(|at| tasks[*at].id)));
-    }
+    let order = topology::order(tasks.len(), inputs_of);
+    let order = order.map_err(|circle| in_a_circle(circle.iter().map(|at| tasks[*at].id)))?;
     let mut tasks: Vec<Option<Submission>> = tasks.into_iter().map(Some).collect();
     Ok(order.into_iter().filter_map(|at| tasks[at].take()).collect())
-}
-
-/// The members of the circle that is reached from a task by going from input to input.
-fn circle(first: usize, input_of: impl Fn(usize) -> Option<usize>) -> Vec<usize> {
-    let mut path = vec![first];
-    while let Some(next) = path.last().and_then(|last| input_of(*last)) {
-        if let Some(at) = path.iter().position(|one| *one == next) {
-            return path.split_off(at);
-        }
-        path.push(next);
-    }
-    path
 }
 
 fn in_a_circle(members: impl ExactSizeIterator<Item = TaskId>) -> String {

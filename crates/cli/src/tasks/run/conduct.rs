@@ -46,6 +46,15 @@ pub(super) enum Origin {
     Graph(Vec<Node>),
 }
 
+/// A task of a graph for those that wait for it.
+#[derive(Clone)]
+struct Begun {
+    name: String,
+    id: TaskId,
+    /// Whether it is submitted.
+    is_there: watch::Receiver<bool>,
+}
+
 /// A run.
 pub(super) struct Run<'o> {
     options: &'o Options,
@@ -54,8 +63,8 @@ pub(super) struct Run<'o> {
     name: String,
     /// Where its commands run.
     directory: String,
-    /// Of the tasks of a graph, so far: their ids, and whether they are submitted.
-    there: Vec<(TaskId, watch::Receiver<bool>)>,
+    /// The tasks of a graph, so far.
+    there: Vec<Begun>,
     /// How many equal rows came before.
     equal: BTreeMap<TaskId, u64>,
     /// The tasks of a run without a name: they are forgotten at its end.
@@ -180,40 +189,35 @@ impl<'o> Run<'o> {
         Ok(Row { number, arguments, command, submission, payloads, may_be_known, place })
     }
 
-    /// A task of a graph.
+    /// A task of a graph. Those that it waits for were begun before: they are in order.
     fn node(&mut self, place: usize, node: Node, payloads: &Payloads) -> Result<Row, TasksError> {
-        let known = |at: &usize| self.there[*at].clone();
-        let (ids, behind): (Vec<TaskId>, Vec<_>) = node.inputs.iter().map(known).unzip();
+        let inputs = node.inputs.iter().map(|at| self.there[*at].clone());
+        let (ids, behind): (Vec<TaskId>, Vec<_>) =
+            inputs.map(|input| (input.id, input.is_there)).unzip();
         let id = row::node_id(&self.name, &node.name, &node.command, &ids);
         let may_be_known = self.options.resume.is_some();
         if !may_be_known {
             self.own.push(id);
         }
-        let (there, is_there) = watch::channel(false);
-        self.there.push((id, is_there));
         let submission = Submission { inputs: ids, ..self.node_submission(id, &node)? };
         let Node { name, command, .. } = node;
+        let (there, is_there) = watch::channel(false);
+        self.there.push(Begun { name: name.clone(), id, is_there });
         let (payloads, arguments) = (payloads.clone(), Vec::new());
         let (number, place) = (place + 1, Some(row::Place { name, behind, there }));
         Ok(Row { number, arguments, command, submission, payloads, may_be_known, place })
     }
 
     fn node_submission(&self, id: TaskId, node: &Node) -> Result<Submission, TasksError> {
-        let Origin::Graph(nodes) = &self.origin else { unreachable!() };
-        let input = |at: &usize| Input { name: nodes[*at].name.clone(), task: self.there[*at].0 };
+        let read = node.read.iter().map(|at| &self.there[*at]);
+        let read = read.map(|begun| Input { name: begun.name.clone(), task: begun.id });
         let options = self.options;
-        let timeout = node.timeout.or(options.timeout);
-        let limits = WorkLimits {
-            time_ms: timeout.map_or(0, |time| time.as_millis().max(1) as u64),
-            grace_ms: options.grace.as_millis() as u64,
-            memory_bytes: node.memory.or(options.memory).unwrap_or(0),
-        };
         let mut work = kinds::work(
             node.command.clone(),
             self.directory.clone(),
             Vec::new(),
-            limits,
-            node.read.iter().map(input).collect(),
+            self.limits(node.timeout, node.memory),
+            read.collect(),
         )?;
         work.name.clone_from(&node.name);
         Ok(Submission {
@@ -223,6 +227,17 @@ impl<'o> Run<'o> {
             priority: node.priority,
             ..Submission::new(id, self.queue(), work.to_payload())
         })
+    }
+
+    /// What a task may take: what it says itself, else what the options of the run say.
+    fn limits(&self, timeout: Option<Duration>, memory: Option<u64>) -> WorkLimits {
+        let options = self.options;
+        let timeout = timeout.or(options.timeout);
+        WorkLimits {
+            time_ms: timeout.map_or(0, |time| time.as_millis().max(1) as u64),
+            grace_ms: options.grace.as_millis() as u64,
+            memory_bytes: memory.or(options.memory).unwrap_or(0),
+        }
     }
 
     /// The id of a row, wherever it stands among others.
@@ -244,16 +259,11 @@ impl<'o> Run<'o> {
         index: Option<String>,
     ) -> Result<Submission, TasksError> {
         let environment = index.map(|index| ("TIDINGS_ARRAY_INDEX".to_owned(), index));
-        let limits = WorkLimits {
-            time_ms: self.options.timeout.map_or(0, |time| time.as_millis().max(1) as u64),
-            grace_ms: self.options.grace.as_millis() as u64,
-            memory_bytes: self.options.memory.unwrap_or(0),
-        };
         let work = kinds::work(
             command,
             self.directory.clone(),
             environment.into_iter().collect(),
-            limits,
+            self.limits(None, None),
             Vec::new(),
         )?;
         Ok(Submission {

@@ -21,6 +21,7 @@ use serde::Deserialize;
 use tidings_tasks::work::Input;
 use tidings_tasks_core::message::MAX_INPUTS;
 use tidings_tasks_core::resources::{Need, NeedError};
+use tidings_tasks_core::topology;
 use toml::Spanned;
 
 use super::misplaced::GraphError;
@@ -211,32 +212,14 @@ impl Source<'_> {
     /// The tasks in an order in which each comes behind those that it waits for, and else as in the
     /// file. They stand there at `starts`.
     fn ordered(&self, nodes: &[Node], starts: &[usize]) -> Result<Vec<Node>, GraphError> {
-        let mut consumers = vec![Vec::new(); nodes.len()];
-        let mut missing: Vec<usize> = nodes.iter().map(|node| node.inputs.len()).collect();
-        for (at, node) in nodes.iter().enumerate() {
-            node.inputs.iter().for_each(|input| consumers[*input].push(at));
-        }
-        let mut free: BTreeSet<usize> = (0..nodes.len()).filter(|at| missing[*at] == 0).collect();
-        let mut order = Vec::with_capacity(nodes.len());
-        while let Some(at) = free.pop_first() {
-            order.push(at);
-            for &consumer in &consumers[at] {
-                missing[consumer] -= 1;
-                if missing[consumer] == 0 {
-                    free.insert(consumer);
-                }
-            }
-        }
-        if let Some(first) = missing.iter().position(|count| *count > 0) {
-            let members = circle(first, |at| {
-                nodes[at].inputs.iter().copied().find(|input| missing[*input] > 0)
-            });
+        let order = topology::order(nodes.len(), |at| nodes[at].inputs.iter().copied());
+        let order = order.map_err(|members| {
             let names: Vec<&str> =
                 members.iter().chain(&members[..1]).map(|at| nodes[*at].name.as_str()).collect();
             let reason =
                 format!("tasks wait for each other in a circle: {}", names.join(" waits for "));
-            return Err(self.at(starts[members[0]], reason));
-        }
+            self.at(starts[members[0]], reason)
+        })?;
         let mut place = vec![0; order.len()];
         (0..).zip(&order).for_each(|(new, old)| place[*old] = new);
         let moved = |set: &BTreeSet<usize>| set.iter().map(|at| place[*at]).collect();
@@ -255,18 +238,6 @@ fn need(text: &str) -> Result<Need, String> {
 
 fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| error.to_string())
-}
-
-/// The members of the circle that is reached from a task by going from input to input.
-fn circle(first: usize, input_of: impl Fn(usize) -> Option<usize>) -> Vec<usize> {
-    let mut path = vec![first];
-    while let Some(next) = path.last().and_then(|last| input_of(*last)) {
-        if let Some(at) = path.iter().position(|one| *one == next) {
-            return path.split_off(at);
-        }
-        path.push(next);
-    }
-    path
 }
 
 /// The names in `{in.NAME}` of a text.
