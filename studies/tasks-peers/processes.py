@@ -14,6 +14,9 @@ from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
+# The longest that a system may take to start, on a machine where others compute too.
+START_S = 240.0
+
 
 class NotReadyError(Exception):
     """What a system was to reach did not come in time."""

@@ -7,7 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from processes import until
+from processes import START_S, until
 
 from systems.system import Call, System
 
@@ -38,7 +38,7 @@ class Held(System):
         """Start the holder, the first process that opens the store."""
         self.store = f"file:{self.folder / 'store'}"
         self.holder = self.worker("--queue", "nothing")
-        until(self.holder_serves, 30, "the holder of the store serves")
+        until(self.holder_serves, START_S, "the holder of the store serves")
 
     def worker(self, *words: str) -> subprocess.Popen[bytes]:
         """Start a worker."""
@@ -68,7 +68,7 @@ class Commands(Program, Held):
         self.holder = self.crew.start(
             tidings(), "worker", "--store", self.store, "--slots", str(self.slots)
         )
-        until(self.holder_serves, 30, "the worker is there")
+        until(self.holder_serves, START_S, "the worker is there")
 
     def submit(self, call: Call, count: int) -> None:
         """Start `tidings run`."""

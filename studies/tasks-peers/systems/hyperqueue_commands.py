@@ -8,7 +8,7 @@ import os
 import subprocess
 import time
 
-from processes import until
+from processes import START_S, until
 
 from systems.commands import Program
 from systems.system import Call
@@ -23,7 +23,7 @@ class Usual(Program):
         """Start server and workers."""
         self.own = ["--server-dir", str(self.folder / "server")]
         self.restart()
-        until(lambda: self.workers_there() == self.slots, 30, "all workers are there")
+        until(lambda: self.workers_there() == self.slots, START_S, "all workers are there")
 
     def journal(self) -> list[str]:
         """Return the options of the server for what it keeps."""
@@ -33,7 +33,7 @@ class Usual(Program):
         """Start a server, and workers: those of the former one end with it."""
         words = [HQ, "server", "start", *self.own, "--host", "127.0.0.1", *self.journal()]
         self.server = self.crew.start(*words).pid
-        until(lambda: self.asked("server", "info").returncode == 0, 30, "the server is there")
+        until(lambda: self.asked("server", "info").returncode == 0, START_S, "the server is there")
         for _ in range(self.slots):
             self.crew.start(HQ, "worker", "start", *self.own, "--cpus", "1")
 

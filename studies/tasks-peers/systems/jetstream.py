@@ -16,7 +16,7 @@ from typing import Any
 
 import nats
 from nats.js.api import ConsumerConfig, RetentionPolicy, StorageType, StreamConfig
-from processes import free_port, reachable, until
+from processes import START_S, free_port, reachable, until
 
 from systems.system import Call, System
 
@@ -57,7 +57,7 @@ class Usual(System):
             url, ahead = f"nats://127.0.0.1:{self.port}", str(self.ahead)
             synced = "synced" if self.settings else "usual"
             self.crew.start(sys.executable, WORKER, url, ahead, synced)
-        until(lambda: self.ready == self.slots, 30, "all workers are there")
+        until(lambda: self.ready == self.slots, START_S, "all workers are there")
 
     def run(self, work: Coroutine[Any, Any, Any]) -> None:
         """Do something in the loop of the client."""
@@ -123,7 +123,7 @@ class Usual(System):
     def restart(self) -> None:
         """Start the server with the files that are there."""
         self.server = self.crew.start(SERVER, "--config", self.configuration).pid
-        until(lambda: reachable(self.port), 30, "the server listens")
+        until(lambda: reachable(self.port), START_S, "the server listens")
 
 
 class Synced(Usual):

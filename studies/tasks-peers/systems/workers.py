@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import tidings.tasks as tt
-from processes import until
+from processes import START_S, until
 
 from systems.commands import Held
 from systems.futures import Futures
@@ -21,7 +21,7 @@ class Workers(Held, Futures):
         self.hold()
         for _ in range(self.slots):
             self.worker("--queue", "python", "--python", sys.executable)
-        until(lambda: self.workers_there() == self.slots + 1, 30, "all workers are there")
+        until(lambda: self.workers_there() == self.slots + 1, START_S, "all workers are there")
         self.executor = tt.Executor(self.store, 0)
 
     def owner(self, pid: int) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 import campaign
 import pytest
 import systems
-from processes import Crew, Group, NotReadyError, tree, until
+from processes import START_S, Crew, Group, NotReadyError, tree, until
 
 ALL = ["ProcessPoolExecutor", "Tidings", "NATS", "Ray", "Dask", "HyperQueue"]
 
@@ -43,13 +43,13 @@ def test_what_a_crew_has_started_ends_with_it(tmp_path: Path) -> None:
     """A process below one of the crew is of that one, and ends too."""
     crew = Crew(tmp_path)
     shell = crew.start("sh", "-c", "sleep 600 & wait")
-    until(lambda: len(tree(shell.pid)) == 2, 60, "the shell starts its child")
+    until(lambda: len(tree(shell.pid)) == 2, START_S, "the shell starts its child")
     child = tree(shell.pid)[1]
     assert crew.owner(child) == shell.pid
     with pytest.raises(NotReadyError, match="process 1 is of no process"):
         crew.owner(1)
     crew.end()
-    until(lambda: ended(child), 60, "the child ends")
+    until(lambda: ended(child), START_S, "the child ends")
     assert shell.poll() is not None
 
 

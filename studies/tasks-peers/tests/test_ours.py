@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import systems
-from processes import Group, until
+from processes import START_S, Group, until
 from works import WORKS, Figure, Sizes
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -113,7 +113,7 @@ def test_an_interrupted_campaign_leaves_nothing(tmp_path: Path) -> None:
     )
     assert running.stdout is not None
     assert "worker-killed" in running.stdout.readline()
-    until(lambda: any("tp-" in one for one in mentioned(tmp_path)), 60, "the next cell begins")
+    until(lambda: any("tp-" in one for one in mentioned(tmp_path)), START_S, "the next cell begins")
     running.send_signal(signal.SIGINT)
     running.communicate()
     assert running.returncode == 130
