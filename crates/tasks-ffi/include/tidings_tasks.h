@@ -37,6 +37,27 @@
 // The most tasks of one call.
 #define TIDINGS_TASKS_MAX 1000
 
+// A field is an integer.
+#define TIDINGS_TASKS_INT 0
+
+// A field is a floating-point number.
+#define TIDINGS_TASKS_FLOAT 1
+
+// A field is a text.
+#define TIDINGS_TASKS_TEXT 2
+
+// A field is bytes.
+#define TIDINGS_TASKS_BYTES 3
+
+// A field is true or false.
+#define TIDINGS_TASKS_BOOL 4
+
+// A field of a template is anything.
+#define TIDINGS_TASKS_WILDCARD 5
+
+// A field that is put is one that an in of the same statement has found.
+#define TIDINGS_TASKS_FOUND 6
+
 // What a call answers. Only `TIDINGS_TASKS_STATUS_OK` is 0; after those up to
 // `TIDINGS_TASKS_STATUS_SUPERSEDED` a worker goes on.
 typedef enum TidingsTasksStatus {
@@ -81,6 +102,9 @@ typedef struct TidingsTasksPermits TidingsTasksPermits;
 
 // What a function leaves behind. Only pointers to it leave the library.
 typedef struct TidingsTasksResult TidingsTasksResult;
+
+// A tuple that was found. Only pointers to it leave the library.
+typedef struct TidingsTasksTuple TidingsTasksTuple;
 
 // Which store is opened, and as whom. All may be null or 0: initialise it with `{0}`.
 typedef struct TidingsTasksOptions {
@@ -210,6 +234,64 @@ typedef struct TidingsTasksCombine {
     // Handed to it.
     void *context;
 } TidingsTasksCombine;
+
+// A field of a tuple, or what a template says of one. Initialise it with `{0}`.
+typedef struct TidingsTasksField {
+    // `TIDINGS_TASKS_INT` to `TIDINGS_TASKS_FOUND`.
+    uint32_t kind;
+    // In a template: any value of this kind.
+    bool is_open;
+    // An integer; of a truth value 0 or 1; of a found field which in, from 0.
+    int64_t integer;
+    // A floating-point number.
+    double number;
+    // A text, which ends with a zero byte, or bytes.
+    const uint8_t *bytes;
+    // How many bytes; of a found field which one, from 0. Of a text it is not read: a text ends at
+    // its zero byte.
+    size_t count;
+} TidingsTasksField;
+
+// A tuple that is wanted: `count` patterns in a space.
+typedef struct TidingsTasksIn {
+    // The space.
+    const char *space;
+    // What each field is to be.
+    const struct TidingsTasksField *pattern;
+    // How many fields.
+    size_t count;
+    // Whether it is pulled; else it stays.
+    bool is_pulled;
+} TidingsTasksIn;
+
+// A tuple that is put: `count` fields into a space.
+typedef struct TidingsTasksOut {
+    // The space.
+    const char *space;
+    // Its fields.
+    const struct TidingsTasksField *fields;
+    // How many.
+    size_t count;
+} TidingsTasksOut;
+
+// What happens together, or not at all: at most 16 ins, 16 outs and 16 tuples that are consumed.
+// Initialise it with `{0}`.
+typedef struct TidingsTasksStatement {
+    // Tuples that are wanted.
+    const struct TidingsTasksIn *ins;
+    // How many.
+    size_t in_count;
+    // Tuples that are put.
+    const struct TidingsTasksOut *outs;
+    // How many.
+    size_t out_count;
+    // Tuples that were pulled before, and are consumed by it.
+    struct TidingsTasksTuple *const *consumed;
+    // How many.
+    size_t consumed_count;
+    // Whether what it pulls is consumed at once.
+    bool consumes;
+} TidingsTasksStatement;
 
 // The tasks of a queue that have not ended.
 typedef struct TidingsTasksQueue {
@@ -447,6 +529,74 @@ enum TidingsTasksStatus tidings_tasks_collect(const struct TidingsTasks *tasks,
                                               uint64_t timeout_ms,
                                               struct TidingsTasksOutcome *outcome,
                                               struct TidingsTasksError *error);
+
+// Puts a tuple of 1 to 16 fields, at most 16 KiB, into a space; durable when it returns.
+// `fields` is null or has `count` fields, whose bytes are as their kinds say; the others are null
+// or valid.
+enum TidingsTasksStatus tidings_tasks_tuple_put(const struct TidingsTasks *tasks,
+                                                const char *space,
+                                                const struct TidingsTasksField *fields,
+                                                size_t count,
+                                                struct TidingsTasksError *error);
+
+// Writes a copy of the oldest tuple that matches to `tuple`; it stays in its space. Waits at most
+// so long for one: 0 not at all. `TIDINGS_TASKS_STATUS_TIMEOUT`: there was none, and null is
+// written.
+// `pattern` is null or has `count` fields, whose bytes are as their kinds say; the others are null
+// or valid.
+enum TidingsTasksStatus tidings_tasks_tuple_read(const struct TidingsTasks *tasks,
+                                                 const char *space,
+                                                 const struct TidingsTasksField *pattern,
+                                                 size_t count,
+                                                 uint64_t timeout_ms,
+                                                 struct TidingsTasksTuple **tuple,
+                                                 struct TidingsTasksError *error);
+
+// Pulls the oldest tuple that matches and writes it to `tuple`: nobody else sees it. It is there
+// again, in its old turn, when it is given back and when this process ends, in whatever way. With
+// a claim it belongs to that try of a task: it is consumed in the commit by which the task is done,
+// and there again if the try ends otherwise. Waits as `tidings_tasks_tuple_read`.
+// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; `pattern`
+// is null or has `count` fields, whose bytes are as their kinds say; the others are null or valid.
+enum TidingsTasksStatus tidings_tasks_tuple_pull(const struct TidingsTasks *tasks,
+                                                 const struct TidingsTasksClaim *claim,
+                                                 const char *space,
+                                                 const struct TidingsTasksField *pattern,
+                                                 size_t count,
+                                                 uint64_t timeout_ms,
+                                                 struct TidingsTasksTuple **tuple,
+                                                 struct TidingsTasksError *error);
+
+// Does a statement: its ins are found, each another tuple, and all of it happens in one commit, or
+// in the given time nothing does. Writes what its ins have found, in their order, to `found`, which
+// has room for so many; null where nothing was. Tuples that it consumes are freed by the program as
+// others. A claim is as for `tidings_tasks_tuple_pull`.
+// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; the lists
+// of the statement have as many values as it says, each as for the calls with one tuple; `found` is
+// null or has room for `in_count` pointers; the others are null or valid.
+enum TidingsTasksStatus tidings_tasks_statement(const struct TidingsTasks *tasks,
+                                                const struct TidingsTasksClaim *claim,
+                                                const struct TidingsTasksStatement *statement,
+                                                uint64_t timeout_ms,
+                                                struct TidingsTasksTuple **found,
+                                                struct TidingsTasksError *error);
+
+// The fields of a tuple, which last until it is freed; their number is written to `count`. Null, if
+// `tuple` or `count` is.
+// `tuple` is null, or was found and not freed; `count` is null or valid.
+const struct TidingsTasksField *tidings_tasks_tuple_fields(const struct TidingsTasksTuple *tuple,
+                                                           size_t *count);
+
+// Consumes a tuple that was pulled: it does not come back. It is freed as others.
+// `TIDINGS_TASKS_STATUS_SUPERSEDED`: it was there again meanwhile.
+// `tuple` is null, or was found and not freed; `error` is null or valid.
+enum TidingsTasksStatus tidings_tasks_tuple_consume(struct TidingsTasksTuple *tuple,
+                                                    struct TidingsTasksError *error);
+
+// Gives a tuple's memory back. One that was pulled and not consumed is there again, unless it
+// belongs to the try of a task, with which it ends. Null is allowed.
+// `tuple` is null, or was found and not freed.
+void tidings_tasks_tuple_free(struct TidingsTasksTuple *tuple);
 
 // Makes a semaphore, or changes how many permits it has.
 enum TidingsTasksStatus tidings_tasks_semaphore(const struct TidingsTasks *tasks,

@@ -80,6 +80,11 @@ pub(crate) fn wait(timeout_ms: u64) -> Option<Duration> {
     (timeout_ms != TIDINGS_TASKS_FOREVER).then(|| Duration::from_millis(timeout_ms))
 }
 
+/// The same in milliseconds, as a statement has it.
+pub(crate) fn wait_ms(timeout_ms: u64) -> Option<u64> {
+    (timeout_ms != TIDINGS_TASKS_FOREVER).then_some(timeout_ms)
+}
+
 #[cfg(test)]
 mod tests {
     use core::ptr;

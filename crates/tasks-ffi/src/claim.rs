@@ -180,6 +180,16 @@ impl Try {
     }
 }
 
+/// The try of a task that a claim is.
+///
+/// # Safety
+/// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended.
+pub(crate) unsafe fn try_of(claim: *const TidingsTasksClaim) -> Result<(TaskId, Attempt), Trouble> {
+    // SAFETY: it is null, or points to the first field of a `Claimed`.
+    let claimed = unsafe { value("the claim", claim.cast::<Claimed>())? };
+    Ok((claimed.of.task, claimed.of.attempt))
+}
+
 /// The function that a payload names, and what that is given.
 fn read(payload: Vec<u8>) -> (Option<String>, Vec<u8>) {
     match Work::from_payload(&payload) {

@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use tidings_tasks::client::{Client, Place};
 use tidings_tasks::payloads::Payloads;
 use tidings_tasks::session::{Notice, Session};
+use tidings_tasks::space::Spaces;
 use tidings_tasks_core::message::{Answer, Request};
 use tidings_tasks_core::resources::Amount;
 use tokio::runtime::Handle;
@@ -28,6 +29,8 @@ pub(crate) struct Engine {
     member: Arc<tidings_tasks::member::Member>,
     pub(crate) session: Session,
     pub(crate) payloads: Payloads,
+    /// Those of the session.
+    pub(crate) spaces: Spaces,
     pub(crate) waits: Waits,
     name: String,
     host: String,
@@ -67,6 +70,7 @@ impl Engine {
         let engine = Arc::new(Self {
             runtime,
             member,
+            spaces: Spaces::new(session.clone()),
             session,
             payloads,
             waits: Waits::default(),

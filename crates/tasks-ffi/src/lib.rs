@@ -11,6 +11,7 @@
 //! | [`claim`], [`work`] | tasks that this process does |
 //! | [`collective`] | values that all read, results that are combined along a tree |
 //! | [`keys`] | values under names of the program's |
+//! | [`tuples`], [`field`] | what processes exchange without knowing each other |
 //! | [`permits`], [`queue`] | semaphores, and how long queues are |
 //! | [`status`], [`limits`] | what a call answers, and how much may be asked |
 //! | `engine`, `taker`, `slots`, `waits` | a thread with a runtime, and what the calls share |
@@ -32,6 +33,7 @@ mod arguments;
 pub mod claim;
 pub mod collective;
 mod engine;
+pub mod field;
 pub mod keys;
 pub mod limits;
 pub mod outcome;
@@ -42,15 +44,20 @@ pub mod status;
 pub mod submission;
 mod taker;
 pub mod tasks;
+pub mod tuples;
 mod waits;
 pub mod work;
 
 pub use claim::TidingsTasksClaim;
 pub use collective::{TidingsTasksBytes, TidingsTasksCombine};
+pub use field::TidingsTasksField;
 pub use outcome::{TidingsTasksEnd, TidingsTasksOutcome};
 pub use permits::TidingsTasksPermits;
 pub use queue::TidingsTasksQueue;
 pub use status::{TidingsTasksError, TidingsTasksStatus};
 pub use submission::{TidingsTasksId, TidingsTasksSubmission};
 pub use tasks::{TidingsTasks, TidingsTasksOptions};
+pub use tuples::{
+    TidingsTasksIn, TidingsTasksOut, TidingsTasksStatement, TidingsTasksTuple,
+};
 pub use work::{TidingsTasksFunction, TidingsTasksResult};

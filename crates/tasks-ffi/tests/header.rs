@@ -21,6 +21,8 @@ fn the_header_is_what_cbindgen_makes_of_the_crate() {
         "work",
         "keys",
         "collective",
+        "field",
+        "tuples",
         "permits",
         "queue",
     ];

@@ -91,6 +91,12 @@ fn each_call_is_sound_under_sanitizers() {
 }
 
 #[test]
+fn tuples_are_put_read_and_pulled() {
+    let sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    assert_done("cc", &[&["-std=gnu11"], &sanitizers[..]].concat(), "tuples.c");
+}
+
+#[test]
 fn the_header_is_cpp_too() {
     assert_done("c++", &["-std=c++11", "-Wpedantic"], "header.cpp");
 }

@@ -1,0 +1,111 @@
+//! Fields of tuples as C has them: a place for each kind of value.
+//!
+//! In a template a field may be open; in a put it may stand for what the statement has found. The
+//! kind is a number and no enumeration, since C may write any into it.
+
+use std::ptr;
+
+use tidings_tasks_core::tuple::{Field, Pattern, Term, Type};
+
+use crate::arguments::{all, text};
+use crate::status::Trouble;
+
+/// A field is an integer.
+pub const TIDINGS_TASKS_INT: u32 = 0;
+/// A field is a floating-point number.
+pub const TIDINGS_TASKS_FLOAT: u32 = 1;
+/// A field is a text.
+pub const TIDINGS_TASKS_TEXT: u32 = 2;
+/// A field is bytes.
+pub const TIDINGS_TASKS_BYTES: u32 = 3;
+/// A field is true or false.
+pub const TIDINGS_TASKS_BOOL: u32 = 4;
+/// A field of a template is anything.
+pub const TIDINGS_TASKS_WILDCARD: u32 = 5;
+/// A field that is put is one that an in of the same statement has found.
+pub const TIDINGS_TASKS_FOUND: u32 = 6;
+
+/// A field of a tuple, or what a template says of one. Initialise it with `{0}`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct TidingsTasksField {
+    /// `TIDINGS_TASKS_INT` to `TIDINGS_TASKS_FOUND`.
+    pub kind: u32,
+    /// In a template: any value of this kind.
+    pub is_open: bool,
+    /// An integer; of a truth value 0 or 1; of a found field which in, from 0.
+    pub integer: i64,
+    /// A floating-point number.
+    pub number: f64,
+    /// A text, which ends with a zero byte, or bytes.
+    pub bytes: *const u8,
+    /// How many bytes; of a found field which one, from 0. Of a text it is not read: a text ends at
+    /// its zero byte.
+    pub count: usize,
+}
+
+impl TidingsTasksField {
+    /// The value of a field of this kind.
+    ///
+    /// # Safety
+    /// `bytes` is null, or a text that ends with a zero byte, or has `count` bytes.
+    unsafe fn field(&self) -> Result<Field, Trouble> {
+        Ok(match self.kind {
+            TIDINGS_TASKS_INT => Field::Int(self.integer),
+            TIDINGS_TASKS_FLOAT => Field::Float(self.number),
+            // SAFETY: as the caller promises.
+            TIDINGS_TASKS_TEXT => unsafe { text("the text of a field", self.bytes.cast())? }.into(),
+            TIDINGS_TASKS_BYTES => {
+                // SAFETY: as the caller promises.
+                unsafe { all("the bytes of a field", self.bytes, self.count)? }.to_vec().into()
+            }
+            TIDINGS_TASKS_BOOL => Field::Bool(self.integer != 0),
+            other => return Err(Trouble::argument(format!("a field of kind {other}"))),
+        })
+    }
+
+    /// # Safety
+    /// As [`TidingsTasksField::field`].
+    pub(crate) unsafe fn pattern(&self) -> Result<Pattern, Trouble> {
+        let kind = match (self.kind, self.is_open) {
+            (TIDINGS_TASKS_WILDCARD, _) => return Ok(Pattern::Any),
+            // SAFETY: as the caller promises.
+            (_, false) => return Ok(Pattern::Is(unsafe { self.field()? })),
+            (TIDINGS_TASKS_INT, _) => Type::Int,
+            (TIDINGS_TASKS_FLOAT, _) => Type::Float,
+            (TIDINGS_TASKS_TEXT, _) => Type::Text,
+            (TIDINGS_TASKS_BYTES, _) => Type::Bytes,
+            (TIDINGS_TASKS_BOOL, _) => Type::Bool,
+            (other, _) => return Err(Trouble::argument(format!("a pattern of kind {other}"))),
+        };
+        Ok(Pattern::Of(kind))
+    }
+
+    /// # Safety
+    /// As [`TidingsTasksField::field`].
+    pub(crate) unsafe fn term(&self) -> Result<Term, Trouble> {
+        if self.kind != TIDINGS_TASKS_FOUND {
+            // SAFETY: as the caller promises.
+            return Ok(Term::Is(unsafe { self.field()? }));
+        }
+        match (u8::try_from(self.integer), u8::try_from(self.count)) {
+            (Ok(one), Ok(field)) => Ok(Term::Found(one, field)),
+            _ => Err(Trouble::argument("a found field of an in that no statement has")),
+        }
+    }
+
+    /// What a program sees of a value, and what that points to.
+    pub(crate) fn shown(field: &Field) -> (Self, Option<Box<[u8]>>) {
+        let (kind, integer, number, bytes) = match field {
+            Field::Int(integer) => (TIDINGS_TASKS_INT, *integer, 0.0, None),
+            Field::Float(number) => (TIDINGS_TASKS_FLOAT, 0, *number, None),
+            Field::Text(text) => (TIDINGS_TASKS_TEXT, 0, 0.0, Some(text.as_bytes())),
+            Field::Bytes(bytes) => (TIDINGS_TASKS_BYTES, 0, 0.0, Some(bytes.as_slice())),
+            Field::Bool(is_true) => (TIDINGS_TASKS_BOOL, i64::from(*is_true), 0.0, None),
+        };
+        let count = bytes.map_or(0, <[u8]>::len);
+        let kept: Option<Box<[u8]>> = bytes.map(|bytes| [bytes, &[0]].concat().into());
+        let bytes = kept.as_ref().map_or(ptr::null(), |kept| kept.as_ptr());
+        (Self { kind, is_open: false, integer, number, bytes, count }, kept)
+    }
+}
