@@ -85,6 +85,9 @@ fn a_graph_goes_on_after_its_coordinator_was_killed() {
     assert_eq!(last, ["t7", "t6", "t5", "t4", "t3", "t2", "t1", "t0"]);
     let once: Vec<String> = (0..8).map(|at| format!("t{at}")).collect();
     assert_eq!(place.lines("ran"), once, "nothing that was done ran again");
+    let entries = fs::read_dir(place.path("")).unwrap().flatten();
+    let left = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("tidings-"));
+    assert_eq!(left.count(), 0, "folders of inputs go, also those of workers that were killed");
 }
 
 #[test]

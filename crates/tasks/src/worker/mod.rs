@@ -39,6 +39,7 @@ mod output;
 mod pace;
 mod process;
 mod running;
+mod scratch;
 mod settings;
 mod settle;
 mod shared;
@@ -57,6 +58,7 @@ use crate::session::Session;
 
 use driver::{Driver, Word};
 use launcher::Launcher;
+use scratch::Scratch;
 use shared::Shared;
 
 pub use running::Running;
@@ -136,7 +138,8 @@ async fn drive(
     words: mpsc::Receiver<Word>,
 ) {
     // Without the folder the end of an output is all that is kept.
-    let _ = std::fs::create_dir_all(&settings.scratch);
+    let folder = settings.scratch.clone();
+    let _scratch = tokio::task::spawn_blocking(move || Scratch::make(&folder)).await;
     let launcher = match Launcher::begin() {
         Ok(launcher) => launcher,
         Err(error) => {
