@@ -107,8 +107,16 @@ fn it_is_explained_why_a_task_waits() {
     let why = place.json(&["task", "explain", "--json", &state("waiting")]);
     assert_eq!((&why["reason"], &why["inputs_missing"]), (&"inputs".into(), &1.into()));
     assert_eq!(why["inputs"][0]["task"], state("running"));
+    assert_eq!(why["first"]["text"], "it runs");
+    let shown = place.json(&["task", "show", "--json", &state("waiting")]);
+    let input = &shown["inputs"][0];
+    assert_eq!((&input["task"], &input["state"]), (&state("running").into(), &"running".into()));
+    let shown = place.text(&["task", "show", &state("waiting")]);
+    let row = format!("{} a (running)", state("running"));
+    assert!(shown.lines().any(|line| line.starts_with("input") && line.ends_with(&row)), "{shown}");
     let text = place.text(&["task", "explain", &state("waiting")]);
     assert!(text.starts_with("it waits for 1 task to be done: "), "{text}");
+    assert!(text.ends_with(": it runs\n"), "{text}");
     gate.let_go(1);
     run.signal(Signal::INT);
     assert_eq!(run.end().0, 130);

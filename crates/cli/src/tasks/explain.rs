@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tidings_tasks_core::id::TaskId;
-use tidings_tasks_core::message::{Answer, Request};
+use tidings_tasks_core::message::{Answer, Refusal, Request};
 use tidings_tasks_core::record::{Outcome, State, Task};
 use tidings_tasks_core::resources::{MEM, UNIT};
 use tidings_tasks_core::view::{InputState, Shown, Unfit, Why};
@@ -10,6 +10,9 @@ use tidings_tasks_core::view::{InputState, Shown, Unfit, Why};
 use super::client::Client;
 use super::failure::TasksError;
 use super::kinds;
+
+/// The tasks that are looked at on the way to the first of a chain.
+const LONGEST_CHAIN: usize = 1_000;
 
 /// Why a task is where it is, as JSON: docs/reference/tasks.md.
 #[derive(Debug, PartialEq, Serialize)]
@@ -22,6 +25,9 @@ pub(super) struct Explanation {
     inputs: Vec<InputLine>,
     #[serde(skip_serializing_if = "Option::is_none")]
     inputs_missing: Option<u32>,
+    /// Where the chain of missing inputs begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first: Option<Box<Explanation>>,
 }
 
 /// An input that is not done.
@@ -37,11 +43,48 @@ pub(super) async fn explain(
     id: TaskId,
     shown: &Shown,
 ) -> Result<Explanation, TasksError> {
-    let why = match client.ask(Request::Explain { task: id }).await? {
-        Answer::Explained(why) => *why,
-        other => return Err(TasksError::Answer(Box::new(other))),
-    };
-    Ok(of(id, shown, &why))
+    let why = why(client, id).await?;
+    let mut explanation = of(id, shown, &why);
+    if let Some(first) = first(client, &why).await? {
+        explanation.text += &format!("; first of all {}: {}", first.task, first.text);
+        explanation.first = Some(Box::new(first));
+    }
+    Ok(explanation)
+}
+
+async fn why(client: &Client, task: TaskId) -> Result<Why, TasksError> {
+    match client.ask(Request::Explain { task }).await? {
+        Answer::Explained(why) => Ok(*why),
+        other => Err(TasksError::Answer(Box::new(other))),
+    }
+}
+
+/// Why the task waits, or runs, that is reached by going from one missing input to the next.
+async fn first(client: &Client, of_all: &Why) -> Result<Option<Explanation>, TasksError> {
+    let mut next = missing(of_all);
+    for _ in 0..LONGEST_CHAIN {
+        let Some(task) = next else { return Ok(None) };
+        let found = why(client, task).await?;
+        next = missing(&found);
+        if next.is_some() {
+            continue;
+        }
+        return match client.ask(Request::Show { task }).await {
+            Ok(Answer::Shown(shown)) => Ok(Some(of(task, &shown, &found))),
+            Ok(other) => Err(TasksError::Answer(Box::new(other))),
+            // It has ended meanwhile, and nobody needs it any more.
+            Err(TasksError::Refused(Refusal::NoTask)) => Ok(None),
+            Err(error) => Err(error),
+        };
+    }
+    Ok(None)
+}
+
+fn missing(why: &Why) -> Option<TaskId> {
+    match why {
+        Why::Inputs(_, first) => first.first().map(|(task, _)| *task),
+        _ => None,
+    }
 }
 
 fn of(id: TaskId, shown: &Shown, why: &Why) -> Explanation {
@@ -67,6 +110,7 @@ fn of(id: TaskId, shown: &Shown, why: &Why) -> Explanation {
         text,
         inputs,
         inputs_missing,
+        first: None,
     }
 }
 

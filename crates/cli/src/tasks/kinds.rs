@@ -18,6 +18,7 @@ use tidings_tasks_core::retry::Cause;
 use tidings_tasks_core::view::Shown;
 
 use super::failure::TasksError;
+use super::inputs::InputView;
 use crate::output;
 
 /// What a worker reports of a task that is done, as JSON.
@@ -78,6 +79,8 @@ pub(super) struct TaskView<'t> {
     data: Option<&'t str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    inputs: Vec<InputView>,
     failures: Vec<FailureView<'t>>,
 }
 
@@ -115,8 +118,16 @@ impl<'t> TaskView<'t> {
             command,
             data,
             report,
+            inputs: task.inputs.iter().copied().map(InputView::of).collect(),
             failures: task.failures.iter().map(FailureView::of).collect(),
         }
+    }
+}
+
+impl TaskView<'_> {
+    /// With these inputs, of which more is known.
+    pub(super) fn with_inputs(self, inputs: &[InputView]) -> Self {
+        Self { inputs: inputs.to_vec(), ..self }
     }
 }
 
@@ -155,12 +166,16 @@ pub(super) fn host(shown: &Shown) -> Option<&str> {
 
 /// What people call a task: the name of its work; else its queue.
 pub(super) fn label(shown: &Shown) -> String {
-    let task = shown.task();
-    let name = match shown_report(shown) {
+    let name = name_of_work(shown);
+    if name.is_empty() { shown.task().queue.clone() } else { name }
+}
+
+/// The name of a task's work; empty if it has none, or it is in a blob.
+pub(super) fn name_of_work(shown: &Shown) -> String {
+    match shown_report(shown) {
         Some(report) => report.name,
-        None => Work::from_payload(&task.payload).map(|work| work.name).unwrap_or_default(),
-    };
-    if name.is_empty() { task.queue.clone() } else { name }
+        None => Work::from_payload(&shown.task().payload).map(|work| work.name).unwrap_or_default(),
+    }
 }
 
 /// What its worker reports of a task that is done.

@@ -14,6 +14,7 @@ mod client;
 mod ending;
 mod explain;
 mod failure;
+mod inputs;
 mod kinds;
 mod outputs;
 mod own_worker;

@@ -9,7 +9,8 @@ use tidings_tasks_core::view::{Shown, Which};
 
 use super::client::{Client, Place, Store, block_on, with};
 use super::failure::TasksError;
-use super::{explain, kinds, outputs};
+use super::inputs::InputView;
+use super::{explain, inputs, kinds, outputs};
 use crate::Failure;
 use crate::output::{self, Agent};
 use crate::table::{self, Align};
@@ -89,9 +90,13 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     let place = &options.store.place(agent)?;
     match &options.action {
         Action::Show { task, json } => {
-            let (id, shown) = block_on(show(place, task))?;
-            let view = kinds::TaskView::of(id, &shown);
-            if *json { output::print_json(&view) } else { output::print(&text(id, &shown)) }
+            let (id, shown, inputs) = block_on(show(place, task))?;
+            let view = kinds::TaskView::of(id, &shown).with_inputs(&inputs);
+            if *json {
+                output::print_json(&view)
+            } else {
+                output::print(&text(id, &shown, &inputs))
+            }
         }
         Action::Explain { task, json } => {
             let view = block_on(with(place, "task", async |client: &Client| {
@@ -136,10 +141,11 @@ fn change(
     Ok(block_on(with(place, "task", change))?)
 }
 
-async fn show(place: &Place, text: &str) -> Result<(TaskId, Shown), TasksError> {
+async fn show(place: &Place, text: &str) -> Result<(TaskId, Shown, Vec<InputView>), TasksError> {
     let found = async |client: &Client| {
         let (id, shown) = find(client, text).await?;
-        Ok((id, client.whole(shown).await))
+        let inputs = inputs::found(client, &shown.task().inputs).await?;
+        Ok((id, client.whole(shown).await, inputs))
     };
     with(place, "task", found).await
 }
@@ -168,7 +174,7 @@ async fn find(client: &Client, text: &str) -> Result<(TaskId, Shown), TasksError
     }
 }
 
-fn text(id: TaskId, shown: &Shown) -> String {
+fn text(id: TaskId, shown: &Shown, inputs: &[InputView]) -> String {
     let task = shown.task();
     let mut rows = vec![
         ("task", id.to_string()),
@@ -187,6 +193,7 @@ fn text(id: TaskId, shown: &Shown) -> String {
         rows.push(("CPU time", format!("{:.3} s", report.cpu_us as f64 / 1e6)));
         rows.push(("largest memory", format!("{} bytes", report.max_rss_bytes)));
     }
+    rows.extend(inputs.iter().map(|input| ("input", input.text())));
     for failure in &task.failures {
         rows.push(("failure", kinds::failure(failure, ": ")));
     }
