@@ -46,15 +46,21 @@ impl Client {
         py.detach(|| Engine::begin(setup)).map(Self).map_err(PyRuntimeError::new_err)
     }
 
-    /// Submits a call. Waits while the store has no room for more.
+    /// Submits a call, which reads what tasks that are held return: it holds them from now on.
+    /// Waits while the store has no room for more.
+    #[pyo3(signature = (task, body, options, inputs = Vec::new()))]
     fn submit(
         &self,
         py: Python<'_>,
         task: &[u8],
         body: Vec<u8>,
         options: &Options,
+        inputs: Vec<Vec<u8>>,
     ) -> PyResult<()> {
-        let submission = options.submission(task_of(task)?, body);
+        let task = task_of(task)?;
+        let inputs: Vec<TaskId> =
+            inputs.iter().map(|input| task_of(input)).collect::<PyResult<_>>()?;
+        let submission = options.submission(task, body, inputs.clone());
         if submission.payload.len() > MAX_WORK_BYTES {
             return Err(PyValueError::new_err(format!(
                 "a call has at most {MAX_WORK_BYTES} bytes with its arguments, not {}: write them \
@@ -62,13 +68,29 @@ impl Client {
                 submission.payload.len()
             )));
         }
+        self.0.holds().begin(task, options.keep(), inputs);
         // The lock of the interpreter is given back only if there is something to wait for.
-        let taken = match self.0.try_ask(Command::Submit(submission.into(), options.keep())) {
+        let taken = match self.0.try_ask(Command::Submit(submission.into())) {
             Ok(()) => true,
             Err(TrySendError::Full(command)) => py.detach(|| self.0.ask(command)),
             Err(TrySendError::Closed(_)) => false,
         };
         taken.then_some(()).ok_or_else(|| PyRuntimeError::new_err("the executor has ended"))
+    }
+
+    /// Keeps the record of a task that was submitted until it is released; whether it is there.
+    fn hold(&self, task: &[u8]) -> PyResult<bool> {
+        Ok(self.0.holds().hold(task_of(task)?))
+    }
+
+    /// A task is held once less.
+    fn release(&self, py: Python<'_>, task: &[u8]) -> PyResult<()> {
+        let task = task_of(task)?;
+        if self.0.holds().release(task) {
+            // At its end it takes no more; then the record stays.
+            py.detach(|| self.0.ask(Command::Forget(task)));
+        }
+        Ok(())
     }
 
     /// Nobody wants a task any more.

@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tidings_tasks::blobs::Blobs;
+use tidings_tasks::holds::Holds;
 use tidings_tasks::member::{Member, Network};
 use tidings_tasks::payloads::Payloads;
 use tidings_tasks::service::Options;
@@ -51,6 +52,7 @@ pub(crate) struct Engine {
     outcomes: Mutex<mpsc::Receiver<Vec<Outcome>>>,
     waking: mpsc::Sender<Vec<Outcome>>,
     running: Running,
+    holds: Holds,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -63,9 +65,11 @@ impl Engine {
         let (sender, outcomes) = mpsc::channel(GROUPS);
         let (begun, has_begun) = oneshot::channel();
         let waking = sender.clone();
+        let holds = Holds::default();
+        let said = (queue, sender, holds.clone());
         let thread = std::thread::Builder::new()
             .name("tidings-tasks".into())
-            .spawn(move || run(&setup, (network, address), begun, queue, sender))
+            .spawn(move || run(&setup, (network, address), begun, said))
             .map_err(|error| format!("the executor's thread cannot be started: {error}"))?;
         let ended = || "the executor's thread has ended: this is a defect of Tidings".to_owned();
         let (base, running) = has_begun.blocking_recv().unwrap_or_else(|_| Err(ended()))?;
@@ -75,6 +79,7 @@ impl Engine {
             outcomes: Mutex::new(outcomes),
             waking,
             running,
+            holds,
             thread: Mutex::new(Some(thread)),
         })
     }
@@ -82,6 +87,11 @@ impl Engine {
     /// What sessions are opened with.
     pub(crate) fn base(&self) -> &Base {
         &self.base
+    }
+
+    /// The tasks that were submitted.
+    pub(crate) fn holds(&self) -> &Holds {
+        &self.holds
     }
 
     /// Asks without waiting.
@@ -137,16 +147,13 @@ impl Engine {
 /// What sessions are opened with, and what the worker does.
 type Begun = oneshot::Sender<Result<(Base, Running), String>>;
 
+/// What Python asks, what it is told, and what it holds.
+type Said = (mpsc::Receiver<Command>, mpsc::Sender<Vec<Outcome>>, Holds);
+
 /// The thread.
-fn run(
-    setup: &Setup,
-    place: (Network, Address),
-    begun: Begun,
-    commands: mpsc::Receiver<Command>,
-    outcomes: mpsc::Sender<Vec<Outcome>>,
-) {
+fn run(setup: &Setup, place: (Network, Address), begun: Begun, said: Said) {
     match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime.block_on(serve(setup, place, begun, commands, outcomes)),
+        Ok(runtime) => runtime.block_on(serve(setup, place, begun, said)),
         // Whoever began waits for this.
         Err(error) => drop(begun.send(Err(format!("no runtime: {error}")))),
     }
@@ -156,8 +163,7 @@ async fn serve(
     setup: &Setup,
     (network, address): (Network, Address),
     begun: Begun,
-    mut commands: mpsc::Receiver<Command>,
-    outcomes: mpsc::Sender<Vec<Outcome>>,
+    (mut commands, outcomes, holds): Said,
 ) {
     let folder = place::folder(setup, &address);
     let (name, host) = (setup.name.clone(), setup.host.clone());
@@ -184,7 +190,7 @@ async fn serve(
     if begun.send(Ok((base, running))).is_err() {
         return;
     }
-    let client = Client::new(session, payloads, setup.workers, outcomes);
+    let client = Client::new(session, payloads, setup.workers, outcomes, holds);
     let mut batch = Vec::new();
     while commands.recv_many(&mut batch, MAX_TASKS).await > 0 {
         client.take(&mut batch).await;

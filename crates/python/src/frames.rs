@@ -6,27 +6,39 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
-use tidings_tasks::runtime::{FromRuntime, MAX_FRAME_BYTES, ToRuntime};
+use tidings_tasks::runtime::{FromRuntime, Given, MAX_FRAME_BYTES, ToRuntime, Value};
 use tidings_tasks_core::id::{Attempt, TaskId};
 use tidings_tasks_core::record;
 
 use crate::client::task_of;
 use crate::items::{self, Item, Write};
 
-/// What a worker says: `("run", task, attempt, queue, body)` or `("cancel", task, attempt)`.
+/// What a worker says: `("run", task, attempt, queue, body, inputs)`, each input a task with its
+/// value, bytes or a part of a file, `(path, from, bytes)`; or `("cancel", task, attempt)`.
 #[pyfunction]
 pub(crate) fn decode<'py>(py: Python<'py>, frame: &[u8]) -> PyResult<Bound<'py, PyTuple>> {
     let said = minicbor::decode(frame).map_err(|error| {
         PyValueError::new_err(format!("a frame of the worker cannot be read: {error}"))
     })?;
     match said {
-        ToRuntime::Run { task, attempt, queue, body, .. } => {
+        ToRuntime::Run { task, attempt, queue, body, inputs, .. } => {
             let (task, body) = (bytes(py, task), PyBytes::new(py, &body));
-            ("run", task, attempt.0, queue, body).into_pyobject(py)
+            let inputs = inputs.into_iter().map(|input| given(py, input));
+            let inputs = inputs.collect::<PyResult<Vec<_>>>()?;
+            ("run", task, attempt.0, queue, body, inputs).into_pyobject(py)
         }
         ToRuntime::Cancel { task, attempt } => {
             ("cancel", bytes(py, task), attempt.0).into_pyobject(py)
         }
+    }
+}
+
+/// A task with its value.
+fn given(py: Python<'_>, Given { task, value }: Given) -> PyResult<Bound<'_, PyTuple>> {
+    let task = bytes(py, task);
+    match value {
+        Value::Here(value) => (task, PyBytes::new(py, &value)).into_pyobject(py),
+        Value::File { path, from, bytes } => (task, (path, from, bytes)).into_pyobject(py),
     }
 }
 

@@ -68,12 +68,13 @@ impl Options {
         self.fields.keep
     }
 
-    /// The task that makes a call.
-    pub(crate) fn submission(&self, id: TaskId, body: Vec<u8>) -> Submission {
+    /// The task that makes a call, which reads what others return.
+    pub(crate) fn submission(&self, id: TaskId, body: Vec<u8>, inputs: Vec<TaskId>) -> Submission {
         let of = &self.fields;
         let limits =
             WorkLimits { time_ms: of.time_ms, grace_ms: of.grace_ms, ..WorkLimits::default() };
-        let what = What::Call { runtime: RUNTIME.to_owned(), code: None, body };
+        let (runtime, read) = (RUNTIME.to_owned(), inputs.clone());
+        let what = What::Call { runtime, code: None, body, inputs: read };
         let work = Work { name: of.name.clone(), what, limits };
         Submission {
             group: of.group.clone(),
@@ -82,6 +83,7 @@ impl Options {
             retry: self.retry(),
             need: self.need.clone(),
             filter: of.filter.clone(),
+            inputs,
             ..Submission::new(id, of.queue.clone(), work.to_payload())
         }
     }

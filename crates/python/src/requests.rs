@@ -1,16 +1,16 @@
 //! Requests: what Python wants, as requests of a session, and how its tasks have ended.
 //!
 //! All that came while a submission was on its way goes with the next one, up to [`FLIGHTS`] of
-//! them at a time. A task of which nobody else knows the id is forgotten once its outcome was told.
+//! them at a time. Tasks that read what others return go when all that came before is submitted.
 //!
 //! To wake a thread takes longer than to handle one task. So while many tasks are on their way,
 //! what is asked and what has ended is passed on once in [`GATHER`]; with few of them, at once.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tidings_tasks::holds::Holds;
 use tidings_tasks::payloads::{MARK, Payloads};
 use tidings_tasks::replies::Replies;
 use tidings_tasks::session::Session;
@@ -34,12 +34,14 @@ const MANY: usize = 32;
 
 /// What Python wants.
 pub(crate) enum Command {
-    /// A task, and whether its record stays.
-    Submit(Box<Submission>, bool),
+    /// A task.
+    Submit(Box<Submission>),
     /// Nobody wants a task any more.
     Cancel(TaskId),
     /// A task is not to be done by others, unless a worker has it; whether that came in time.
     Withdraw(TaskId, oneshot::Sender<bool>),
+    /// The record of a task is of no use any more.
+    Forget(TaskId),
 }
 
 /// How a task has ended.
@@ -69,8 +71,7 @@ pub(crate) struct Client {
     flights: Arc<Semaphore>,
     forget: mpsc::Sender<TaskId>,
     pending: Pending,
-    /// Tasks that are waited for, and whether their records stay.
-    waiting: Arc<Mutex<BTreeMap<TaskId, bool>>>,
+    holds: Holds,
     replies: Replies,
 }
 
@@ -97,6 +98,7 @@ impl Client {
         payloads: Payloads,
         workers: u32,
         groups: mpsc::Sender<Vec<Outcome>>,
+        holds: Holds,
     ) -> Self {
         let (forget, told) = mpsc::channel(QUEUE);
         let pending = Pending { count: Arc::default(), many: MANY * workers.max(2) as usize };
@@ -104,9 +106,8 @@ impl Client {
         let (outcomes, ended) = mpsc::channel(QUEUE);
         tokio::spawn(pass_on(ended, groups, pending.clone()));
         let flights = Arc::new(Semaphore::new(FLIGHTS as usize));
-        let (waiting, replies) = (Arc::default(), Replies::default());
-        let client =
-            Self { session, payloads, outcomes, flights, forget, pending, waiting, replies };
+        let replies = Replies::default();
+        let client = Self { session, payloads, outcomes, flights, forget, pending, holds, replies };
         tokio::spawn(client.clone().take_replies());
         client
     }
@@ -117,10 +118,12 @@ impl Client {
         let mut tasks = Vec::new();
         for command in batch.drain(..) {
             match command {
-                Command::Submit(task, keep) => {
+                Command::Submit(task) => {
                     self.pending.count.fetch_add(1, Ordering::Relaxed);
-                    tasks.push((task, keep));
+                    tasks.push(task);
                 }
+                // If nobody listens any more, the record stays.
+                Command::Forget(task) => drop(self.forget.send(task).await),
                 Command::Cancel(task) => {
                     self.submit(core::mem::take(&mut tasks)).await;
                     drop(tokio::spawn(self.clone().cancel(task)));
@@ -136,15 +139,16 @@ impl Client {
     }
 
     /// Sends tasks on their way, as soon as there is room.
-    async fn submit(&self, tasks: Vec<(Box<Submission>, bool)>) {
+    async fn submit(&self, tasks: Vec<Box<Submission>>) {
+        let tasks = self.with_inputs(tasks).await;
         if tasks.is_empty() {
             return;
         }
         let flight = self.flights.clone().acquire_owned().await;
         let client = self.clone();
         tokio::spawn(async move {
-            let ids: Vec<_> = tasks.iter().map(|(task, keep)| (task.id, *keep)).collect();
-            let tasks = tasks.into_iter().map(|(task, _)| *task).collect();
+            let ids: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
+            let tasks = tasks.into_iter().map(|task| *task).collect();
             let answer = client.payloads.submit(&client.session, tasks, &[]).await;
             drop(flight);
             let refused = match answer {
@@ -153,18 +157,36 @@ impl Client {
                 Ok(other) => Some(format!("the answer to a submission was {other:?}")),
                 Err(error) => Some(error.to_string()),
             };
-            for (task, keep) in ids {
+            for task in ids {
                 match &refused {
-                    None => client.wait(task, keep).await,
-                    Some(reason) => client.tell(task, End::Refused(reason.clone())).await,
+                    None => client.wait(task).await,
+                    Some(reason) => client.end(task, End::Refused(reason.clone())).await,
                 }
             }
         });
     }
 
+    /// Tasks of which all inputs are submitted, or among them.
+    async fn with_inputs(&self, tasks: Vec<Box<Submission>>) -> Vec<Box<Submission>> {
+        if tasks.iter().all(|task| task.inputs.is_empty()) {
+            return tasks;
+        }
+        drop(self.flights.acquire_many(FLIGHTS).await);
+        let mut fine = Vec::with_capacity(tasks.len());
+        for task in tasks {
+            match self.holds.refused(&task.inputs) {
+                None => fine.push(task),
+                Some((input, why)) => {
+                    let why = format!("input {input} was not submitted: {why}");
+                    self.end(task.id, End::Refused(why)).await;
+                }
+            }
+        }
+        fine
+    }
+
     /// Waits for the outcome of a task.
-    async fn wait(&self, task: TaskId, keep: bool) {
-        lock(&self.waiting).insert(task, keep);
+    async fn wait(&self, task: TaskId) {
         let posted = self.session.post(task, Request::Wait { task }, &self.replies).await;
         if let Err(error) = posted {
             self.end(task, End::Refused(error.to_string())).await;
@@ -178,8 +200,7 @@ impl Client {
                 biased;
                 replies = self.replies.take() => replies,
                 ended = self.session.closed() => {
-                    let tasks: Vec<TaskId> = lock(&self.waiting).keys().copied().collect();
-                    for task in tasks {
+                    for task in self.holds.pending() {
                         self.end(task, End::Refused(ended.to_string())).await;
                     }
                     return;
@@ -219,11 +240,15 @@ impl Client {
         }
     }
 
-    /// A task that was waited for has ended.
+    /// A task that was submitted has ended.
     async fn end(&self, task: TaskId, end: End) {
+        let refused = match &end {
+            End::Refused(why) => Some(why.as_str()),
+            End::Done(_) | End::Failed(_) | End::Cancelled => None,
+        };
         // It may have been told that the session has ended.
-        let Some(keep) = lock(&self.waiting).remove(&task) else { return };
-        if !keep && !matches!(end, End::Refused(_)) {
+        let Some(over) = self.holds.end(task, refused) else { return };
+        for task in over {
             // If nobody listens any more, the record stays.
             let _ = self.forget.send(task).await;
         }

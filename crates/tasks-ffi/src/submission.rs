@@ -95,7 +95,8 @@ impl TidingsTasksSubmission {
 
 /// The payload of a task that a function does.
 fn call(name: &str, body: &[u8]) -> Result<Vec<u8>, Trouble> {
-    let what = What::Call { runtime: RUNTIME.to_owned(), code: None, body: body.to_vec() };
+    let (runtime, body, inputs) = (RUNTIME.to_owned(), body.to_vec(), Vec::new());
+    let what = What::Call { runtime, code: None, body, inputs };
     let work = Work { name: name.to_owned(), what, limits: WorkLimits::default() };
     work.check().map_err(|error| Trouble::argument(error.to_string()))?;
     Ok(work.to_payload())

@@ -14,6 +14,8 @@
 //! | [`standby`] | the processes that share a store: one coordinates, another takes over |
 //! | [`payloads`] | payloads and results of any length |
 //! | [`client`] | what a program that uses a store has of it |
+//! | [`holds`] | the tasks that a process has submitted, and whose records it needs still |
+//! | [`inputs`] | what tasks have come to that another one waits for |
 //! | [`value`] | values that are written once and read by many |
 //! | [`collection`] | results that are combined along a tree |
 //! | [`space`] | tuples that processes put, read and pull |
@@ -33,6 +35,8 @@ mod changes;
 pub mod client;
 pub mod collection;
 mod frame;
+pub mod holds;
+pub mod inputs;
 pub mod inspect;
 pub mod items;
 pub mod keeper;

@@ -172,6 +172,13 @@ impl Payloads {
         self.work(handle.bytes, move |blobs| blobs.get(&handle)).await
     }
 
+    /// Maps a blob, and tells its file: for other processes of this host.
+    pub(crate) async fn file(&self, handle: Handle) -> Result<(Mapped, PathBuf), PayloadError> {
+        let mapped = self.get(handle).await?;
+        let path = self.work(handle.bytes, move |blobs| Ok(blobs.path(&handle))).await?;
+        Ok((mapped, path))
+    }
+
     /// The bytes for a record of a task: themselves if they are short enough, else a stand-in for
     /// the blob that they are put as.
     ///

@@ -45,6 +45,9 @@ pub enum ToRuntime {
         /// What to make of it, with the arguments.
         #[cbor(n(5), with = "minicbor::bytes")]
         body: Vec<u8>,
+        /// What the calls have returned that it waited for, and reads.
+        #[cbor(n(6), default)]
+        inputs: Vec<Given>,
     },
     /// Nobody wants the result any more, or time is up: end the call soon. A process that is still
     /// in it after the grace is killed.
@@ -56,6 +59,48 @@ pub enum ToRuntime {
         /// Which try.
         #[n(1)]
         attempt: Attempt,
+    },
+}
+
+/// What a call before this one has returned.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub struct Given {
+    /// Which call.
+    #[n(0)]
+    pub task: TaskId,
+    /// Its value.
+    #[n(1)]
+    pub value: Value,
+}
+
+impl Given {
+    /// About how many bytes it takes of a frame.
+    pub(crate) fn frame_bytes(&self) -> usize {
+        match &self.value {
+            Value::Here(bytes) => 32 + bytes.len(),
+            Value::File { path, .. } => 64 + path.len(),
+        }
+    }
+}
+
+/// What a call has returned, as a process is given it.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub enum Value {
+    /// These bytes.
+    #[n(0)]
+    Here(#[cbor(n(0), with = "minicbor::bytes")] Vec<u8>),
+    /// A part of a file of this host, which nobody changes.
+    #[n(1)]
+    File {
+        /// The file.
+        #[n(0)]
+        path: String,
+        /// Where the value begins in it, in bytes.
+        #[n(1)]
+        from: u64,
+        /// How long it is, in bytes.
+        #[n(2)]
+        bytes: u64,
     },
 }
 
@@ -158,11 +203,15 @@ mod tests {
             code_hash: Option<[u8; 32]>, thousandths: u16,
         ) {
             let (task, attempt) = (TaskId::from_bytes(id), Attempt(attempt));
-            let queue = text.clone();
-            read(&ToRuntime::Run { task, attempt, queue, code, code_hash, body: body.clone() });
+            let (queue, path) = (text.clone(), text.clone());
+            let values = [Value::Here(body.clone()), Value::File { path, from: 1, bytes: 2 }];
+            let inputs = values.map(|value| Given { task, value }).into();
+            let body = body.clone();
+            read(&ToRuntime::Run { task, attempt, queue, code, code_hash, body, inputs });
             read(&ToRuntime::Cancel { task, attempt });
-            let effects = vec![Effect { key: body.clone(), value: None, expect: Some(1) }];
-            read(&FromRuntime::Done { task, attempt, value: body, children: Vec::new(), effects });
+            let value = text.clone().into_bytes();
+            let effects = vec![Effect { key: value.clone(), value: None, expect: Some(1) }];
+            read(&FromRuntime::Done { task, attempt, value, children: Vec::new(), effects });
             read(&FromRuntime::Ready { runtime_version: text.clone() });
             let detail = text.clone().into_bytes();
             read(&FromRuntime::Failed { task, attempt, text: text.clone(), detail });
@@ -188,7 +237,7 @@ mod tests {
         let said =
             FromRuntime::Done { task, attempt: Attempt(1), value: b"ok".into(), children, effects };
         assert_eq!(minicbor::to_vec(&said).unwrap(), done);
-        let run = [&[0x82, 0, 0x86][..], &id, &[1, 0x61, b'q', 0xf6, 0xf6, 0x40]].concat();
+        let run = [&[0x82, 0, 0x87][..], &id, &[1, 0x61, b'q', 0xf6, 0xf6, 0x40, 0x80]].concat();
         let expected = ToRuntime::Run {
             task,
             attempt: Attempt(1),
@@ -196,6 +245,7 @@ mod tests {
             code: None,
             code_hash: None,
             body: Vec::new(),
+            inputs: Vec::new(),
         };
         assert_eq!(minicbor::decode::<ToRuntime>(&run).unwrap(), expected);
     }

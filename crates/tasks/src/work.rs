@@ -80,6 +80,10 @@ pub enum What {
         /// What the runtime makes of it, with the arguments.
         #[cbor(n(2), with = "minicbor::bytes")]
         body: Vec<u8>,
+        /// Calls before it whose values it is given, at most [`MAX_INPUTS`]. They are among the
+        /// inputs of its task.
+        #[cbor(n(3), decode_with = "all_calls", default)]
+        inputs: Vec<TaskId>,
     },
 }
 
@@ -247,6 +251,10 @@ fn all_inputs<C>(decoder: &mut Decoder<'_>, context: &mut C) -> Result<Vec<Input
     bounded(decoder, context, MAX_INPUTS, "inputs")
 }
 
+fn all_calls<C>(decoder: &mut Decoder<'_>, context: &mut C) -> Result<Vec<TaskId>, Error> {
+    bounded(decoder, context, MAX_INPUTS, "inputs")
+}
+
 /// A list that grows as it is read, up to a bound: a length alone reserves nothing.
 fn bounded<'b, C, T: Decode<'b, C>>(
     decoder: &mut Decoder<'b>,
@@ -314,7 +322,36 @@ pub struct Output {
     pub blob: Option<Handle>,
 }
 
+/// A report whose value is not copied: what has all the parts of one is one.
+#[derive(Decode)]
+#[cbor(map)]
+struct Returned<'r> {
+    #[n(0)]
+    _status: i32,
+    #[n(1)]
+    _wall_us: u64,
+    #[n(2)]
+    _cpu_us: u64,
+    #[n(3)]
+    _max_rss_bytes: u64,
+    #[b(4)]
+    _host: &'r str,
+    #[n(5)]
+    _stdout: Output,
+    #[n(6)]
+    _stderr: Output,
+    #[cbor(b(7), with = "minicbor::bytes")]
+    value: &'r [u8],
+}
+
 impl Report {
+    /// Where in a result the value lies that a call has returned. None if no call has.
+    pub fn value_in(result: &[u8]) -> Option<core::ops::Range<usize>> {
+        let Returned { value, .. } = minicbor::decode(result).ok()?;
+        let from = value.as_ptr() as usize - result.as_ptr() as usize;
+        (!value.is_empty()).then(|| from..from + value.len())
+    }
+
     /// The result of a task.
     pub fn to_result(&self) -> Vec<u8> {
         tidings_tasks_core::record::encode(self)
@@ -357,8 +394,9 @@ mod tests {
             stdin,
             inputs,
         });
-        let call = (text(), prop::option::of(handle()), any::<Vec<u8>>())
-            .prop_map(|(runtime, code, body)| What::Call { runtime, code, body });
+        let before = prop::collection::vec(any::<[u8; 16]>().prop_map(TaskId::from_bytes), 0..3);
+        let call = (text(), prop::option::of(handle()), any::<Vec<u8>>(), before)
+            .prop_map(|(runtime, code, body, inputs)| What::Call { runtime, code, body, inputs });
         prop_oneof![command, call]
     }
 
@@ -386,13 +424,17 @@ mod tests {
             let report = Report {
                 status, wall_us, cpu_us, max_rss_bytes, host, stdout, stderr, value, name,
             };
-            prop_assert_eq!(Report::from_result(&report.to_result()), Ok(report));
+            let result = report.to_result();
+            let value = Report::value_in(&result).map(|range| result[range].to_vec());
+            prop_assert_eq!(value.unwrap_or_default(), report.value.clone());
+            prop_assert_eq!(Report::from_result(&result), Ok(report));
         }
 
         #[test]
         fn no_bytes_make_it_panic(bytes: Vec<u8>) {
             let _ = Work::from_payload(&bytes);
             let _ = Report::from_result(&bytes);
+            let _ = Report::value_in(&bytes);
         }
 
         /// Bytes that are work but for one of them come further than any.

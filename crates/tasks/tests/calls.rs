@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use here::{Here, first_line, next, rest};
 use tidings_tasks::blobs::{Blobs, Handle};
-use tidings_tasks::runtime::{DESCRIPTOR, FromRuntime, ToRuntime};
+use tidings_tasks::runtime::{DESCRIPTOR, FromRuntime, Given, ToRuntime, Value};
 use tidings_tasks::work::{Report, What, Work, WorkLimits};
 use tidings_tasks::worker::{Event, Settings, Worker};
 use tidings_tasks_core::id::TaskId;
@@ -53,7 +53,8 @@ fn call_what_is_said() {
     say(&mut socket, &FromRuntime::Ready { runtime_version: "test 1".to_owned() });
     let mut known = BTreeSet::new();
     for calls in 1.. {
-        let ToRuntime::Run { task, attempt, code, code_hash, body, .. } = read(&mut socket) else {
+        let ToRuntime::Run { task, attempt, code, code_hash, body, inputs, .. } = read(&mut socket)
+        else {
             panic!("a call was expected");
         };
         if let (Some(code), Some(hash)) = (&code, code_hash) {
@@ -71,6 +72,7 @@ fn call_what_is_said() {
         match what {
             "echo" => eprintln!("call {calls}"),
             "code" => value = code.unwrap_or_default(),
+            "join" => value = inputs.iter().flat_map(value_of).collect(),
             "long" => value = vec![b'x'; rest.parse().unwrap()],
             "exit" => std::process::exit(rest.parse().unwrap()),
             "abort" => std::process::abort(),
@@ -101,6 +103,17 @@ fn call_what_is_said() {
     }
 }
 
+/// What a call before has returned.
+fn value_of(input: &Given) -> Vec<u8> {
+    match &input.value {
+        Value::Here(value) => value.clone(),
+        Value::File { path, from, bytes } => {
+            let whole = std::fs::read(path).unwrap();
+            whole[*from as usize..][..*bytes as usize].to_vec()
+        }
+    }
+}
+
 fn child_of(task: TaskId) -> Submission {
     let work = Work { name: String::new(), what: call("echo child"), limits: limits() };
     Submission::new(task.child(0), "q", work.to_payload())
@@ -111,7 +124,8 @@ fn effect() -> Effect {
 }
 
 fn call(body: &str) -> What {
-    What::Call { runtime: "test".to_owned(), code: None, body: body.as_bytes().to_vec() }
+    let (runtime, body, inputs) = ("test".to_owned(), body.as_bytes().to_vec(), Vec::new());
+    What::Call { runtime, code: None, body, inputs }
 }
 
 fn limits() -> WorkLimits {
@@ -245,7 +259,8 @@ async fn a_runtime_that_does_not_begin_says_why() {
     let (cause, text) = here.failure(task).await;
     assert!(cause == Cause::Exit && text.contains("status 4"), "{text}");
     assert!(text.ends_with("no such module"), "{text}");
-    let what = What::Call { runtime: "other".to_owned(), code: None, body: Vec::new() };
+    let (body, inputs) = (Vec::new(), Vec::new());
+    let what = What::Call { runtime: "other".to_owned(), code: None, body, inputs };
     let work = Work { name: String::new(), what, limits: limits() };
     let task = here.submit(&work).await;
     let (cause, text) = here.failure(task).await;
@@ -277,7 +292,7 @@ async fn code_is_sent_once_and_long_values_are_blobs() {
     let (_worker, _events) = worker_with(&here, &[], Some(blobs));
     for expected in [&b"def f(): pass"[..], b""] {
         let (runtime, body) = ("test".to_owned(), b"code".to_vec());
-        let what = What::Call { runtime, code: Some(handle), body };
+        let what = What::Call { runtime, code: Some(handle), body, inputs: Vec::new() };
         let work = Work { name: String::new(), what, limits: limits() };
         let task = here.submit(&work).await;
         assert_eq!(here.report(task).await.value, expected);
@@ -289,6 +304,38 @@ async fn code_is_sent_once_and_long_values_are_blobs() {
     let whole = payloads.whole(result).await.unwrap();
     let report = Report::from_result(&whole).unwrap();
     assert!(report.value == vec![b'x'; 5_000_000]);
+}
+
+#[tokio::test]
+async fn a_call_is_given_what_those_before_it_have_returned() {
+    let mut here = Here::new();
+    let blobs = Arc::new(Blobs::open(&here.path("blobs")).unwrap());
+    let (_worker, _events) = worker_with(&here, &[], Some(blobs));
+    let work = |body: &str, read: &[TaskId]| {
+        let What::Call { runtime, code, body, .. } = call(body) else { unreachable!() };
+        let what = What::Call { runtime, code, body, inputs: read.to_vec() };
+        Work { name: String::new(), what, limits: limits() }
+    };
+    let long = submit(&mut here, "long 40000").await;
+    let short = submit(&mut here, "echo abc").await;
+    let joined = here.submit_behind(&work("join", &[short, long, short]), &[short, long]).await;
+    let last = here.submit_behind(&work("join", &[short]), &[joined, short]).await;
+    let payloads = tidings_tasks::payloads::Payloads::in_folder(&here.path("blobs"));
+    let Outcome::Done(result) = here.outcome(joined).await.outcome else { panic!() };
+    let report = Report::from_result(&payloads.whole(result).await.unwrap()).unwrap();
+    assert!(report.value == [&b"abc"[..], &[b'x'; 40_000], b"abc"].concat());
+    assert_eq!(here.report(last).await.value, b"abc", "it reads one of those that it waits for");
+    let failed = submit(&mut here, "fail wrong").await;
+    let behind = here.submit_behind(&work("join", &[failed]), &[failed]).await;
+    let (cause, text) = here.failure(behind).await;
+    assert!(cause == Cause::Input && text.ends_with("has failed: wrong"), "{text}");
+    // One that is no input of the task may be gone.
+    let gone = submit(&mut here, "echo gone").await;
+    here.report(gone).await;
+    here.client.ask(Request::Forget { tasks: vec![gone] }).await.unwrap();
+    let late = here.submit(&work("join", &[gone])).await;
+    let (cause, text) = here.failure(late).await;
+    assert!(cause == Cause::Error && text.contains("cannot be had"), "{text}");
 }
 
 #[tokio::test]

@@ -13,10 +13,11 @@ import os
 import shutil
 import threading
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import tidings.tasks._native as _native
-from tidings.tasks import failures, pickles
+from tidings.tasks import failures, inputs, pickles
 from tidings.tasks.connection import Connection
 from tidings.tasks.errors import RemoteError, SealError, StoreError
 from tidings.tasks.future import Future
@@ -53,10 +54,15 @@ class Collector:
             self._pending[task] = future
             return future, True
 
-    def send(self, task: bytes, body: bytes, options: _native.Options) -> None:
-        """Submit the task of a future that was reserved. Waits while the store is behind."""
+    def send(
+        self, task: bytes, body: bytes, options: _native.Options, behind: Sequence[bytes] = ()
+    ) -> None:
+        """Submit the task of a future that was reserved, behind tasks that are held.
+
+        Waits while the store is behind.
+        """
         try:
-            self._client.submit(task, self._seal.close(CALL, task, body), options)
+            self._client.submit(task, self._seal.close(CALL, task, body), options, behind)
         except BaseException:
             self.release(task)
             raise
@@ -68,6 +74,14 @@ class Collector:
             is_last = self._closing and not self._pending
         if is_last:
             self._client.wake()
+
+    def hold(self, task: bytes) -> bool:
+        """Keep the record of a task that has not been told; return whether it is there."""
+        return self._client.hold(task)
+
+    def let_go(self, task: bytes) -> None:
+        """Hold a task once less."""
+        self._client.release(task)
 
     def endpoint(self) -> str | None:
         """Return where other hosts reach this process."""
@@ -148,7 +162,8 @@ class Collector:
                 self._settle(future, kind, what)
 
     def _settle(self, future: Future[Any], kind: str, what: Any) -> None:
-        task = future._task
+        task, waited_for = future._task, future.inputs
+        future.inputs = ()
         if kind == "done":
             try:
                 future.settle(pickles.loads(self._seal.open(RESULT, task, what)))
@@ -157,6 +172,8 @@ class Collector:
             except Exception as error:
                 text = f"its result cannot be unpickled here: {error}"
                 future.fail(RemoteError(text, "error", "?", 1))
+        elif kind == "failed" and (failed := _failed_input(what, waited_for)) is not None:
+            inputs.pass_on(failed, future)
         elif kind == "failed":
             failure = failures.error_of(what, lambda packed: self._seal.open(FAILURE, task, packed))
             future.fail(failure)
@@ -181,6 +198,13 @@ class Collector:
             if future is not None:
                 future.fail(concurrent.futures.BrokenExecutor(str(error)))
             self.release(task)
+
+
+def _failed_input(
+    told: Sequence[failures.Failure], waited_for: tuple[Future[Any], ...]
+) -> Future[Any] | None:
+    """Return the future of this program because of which a task was not tried."""
+    return inputs.failed(waited_for) if told and told[-1][1] == "input" else None
 
 
 def _finish() -> None:

@@ -52,8 +52,9 @@ class RemoteError(TaskError):
     """A task has failed, and there is no exception of its function to raise again.
 
     ``cause`` is ``"error"`` (an exception that could not be passed on), ``"exit"``, ``"signal"``,
-    ``"memory"``, ``"time"`` (over its limit) or ``"lost"`` (its worker is gone); ``text`` what the
-    worker has said, ``host`` where it ran last, ``attempts`` how often it was tried.
+    ``"memory"``, ``"time"`` (over its limit), ``"lost"`` (its worker is gone) or ``"input"`` (it
+    waits for a task that was not done); ``text`` what the worker has said, ``host`` where it ran
+    last, ``attempts`` how often it was tried.
     """
 
     def __init__(self, text: str, cause: str, host: str, attempts: int) -> None:

@@ -3,8 +3,9 @@
 What is submitted lies in the store until it has ended. In ``memory:`` that is as long as this
 process; in ``file:PATH`` it outlives it, and other processes that use the file work on it too.
 
-Futures as arguments make a graph: a call is submitted once its inputs are there. Until then it
-lies in this process alone.
+Futures in arguments make a graph: a call is submitted at once, and names the tasks that it waits
+for. So the graph lies in the store, and results go from task to task. What the store cannot wait
+for, such as a future of another executor, is waited for here before the call is submitted.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, cast
 
 import tidings.tasks._native as _native
-from tidings.tasks import current, pickles, setup
+from tidings.tasks import current, inputs, pickles, setup
 from tidings.tasks.collector import Collector
 from tidings.tasks.connection import Connection
 from tidings.tasks.errors import StoreError
@@ -103,6 +104,8 @@ class Executor(concurrent.futures.Executor):
         except (RuntimeError, StoreError) as error:
             shutil.rmtree(scratch, ignore_errors=True)
             raise StoreError(str(error)) from None
+        # What keeps the results of calls that others wait for; None: they are waited for here.
+        self._holder: Collector | None = self._collector
         self._plain: dict[str, _native.Options] = {}
         # Tasks that are submitted one after the other lie together in the store.
         self._family = os.urandom(_FAMILY_BYTES)
@@ -111,7 +114,7 @@ class Executor(concurrent.futures.Executor):
         self._finalizer.atexit = False
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Submit ``fn(*args, **kwargs)``; futures among the arguments stand for their results."""
+        """Submit ``fn(*args, **kwargs)``; futures in the arguments stand for their results."""
         function = fn.function if isinstance(fn, pickles.Function) else fn
         options = getattr(function, "options", None)
         if not isinstance(options, Options):
@@ -121,7 +124,7 @@ class Executor(concurrent.futures.Executor):
         else:
             key = options.key(*args, **kwargs)
             task = _native.task_id(f"{pickles.name_of(function)} {key}", 0)
-        return self._begin(task, options.native, fn, args, kwargs)
+        return self._begin(task, options.native, fn, args, kwargs, is_delayed=bool(options.delay))
 
     def submit_as(
         self, task: bytes, options: Options, fn: Callable[..., T], value: Any
@@ -204,16 +207,21 @@ class Executor(concurrent.futures.Executor):
         fn: Callable[..., T],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
+        *,
+        is_delayed: bool = False,
     ) -> Future[T]:
-        inputs = [value for value in (*args, *kwargs.values()) if isinstance(value, Future)]
-        body = b"" if inputs else pickles.dump_call(fn, args, kwargs)
+        # A record has inputs or a delay.
+        holder = None if is_delayed else self._holder
+        body, met = inputs.dump_call(holder, fn, args, kwargs)
         future, is_new = self._collector.reserve(task)
-        if not is_new:
-            return future
-        if inputs:
-            _Waiting(self._collector, future, options, (fn, args, kwargs)).begin(inputs)
+        if met is None:
+            if is_new:
+                self._collector.send(task, body, options)
+        elif is_new:
+            call = fn, args, kwargs
+            _Waiting((self._collector, holder), future, options, call).begin(body, met)
         else:
-            self._collector.send(task, body, options)
+            met.release()
         return future
 
     def _ahead(
@@ -240,25 +248,35 @@ class Executor(concurrent.futures.Executor):
 
 
 class _Waiting:
-    """A call that waits for the results of other tasks, in this process."""
+    """A call with futures in its arguments, until it is submitted."""
 
     def __init__(
         self,
-        collector: Collector,
+        place: tuple[Collector, Collector | None],
         future: Future[Any],
         options: _native.Options,
         call: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]],
     ) -> None:
-        self._collector = collector
+        self._collector, self._holder = place
         self._future = future
         self._options = options
         self._call = call
         self._lock = threading.Lock()
         self._missing = 0
 
-    def begin(self, inputs: list[Future[Any]]) -> None:
-        self._missing = len(inputs)
-        for one in inputs:
+    def begin(self, body: bytes, met: inputs.Inputs) -> None:
+        """Submit the call; if some of what it needs is to be waited for here, then."""
+        self._future.inputs = met.futures
+        if met.failed is None and not met.awaited:
+            self._collector.send(self._future._task, body, self._options, list(met.tasks))
+            return
+        met.release()
+        if met.failed is not None:
+            inputs.pass_on(met.failed, self._future)
+            self._collector.release(self._future._task)
+            return
+        self._missing = len(met.awaited)
+        for one in met.awaited:
             one.add_done_callback(self._one_is_done)
 
     def _one_is_done(self, _: object) -> None:
@@ -266,35 +284,20 @@ class _Waiting:
             self._missing -= 1
             if self._missing:
                 return
-        try:
-            self._submit()
-        except concurrent.futures.CancelledError:
-            self._future.cancel()
-        except BaseException as error:
-            self._fail(error)
-
-    def _submit(self) -> None:
         if self._future.done():
             return
-        fn, args, kwargs = self._call
-        args = tuple(map(_resolved, args))
-        kwargs = {name: _resolved(value) for name, value in kwargs.items()}
-        body = pickles.dump_call(fn, args, kwargs)
-        self._collector.send(self._future._task, body, self._options)
-
-    def _fail(self, error: BaseException) -> None:
-        self._future.fail(error)
-        self._collector.release(self._future._task)
+        try:
+            body, met = inputs.dump_call(self._holder, *self._call)
+            self.begin(body, met or inputs.Inputs(None))
+        except BaseException as error:
+            self._future.fail(error)
+            self._collector.release(self._future._task)
 
 
 def _once(fn: Callable[..., T]) -> Callable[..., T]:
     """Return what is submitted for many calls of a function, pickled once."""
     function: Any = pickles.Function(fn)
     return cast("Callable[..., T]", function)
-
-
-def _resolved(value: Any) -> Any:
-    return value.result() if isinstance(value, Future) else value
 
 
 def _chunks(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:

@@ -8,6 +8,8 @@ import contextlib
 from collections.abc import Generator
 from typing import Any, Protocol, TypeVar
 
+from tidings.tasks import inputs
+
 T = TypeVar("T")
 
 # A call that a worker has may come back to its queue: who waits for it asks so often, in seconds,
@@ -47,6 +49,8 @@ class Future(concurrent.futures.Future[T]):
         self.inline: Inline | None = None
         # Whether this process is to do the call, and has cancelled the task for that.
         self.is_taken = False
+        # What the call waits for, until it has ended.
+        self.inputs: tuple[Future[Any], ...] = ()
 
     @property
     def id(self) -> str:
@@ -74,6 +78,7 @@ class Future(concurrent.futures.Future[T]):
         if not super().cancel():
             return False
         if not was_cancelled:
+            self.inputs = ()
             self._keeper.cancel(self._task)
             self.set_running_or_notify_cancel()
         return True
@@ -91,6 +96,10 @@ class Future(concurrent.futures.Future[T]):
         """Set the exception, unless the task was cancelled meanwhile."""
         with contextlib.suppress(concurrent.futures.InvalidStateError):
             self.set_exception(error)
+
+    def __reduce__(self) -> Any:
+        """Stand for the result in the arguments of a call."""
+        return inputs.reduced(self)
 
     def __await__(self) -> Generator[Any, None, T]:
         """Wait for the result in ``asyncio``."""

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from tidings.tasks import context, pickles
+from tidings.tasks import context, inputs, pickles
 from tidings.tasks.errors import StoreError
 from tidings.tasks.executor import Executor
 from tidings.tasks.future import AGAIN, Future
@@ -34,9 +34,11 @@ class Nested(Executor):
     def __init__(self, queue: str) -> None:
         super().__init__("usual", workers=0, queue=queue)
         self._collector.leave_pending()
+        # A call that another waits for in the store could not be taken back.
+        self._holder = None
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Submit ``fn(*args, **kwargs)``; futures among the arguments stand for their results."""
+        """Submit ``fn(*args, **kwargs)``; futures in the arguments stand for their results."""
         future = super().submit(fn, *args, **kwargs)
         if future.inline is None and _is_plain(fn, self.queue):
             future.inline = Inline(future, self._collector.withdraw, (fn, args, kwargs))
@@ -55,6 +57,7 @@ class Inline:
         self._future = future
         self._withdraw = withdraw
         self._call = call
+        self._inputs = future.inputs
         self._lock = threading.Lock()
 
     def wait(self, timeout: float | None) -> float | None:
@@ -72,22 +75,19 @@ class Inline:
 
     def _is_taken(self, until: float | None) -> bool:
         """Take the call back and do it, if no worker has it."""
-        fn, args, kwargs = self._call
-        for one in (*args, *kwargs.values()):
-            if isinstance(one, Future):
-                # It is submitted once it has its inputs; what is wrong with them it says itself.
-                with contextlib.suppress(Exception, concurrent.futures.CancelledError):
-                    one.result(_left(until))
+        for one in self._inputs:
+            # It is submitted once it has its inputs; what is wrong with them it says itself.
+            with contextlib.suppress(Exception, concurrent.futures.CancelledError):
+                one.result(_left(until))
         if self._future.done() or not self._withdraw(self._future):
             return self._future.done()
         try:
-            args = tuple(one.result() if isinstance(one, Future) else one for one in args)
-            kwargs = {
-                name: one.result() if isinstance(one, Future) else one
-                for name, one in kwargs.items()
-            }
             # As elsewhere it has copies of what it is given, and so has who takes its result.
-            function, args, kwargs = pickles.load_call(pickles.dump_call(fn, args, kwargs))
+            body, met = inputs.dump_call(None, *self._call)
+            if met is not None and met.failed is not None:
+                inputs.pass_on(met.failed, self._future)
+                return True
+            function, args, kwargs = pickles.load_call(body)
             self._future.settle(pickles.loads(pickles.dumps(function(*args, **kwargs))))
         except Exception as error:
             self._future.fail(error)

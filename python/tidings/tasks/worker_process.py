@@ -14,17 +14,22 @@ import os
 import platform
 import socket
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Union
 
 import tidings.tasks._native as _native
-from tidings.tasks import context, failures, pickles
+from tidings.tasks import context, failures, inputs, pickles
 from tidings.tasks.effects import Effects
 from tidings.tasks.seal import CALL, FAILURE, RESULT, Seal
 from tidings.tasks.usage import Meter
 
 _MAX_FRAME_BYTES = 64 << 20
 _CHUNK = 1 << 16
+
+# An input, and its sealed result: bytes, or path, start and length.
+Given = tuple[bytes, Union[bytes, "tuple[str, int, int]"]]
 
 
 class Channel:
@@ -39,15 +44,15 @@ class Channel:
         """Say something."""
         self._stream.sendall(frame)
 
-    def next_call(self) -> tuple[bytes, int, str, bytes] | None:
-        """Return the next call: task, attempt, queue, body; None when the worker is gone."""
+    def next_call(self) -> tuple[bytes, int, str, bytes, list[Given]] | None:
+        """Return the next call and its inputs; None when the worker is gone."""
         while True:
             said = self._said()
             if said is None:
                 if not self._read(0):
                     return None
             elif said[0] == "run":
-                return said[1], said[2], said[3], said[4]
+                return said[1], said[2], said[3], said[4], said[5]
 
     def is_cancelled(self, task: bytes, attempt: int) -> bool:
         """Return whether the worker has said that nobody wants this try."""
@@ -93,8 +98,9 @@ class Process:
         version = f"Python {platform.python_version()}"
         self._channel.send(_native.ready(version))
         while (call := self._channel.next_call()) is not None:
-            task, attempt, queue, body = call
+            task, attempt, queue, body, given = call
             self._meter.begin()
+            inputs.give({task: self._reader(task, value) for task, value in given})
             answer = self._answer(task, attempt, queue, body)
             self._channel.send(_native.spent(task, attempt, *self._meter.end()) + answer)
 
@@ -110,6 +116,7 @@ class Process:
         try:
             self._set_up()
             function, args, kwargs = pickles.load_call(self._seal.open(CALL, task, body))
+            inputs.give({})
             value = pickles.dumps(function(*args, **kwargs))
             value = self._seal.close(RESULT, task, value)
             frame = _native.done(task, attempt, value, effects.items, effects.native_writes())
@@ -126,6 +133,15 @@ class Process:
         sys.stderr.flush()
         return frame
 
+    def _reader(self, task: bytes, value: bytes | tuple[str, int, int]) -> Callable[[], Any]:
+        """Return what unpickles the result of an input."""
+
+        def read() -> Any:
+            data = value if isinstance(value, bytes) else _part_of_file(*value)
+            return pickles.loads(self._seal.open(RESULT, task, data))
+
+        return read
+
     def _set_up(self) -> None:
         if self._initial is not None:
             initial, self._initial = self._initial, None
@@ -138,6 +154,12 @@ class Process:
             raise concurrent.futures.BrokenExecutor(
                 f"a worker's process could not be set up: {self._failed!r} in the initializer"
             ) from self._failed
+
+
+def _part_of_file(path: str, start: int, length: int) -> bytes:
+    with Path(path).open("rb") as file:
+        file.seek(start)
+        return file.read(length)
 
 
 def _inside(error: BaseException) -> TracebackType | None:

@@ -276,7 +276,8 @@ impl Blobs {
         renew().map_err(|error: io::Error| BlobError::file(&path, &error))
     }
 
-    fn path(&self, handle: &Handle) -> PathBuf {
+    /// The file of a blob.
+    pub(crate) fn path(&self, handle: &Handle) -> PathBuf {
         self.folder.data().join(handle.hex())
     }
 

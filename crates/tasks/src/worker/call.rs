@@ -11,7 +11,7 @@ use tidings_tasks_core::retry::Cause;
 use tokio::time::Instant;
 
 use crate::blobs::Handle;
-use crate::runtime::{FromRuntime, MAX_FRAME_BYTES, ToRuntime};
+use crate::runtime::{FromRuntime, Given, MAX_FRAME_BYTES, ToRuntime};
 use crate::work::Report;
 
 use super::closing::{self, Closed};
@@ -34,6 +34,7 @@ pub(super) struct Parts {
     pub(super) runtime: String,
     pub(super) code: Option<Handle>,
     pub(super) body: Vec<u8>,
+    pub(super) inputs: Vec<Given>,
 }
 
 /// Why a process is not kept.
@@ -55,12 +56,12 @@ pub(super) async fn run(
     ending: &mut Ending,
 ) -> Verdict {
     let begun = Instant::now();
-    let Parts { runtime, code, body } = parts;
+    let (runtime, code) = (parts.runtime.clone(), parts.code);
     let mut kept = match begin(shared, of, runtimes, &runtime).await {
         Ok(kept) => kept,
         Err(verdict) => return verdict,
     };
-    let run = match frame(shared, of, &kept, code, body).await {
+    let run = match frame(shared, of, &kept, parts).await {
         Ok(run) => run,
         Err(text) => {
             runtimes.insert(runtime, kept);
@@ -118,22 +119,24 @@ async fn frame(
     shared: &Shared,
     of: &Try,
     kept: &Kept,
-    code: Option<Handle>,
-    body: Vec<u8>,
+    Parts { code, body, inputs, .. }: Parts,
 ) -> Result<ToRuntime, String> {
-    let bytes = match code {
-        Some(handle) if !kept.known.contains(&handle.hash) => {
-            if handle.bytes + body.len() as u64 > MAX_FRAME_BYTES.into() {
-                return Err(too_long(handle.bytes as usize + body.len()));
-            }
+    let new = code.filter(|handle| !kept.known.contains(&handle.hash));
+    let values: usize = inputs.iter().map(Given::frame_bytes).sum();
+    let length = new.map_or(0, |handle| handle.bytes as usize) + body.len() + values;
+    if length > MAX_FRAME_BYTES as usize {
+        return Err(too_long(length));
+    }
+    let bytes = match new {
+        Some(handle) => {
             let mapped = shared.payloads.get(handle).await;
             Some(mapped.map_err(|error| format!("its code is not to be had: {error}"))?.to_vec())
         }
-        _ => None,
+        None => None,
     };
     let (task, attempt, queue) = (of.task, of.attempt, of.queue.clone());
     let code_hash = code.map(|code| code.hash);
-    Ok(ToRuntime::Run { task, attempt, queue, code: bytes, code_hash, body })
+    Ok(ToRuntime::Run { task, attempt, queue, code: bytes, code_hash, body, inputs })
 }
 
 fn too_long(bytes: usize) -> String {

@@ -31,6 +31,7 @@ use super::pace::{PATIENCE, Pace};
 use super::settings::Event;
 use super::settle;
 use super::shared::{Shared, Try};
+use super::values;
 use super::verdict::Verdict;
 
 /// How long a worker that ends waits for the answers of a coordinator.
@@ -415,10 +416,13 @@ async fn attempt_it(
                 Err(verdict) => verdict,
             }
         }
-        What::Call { runtime, code, body } => {
-            let parts = call::Parts { runtime, code, body };
-            call::run(shared, of, runtimes, parts, &mut ending).await
-        }
+        What::Call { runtime, code, body, inputs } => match values::of(shared, &inputs).await {
+            Ok(inputs) => {
+                let parts = call::Parts { runtime, code, body, inputs };
+                call::run(shared, of, runtimes, parts, &mut ending).await
+            }
+            Err(verdict) => verdict,
+        },
     };
     if let Some(report) = &mut verdict.report {
         report.name = work.name;

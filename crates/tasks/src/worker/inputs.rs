@@ -6,11 +6,10 @@ use std::io;
 use std::path::Path;
 
 use tempfile::TempDir;
-use tidings_tasks_core::message::Answer;
-use tidings_tasks_core::record::Outcome;
 use tidings_tasks_core::retry::Cause;
 
-use crate::work::{Input, Report};
+use crate::inputs;
+use crate::work::Input;
 
 use super::command::Parts;
 use super::shared::Shared;
@@ -24,21 +23,22 @@ const FOLDER: &str = "TIDINGS_INPUTS";
 pub(super) async fn fetch(
     shared: &Shared,
     parts: &mut Parts,
-    inputs: &[Input],
+    all: &[Input],
 ) -> Result<Option<TempDir>, Verdict> {
-    if inputs.is_empty() {
+    if all.is_empty() {
         return Ok(None);
     }
     let folder = tempfile::tempdir_in(&shared.settings.scratch)
         .map_err(|error| verdict::host_fault(&error))?;
-    for input in inputs {
-        let content = content(shared, input).await.map_err(|text| {
-            let text = format!("input {} ({}) cannot be had: {text}", input.name, input.task);
+    for input in all {
+        let content = inputs::read(&shared.session, &shared.payloads, input.task).await;
+        let content = content.map_err(|error| {
+            let text = format!("input {} ({}) cannot be had: {error}", input.name, input.task);
             Verdict::failed(Cause::Error, text)
         })?;
         write(folder.path(), input, &content).map_err(|error| verdict::host_fault(&error))?;
     }
-    name(folder.path(), parts, inputs).map_err(|text| Verdict::failed(Cause::Error, text))?;
+    name(folder.path(), parts, all).map_err(|text| Verdict::failed(Cause::Error, text))?;
     Ok(Some(folder))
 }
 
@@ -57,35 +57,4 @@ fn name(folder: &Path, parts: &mut Parts, inputs: &[Input]) -> Result<(), String
     }
     parts.environment.push((FOLDER.to_owned(), folder.to_owned()));
     Ok(())
-}
-
-/// What a task has printed or returned.
-async fn content(shared: &Shared, input: &Input) -> Result<Vec<u8>, String> {
-    let answer = shared.payloads.outcome(&shared.session, input.task).await;
-    let finished = match answer.map_err(|error| error.to_string())? {
-        Answer::Outcome(finished) => finished,
-        Answer::Refused(refusal) => return Err(refusal.to_string()),
-        other => return Err(format!("the coordinator said {other:?}")),
-    };
-    let Outcome::Done(result) = finished.outcome else {
-        return Err("the task is not done".to_owned());
-    };
-    let Ok(report) = Report::from_result(&result) else { return Ok(result) };
-    if !report.value.is_empty() {
-        return Ok(report.value);
-    }
-    let output = report.stdout;
-    match output.blob {
-        Some(handle) => {
-            let mapped = shared.payloads.get(handle).await.map_err(|error| error.to_string())?;
-            Ok(mapped.to_vec())
-        }
-        None if output.bytes_total > output.tail.len() as u64 => Err(format!(
-            "only the last {} of {} bytes that it printed were kept: name a folder that all hosts \
-             share with --blobs",
-            output.tail.len(),
-            output.bytes_total
-        )),
-        None => Ok(output.tail),
-    }
 }

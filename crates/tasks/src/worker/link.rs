@@ -131,8 +131,9 @@ mod tests {
         let (mut link, mut there) = link();
         let (task, attempt) = (TaskId::of("task", 1), Attempt(1));
         let body = vec![7; 4 << 20];
-        let (queue, code, code_hash) = (String::new(), None, None);
-        link.say(&ToRuntime::Run { task, attempt, queue, code, code_hash, body }).unwrap();
+        let (queue, code, code_hash, inputs) = (String::new(), None, None, Vec::new());
+        let run = ToRuntime::Run { task, attempt, queue, code, code_hash, body, inputs };
+        link.say(&run).unwrap();
         let said = link.outgoing.clone();
         let text = "x".repeat(4 << 20);
         let answer = FromRuntime::Failed { task, attempt, text, detail: Vec::new() };
@@ -166,8 +167,8 @@ mod tests {
         let (mut link, _there) = link();
         let (task, attempt) = (TaskId::of("task", 1), Attempt(1));
         let body = vec![7; MAX_FRAME_BYTES as usize];
-        let (queue, code, code_hash) = (String::new(), None, None);
-        let run = ToRuntime::Run { task, attempt, queue, code, code_hash, body };
+        let (queue, code, code_hash, inputs) = (String::new(), None, None, Vec::new());
+        let run = ToRuntime::Run { task, attempt, queue, code, code_hash, body, inputs };
         assert!(link.say(&run).unwrap_err() > MAX_FRAME_BYTES as usize);
         assert!(link.outgoing.is_empty());
     }

@@ -45,6 +45,7 @@ mod settle;
 mod shared;
 mod system;
 mod usage;
+mod values;
 mod verdict;
 
 use std::sync::Arc;

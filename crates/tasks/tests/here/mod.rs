@@ -73,9 +73,19 @@ impl Here {
     }
 
     pub async fn submit_with(&mut self, work: &Work, retry: Retry) -> TaskId {
+        self.submit_as(work, retry, &[]).await
+    }
+
+    /// Waits for other tasks.
+    pub async fn submit_behind(&mut self, work: &Work, inputs: &[TaskId]) -> TaskId {
+        self.submit_as(work, Retry::default(), inputs).await
+    }
+
+    async fn submit_as(&mut self, work: &Work, retry: Retry, inputs: &[TaskId]) -> TaskId {
         let id = TaskId::of("task", self.submitted);
         self.submitted += 1;
-        let task = Submission { retry, ..Submission::new(id, "q", work.to_payload()) };
+        let inputs = inputs.to_vec();
+        let task = Submission { retry, inputs, ..Submission::new(id, "q", work.to_payload()) };
         let answer = self.client.ask(Request::Submit { tasks: vec![task] }).await.unwrap();
         assert_eq!(answer, Answer::Submitted(1));
         id
