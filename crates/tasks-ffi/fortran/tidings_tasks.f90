@@ -70,6 +70,8 @@ module tidings_tasks
         integer(c_int64_t) :: delay_ms = 0
         type(c_ptr) :: need = c_null_ptr
         type(c_ptr) :: filter = c_null_ptr
+        type(c_ptr) :: inputs = c_null_ptr
+        integer(c_size_t) :: input_count = 0
     end type
 
     type, bind(C), public :: TidingsTasksOutcome
@@ -218,6 +220,15 @@ module tidings_tasks
             type(c_ptr), value :: bytes
             integer(c_size_t), value :: count
             integer(c_int64_t), value :: expect
+            type(TidingsTasksError), intent(out) :: error
+        end function
+
+        integer(c_int) function tidings_tasks_input(claim, number, bytes, count, error) bind(C)
+            import
+            type(c_ptr), value :: claim
+            integer(c_size_t), value :: number
+            type(c_ptr), intent(out) :: bytes
+            integer(c_size_t), intent(out) :: count
             type(TidingsTasksError), intent(out) :: error
         end function
 

@@ -166,6 +166,11 @@ typedef struct TidingsTasksSubmission {
     const char *need;
     // On which nodes it may run, as for `tidings nodes --where`. Null: on all.
     const char *filter;
+    // Tasks that are to be done before it, which it can read (`tidings_tasks_input`): they were
+    // submitted before, or are with it. If one is not done, it fails without being tried.
+    const struct TidingsTasksId *inputs;
+    // How many they are, at most 256.
+    size_t input_count;
 } TidingsTasksSubmission;
 
 // The end of a task.
@@ -447,6 +452,17 @@ enum TidingsTasksStatus tidings_tasks_fail(struct TidingsTasksClaim *claim,
 // As `tidings_tasks_complete`.
 enum TidingsTasksStatus tidings_tasks_give_back(struct TidingsTasksClaim *claim,
                                                 struct TidingsTasksError *error);
+
+// Writes what an input of a task has come to: its result, what a call of Python has returned, or
+// what a command has printed. Inputs are numbered from 0, as in the submission, each once. The
+// bytes are there until the claim is ended; many are mapped, not copied.
+// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; the others
+// are null or valid.
+enum TidingsTasksStatus tidings_tasks_input(const struct TidingsTasksClaim *claim,
+                                            size_t number,
+                                            const uint8_t **bytes,
+                                            size_t *count,
+                                            struct TidingsTasksError *error);
 
 // Sets what a function leaves behind, which is copied: its result, or why it has failed. The last
 // one counts.

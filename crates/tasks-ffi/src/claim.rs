@@ -19,6 +19,7 @@ use tidings_tasks_core::retry::Cause;
 
 use crate::arguments::{all, optional_text, place, text, value, wait};
 use crate::engine::Engine;
+use crate::input::Inputs;
 use crate::keys::effect;
 use crate::status::{TidingsTasksError, TidingsTasksStatus, Trouble, answered};
 use crate::submission::{RUNTIME, TidingsTasksId, TidingsTasksSubmission};
@@ -60,6 +61,7 @@ pub(crate) struct Claimed {
     wanted: Arc<AtomicBool>,
     /// What goes into the commit of its completion.
     with: Mutex<With>,
+    inputs: Mutex<Inputs>,
 }
 
 /// What a completion writes beside the result.
@@ -94,8 +96,9 @@ impl Claimed {
             payload: payload.as_ptr(),
             payload_bytes: payload.len(),
         };
-        let with = Mutex::default();
-        Ok(Box::new(Self { shown, _queue: queue, function, _payload: payload, of, wanted, with }))
+        let (with, inputs) = (Mutex::default(), Mutex::default());
+        let (_queue, _payload) = (queue, payload);
+        Ok(Box::new(Self { shown, _queue, function, _payload, of, wanted, with, inputs }))
     }
 
     /// What the program sees.
@@ -135,6 +138,14 @@ impl Claimed {
         self.of.engine.check()?;
         // Each change is whole, even if its thread panicked after it.
         Ok(self.with.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Where what an input has come to lies until this is dropped, and how many bytes that is.
+    pub(crate) fn input(&self, number: usize) -> Result<(*const u8, usize), Trouble> {
+        self.of.engine.check()?;
+        let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = inputs.read(&self.of.engine, self.of.task, number)?;
+        Ok(if read.is_empty() { (ptr::null(), 0) } else { (read.as_ptr(), read.len()) })
     }
 
     /// It has failed.

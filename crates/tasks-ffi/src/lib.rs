@@ -8,7 +8,7 @@
 //! | [`tasks`] | opening and closing a store |
 //! | [`submission`] | tasks that are submitted, cancelled and forgotten |
 //! | [`outcome`] | how a task has ended |
-//! | [`claim`], [`work`] | tasks that this process does |
+//! | [`claim`], [`input`], [`work`] | tasks that this process does, and what they read |
 //! | [`collective`] | values that all read, results that are combined along a tree |
 //! | [`keys`] | values under names of the program's |
 //! | [`tuples`], [`field`] | what processes exchange without knowing each other |
@@ -34,6 +34,7 @@ pub mod claim;
 pub mod collective;
 mod engine;
 pub mod field;
+pub mod input;
 pub mod keys;
 pub mod limits;
 pub mod outcome;
@@ -57,7 +58,5 @@ pub use queue::TidingsTasksQueue;
 pub use status::{TidingsTasksError, TidingsTasksStatus};
 pub use submission::{TidingsTasksId, TidingsTasksSubmission};
 pub use tasks::{TidingsTasks, TidingsTasksOptions};
-pub use tuples::{
-    TidingsTasksIn, TidingsTasksOut, TidingsTasksStatement, TidingsTasksTuple,
-};
+pub use tuples::{TidingsTasksIn, TidingsTasksOut, TidingsTasksStatement, TidingsTasksTuple};
 pub use work::{TidingsTasksFunction, TidingsTasksResult};

@@ -54,6 +54,11 @@ pub struct TidingsTasksSubmission {
     pub need: *const c_char,
     /// On which nodes it may run, as for `tidings nodes --where`. Null: on all.
     pub filter: *const c_char,
+    /// Tasks that are to be done before it, which it can read (`tidings_tasks_input`): they were
+    /// submitted before, or are with it. If one is not done, it fails without being tried.
+    pub inputs: *const TidingsTasksId,
+    /// How many they are, at most 256.
+    pub input_count: usize,
 }
 
 impl TidingsTasksSubmission {
@@ -61,7 +66,7 @@ impl TidingsTasksSubmission {
     /// Its pointers are null or valid.
     pub(crate) unsafe fn read(&self) -> Result<Submission, Trouble> {
         // SAFETY: as the caller promises.
-        let (queue, function, payload, group, need, filter) = unsafe {
+        let (queue, function, payload, group, need, filter, inputs) = unsafe {
             (
                 text("the queue", self.queue)?,
                 optional_text("the function", self.function)?,
@@ -69,6 +74,7 @@ impl TidingsTasksSubmission {
                 optional_text("the group", self.group)?,
                 optional_text("the need", self.need)?,
                 optional_text("the filter", self.filter)?,
+                all("the inputs", self.inputs, self.input_count)?,
             )
         };
         let need = resources::parse(need.unwrap_or_default());
@@ -88,6 +94,7 @@ impl TidingsTasksSubmission {
             retry,
             need,
             filter: filter.unwrap_or_default().to_owned(),
+            inputs: inputs.iter().map(|id| TaskId::from_bytes(id.bytes)).collect(),
             ..task
         })
     }

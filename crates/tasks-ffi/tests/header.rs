@@ -18,6 +18,7 @@ fn the_header_is_what_cbindgen_makes_of_the_crate() {
         "submission",
         "outcome",
         "claim",
+        "input",
         "work",
         "keys",
         "collective",

@@ -108,6 +108,57 @@ static void children_and_effects_come_with_the_end(TidingsTasks *tasks) {
     HOLDS(length.ready == 2);
 }
 
+/* A task of the queue `behind` that waits for others. */
+static TidingsTasksId behind(TidingsTasks *tasks, uint64_t number, const TidingsTasksId *inputs,
+                             size_t count) {
+    TidingsTasksSubmission task = {0};
+    OK(tidings_tasks_id("behind", number, &task.id, &error));
+    task.queue = "behind";
+    task.inputs = inputs;
+    task.input_count = count;
+    OK(tidings_tasks_submit(tasks, &task, 1, NULL, &error));
+    return task.id;
+}
+
+static void tasks_read_those_that_they_wait_for(TidingsTasks *tasks) {
+    uint8_t *bytes = calloc(LONG_BYTES, 1);
+    HOLDS(bytes != NULL);
+    bytes[LONG_BYTES - 1] = 9;
+    TidingsTasksId sources[3];
+    for (int i = 0; i < 3; i++) sources[i] = submitted(tasks, "sources", NULL, i, NULL, 0);
+    TidingsTasksId joined = behind(tasks, 1, sources, 3);
+    TidingsTasksClaim *claim = NULL;
+    ANSWERS(TIDINGS_TASKS_STATUS_TIMEOUT, tidings_tasks_claim(tasks, "behind", 1, &claim, &error));
+    const uint8_t *results[] = {(const uint8_t *)"short", bytes, NULL};
+    const size_t counts[] = {5, LONG_BYTES, 0};
+    for (int i = 0; i < 3; i++) {
+        claim = claimed(tasks, "sources");
+        OK(tidings_tasks_complete(claim, results[i], counts[i], &error));
+    }
+    claim = claimed(tasks, "behind");
+    HOLDS(memcmp(claim->id.bytes, joined.bytes, sizeof joined.bytes) == 0);
+    const uint8_t *read = NULL, *first = NULL;
+    size_t count = 1;
+    OK(tidings_tasks_input(claim, 0, &first, &count, &error));
+    for (int i = 2; i >= 0; i--) {
+        OK(tidings_tasks_input(claim, (size_t)i, &read, &count, &error));
+        HOLDS(count == counts[i] && (count == 0 || memcmp(read, results[i], count) == 0));
+    }
+    HOLDS(read == first);
+    const TidingsTasksStatus wrong = TIDINGS_TASKS_STATUS_ARGUMENT;
+    ANSWERS(wrong, tidings_tasks_input(claim, 3, &read, &count, &error));
+    ANSWERS(wrong, tidings_tasks_input(claim, 0, NULL, &count, &error));
+    ANSWERS(wrong, tidings_tasks_input(NULL, 0, &read, &count, &error));
+    OK(tidings_tasks_complete(claim, NULL, 0, &error));
+    TidingsTasksId broken = submitted(tasks, "sources", NULL, 3, NULL, 0);
+    TidingsTasksId between = behind(tasks, 2, &broken, 1), last = behind(tasks, 3, &between, 1);
+    OK(tidings_tasks_fail(claimed(tasks, "sources"), "it is broken", &error));
+    TidingsTasksOutcome outcome = ended(tasks, last);
+    HOLDS(outcome.end == TIDINGS_TASKS_END_FAILED && outcome.attempts == 0);
+    HOLDS(strstr(outcome.failure, "has failed: it is broken") != NULL);
+    free(bytes);
+}
+
 static void needs_are_kept(TidingsTasks *tasks) {
     TidingsTasksOptions options = {0};
     TidingsTasksSubmission task = {0};
@@ -266,6 +317,7 @@ int main(void) {
     long_ones_come_whole(tasks);
     values_have_revisions(tasks);
     children_and_effects_come_with_the_end(tasks);
+    tasks_read_those_that_they_wait_for(tasks);
     needs_are_kept(tasks);
     failures_are_told(tasks);
     permits_are_counted(tasks);

@@ -1,0 +1,99 @@
+//! What a task reads of those that it has waited for.
+
+use std::collections::BTreeMap;
+use std::ptr;
+
+use tidings_tasks::inputs::{self, Content, InputError};
+use tidings_tasks_core::id::TaskId;
+use tidings_tasks_core::message::{Answer, Refusal, Request};
+
+use crate::arguments::{place, value};
+use crate::claim::{Claimed, TidingsTasksClaim};
+use crate::engine::Engine;
+use crate::status::{TidingsTasksError, TidingsTasksStatus, Trouble, answered};
+
+/// The inputs of a claim, as far as they were asked for. What was read stays where it is.
+#[derive(Debug, Default)]
+pub(crate) struct Inputs {
+    /// Which there are, once that was asked.
+    tasks: Option<Vec<TaskId>>,
+    read: BTreeMap<usize, Content>,
+}
+
+impl Inputs {
+    /// What input number `number` of a task has come to.
+    pub(crate) fn read(
+        &mut self,
+        engine: &Engine,
+        task: TaskId,
+        number: usize,
+    ) -> Result<&[u8], Trouble> {
+        let tasks = match &mut self.tasks {
+            Some(tasks) => tasks,
+            unknown @ None => unknown.insert(of(engine, task)?),
+        };
+        let Some(&input) = tasks.get(number) else {
+            let text = format!("the task has {} inputs: there is no number {number}", tasks.len());
+            return Err(Trouble::argument(text));
+        };
+        if !self.read.contains_key(&number) {
+            let content = engine.wait(inputs::read(&engine.session, &engine.payloads, input))?;
+            self.read.insert(number, content);
+        }
+        Ok(&self.read[&number])
+    }
+}
+
+/// The inputs that the record of a task names.
+fn of(engine: &Engine, task: TaskId) -> Result<Vec<TaskId>, Trouble> {
+    match engine.wait(engine.session.ask(Request::Show { task }))? {
+        Answer::Shown(shown) => Ok(shown.task().inputs.clone()),
+        Answer::Refused(Refusal::NoTask) => Err(Refusal::Superseded.into()),
+        Answer::Refused(refusal) => Err(refusal.into()),
+        other => Err(Trouble::answer(&other)),
+    }
+}
+
+impl From<InputError> for Trouble {
+    fn from(error: InputError) -> Self {
+        match error {
+            InputError::Refused(refusal) => refusal.into(),
+            InputError::Payload(error) => error.into(),
+            InputError::Ended(error) => error.into(),
+            InputError::Answer(answer) => Self::answer(&answer),
+            other @ (InputError::NotDone | InputError::Cut { .. }) => {
+                Self::new(TidingsTasksStatus::Refused, other.to_string())
+            }
+        }
+    }
+}
+
+/// Writes what an input of a task has come to: its result, what a call of Python has returned, or
+/// what a command has printed. Inputs are numbered from 0, as in the submission, each once. The
+/// bytes are there until the claim is ended; many are mapped, not copied.
+///
+/// # Safety
+/// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; the others
+/// are null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidings_tasks_input(
+    claim: *const TidingsTasksClaim,
+    number: usize,
+    bytes: *mut *const u8,
+    count: *mut usize,
+    error: *mut TidingsTasksError,
+) -> TidingsTasksStatus {
+    let call = || {
+        // SAFETY: it is null, or points to the first field of a `Claimed`; the rest is as the
+        // caller promises.
+        let (claimed, bytes, count) = unsafe {
+            let claimed = value("the claim", claim.cast::<Claimed>())?;
+            (claimed, place("bytes", bytes)?, place("count", count)?)
+        };
+        (*bytes, *count) = (ptr::null(), 0);
+        (*bytes, *count) = claimed.input(number)?;
+        Ok(())
+    };
+    // SAFETY: as the caller promises.
+    unsafe { answered(error, call) }
+}
