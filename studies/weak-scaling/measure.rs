@@ -20,7 +20,7 @@ struct Plan {
 }
 
 const MEASURED: Plan =
-    Plan { workers: &[1, 2, 4, 8, 16, 24], lengths: &[(1_000, 10), (50, 200)], repeats: 5 };
+    Plan { workers: &[1, 2, 4, 8, 16, 24], lengths: &[(1_000, 10), (50, 200)], repeats: 3 };
 const TINY: Plan = Plan { workers: &[2], lengths: &[(20, 5)], repeats: 1 };
 
 fn main() -> ExitCode {
