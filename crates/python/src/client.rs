@@ -59,7 +59,7 @@ impl Client {
     ) -> PyResult<()> {
         let task = task_of(task)?;
         let inputs: Vec<TaskId> =
-            inputs.iter().map(|input| task_of(input)).collect::<PyResult<_>>()?;
+            inputs.into_iter().map(|input| task_of(&input)).collect::<PyResult<_>>()?;
         let submission = options.submission(task, body, inputs.clone());
         if submission.payload.len() > MAX_WORK_BYTES {
             return Err(PyValueError::new_err(format!(

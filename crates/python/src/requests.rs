@@ -120,7 +120,7 @@ impl Client {
             match command {
                 Command::Submit(task) => {
                     self.pending.count.fetch_add(1, Ordering::Relaxed);
-                    tasks.push(task);
+                    tasks.push(*task);
                 }
                 // If nobody listens any more, the record stays.
                 Command::Forget(task) => drop(self.forget.send(task).await),
@@ -139,7 +139,7 @@ impl Client {
     }
 
     /// Sends tasks on their way, as soon as there is room.
-    async fn submit(&self, tasks: Vec<Box<Submission>>) {
+    async fn submit(&self, tasks: Vec<Submission>) {
         let tasks = self.with_inputs(tasks).await;
         if tasks.is_empty() {
             return;
@@ -148,7 +148,6 @@ impl Client {
         let client = self.clone();
         tokio::spawn(async move {
             let ids: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
-            let tasks = tasks.into_iter().map(|task| *task).collect();
             let answer = client.payloads.submit(&client.session, tasks, &[]).await;
             drop(flight);
             let refused = match answer {
@@ -167,7 +166,7 @@ impl Client {
     }
 
     /// Tasks of which all inputs are submitted, or among them.
-    async fn with_inputs(&self, tasks: Vec<Box<Submission>>) -> Vec<Box<Submission>> {
+    async fn with_inputs(&self, tasks: Vec<Submission>) -> Vec<Submission> {
         if tasks.iter().all(|task| task.inputs.is_empty()) {
             return tasks;
         }

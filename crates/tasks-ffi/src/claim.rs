@@ -97,8 +97,16 @@ impl Claimed {
             payload_bytes: payload.len(),
         };
         let (with, inputs) = (Mutex::default(), Mutex::default());
-        let (_queue, _payload) = (queue, payload);
-        Ok(Box::new(Self { shown, _queue, function, _payload, of, wanted, with, inputs }))
+        Ok(Box::new(Self {
+            shown,
+            _queue: queue,
+            function,
+            _payload: payload,
+            of,
+            wanted,
+            with,
+            inputs,
+        }))
     }
 
     /// What the program sees.

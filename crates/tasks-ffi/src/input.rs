@@ -1,6 +1,7 @@
 //! What a task reads of those that it has waited for.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ptr;
 
 use tidings_tasks::inputs::{self, Content, InputError};
@@ -36,11 +37,13 @@ impl Inputs {
             let text = format!("the task has {} inputs: there is no number {number}", tasks.len());
             return Err(Trouble::argument(text));
         };
-        if !self.read.contains_key(&number) {
-            let content = engine.wait(inputs::read(&engine.session, &engine.payloads, input))?;
-            self.read.insert(number, content);
-        }
-        Ok(&self.read[&number])
+        Ok(match self.read.entry(number) {
+            Entry::Occupied(read) => read.into_mut(),
+            Entry::Vacant(place) => {
+                let content = inputs::read(&engine.session, &engine.payloads, input);
+                place.insert(engine.wait(content)?)
+            }
+        })
     }
 }
 

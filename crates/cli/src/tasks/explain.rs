@@ -46,7 +46,8 @@ pub(super) async fn explain(
     let why = why(client, id).await?;
     let mut explanation = of(id, shown, &why);
     if let Some(first) = first(client, &why).await? {
-        explanation.text += &format!("; first of all {}: {}", first.task, first.text);
+        let Explanation { text, .. } = &explanation;
+        explanation.text = format!("{text}; first of all {}: {}", first.task, first.text);
         explanation.first = Some(Box::new(first));
     }
     Ok(explanation)
