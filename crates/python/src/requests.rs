@@ -23,6 +23,9 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 /// Submissions on their way at a time.
 const FLIGHTS: u32 = 4;
 
+/// The bytes of calls that go together: of more, `Payloads` would make files.
+const FLIGHT_BYTES: usize = 2 << 20;
+
 /// Tasks to be forgotten that may wait, and outcomes to be passed on.
 const QUEUE: usize = 4_096;
 
@@ -115,12 +118,17 @@ impl Client {
     /// Does what is wanted, in order: what is cancelled was submitted before. Returns when more is
     /// to be taken.
     pub(crate) async fn take(&self, batch: &mut Vec<Command>) {
-        let mut tasks = Vec::new();
+        let (mut tasks, mut bytes) = (Vec::new(), 0);
         for command in batch.drain(..) {
             match command {
                 Command::Submit(task) => {
                     self.pending.count.fetch_add(1, Ordering::Relaxed);
+                    bytes += task.payload.len();
                     tasks.push(*task);
+                    if bytes > FLIGHT_BYTES {
+                        bytes = 0;
+                        self.submit(core::mem::take(&mut tasks)).await;
+                    }
                 }
                 // If nobody listens any more, the record stays.
                 Command::Forget(task) => drop(self.forget.send(task).await),
