@@ -12,6 +12,7 @@
 //! | `P/s/NAME` | [`Semaphore`](crate::semaphore::Semaphore): permits, their holders, who waits |
 //! | `P/u/SPACE/NUMBER` | [`Stored`](crate::tuple::Stored): a tuple, and who has pulled it |
 //! | `P/v/NAME/SLOT` | [`Past`](crate::tuple::Past): the last statement of a session's slot |
+//! | `b/…` | building blocks and who takes part in them (`tidings_blocks::record`) |
 //! | `e/KEY` | keys of the users': written by tasks with their completion, or by request |
 //!
 //! P is the part, `p` and four hexadecimal digits; ID 32 hexadecimal digits. All of it is text, so

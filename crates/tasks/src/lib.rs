@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`blocks`] | building blocks of this process and others: ids, who takes part, connections |
 //! | [`blobs`] | what is too large for a record, by the hash of its bytes |
 //! | [`keeper`] | frees blobs that no task names any more |
 //! | [`inspect`] | what lies in a store that nobody holds, whether it fits together, and as one file |
@@ -31,6 +32,7 @@
 #![deny(unsafe_code)]
 
 pub mod blobs;
+pub mod blocks;
 mod changes;
 pub mod client;
 pub mod collection;

@@ -14,6 +14,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use minicbor::{Decode, Decoder, Encode};
 use sha2::{Digest as _, Sha256};
+use tidings_blocks::record::About;
 use tidings_tasks_core::transaction::{CommitError, Expect, Key, Limits, Transaction};
 
 use super::{Content, Pages};
@@ -107,7 +108,8 @@ pub async fn export(
     let mut pages = Pages::all(store);
     while let Some(page) = pages.next().await? {
         for record in page.records {
-            if matches!(Content::of(&record), Ok(Content::Lives(_))) {
+            let content = Content::of(&record);
+            if matches!(content, Ok(Content::Lives(_) | Content::Block(About::Present))) {
                 continue;
             }
             let key = record.key.as_bytes().to_vec();

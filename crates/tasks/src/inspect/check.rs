@@ -105,7 +105,7 @@ impl Found {
             match Content::of(record) {
                 Err(what) => self.fault(key(), what),
                 Ok(Content::Role(part, _)) => drop(self.parts.insert(part, true)),
-                Ok(Content::Lives(_) | Content::Fence(_)) => {}
+                Ok(Content::Lives(_) | Content::Fence(_) | Content::Block(_)) => {}
                 Ok(Content::Counted(part, _) | Content::Past(part, _)) => {
                     self.parts.entry(part).or_default();
                 }

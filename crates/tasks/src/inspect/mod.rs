@@ -9,6 +9,7 @@
 pub mod archive;
 pub mod check;
 
+use tidings_blocks::record::{self as blocks, About};
 use tidings_tasks_core::id::{Part, TaskId};
 use tidings_tasks_core::keys;
 use tidings_tasks_core::ledger::Page;
@@ -47,6 +48,8 @@ pub enum Content {
     Past(Part, Past),
     /// What a task wrote under a key of its own.
     Own,
+    /// A building block, or who takes part in them.
+    Block(About),
 }
 
 impl Content {
@@ -58,6 +61,9 @@ impl Content {
         let key = &record.key;
         if key.as_bytes().starts_with(b"e/") {
             return Ok(Self::Own);
+        }
+        if let Some(about) = blocks::about(record).map_err(|error| error.to_string())? {
+            return Ok(Self::Block(about));
         }
         let unknown = || "its key is none that this version writes".to_owned();
         let part = part_of(key).ok_or_else(unknown)?;
@@ -149,6 +155,7 @@ mod tests {
             Content::of(&Record { key, value: Box::default(), revision: Revision(1) })
         };
         assert_eq!(of(b"e/sum"), Ok(Content::Own));
+        assert!(of(b"b/view").unwrap_err().contains("b/view is no record"));
         assert_eq!(of(b"p0003/lives"), Ok(Content::Lives(Part(3))));
         assert_eq!(of(b"p0003/fence"), Ok(Content::Fence(Part(3))));
         let id = TaskId::of("a", 1);

@@ -25,10 +25,10 @@ const PROBE: Duration = Duration::from_secs(3);
 const PROBES: u32 = 3;
 
 /// What is read of a connection.
-pub(super) type Reading = SealedReader<BufReader<OwnedReadHalf>>;
+pub(crate) type Reading = SealedReader<BufReader<OwnedReadHalf>>;
 
 /// What is written to a connection.
-pub(super) type Writing = SealedWriter<OwnedWriteHalf>;
+pub(crate) type Writing = SealedWriter<OwnedWriteHalf>;
 
 /// Makes the system notice a host that is gone, and send what is written at once.
 pub(super) fn tune(stream: &TcpStream) -> io::Result<()> {
@@ -58,7 +58,7 @@ pub async fn connect(to: &Endpoint, own: &Credentials) -> Result<Remote, NetErro
 }
 
 /// A stream to the listener there, for what the greeting names.
-pub(super) async fn open(
+pub(crate) async fn open(
     to: &Endpoint,
     own: &Credentials,
     hello: &str,

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 use super::blobs;
 use super::connect::{Reading, Writing, halves, tune};
@@ -69,7 +69,35 @@ impl Listener {
     /// Connects whoever comes with the service, if there is one just then, and with the blobs
     /// beside its store, for ever.
     pub async fn serve(self, service: watch::Receiver<Option<Service>>, blobs: Option<Arc<Blobs>>) {
-        let server = Arc::new(Server { own: self.own, service, blobs });
+        let server = Arc::new(Server { service, blobs });
+        self.accept(&[frame::HELLO, blobs::HELLO], move |wants, reading, writing| {
+            let server = server.clone();
+            async move { server.serve(&wants, reading, writing).await }
+        })
+        .await;
+    }
+
+    /// Passes on the connections of those who want what `known` names, for ever.
+    pub(crate) async fn pass_on(
+        self,
+        known: &'static [&'static str],
+        to: mpsc::Sender<(Reading, Writing)>,
+    ) {
+        self.accept(known, move |_, reading, writing| {
+            let to = to.clone();
+            async move { to.send((reading, writing)).await.map_err(io::Error::other) }
+        })
+        .await;
+    }
+
+    /// Serves each peer that has shown the key and wants something that is known here.
+    async fn accept<F>(
+        self,
+        known: &'static [&'static str],
+        serve: impl Fn(String, Reading, Writing) -> F + Clone + Send + 'static,
+    ) where
+        F: Future<Output = io::Result<()>> + Send,
+    {
         let connections = Arc::new(Semaphore::new(CONNECTIONS));
         let greeting = Arc::new(Semaphore::new(GREETING));
         loop {
@@ -82,32 +110,41 @@ impl Listener {
             let (Ok(place), Ok(greets)) = (places.0, places.1.try_acquire_owned()) else {
                 continue;
             };
-            let server = server.clone();
+            let (own, serve) = (self.own.clone(), serve.clone());
             tokio::spawn(async move {
                 // Whoever does not keep to the protocol is let go without a word.
-                let _ = server.welcome(stream, greets).await;
+                if let Ok((wants, reading, writing)) = welcome(stream, &own, known, greets).await {
+                    let _ = serve(wants, reading, writing).await;
+                }
                 drop(place);
             });
         }
     }
 }
 
+/// What a peer wants that has shown that it has the key, and the streams to it.
+async fn welcome(
+    stream: TcpStream,
+    own: &Credentials,
+    known: &[&str],
+    greets: OwnedSemaphorePermit,
+) -> io::Result<(String, Reading, Writing)> {
+    tune(&stream)?;
+    let answered = handshake::answer(halves(stream), own).await;
+    let (reading, writing) = answered.map_err(|failure| io::Error::other(failure.to_string()))?;
+    let wants = tokio::time::timeout(PATIENCE, wants(reading, writing, known)).await;
+    drop(greets);
+    wants?
+}
+
 struct Server {
-    own: Credentials,
     service: watch::Receiver<Option<Service>>,
     blobs: Option<Arc<Blobs>>,
 }
 
 impl Server {
-    async fn welcome(&self, stream: TcpStream, greets: OwnedSemaphorePermit) -> io::Result<()> {
-        tune(&stream)?;
-        let answered = handshake::answer(halves(stream), &self.own).await;
-        let (reading, writing) =
-            answered.map_err(|failure| io::Error::other(failure.to_string()))?;
-        let wants = tokio::time::timeout(PATIENCE, wants(reading, writing)).await;
-        let (wants, reading, writing) = wants??;
-        drop(greets);
-        match wants.as_str() {
+    async fn serve(&self, wants: &str, reading: Reading, writing: Writing) -> io::Result<()> {
+        match wants {
             frame::HELLO => {
                 let service = self.service.borrow().clone();
                 let service = service.ok_or(io::ErrorKind::NotConnected)?;
@@ -124,13 +161,15 @@ impl Server {
 async fn wants(
     mut reading: Reading,
     mut writing: Writing,
+    known: &[&str],
 ) -> io::Result<(String, Reading, Writing)> {
     let mut buffer = Vec::new();
     let wants: Option<String> = frame::read(&mut reading, &mut buffer).await?;
     let wants = wants.ok_or(io::ErrorKind::UnexpectedEof)?;
-    let known = [frame::HELLO, blobs::HELLO].into_iter().find(|known| *known == wants);
+    let is_known = known.contains(&wants.as_str());
+    let told = if is_known { &*wants } else { known.first().copied().unwrap_or_default() };
     buffer.clear();
-    frame::append(&mut buffer, &known.unwrap_or(frame::HELLO))?;
+    frame::append(&mut buffer, &told)?;
     writing.write_all(&buffer).await?;
     writing.flush().await?;
     Ok((wants, reading, writing))

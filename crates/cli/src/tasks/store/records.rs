@@ -138,6 +138,7 @@ fn kind(record: &Record) -> &'static str {
         Ok(Content::Tuple(..)) => "tuple",
         Ok(Content::Past(..)) => "past",
         Ok(Content::Own) => "own",
+        Ok(Content::Block(_)) => "block",
         Err(_) => "unreadable",
     }
 }
@@ -177,7 +178,13 @@ fn content(record: &Record) -> Value {
         Ok(Content::Staged(_, _, staged)) => {
             staged.tasks.into_iter().map(|(id, task)| shown(id, Shown::Live(task))).collect()
         }
-        Ok(Content::Fence(_) | Content::Lives(_) | Content::Counted(..) | Content::Own)
+        Ok(
+            Content::Fence(_)
+            | Content::Lives(_)
+            | Content::Counted(..)
+            | Content::Own
+            | Content::Block(_),
+        )
         | Err(_) => json!(record.value.escape_ascii().to_string()),
     }
 }

@@ -1,0 +1,38 @@
+//! The registry: ids and records of blocks in the store.
+
+use tidings_blocks::BlockId;
+use tidings_blocks::record::{self, Made};
+use tidings_tasks_core::transaction::CommitError;
+
+use super::error::BlocksError;
+use crate::store::Store;
+
+/// The id of a name: that of a new block of this kind and version, if it has none.
+pub(super) async fn named(
+    store: &dyn Store,
+    name: &str,
+    (kind, version): (&str, u32),
+) -> Result<BlockId, BlocksError> {
+    let keys = [record::named(name)?, record::next(), record::view()];
+    loop {
+        let mut records = store.get(&keys).await?.records.into_iter();
+        let mut next = || records.next().flatten();
+        let (found, last, view) = (next(), next(), next());
+        if let Some(found) = found {
+            return Ok(record::read(&found)?);
+        }
+        let (transaction, id) = record::make(name, (kind, version), last.as_ref(), view.as_ref())?;
+        match store.commit(transaction).await {
+            Ok(_) => return Ok(id),
+            // Somebody else has made this one, or another; or it was made: then it is there now.
+            Err(CommitError::Conflict { .. } | CommitError::Unknown) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// What a block is; `None` if there is none.
+pub(super) async fn made(store: &dyn Store, id: BlockId) -> Result<Option<Made>, BlocksError> {
+    let found = store.get(&[record::made(id)]).await?.records.pop().flatten();
+    Ok(found.as_ref().map(record::read).transpose()?)
+}

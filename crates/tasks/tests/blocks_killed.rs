@@ -1,0 +1,96 @@
+//! Processes that share a map over a real etcd and are killed, one after the other.
+
+#![cfg(feature = "etcd")]
+#![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
+
+mod children;
+mod servers;
+
+use std::path::Path;
+use std::process::Child;
+use std::sync::Arc;
+use std::time::Duration;
+
+use children::{child, folder_of_child, lines};
+use servers::Servers;
+use tidings_blocks::Ref;
+use tidings_blocks::map::{DistributedMap, Map};
+use tidings_blocks::table::Kinds;
+use tidings_tasks::blocks::{Blocks, Settings};
+use tidings_tasks::store::address::Address;
+
+const KEYS: u32 = 300;
+
+/// Takes part in the store that the folder names. Silence alone ends nobody here.
+async fn join(folder: &Path) -> Blocks {
+    let address = std::fs::read_to_string(folder.join("address")).unwrap();
+    let store = address.parse::<Address>().unwrap().open("test").await.unwrap();
+    let kinds = Kinds::default().with(DistributedMap { parts: 16 });
+    let settings = Settings { session_ttl: Duration::from_secs(60), ..Settings::here("test") };
+    Blocks::join(Arc::clone(&store), kinds, settings).await.unwrap()
+}
+
+async fn map(blocks: &Blocks) -> Ref<DistributedMap> {
+    blocks.open("m").await.unwrap()
+}
+
+/// A child: has its share until it is killed.
+#[tokio::test]
+async fn a_process_with_its_share() {
+    let Some(folder) = folder_of_child() else { return };
+    let blocks = join(&folder).await;
+    map(&blocks).await.count().await.unwrap();
+    println!("node {}", blocks.node());
+    core::future::pending::<()>().await;
+}
+
+/// A child that is killed when it is dropped.
+struct Mortal(Child);
+
+impl Drop for Mortal {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+async fn started(folder: &Path) -> Mortal {
+    let mut child = Mortal(child("a_process_with_its_share", folder));
+    let mut told = lines(&mut child.0, "node ");
+    tokio::task::spawn_blocking(move || told.next()).await.unwrap().unwrap();
+    child
+}
+
+async fn until(blocks: &Blocks, count: usize) {
+    blocks.view().wait_for(|view| view.nodes.len() == count).await.unwrap();
+}
+
+async fn check(map: &Map) {
+    for key in 0..KEYS {
+        let value = map.get(&key.to_be_bytes()).await.unwrap();
+        assert_eq!(value, Some(vec![key as u8; 100]), "key {key}");
+    }
+    assert_eq!((map.count().await.unwrap(), map.lost_parts()), (KEYS.into(), 0));
+}
+
+#[tokio::test]
+async fn a_map_loses_nothing_when_one_process_after_the_other_is_killed() {
+    let servers = Servers::start(1);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("address"), servers.address("blocks")).unwrap();
+    let own = join(folder.path()).await;
+    let shared = map(&own).await;
+    let mut others = vec![started(folder.path()).await, started(folder.path()).await];
+    for key in 0..KEYS {
+        shared.put(&key.to_be_bytes(), &[key as u8; 100]).await.unwrap();
+    }
+    for _ in 0..3 {
+        others.push(started(folder.path()).await);
+        until(&own, 4).await;
+        // Each part answers in this view, so each has two copies in it.
+        check(&shared).await;
+        drop(others.remove(0));
+        check(&shared).await;
+        until(&own, 3).await;
+    }
+}
