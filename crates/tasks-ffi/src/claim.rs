@@ -19,7 +19,7 @@ use tidings_tasks_core::retry::Cause;
 
 use crate::arguments::{all, optional_text, place, text, value, wait};
 use crate::engine::Engine;
-use crate::input::Inputs;
+use crate::inputs::Inputs;
 use crate::keys::effect;
 use crate::status::{TidingsTasksError, TidingsTasksStatus, Trouble, answered};
 use crate::submission::{RUNTIME, TidingsTasksId, TidingsTasksSubmission};

@@ -14,7 +14,7 @@
 //! | [`tuples`], [`field`] | what processes exchange without knowing each other |
 //! | [`permits`], [`queue`] | semaphores, and how long queues are |
 //! | [`status`], [`limits`] | what a call answers, and how much may be asked |
-//! | `engine`, `taker`, `slots`, `waits` | a thread with a runtime, and what the calls share |
+//! | `engine`, `taker`, `slots`, `waits`, `inputs` | a thread with a runtime, and what the calls share |
 //! | `arguments` | pointers and lengths of C as values of Rust |
 //!
 //! Invariants: no global state and no handler of a signal. The library's threads block all signals,
@@ -35,6 +35,7 @@ pub mod collective;
 mod engine;
 pub mod field;
 pub mod input;
+mod inputs;
 pub mod keys;
 pub mod limits;
 pub mod outcome;

@@ -171,8 +171,8 @@ pub unsafe extern "C" fn tidings_tasks_tuple_read(
 
 /// Pulls the oldest tuple that matches and writes it to `tuple`: nobody else sees it. It is there
 /// again, in its old turn, when it is given back and when this process ends, in whatever way. With
-/// a claim it belongs to that try of a task: it is consumed in the commit by which the task is done,
-/// and there again if the try ends otherwise. Waits as `tidings_tasks_tuple_read`.
+/// a claim it belongs to that try of a task: it is consumed in the commit by which the task is
+/// done, and there again if the try ends otherwise. Waits as `tidings_tasks_tuple_read`.
 ///
 /// # Safety
 /// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; `pattern`
@@ -217,14 +217,14 @@ unsafe fn one(
 }
 
 /// Does a statement: its ins are found, each another tuple, and all of it happens in one commit, or
-/// in the given time nothing does. Writes what its ins have found, in their order, to `found`, which
-/// has room for so many; null where nothing was. Tuples that it consumes are freed by the program as
-/// others. A claim is as for `tidings_tasks_tuple_pull`.
+/// in the given time nothing does. Writes what its ins have found, in their order, to `found`,
+/// which has room for so many; null where nothing was. Tuples that it consumes are freed by the
+/// program as others. A claim is as for `tidings_tasks_tuple_pull`.
 ///
 /// # Safety
 /// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; the lists
-/// of the statement have as many values as it says, each as for the calls with one tuple; `found` is
-/// null or has room for `in_count` pointers; the others are null or valid.
+/// of the statement have as many values as it says, each as for the calls with one tuple; `found`
+/// is null or has room for `in_count` pointers; the others are null or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tidings_tasks_statement(
     tasks: *const TidingsTasks,
@@ -341,8 +341,8 @@ fn no_claim() -> Trouble {
     Trouble::argument("the tuple was not pulled, or was settled before")
 }
 
-/// The fields of a tuple, which last until it is freed; their number is written to `count`. Null, if
-/// `tuple` or `count` is.
+/// The fields of a tuple, which last until it is freed; their number is written to `count`. Null,
+/// if `tuple` or `count` is.
 ///
 /// # Safety
 /// `tuple` is null, or was found and not freed; `count` is null or valid.

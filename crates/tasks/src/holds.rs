@@ -1,7 +1,7 @@
 //! Holds: which tasks a process has submitted, and whose records are of use to it still.
 //!
-//! A task of which nobody else knows the id is forgotten once its outcome was told, and all tasks of
-//! this process that read its result have ended.
+//! A task of which nobody else knows the id is forgotten once its outcome was told, and all tasks
+//! of this process that read its result have ended.
 //!
 //! Invariant: a task that is held here was not forgotten, and will not be until it is released. So
 //! a program holds an input before it submits who reads it.

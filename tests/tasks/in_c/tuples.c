@@ -43,7 +43,8 @@ static void put(TidingsTasks *tasks, const char *name, int64_t value) {
 static int64_t second(const TidingsTasksTuple *tuple) {
     size_t count = 0;
     const TidingsTasksField *fields = tidings_tasks_tuple_fields(tuple, &count);
-    HOLDS(count == 2 && fields[0].kind == TIDINGS_TASKS_TEXT && fields[1].kind == TIDINGS_TASKS_INT);
+    HOLDS(count == 2 && fields[0].kind == TIDINGS_TASKS_TEXT);
+    HOLDS(fields[1].kind == TIDINGS_TASKS_INT);
     HOLDS(fields[0].count == strlen((const char *)fields[0].bytes));
     return fields[1].integer;
 }

@@ -18,7 +18,7 @@ use tidings_tasks_core::retry::Cause;
 use tidings_tasks_core::view::Shown;
 
 use super::failure::TasksError;
-use super::inputs::InputView;
+use super::input::InputView;
 use crate::output;
 
 /// What a worker reports of a task that is done, as JSON.

@@ -14,6 +14,7 @@ mod client;
 mod ending;
 mod explain;
 mod failure;
+mod input;
 mod inputs;
 mod kinds;
 mod outputs;

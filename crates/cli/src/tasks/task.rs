@@ -9,7 +9,7 @@ use tidings_tasks_core::view::{Shown, Which};
 
 use super::client::{Client, Place, Store, block_on, with};
 use super::failure::TasksError;
-use super::inputs::InputView;
+use super::input::InputView;
 use super::{explain, inputs, kinds, outputs};
 use crate::Failure;
 use crate::output::{self, Agent};

@@ -15,6 +15,13 @@ pub struct Pulled {
     is_settled: bool,
 }
 
+impl Spaces {
+    /// What a statement of theirs has pulled, which is given back when it is dropped.
+    pub fn pulled(&self, number: u64, tuple: Tuple) -> Pulled {
+        Pulled::new(self, number, tuple)
+    }
+}
+
 impl Pulled {
     pub(super) fn new(spaces: &Spaces, number: u64, tuple: Tuple) -> Self {
         Self { spaces: spaces.clone(), number, tuple, is_settled: false }

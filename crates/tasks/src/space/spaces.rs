@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use tidings_tasks_core::id::{Attempt, TaskId};
-use tidings_tasks_core::tuple::{Matched, Statement, Tuple};
+use tidings_tasks_core::tuple::{Matched, Statement};
 
 use super::error::{SpaceError, answer_of};
-use super::pulled::Pulled;
 use super::slots::Slots;
 use crate::session::Session;
 
@@ -29,11 +28,6 @@ impl Spaces {
     #[must_use]
     pub fn of_task(&self, task: TaskId, attempt: Attempt) -> Self {
         Self { owner: Some((task, attempt)), ..self.clone() }
-    }
-
-    /// What a statement of theirs has pulled, which is given back when it is dropped.
-    pub fn pulled(&self, number: u64, tuple: Tuple) -> Pulled {
-        Pulled::new(self, number, tuple)
     }
 
     /// Does a statement: all of it in one commit. `None` if in the time that it has some in has
