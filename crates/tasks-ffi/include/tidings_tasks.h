@@ -570,8 +570,8 @@ enum TidingsTasksStatus tidings_tasks_tuple_read(const struct TidingsTasks *task
 
 // Pulls the oldest tuple that matches and writes it to `tuple`: nobody else sees it. It is there
 // again, in its old turn, when it is given back and when this process ends, in whatever way. With
-// a claim it belongs to that try of a task: it is consumed in the commit by which the task is done,
-// and there again if the try ends otherwise. Waits as `tidings_tasks_tuple_read`.
+// a claim it belongs to that try of a task: it is consumed in the commit by which the task is
+// done, and there again if the try ends otherwise. Waits as `tidings_tasks_tuple_read`.
 // `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; `pattern`
 // is null or has `count` fields, whose bytes are as their kinds say; the others are null or valid.
 enum TidingsTasksStatus tidings_tasks_tuple_pull(const struct TidingsTasks *tasks,
@@ -584,12 +584,12 @@ enum TidingsTasksStatus tidings_tasks_tuple_pull(const struct TidingsTasks *task
                                                  struct TidingsTasksError *error);
 
 // Does a statement: its ins are found, each another tuple, and all of it happens in one commit, or
-// in the given time nothing does. Writes what its ins have found, in their order, to `found`, which
-// has room for so many; null where nothing was. Tuples that it consumes are freed by the program as
-// others. A claim is as for `tidings_tasks_tuple_pull`.
+// in the given time nothing does. Writes what its ins have found, in their order, to `found`,
+// which has room for so many; null where nothing was. Tuples that it consumes are freed by the
+// program as others. A claim is as for `tidings_tasks_tuple_pull`.
 // `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; the lists
-// of the statement have as many values as it says, each as for the calls with one tuple; `found` is
-// null or has room for `in_count` pointers; the others are null or valid.
+// of the statement have as many values as it says, each as for the calls with one tuple; `found`
+// is null or has room for `in_count` pointers; the others are null or valid.
 enum TidingsTasksStatus tidings_tasks_statement(const struct TidingsTasks *tasks,
                                                 const struct TidingsTasksClaim *claim,
                                                 const struct TidingsTasksStatement *statement,
@@ -597,8 +597,8 @@ enum TidingsTasksStatus tidings_tasks_statement(const struct TidingsTasks *tasks
                                                 struct TidingsTasksTuple **found,
                                                 struct TidingsTasksError *error);
 
-// The fields of a tuple, which last until it is freed; their number is written to `count`. Null, if
-// `tuple` or `count` is.
+// The fields of a tuple, which last until it is freed; their number is written to `count`. Null,
+// if `tuple` or `count` is.
 // `tuple` is null, or was found and not freed; `count` is null or valid.
 const struct TidingsTasksField *tidings_tasks_tuple_fields(const struct TidingsTasksTuple *tuple,
                                                            size_t *count);
