@@ -1,0 +1,71 @@
+"""Weak scaling of mcphoton: the efficiency against the number of workers."""
+
+from __future__ import annotations
+
+import sys
+from statistics import median
+
+from drawing import style
+from drawing.csv_table import Table
+from drawing.drawn import Drawn, main
+from drawing.pages import markdown
+from matplotlib.figure import Figure
+
+COLOURS = (style.BLUE, style.VERMILION)
+COLUMNS = ("workers", "task_ms", "tasks", "seconds", "efficiency")
+
+
+def lengths(table: Table) -> list[str]:
+    """Return the milliseconds of a task, the longest first."""
+    return [length for (length,) in table.distinct("task_ms")]
+
+
+def workers(table: Table) -> list[str]:
+    """Return the numbers of workers, ascending."""
+    return [number for (number,) in table.distinct("workers")]
+
+
+def name(length: str) -> str:
+    """Return what tasks of such a length are called."""
+    return "tasks of 1 s" if length == "1000" else f"tasks of {length} ms"
+
+
+def figure(table: Table) -> Figure:
+    """Draw a line for each length of tasks: medians, and each run as a point."""
+    drawn = style.blank(6.0, 3.2)
+    axes = drawn.subplots()
+    numbers = [float(number) for number in workers(table)]
+    style.log_ticks(axes, x=numbers)
+    for length, colour, marker in zip(lengths(table), COLOURS, "os", strict=True):
+        own = table.where(task_ms=length)
+        middles = [median(own.where(workers=one).numbers("efficiency")) for one in workers(own)]
+        axes.plot(own.numbers("workers"), own.numbers("efficiency"), marker, color=colour, alpha=0.3)
+        axes.plot(numbers, middles, marker=marker, color=colour, label=name(length))
+    axes.set_ylim(0.0, 1.05)
+    axes.axhline(1.0, color=style.GREY, linewidth=0.8)
+    axes.set_xlabel("workers, each with as many tasks")
+    axes.set_ylabel("time without a runtime / time")
+    axes.legend(loc="lower left")
+    return drawn
+
+
+def measured(table: Table) -> dict[str, str]:
+    """Return a line for each number of workers: the efficiency, and what the holder spends."""
+    lines = []
+    for number in workers(table):
+        cells = [number]
+        for length in lengths(table):
+            own = table.where(task_ms=length, workers=number)
+            values = sorted(own.numbers("efficiency"))
+            cells.append(f"{median(values):.3f} ({values[0]:.3f} to {values[-1]:.3f})")
+        own = table.where(task_ms=lengths(table)[-1], workers=number)
+        cells.append(f"{median(own.numbers('holder_us')):.0f}")
+        lines.append(cells)
+    heads = ["workers", *(f"{name(length)}: efficiency" for length in lengths(table))]
+    return {"hosts": markdown([*heads, "holder's CPU µs a task"], lines)}
+
+
+DRAWN = (Drawn("hosts.csv", (*COLUMNS, "repeat", "holder_us"), figure=figure, tables=measured),)
+
+if __name__ == "__main__":
+    sys.exit(main(__file__, DRAWN))
