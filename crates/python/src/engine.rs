@@ -26,7 +26,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::options::RUNTIME;
 use crate::place::{self, Setup};
-use crate::requests::{Client, Command, Outcome, lock};
+use crate::requests::{Client, Command, Outcome, Pending, lock};
 
 /// Commands that may wait.
 const QUEUE: usize = 4_096;
@@ -152,8 +152,11 @@ type Said = (mpsc::Receiver<Command>, mpsc::Sender<Vec<Outcome>>, Holds);
 
 /// The thread.
 fn run(setup: &Setup, place: (Network, Address), begun: Begun, said: Said) {
-    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime.block_on(serve(setup, place, begun, said)),
+    let pending = Pending::new(setup.workers);
+    let napping = pending.clone();
+    let mut building = tokio::runtime::Builder::new_current_thread();
+    match building.enable_all().on_thread_park(move || napping.nap()).build() {
+        Ok(runtime) => runtime.block_on(serve(setup, place, begun, said, pending)),
         // Whoever began waits for this.
         Err(error) => drop(begun.send(Err(format!("no runtime: {error}")))),
     }
@@ -164,6 +167,7 @@ async fn serve(
     (network, address): (Network, Address),
     begun: Begun,
     (mut commands, outcomes, holds): Said,
+    pending: Pending,
 ) {
     let folder = place::folder(setup, &address);
     let (name, host) = (setup.name.clone(), setup.host.clone());
@@ -185,12 +189,15 @@ async fn serve(
     let (session, _notices) = Session::open(member.clone(), &setup.name, &setup.host);
     let worker = (setup.workers > 0).then(|| work(&member, setup, folder.as_deref()));
     let running = worker.as_ref().map(Worker::running).unwrap_or_default();
+    if worker.is_some() {
+        pending.watch(running.clone());
+    }
     let (runtime, host) = (Handle::current(), setup.host.clone());
     let base = Base { runtime, member: member.clone(), payloads: payloads.clone(), host };
     if begun.send(Ok((base, running))).is_err() {
         return;
     }
-    let client = Client::new(session, payloads, setup.workers, outcomes, holds);
+    let client = Client::new(session, payloads, pending, outcomes, holds);
     let mut batch = Vec::new();
     while commands.recv_many(&mut batch, MAX_TASKS).await > 0 {
         client.take(&mut batch).await;

@@ -13,23 +13,28 @@ use tidings_tasks_core::record;
 use crate::client::task_of;
 use crate::items::{self, Item, Write};
 
-/// What a worker says: `("run", task, attempt, queue, body, inputs)`, each input a task with its
-/// value, bytes or a part of a file, `(path, from, bytes)`; or `("cancel", task, attempt)`.
+/// What a worker says: `("run", task, attempt, queue, body, inputs, is_ahead)`, each input a task
+/// with its value, bytes or a part of a file, `(path, from, bytes)`; `("go",)`; or `("cancel", task,
+/// attempt)` and `("withdraw", task, attempt)`.
 #[pyfunction]
 pub(crate) fn decode<'py>(py: Python<'py>, frame: &[u8]) -> PyResult<Bound<'py, PyTuple>> {
     let said = minicbor::decode(frame).map_err(|error| {
         PyValueError::new_err(format!("a frame of the worker cannot be read: {error}"))
     })?;
     match said {
-        ToRuntime::Run { task, attempt, queue, body, inputs, .. } => {
+        ToRuntime::Run { task, attempt, queue, body, inputs, is_ahead, .. } => {
             let (task, body) = (bytes(py, task), PyBytes::new(py, &body));
             let inputs = inputs.into_iter().map(|input| given(py, input));
             let inputs = inputs.collect::<PyResult<Vec<_>>>()?;
-            ("run", task, attempt.0, queue, body, inputs).into_pyobject(py)
+            ("run", task, attempt.0, queue, body, inputs, is_ahead).into_pyobject(py)
         }
         ToRuntime::Cancel { task, attempt } => {
             ("cancel", bytes(py, task), attempt.0).into_pyobject(py)
         }
+        ToRuntime::Withdraw { task, attempt } => {
+            ("withdraw", bytes(py, task), attempt.0).into_pyobject(py)
+        }
+        ToRuntime::Go {} => ("go",).into_pyobject(py),
     }
 }
 
@@ -46,10 +51,14 @@ fn bytes(py: Python<'_>, task: TaskId) -> Bound<'_, PyBytes> {
     PyBytes::new(py, &task.to_bytes())
 }
 
-/// The frame that says first that calls are taken.
+/// The frame that says first that calls are taken, and how many ahead.
 #[pyfunction]
-pub(crate) fn ready(py: Python<'_>, runtime_version: String) -> PyResult<Bound<'_, PyBytes>> {
-    frame(py, &FromRuntime::Ready { runtime_version })
+pub(crate) fn ready(
+    py: Python<'_>,
+    runtime_version: String,
+    ahead: u32,
+) -> PyResult<Bound<'_, PyBytes>> {
+    frame(py, &FromRuntime::Ready { runtime_version, ahead })
 }
 
 /// The frame that says what a call has returned, and what goes into the same commit.
@@ -93,18 +102,19 @@ pub(crate) fn progress<'py>(
     frame(py, &FromRuntime::Progress { task, attempt, thousandths, text })
 }
 
-/// The frame that says what the call has taken that is about to end: microseconds of processors and
-/// bytes of memory.
+/// The frame that says what the call has taken that is about to end: microseconds of processors,
+/// bytes of memory and microseconds; and whether its output is to be read before the next one.
 #[pyfunction]
 pub(crate) fn spent<'py>(
     py: Python<'py>,
     task: &[u8],
     attempt: u32,
-    cpu_us: u64,
-    peak_bytes: u64,
+    taken: (u64, u64, u64),
+    is_held: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
+    let (cpu_us, peak_bytes, wall_us) = taken;
     let (task, attempt) = (task_of(task)?, Attempt(attempt));
-    frame(py, &FromRuntime::Spent { task, attempt, cpu_us, peak_bytes })
+    frame(py, &FromRuntime::Spent { task, attempt, cpu_us, peak_bytes, wall_us, is_held })
 }
 
 fn frame<'py>(py: Python<'py>, said: &FromRuntime) -> PyResult<Bound<'py, PyBytes>> {

@@ -4,10 +4,12 @@
 //! them at a time. Tasks that read what others return go when all that came before is submitted.
 //!
 //! To wake a thread takes longer than to handle one task. So while many tasks are on their way,
-//! what is asked and what has ended is passed on once in [`GATHER`]; with few of them, at once.
+//! what is asked and what has ended is passed on once in [`GATHER`], or a few times that with more
+//! of them; with few, at once. And while the processes have enough to do, the thread does not even
+//! look ([`Pending::nap`]): each look takes a processor from a call.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tidings_tasks::holds::Holds;
@@ -15,6 +17,7 @@ use tidings_tasks::payloads::{MARK, Payloads};
 use tidings_tasks::replies::Replies;
 use tidings_tasks::session::Session;
 use tidings_tasks::work::Report;
+use tidings_tasks::worker::{Running, WHILE};
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, MAX_TASKS, Request, Submission};
 use tidings_tasks_core::record::{Failure, Finished, Outcome as Ended};
@@ -32,7 +35,10 @@ const QUEUE: usize = 4_096;
 /// What is asked and what has ended is passed on so often while there is much of it.
 const GATHER: Duration = Duration::from_millis(1);
 
-/// The tasks on their way, for each worker and at least, with which there is much.
+/// The longest time for that, in times of [`GATHER`].
+const LONGEST: usize = 4;
+
+/// The tasks on their way, for each worker of at least two, with which there is much.
 const MANY: usize = 32;
 
 /// What Python wants.
@@ -80,16 +86,42 @@ pub(crate) struct Client {
 
 /// How many tasks are on their way.
 #[derive(Clone)]
-struct Pending {
+pub(crate) struct Pending {
     count: Arc<AtomicUsize>,
     many: usize,
+    slots: usize,
+    /// What the worker does; none if there is no worker, or none yet.
+    running: Arc<OnceLock<Running>>,
 }
 
 impl Pending {
+    /// None, of an executor with so many workers.
+    pub(crate) fn new(workers: u32) -> Self {
+        let (slots, many) = (workers as usize, MANY * workers.max(2) as usize);
+        Self { count: Arc::default(), many, slots, running: Arc::default() }
+    }
+
+    /// This is what the worker does.
+    pub(crate) fn watch(&self, running: Running) {
+        // There is one worker.
+        let _ = self.running.set(running);
+    }
+
     /// Lets more come together, while so many are on their way that what comes can wait.
     async fn gather(&self) {
-        if self.count.load(Ordering::Relaxed) >= self.many {
-            tokio::time::sleep(GATHER).await;
+        let times = self.count.load(Ordering::Relaxed) / self.many;
+        if times > 0 {
+            tokio::time::sleep(GATHER * times.min(LONGEST) as u32).await;
+        }
+    }
+
+    /// Waits a while, whatever comes, if all processes have enough to do until then.
+    pub(crate) fn nap(&self) {
+        let is_sated = |running: &Running| running.sated() >= self.slots;
+        if self.count.load(Ordering::Relaxed) >= self.many
+            && self.running.get().is_some_and(is_sated)
+        {
+            std::thread::sleep(WHILE);
         }
     }
 }
@@ -99,12 +131,11 @@ impl Client {
     pub(crate) fn new(
         session: Session,
         payloads: Payloads,
-        workers: u32,
+        pending: Pending,
         groups: mpsc::Sender<Vec<Outcome>>,
         holds: Holds,
     ) -> Self {
         let (forget, told) = mpsc::channel(QUEUE);
-        let pending = Pending { count: Arc::default(), many: MANY * workers.max(2) as usize };
         tokio::spawn(forget_all(session.clone(), told, pending.clone()));
         let (outcomes, ended) = mpsc::channel(QUEUE);
         tokio::spawn(pass_on(ended, groups, pending.clone()));

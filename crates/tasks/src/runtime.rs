@@ -6,10 +6,23 @@
 //! of fields as numbered here; what is absent is `null`, and fields at the end that a reader does
 //! not know are skipped.
 //!
-//! The process says [`FromRuntime::Ready`] first. Then it is given one call at a time, and says
-//! once how each has ended, and before that, if it can, what it took ([`FromRuntime::Spent`]). What
-//! it writes to its standard output and error meanwhile is the log of the task. When the socket
+//! The process says [`FromRuntime::Ready`] first. Then it makes one call at a time, and says once
+//! how each has ended, and before that, if it can, what it took ([`FromRuntime::Spent`]). What it
+//! writes to its standard output and error meanwhile is the log of the task. When the socket
 //! closes, it ends.
+//!
+//! A process can have the next calls *ahead*, so that it need not wait for its worker between two:
+//! it says in `Ready` how many. Such a call may be taken back as long as it has not begun, also
+//! while the process is busy with another. So there is a pipe, whose reading end the process
+//! inherits ([`AHEAD`]), with a byte for each call that was sent ahead. The process takes one
+//! before it begins such a call. The worker takes as many as there are, and that many calls, the
+//! last ones, are its own again; it says which ([`ToRuntime::Withdraw`]). The kernel gives each
+//! byte to one of both. No byte is added before the process has heard that: it would begin the
+//! wrong call.
+//!
+//! All output of a call has to be read before the next one begins, or it would be of both. A
+//! process with calls ahead that finds its pipes not empty (FIONREAD) at the end of a call says so
+//! in `Spent`, and begins none before [`ToRuntime::Go`].
 
 use minicbor::{Decode, Encode};
 use tidings_tasks_core::id::{Attempt, TaskId};
@@ -17,6 +30,10 @@ use tidings_tasks_core::message::{Effect, Submission};
 
 /// The variable that tells a runtime process the number of its descriptor.
 pub const DESCRIPTOR: &str = "TIDINGS_RUNTIME_FD";
+
+/// The variable that tells a runtime process the number of the descriptor from which it takes a
+/// byte for each call that it begins and had ahead. Reading it does not block.
+pub const AHEAD: &str = "TIDINGS_RUNTIME_AHEAD";
 
 /// The longest frame, in bytes.
 pub const MAX_FRAME_BYTES: u32 = 64 << 20;
@@ -48,6 +65,9 @@ pub enum ToRuntime {
         /// What the calls have returned that it waited for, and reads.
         #[cbor(n(6), default)]
         inputs: Vec<Given>,
+        /// Whether it is ahead: it begins with a byte of the pipe, or not at all.
+        #[cbor(n(7), default)]
+        is_ahead: bool,
     },
     /// Nobody wants the result any more, or time is up: end the call soon. A process that is still
     /// in it after the grace is killed.
@@ -60,6 +80,19 @@ pub enum ToRuntime {
         #[n(1)]
         attempt: Attempt,
     },
+    /// This call, which was ahead, is not to be made: its byte was taken.
+    #[n(2)]
+    Withdraw {
+        /// Which task.
+        #[n(0)]
+        task: TaskId,
+        /// Which try.
+        #[n(1)]
+        attempt: Attempt,
+    },
+    /// What the last call has written was read: the next one may begin.
+    #[n(3)]
+    Go {},
 }
 
 /// What a call before this one has returned.
@@ -113,6 +146,9 @@ pub enum FromRuntime {
         /// Its version, for people.
         #[n(0)]
         runtime_version: String,
+        /// How many calls it may have ahead; none if it does not say so.
+        #[cbor(n(1), default)]
+        ahead: u32,
     },
     /// The call has returned.
     #[n(1)]
@@ -182,6 +218,12 @@ pub enum FromRuntime {
         /// The most memory that the process had at a time during the call, in bytes.
         #[n(3)]
         peak_bytes: u64,
+        /// Microseconds from begin to end; 0 if it does not say.
+        #[cbor(n(4), default)]
+        wall_us: u64,
+        /// Whether it waits for [`ToRuntime::Go`], since what it has written was not read.
+        #[cbor(n(5), default)]
+        is_held: bool,
     },
 }
 
@@ -206,17 +248,20 @@ mod tests {
             let (queue, path) = (text.clone(), text.clone());
             let values = [Value::Here(body.clone()), Value::File { path, from: 1, bytes: 2 }];
             let inputs = values.map(|value| Given { task, value }).into();
-            let body = body.clone();
-            read(&ToRuntime::Run { task, attempt, queue, code, code_hash, body, inputs });
+            let (body, is_ahead) = (body.clone(), attempt.0 % 2 == 1);
+            read(&ToRuntime::Run { task, attempt, queue, code, code_hash, body, inputs, is_ahead });
             read(&ToRuntime::Cancel { task, attempt });
+            read(&ToRuntime::Withdraw { task, attempt });
+            read(&ToRuntime::Go {});
             let value = text.clone().into_bytes();
             let effects = vec![Effect { key: value.clone(), value: None, expect: Some(1) }];
             read(&FromRuntime::Done { task, attempt, value, children: Vec::new(), effects });
-            read(&FromRuntime::Ready { runtime_version: text.clone() });
+            read(&FromRuntime::Ready { runtime_version: text.clone(), ahead: attempt.0 });
             let detail = text.clone().into_bytes();
             read(&FromRuntime::Failed { task, attempt, text: text.clone(), detail });
             let (cpu_us, peak_bytes) = (u64::from(attempt.0), u64::MAX);
-            read(&FromRuntime::Spent { task, attempt, cpu_us, peak_bytes });
+            let (wall_us, is_held) = (cpu_us, is_ahead);
+            read(&FromRuntime::Spent { task, attempt, cpu_us, peak_bytes, wall_us, is_held });
             read(&FromRuntime::Progress { task, attempt, thousandths, text });
         }
 
@@ -246,6 +291,7 @@ mod tests {
             code_hash: None,
             body: Vec::new(),
             inputs: Vec::new(),
+            is_ahead: false,
         };
         assert_eq!(minicbor::decode::<ToRuntime>(&run).unwrap(), expected);
     }

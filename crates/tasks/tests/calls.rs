@@ -17,7 +17,7 @@ use tidings_tasks::blobs::{Blobs, Handle};
 use tidings_tasks::runtime::{DESCRIPTOR, FromRuntime, Given, ToRuntime, Value};
 use tidings_tasks::work::{Report, What, Work, WorkLimits};
 use tidings_tasks::worker::{Event, Settings, Worker};
-use tidings_tasks_core::id::TaskId;
+use tidings_tasks_core::id::{Attempt, TaskId};
 use tidings_tasks_core::message::{Answer, Effect, MAX_INLINE_BYTES, Request, Submission};
 use tidings_tasks_core::record::Outcome;
 use tidings_tasks_core::retry::Cause;
@@ -50,7 +50,7 @@ fn call_what_is_said() {
         eprintln!("no such module");
         std::process::exit(4);
     }
-    say(&mut socket, &FromRuntime::Ready { runtime_version: "test 1".to_owned() });
+    say(&mut socket, &FromRuntime::Ready { runtime_version: "test 1".to_owned(), ahead: 0 });
     let mut known = BTreeSet::new();
     for calls in 1.. {
         let ToRuntime::Run { task, attempt, code, code_hash, body, inputs, .. } = read(&mut socket)
@@ -81,10 +81,7 @@ fn call_what_is_said() {
                 let (thousandths, text) = (500, "half".to_owned());
                 say(&mut socket, &FromRuntime::Progress { task, attempt, thousandths, text });
             }
-            "spend" => {
-                let (cpu_us, peak_bytes) = (7_000_000, 1 << 40);
-                say(&mut socket, &FromRuntime::Spent { task, attempt, cpu_us, peak_bytes });
-            }
+            "spend" => say(&mut socket, &spent(task, attempt)),
             "nonsense" => socket.write_all(&[1, 0, 0, 0, 0xff]).unwrap(),
             "another" => say(&mut socket, &failed(TaskId::of("another", 0), "")),
             "begin" => std::fs::write(rest, format!("{}\n", std::process::id())).unwrap(),
@@ -112,6 +109,11 @@ fn value_of(input: &Given) -> Vec<u8> {
             whole[*from as usize..][..*bytes as usize].to_vec()
         }
     }
+}
+
+fn spent(task: TaskId, attempt: Attempt) -> FromRuntime {
+    let (cpu_us, peak_bytes, wall_us, is_held) = (7_000_000, 1 << 40, 0, false);
+    FromRuntime::Spent { task, attempt, cpu_us, peak_bytes, wall_us, is_held }
 }
 
 fn child_of(task: TaskId) -> Submission {
@@ -280,7 +282,7 @@ async fn children_effects_and_progress_are_passed_on() {
     assert!(cause == Cause::Error && text.starts_with("its result was refused"), "{text}");
     let task = submit(&mut here, "progress").await;
     let progress = next(&mut events, |event| matches!(event, Event::Progress { .. })).await;
-    let (attempt, text) = (tidings_tasks_core::id::Attempt(1), "half".to_owned());
+    let (attempt, text) = (Attempt(1), "half".to_owned());
     assert_eq!(progress, Event::Progress { task, attempt, thousandths: 500, text });
 }
 

@@ -86,6 +86,20 @@ def test_calls_return_and_raise(executor: tt.Executor) -> None:
     assert cause.attempts == 1
 
 
+def number_or_death(number: int) -> int:
+    if number == 100:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_process_that_dies_takes_one_call_along(executor: tt.Executor) -> None:
+    # Others lie with the process already when it dies: they were not tried.
+    futures = [executor.submit(number_or_death, number) for number in range(300)]
+    errors = [future.exception() for future in futures]
+    assert [number for number, error in enumerate(errors) if error] == [100]
+    assert "signal 9" in str(errors[100])
+
+
 def test_functions_of_any_place_are_called(executor: tt.Executor) -> None:
     offset = 5
 

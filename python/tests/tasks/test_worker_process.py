@@ -26,6 +26,8 @@ def cbor(value: object) -> bytes:
     """Encode what frames consist of."""
     if value is None:
         return b"\xf6"
+    if isinstance(value, bool):
+        return b"\xf5" if value else b"\xf4"
     if isinstance(value, int):
         return bytes([value]) if value < 24 else b"\x1a" + value.to_bytes(4, "big")
     if isinstance(value, bytes):
@@ -50,6 +52,8 @@ def item(data: bytes) -> tuple[Any, bytes]:
         size, rest = int.from_bytes(rest[:width], "big"), rest[width:]
     if kind == 0:
         return size, rest
+    if kind == 7:
+        return size == 21, rest
     if kind in (2, 3):
         text = rest[:size]
         return (text if kind == 2 else text.decode()), rest[size:]
@@ -67,6 +71,7 @@ class Worker:
     def __init__(self) -> None:
         self.spent: list[Any] = []
         self.stream, inherited = socket.socketpair()
+        self.permits, self.permitted = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         with inherited:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", PROGRAM],
@@ -74,8 +79,9 @@ class Worker:
                     **os.environ,
                     "PYTHONPATH": os.pathsep.join(sys.path),
                     "TIDINGS_RUNTIME_FD": str(inherited.fileno()),
+                    "TIDINGS_RUNTIME_AHEAD": str(self.permits),
                 },
-                pass_fds=[inherited.fileno()],
+                pass_fds=[inherited.fileno(), self.permits],
                 stdout=subprocess.PIPE,
                 text=True,
             )
@@ -84,8 +90,22 @@ class Worker:
         frame = cbor([kind, list(fields)])
         self.stream.sendall(len(frame).to_bytes(4, "little") + frame)
 
-    def call(self, attempt: int, body: bytes) -> None:
-        self.say(0, TASK, attempt, "q", None, None, body)
+    def call(self, attempt: int, body: bytes, is_ahead: bool = False) -> None:
+        if is_ahead:
+            os.write(self.permitted, b"p")
+        self.say(0, TASK, attempt, "q", None, None, body, [], is_ahead)
+
+    def taken_back(self) -> int:
+        """Take back all calls that have not begun; return how many these are."""
+        try:
+            return len(os.read(self.permits, 100))
+        except BlockingIOError:
+            return 0
+
+    def close(self) -> None:
+        self.stream.close()
+        os.close(self.permits)
+        os.close(self.permitted)
 
     def heard(self) -> Any:
         """Return what is said; what a call has taken is kept aside."""
@@ -110,7 +130,7 @@ def worker() -> Iterator[Worker]:
     worker = Worker()
     assert worker.heard()[0] == 0
     yield worker
-    worker.stream.close()
+    worker.close()
     assert worker.process.stdout is not None
     worker.process.stdout.close()
     assert worker.process.wait() == 0
@@ -178,13 +198,14 @@ def test_what_a_call_has_taken_is_told(worker: Worker) -> None:
     cpu_ns, length = 30_000_000, 64 << 20
     worker.call(1, pickles.dump_call(spend, (cpu_ns, length), {}))
     assert worker.heard()[0] == 1
-    task, attempt, cpu_us, peak_bytes = worker.spent
-    assert (task, attempt) == (TASK, 1)
+    task, attempt, cpu_us, peak_bytes, wall_us, is_held = worker.spent
+    assert (task, attempt, is_held) == (TASK, 1, False)
     assert cpu_us * 1_000 >= cpu_ns
     assert peak_bytes >= length
+    assert wall_us >= cpu_us
     worker.call(2, pickles.dump_call(spend_in_a_child, (cpu_ns,), {}))
     assert worker.heard()[0] == 1
-    task, attempt, cpu_us, peak_bytes = worker.spent
+    task, attempt, cpu_us, peak_bytes, _, _ = worker.spent
     assert (task, attempt) == (TASK, 2)
     assert cpu_us * 1_000 >= cpu_ns
     assert peak_bytes < length, "that of the call before does not count"
@@ -195,3 +216,58 @@ def test_what_is_printed_is_written_before_the_answer(worker: Worker) -> None:
     assert worker.heard()[0] == 1
     assert worker.process.stdout is not None
     assert worker.process.stdout.readline() == "hello\n"
+    worker.say(3)
+
+
+def power(worker: Worker, attempt: int, is_ahead: bool = True) -> None:
+    worker.call(attempt, pickles.dump_call(pow, (2, attempt), {}), is_ahead)
+
+
+def test_calls_ahead_follow_each_other(worker: Worker) -> None:
+    power(worker, 1, is_ahead=False)
+    for attempt in range(2, 60):
+        power(worker, attempt)
+    for attempt in range(1, 60):
+        kind, fields = worker.heard()
+        assert (kind, fields[1], pickles.loads(fields[2])) == (1, attempt, 2**attempt)
+    assert worker.taken_back() == 0
+
+
+def test_a_call_that_was_taken_back_is_not_made(worker: Worker) -> None:
+    worker.call(1, pickles.dump_call(wait_until_cancelled, (), {}))
+    assert worker.heard()[0] == 3, "it has begun"
+    for attempt in (2, 3, 4):
+        power(worker, attempt)
+    assert worker.taken_back() == 3
+    for attempt in (3, 4, 2):
+        worker.say(2, TASK, attempt)
+    power(worker, 3)
+    worker.say(1, TASK, 1)
+    assert worker.heard()[1][1] == 1
+    assert worker.heard()[1][1] == 3, "and nothing in between"
+    power(worker, 5, is_ahead=False)
+    assert worker.heard()[1][1] == 5
+
+
+def test_what_was_taken_back_in_the_last_moment_is_waited_for(worker: Worker) -> None:
+    power(worker, 1)
+    assert worker.heard()[1][1] == 1
+    # Its frame is there, and nothing to begin it with: only a word about it can come.
+    worker.say(0, TASK, 2, "q", None, None, b"", [], True)
+    worker.say(2, TASK, 2)
+    power(worker, 3)
+    assert worker.heard()[1][1] == 3
+
+
+def test_no_call_begins_before_the_output_of_the_last_is_read(worker: Worker) -> None:
+    worker.call(1, pickles.dump_call(print, ("hello",), {}))
+    power(worker, 2)
+    assert worker.heard()[1][1] == 1
+    assert worker.spent[-1] is True, "it waits"
+    assert worker.taken_back() == 1, "so the next one has not begun"
+    os.write(worker.permitted, b"p")
+    assert worker.process.stdout is not None
+    assert worker.process.stdout.readline() == "hello\n"
+    worker.say(3)
+    assert worker.heard()[1][1] == 2
+    assert worker.spent[-1] is False

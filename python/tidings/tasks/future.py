@@ -89,8 +89,10 @@ class Future(concurrent.futures.Future[T]):
 
     def settle(self, result: T) -> None:
         """Set the result, unless the task was cancelled meanwhile."""
-        with contextlib.suppress(concurrent.futures.InvalidStateError):
+        try:
             self.set_result(result)
+        except concurrent.futures.InvalidStateError:
+            return  # `contextlib.suppress` takes as long as the rest of it
 
     def fail(self, error: BaseException) -> None:
         """Set the exception, unless the task was cancelled meanwhile."""

@@ -14,7 +14,6 @@ by each process that makes some of them.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import pickle
@@ -51,11 +50,13 @@ class Function:
 
 def dumps(value: object) -> bytes:
     """Return the bytes of a value; the first says whether they hold code."""
-    # Whatever plain pickle cannot do, cloudpickle can, or says better why not.
-    with contextlib.suppress(Exception):
+    try:
         data = pickle.dumps(value, _PROTOCOL)
-        if b"__main__" not in data:
-            return _BY_NAME + data
+    except Exception:
+        # Whatever plain pickle cannot do, cloudpickle can, or says better why not.
+        data = b"__main__"
+    if b"__main__" not in data:
+        return _BY_NAME + data
     import cloudpickle
 
     version = bytes(sys.version_info[:2])

@@ -33,17 +33,18 @@ class Meter:
         self._begun_ns = time.monotonic_ns()
         self._own_ns = time.process_time_ns()
 
-    def end(self) -> tuple[int, int]:
-        """End a call; return its microseconds of processors and bytes of memory.
+    def end(self) -> tuple[int, int, int]:
+        """End a call; return its microseconds of processors, bytes of memory and microseconds.
 
         Children count that the process has waited for since the last call.
         """
         own_us = (time.process_time_ns() - self._own_ns) // 1_000
         before_us, self._children_us = self._children_us, _children_us()
         peak = self._bytes
-        if time.monotonic_ns() - self._begun_ns >= _LONG_NS:
+        wall_ns = time.monotonic_ns() - self._begun_ns
+        if wall_ns >= _LONG_NS:
             peak, self._bytes = _memory()
-        return own_us + self._children_us - before_us, peak
+        return own_us + self._children_us - before_us, peak, wall_ns // 1_000
 
 
 def _children_us() -> int:

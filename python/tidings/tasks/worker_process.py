@@ -1,7 +1,10 @@
 """The process that calls functions for a worker.
 
-It is given one call at a time over a socket that it inherits, and says how each has ended. When
-the socket closes it ends. What functions print is the log of their task.
+It is given calls over a socket that it inherits, makes one at a time, and says how each has ended.
+When the socket closes it ends. What functions print is the log of their task.
+
+It has the next calls already while it makes one. Such a call may be taken back until it begins:
+there is a pipe with a byte for each of them, and it begins one with such a byte, or not at all.
 
 Source: the protocol is that of ``crates/tasks/src/runtime.rs``.
 """
@@ -9,11 +12,14 @@ Source: the protocol is that of ``crates/tasks/src/runtime.rs``.
 from __future__ import annotations
 
 import base64
+import collections
 import concurrent.futures
+import fcntl
 import os
 import platform
 import socket
 import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -28,39 +34,78 @@ from tidings.tasks.usage import Meter
 _MAX_FRAME_BYTES = 64 << 20
 _CHUNK = 1 << 16
 
+# How many calls it may have beside the one that it makes.
+_AHEAD = 64
+
+_NOTHING = bytes(4)
+
 # An input, and its sealed result: bytes, or path, start and length.
 Given = tuple[bytes, Union[bytes, "tuple[str, int, int]"]]
 
+# A call as it was given: task, attempt, queue, body, inputs.
+Call = tuple[bytes, int, str, bytes, "list[Given]"]
+
 
 class Channel:
-    """The socket to the worker."""
+    """The socket to the worker, and the pipe with a byte for each call that came ahead."""
 
-    def __init__(self, stream: socket.socket) -> None:
+    def __init__(self, stream: socket.socket, permits: int | None = None) -> None:
         self._stream = stream
+        self._permits = permits
         self._buffer = bytearray()
-        self._cancelled: set[tuple[bytes, int]] = set()
+        self._calls: collections.deque[tuple[Any, ...]] = collections.deque()
+        self._cancelled: tuple[bytes, int] | None = None
+        self._is_held = False
+        self.ahead = 0 if permits is None else _AHEAD
 
     def send(self, frame: bytes) -> None:
         """Say something."""
         self._stream.sendall(frame)
 
-    def next_call(self) -> tuple[bytes, int, str, bytes, list[Given]] | None:
-        """Return the next call and its inputs; None when the worker is gone."""
+    def next_call(self) -> Call | None:
+        """Return the next call; None when the worker is gone."""
         while True:
-            said = self._said()
-            if said is None:
-                if not self._read(0):
-                    return None
-            elif said[0] == "run":
-                return said[1], said[2], said[3], said[4], said[5]
+            if self._calls and not self._is_held:
+                _, task, attempt, queue, body, given, is_ahead = self._calls[0]
+                if not is_ahead or self._may_begin():
+                    self._calls.popleft()
+                    return task, attempt, queue, body, given
+            if not self._read(0):
+                return None
+            self._hear()
 
     def is_cancelled(self, task: bytes, attempt: int) -> bool:
         """Return whether the worker has said that nobody wants this try."""
         while self._read(socket.MSG_DONTWAIT):
             pass
+        self._hear()
+        return self._cancelled == (task, attempt)
+
+    def hold(self) -> bool:
+        """Return whether output is to be read before the next call: until then there is none."""
+        self._is_held = self._permits is not None and not (_is_read(1) and _is_read(2))
+        return self._is_held
+
+    def _may_begin(self) -> bool:
+        """Return whether the next call was not taken back; if it was, that will be said."""
+        try:
+            return self._permits is not None and bool(os.read(self._permits, 1))
+        except BlockingIOError:
+            return False
+
+    def _hear(self) -> None:
+        """Take all that was said."""
         while (said := self._said()) is not None:
-            self._cancelled = {(said[1], said[2])}
-        return (task, attempt) in self._cancelled
+            kind = said[0]
+            if kind == "run":
+                self._calls.append(said)
+            elif kind == "withdraw":
+                is_it = (call[1:3] == said[1:3] for call in self._calls)
+                del self._calls[next(at for at, found in enumerate(is_it) if found)]
+            elif kind == "cancel":
+                self._cancelled = (said[1], said[2])
+            else:
+                self._is_held = False
 
     def _read(self, flags: int) -> bool:
         try:
@@ -96,13 +141,15 @@ class Process:
     def run(self) -> None:
         """Call until the worker is gone."""
         version = f"Python {platform.python_version()}"
-        self._channel.send(_native.ready(version))
+        self._channel.send(_native.ready(version, self._channel.ahead))
         while (call := self._channel.next_call()) is not None:
             task, attempt, queue, body, given = call
             self._meter.begin()
             inputs.give({task: self._reader(task, value) for task, value in given})
             answer = self._answer(task, attempt, queue, body)
-            self._channel.send(_native.spent(task, attempt, *self._meter.end()) + answer)
+            spent = self._meter.end()
+            is_held = self._channel.hold()
+            self._channel.send(_native.spent(task, attempt, spent, is_held) + answer)
 
     def _answer(self, task: bytes, attempt: int, queue: str, body: bytes) -> bytes:
         def report(thousandths: int, text: str) -> None:
@@ -162,6 +209,14 @@ def _part_of_file(path: str, start: int, length: int) -> bytes:
         return file.read(length)
 
 
+def _is_read(descriptor: int) -> bool:
+    """Return whether all that was written to a pipe was read."""
+    try:
+        return fcntl.ioctl(descriptor, termios.FIONREAD, _NOTHING) == _NOTHING
+    except OSError:
+        return False
+
+
 def _inside(error: BaseException) -> TracebackType | None:
     """Return the traceback without the line here that has called the function."""
     found = error.__traceback__
@@ -175,6 +230,7 @@ def main(arguments: list[str]) -> None:
     DIRECTORY`` the folder that all hosts share, and ``--initial BASE64`` a call to begin with.
     """
     descriptor = os.environ.pop("TIDINGS_RUNTIME_FD", None)
+    ahead = os.environ.pop("TIDINGS_RUNTIME_AHEAD", None)
     if descriptor is None:
         raise SystemExit("this process is started by a worker of Tidings, not by hand")
     options = dict(zip(arguments[::2], arguments[1::2]))
@@ -192,4 +248,7 @@ def main(arguments: list[str]) -> None:
     initial = base64.b64decode(options["--initial"]) if "--initial" in options else None
     with socket.socket(fileno=int(descriptor)) as stream:
         stream.set_inheritable(False)
-        Process(Channel(stream), Seal(keys), initial).run()
+        permits = None if ahead is None else int(ahead)
+        if permits is not None:
+            os.set_inheritable(permits, False)
+        Process(Channel(stream, permits), Seal(keys), initial).run()

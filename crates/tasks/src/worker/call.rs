@@ -1,44 +1,54 @@
-//! A call: a function that a kept runtime process calls for one try of a task.
+//! Calls: functions that a kept runtime process calls, each for one try of a task.
 //!
 //! A process that has said how a call has ended is kept for the next one. Whatever else happens, it
 //! ends, a frame that is none, a call that does not end when it is asked to, costs the process, and
 //! the slot's next call begins another.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::retry::Cause;
-use tokio::time::Instant;
 
 use crate::blobs::Handle;
 use crate::runtime::{FromRuntime, Given, MAX_FRAME_BYTES, ToRuntime};
-use crate::work::Report;
+use crate::work::{Report, What, Work};
 
 use super::closing::{self, Closed};
-use super::ending::{Act, Ending, until};
+use super::ending::Ending;
+use super::given::{Content, Key, Todo};
 use super::kept::{Kept, Runtimes};
 use super::process::Start;
-use super::settings::Event;
+use super::running::During;
 use super::shared::{Shared, Try};
 use super::usage::Usage;
 use super::verdict::{self, Verdict};
 
 /// How long a process may take until it takes calls.
-const READY: Duration = Duration::from_secs(300);
+pub(super) const READY: Duration = Duration::from_secs(300);
 
 /// How long a process may go on that has closed its socket.
 const CLOSED: Duration = Duration::from_secs(1);
 
-/// What is to be called.
-pub(super) struct Parts {
+/// What is to be called, for which try.
+pub(super) struct Call {
+    pub(super) of: Try,
+    pub(super) name: String,
     pub(super) runtime: String,
     pub(super) code: Option<Handle>,
     pub(super) body: Vec<u8>,
-    pub(super) inputs: Vec<Given>,
+    /// The calls whose values it reads, which are fetched when it is about to begin.
+    pub(super) inputs: Vec<TaskId>,
+    pub(super) ending: Ending,
+    pub(super) grace_ms: Arc<AtomicU64>,
+    /// While it lies with its process.
+    pub(super) during: Option<During>,
 }
 
 /// Why a process is not kept.
-enum Lost {
+pub(super) enum Lost {
     /// It has ended, or was killed.
     Ended,
     /// It has closed its socket, or said what is no frame.
@@ -47,48 +57,49 @@ enum Lost {
     NotReady,
 }
 
-/// Calls a function in a process of the slot, whatever ends it.
-pub(super) async fn run(
-    shared: &Shared,
-    of: &Try,
-    runtimes: &mut Runtimes,
-    parts: Parts,
-    ending: &mut Ending,
-) -> Verdict {
-    let begun = Instant::now();
-    let (runtime, code) = (parts.runtime.clone(), parts.code);
-    let mut kept = match begin(shared, of, runtimes, &runtime).await {
-        Ok(kept) => kept,
-        Err(verdict) => return verdict,
-    };
-    let run = match frame(shared, of, &kept, parts).await {
-        Ok(run) => run,
-        Err(text) => {
-            runtimes.insert(runtime, kept);
-            return Verdict::failed(Cause::Error, text);
-        }
-    };
-    let before = kept.measure();
-    let ended = conduct(shared, of, &mut kept, &run, ending).await;
-    let mut verdict = match ended {
-        Ok(said) => {
-            kept.process.streams.take_rest();
-            kept.known.extend(code.map(|code| code.hash));
-            let used = kept.used(before);
-            let report = report(shared, of, &mut kept, used).await;
-            runtimes.insert(runtime, kept);
-            spoken(said, report, ending)
-        }
-        Err(lost) => post_mortem(shared, of, kept, lost, ending).await,
-    };
-    if let Some(report) = &mut verdict.report {
-        report.wall_us = begun.elapsed().as_micros() as u64;
+impl Lost {
+    /// Whether what the process has said is believed.
+    pub(super) fn is_believed(&self) -> bool {
+        !matches!(self, Self::Link(error) if error.kind() == io::ErrorKind::InvalidData)
     }
-    verdict
+}
+
+impl Call {
+    pub(super) fn key(&self) -> Key {
+        (self.of.task, self.of.attempt)
+    }
+
+    pub(super) fn todo(self) -> Todo {
+        let Self { of, name, runtime, code, body, inputs, ending, .. } = self;
+        let what = What::Call { runtime, code, body, inputs };
+        let content = Content::Work(Work { name, what, limits: ending.limits() });
+        let Try { task, attempt, queue, .. } = of;
+        Todo { task, attempt, queue, content }
+    }
+
+    /// Whether it may be sent to a process that is in another call. Values are fetched, and memory
+    /// is measured, of the call that the process begins next.
+    pub(super) fn goes_ahead(&self, kept: &Kept) -> bool {
+        let is_known = self.code.is_none_or(|code| kept.known.contains(&code.hash));
+        is_known && self.inputs.is_empty() && self.ending.limits().memory_bytes == 0
+    }
+
+    /// The frame that begins it.
+    pub(super) fn frame(
+        &self,
+        code: Option<Vec<u8>>,
+        inputs: Vec<Given>,
+        is_ahead: bool,
+    ) -> ToRuntime {
+        let (task, attempt, queue) = (self.of.task, self.of.attempt, self.of.queue.clone());
+        let code_hash = self.code.map(|code| code.hash);
+        let body = self.body.clone();
+        ToRuntime::Run { task, attempt, queue, code, code_hash, body, inputs, is_ahead }
+    }
 }
 
 /// The slot's process of a runtime, or a new one.
-async fn begin(
+pub(super) async fn begin(
     shared: &Shared,
     of: &Try,
     runtimes: &mut Runtimes,
@@ -114,16 +125,16 @@ async fn begin(
     })
 }
 
-/// The frame that begins the call, with the code if the process has not had it.
-async fn frame(
+/// The frame that begins a call with its inputs, with the code if the process has not had it.
+pub(super) async fn whole(
     shared: &Shared,
-    of: &Try,
     kept: &Kept,
-    Parts { code, body, inputs, .. }: Parts,
+    call: &Call,
+    inputs: Vec<Given>,
 ) -> Result<ToRuntime, String> {
-    let new = code.filter(|handle| !kept.known.contains(&handle.hash));
+    let new = call.code.filter(|handle| !kept.known.contains(&handle.hash));
     let values: usize = inputs.iter().map(Given::frame_bytes).sum();
-    let length = new.map_or(0, |handle| handle.bytes as usize) + body.len() + values;
+    let length = new.map_or(0, |handle| handle.bytes as usize) + call.body.len() + values;
     if length > MAX_FRAME_BYTES as usize {
         return Err(too_long(length));
     }
@@ -134,86 +145,30 @@ async fn frame(
         }
         None => None,
     };
-    let (task, attempt, queue) = (of.task, of.attempt, of.queue.clone());
-    let code_hash = code.map(|code| code.hash);
-    Ok(ToRuntime::Run { task, attempt, queue, code: bytes, code_hash, body, inputs })
+    Ok(call.frame(bytes, inputs, false))
 }
 
 fn too_long(bytes: usize) -> String {
     format!("a call of {bytes} bytes; at most {MAX_FRAME_BYTES} are possible: pass data as blobs")
 }
 
-/// Waits until the process takes calls, gives it this one, and waits until that has ended.
-async fn conduct(
-    shared: &Shared,
-    of: &Try,
-    kept: &mut Kept,
-    run: &ToRuntime,
-    ending: &mut Ending,
-) -> Result<FromRuntime, Lost> {
-    if ending.limits().memory_bytes > 0 {
-        ending.measure();
-    }
-    let mut ready_by = (!kept.is_ready).then(|| Instant::now() + READY);
-    if kept.is_ready {
-        kept.link.say(run).map_err(long)?;
-        ending.begin_time();
-    }
-    let Kept { process, link, is_ready, spent, .. } = kept;
-    loop {
-        tokio::select! {
-            // What a process says before it ends counts.
-            biased;
-            said = link.next() => match said.map_err(Lost::Link)? {
-                FromRuntime::Ready { .. } if !*is_ready => {
-                    (*is_ready, ready_by) = (true, None);
-                    link.say(run).map_err(long)?;
-                    ending.begin_time();
-                }
-                FromRuntime::Progress { task, attempt, thousandths, text } => {
-                    shared.tell(Event::Progress { task, attempt, thousandths, text });
-                }
-                FromRuntime::Spent { task, attempt, cpu_us, peak_bytes }
-                    if *is_ready && (task, attempt) == (of.task, of.attempt) =>
-                {
-                    *spent = Some(Usage { cpu_us, peak_bytes });
-                }
-                said if *is_ready && is_end_of(&said, of) => return Ok(said),
-                said => return Err(Lost::Link(unexpected(&said))),
-            },
-            act = ending.act() => match act {
-                Act::Measure => ending.check_memory(&process.leader),
-                Act::Ask if *is_ready => {
-                    let cancel = ToRuntime::Cancel { task: of.task, attempt: of.attempt };
-                    // It is some bytes.
-                    let _ = link.say(&cancel);
-                }
-                // One that is not in the call yet has nothing to be asked.
-                Act::Ask | Act::Kill => process.leader.kill(),
-            },
-            () = process.exit.wait() => return Err(Lost::Ended),
-            () = until(ready_by) => return Err(Lost::NotReady),
-            () = process.streams.pump() => {}
-        }
-    }
-}
-
-fn long(bytes: usize) -> Lost {
+pub(super) fn long(bytes: usize) -> Lost {
     Lost::Link(io::Error::new(io::ErrorKind::InvalidInput, too_long(bytes)))
 }
 
-fn is_end_of(said: &FromRuntime, of: &Try) -> bool {
+/// Of which try it says how it has ended, if it does.
+pub(super) fn end_of(said: &FromRuntime) -> Option<Key> {
     match said {
         FromRuntime::Done { task, attempt, .. } | FromRuntime::Failed { task, attempt, .. } => {
-            (*task, *attempt) == (of.task, of.attempt)
+            Some((*task, *attempt))
         }
         FromRuntime::Ready { .. } | FromRuntime::Progress { .. } | FromRuntime::Spent { .. } => {
-            false
+            None
         }
     }
 }
 
-fn unexpected(said: &FromRuntime) -> io::Error {
+pub(super) fn unexpected(said: &FromRuntime) -> io::Error {
     let what = match said {
         FromRuntime::Ready { .. } => "that it is ready, twice",
         FromRuntime::Spent { .. } => "what a call has taken that it was not given",
@@ -223,7 +178,7 @@ fn unexpected(said: &FromRuntime) -> io::Error {
 }
 
 /// The verdict on a call whose process has said how it ended.
-fn spoken(said: FromRuntime, mut report: Report, ending: &Ending) -> Verdict {
+pub(super) fn spoken(said: FromRuntime, mut report: Report, ending: &Ending) -> Verdict {
     let ended = ending.why().map(|why| verdict::ended(why, ending.limits()));
     match (said, ended) {
         (FromRuntime::Done { value, children, effects, .. }, None) => {
@@ -240,26 +195,23 @@ fn spoken(said: FromRuntime, mut report: Report, ending: &Ending) -> Verdict {
 }
 
 /// What a call took whose process goes on.
-async fn report(shared: &Shared, of: &Try, kept: &mut Kept, used: Usage) -> Report {
+pub(super) async fn report(shared: &Shared, call: &Call, kept: &mut Kept, used: Usage) -> Report {
+    let task = call.of.task;
     let streams = &mut kept.process.streams;
     Report {
         cpu_us: used.cpu_us,
         max_rss_bytes: used.peak_bytes,
         host: shared.settings.host.clone(),
-        stdout: shared.output(streams.stdout.split(), of.task).await,
-        stderr: shared.output(streams.stderr.split(), of.task).await,
+        stdout: shared.output(streams.stdout.split(), task).await,
+        stderr: shared.output(streams.stderr.split(), task).await,
+        name: call.name.clone(),
         ..Report::default()
     }
 }
 
 /// The verdict on a call whose process has ended, or is ended now.
-async fn post_mortem(
-    shared: &Shared,
-    of: &Try,
-    kept: Kept,
-    lost: Lost,
-    ending: &Ending,
-) -> Verdict {
+pub(super) async fn post_mortem(shared: &Shared, call: &Call, kept: Kept, lost: Lost) -> Verdict {
+    let ending = &call.ending;
     let mut process = kept.process;
     if let Lost::Link(_) = lost {
         // One that closes its socket since it ends has a status to tell.
@@ -274,7 +226,7 @@ async fn post_mortem(
         let _ = tokio::time::timeout(CLOSED, wait).await;
     }
     let was_alive = !process.leader.has_ended();
-    let closed = match closing::close(shared, of, process).await {
+    let closed = match closing::close(shared, &call.of, process).await {
         Ok(closed) => closed,
         Err(error) => return verdict::host_fault(&error),
     };

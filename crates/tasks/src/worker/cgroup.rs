@@ -104,7 +104,8 @@ impl Cgroups {
     /// Whoever may make groups may still not be allowed to move processes there.
     fn can_be_joined(&self) -> bool {
         let Ok((_group, procs)) = self.add(0) else { return false };
-        let preparation = Preparation { guardian: None, cgroup: Some(procs), inherited: None };
+        let preparation =
+            Preparation { guardian: None, cgroup: Some(procs), inherited: Vec::new() };
         let mut command = Command::new("/bin/sh");
         system::spawn(command.args(["-c", ":"]), preparation)
             .and_then(|mut child| child.wait())

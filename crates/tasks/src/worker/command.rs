@@ -71,7 +71,7 @@ fn prepare<'s>(
     command.stdin(if has_input { Stdio::piped() } else { Stdio::null() });
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let (scratch, memory_bytes) = (shared.scratch(), limits.memory_bytes);
-    (command, Start { stdin: parts.stdin, inherited: None, memory_bytes, scratch })
+    (command, Start { stdin: parts.stdin, inherited: Vec::new(), memory_bytes, scratch })
 }
 
 /// Waits until a process has ended, and brings that about where it is due.

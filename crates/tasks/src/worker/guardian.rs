@@ -81,7 +81,7 @@ mod tests {
         let socket = Some(guardian.socket());
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000 & echo begun; wait"]).stdout(Stdio::piped());
-        let preparation = Preparation { guardian: socket, cgroup: None, inherited: None };
+        let preparation = Preparation { guardian: socket, cgroup: None, inherited: Vec::new() };
         let mut child = spawn(&mut command, preparation).unwrap();
         let mut begun = [0; 6];
         io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut begun).unwrap();

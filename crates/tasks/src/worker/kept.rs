@@ -7,10 +7,11 @@ use std::process::{Command, Stdio};
 
 use tokio::net::UnixStream;
 
-use crate::runtime::DESCRIPTOR;
+use crate::runtime::{AHEAD, DESCRIPTOR};
 
 use super::launcher::Launcher;
 use super::link::Link;
+use super::permits::Permits;
 use super::process::{Process, Start};
 use super::usage::Usage;
 
@@ -26,6 +27,11 @@ pub(super) struct Kept {
     pub(super) known: BTreeSet<[u8; 32]>,
     /// Whether it has said that it takes calls.
     pub(super) is_ready: bool,
+    /// How many calls it may have ahead, and which of them it may begin.
+    pub(super) ahead: usize,
+    pub(super) permits: Permits,
+    /// Whether it may not have heard yet which of them were taken back.
+    pub(super) is_behind: bool,
     /// What it says that its last call has taken, and whether it has ever said so.
     pub(super) spent: Option<Usage>,
     pub(super) says_spent: bool,
@@ -46,15 +52,26 @@ impl Kept {
         let (here, there) = std::os::unix::net::UnixStream::pair()?;
         here.set_nonblocking(true)?;
         let there = OwnedFd::from(there);
+        let (permits, permitted) = Permits::new()?;
         let mut command = Command::new(program);
         command.args(words).env(DESCRIPTOR, there.as_raw_fd().to_string());
+        command.env(AHEAD, permitted.as_raw_fd().to_string());
         command.env("TIDINGS_SLOT", slot.to_string());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let start = Start { inherited: Some(there), ..start };
+        let start = Start { inherited: vec![there, permitted], ..start };
         let process = Process::start(launcher, command, start).await?;
         let link = Link::new(UnixStream::from_std(here)?);
-        let (spent, says_spent) = (None, false);
-        Ok(Self { process, link, known: BTreeSet::new(), is_ready: false, spent, says_spent })
+        Ok(Self {
+            process,
+            link,
+            known: BTreeSet::new(),
+            is_ready: false,
+            ahead: 0,
+            permits,
+            is_behind: false,
+            spent: None,
+            says_spent: false,
+        })
     }
 
     /// A call is about to begin: what the process has used before; none if it says itself what a

@@ -33,7 +33,7 @@ pub(super) struct Launched {
 /// What is to be started.
 struct Order {
     command: Command,
-    inherited: Option<OwnedFd>,
+    inherited: Vec<OwnedFd>,
     memory_bytes: u64,
     answer: oneshot::Sender<io::Result<Launched>>,
 }
@@ -68,7 +68,7 @@ impl Launcher {
     pub(super) async fn start(
         &self,
         command: Command,
-        inherited: Option<OwnedFd>,
+        inherited: Vec<OwnedFd>,
         memory_bytes: u64,
     ) -> io::Result<Launched> {
         let (answer, launched) = oneshot::channel();
@@ -98,7 +98,7 @@ impl Place {
     fn start(
         &self,
         command: &mut Command,
-        inherited: Option<OwnedFd>,
+        inherited: Vec<OwnedFd>,
         memory_bytes: u64,
     ) -> io::Result<Launched> {
         let group = self.cgroups.as_ref().and_then(|all| all.add(memory_bytes).ok());

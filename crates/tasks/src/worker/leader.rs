@@ -166,7 +166,8 @@ mod tests {
     use super::*;
 
     fn start(script: &str) -> (Leader, std::process::Child) {
-        let preparation = system::Preparation { guardian: None, cgroup: None, inherited: None };
+        let inherited = Vec::new();
+        let preparation = system::Preparation { guardian: None, cgroup: None, inherited };
         let mut command = Command::new("sh");
         command.args(["-c", script]).stdout(Stdio::piped());
         let child = system::spawn(&mut command, preparation).unwrap();

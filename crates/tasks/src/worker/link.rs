@@ -66,6 +66,22 @@ impl Link {
         }
     }
 
+    /// The next frame if it is there, or `None`. A process that has ended has said it before.
+    pub(super) fn rest(&mut self) -> Option<FromRuntime> {
+        let mut buffer = [0; READ_BYTES];
+        loop {
+            match self.frame() {
+                Ok(None) => {}
+                said => return said.ok().flatten(),
+            }
+            // The runtime of tokio may not have seen yet that there is something.
+            match rustix::io::read(&self.socket, &mut buffer) {
+                Ok(0) | Err(_) => return None,
+                Ok(bytes) => self.incoming.extend(&buffer[..bytes]),
+            }
+        }
+    }
+
     fn write(&mut self) -> io::Result<()> {
         self.written += would_block(self.socket.try_write(&self.outgoing[self.written..]))?;
         if self.written == self.outgoing.len() {
@@ -125,15 +141,32 @@ mod tests {
         (Link::new(here), there)
     }
 
+    fn run(task: TaskId, attempt: Attempt, body: Vec<u8>) -> ToRuntime {
+        let (queue, inputs) = (String::new(), Vec::new());
+        let (code, code_hash, is_ahead) = (None, None, false);
+        ToRuntime::Run { task, attempt, queue, code, code_hash, body, inputs, is_ahead }
+    }
+
+    #[tokio::test]
+    async fn what_was_said_before_an_end_is_there_without_waiting() {
+        let (mut link, mut there) = link();
+        assert_eq!(link.rest(), None);
+        let said = FromRuntime::Ready { runtime_version: "x".repeat(40_000), ahead: 1 };
+        let frame = minicbor::to_vec(&said).unwrap();
+        there.write_all(&(frame.len() as u32).to_le_bytes()).await.unwrap();
+        there.write_all(&frame).await.unwrap();
+        drop(there);
+        assert_eq!(link.rest(), Some(said));
+        assert_eq!(link.rest(), None);
+    }
+
     /// Neither side reads before it has written: more than a socket holds, both ways.
     #[tokio::test]
     async fn what_is_said_goes_out_while_frames_come_in() {
         let (mut link, mut there) = link();
         let (task, attempt) = (TaskId::of("task", 1), Attempt(1));
         let body = vec![7; 4 << 20];
-        let (queue, code, code_hash, inputs) = (String::new(), None, None, Vec::new());
-        let run = ToRuntime::Run { task, attempt, queue, code, code_hash, body, inputs };
-        link.say(&run).unwrap();
+        link.say(&run(task, attempt, body)).unwrap();
         let said = link.outgoing.clone();
         let text = "x".repeat(4 << 20);
         let answer = FromRuntime::Failed { task, attempt, text, detail: Vec::new() };
@@ -167,9 +200,7 @@ mod tests {
         let (mut link, _there) = link();
         let (task, attempt) = (TaskId::of("task", 1), Attempt(1));
         let body = vec![7; MAX_FRAME_BYTES as usize];
-        let (queue, code, code_hash, inputs) = (String::new(), None, None, Vec::new());
-        let run = ToRuntime::Run { task, attempt, queue, code, code_hash, body, inputs };
-        assert!(link.say(&run).unwrap_err() > MAX_FRAME_BYTES as usize);
+        assert!(link.say(&run(task, attempt, body)).unwrap_err() > MAX_FRAME_BYTES as usize);
         assert!(link.outgoing.is_empty());
     }
 }

@@ -11,8 +11,10 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `driver`, `pace` | slots, what is in them, and what comes next |
+//! | `lane`, `given` | what a slot does until it has nothing to do, and what it is told |
 //! | `command` | a try that is a program |
-//! | `call`, `kept`, `link` | a try that is a call, in a runtime process that is kept |
+//! | `call`, `series` | tries that are calls of one process, one after the other |
+//! | `kept`, `link`, `permits` | a runtime process that is kept for its next calls |
 //! | `ending`, `verdict`, `closing`, `settle` | why a try ends, what is said of it, and to whom |
 //! | `process`, `output` | a process with its pipes |
 //! | `running` | what other threads see of the tries |
@@ -28,18 +30,22 @@ mod closing;
 mod command;
 mod driver;
 mod ending;
+mod given;
 mod guardian;
 mod inputs;
 mod kept;
+mod lane;
 mod launcher;
 mod leader;
 mod link;
 mod memory;
 mod output;
 mod pace;
+mod permits;
 mod process;
 mod running;
 mod scratch;
+mod series;
 mod settings;
 mod settle;
 mod shared;
@@ -62,7 +68,7 @@ use launcher::Launcher;
 use scratch::Scratch;
 use shared::Shared;
 
-pub use running::Running;
+pub use running::{Running, WHILE};
 pub use settings::{Event, Settings};
 
 /// Events that may wait to be taken.

@@ -50,11 +50,21 @@ impl Capture {
     /// Waits until something comes and takes it. Never ends once the output has ended. May be
     /// dropped at any time.
     pub(super) async fn pump(&mut self) {
+        self.readable().await;
+        self.take_some();
+    }
+
+    /// Waits until something comes. Never ends once the output has ended.
+    pub(super) async fn readable(&self) {
         match &self.pipe {
             // What is wrong with a pipe is told by reading it.
             Some(pipe) => drop(pipe.readable().await),
             None => core::future::pending().await,
         }
+    }
+
+    /// Takes some of what has come.
+    pub(super) fn take_some(&mut self) {
         self.take(Receiver::try_read);
     }
 

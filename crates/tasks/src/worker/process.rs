@@ -45,8 +45,8 @@ struct Feed {
 pub(super) struct Start<'a> {
     /// Its standard input, if the command has a pipe for it.
     pub(super) stdin: Vec<u8>,
-    /// A descriptor that it inherits.
-    pub(super) inherited: Option<OwnedFd>,
+    /// Descriptors that it inherits.
+    pub(super) inherited: Vec<OwnedFd>,
     /// The memory that it may have; 0: any.
     pub(super) memory_bytes: u64,
     /// Where long output is kept; none: its end only.
@@ -99,6 +99,20 @@ impl Streams {
         if is_fed {
             self.stdin = None;
         }
+    }
+
+    /// Waits until there is output to be read. May be dropped at any time.
+    pub(super) async fn readable(&self) {
+        tokio::select! {
+            () = self.stdout.readable() => {}
+            () = self.stderr.readable() => {}
+        }
+    }
+
+    /// Reads some of the output that is there.
+    pub(super) fn take_some(&mut self) {
+        self.stdout.take_some();
+        self.stderr.take_some();
     }
 
     /// Reads what is left once the process has ended.

@@ -27,8 +27,8 @@ pub(super) struct Preparation {
     pub(super) guardian: Option<Arc<UnixStream>>,
     /// The `cgroup.procs` of its control group.
     pub(super) cgroup: Option<File>,
-    /// A descriptor that the program inherits, by the number that it has here.
-    pub(super) inherited: Option<OwnedFd>,
+    /// Descriptors that the program inherits, by the numbers that they have here.
+    pub(super) inherited: Vec<OwnedFd>,
 }
 
 /// What a process has used.
@@ -68,7 +68,7 @@ fn prepare(preparation: &Preparation, parent: Pid) -> io::Result<()> {
     if let Some(cgroup) = &preparation.cgroup {
         rustix::io::write(cgroup, b"0")?;
     }
-    if let Some(inherited) = &preparation.inherited {
+    for inherited in &preparation.inherited {
         rustix::io::fcntl_setfd(inherited, rustix::io::FdFlags::empty())?;
     }
     Ok(())
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     #[allow(clippy::zombie_processes, reason = "it is waited for by `reap`")]
     fn what_was_used_is_known_once_a_process_has_ended() {
-        let preparation = Preparation { guardian: None, cgroup: None, inherited: None };
+        let preparation = Preparation { guardian: None, cgroup: None, inherited: Vec::new() };
         let mut command = Command::new("sh");
         command.args(["-c", "i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); done; exit 3"]);
         let child = spawn(&mut command, preparation).unwrap();

@@ -1,10 +1,13 @@
 //! What a worker does: it takes tasks into its slots, and tells how they have ended.
 //!
-//! A slot is free again when its try has ended; the coordinator is told beside the next one. A
-//! worker is given as many tasks as it has asked for: those that its slots do, and a few more if
-//! they are short (`pace`). So it goes on with what it has while there is no coordinator.
+//! A slot that has something to do has a lane (`lane`), which is given the next tasks too, if they
+//! are short (`pace`) and its process takes them; what a lane has not begun comes back when it
+//! is asked. The coordinator is told of an end beside the next task. A worker is given as many
+//! tasks as it has asked for, so it goes on with what it has while there is no coordinator.
 //!
 //! Invariant: what is assigned is failed or completed exactly once, whatever happens in between.
+
+mod sharing;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
@@ -12,7 +15,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tidings_tasks_core::id::{Attempt, TaskId};
 use tidings_tasks_core::message::{Answer, Request};
 use tidings_tasks_core::retry::Cause;
 use tokio::sync::{mpsc, watch};
@@ -20,18 +22,13 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 
 use crate::session::{Assigned, Notice, Session, SessionEnded};
-use crate::work::{What, Work};
 
-use super::call;
-use super::command;
-use super::ending::{Ending, Order, until};
-use super::inputs;
-use super::kept::Runtimes;
+use super::ending::{Order, until};
+use super::given::{Content, Key, Say, Slot, Todo, Told};
 use super::pace::{PATIENCE, Pace};
 use super::settings::Event;
 use super::settle;
-use super::shared::{Shared, Try};
-use super::values;
+use super::shared::Shared;
 use super::verdict::Verdict;
 
 /// How long a worker that ends waits for the answers of a coordinator.
@@ -43,8 +40,14 @@ const UNANSWERED: &str = "no coordinator has answered";
 /// Why tasks are given back by a worker that takes no more.
 const ENDING: &str = "its worker is ending";
 
-/// The longest grace that is waited for when a worker ends.
-const MAX_GRACE_MS: u64 = 3_600_000;
+/// Why one is given back that is cancelled.
+const UNWANTED: &str = "it was no longer wanted";
+
+/// What lanes have told and the driver has not heard, at most.
+const TOLD: usize = 1_024;
+
+/// What a lane was told and has not heard, at most.
+const SAID: usize = 256;
 
 /// What a worker is told by its program.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -55,30 +58,34 @@ pub(super) enum Word {
     Stop,
 }
 
-/// Which try.
-type Key = (TaskId, Attempt);
-
-/// A place for one task at a time.
-#[derive(Debug)]
-struct Slot {
-    number: u32,
-    runtimes: Runtimes,
-}
-
-/// A try that runs.
+/// A try that a lane has.
 #[derive(Debug)]
 struct Running {
     orders: watch::Sender<Option<Order>>,
-    /// Known once its work was read.
+    /// Known once it begins.
     grace_ms: Arc<AtomicU64>,
+    slot: u32,
+}
+
+/// A slot that has something to do.
+#[derive(Debug)]
+struct Busy {
+    says: mpsc::Sender<Say>,
+    /// The tries that it has.
+    count: usize,
+    /// How many its process takes ahead; none while what runs takes long.
+    takes: usize,
+    is_late: bool,
+    /// Whether it was asked for what it has not begun.
+    is_asked: bool,
 }
 
 /// What has come to its end in the worker.
 #[derive(Debug)]
 enum Ended {
-    /// A try, which is still to be told.
-    Try { slot: Slot, key: Key, verdict: Verdict, took: Duration },
-    /// What was to be told of one.
+    /// A lane, which has told all.
+    Lane,
+    /// What was to be told of a try.
     Telling(Key),
 }
 
@@ -92,12 +99,16 @@ pub(super) struct Driver {
     words: mpsc::Receiver<Word>,
     tries: JoinSet<Ended>,
     running: BTreeMap<Key, Running>,
+    /// Lanes, by slot.
+    busy: BTreeMap<u32, Busy>,
+    heard: mpsc::Receiver<Told>,
+    telling: mpsc::Sender<Told>,
     /// Slots that were used before.
     free: Vec<Slot>,
     /// How many slots were ever used.
     used: u32,
-    /// Assigned, and there is no slot for it yet.
-    waiting: VecDeque<Assigned>,
+    /// Assigned, and there is no lane for it yet.
+    waiting: VecDeque<Todo>,
     /// When that has waited for too long.
     patient_until: Option<Instant>,
     /// Whether what waits is given back when the offer was answered.
@@ -119,6 +130,7 @@ impl Driver {
         notices: mpsc::Receiver<Notice>,
         words: mpsc::Receiver<Word>,
     ) -> Self {
+        let (telling, heard) = mpsc::channel(TOLD);
         Self {
             shared: Arc::new(shared),
             session,
@@ -126,6 +138,9 @@ impl Driver {
             words,
             tries: JoinSet::new(),
             running: BTreeMap::new(),
+            busy: BTreeMap::new(),
+            heard,
+            telling,
             free: Vec::new(),
             used: 0,
             waiting: VecDeque::new(),
@@ -144,7 +159,7 @@ impl Driver {
     pub(super) async fn run(mut self) {
         self.offer();
         let reason = loop {
-            let is_done = self.tries.is_empty() && self.offering.is_none();
+            let is_done = self.is_idle() && self.offering.is_none();
             if self.word.is_some() && is_done {
                 break "it was told to end".to_owned();
             }
@@ -159,6 +174,11 @@ impl Driver {
         self.shared.tell(Event::Closed(reason));
     }
 
+    /// Whether nothing runs, and nothing is to be told.
+    fn is_idle(&self) -> bool {
+        self.tries.is_empty() && self.busy.is_empty()
+    }
+
     /// Takes what comes next. Returns why the worker ends, if it does.
     async fn step(&mut self) -> Option<String> {
         tokio::select! {
@@ -166,6 +186,7 @@ impl Driver {
                 Some(notice) => self.take(notice),
                 None => return Some(why_closed(self.session.clone()).await),
             },
+            Some(told) = self.heard.recv() => self.hear(told),
             Some(ended) = self.tries.join_next(), if !self.tries.is_empty() => self.ended(ended),
             word = self.words.recv() => match word {
                 Some(word) => self.told(word),
@@ -182,7 +203,7 @@ impl Driver {
             }
             () = until(self.patient_until) => self.return_ahead(),
             () = until(self.drained_at) => self.time_is_up(),
-            () = until(self.answered_at), if self.tries.is_empty() => {
+            () = until(self.answered_at), if self.is_idle() => {
                 return Some(UNANSWERED.to_owned());
             }
             () = until(self.ended_at) => return Some(UNANSWERED.to_owned()),
@@ -206,6 +227,7 @@ impl Driver {
             Notice::Stop(task, attempt) => self.stop((task, attempt)),
             Notice::Lapsed => {
                 self.order(Order::Kill);
+                self.ask_back();
                 self.return_waiting(ENDING);
                 self.shared.tell(Event::Lapsed);
             }
@@ -213,72 +235,27 @@ impl Driver {
     }
 
     fn assigned(&mut self, assigned: Assigned) {
+        let Assigned { task, attempt, queue, payload } = assigned;
+        let todo = Todo { task, attempt, queue, content: Content::Payload(payload) };
         if self.word.is_some() {
-            return self.give_back(&assigned, ENDING);
+            return self.give_back(&todo, ENDING);
         }
-        self.waiting.push_back(assigned);
+        self.waiting.push_back(todo);
         self.fill();
         if !self.waiting.is_empty() && self.patient_until.is_none() {
             self.patient_until = Some(Instant::now() + PATIENCE);
         }
     }
 
-    /// Begins what waits, as far as slots are free.
-    fn fill(&mut self) {
-        while !self.waiting.is_empty() {
-            let slot = self.free.pop().or_else(|| {
-                let slot = Slot { number: self.used, runtimes: Runtimes::new() };
-                (self.used < self.shared.settings.slots).then_some(slot)
-            });
-            let Some(slot) = slot else { return };
-            self.used = self.used.max(slot.number + 1);
-            if let Some(assigned) = self.waiting.pop_front() {
-                self.begin(slot, assigned);
-            }
-            let waits = !self.waiting.is_empty();
-            self.patient_until = waits.then(|| Instant::now() + PATIENCE);
-        }
-    }
-
-    fn begin(&mut self, mut slot: Slot, assigned: Assigned) {
-        let key = (assigned.task, assigned.attempt);
-        let (orders, ordered) = watch::channel(None);
-        let grace_ms = Arc::new(AtomicU64::new(0));
-        self.running.insert(key, Running { orders, grace_ms: grace_ms.clone() });
-        let Assigned { task, attempt, queue, payload } = assigned;
-        let of = Try { task, attempt, queue, slot: slot.number };
-        let shared = self.shared.clone();
-        self.tries.spawn(async move {
-            let begun = Instant::now();
-            let verdict = match read(&shared, payload).await {
-                Ok(work) => {
-                    grace_ms.store(work.limits.grace_ms.min(MAX_GRACE_MS), Ordering::Relaxed);
-                    attempt_it(&shared, &of, &mut slot.runtimes, work, ordered).await
-                }
-                Err(text) => Verdict::failed(Cause::Error, text),
-            };
-            Ended::Try { slot, key, verdict, took: begun.elapsed() }
-        });
-    }
-
     fn ended(&mut self, ended: Result<Ended, JoinError>) {
         match ended {
-            Ok(Ended::Try { slot, key, verdict, took }) => {
-                self.free.push(slot);
-                // The lowest is used first.
-                self.free.sort_by_key(|slot| core::cmp::Reverse(slot.number));
-                self.fill();
-                self.tell(key, verdict);
-                if self.pace.took(took) && self.word.is_none() {
-                    self.offer();
-                }
-            }
             Ok(Ended::Telling(key)) => drop(self.running.remove(&key)),
             Err(error) if error.is_panic() => {
                 // A defect: what this worker has is given back by its end.
                 std::panic::resume_unwind(error.into_panic());
             }
-            Err(_) => {}
+            // A lane has told all before.
+            Ok(Ended::Lane) | Err(_) => {}
         }
     }
 
@@ -295,11 +272,14 @@ impl Driver {
     fn stop(&mut self, key: Key) {
         if let Some(running) = self.running.get(&key) {
             running.raise(Order::Stop);
+            // It may lie with its process, and not have begun.
+            if let Some(busy) = self.busy.get_mut(&running.slot).filter(|busy| busy.count > 1) {
+                busy.is_asked = busy.says.try_send(Say::Back).is_ok();
+            }
         }
-        let is_it = |assigned: &Assigned| (assigned.task, assigned.attempt) == key;
-        if let Some(at) = self.waiting.iter().position(is_it) {
-            if let Some(assigned) = self.waiting.remove(at) {
-                self.give_back(&assigned, "it was no longer wanted");
+        if let Some(at) = self.waiting.iter().position(|todo| todo.key() == key) {
+            if let Some(todo) = self.waiting.remove(at) {
+                self.give_back(&todo, UNWANTED);
             }
         }
     }
@@ -311,6 +291,7 @@ impl Driver {
         self.word = Some(word);
         self.answered_at = Some(Instant::now() + ANSWERS);
         self.offer();
+        self.ask_back();
         self.return_waiting(ENDING);
         match word {
             Word::Drain => {
@@ -351,15 +332,14 @@ impl Driver {
     /// Gives back what has not begun; the last first, so that the tasks come in their order again.
     fn return_waiting(&mut self, why: &str) {
         self.patient_until = None;
-        while let Some(assigned) = self.waiting.pop_back() {
-            self.give_back(&assigned, why);
+        while let Some(todo) = self.waiting.pop_back() {
+            self.give_back(&todo, why);
         }
     }
 
     /// Ends a try that has not begun.
-    fn give_back(&mut self, assigned: &Assigned, why: &str) {
-        let key = (assigned.task, assigned.attempt);
-        self.tell(key, Verdict::failed(Cause::Returned, why));
+    fn give_back(&mut self, todo: &Todo, why: &str) {
+        self.tell(todo.key(), Verdict::failed(Cause::Returned, why));
     }
 }
 
@@ -389,43 +369,4 @@ async fn offered(offering: &mut Option<Offering>) -> Result<Answer, SessionEnded
         Some(offering) => offering.await,
         None => core::future::pending().await,
     }
-}
-
-/// The work in a payload, or why there is none.
-async fn read(shared: &Shared, payload: Vec<u8>) -> Result<Work, String> {
-    let whole = shared.payloads.whole(payload).await.map_err(|error| error.to_string())?;
-    Work::from_payload(&whole).map_err(|error| error.to_string())
-}
-
-async fn attempt_it(
-    shared: &Shared,
-    of: &Try,
-    runtimes: &mut Runtimes,
-    work: Work,
-    orders: watch::Receiver<Option<Order>>,
-) -> Verdict {
-    let (task, attempt, slot) = (of.task, of.attempt, of.slot);
-    let _running = shared.running.during(task, attempt);
-    shared.tell(Event::Started { task, attempt, slot, name: work.name.clone() });
-    let mut ending = Ending::new(work.limits, orders);
-    let mut verdict = match work.what {
-        What::Command { argv, environment, directory, stdin, inputs } => {
-            let mut parts = command::Parts { argv, environment, directory, stdin };
-            match inputs::fetch(shared, &mut parts, &inputs).await {
-                Ok(_folder) => command::run(shared, of, parts, &mut ending).await,
-                Err(verdict) => verdict,
-            }
-        }
-        What::Call { runtime, code, body, inputs } => match values::of(shared, &inputs).await {
-            Ok(inputs) => {
-                let parts = call::Parts { runtime, code, body, inputs };
-                call::run(shared, of, runtimes, parts, &mut ending).await
-            }
-            Err(verdict) => verdict,
-        },
-    };
-    if let Some(report) = &mut verdict.report {
-        report.name = work.name;
-    }
-    verdict
 }
