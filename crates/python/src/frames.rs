@@ -14,8 +14,8 @@ use crate::client::task_of;
 use crate::items::{self, Item, Write};
 
 /// What a worker says: `("run", task, attempt, queue, body, inputs, is_ahead)`, each input a task
-/// with its value, bytes or a part of a file, `(path, from, bytes)`; `("go",)`; or `("cancel", task,
-/// attempt)` and `("withdraw", task, attempt)`.
+/// with its value, bytes or a part of a file, `(path, from, bytes)`; `("go",)`; or `("cancel",
+/// task, attempt)` and `("withdraw", task, attempt)`.
 #[pyfunction]
 pub(crate) fn decode<'py>(py: Python<'py>, frame: &[u8]) -> PyResult<Bound<'py, PyTuple>> {
     let said = minicbor::decode(frame).map_err(|error| {
