@@ -19,23 +19,21 @@ LENGTH_MS = 50
 
 
 def costs(folder: Path) -> dict[str, float]:
-    """Return the costs, in microseconds."""
+    """Return the costs, in microseconds: two of a busy holder, and what one worker's tasks took."""
     table = Table.read(folder / "hosts.csv", COLUMNS)
     facts = json.loads((folder / "hosts.manifest.json").read_text("utf-8"))["facts"]
-    idle, commit = float(facts["worker_second_us"]), float(facts["commit_us"])
-    most = max(table.numbers("workers"))
-    busy = table.where(workers=f"{most:g}", task_ms=str(LENGTH_MS))
-    rows = zip(
-        busy.numbers("holder_us"), busy.numbers("seconds"), busy.numbers("tasks"), strict=True
-    )
-    task = median(holder - idle * most * seconds / tasks for holder, seconds, tasks in rows)
     alone = table.where(workers="1", task_ms=str(LENGTH_MS))
     each = median(
         1e6 * seconds / tasks
         for seconds, tasks in zip(alone.numbers("seconds"), alone.numbers("tasks"), strict=True)
     )
-    way = max(0.0, (each - 1e3 * LENGTH_MS - commit - task) / 2)
-    return {"TASK_US": task, "WORKER_SECOND_US": idle, "COMMIT_US": commit, "WAY_US": way}
+    return {
+        "TASK_US": float(facts["task_us"]),
+        "WORKER_SECOND_US": float(facts["worker_second_us"]),
+        "COMMIT_US": float(facts["commit_us"]),
+        "ALONE_US": median(alone.numbers("holder_us")),
+        "EACH_US": each,
+    }
 
 
 def main() -> int:

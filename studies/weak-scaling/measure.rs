@@ -1,6 +1,7 @@
 //! Does mcphoton take as long when workers and photons grow together?
 //!
 //! The reference is the time of a task times the tasks a worker has: the time without any runtime.
+//! What a task costs a holder that is busy is measured with tasks that do not wait.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -17,11 +18,17 @@ struct Plan {
     workers: &'static [usize],
     lengths: &'static [(u64, u64)],
     repeats: usize,
+    /// The tasks of a worker that do not wait.
+    crowd: u64,
 }
 
-const MEASURED: Plan =
-    Plan { workers: &[1, 2, 4, 8, 16, 24], lengths: &[(1_000, 10), (50, 200)], repeats: 3 };
-const TINY: Plan = Plan { workers: &[2], lengths: &[(20, 5)], repeats: 1 };
+const MEASURED: Plan = Plan {
+    workers: &[1, 2, 4, 8, 16, 24],
+    lengths: &[(1_000, 10), (50, 200)],
+    repeats: 3,
+    crowd: 400,
+};
+const TINY: Plan = Plan { workers: &[2], lengths: &[(20, 5)], repeats: 1, crowd: 5 };
 
 fn main() -> ExitCode {
     table::make("hosts", "studies/weak-scaling/run", None, |is_measured| {
@@ -33,7 +40,7 @@ fn measure(plan: &Plan) -> Made {
     let most = plan.workers.iter().copied().max().unwrap_or(1);
     let site = Site::new(most);
     let mut table = "workers,task_ms,tasks,repeat,seconds,efficiency,holder_us\n".to_owned();
-    let mut idle = Vec::new();
+    let (mut idle, mut busy) = (Vec::new(), Vec::new());
     for repeat in 1..=plan.repeats {
         for &(task_ms, each) in plan.lengths {
             for &workers in plan.workers {
@@ -51,8 +58,13 @@ fn measure(plan: &Plan) -> Made {
                 note(&format!("{workers} workers, {task_ms} ms: efficiency {efficiency:.3}"));
             }
         }
+        let crowd = Cell::begin(&site, 0, 0..most);
+        let ran = crowd.wait(crowd.submit(most as u64 * plan.crowd));
+        note(&format!("{} us of the holder a task in {:.1} s", ran.holder_us, ran.seconds));
+        busy.push(ran.holder_us);
     }
     let mut facts = Map::new();
+    facts.insert("task_us".to_owned(), rounded(median(busy.into_iter())));
     facts.insert("worker_second_us".to_owned(), rounded(median(idle.into_iter())));
     facts.insert("commit_us".to_owned(), rounded(site.commit_us()));
     (table, facts)

@@ -1,14 +1,19 @@
 //! How does mcphoton's time grow to 4,096 workers, in virtual time?
 //!
 //! The coordinator is the real one. The network, the store's disk and the processor of the process
-//! that holds the store are a model with four measured costs:
+//! that holds the store are a model with measured costs:
 //!
-//! - the processor that a task takes there, half when it is submitted, half when it is completed;
-//! - the processor that a worker takes there without a task;
+//! - the processor that a task takes there while it is busy, half when the task is submitted, half
+//!   when it is completed, and that a worker takes there each second;
+//! - the processor of a turn: the holder takes all that has arrived, and turns to the next when it
+//!   has done it. So one that has little to do spends more on a task;
 //! - a commit, of which one is on its way at a time and carries all that waits;
 //! - the way of a message, each way.
 //!
-//! Invariant: the holder does one thing at a time, so what arrives meanwhile waits in order.
+//! The costs of a turn and of a way are such that one worker with tasks of 50 ms has here what was
+//! measured with it. More workers are a test of the model.
+//!
+//! Invariant: the holder does one thing at a time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -33,18 +38,35 @@ const TINY: u32 = 3;
 /// The time of a task and how many of them a worker has, as in `measure.rs`.
 const LENGTHS: [(u64, u64); 2] = [(1_000, 10), (50, 200)];
 
+/// The time of a task by which the model is fitted.
+const ALONE_MS: u64 = 50;
+const ALONE_TASKS: u64 = 200;
+
 /// Tasks that are submitted by one request.
 const GROUP: u64 = 256;
 
-/// In nanoseconds: no work here takes so long.
-const DAY: u64 = 86_400_000_000_000;
+/// In nanoseconds. No work here takes a day.
+const SECOND: u64 = 1_000_000_000;
+const DAY: u64 = 86_400 * SECOND;
 
 /// The program that submits.
 const CLIENT: Peer = Peer(0);
 
+/// What was measured, in nanoseconds.
+#[derive(Clone, Copy)]
+struct Measured {
+    task: u64,
+    worker_second: u64,
+    commit: u64,
+    /// Of one worker with tasks of [`ALONE_MS`]: the holder's processor, and the time, of a task.
+    alone: u64,
+    each: u64,
+}
+
 /// What things cost, in nanoseconds.
 #[derive(Clone, Copy)]
 struct Costs {
+    turn: u64,
     task: u64,
     worker_second: u64,
     commit: u64,
@@ -58,10 +80,21 @@ enum Event {
     Arrives(u64),
     /// The store has a commit of this number.
     Committed(u64),
+    /// The holder has done what it took.
+    Turned,
     /// A worker has done its task.
     Done(u64, TaskId, Attempt),
-    /// A second has passed.
-    Second,
+    /// A worker says that it is there.
+    Beats(u64),
+}
+
+/// What a run came to.
+struct Ran {
+    /// From the first submission to the last end as the client sees it.
+    seconds: f64,
+    /// The share of them that the holder was busy, and how often it turned to something.
+    busy: f64,
+    turns: u64,
 }
 
 /// A cluster: so many workers, a program that submits, and a holder between them.
@@ -73,8 +106,11 @@ struct Cluster {
     /// What will happen, the earliest first, in the order in which it was caused.
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     caused: u64,
-    /// Until when the holder is busy, in nanoseconds.
-    busy_until: u64,
+    /// What has arrived and the holder has not begun, and what it is at.
+    waiting: Vec<Event>,
+    in_hand: Vec<Event>,
+    busy_ns: u64,
+    turns: u64,
     requests: BTreeMap<u64, (Peer, Request)>,
     commits: BTreeMap<u64, Ticket>,
     revision: u64,
@@ -84,33 +120,48 @@ struct Cluster {
 }
 
 fn main() -> ExitCode {
-    let costs = costs();
+    let measured = measured();
     table::make("simulated", "studies/weak-scaling/run", None, |is_measured| {
-        Ok::<_, Infallible>(measure(if is_measured { MEASURED } else { TINY }, costs))
+        let powers = if is_measured { MEASURED } else { TINY };
+        Ok::<_, Infallible>(simulate(powers, fitted(measured)))
     })
 }
 
-/// The costs in microseconds, as `run` takes them from the table of hosts.
-fn costs() -> Costs {
+/// What was measured, in microseconds, as `run` takes it from the table of hosts.
+fn measured() -> Measured {
     let cost = |name: &str, usual: f64| {
         let given = std::env::var(name).ok().and_then(|text| text.parse::<f64>().ok());
         (given.unwrap_or(usual) * 1e3) as u64
     };
-    Costs {
+    Measured {
         task: cost("TASK_US", 200.0),
         worker_second: cost("WORKER_SECOND_US", 100.0),
         commit: cost("COMMIT_US", 500.0),
-        way: cost("WAY_US", 100.0),
+        alone: cost("ALONE_US", 600.0),
+        each: cost("EACH_US", 52_000.0),
     }
 }
 
-fn measure(powers: u32, costs: Costs) -> Made {
+/// The costs with which one worker has here what was measured with it.
+fn fitted(measured: Measured) -> Costs {
+    let Measured { task, worker_second, commit, alone, each } = measured;
+    let mut costs = Costs { turn: 0, task, worker_second, commit, way: 0 };
+    let simulated = |costs| Cluster::new(costs, 1, ALONE_MS, ALONE_TASKS).run();
+    let Ran { seconds, busy, turns } = simulated(costs);
+    let cheap = (seconds * busy * 1e9) as u64 / ALONE_TASKS;
+    costs.turn = alone.saturating_sub(cheap) * ALONE_TASKS / turns;
+    let quick = (simulated(costs).seconds * 1e9) as u64 / ALONE_TASKS;
+    costs.way = each.saturating_sub(quick) / 2;
+    costs
+}
+
+fn simulate(powers: u32, costs: Costs) -> Made {
     let mut table = "workers,task_ms,tasks,seconds,efficiency,holder_busy\n".to_owned();
     for (task_ms, each) in LENGTHS {
         for workers in (0..=powers).map(|power| 1 << power) {
-            let (seconds, busy) = Cluster::new(costs, workers, task_ms, workers * each).run();
-            let efficiency = (task_ms * each) as f64 / 1e3 / seconds;
             let tasks = workers * each;
+            let Ran { seconds, busy, .. } = Cluster::new(costs, workers, task_ms, tasks).run();
+            let efficiency = (task_ms * each) as f64 / 1e3 / seconds;
             let row = format!("{workers},{task_ms},{tasks},{seconds:.3},{efficiency:.4},{busy:.3}");
             let _ = writeln!(std::io::stderr(), "{row}"); // who does not read wants no more
             table.push_str(&row);
@@ -118,8 +169,9 @@ fn measure(powers: u32, costs: Costs) -> Made {
         }
     }
     let mut facts = Map::new();
-    let Costs { task, worker_second, commit, way } = costs;
+    let Costs { turn, task, worker_second, commit, way } = costs;
     let named = [
+        ("turn_us", turn),
         ("task_us", task),
         ("worker_second_us", worker_second),
         ("commit_us", commit),
@@ -146,7 +198,10 @@ impl Cluster {
             coordinator: Coordinator::new(settings, Instant::EPOCH),
             events: BinaryHeap::new(),
             caused: 0,
-            busy_until: 0,
+            waiting: Vec::new(),
+            in_hand: Vec::new(),
+            busy_ns: 0,
+            turns: 0,
             requests: BTreeMap::new(),
             commits: BTreeMap::new(),
             revision: 1,
@@ -156,22 +211,20 @@ impl Cluster {
         }
     }
 
-    /// Does all tasks. Returns the seconds from the first submission to the last end as the client
-    /// sees it, and the share of them that the holder was busy.
-    fn run(mut self) -> (f64, f64) {
+    /// Does all tasks.
+    fn run(mut self) -> Ran {
         let tasks = self.unsubmitted.end;
         self.begin();
         self.submit(0);
-        let mut busy = 0;
         while self.ended < tasks {
             let Some(Reverse((at, _, event))) = self.events.pop() else {
-                unreachable!("seconds pass")
+                unreachable!("workers say that they are there")
             };
             assert!(at < DAY, "a day has passed, and {} of {tasks} have ended", self.ended);
-            busy += self.happen(at, event);
+            self.happen(at, event);
         }
-        let whole = self.last_end + self.costs.way;
-        (whole as f64 / 1e9, busy as f64 / whole as f64)
+        let whole = (self.last_end + self.costs.way) as f64;
+        Ran { seconds: whole / 1e9, busy: self.busy_ns as f64 / whole, turns: self.turns }
     }
 
     /// Workers join and offer a slot, before time begins.
@@ -192,7 +245,9 @@ impl Cluster {
             }
         }
         while self.coordinator.poll_message().is_some() {}
-        self.cause(1_000_000_000, Event::Second);
+        for worker in 0..self.workers {
+            self.cause(worker * SECOND / self.workers, Event::Beats(worker));
+        }
     }
 
     fn answer_reads(&mut self) {
@@ -232,45 +287,72 @@ impl Cluster {
         self.coordinator.handle_request(now, peer, Call(self.caused), request);
     }
 
-    /// Lets it happen. Returns for how long the holder was busy with it.
-    fn happen(&mut self, at: u64, event: Event) -> u64 {
-        let begin = self.busy_until.max(at);
-        let cost = match event {
-            Event::Arrives(number) => {
-                let (peer, request) = self.requests.remove(&number).expect("it was sent");
-                let cost = self.cost(&request);
-                self.pass(begin + cost, peer, request);
-                cost
-            }
-            Event::Committed(number) => {
-                let ticket = self.commits.remove(&number).expect("it was sent");
-                self.revision += 1;
-                let now = Instant::EPOCH + Duration::from_nanos(begin);
-                self.coordinator.handle_commit(now, ticket, Ok(Revision(self.revision)));
-                0
+    /// Lets it happen.
+    fn happen(&mut self, at: u64, event: Event) {
+        match event {
+            Event::Turned => {
+                for event in std::mem::take(&mut self.in_hand) {
+                    self.hand_over(at, event);
+                }
+                self.serve(at);
             }
             Event::Done(worker, task, attempt) => {
                 let (result, children, effects) = (vec![1; 8], Vec::new(), Vec::new());
                 let done = Request::Complete { task, attempt, result, children, effects };
                 self.send(at, Peer(worker), done);
-                return 0;
             }
-            Event::Second => {
-                self.cause(at + 1_000_000_000, Event::Second);
-                self.costs.worker_second * self.workers
+            Event::Arrives(_) | Event::Committed(_) => self.waiting.push(event),
+            Event::Beats(worker) => {
+                self.cause(at + SECOND, Event::Beats(worker));
+                self.waiting.push(event);
             }
-        };
-        self.busy_until = begin + cost;
-        self.serve(self.busy_until);
-        cost
+        }
+        if self.in_hand.is_empty() && !self.waiting.is_empty() {
+            self.in_hand = std::mem::take(&mut self.waiting);
+            let (turns, cost) = (self.has_turned(), self.cost());
+            self.turns += turns;
+            let cost = cost + turns * self.costs.turn;
+            self.busy_ns += cost;
+            self.cause(at + cost, Event::Turned);
+        }
     }
 
-    fn cost(&self, request: &Request) -> u64 {
-        match request {
+    /// The coordinator is given what the holder had in hand.
+    fn hand_over(&mut self, at: u64, event: Event) {
+        match event {
+            Event::Arrives(number) => {
+                let (peer, request) = self.requests.remove(&number).expect("it was sent");
+                self.pass(at, peer, request);
+            }
+            Event::Committed(number) => {
+                let ticket = self.commits.remove(&number).expect("it was sent");
+                self.revision += 1;
+                let now = Instant::EPOCH + Duration::from_nanos(at);
+                self.coordinator.handle_commit(now, ticket, Ok(Revision(self.revision)));
+            }
+            Event::Turned | Event::Done(..) | Event::Beats(_) => {}
+        }
+    }
+
+    /// One if what the holder has in hand costs a turn: what a worker costs without tasks has its
+    /// turns in it.
+    fn has_turned(&self) -> u64 {
+        u64::from(!self.in_hand.iter().all(|event| matches!(event, Event::Beats(_))))
+    }
+
+    /// What the holder has in hand costs, without the turn.
+    fn cost(&self) -> u64 {
+        let of_request = |request: &Request| match request {
             Request::Submit { tasks } => self.costs.task / 2 * tasks.len() as u64,
             Request::Complete { .. } => self.costs.task / 2,
             _ => 0,
-        }
+        };
+        let of_event = |event: &Event| match event {
+            Event::Arrives(number) => of_request(&self.requests[number].1),
+            Event::Beats(_) => self.costs.worker_second,
+            _ => 0,
+        };
+        self.in_hand.iter().map(of_event).sum()
     }
 
     /// What the coordinator wants goes out.
