@@ -7,14 +7,17 @@
 //!
 //! Tasks are *numbered*, so that their records lie together as those of one family do
 //! (`TaskId::of`), or *scattered*, each of a family of its own: then there is a page to write for
-//! each record. How long the disk takes to sync one page is said as well: most of what one task
+//! each record. In a *graph* each task of a layer of 64 reads two of the layer before, and half of
+//! what is in flight waits for its inputs. How long the disk takes to sync one page is said as well: most of what one task
 //! alone takes.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark is where a clock belongs")]
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::fs;
 use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -37,19 +40,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     let is_bench = std::env::args().any(|argument| argument == "--bench");
     let as_json = std::env::args().any(|argument| argument == "--json");
     let repetitions = if is_bench { 15 } else { 1 };
-    for ids in [Ids::Numbered, Ids::Scattered] {
-        for (in_flight, tasks) in [(64, 6_400), (1, 500)] {
-            let tasks = if is_bench { tasks } else { in_flight as u64 };
-            let (comparison, middle) = durable(ids, in_flight, tasks, repetitions)?;
-            if as_json {
-                println!("{}", serde_json::to_string(&comparison)?);
-                continue;
-            }
-            let each = comparison.micros / tasks as f64;
-            println!("{}", comparison.line());
-            print!("  {:.0} tasks a second, {each:.0} µs a task; ", 1e6 / each);
-            println!("half of them in {:.2} ms from submission to end", middle * 1e3);
+    for (shape, in_flight, tasks) in CASES {
+        let tasks = if is_bench { tasks } else { in_flight as u64 };
+        let measured = durable(shape, in_flight, tasks, repetitions)?;
+        if as_json {
+            println!("{}", serde_json::to_string(&measured.comparison)?);
+            continue;
         }
+        let each = measured.comparison.micros / tasks as f64;
+        println!("{}", measured.comparison.line());
+        print!("  {:.0} tasks a second, {each:.0} µs a task; ", 1e6 / each);
+        println!("half of them in {:.2} ms from submission to end", measured.middle * 1e3);
+        print!("  processor of a task: {:.0} µs of the service, ", measured.service_us);
+        println!("with what submits and completes, {:.0} µs of the store", measured.store_us);
     }
     if !as_json {
         println!("fdatasync of one page: {:.0} µs", sync_page(10 * repetitions)? * 1e6);
@@ -57,20 +60,63 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Which ids the tasks have.
+/// Which tasks, how many in flight, and how many.
+const CASES: [(Shape, usize, u64); 5] = [
+    (Shape::Numbered, 64, 6_400),
+    (Shape::Numbered, 1, 500),
+    (Shape::Scattered, 64, 6_400),
+    (Shape::Scattered, 1, 500),
+    (Shape::Graph, 2 * WIDTH as usize, 6_400),
+];
+
+/// The tasks in a layer of a graph.
+const WIDTH: u64 = 64;
+
+/// Which ids the tasks have, and which they read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Ids {
+enum Shape {
     Numbered,
     Scattered,
+    Graph,
 }
 
-impl Ids {
+impl Shape {
     fn id(self, name: &str, number: u64) -> TaskId {
         match self {
-            Self::Numbered => TaskId::of(name, number),
+            Self::Numbered | Self::Graph => TaskId::of(name, number),
             Self::Scattered => TaskId::of(&format!("{name} {number}"), 0),
         }
     }
+
+    /// The tasks that one reads.
+    fn inputs(self, name: &str, number: u64) -> Vec<TaskId> {
+        let above = number.checked_sub(WIDTH).filter(|_| self == Self::Graph);
+        let Some(above) = above else { return Vec::new() };
+        let layer = above - above % WIDTH;
+        [above, layer + (above + 1) % WIDTH].map(|number| self.id(name, number)).to_vec()
+    }
+}
+
+/// What a case came to.
+struct Measured {
+    comparison: Comparison,
+    /// The median time of a task, in seconds.
+    middle: f64,
+    /// The processor of a task, in microseconds: of this thread, and of the others.
+    service_us: f64,
+    store_us: f64,
+}
+
+/// The processor that this thread has had, and that all others of the process, in microseconds.
+fn processor_us() -> (f64, f64) {
+    let spent = |path: &Path| {
+        let text = fs::read_to_string(path.join("schedstat")).unwrap_or_default();
+        text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e3
+    };
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let all: f64 = threads.map(|thread| spent(&thread.path())).sum();
+    let own = spent(Path::new("/proc/thread-self"));
+    (own, all - own)
 }
 
 /// The median time, in seconds, to write a page and sync it.
@@ -92,38 +138,44 @@ fn median(times: &mut [Duration]) -> f64 {
     times.get(times.len() / 2).map_or(f64::NAN, Duration::as_secs_f64)
 }
 
-/// The time of so many tasks beside that of their writes, and the median time of one task in
-/// seconds.
+/// The time of so many tasks beside that of their writes.
 fn durable(
-    ids: Ids,
+    shape: Shape,
     in_flight: usize,
     tasks: u64,
     repetitions: usize,
-) -> Result<(Comparison, f64), Box<dyn Error>> {
+) -> Result<Measured, Box<dyn Error>> {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let at = |name: &str| Address::File(folder.path().join(name));
     let raw = runtime.block_on(at("raw").open("bench"))?;
     let store = runtime.block_on(at("tasks").open("bench"))?;
-    let mut bench = runtime.block_on(Bench::begin(store, ids, in_flight))?;
+    let mut bench = runtime.block_on(Bench::begin(store, shape, in_flight))?;
     let (mut first_raw, mut first) = (0, 0);
-    let name = format!("{ids:?}").to_lowercase();
+    let (mut service_us, mut store_us) = (0.0, 0.0);
+    let name = format!("{shape:?}").to_lowercase();
     let comparison = compare(
         &format!("a task, {name}, synced, {in_flight} in flight"),
         "its writes alone",
         repetitions,
         || {
             let raw_ids: Vec<_> =
-                (first_raw..first_raw + tasks).map(|number| ids.id("raw", number)).collect();
+                (first_raw..first_raw + tasks).map(|number| shape.id("raw", number)).collect();
             write_alone(&runtime, &*raw, in_flight, &raw_ids);
             first_raw += tasks;
         },
         || {
+            let before = processor_us();
             runtime.block_on(bench.run(first..first + tasks)).expect("the service serves");
+            let after = processor_us();
+            service_us += after.0 - before.0;
+            store_us += after.1 - before.1;
             first += tasks;
         },
     );
-    Ok((comparison, median(&mut bench.times)))
+    let all = first as f64;
+    let (service_us, store_us) = (service_us / all, store_us / all);
+    Ok(Measured { comparison, middle: median(&mut bench.times), service_us, store_us })
 }
 
 /// The writes of these tasks, so many of them in each transaction.
@@ -153,7 +205,7 @@ fn write_alone(runtime: &Runtime, store: &dyn Store, in_flight: usize, ids: &[Ta
 struct Bench {
     client: Connection,
     worker: Connection,
-    ids: Ids,
+    shape: Shape,
     in_flight: usize,
     last_call: u64,
     /// When the tasks in flight were submitted, and how long those took that have ended.
@@ -164,7 +216,7 @@ struct Bench {
 impl Bench {
     async fn begin(
         store: Arc<dyn Store>,
-        ids: Ids,
+        shape: Shape,
         in_flight: usize,
     ) -> Result<Self, Box<dyn Error>> {
         let candidate = Candidate {
@@ -186,7 +238,7 @@ impl Bench {
         let (queues, resources) = (Vec::new(), Vec::new());
         worker.send(Call(2), Request::Offer { queues, slots, resources, ahead: 0 }).await?;
         let (submitted, times) = (BTreeMap::new(), Vec::new());
-        Ok(Self { client, worker, ids, in_flight, last_call: 2, submitted, times })
+        Ok(Self { client, worker, shape, in_flight, last_call: 2, submitted, times })
     }
 
     /// Has all of these tasks done.
@@ -224,9 +276,10 @@ impl Bench {
     }
 
     async fn submit(&mut self, number: u64) -> Result<(), Box<dyn Error>> {
-        let id = self.ids.id("bench", number);
+        let id = self.shape.id("bench", number);
         self.submitted.insert(id, Instant::now());
-        let task = Submission::new(id, "bench", [1; PAYLOAD_BYTES]);
+        let inputs = self.shape.inputs("bench", number);
+        let task = Submission { inputs, ..Submission::new(id, "bench", [1; PAYLOAD_BYTES]) };
         let call = self.next_call();
         Ok(self.client.send(call, Request::Submit { tasks: vec![task] }).await?)
     }
