@@ -8,8 +8,8 @@
 //! Tasks are *numbered*, so that their records lie together as those of one family do
 //! (`TaskId::of`), or *scattered*, each of a family of its own: then there is a page to write for
 //! each record. In a *graph* each task of a layer of 64 reads two of the layer before, and half of
-//! what is in flight waits for its inputs. How long the disk takes to sync one page is said as well: most of what one task
-//! alone takes.
+//! what is in flight waits for its inputs. How long the disk takes to sync one page is said as
+//! well: most of what one task alone takes.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark is where a clock belongs")]
 

@@ -39,7 +39,8 @@ def figure(table: Table) -> Figure:
     for length, colour, marker in zip(lengths(table), COLOURS, "os", strict=True):
         own = table.where(task_ms=length)
         middles = [median(own.where(workers=one).numbers("efficiency")) for one in workers(own)]
-        axes.plot(own.numbers("workers"), own.numbers("efficiency"), marker, color=colour, alpha=0.3)
+        each = own.numbers("workers"), own.numbers("efficiency")
+        axes.plot(*each, marker, color=colour, alpha=0.3)
         axes.plot(numbers, middles, marker=marker, color=colour, label=name(length))
     axes.set_ylim(0.0, 1.05)
     axes.axhline(1.0, color=style.GREY, linewidth=0.8)
