@@ -1,0 +1,170 @@
+"""The applications of the examples, with the death of a worker where they are half done."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+
+import tidings.tasks as tt
+
+from . import programs
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+# The longest wait for what does not happen at all if it is wrong, in seconds.
+WAIT = 300
+
+TILES = int(os.environ.get("TIDINGS_CHOLESKY_TILES", "12"))
+SIZE = 8
+
+# A program with one worker, that ends with its standard input.
+WORKER = """
+import os, sys
+import tidings.tasks as tt
+os.environ["TIDINGS_TEST_WORKER"] = sys.argv[2]
+with tt.Executor(sys.argv[1], workers=1, queue="tiles"):
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+def example(name: str) -> Iterator[ModuleType]:
+    # Processes that call functions look for modules where this one does.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(EXAMPLES)
+        yield importlib.import_module(name)
+
+
+@pytest.fixture(scope="module")
+def cholesky() -> Iterator[ModuleType]:
+    yield from example("cholesky")
+
+
+@pytest.fixture(scope="module")
+def nqueens() -> Iterator[ModuleType]:
+    yield from example("nqueens")
+
+
+class Begun(NamedTuple):
+    """A call has begun: which, and of which worker."""
+
+    call: int
+    worker: str
+
+
+class Journal:
+    """What begins, in the order in which it begins: calls write to a pipe with a name."""
+
+    def __init__(self, path: Path, is_time: Callable[[list[Begun]], bool]) -> None:
+        os.mkfifo(path)
+        self.path = path
+        self.begun: list[Begun] = []
+        self.has_come = threading.Event()
+        self._is_time = is_time
+        # As it writes too, there is no end while nobody else does.
+        self._pipe = os.open(path, os.O_RDWR)
+        self._thread = threading.Thread(target=self._read)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with os.fdopen(os.dup(self._pipe), encoding="utf-8") as lines:
+            for line in lines:
+                call, worker = line.split()
+                if worker == "end":
+                    return
+                self.begun.append(Begun(int(call), worker))
+                if self._is_time(self.begun):
+                    self.has_come.set()
+
+    def close(self) -> list[Begun]:
+        os.write(self._pipe, b"0 end\n")
+        self._thread.join()
+        os.close(self._pipe)
+        return self.begun
+
+
+def journaled(path: Path, call: int, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function, and say so before."""
+    worker = os.environ["TIDINGS_TEST_WORKER"]
+    with path.open("w", encoding="utf-8") as pipe:
+        pipe.write(f"{call} {worker}\n")
+    return function(*arguments)
+
+
+class Graph:
+    """Submits calls that say when they begin, and knows which reads which."""
+
+    def __init__(self, executor: tt.Executor, journal: Journal) -> None:
+        self._executor, self._journal = executor, journal
+        self._numbers: dict[tt.Future[Any], int] = {}
+        self.readers: dict[int, set[int]] = {}
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> tt.Future[Any]:
+        number = len(self._numbers)
+        path = self._journal.path
+        future = self._executor.submit(journaled, path, number, function, *arguments)
+        self._numbers[future] = number
+        self.readers[number] = set()
+        for argument in arguments:
+            if isinstance(argument, tt.Future):
+                self.readers[self._numbers[argument]].add(number)
+        return future
+
+
+def called(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+def is_half_done(begun: list[Begun]) -> bool:
+    calls = TILES * (TILES + 1) * (TILES + 2) // 6
+    return len(begun) >= calls // 2 and begun[-1].worker == "second"
+
+
+def test_tiles_are_exact_and_no_result_that_was_read_is_made_again(
+    cholesky: ModuleType, tmp_path: Path
+) -> None:
+    store = f"file:{tmp_path / 'store'}"
+    whole = cholesky.matrix(TILES * SIZE)
+    journal = Journal(tmp_path / "journal", is_half_done)
+    with tt.Executor(store, workers=0, queue="tiles") as executor:
+        workers = [programs.start(WORKER, tmp_path, store, name) for name in ("first", "second")]
+        try:
+            assert [programs.heard(program) for program in workers] == ["ready"] * 2
+            graph = Graph(executor, journal)
+            futures = cholesky.factor(graph.submit, cholesky.cut(whole, TILES))
+            assert journal.has_come.wait(WAIT)
+            programs.kill(workers[1])
+            tiles = [[future.result(WAIT) for future in row] for row in futures]
+        finally:
+            begun = journal.close()
+            for program in workers:
+                programs.kill(program)
+    lower = cholesky.joined(tiles)
+    alone = cholesky.factor(called, cholesky.cut(whole, TILES))
+    assert (lower == cholesky.joined(alone)).all()
+    assert cholesky.error(whole, lower) < 1e-14
+    seen: dict[int, str] = {}
+    for number, worker in begun:
+        if number in seen:
+            assert (seen[number], worker) == ("second", "first"), "only what was lost is done again"
+            assert seen.keys().isdisjoint(graph.readers[number]), "a reader had its result"
+        seen[number] = worker
+    assert seen.keys() == graph.readers.keys()
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3])
+def test_all_ways_are_counted_at_any_depth(nqueens: ModuleType, depth: int, tmp_path: Path) -> None:
+    with tt.Executor(f"file:{tmp_path / 'store'}", workers=1) as executor:
+        assert executor.submit(nqueens.count_shared, 6, depth).result(WAIT) == 4
+
+
+def test_ways_are_those_that_are_known(nqueens: ModuleType) -> None:
+    """The first of https://oeis.org/A000170."""
+    assert [nqueens.count(size) for size in range(1, 9)] == [1, 0, 0, 2, 10, 4, 40, 92]
