@@ -1,4 +1,4 @@
-"""Weak scaling of mcphoton: the efficiency against the number of workers."""
+"""Weak scaling of mcphoton: efficiency against the number of workers, measured and simulated."""
 
 from __future__ import annotations
 
@@ -66,7 +66,25 @@ def measured(table: Table) -> dict[str, str]:
     return {"hosts": markdown([*heads, "holder's CPU µs a task"], lines)}
 
 
-DRAWN = (Drawn("hosts.csv", (*COLUMNS, "repeat", "holder_us"), figure=figure, tables=measured),)
+def simulated(table: Table) -> dict[str, str]:
+    """Return a line for each number of workers: the efficiency, and how busy the holder is."""
+    lines = []
+    for number in workers(table):
+        cells = [style.thousands(float(number))]
+        for length in lengths(table):
+            (row,) = table.where(task_ms=length, workers=number).rows
+            cells += [f"{row.number('efficiency'):.3f}", f"{row.number('holder_busy'):.2f}"]
+        lines.append(cells)
+    heads = ["workers"]
+    for length in lengths(table):
+        heads += [f"{name(length)}: efficiency", "holder busy"]
+    return {"simulated": markdown(heads, lines)}
+
+
+DRAWN = (
+    Drawn("hosts.csv", (*COLUMNS, "repeat", "holder_us"), figure=figure, tables=measured),
+    Drawn("simulated.csv", (*COLUMNS, "holder_busy"), figure=figure, tables=simulated),
+)
 
 if __name__ == "__main__":
     sys.exit(main(__file__, DRAWN))
