@@ -14,6 +14,9 @@ from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
+# The least time of processors that is counted.
+TICK_S = 1 / TICKS
+
 # The longest that a system may take to start, on a machine where others compute too.
 START_S = 240.0
 
