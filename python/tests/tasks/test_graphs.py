@@ -10,6 +10,7 @@ import functools
 import operator
 import os
 import pickle
+import queue
 import signal
 import threading
 import weakref
@@ -21,6 +22,8 @@ import pytest
 
 import tidings.tasks as tt
 from tidings.tasks import inputs
+from tidings.tasks.collector import Collector
+from tidings.tasks.seal import Seal
 
 from . import programs
 
@@ -156,6 +159,47 @@ def test_a_failure_is_passed_down_as_it_was_raised(executor: tt.Executor, tmp_pa
     after = executor.submit(traced, tmp_path / "after", failed)
     assert isinstance(after.exception(WAIT), LookupError)
     assert not list(tmp_path.iterdir()), "nothing behind it was called"
+
+
+class Ends:
+    """A client that takes what a test says."""
+
+    def __init__(self) -> None:
+        self.said: queue.Queue[list[tuple[bytes, str, Any]]] = queue.Queue()
+
+    def take(self) -> list[tuple[bytes, str, Any]]:
+        return self.said.get()
+
+    def wake(self) -> None:
+        self.said.put([])
+
+    def cancel(self, task: bytes) -> None:
+        """Nobody does it."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.parametrize("end", ["failed", "cancelled"])
+def test_ends_may_be_known_in_any_order(tmp_path: Path, end: str) -> None:
+    ends: Any = Ends()
+    collector = Collector(ends, Seal(None), str(tmp_path / "scratch"))
+    first, between, last, other = (collector.reserve(bytes([n]) * 16)[0] for n in range(4))
+    between.inputs, last.inputs = (first,), (between, other)
+    by_input = [(0, "input", "input 00 has failed", "", b"")]
+    for future in (last, between):
+        ends.said.put([(future._task, "failed", by_input)])
+    if end == "failed":
+        ends.said.put([(first._task, "failed", [(1, "error", "no such row", "h", b"")])])
+        assert str(first.exception(WAIT)).endswith("no such row")
+        assert last.exception(WAIT) is between.exception(WAIT) is first.exception(WAIT)
+    else:
+        assert first.cancel()
+        for future in (between, last):
+            with pytest.raises(concurrent.futures.CancelledError):
+                future.result(WAIT)
+    assert other.cancel()
+    collector.shut_down(wait=True, cancel=False)
 
 
 def test_cancellation_of_an_input_is_passed_down(gate: Gate, tmp_path: Path) -> None:

@@ -34,6 +34,8 @@ class Collector:
         self._scratch = scratch
         self._client = client
         self._pending: dict[bytes, Future[Any]] = {}
+        # What has failed by an input of which it is not known here yet.
+        self._early: list[tuple[Future[Any], str, Any]] = []
         self._lock = threading.Lock()
         self._closing = False
         self._broken: BaseException | None = None
@@ -71,8 +73,8 @@ class Collector:
         """Forget a future that was reserved, and will be settled otherwise or never."""
         with self._lock:
             self._pending.pop(task, None)
-            is_last = self._closing and not self._pending
-        if is_last:
+            is_awaited = (self._closing and not self._pending) or bool(self._early)
+        if is_awaited:
             self._client.wake()
 
     def hold(self, task: bytes) -> bool:
@@ -160,9 +162,18 @@ class Collector:
             future = futures.pop()
             if future is not None:
                 self._settle(future, kind, what)
+        while (count := len(self._early)) > 0:
+            early, self._early = self._early, []
+            for future, kind, what in early:
+                self._settle(future, kind, what)
+            if len(self._early) == count:
+                break
 
     def _settle(self, future: Future[Any], kind: str, what: Any) -> None:
         task, waited_for = future._task, future.inputs
+        if kind == "failed" and _is_early(what, waited_for):
+            self._early.append((future, kind, what))
+            return
         future.inputs = ()
         if kind == "done":
             try:
@@ -198,6 +209,12 @@ class Collector:
             if future is not None:
                 future.fail(concurrent.futures.BrokenExecutor(str(error)))
             self.release(task)
+
+
+def _is_early(told: Sequence[failures.Failure], waited_for: tuple[Future[Any], ...]) -> bool:
+    """Whether an input has failed of which that is not known here yet."""
+    is_of_input = bool(told) and told[-1][1] == "input" and inputs.failed(waited_for) is None
+    return is_of_input and not all(one.done() for one in waited_for)
 
 
 def _failed_input(
