@@ -36,6 +36,20 @@ fn tasks_read_what_others_have_printed_and_nothing_stays() {
 }
 
 #[test]
+fn a_task_reads_all_tasks_of_an_array_or_that_of_its_number() {
+    let place = with_graph(
+        "[task.square]\neach = \"1-20\"\nshell = \"echo $(({} * {}))\"\n\
+         [task.next]\neach = \"1-20\"\nshell = \"echo $(($(cat {in.square.{#}}) + 1))\"\n\
+         [task.sum]\nshell = \"cat {in.next} | awk '{s += $1} END {print s}'\"\n",
+    );
+    let printed = place.text(&["run", "-n", "2", "graph.toml"]);
+    assert_eq!(printed.lines().count(), 41);
+    assert_eq!(printed.lines().last(), Some("2890"), "the sum of n^2 + 1 to 20");
+    let plan = place.text(&["run", "--dry-run", "graph.toml"]);
+    assert!(plan.contains("next.3 (after square.3): "), "{plan}");
+}
+
+#[test]
 fn what_fails_ends_those_behind_it_until_it_is_tried_again() {
     let text = "[task.a]\nshell = \"cat gate\"\n[task.b]\nshell = \"cat {in.a}\"\n\
                 [task.c]\nshell = \"cat {in.b}\"\n[task.d]\nshell = \"echo d >> ran\"\n";

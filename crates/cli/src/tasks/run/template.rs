@@ -60,6 +60,13 @@ pub struct TemplateError {
     sources: usize,
 }
 
+impl TemplateError {
+    /// The place of the argument, from 1.
+    pub(super) fn wanted(&self) -> usize {
+        self.wanted
+    }
+}
+
 impl Template {
     /// The template of these words, for rows of so many arguments. With `shell` the words are a
     /// line for a shell, in which arguments are quoted.

@@ -9,23 +9,26 @@
 //! after = ["setup"]
 //! ```
 //!
-//! `{in.NAME}` stands for a file with the standard output of a task, and waits for that task.
+//! `{in.NAME}` stands for a file with the standard output of a task, and waits for that task. A
+//! task with `each` stands for one task a value (`members`).
 //! Invariant: of a graph that was read each task comes behind those that it waits for.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod file;
+mod members;
+
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use serde::Deserialize;
-use tidings_tasks::work::Input;
 use tidings_tasks_core::message::MAX_INPUTS;
 use tidings_tasks_core::resources::{Need, NeedError};
 use tidings_tasks_core::topology;
-use toml::Spanned;
 
 use super::misplaced::GraphError;
 use crate::tasks::kinds;
+use file::Source;
+use members::{Member, Places};
 
 /// The largest file, in bytes.
 const MAX_FILE_BYTES: u64 = 256 << 20;
@@ -47,29 +50,6 @@ pub(super) struct Node {
     pub(super) priority: i16,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FileText {
-    task: Spanned<BTreeMap<Spanned<String>, TaskText>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TaskText {
-    command: Option<Vec<Spanned<String>>>,
-    shell: Option<Spanned<String>>,
-    #[serde(default)]
-    after: Vec<Spanned<String>>,
-    need: Option<Spanned<String>>,
-    #[serde(rename = "where")]
-    filter: Option<Spanned<String>>,
-    retries: Option<u16>,
-    timeout: Option<Spanned<String>>,
-    memory: Option<Spanned<String>>,
-    #[serde(default)]
-    priority: i16,
-}
-
 /// Whether words name a file of a graph.
 pub(super) fn is_graph(words: &[String]) -> bool {
     matches!(words, [word] if Path::new(word).extension().is_some_and(|end| end == "toml"))
@@ -89,124 +69,59 @@ pub(super) fn read(path: &Path) -> Result<Vec<Node>, GraphError> {
     source(&text).graph()
 }
 
-/// A text, and where it stands.
-#[derive(Clone, Copy)]
-struct Source<'t> {
-    path: &'t Path,
-    text: &'t str,
-}
-
 impl Source<'_> {
-    /// A complaint about a place of the text.
-    fn at(&self, offset: usize, reason: impl Into<String>) -> GraphError {
-        let before = self.text.get(..offset).unwrap_or_default();
-        let line = 1 + before.matches('\n').count();
-        let column = 1 + before.rsplit('\n').next().unwrap_or_default().chars().count();
-        GraphError { path: self.path.to_owned(), line, column, reason: reason.into() }
-    }
-
-    /// A complaint about a value.
-    fn refuse<T>(&self, value: &Spanned<T>, reason: impl Into<String>) -> GraphError {
-        self.at(value.span().start, reason)
-    }
-
     fn graph(&self) -> Result<Vec<Node>, GraphError> {
-        let file: FileText = toml::from_str(self.text).map_err(|error| {
-            let start = error.span().map_or(0, |span| span.start);
-            self.at(start, error.message().replace('\n', ", "))
-        })?;
-        let mut tasks: Vec<(Spanned<String>, TaskText)> =
-            file.task.into_inner().into_iter().collect();
-        tasks.sort_by_key(|(name, _)| name.span().start);
-        let mut places = BTreeMap::new();
-        for (at, (name, _)) in tasks.iter().enumerate() {
-            if !Input::is_name(name.get_ref()) {
-                let reason = "a name has 1 to 64 letters, digits, dots, underscores and hyphens, \
-                              and begins with no dot";
-                return Err(self.refuse(name, reason));
-            }
-            places.insert(name.get_ref().clone(), at);
-        }
-        let starts: Vec<usize> = tasks.iter().map(|(name, _)| name.span().start).collect();
+        let tasks = self.tasks()?;
+        let (members, places) = members::of(self, &tasks)?;
+        let starts: Vec<usize> = members.iter().map(|member| member.start).collect();
         let nodes: Result<Vec<Node>, GraphError> =
-            tasks.iter().map(|(name, task)| self.node(name, task, &places)).collect();
+            members.into_iter().map(|member| self.node(member, &places)).collect();
         self.ordered(&nodes?, &starts)
     }
 
-    fn node(
-        &self,
-        name: &Spanned<String>,
-        task: &TaskText,
-        places: &BTreeMap<String, usize>,
-    ) -> Result<Node, GraphError> {
-        let place = |of: &Spanned<String>, wanted: &str| {
-            let known = places.get(wanted).copied();
-            known.ok_or_else(|| self.refuse(of, format!("there is no task `{wanted}`")))
-        };
-        let (words, is_line) = self.words(name, task)?;
+    fn node(&self, member: Member<'_>, places: &Places) -> Result<Node, GraphError> {
+        let Member { name, text, words, is_line, .. } = member;
         let mut read = BTreeSet::new();
-        for word in &words {
-            for wanted in inputs_of(word.get_ref()) {
-                read.insert(place(word, wanted)?);
+        for (at, word) in &words {
+            for wanted in members::inputs_of(word) {
+                read.extend(places.of(wanted).ok_or_else(|| self.unknown(*at, wanted))?);
             }
         }
-        let mut command: Vec<String> = words.iter().map(|word| word.get_ref().clone()).collect();
+        let first = words[0].0;
+        let mut command: Vec<String> = words.into_iter().map(|(_, word)| word).collect();
         if is_line {
             command = vec!["/bin/sh".into(), "-c".into(), with_variables(&command[0])];
         }
-        let after: Result<BTreeSet<usize>, GraphError> =
-            task.after.iter().map(|one| place(one, one.get_ref())).collect();
-        let inputs: BTreeSet<usize> = after?.union(&read).copied().collect();
+        let mut inputs = read.clone();
+        for wanted in &text.after {
+            let known = places.of(wanted.get_ref());
+            let at = wanted.span().start;
+            inputs.extend(known.ok_or_else(|| self.unknown(at, wanted.get_ref()))?);
+        }
         if inputs.len() > MAX_INPUTS {
-            let (name, count) = (name.get_ref(), inputs.len());
+            let count = inputs.len();
             let reason = format!(
                 "task {name} waits for {count} tasks; at most {MAX_INPUTS} are possible: let tasks \
                  in between join some each"
             );
-            return Err(self.refuse(words[0], reason));
+            return Err(self.at(first, reason));
         }
         Ok(Node {
-            name: name.get_ref().clone(),
+            name,
             command,
             inputs,
             read,
-            need: self.parse(task.need.as_ref(), need)?,
-            filter: self.parse(task.filter.as_ref(), kinds::condition)?,
-            retries: task.retries,
-            timeout: self.parse(task.timeout.as_ref(), duration)?,
-            memory: self.parse(task.memory.as_ref(), kinds::size_bytes)?,
-            priority: task.priority,
+            need: self.parse(text.need.as_ref(), need)?,
+            filter: self.parse(text.filter.as_ref(), kinds::condition)?,
+            retries: text.retries,
+            timeout: self.parse(text.timeout.as_ref(), duration)?,
+            memory: self.parse(text.memory.as_ref(), kinds::size_bytes)?,
+            priority: text.priority,
         })
     }
 
-    /// The words of a task's command, and whether they are a line for a shell.
-    fn words<'t>(
-        &self,
-        name: &Spanned<String>,
-        task: &'t TaskText,
-    ) -> Result<(Vec<&'t Spanned<String>>, bool), GraphError> {
-        match (&task.command, &task.shell) {
-            (Some(words), None) if !words.is_empty() => Ok((words.iter().collect(), false)),
-            (None, Some(line)) => Ok((vec![line], true)),
-            _ => {
-                let name_text = name.get_ref();
-                let reason = format!(
-                    "task {name_text} has one of `command = [\"PROGRAM\", …]` and `shell = \
-                     \"LINE\"`"
-                );
-                Err(self.refuse(name, reason))
-            }
-        }
-    }
-
-    fn parse<T>(
-        &self,
-        given: Option<&Spanned<String>>,
-        parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Result<Option<T>, GraphError> {
-        let parse =
-            |one: &Spanned<String>| parse(one.get_ref()).map_err(|why| self.refuse(one, why));
-        given.map(parse).transpose()
+    fn unknown(&self, at: usize, wanted: &str) -> GraphError {
+        self.at(at, format!("there is no task `{wanted}`"))
     }
 
     /// The tasks in an order in which each comes behind those that it waits for, and else as in the
@@ -238,11 +153,6 @@ fn need(text: &str) -> Result<Need, String> {
 
 fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| error.to_string())
-}
-
-/// The names in `{in.NAME}` of a text.
-fn inputs_of(text: &str) -> impl Iterator<Item = &str> {
-    text.split("{in.").skip(1).filter_map(|rest| rest.split_once('}').map(|(name, _)| name))
 }
 
 /// A line for a shell, in which each `{in.NAME}` is a file in the folder of inputs.
@@ -292,6 +202,40 @@ mod tests {
     }
 
     #[test]
+    fn a_task_with_values_is_one_for_each() {
+        let nodes = graph(
+            "[task.sim]\ncommand = [\"./sim\", \"{}\", \"{in.all}\"]\neach = [\"x y.dat\", \"z\"]\n\
+             [task.fit]\nshell = \"fit {in.sim.{#}} > {}.fit\"\neach = \"1-2\"\n\
+             [task.sum]\ncommand = [\"sum\", \"{in.fit}\", \"-\"]\n\
+             [task.show]\nshell = \"cat {in.fit}\"\nafter = [\"sim\"]\n\
+             [task.all]\nshell = \"true {}\"\n",
+        )
+        .unwrap();
+        let found: Vec<(&str, &[String])> =
+            nodes.iter().map(|node| (&*node.name, &*node.command)).collect();
+        let shell = |line: &str| ["/bin/sh", "-c", line].map(str::to_owned).to_vec();
+        let words = |line: &str| line.split('|').map(str::to_owned).collect::<Vec<_>>();
+        let fit =
+            |number: u32| shell(&format!("fit \"$TIDINGS_INPUTS/sim.{number}\" > {number}.fit"));
+        let show = shell("cat \"$TIDINGS_INPUTS/fit.1\" \"$TIDINGS_INPUTS/fit.2\"");
+        assert_eq!(
+            found,
+            [
+                ("all", &*shell("true {}")),
+                ("sim.1", &*words("./sim|x y.dat|{in.all}")),
+                ("sim.2", &*words("./sim|z|{in.all}")),
+                ("fit.1", &*fit(1)),
+                ("fit.2", &*fit(2)),
+                ("sum", &*words("sum|{in.fit.1}|{in.fit.2}|-")),
+                ("show", &*show),
+            ]
+        );
+        assert_eq!(nodes[3].inputs, BTreeSet::from([1]));
+        assert_eq!(nodes[5].read, BTreeSet::from([3, 4]));
+        assert_eq!((nodes[6].inputs.len(), nodes[6].read.len()), (4, 2));
+    }
+
+    #[test]
     fn what_is_wrong_is_named_with_its_place() {
         let one = "[task.a]\nshell = \"true\"\n";
         for (text, place, reason) in [
@@ -304,6 +248,25 @@ mod tests {
             (&format!("{one}timeout = \"soon\"\n"), "g.toml:3:11: ", "number"),
             (&"[task.\"a b\"]\nshell = \"true\"\n".to_owned(), "g.toml:1:7: ", "letters"),
             (&"[task.a\n".to_owned(), "g.toml:1:8: ", ""),
+            (&format!("{one}each = []\n"), "g.toml:3:8: ", "no value"),
+            (&format!("{one}each = \"1-\"\n"), "g.toml:3:8: ", "1-1000"),
+            (&format!("{one}each = 3\n"), "g.toml:3:8: ", ""),
+            (&"[task.a]\nshell = \"{2}\"\neach = [\"x\"]\n".to_owned(), "g.toml:2:9: ", "{2}"),
+            (
+                &"[task.a]\nshell = \"echo\"\neach = \"1-2\"\n[task.b]\n\
+                  command = [\"cat\", \"x{in.a}\"]\n"
+                    .to_owned(),
+                "g.toml:5:19: ",
+                "a word of its own",
+            ),
+            (
+                &format!(
+                    "[task.\"b.1\"]\nshell = \"true\"\n{one}\
+                          [task.b]\nshell = \"true\"\neach = \"1\"\n"
+                ),
+                "g.toml:5:7: ",
+                "`b.1`",
+            ),
         ] {
             let error = graph(text).unwrap_err();
             assert!(error.starts_with(place) && error.contains(reason), "{text}: {error}");
