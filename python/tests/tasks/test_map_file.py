@@ -56,7 +56,9 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
     calls = Counter((tmp_path / "calls").read_text().split())
     assert len(calls) == LINES
     again = calls.total() - LINES
-    assert again < 100, "only what was on its way is done again"
+    # What two processes have done in the milliseconds until it was committed, of the 64 calls each
+    # that they may have ahead.
+    assert again < 500, "only what was on its way is done again"
 
 
 @pytest.fixture
