@@ -16,7 +16,7 @@
 //! | [`table`] | from ids to representatives, and the kinds of blocks that a program knows |
 //! | [`host`] | the process: passes messages and changes of the view to handlers |
 //! | [`envelope`] | messages on their way from one process to another |
-//! | [`line`] | each message once and in order, over connections that break |
+//! | [`line`](mod@line) | each message once and in order, over connections that break |
 //! | [`reply`] | an answer that comes later |
 //! | [`seat`], [`cores`] | the core on which a thread counts, and representatives for each |
 //! | [`counter`], [`histogram`] | blocks with a representative a core; [`tally`] collects them |

@@ -246,8 +246,8 @@ async fn a_log_has_the_entries_of_all_in_one_order() {
     assert_eq!((read.first, read.entries.len(), read.end), (4, 5, 9));
     log.trim(7).await.unwrap();
     assert_eq!(log.read(0).await.unwrap().first, 7);
-    let long = vec![0; tidings_blocks::log::MAX_ENTRY_BYTES + 1];
-    let why = log.append(&long).await.unwrap_err().to_string();
+    let entry = vec![0; tidings_blocks::log::MAX_ENTRY_BYTES + 1];
+    let why = log.append(&entry).await.unwrap_err().to_string();
     assert!(why.contains("at most 524288 are possible"), "{why}");
 }
 

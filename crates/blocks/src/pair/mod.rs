@@ -1,6 +1,6 @@
 //! Pairs: state in parts, each of which two processes have, so that one may die.
 //!
-//! For each view and part all processes compute the same *owner* and *backup* ([`placing`]). Calls
+//! For each view and part all processes compute the same *owner* and *backup* (`placing`). Calls
 //! go to the owner, which applies them in order, and passes each on to the backup; when that has
 //! applied it too, the caller is answered. So what was answered is in two memories. (Where one
 //! process alone takes part it is in one.)
