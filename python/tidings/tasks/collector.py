@@ -171,7 +171,9 @@ class Collector:
 
     def _settle(self, future: Future[Any], kind: str, what: Any) -> None:
         task, waited_for = future._task, future.inputs
-        if kind == "failed" and _is_early(what, waited_for):
+        is_of_input = kind == "failed" and bool(what) and what[-1][1] == "input"
+        failed = inputs.failed(waited_for) if is_of_input else None
+        if is_of_input and failed is None and not all(one.done() for one in waited_for):
             self._early.append((future, kind, what))
             return
         future.inputs = ()
@@ -183,7 +185,7 @@ class Collector:
             except Exception as error:
                 text = f"its result cannot be unpickled here: {error}"
                 future.fail(RemoteError(text, "error", "?", 1))
-        elif kind == "failed" and (failed := _failed_input(what, waited_for)) is not None:
+        elif failed is not None:
             inputs.pass_on(failed, future)
         elif kind == "failed":
             failure = failures.error_of(what, lambda packed: self._seal.open(FAILURE, task, packed))
@@ -209,19 +211,6 @@ class Collector:
             if future is not None:
                 future.fail(concurrent.futures.BrokenExecutor(str(error)))
             self.release(task)
-
-
-def _is_early(told: Sequence[failures.Failure], waited_for: tuple[Future[Any], ...]) -> bool:
-    """Whether an input has failed of which that is not known here yet."""
-    is_of_input = bool(told) and told[-1][1] == "input" and inputs.failed(waited_for) is None
-    return is_of_input and not all(one.done() for one in waited_for)
-
-
-def _failed_input(
-    told: Sequence[failures.Failure], waited_for: tuple[Future[Any], ...]
-) -> Future[Any] | None:
-    """Return the future of this program because of which a task was not tried."""
-    return inputs.failed(waited_for) if told and told[-1][1] == "input" else None
 
 
 def _finish() -> None:
