@@ -22,14 +22,15 @@ struct Sitting {
 }
 
 impl Sitting {
-    /// Starts `command` with a terminal as its input and output.
+    /// Starts `command` with a terminal as its input and output, and for its complaints.
     fn start(command: &mut Command) -> Self {
         let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
         grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("its own end");
         let name = ptsname(&terminal, Vec::new()).expect("its name");
         let end = open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).expect("its other end");
         let end = || File::from(end.try_clone().expect("a free descriptor"));
-        let child = command.stdin(end()).stdout(end()).spawn().expect("the program starts");
+        let child =
+            command.stdin(end()).stdout(end()).stderr(end()).spawn().expect("the program starts");
         Self { child, terminal: terminal.into(), shown: String::new() }
     }
 
@@ -84,4 +85,27 @@ fn queues_are_shown_until_a_key_and_the_terminal_is_restored() {
     top.terminal.write_all(b"q").expect("the program reads");
     top.wait_for(LEAVE);
     assert_eq!(top.child.wait().expect("a child").code(), Some(0), "{}", top.shown);
+}
+
+#[test]
+fn a_run_shows_who_does_what_and_leaves_its_output_alone() {
+    let place = Workplace::new();
+    let gate = place.path().join("gate");
+    assert!(Command::new("mkfifo").arg(&gate).status().expect("mkfifo").success());
+    let task = "read _ < gate; echo result $0";
+    let rows = ["run", "-n", "1", "--", "sh", "-c", task, ":::", "1", "2"];
+    let store = format!("file:{}", place.path().join("store").display());
+    let mut command = place.tidings(&rows);
+    let mut run = Sitting::start(command.current_dir(place.path()).env("TIDINGS_STORE", store));
+    run.wait_for("host");
+    run.wait_for(&format!("  -  sh -c {task} 1\r"));
+    run.wait_for("1 of 1");
+    let mut gate = File::options().write(true).open(&gate).expect("the task reads");
+    gate.write_all(b"\n\n").expect("both read a line");
+    // What was drawn is removed before a line is printed.
+    run.wait_for("\r\u{1b}[Jresult 1\r\n");
+    run.wait_for("result 2\r\n");
+    assert_eq!(run.child.wait().expect("a child").code(), Some(0), "{}", run.shown);
+    let (_, after) = run.shown.rsplit_once("result 2\r\n").expect("it was waited for");
+    assert_eq!(after, "");
 }

@@ -141,6 +141,7 @@ impl<'o> Run<'o> {
             while next < rows && following.len() + printer.held() < WINDOW {
                 let row = self.row(next, &client.payloads)?;
                 printer.know(&row);
+                screen.know(&row);
                 following.spawn(row.follow(client.session.clone()));
                 next += 1;
             }

@@ -7,6 +7,7 @@
 mod conduct;
 mod graph;
 mod layers;
+mod live;
 mod misplaced;
 mod options;
 mod print;

@@ -1,25 +1,32 @@
-//! Progress of a run: one line in place on standard error, where that is a terminal.
+//! Progress of a run: a line and a table in place on standard error, where that is a terminal.
+//!
+//! The cursor stays at the begin of the line, so that all is removed by clearing what is below.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use tidings_nodes::units::Unit;
 use tidings_tasks_core::message::{Answer, Request};
+use tidings_tasks_core::view::Overview;
 use tokio::sync::watch;
 
 use super::super::client::Client;
 use super::super::rates::Rate;
-use super::row::Ended;
+use super::live::Live;
+use super::row::{Ended, Row};
 use crate::output;
 use crate::sim::watch::bar;
 
-/// How often the line is drawn.
+/// How often it is drawn.
 const PERIOD: Duration = Duration::from_millis(250);
 
-/// How often it is asked how many tasks run.
+/// How often it is asked what runs.
 const ASKED: Duration = Duration::from_secs(1);
 
-/// The line of progress.
+/// The part of the terminal's lines that it takes, at most: one in so many.
+const SHARE: usize = 2;
+
+/// The line of progress, and who works below it.
 pub(super) struct Screen {
     rows: usize,
     ended: usize,
@@ -34,8 +41,10 @@ pub(super) struct Screen {
 
 struct Seen {
     ticks: tokio::time::Interval,
-    /// How many tasks run, as far as is known.
-    running: watch::Receiver<Option<u64>>,
+    queue: String,
+    /// What the coordinator says; `None` before it was asked.
+    overview: watch::Receiver<Option<Box<Overview>>>,
+    live: Live,
 }
 
 impl Screen {
@@ -43,14 +52,26 @@ impl Screen {
     pub(super) fn new(rows: usize, client: &Client, queue: String) -> Self {
         let seen = io::stderr().is_terminal().then(|| Seen {
             ticks: tokio::time::interval(PERIOD),
-            running: running(client, queue),
+            overview: overviews(client),
+            queue,
+            live: Live::default(),
         });
         let (ended, failed, before) = (0, 0, 0);
         Self { rows, ended, failed, before, rate: Rate::default(), is_drawn: false, seen }
     }
 
+    /// A task of the run, which ends later.
+    pub(super) fn know(&mut self, row: &Row) {
+        if let Some(seen) = &mut self.seen {
+            seen.live.add(row.submission.id, row.label());
+        }
+    }
+
     /// Counts a task that has ended.
     pub(super) fn count(&mut self, ended: &Ended) {
+        if let Some(seen) = &mut self.seen {
+            seen.live.remove(ended.row.submission.id);
+        }
         self.ended += 1;
         self.failed += usize::from(!ended.is_done());
         self.before += usize::from(ended.was_done);
@@ -64,13 +85,23 @@ impl Screen {
         }
     }
 
-    /// Draws the line.
+    /// Draws it.
     pub(super) fn draw(&mut self) {
-        self.rate.note(Instant::now(), (self.ended - self.before) as u64);
-        let running = self.seen.as_ref().and_then(|seen| *seen.running.borrow());
-        let (width, _) = output::terminal_size();
-        let line: String = self.line(running).chars().take(width.saturating_sub(1)).collect();
-        let _ = write!(io::stderr().lock(), "\r\x1b[K{line}");
+        let now = Instant::now();
+        self.rate.note(now, (self.ended - self.before) as u64);
+        let (width, height) = output::terminal_size();
+        let (running, table) = match &mut self.seen {
+            Some(seen) => (seen.look(now), seen.live.lines(now, height / SHARE)),
+            None => (None, Vec::new()),
+        };
+        let lines = core::iter::once(self.line(running)).chain(table);
+        let cut = |line: String| line.chars().take(width.saturating_sub(1)).collect::<String>();
+        let text: Vec<String> = lines.map(cut).collect();
+        let up = match text.len() - 1 {
+            0 => String::new(),
+            below => format!("\x1b[{below}A"),
+        };
+        let _ = write!(io::stderr().lock(), "\r\x1b[J{}\r{up}", text.join("\n"));
         self.is_drawn = true;
     }
 
@@ -96,16 +127,30 @@ impl Screen {
         line
     }
 
-    /// Removes the line, before something else is printed.
+    /// Removes it, before something else is printed.
     pub(super) fn clear(&mut self) {
         if std::mem::take(&mut self.is_drawn) {
-            let _ = write!(io::stderr().lock(), "\r\x1b[K");
+            let _ = write!(io::stderr().lock(), "\r\x1b[J");
         }
     }
 }
 
-/// How many tasks of a queue run, asked as long as somebody wants to know.
-fn running(client: &Client, queue: String) -> watch::Receiver<Option<u64>> {
+impl Seen {
+    /// Takes what the coordinator has said last; how many tasks of the run's queue run.
+    fn look(&mut self, now: Instant) -> Option<u64> {
+        if self.overview.has_changed().unwrap_or(false) {
+            if let Some(overview) = &*self.overview.borrow_and_update() {
+                self.live.look(overview, now);
+            }
+        }
+        let overview = self.overview.borrow();
+        let of_run = overview.as_ref()?.queues.iter().find(|one| one.name == self.queue);
+        of_run.map(|one| one.running)
+    }
+}
+
+/// What the coordinator says, asked as long as somebody wants to know.
+fn overviews(client: &Client) -> watch::Receiver<Option<Box<Overview>>> {
     let (sender, receiver) = watch::channel(None);
     let session = client.session.clone();
     tokio::spawn(async move {
@@ -114,8 +159,7 @@ fn running(client: &Client, queue: String) -> watch::Receiver<Option<u64>> {
             ticks.tick().await;
             let Ok(answer) = session.ask(Request::Overview).await else { return };
             let Answer::Overview(overview) = answer else { continue };
-            let of_run = overview.queues.iter().find(|one| one.name == queue);
-            sender.send_replace(of_run.map(|one| one.running));
+            sender.send_replace(Some(overview));
         }
     });
     receiver
