@@ -18,7 +18,7 @@ use tidings_tasks::space::Spaces;
 use tidings_tasks_core::id::{Attempt, TaskId};
 use tidings_tasks_core::message::{Answer, Refusal, Request};
 use tidings_tasks_core::retry::Cause;
-use tidings_tasks_core::view::{KeyValue, MAX_LISTED};
+use tidings_tasks_core::view::{KeyChange, KeyValue, MAX_LISTED};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
@@ -210,6 +210,12 @@ impl Sessions {
         self.ask(at, Request::Keys { prefix, from, limit })
     }
 
+    /// Wants the changes of keys after a revision, as soon as there are any; without one the present
+    /// revision.
+    fn changes(&self, at: At, prefix: Vec<u8>, after: Option<u64>) -> PyResult<()> {
+        self.ask(at, Request::Changes { prefix: prefix.into(), after })
+    }
+
     /// Writes keys, all of them or none.
     fn write(&self, at: At, writes: Vec<Write>) -> PyResult<()> {
         self.ask(at, Request::Write { effects: items::effects(writes) })
@@ -371,6 +377,14 @@ fn answered(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyAny>> {
             let values: Vec<_> = values.into_iter().map(value).collect();
             let next = next.map(|next| PyBytes::new(py, &next));
             (values, next).into_pyobject(py)?.into_any()
+        }
+        Answer::Changed(told, until) => {
+            let change = |KeyChange { key, value, revision }: KeyChange| {
+                let value = value.map(|value| PyBytes::new(py, &value));
+                (PyBytes::new(py, &key), value, revision)
+            };
+            let told = told.map(|told| told.into_iter().map(change).collect::<Vec<_>>());
+            (told, until).into_pyobject(py)?.into_any()
         }
         Answer::Overview(overview) => {
             let queues: Vec<_> = (overview.queues.into_iter())

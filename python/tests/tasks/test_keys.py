@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import tidings.tasks as tt
+from tests.tasks import programs
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +62,69 @@ def test_a_list_of_many_keys_has_all_of_them(store: tt.Store) -> None:
     for number in range(1_100):
         store[f"many/{number:04}"] = number
     assert list(store.items("many/")) == [(f"many/{n:04}", n) for n in range(1_100)]
+
+
+def test_changes_come_in_their_order(store: tt.Store) -> None:
+    store["seen/old"] = 1
+    with store.watch("seen/") as changes:
+        store["unseen"] = 0
+        first = store.set("seen/new", [1])
+        assert next(changes) == tt.Change("seen/new", [1], first, is_deleted=False)
+        store["seen/old"] = None
+        assert next(changes)[:2] == ("seen/old", None)
+        del store["seen/old"]
+        deleted = next(changes)
+        assert (deleted.key, deleted.value, deleted.is_deleted) == ("seen/old", None, True)
+    assert list(changes) == []
+
+
+def test_who_wants_gets_the_present_values_first(store: tt.Store) -> None:
+    revisions = {f"there/{n:04}": store.set(f"there/{n:04}", n) for n in range(1_050)}
+    with store.watch("there/", present=True) as changes:
+        present = [next(changes) for _ in revisions]
+        assert {one.key: one.revision for one in present} == revisions
+        store["there/0007"] = "again"
+        assert next(changes)[:2] == ("there/0007", "again")
+
+
+def test_a_watch_ends_when_nothing_changes_and_goes_on(store: tt.Store) -> None:
+    changes = store.watch("quiet/", timeout=0.01)
+    assert list(changes) == []
+    store["quiet/1"] = 1
+    assert [one.key for one in store.watch("quiet/", present=True, timeout=0.01)] == ["quiet/1"]
+    # It may be told a moment after the write has returned.
+    while not (told := list(changes)):
+        pass
+    assert [one.key for one in told] == ["quiet/1"]
+
+
+HOLDER = """
+import sys
+import tidings.tasks as tt
+
+store = tt.Store(sys.argv[1])
+store["watched/before"] = 1
+print("holds", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_watch_goes_on_when_the_holder_of_the_store_is_killed(tmp_path: Path) -> None:
+    where = f"file:{tmp_path / 'store'}"
+    holder = programs.start(HOLDER, tmp_path, where)
+    assert programs.heard(holder) == "holds"
+    store = tt.Store(where)
+    with store.watch("watched/", present=True) as changes:
+        assert next(changes).key == "watched/before"
+        programs.kill(holder)
+        del store["watched/before"]
+        store["watched/after"] = 2
+        # All changes that the new holder has, or what they came to: in the order of keys then.
+        told = [next(changes), next(changes)]
+    assert {(one.key, one.value, one.is_deleted) for one in told} == {
+        ("watched/before", None, True),
+        ("watched/after", 2, False),
+    }
 
 
 def test_values_are_bytes_or_pickles_if_asked(executor: tt.Executor, store: tt.Store) -> None:

@@ -28,9 +28,12 @@ from tidings.tasks.queues import Queue, QueueState
 from tidings.tasks.semaphores import Permits, Semaphore, SemaphoreState
 from tidings.tasks.spaces import ANY, Found, Pulled, Space
 from tidings.tasks.task import Task, current_executor, task
+from tidings.tasks.watch import Change, Changes
 
 __all__ = [
     "ANY",
+    "Change",
+    "Changes",
     "ConflictError",
     "Executor",
     "Found",

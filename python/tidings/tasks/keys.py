@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tidings.tasks import connection, seal
 from tidings.tasks.effects import key_of, value_of
 from tidings.tasks.serializers import Serializer
+from tidings.tasks.watch import Changes
 
 if TYPE_CHECKING:
     from tidings.tasks.executor import Executor
@@ -83,6 +84,18 @@ class Store:
         """Return the keys that begin so, in their order."""
         for key, _ in self._pages(prefix):
             yield key.decode(errors="surrogateescape")
+
+    def watch(
+        self, prefix: str = "", *, present: bool = False, timeout: float | None = None
+    ) -> Changes:
+        """Return the changes of keys that begin so, from now on, as they come.
+
+        With ``present`` the values that are there come first. It ends when nothing has changed for
+        ``timeout`` seconds, or with ``close()``. If the store's holder dies, a value that was
+        followed by another meanwhile may be left out; the last one of each key never is.
+        """
+        begins = prefix.encode(errors="surrogateescape")
+        return Changes(self._connection, self._serializer, begins, present=present, timeout=timeout)
 
     def __getitem__(self, key: str) -> Any:
         """Return the value of a key."""
