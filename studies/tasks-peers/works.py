@@ -57,7 +57,8 @@ def steady(system: System, group: Group, sizes: Sizes) -> Iterator[Figure]:
     # The first ones are slow, with all systems: a part of the time tells how many to take.
     count = tally.enough(rate, sizes.seconds / 4, sizes.least, MOST)
     wall_s, _ = timed(lambda: system.all_of(nothing, count), group)
-    count = tally.enough(count / wall_s, sizes.seconds, sizes.least, MOST)
+    least = max(sizes.least, system.least)
+    count = tally.enough(count / wall_s, sizes.seconds, least, MOST)
     wall_s, cpu_s = timed(lambda: system.all_of(nothing, count), group)
     yield Figure("no-op", "rate", count / wall_s, "tasks/s")
     yield Figure("no-op", "cpu", cpu_s / count * 1e6, "us/task")

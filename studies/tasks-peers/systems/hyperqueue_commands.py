@@ -19,6 +19,9 @@ HQ = os.environ.get("HQ", "hq")
 class Usual(Program):
     """The server with its defaults, which keeps tasks in memory; workers with one slot each."""
 
+    least = 2_000
+    """Of few, the start and the end of `hq submit --wait` take most of the time."""
+
     def start(self) -> None:
         """Start server and workers."""
         self.own = ["--server-dir", str(self.folder / "server")]

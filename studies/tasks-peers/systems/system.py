@@ -41,6 +41,9 @@ class System(abc.ABC):
     replaces_workers = False
     """Whether a worker that died is replaced at once, so that no slot is missing."""
 
+    least = 0
+    """How many calls it takes at least until its rate no longer rises with their number."""
+
     def __init__(self, folder: Path, slots: int) -> None:
         """Prepare it; its files go to a folder."""
         self.folder = folder
