@@ -167,7 +167,7 @@ async fn queued(plan: &Plan, site: &Site, rows: &mut Rows) {
     let last = memory(&holder);
     assert_eq!(live(&client).await, plan.tasks);
     rows.add("submitted", plan.tasks, plan.tasks as f64 / seconds, "tasks/s");
-    rows.add("queued, with caches", half, (first - empty) / 1e6, "MB");
+    rows.add("queued with caches", half, (first - empty) / 1e6, "MB");
     rows.add("queued", half, (last - first) / half as f64, "bytes a task");
     client.member.leave().await;
 }
@@ -219,7 +219,7 @@ async fn finished(plan: &Plan, site: &Site, rows: &mut Rows) {
     assert_eq!(live(&source).await, 0);
     rows.add("through", plan.tasks, plan.tasks as f64 / seconds, "tasks/s");
     rows.add("holder", half, processor_us / half as f64, "µs of processor a task");
-    rows.add("finished, with caches", half, (first - empty) / 1e6, "MB");
+    rows.add("finished with caches", half, (first - empty) / 1e6, "MB");
     rows.add("finished", half, (last - first) / half as f64, "bytes a task");
     taker.member.leave().await;
     source.member.leave().await;
@@ -307,7 +307,7 @@ async fn wake_ups(plan: &Plan, site: &Site, rows: &mut Rows) {
     }
     let count = plan.wakes as u64;
     waits.sort_by(f64::total_cmp);
-    rows.add("wake-up, p95", count, waits[waits.len() * 95 / 100], "ms");
+    rows.add("wake-up p95", count, waits[waits.len() * 95 / 100], "ms");
     rows.add("wake-up", count, median(waits.into_iter()), "ms");
     rows.add("answer", count, median(answers.into_iter()), "ms");
     taker.member.leave().await;
