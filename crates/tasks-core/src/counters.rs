@@ -42,4 +42,7 @@ pub struct Counters {
     /// Times that all was read from the store again, since an answer of it was lost.
     #[n(10)]
     pub recoveries: u64,
+    /// Tasks that are done again since their outputs were lost.
+    #[cbor(n(12), default)]
+    pub remade: u64,
 }

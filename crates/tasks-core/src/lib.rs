@@ -11,6 +11,7 @@
 //! | [`ledger`] | what a store does, as a data structure in memory |
 //! | [`id`] | tasks, attempts, epochs, parts |
 //! | [`record`], [`semaphore`], [`keys`] | what the store holds, and where |
+//! | [`output`] | outputs that stay on nodes |
 //! | [`mod@tuple`] | tuples in spaces, and what is done with them |
 //! | [`retry`] | after which failures a task is tried again |
 //! | [`resources`] | what a task needs, and a worker offers |
@@ -37,6 +38,7 @@ pub mod id;
 pub mod keys;
 pub mod ledger;
 pub mod message;
+pub mod output;
 pub mod outstanding;
 mod ready;
 pub mod record;
@@ -49,3 +51,4 @@ pub mod transaction;
 pub mod tree;
 pub mod tuple;
 pub mod view;
+mod why;

@@ -8,6 +8,7 @@
 use minicbor::{Decode, Encode};
 
 use crate::id::{Attempt, Epoch, TaskId};
+use crate::output::Kept;
 use crate::resources::Need;
 use crate::retry::{Cause, Retry, Tally};
 use crate::transaction::{Key, Record};
@@ -70,6 +71,13 @@ pub struct Task {
     /// The tasks that are to be done before it is assigned, each once.
     #[cbor(n(14), default)]
     pub inputs: Vec<TaskId>,
+    /// The nodes that are to have its output, if that is long; 0: it lies with the store.
+    #[cbor(n(15), default)]
+    pub copies: u32,
+    /// How often its output was made that stays on nodes. After the first time only the result is
+    /// written: its children and effects are there.
+    #[cbor(n(16), default)]
+    pub made: u32,
 }
 
 /// Where a task is.
@@ -170,7 +178,8 @@ pub struct Finished {
     /// How.
     #[n(0)]
     pub outcome: Outcome,
-    /// The task: without its payload if it is done, whole otherwise, so that it can be tried again.
+    /// The task: without its payload if it is done, unless its output stays on nodes; whole
+    /// otherwise. So it can be done again.
     #[n(1)]
     pub task: Task,
     /// When, in milliseconds since 1970.
@@ -179,6 +188,9 @@ pub struct Finished {
     /// Who has done it; `None` if it is not done: then the last failure says who tried.
     #[n(3)]
     pub done_by: Option<Running>,
+    /// Where its output lies, if it stays on nodes. The result says which output that is.
+    #[n(4)]
+    pub kept: Option<Kept>,
 }
 
 /// Children of a task that are too many for one commit, some of them.

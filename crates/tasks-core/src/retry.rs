@@ -39,7 +39,14 @@ pub enum Cause {
     /// A task that it waits for was not done: it has not been tried at all.
     #[n(7)]
     Input,
+    /// The output of a task that it reads is no longer to be had: that one is done again first.
+    #[n(8)]
+    Gone,
 }
+
+/// The failures for want of an output after which a task is stopped: who cannot reach a node that
+/// others reach would have it made for ever.
+pub const MAX_GONE: u16 = 32;
 
 /// How often a task is tried again after a failure of each cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
@@ -104,6 +111,8 @@ pub struct Tally {
     /// Hosts on which it was lost: no more than two, which is all that is asked.
     #[n(6)]
     lost_on: Vec<String>,
+    #[cbor(n(7), default)]
+    gone: u16,
 }
 
 impl Tally {
@@ -137,6 +146,7 @@ impl Tally {
             Cause::Memory => &mut self.memory,
             Cause::Time => &mut self.times,
             Cause::Lost => &mut self.losses,
+            Cause::Gone => &mut self.gone,
             Cause::Returned | Cause::Input => return None,
         })
     }
@@ -153,7 +163,8 @@ impl Retry {
             Cause::Time => (tally.times, self.times),
             Cause::Lost => return self.after_loss(tally),
             Cause::Returned => return Next::Again(0),
-            Cause::Input => return Next::Stop,
+            Cause::Gone if tally.gone < MAX_GONE => return Next::Again(0),
+            Cause::Gone | Cause::Input => return Next::Stop,
         };
         if count > limit {
             return Next::Stop;
@@ -206,6 +217,16 @@ mod tests {
         assert_eq!(next(&retry, &[a, b, a]), Next::Stop);
         let on_one = |count| next(&retry, &vec![a; count]);
         assert_eq!([on_one(3), on_one(5), on_one(6)], [Next::Again(0), Next::Again(0), Next::Stop]);
+    }
+
+    #[test]
+    fn an_output_that_is_gone_is_made_again_so_many_times() {
+        let gone = |count| next(&Retry::default(), &vec![(Cause::Gone, "a"); count]);
+        let last = usize::from(MAX_GONE);
+        assert_eq!(
+            [gone(1), gone(last - 1), gone(last)],
+            [Next::Again(0), Next::Again(0), Next::Stop]
+        );
     }
 
     #[test]

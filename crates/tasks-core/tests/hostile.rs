@@ -12,6 +12,7 @@ use tidings_tasks_core::id::{Attempt, Epoch, Part, TaskId};
 use tidings_tasks_core::keys;
 use tidings_tasks_core::ledger::Ledger;
 use tidings_tasks_core::message::{Call, Effect, Message, Peer, Place, Request, Submission};
+use tidings_tasks_core::output::{Depot, Kept, Reached};
 use tidings_tasks_core::record::{Finished, Reign, Task};
 use tidings_tasks_core::reign::{self, Candidate};
 use tidings_tasks_core::resources::Need;
@@ -73,6 +74,7 @@ fn submission() -> impl Strategy<Value = Submission> {
                 need: Need::new(need).unwrap_or_default(),
                 filter: "f".repeat(filter),
                 inputs,
+                copies: u32::from(most) % 10,
                 ..Submission::new(id, queue, vec![1; bytes])
             }
         },
@@ -86,6 +88,31 @@ fn key() -> impl Strategy<Value = Vec<u8>> {
 fn effect() -> impl Strategy<Value = Effect> {
     (key(), prop::option::of(vec(any::<u8>(), 0..4)), prop::option::of(number()))
         .prop_map(|(key, value, expect)| Effect { key, value: value.map(Into::into), expect })
+}
+
+fn depot() -> impl Strategy<Value = Depot> {
+    (0..3_u64, name()).prop_map(|(id, host)| Depot { id, host })
+}
+
+/// A request about outputs that stay on nodes.
+fn of_outputs() -> impl Strategy<Value = Request> {
+    let kept = (number(), vec(depot(), 0..10)).prop_map(|(bytes, depots)| Kept { bytes, depots });
+    let address = prop::sample::select(vec![0, 9, 300, 301]).prop_map(|bytes| "a".repeat(bytes));
+    let depots = (depot(), prop_oneof![0..4_u32, Just(u32::MAX)]);
+    prop_oneof![
+        3 => (depot(), address)
+            .prop_map(|(depot, address)| Request::Keep { reached: Reached { depot, address } }),
+        6 => (id(), attempt(), kept, vec(submission(), 0..2)).prop_map(
+            |(task, attempt, kept, children)| {
+                let (result, effects) = (vec![1], Vec::new());
+                Request::CompleteKept { task, attempt, result, children, effects, kept }
+            }
+        ),
+        2 => id().prop_map(|task| Request::Fetch { task }),
+        3 => (id(), attempt()).prop_map(|(task, attempt)| Request::Lost { task, attempt }),
+        1 => depots.prop_map(|(own, count)| Request::Depots { own, count }),
+        1 => vec(id(), 0..8).prop_map(|tasks| Request::Unknown { tasks }),
+    ]
 }
 
 /// A request about keys of the users'.
@@ -118,7 +145,8 @@ fn of_semaphores() -> impl Strategy<Value = Request> {
 }
 
 fn request() -> impl Strategy<Value = Request> {
-    let cause = prop::sample::select(vec![Cause::Error, Cause::Lost, Cause::Returned, Cause::Time]);
+    let causes = vec![Cause::Error, Cause::Lost, Cause::Returned, Cause::Time, Cause::Gone];
+    let cause = prop::sample::select(causes);
     let more = || prop_oneof![0..4_u32, Just(u32::MAX)];
     let slots = prop_oneof![0..4_u32, Just(u32::MAX)];
     let which = prop::sample::select(vec![Which::Live, Which::Failed, Which::Done, Which::All]);
@@ -160,6 +188,7 @@ fn request() -> impl Strategy<Value = Request> {
         4 => of_keys(),
         1 => id().prop_map(|task| Request::Cancel { task }),
         1 => id().prop_map(|task| Request::Withdraw { task }),
+        4 => of_outputs(),
         1 => id().prop_map(|task| Request::Revive { task }),
         1 => id().prop_map(|task| Request::Wait { task }),
         4 => of_semaphores(),

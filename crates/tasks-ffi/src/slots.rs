@@ -120,7 +120,7 @@ mod tests {
 
     fn task(number: u64) -> Assigned {
         let (task, attempt) = (TaskId::of("task", number), Attempt(1));
-        Assigned { task, attempt, queue: "q".to_owned(), payload: Vec::new() }
+        Assigned { task, attempt, queue: "q".to_owned(), payload: Vec::new(), copies: 0 }
     }
 
     fn key(number: u64) -> Key {

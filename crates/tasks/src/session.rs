@@ -40,6 +40,8 @@ pub struct Assigned {
     pub queue: String,
     /// What is to be done.
     pub payload: Vec<u8>,
+    /// The nodes that are to have its output; 0: it lies with the store.
+    pub copies: u32,
 }
 
 /// What a session is told without asking.
@@ -313,11 +315,11 @@ impl Driver {
     async fn told(&mut self, message: Message) -> bool {
         let notice = match message {
             Message::Answer(call, answer) => return !self.answered(call, answer),
-            Message::Assign { task, attempt, queue, payload } => {
+            Message::Assign { task, attempt, queue, payload, copies } => {
                 if !self.holding.insert((task, attempt)) {
                     return false;
                 }
-                Notice::Assigned(Assigned { task, attempt, queue, payload })
+                Notice::Assigned(Assigned { task, attempt, queue, payload, copies })
             }
             Message::Stop { task, attempt } => Notice::Stop(task, attempt),
             Message::Ended => return false,

@@ -55,7 +55,7 @@ pub(super) async fn explain(
 
 async fn why(client: &Client, task: TaskId) -> Result<Why, TasksError> {
     match client.ask(Request::Explain { task }).await? {
-        Answer::Explained(why) => Ok(*why),
+        Answer::Explained(why, _) => Ok(*why),
         other => Err(TasksError::Answer(Box::new(other))),
     }
 }
@@ -194,6 +194,7 @@ fn input_state(state: InputState) -> &'static str {
         InputState::Waiting => "waiting",
         InputState::Running => "running",
         InputState::Ended => "ended",
+        InputState::Again => "again",
     }
 }
 

@@ -245,6 +245,7 @@ pub(super) fn cause(cause: Cause) -> &'static str {
         Cause::Lost => "lost",
         Cause::Returned => "returned",
         Cause::Input => "input",
+        Cause::Gone => "gone",
     }
 }
 

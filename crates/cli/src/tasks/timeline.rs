@@ -241,6 +241,8 @@ mod tests {
             need: Need::default(),
             filter: String::new(),
             inputs: Vec::new(),
+            copies: 0,
+            made: 0,
         }
     }
 
@@ -265,12 +267,14 @@ mod tests {
             task: lost,
             ended_ms: 1_400,
             done_by: Some(by("n2", 0, 1_300)),
+            kept: None,
         };
         let running = task(1, State::Running(by("n2", 1, 1_310)));
         let mut failed = task(2, State::Ready);
         failed.failures.push(failure(2, Cause::Exit, by("n2", 0, 1_400), 1_400));
         let (done_by, ended_ms) = (None, 1_400);
-        let failed = Finished { outcome: Outcome::Failed, task: failed, ended_ms, done_by };
+        let failed =
+            Finished { outcome: Outcome::Failed, task: failed, ended_ms, done_by, kept: None };
         let all = [
             Shown::Finished(finished),
             Shown::Live(running),

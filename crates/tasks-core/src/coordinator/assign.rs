@@ -31,6 +31,9 @@ impl Coordinator {
     fn assign_one(&mut self, id: TaskId) -> bool {
         let Some(entry) = self.table.get(id) else { return true };
         let (revision, Some(mut task)) = (entry.revision, entry.task.clone()) else { return true };
+        if !task.inputs.is_empty() && self.hold_back(id, &task.inputs) {
+            return true;
+        }
         if !self.give(id, &mut task) {
             return false;
         }
@@ -72,7 +75,8 @@ impl Coordinator {
     pub(super) fn tell_assigned(&mut self, peer: Peer, id: TaskId) {
         let Some(task) = self.table.get(id).and_then(|entry| entry.task.as_ref()) else { return };
         let (attempt, queue, payload) = (task.attempt, task.queue.clone(), task.payload.clone());
-        self.messages.push_back((peer, Message::Assign { task: id, attempt, queue, payload }));
+        let assign = Message::Assign { task: id, attempt, queue, payload, copies: task.copies };
+        self.messages.push_back((peer, assign));
         self.sessions.set_told(peer, id);
     }
 

@@ -30,6 +30,8 @@ pub(super) struct Change {
     pub(super) tried: Option<Box<TryView>>,
     /// A finished task that is a live one again: it was read at this revision.
     pub(super) revived: Option<(TaskId, Revision)>,
+    /// Whether that is done again, since its output is lost.
+    pub(super) is_remade: bool,
     /// What it does of children that are too many for one commit.
     pub(super) step: Option<Step>,
     /// Tasks that have ended, whose records are deleted.

@@ -145,6 +145,7 @@ impl Coordinator {
         if let Some(asked) = change.submitter {
             self.submitted(asked, change.portion_of, change.count_new());
         }
+        self.counters.remade += u64::from(change.is_remade);
         if let Some((peer, call)) = change.writer {
             self.answer(peer, call, Answer::Written(revision.0));
         }
@@ -199,7 +200,7 @@ impl Coordinator {
         match next {
             Some((worker, attempt)) if is_assigned => self.assigned(id, attempt, &worker),
             Some((worker, attempt)) => self.runs_on(id, attempt, &worker),
-            None => {}
+            None => self.judge_inputs(id),
         }
     }
 

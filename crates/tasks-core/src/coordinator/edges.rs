@@ -2,13 +2,14 @@
 //!
 //! An edge lies in the record of the task that waits, its *consumer*; whether it is there still is
 //! in the record of the other, its *input*, which has ended or not. So nothing is written when an
-//! input is done, and nothing can disagree. Here lies what a decision needs: some 80 bytes an edge,
+//! input is done, and nothing can disagree. Here lies what a decision needs: some 120 bytes an edge,
 //! made again from the records when a coordinator begins.
 //!
 //! # Invariants
 //! 1. An edge is in `missing` from when its consumer is placed until its input is seen to be done:
 //!    a second word of that changes nothing.
-//! 2. A consumer is released when its last edge leaves `missing`, so once.
+//! 2. A consumer is released when its last edge leaves `missing`: once, and once more for each time
+//!    that it waits again since an output was lost.
 //! 3. An input of a task that has not ended keeps its record ([`Edges::is_used`]).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,8 +31,8 @@ pub(super) struct Edges {
     /// Inputs that are not known to be done, and who waits for them.
     missing: BTreeSet<(TaskId, TaskId)>,
     consumers: BTreeMap<TaskId, Consumer>,
-    /// How many tasks that have not ended name an input.
-    uses: BTreeMap<TaskId, u32>,
+    /// Inputs, and the tasks that have not ended and name them.
+    uses: BTreeSet<(TaskId, TaskId)>,
     /// Inputs that have ended, or never were: what became of them is to be read.
     unknown: BTreeSet<TaskId>,
     /// Consumers that are to end.
@@ -54,7 +55,7 @@ impl Edges {
 
     /// Whether a task that has not ended names this one as an input.
     pub(super) fn is_used(&self, input: TaskId) -> bool {
-        self.uses.contains_key(&input)
+        self.readers(input).next().is_some()
     }
 
     /// A task is there. If it waits, its inputs that `is_live` does not know are to be read.
@@ -65,12 +66,19 @@ impl Edges {
         waits: bool,
         is_live: impl Fn(TaskId) -> bool,
     ) {
-        if inputs.is_empty() || self.consumers.contains_key(&id) {
+        if inputs.is_empty() {
+            return;
+        }
+        if self.consumers.contains_key(&id) {
+            if waits {
+                self.hold(id, inputs);
+                self.unknown.extend(inputs.iter().copied().filter(|input| !is_live(*input)));
+            }
             return;
         }
         self.total += inputs.len();
         for &input in inputs {
-            *self.uses.entry(input).or_default() += 1;
+            self.uses.insert((input, id));
             if waits {
                 self.missing.insert((input, id));
                 if !is_live(input) {
@@ -93,28 +101,39 @@ impl Edges {
         }
     }
 
-    /// A task has ended. Returns whether it had inputs.
-    pub(super) fn remove(&mut self, id: TaskId) -> bool {
-        let Some(consumer) = self.consumers.remove(&id) else { return false };
+    /// A task waits again for some of its inputs.
+    pub(super) fn hold(&mut self, id: TaskId, inputs: &[TaskId]) {
+        let Some(consumer) = self.consumers.get_mut(&id) else { return };
+        for &input in inputs {
+            consumer.missing += usize::from(self.missing.insert((input, id)));
+        }
+    }
+
+    /// A task has ended. Returns its inputs, if it had some.
+    pub(super) fn remove(&mut self, id: TaskId) -> Option<Box<[TaskId]>> {
+        let consumer = self.consumers.remove(&id)?;
         self.doomed.remove(&id);
         self.total -= consumer.inputs.len();
         for &input in &consumer.inputs {
             self.missing.remove(&(input, id));
-            let uses = self.uses.get_mut(&input);
-            if uses.is_some_and(|uses| {
-                *uses -= 1;
-                *uses == 0
-            }) {
-                self.uses.remove(&input);
-            }
+            self.uses.remove(&(input, id));
         }
-        true
+        Some(consumer.inputs)
     }
 
     /// Who waits for a task.
     pub(super) fn waiting_for(&self, input: TaskId) -> impl Iterator<Item = TaskId> {
-        let (first, last) = (TaskId::from_bytes([0; 16]), TaskId::from_bytes([u8::MAX; 16]));
-        self.missing.range((input, first)..=(input, last)).map(|(_, id)| *id)
+        of(&self.missing, input)
+    }
+
+    /// The tasks that have not ended and name an input, whether they wait for it or not.
+    pub(super) fn readers(&self, input: TaskId) -> impl Iterator<Item = TaskId> {
+        of(&self.uses, input)
+    }
+
+    /// The inputs of a task.
+    pub(super) fn inputs(&self, id: TaskId) -> &[TaskId] {
+        self.consumers.get(&id).map_or(&[][..], |consumer| &consumer.inputs)
     }
 
     /// An input is done. Returns those that wait for nothing any more.
@@ -168,9 +187,14 @@ impl Edges {
 
     /// The inputs that a task waits for.
     pub(super) fn missing(&self, id: TaskId) -> Vec<TaskId> {
-        let inputs = self.consumers.get(&id).map_or(&[][..], |consumer| &consumer.inputs);
-        inputs.iter().copied().filter(|input| self.missing.contains(&(*input, id))).collect()
+        let inputs = self.inputs(id).iter();
+        inputs.copied().filter(|input| self.missing.contains(&(*input, id))).collect()
     }
+}
+
+fn of(edges: &BTreeSet<(TaskId, TaskId)>, input: TaskId) -> impl Iterator<Item = TaskId> {
+    let (first, last) = (TaskId::from_bytes([0; 16]), TaskId::from_bytes([u8::MAX; 16]));
+    edges.range((input, first)..=(input, last)).map(|(_, id)| *id)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::id::{Attempt, TaskId};
 use crate::keys;
 use crate::message::{Answer, Call, Effect, MAX_INLINE_BYTES, Message, Peer, Refusal, Submission};
+use crate::output::Kept;
 use crate::record::{Failure, Finished, Outcome, Running, State, Task};
 use crate::retry::{Cause, Next};
 use crate::view::TryView;
@@ -17,6 +18,8 @@ pub(super) struct Completion {
     pub(super) result: Vec<u8>,
     pub(super) children: Vec<Submission>,
     pub(super) effects: Vec<Effect>,
+    /// Where its output lies, if it stays on nodes.
+    pub(super) kept: Option<Kept>,
 }
 
 /// Why a try has failed.
@@ -41,21 +44,28 @@ impl Coordinator {
         (id, attempt): (TaskId, Attempt),
         completion: Completion,
     ) {
-        let Some(task) = self.last_try(id, attempt).map(Task::without_payload) else {
+        let Completion { result, children, effects, kept } = completion;
+        let Some(task) = self.last_try(id, attempt) else {
             return self.read_finished(id, Purpose::Repeated(attempt, peer, call));
         };
+        let task = if kept.is_some() { task.clone() } else { task.without_payload() };
+        let is_first = task.made == 0;
         let mut change = Change {
             messages: vec![(peer, Message::Answer(call, Answer::Done))],
             origin: Some((peer, call)),
             ..Change::default()
         };
-        let checked = check_result(&completion.result)
-            .and_then(|()| add_effects(&mut change, completion.effects))
-            .and_then(|()| self.add_tasks(&mut change, completion.children));
+        let mut checked = check_result(&result);
+        checked = checked.and_then(|()| kept.as_ref().map_or(Ok(()), Kept::check));
+        // Of a task that was done before they were written then.
+        if is_first {
+            checked = checked.and_then(|()| add_effects(&mut change, effects));
+            checked = checked.and_then(|()| self.add_tasks(&mut change, children));
+        }
         if let Err(reason) = checked {
             return self.refuse(peer, call, Refusal::Invalid(reason));
         }
-        self.end_task(change, id, task, Outcome::Done(completion.result));
+        self.end_task_with(change, id, task, (Outcome::Done(result), kept));
     }
 
     /// A try of a task has failed. Nothing happens if it is not the last one.
@@ -90,6 +100,10 @@ impl Coordinator {
         }
         match task.retry.next(cause, &task.tally) {
             Next::Stop => self.end_task(change, id, task, Outcome::Failed),
+            // Which of its inputs are there is looked at anew.
+            Next::Again(0) if cause == Cause::Gone && !task.inputs.is_empty() => {
+                self.again(change, id, task, State::Waiting);
+            }
             Next::Again(0) => self.again(change, id, task, State::Ready),
             Next::Again(wait_ms) => {
                 self.again(change, id, task, State::Delayed(at_ms.saturating_add(wait_ms)));
@@ -154,23 +168,29 @@ impl Coordinator {
     }
 
     /// A task ends.
-    pub(super) fn end_task(
+    pub(super) fn end_task(&mut self, change: Change, id: TaskId, task: Task, outcome: Outcome) {
+        self.end_task_with(change, id, task, (outcome, None));
+    }
+
+    fn end_task_with(
         &mut self,
         mut change: Change,
         id: TaskId,
         mut task: Task,
-        outcome: Outcome,
+        (outcome, kept): (Outcome, Option<Kept>),
     ) {
         self.set_ending(id, &task);
         let is_done = matches!(outcome, Outcome::Done(_));
-        self.end_claims(&mut change, (id, task.attempt), is_done);
+        // What a task pulls that was done before is there again: it has pulled what it was to.
+        self.end_claims(&mut change, (id, task.attempt), is_done && task.made == 0);
+        task.made = task.made.saturating_add(u32::from(kept.is_some()));
         let revision = self.table.get(id).map(|entry| entry.revision);
         change.tasks.push(Altered::to(id, revision, None));
         let done_by = match core::mem::replace(&mut task.state, State::Ready) {
             State::Running(running) if is_done => Some(running),
             _ => None,
         };
-        let finished = Finished { outcome, task, ended_ms: self.now_ms(), done_by };
+        let finished = Finished { outcome, task, ended_ms: self.now_ms(), done_by, kept };
         change.tried = change.tried.or_else(|| TryView::done(id, &finished).map(Box::new));
         change.ended = Some((id, Box::new(finished)));
         self.stage(change);

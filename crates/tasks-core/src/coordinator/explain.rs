@@ -7,7 +7,7 @@ use crate::class::Class;
 use crate::id::TaskId;
 use crate::message::{Answer, Call, Peer};
 use crate::record::State;
-use crate::view::{InputState, MAX_SHOWN_INPUTS, Unfit, Why};
+use crate::view::{InputState, Lies, MAX_SHOWN_INPUTS, Unfit, Why};
 
 use super::Coordinator;
 use super::rooms::{Fit, Fits};
@@ -16,7 +16,19 @@ use super::table::{Entry, Place};
 impl Coordinator {
     pub(super) fn explain(&mut self, peer: Peer, call: Call, id: TaskId) {
         let why = self.why(id);
-        self.answer(peer, call, Answer::Explained(Box::new(why)));
+        self.answer(peer, call, Answer::Explained(Box::new(why), self.lies(id)));
+    }
+
+    /// Where outputs lie that a task reads.
+    fn lies(&self, id: TaskId) -> Vec<Lies> {
+        let inputs = self.edges.inputs(id).iter();
+        let outputs = inputs.filter_map(|input| Some((*input, self.outputs.get(*input)?)));
+        let lies = outputs.map(|(task, output)| {
+            let there = output.depots.iter().filter(|depot| self.depots.has(depot.id));
+            let hosts = there.map(|depot| depot.host.clone()).collect();
+            Lies { task, bytes: output.bytes, hosts }
+        });
+        lies.take(MAX_SHOWN_INPUTS).collect()
     }
 
     fn why(&self, id: TaskId) -> Why {
@@ -42,7 +54,9 @@ impl Coordinator {
     }
 
     fn input_state(&self, id: TaskId) -> InputState {
+        let is_again = self.outputs.get(id).is_some() && self.is_live(id);
         match self.table.get(id).map(Entry::place) {
+            _ if is_again => InputState::Again,
             Some(Place::Ready) => InputState::Ready,
             Some(Place::Delayed) => InputState::Delayed,
             Some(Place::Waiting) => InputState::Waiting,

@@ -5,6 +5,7 @@
 //! | it is done | who waits for no other is ready. Nothing is written: the record of the input says so |
 //! | it fails, is cancelled, or has no record | they fail, with what became of it as the reason; so those that wait for them do |
 //! | it is tried again before that | they wait on |
+//! | its output stays on nodes, and is lost | they wait until it is made again (`remaking.rs`) |
 //!
 //! A submission names inputs that are there: what is neither live nor part of it is looked for
 //! among what has ended. A coordinator that begins finds the edges in the records of those that
@@ -81,7 +82,10 @@ impl Coordinator {
             let Some(id) = keys::id_of(&record.key) else { continue };
             missing.remove(&id);
             let finished = decode::<Finished>(record);
-            if finished.is_ok_and(|finished| matches!(finished.outcome, Outcome::Done(_))) {
+            // Whether an output is there that stays on nodes is looked at when the task is there.
+            let is_done =
+                |one: Finished| matches!(one.outcome, Outcome::Done(_)) && one.kept.is_none();
+            if finished.is_ok_and(is_done) {
                 gathering.done.insert(id);
             }
         }
@@ -163,14 +167,20 @@ impl Coordinator {
 
     /// A task has ended, or its record cannot be read: it waits for nothing any more.
     pub(super) fn drop_inputs(&mut self, id: TaskId) {
-        if self.edges.remove(id) {
-            self.parked.note(Obstacle::Inputs);
+        let Some(inputs) = self.edges.remove(id) else { return };
+        if !self.outputs.is_empty() {
+            let unused = inputs.iter().filter(|input| !self.edges.is_used(**input));
+            unused.for_each(|input| self.outputs.remove(*input));
         }
+        self.parked.note(Obstacle::Inputs);
     }
 
     /// A task has ended: those that wait for it are released, or are to end.
     pub(super) fn input_ended(&mut self, id: TaskId, finished: &Finished) {
         if matches!(finished.outcome, Outcome::Done(_)) {
+            if finished.kept.as_ref().is_some_and(|kept| !self.place_output(id, kept)) {
+                return;
+            }
             for consumer in self.edges.done(id) {
                 self.table.release(consumer);
             }

@@ -29,7 +29,7 @@
 //! 3. Time and the loss of hosts decide when a task is given to another worker, never whether a
 //!    result counts.
 //! 4. Memory: some 100 bytes a task that has not ended, none for others but the last few thousand
-//!    tries; some 50 for each session with room and each class (`rooms.rs`) of tasks that it could
+//!    tries; some 150 for each output that stays on nodes and is read by one of them; some 50 for each session with room and each class (`rooms.rs`) of tasks that it could
 //!    take; tuples, up to a bound (`spaces.rs`), and the last statements of sessions; all queues of
 //!    messages and requests are bounded by the peers' outstanding requests.
 //!
@@ -40,6 +40,7 @@ mod acquiring;
 mod assign;
 mod change;
 mod commit;
+mod depots;
 mod dividing;
 mod edges;
 mod effects;
@@ -51,6 +52,7 @@ mod fencing;
 mod forget;
 mod inputs;
 mod order;
+mod outputs;
 mod parked;
 mod partial;
 mod permits;
@@ -59,6 +61,7 @@ mod reads;
 mod recent;
 mod recovering;
 mod recovery;
+mod remaking;
 mod requests;
 mod rooms;
 mod sessions;
@@ -87,8 +90,10 @@ use crate::message::{Answer, Call, Message, Peer, Refusal, Request};
 use crate::transaction::{Durability, Limits, Revision};
 
 use change::Change;
+use depots::Depots;
 use edges::Edges;
 use fencing::Fencing;
+use outputs::Outputs;
 use parked::{Obstacle, Parked};
 use permits::Permits;
 use reading::Purpose;
@@ -185,6 +190,8 @@ pub struct Coordinator {
     waits: Waits,
     absent: Absent,
     edges: Edges,
+    depots: Depots,
+    outputs: Outputs,
     recent: Recent,
     messages: VecDeque<(Peer, Message)>,
     /// No commit before, since the store had no space or was not reached.
@@ -220,6 +227,8 @@ impl Coordinator {
             waits: Waits::default(),
             absent: Absent::default(),
             edges: Edges::default(),
+            depots: Depots::default(),
+            outputs: Outputs::default(),
             recent: Recent::new(settings.epoch),
             messages: VecDeque::new(),
             hold_until: None,

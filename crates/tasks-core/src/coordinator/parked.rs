@@ -24,6 +24,8 @@ pub(super) enum Obstacle {
     Full(String),
     /// More inputs are waited for than may be.
     Inputs,
+    /// It is not known yet which depots are there.
+    Depots,
     /// Not all has been read from the store.
     Recovery,
 }

@@ -70,6 +70,14 @@ pub(super) enum Purpose {
     Inputs(Box<Gathering>),
     /// What became of inputs that tasks wait for.
     Ended(Vec<TaskId>),
+    /// A task whose output may have to be made again.
+    Again(TaskId),
+    /// A task whose output somebody cannot get.
+    Lost(TaskId, Attempt, Peer, Call),
+    /// How a task has ended, and where its output lies.
+    Fetch(TaskId, Peer, Call),
+    /// Which of some tasks have no record.
+    Unknown(Vec<TaskId>, Peer, Call),
 }
 
 impl Purpose {
@@ -83,12 +91,15 @@ impl Purpose {
             | Self::Withdraw(_, peer, call)
             | Self::Revive(_, peer, call)
             | Self::Show(peer, call)
+            | Self::Lost(_, _, peer, call)
+            | Self::Fetch(_, peer, call)
+            | Self::Unknown(_, peer, call)
             | Self::Keys(peer, call) => BTreeSet::from([(peer, call)]),
             Self::List(ref listing) => BTreeSet::from([listing.asked]),
             Self::Forget(ref forgetting) => BTreeSet::from([forgetting.asked]),
             Self::Known(ref change) => change.answers(),
             Self::Inputs(ref gathering) => BTreeSet::from([gathering.asked]),
-            Self::Recover | Self::Heads | Self::Ended(_) => BTreeSet::new(),
+            Self::Recover | Self::Heads | Self::Ended(_) | Self::Again(_) => BTreeSet::new(),
         }
     }
 }

@@ -96,6 +96,14 @@ impl Coordinator {
             }
             Purpose::Inputs(gathering) => self.gathered(*gathering, others),
             Purpose::Ended(inputs) => self.inputs_read(inputs, others),
+            Purpose::Again(id) => self.again_read(id, others.next()),
+            Purpose::Lost(id, attempt, peer, call) => {
+                self.lost_read((id, attempt), (peer, call), others.next());
+            }
+            Purpose::Fetch(id, peer, call) => self.fetch_read(id, (peer, call), others.next()),
+            Purpose::Unknown(tasks, peer, call) => {
+                self.unknown_read(tasks, (peer, call), others);
+            }
         }
     }
 
@@ -109,6 +117,7 @@ impl Coordinator {
                 self.undo(*change, &Refusal::Elsewhere);
             }
             Purpose::Ended(inputs) => inputs.into_iter().for_each(|id| self.edges.look_for(id)),
+            Purpose::Again(id) => self.read_finished(id, Purpose::Again(id)),
             // Nobody would ask again: the conflict shows once more what is to be read.
             Purpose::Known(change) => self.staged.push_front(*change),
             other => {

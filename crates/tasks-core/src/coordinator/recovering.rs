@@ -16,6 +16,7 @@ use crate::transaction::{Key, Revision};
 
 use super::edges::Edges;
 use super::end::Fault;
+use super::outputs::Outputs;
 use super::permits::Permits;
 use super::reading::{Purpose, Read};
 use super::recovery::{Absent, Range, Recovery, Worker};
@@ -39,6 +40,7 @@ impl Coordinator {
         self.parked.wait_for_recovery();
         self.stages = Stages::default();
         self.edges = Edges::default();
+        self.outputs = Outputs::default();
         self.phase = Phase::Recovering(Recovery::default());
         self.read_range(Range::default());
     }
@@ -167,6 +169,7 @@ impl Coordinator {
             self.lose(&name, &worker, "it did not come back");
         }
         self.release_all_absent();
+        self.judge_outputs();
     }
 
     /// Takes tasks as lost that ran on a host which is gone.

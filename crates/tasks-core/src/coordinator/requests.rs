@@ -40,7 +40,11 @@ impl Coordinator {
             }
             Request::Submit { tasks } => self.submit(peer, call, tasks),
             Request::Complete { task, attempt, result, children, effects } => {
-                let completion = Completion { result, children, effects };
+                let completion = Completion { result, children, effects, kept: None };
+                self.complete((peer, call), (task, attempt), completion);
+            }
+            Request::CompleteKept { task, attempt, result, children, effects, kept } => {
+                let completion = Completion { result, children, effects, kept: Some(kept) };
                 self.complete((peer, call), (task, attempt), completion);
             }
             Request::Fail { task, attempt, cause, text, detail } => {
@@ -76,6 +80,11 @@ impl Coordinator {
             | Request::GiveUp { .. }
             | Request::Spaces { .. }
             | Request::Tuples { .. } => self.serve_spaces(peer, call, request),
+            Request::Keep { .. }
+            | Request::Fetch { .. }
+            | Request::Lost { .. }
+            | Request::Depots { .. }
+            | Request::Unknown { .. } => self.serve_outputs(peer, call, request),
             Request::Progress { task, attempt, thousandths, text } => {
                 let progress = Progress::new(thousandths, text);
                 self.take_progress((peer, call), (task, attempt), progress);
@@ -108,6 +117,18 @@ impl Coordinator {
             Request::Tuples { space, from, limit } => {
                 self.show_tuples((peer, call), &space, from, limit);
             }
+            _ => {}
+        }
+    }
+
+    /// Serves a request about outputs that stay on nodes.
+    fn serve_outputs(&mut self, peer: Peer, call: Call, request: Request) {
+        match request {
+            Request::Keep { reached } => self.keep(peer, call, reached),
+            Request::Fetch { task } => self.fetch(peer, call, task),
+            Request::Lost { task, attempt } => self.lost(peer, call, task, attempt),
+            Request::Depots { own, count } => self.name_depots(peer, call, &own, count),
+            Request::Unknown { tasks } => self.tell_unknown(peer, call, tasks),
             _ => {}
         }
     }
@@ -153,6 +174,11 @@ impl Coordinator {
             | Request::GiveUp { .. }
             | Request::Spaces { .. }
             | Request::Tuples { .. }
+            | Request::Keep { .. }
+            | Request::Fetch { .. }
+            | Request::Lost { .. }
+            | Request::Depots { .. }
+            | Request::Unknown { .. }
             | Request::Progress { .. } => None,
             // Which slot it is depends on the session.
             Request::Execute { statement, .. } => {
@@ -165,7 +191,8 @@ impl Coordinator {
                     (has_inputs && self.is_full_of_edges()).then_some(Obstacle::Inputs)
                 }),
             },
-            Request::Complete { task, children, .. } => {
+            Request::Complete { task, children, .. }
+            | Request::CompleteKept { task, children, .. } => {
                 changing(*task).or_else(|| children.iter().find_map(|child| arriving(child.id)))
             }
             Request::Fail { task, .. }
@@ -203,6 +230,7 @@ impl Coordinator {
         let mut running = self.absent.take(name);
         if let Some(other) = self.sessions.named(name) {
             running.extend(self.sessions.close(other).into_iter().flat_map(|old| old.running));
+            self.depots.hand_over(other, peer);
             if other != peer {
                 self.messages.push_back((other, Message::Ended));
             }
@@ -268,6 +296,9 @@ impl Coordinator {
         self.release_holder(&session.name);
         self.forget_waits(peer);
         self.release_claims(&session.name);
+        if let Some(depot) = self.depots.close(peer) {
+            self.depot_gone(depot);
+        }
     }
 
     fn offer(

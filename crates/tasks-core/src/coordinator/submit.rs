@@ -7,6 +7,7 @@ use crate::keys::MAX_NAME_BYTES;
 use crate::message::{
     Call, MAX_FILTER_BYTES, MAX_INLINE_BYTES, MAX_TASKS, Peer, Refusal, Submission,
 };
+use crate::output::MAX_COPIES;
 use crate::record::{State, Task};
 use crate::retry::Tally;
 
@@ -107,6 +108,8 @@ impl Coordinator {
             need: submission.need,
             filter: submission.filter,
             inputs: submission.inputs,
+            copies: submission.copies,
+            made: 0,
         }
     }
 }
@@ -122,6 +125,10 @@ fn check_tasks(tasks: &[Submission]) -> Result<(), String> {
         }
         if task.filter.len() > MAX_FILTER_BYTES {
             return Err(format!("a filter of nodes has at most {MAX_FILTER_BYTES} bytes"));
+        }
+        if task.copies > MAX_COPIES {
+            let copies = task.copies;
+            return Err(format!("an output on {copies} nodes; at most {MAX_COPIES} are possible"));
         }
         let bytes = task.payload.len();
         if bytes > MAX_INLINE_BYTES {

@@ -424,6 +424,22 @@ impl Table {
         }
     }
 
+    /// Lets a task wait that was popped, until it is released.
+    pub(super) fn hold(&mut self, id: TaskId) {
+        let Some(entry) = self.tasks.get_mut(&id) else { return };
+        let Some(task) = entry.task.as_ref().filter(|_| entry.place == Place::Ready) else {
+            return;
+        };
+        let later = Later::of(task);
+        entry.place = Place::Waiting;
+        let class = entry.class;
+        if let Some(queue) = self.queues.get_mut(&entry.queue) {
+            queue.count(Place::Ready, class, false);
+            queue.count(Place::Waiting, class, true);
+        }
+        self.waiting.insert(id, later);
+    }
+
     fn make_ready(&mut self, id: TaskId, later: &Later) {
         let Some(entry) = self.tasks.get_mut(&id) else { return };
         let before = core::mem::replace(&mut entry.place, Place::Ready);

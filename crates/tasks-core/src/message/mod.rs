@@ -7,6 +7,7 @@
 //!
 //! Beside answers a coordinator sends assignments, orders to stop, and the outcomes waited for.
 
+mod answer;
 mod refusal;
 mod submission;
 
@@ -14,14 +15,13 @@ use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
 use crate::id::{Attempt, TaskId};
-use crate::record::Finished;
+use crate::output::{Depot, Kept, Reached};
 use crate::resources::Amount;
 use crate::retry::Cause;
-use crate::tuple::{Matched, Statement};
-use crate::view::{
-    KeyChange, KeyValue, Overview, Shown, SpaceView, TryView, TupleView, Which, Why,
-};
+use crate::tuple::Statement;
+use crate::view::Which;
 
+pub use answer::Answer;
 pub use refusal::Refusal;
 pub use submission::{
     Effect, MAX_EFFECTS, MAX_FILTER_BYTES, MAX_INLINE_BYTES, MAX_INPUTS, MAX_TASKS, Submission,
@@ -332,6 +332,73 @@ pub enum Request {
         #[n(2)]
         limit: u32,
     },
+    /// The session's node keeps outputs in a depot, and serves them there as long as the session
+    /// lasts.
+    #[n(29)]
+    Keep {
+        /// Which, and where it is reached: an address of at most
+        /// [`MAX_ADDRESS_BYTES`](crate::output::MAX_ADDRESS_BYTES).
+        #[n(0)]
+        reached: Reached,
+    },
+    /// As [`Request::Complete`], of a task whose output stays on nodes. Of one that was done before
+    /// only the result and where it lies are written.
+    #[n(30)]
+    CompleteKept {
+        /// Which task.
+        #[n(0)]
+        task: TaskId,
+        /// Which try.
+        #[n(1)]
+        attempt: Attempt,
+        /// Its result, which names its output: at most [`MAX_INLINE_BYTES`].
+        #[cbor(n(2), with = "minicbor::bytes")]
+        result: Vec<u8>,
+        /// New tasks, at most [`MAX_TASKS`].
+        #[n(3)]
+        children: Vec<Submission>,
+        /// At most [`MAX_EFFECTS`].
+        #[n(4)]
+        effects: Vec<Effect>,
+        /// Where its output lies.
+        #[n(5)]
+        kept: Kept,
+    },
+    /// Tells how a task has ended, and where its output lies. Refused while it has not ended.
+    #[n(31)]
+    Fetch {
+        /// Which task.
+        #[n(0)]
+        task: TaskId,
+    },
+    /// The output that this try of a task has made cannot be had: the task is done again, unless it
+    /// is already.
+    #[n(32)]
+    Lost {
+        /// Which task.
+        #[n(0)]
+        task: TaskId,
+        /// Which try, as the record of its end says.
+        #[n(1)]
+        attempt: Attempt,
+    },
+    /// Names depots of other hosts, for copies.
+    #[n(33)]
+    Depots {
+        /// Beside which.
+        #[n(0)]
+        own: Depot,
+        /// How many, at most [`MAX_COPIES`](crate::output::MAX_COPIES).
+        #[n(1)]
+        count: u32,
+    },
+    /// Tells which of some tasks have no record.
+    #[n(34)]
+    Unknown {
+        /// Which tasks, at most [`MAX_TASKS`].
+        #[n(0)]
+        tasks: Vec<TaskId>,
+    },
 }
 
 /// Which statement of its session a request is about.
@@ -370,6 +437,9 @@ pub enum Message {
         /// What is to be done.
         #[cbor(n(3), with = "minicbor::bytes")]
         payload: Vec<u8>,
+        /// The nodes that are to have its output; 0: it lies with the store.
+        #[cbor(n(4), default)]
+        copies: u32,
     },
     /// Nobody wants this try of a task: its result will be refused. The session reports a failure
     /// of it all the same: until then the try takes one of its slots.
@@ -385,66 +455,4 @@ pub enum Message {
     /// The session has ended, since it was silent or another one took its name: it must join again.
     #[n(3)]
     Ended,
-}
-
-/// The answer to a request.
-#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
-pub enum Answer {
-    /// It is done, and durable as far as the store is.
-    #[n(0)]
-    Done,
-    /// The session is open: it ends when nothing was heard of it for so many milliseconds.
-    #[n(1)]
-    Joined(#[n(0)] u64),
-    /// So many of the submitted tasks are new; the others were known before.
-    #[n(2)]
-    Submitted(#[n(0)] u32),
-    /// How the task has ended.
-    #[n(3)]
-    Outcome(#[n(0)] Box<Finished>),
-    /// Nothing was done, for this reason.
-    #[n(4)]
-    Refused(#[n(0)] Refusal),
-    /// What the part holds.
-    #[n(5)]
-    Overview(#[n(0)] Box<Overview>),
-    /// The records of so many tasks were deleted.
-    #[n(6)]
-    Forgotten(#[n(0)] u32),
-    /// The task.
-    #[n(7)]
-    Shown(#[n(0)] Box<Shown>),
-    /// Tasks, and where the next page begins if this is not the last one. A page may be empty, and
-    /// not the last.
-    #[n(8)]
-    Listed(#[n(0)] Vec<(TaskId, Shown)>, #[n(1)] Option<TaskId>),
-    /// Tries that have ended, by number; and tries that run, which end at present.
-    #[n(9)]
-    Recent(#[n(0)] Vec<TryView>, #[n(1)] Vec<TryView>),
-    /// Those of the keys that have a value, in their order, and where the next page begins if this
-    /// is not the last one.
-    #[n(10)]
-    Values(#[n(0)] Vec<KeyValue>, #[n(1)] Option<ByteVec>),
-    /// It is written, at this revision.
-    #[n(11)]
-    Written(#[n(0)] u64),
-    /// Changes of keys, in their order, and the revision up to which these are all. None, if they
-    /// are no longer held: read the keys, and go on from this revision.
-    #[n(12)]
-    Changed(#[n(0)] Option<Vec<KeyChange>>, #[n(1)] u64),
-    /// Why a task does not run.
-    #[n(13)]
-    Explained(#[n(0)] Box<Why>),
-    /// The statement is done: what each of its ins has found.
-    #[n(14)]
-    Matched(#[n(0)] Vec<Matched>),
-    /// In the time that the statement had, some in has found nothing. Nothing was changed.
-    #[n(15)]
-    NoMatch,
-    /// Spaces, and where the next page begins if this is not the last one.
-    #[n(16)]
-    Spaces(#[n(0)] Vec<SpaceView>, #[n(1)] Option<String>),
-    /// Tuples, and where the next page begins if this is not the last one.
-    #[n(17)]
-    Tuples(#[n(0)] Vec<TupleView>, #[n(1)] Option<u64>),
 }

@@ -59,6 +59,11 @@ pub struct Submission {
     /// of each was answered before, or it is submitted with it, in any order.
     #[cbor(n(9), default)]
     pub inputs: Vec<TaskId>,
+    /// The nodes that are to have its output, at most
+    /// [`MAX_COPIES`](crate::output::MAX_COPIES), if that is long and its worker has a depot; 0: it
+    /// lies with the store. A task whose output is lost is done again if another needs it.
+    #[cbor(n(10), default)]
+    pub copies: u32,
 }
 
 impl Submission {
@@ -75,6 +80,7 @@ impl Submission {
             need: Need::default(),
             filter: String::new(),
             inputs: Vec::new(),
+            copies: 0,
         }
     }
 }

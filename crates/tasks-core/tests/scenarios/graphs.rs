@@ -250,7 +250,7 @@ fn it_is_explained_why_a_task_waits() {
     let why = |stage: &mut Stage, number| {
         let call = stage.request(CLIENT, Request::Explain { task: id(number) });
         let said = stage.settle();
-        let Some(Answer::Explained(why)) = answer(&said, call) else { panic!("{said:?}") };
+        let Some(Answer::Explained(why, _)) = answer(&said, call) else { panic!("{said:?}") };
         (**why).clone()
     };
     assert_eq!(why(&mut stage, 0), Why::NoWorker);

@@ -6,6 +6,7 @@ mod conserved;
 mod effects;
 mod graphs;
 mod needs;
+mod outputs;
 mod permits;
 mod spaces;
 mod stage;

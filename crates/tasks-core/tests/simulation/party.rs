@@ -61,6 +61,7 @@ pub(crate) fn submission(id: TaskId, kind: Kind, chance: &mut Chance) -> Submiss
         need: need(chance),
         filter: String::new(),
         inputs: Vec::new(),
+        copies: 0,
     }
 }
 

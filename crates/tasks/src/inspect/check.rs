@@ -140,7 +140,7 @@ impl Found {
                     self.parts.entry(part).or_default();
                     self.faults_of(&record.key, faults_of_finished(&finished));
                     let named = named_by_payload(&finished.task.payload);
-                    let result = named_by_result(&finished.outcome);
+                    let result = named_by_result(&finished);
                     self.missing(
                         &record.key,
                         blobs,
@@ -265,9 +265,13 @@ fn named_by_payload(payload: &[u8]) -> Result<Vec<Handle>, String> {
     })
 }
 
-/// The blobs that a result names: what it stands for, or outputs.
-fn named_by_result(outcome: &Outcome) -> Result<Vec<Handle>, String> {
-    let Outcome::Done(result) = outcome else { return Ok(Vec::new()) };
+/// The blobs beside the store that a result names: what it stands for, or outputs. Those that stay
+/// on nodes are not there.
+fn named_by_result(finished: &Finished) -> Result<Vec<Handle>, String> {
+    let Outcome::Done(result) = &finished.outcome else { return Ok(Vec::new()) };
+    if finished.kept.is_some() {
+        return Ok(Vec::new());
+    }
     if let Some(handle) = stand_in(result).map_err(|error| error.to_string())? {
         return Ok(vec![handle]);
     }
@@ -309,11 +313,19 @@ mod tests {
             need: submitted.need,
             filter: String::new(),
             inputs: Vec::new(),
+            copies: 0,
+            made: 0,
         }
     }
 
     fn cancelled() -> Finished {
-        Finished { outcome: Outcome::Cancelled, task: task(), ended_ms: 2, done_by: None }
+        Finished {
+            outcome: Outcome::Cancelled,
+            task: task(),
+            ended_ms: 2,
+            done_by: None,
+            kept: None,
+        }
     }
 
     async fn checked(records: Vec<(Key, Vec<u8>)>, blobs: Option<&Blobs>) -> Found {

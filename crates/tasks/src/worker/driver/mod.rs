@@ -235,7 +235,7 @@ impl Driver {
     }
 
     fn assigned(&mut self, assigned: Assigned) {
-        let Assigned { task, attempt, queue, payload } = assigned;
+        let Assigned { task, attempt, queue, payload, .. } = assigned;
         let todo = Todo { task, attempt, queue, content: Content::Payload(payload) };
         if self.word.is_some() {
             return self.give_back(&todo, ENDING);

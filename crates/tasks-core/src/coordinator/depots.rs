@@ -1,0 +1,114 @@
+//! Depots: which of them are there, and where. One is there as long as a session says so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::message::Peer;
+use crate::output::{Depot, Reached};
+
+/// Depots whose nodes are there.
+#[derive(Debug, Default)]
+pub(super) struct Depots {
+    by_peer: BTreeMap<Peer, Reached>,
+    by_id: BTreeMap<u64, BTreeSet<Peer>>,
+    last: u64,
+}
+
+impl Depots {
+    /// A session has a depot from now on. Returns the one that is gone by that, if one is.
+    pub(super) fn keep(&mut self, peer: Peer, reached: Reached) -> Option<u64> {
+        let id = reached.depot.id;
+        let before = self.by_peer.get(&peer).map(|before| before.depot.id);
+        let gone = if before == Some(id) { None } else { self.close(peer) };
+        self.by_id.entry(id).or_default().insert(peer);
+        self.by_peer.insert(peer, reached);
+        gone
+    }
+
+    /// A session goes on with another peer.
+    pub(super) fn hand_over(&mut self, from: Peer, to: Peer) {
+        if let Some(reached) = self.by_peer.get(&from).cloned().filter(|_| from != to) {
+            self.keep(to, reached);
+            self.close(from);
+        }
+    }
+
+    /// A session has ended. Returns the depot that is gone by that, if one is.
+    pub(super) fn close(&mut self, peer: Peer) -> Option<u64> {
+        let id = self.by_peer.remove(&peer)?.depot.id;
+        let peers = self.by_id.get_mut(&id)?;
+        peers.remove(&peer);
+        peers.is_empty().then(|| {
+            self.by_id.remove(&id);
+            id
+        })
+    }
+
+    /// Whether it is there.
+    pub(super) fn has(&self, id: u64) -> bool {
+        self.by_id.contains_key(&id)
+    }
+
+    /// Those of some that are there, and where.
+    pub(super) fn reached(&self, depots: &[Depot]) -> Vec<Reached> {
+        let at = |depot: &Depot| {
+            let peer = self.by_id.get(&depot.id)?.first()?;
+            self.by_peer.get(peer).cloned()
+        };
+        depots.iter().filter_map(at).collect()
+    }
+
+    /// So many depots of different hosts beside this one, those first whose turn it is.
+    pub(super) fn others(&mut self, own: &Depot, count: usize) -> Vec<Reached> {
+        self.last = self.last.wrapping_add(1);
+        let turn = self.last;
+        let mut hosts = BTreeSet::from([own.host.clone()]);
+        let mixed = |id: u64| tidings_primitives::chance::mix(id ^ turn);
+        let mut all: Vec<(u64, Peer)> = Vec::new();
+        all.extend(self.by_id.iter().filter_map(|(id, peers)| Some((mixed(*id), *peers.first()?))));
+        all.sort_unstable();
+        let all = all.into_iter().filter_map(|(_, peer)| self.by_peer.get(&peer));
+        let others = all.filter(|reached| hosts.insert(reached.depot.host.clone()));
+        others.take(count).cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reached(id: u64, host: &str) -> Reached {
+        Reached { depot: Depot { id, host: host.to_owned() }, address: format!("{host}:1") }
+    }
+
+    #[test]
+    fn a_depot_is_there_as_long_as_one_session_says_so() {
+        let mut depots = Depots::default();
+        assert_eq!(depots.keep(Peer(1), reached(7, "a")), None);
+        assert_eq!(depots.keep(Peer(2), reached(7, "a")), None);
+        assert_eq!(depots.close(Peer(1)), None);
+        assert!(depots.has(7));
+        depots.hand_over(Peer(2), Peer(3));
+        assert!(depots.has(7));
+        assert_eq!(depots.keep(Peer(3), reached(8, "a")), Some(7));
+        assert_eq!((depots.close(Peer(3)), depots.close(Peer(3))), (Some(8), None));
+    }
+
+    #[test]
+    fn copies_go_to_other_hosts_in_turn() {
+        let mut depots = Depots::default();
+        for (id, host) in [(1, "a"), (2, "a"), (3, "b"), (4, "b"), (5, "c")] {
+            depots.keep(Peer(id), reached(id, host));
+        }
+        let own = reached(1, "a").depot;
+        let mut seen = BTreeSet::new();
+        for _ in 0..64 {
+            let others = depots.others(&own, 2);
+            let mut hosts: Vec<&str> = others.iter().map(|reached| &*reached.depot.host).collect();
+            hosts.sort_unstable();
+            assert_eq!(hosts, ["b", "c"]);
+            seen.insert(depots.others(&own, 1)[0].depot.id);
+        }
+        assert_eq!(seen, BTreeSet::from([3, 4, 5]));
+        assert_eq!(depots.others(&own, 8).len(), 2, "no host has two");
+    }
+}
