@@ -8,6 +8,7 @@ mod graphs;
 mod hosts;
 mod in_c;
 mod mcphoton;
+mod nodes;
 #[allow(dead_code, reason = "the tests of recovery use the rest")]
 mod place;
 mod queues;

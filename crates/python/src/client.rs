@@ -68,7 +68,7 @@ impl Client {
                 submission.payload.len()
             )));
         }
-        self.0.holds().begin(task, options.keep(), inputs);
+        self.0.holds().begin(task, options.keep(), options.may_come_again(), inputs);
         // The lock of the interpreter is given back only if there is something to wait for.
         let taken = match self.0.try_ask(Command::Submit(submission.into())) {
             Ok(()) => true,
@@ -86,7 +86,7 @@ impl Client {
     /// A task is held once less.
     fn release(&self, py: Python<'_>, task: &[u8]) -> PyResult<()> {
         let task = task_of(task)?;
-        if self.0.holds().release(task) {
+        for task in self.0.holds().release(task) {
             // At its end it takes no more; then the record stays.
             py.detach(|| self.0.ask(Command::Forget(task)));
         }

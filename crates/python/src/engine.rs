@@ -209,6 +209,7 @@ async fn serve(
 
 /// Begins a worker.
 fn work(member: &Arc<Member>, setup: &Setup, folder: Option<&Path>) -> Worker {
+    let blobs = folder.and_then(|folder| Blobs::open(folder).ok()).map(Arc::new);
     let settings = Settings {
         name: format!("{}-worker", setup.name),
         host: setup.host.clone(),
@@ -218,7 +219,8 @@ fn work(member: &Arc<Member>, setup: &Setup, folder: Option<&Path>) -> Worker {
         runtimes: BTreeMap::from([(RUNTIME.to_owned(), setup.command.clone())]),
         scratch: setup.scratch.clone(),
         // Without blobs only long results are refused, and the end of a log is all there is.
-        blobs: folder.and_then(|folder| Blobs::open(folder).ok()).map(Arc::new),
+        depot: blobs.clone().filter(|_| member.is_away()),
+        blobs,
         drain: Duration::ZERO,
     };
     // Nobody takes its events: the futures have how a task ends, and `Running` what runs.

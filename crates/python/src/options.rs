@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use tidings_tasks::work::{What, Work, WorkLimits};
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{MAX_FILTER_BYTES, Submission};
+use tidings_tasks_core::output::MAX_COPIES;
 use tidings_tasks_core::resources::{Need, NeedError};
 use tidings_tasks_core::retry::Retry;
 
@@ -29,6 +30,7 @@ struct Fields {
     need: String,
     filter: String,
     keep: bool,
+    copies: u32,
 }
 
 /// How the calls of a function are done as tasks.
@@ -44,6 +46,10 @@ impl Options {
     fn new(fields: Fields) -> PyResult<Self> {
         if fields.filter.len() > MAX_FILTER_BYTES {
             let text = format!("`where` has at most {MAX_FILTER_BYTES} bytes");
+            return Err(PyValueError::new_err(text));
+        }
+        if fields.copies > MAX_COPIES {
+            let text = format!("`copies` is at most {MAX_COPIES}");
             return Err(PyValueError::new_err(text));
         }
         let need = with_python(&fields.need);
@@ -68,6 +74,11 @@ impl Options {
         self.fields.keep
     }
 
+    /// Whether a result may be lost, and made again.
+    pub(crate) fn may_come_again(&self) -> bool {
+        self.fields.copies > 0
+    }
+
     /// The task that makes a call, which reads what others return.
     pub(crate) fn submission(&self, id: TaskId, body: Vec<u8>, inputs: Vec<TaskId>) -> Submission {
         let of = &self.fields;
@@ -84,6 +95,7 @@ impl Options {
             need: self.need.clone(),
             filter: of.filter.clone(),
             inputs,
+            copies: of.copies,
             ..Submission::new(id, of.queue.clone(), work.to_payload())
         }
     }

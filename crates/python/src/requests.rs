@@ -260,6 +260,21 @@ impl Client {
     }
 
     async fn ended(&self, task: TaskId, finished: Finished) {
+        if finished.kept.is_some() {
+            let client = self.clone();
+            tokio::spawn(async move {
+                let fetched = client.payloads.result(&client.session, task, finished, false).await;
+                match fetched {
+                    Ok(finished) => client.over(task, finished).await,
+                    Err(error) => client.end(task, End::Refused(error.to_string())).await,
+                }
+            });
+            return;
+        }
+        self.over(task, finished).await;
+    }
+
+    async fn over(&self, task: TaskId, finished: Finished) {
         match finished.outcome {
             // It has to be read from its file.
             Ended::Done(result) if result.starts_with(MARK) => {

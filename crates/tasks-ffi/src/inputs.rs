@@ -61,7 +61,7 @@ impl From<InputError> for Trouble {
             InputError::Payload(error) => error.into(),
             InputError::Ended(error) => error.into(),
             InputError::Answer(answer) => Self::answer(&answer),
-            other @ (InputError::NotDone | InputError::Cut { .. }) => {
+            other @ (InputError::NotDone | InputError::Cut { .. } | InputError::Gone { .. }) => {
                 Self::new(TidingsTasksStatus::Refused, other.to_string())
             }
         }

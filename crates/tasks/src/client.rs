@@ -146,9 +146,11 @@ impl Client {
         let options = Options { board, blobs, ..Options::default() };
         let network = Network { ring: place.ring.clone(), listen: place.listen.clone() };
         let address = place.address.clone();
+        let address_of = address.clone();
         let member = join(network, address, usual::CLUSTER, candidate, options);
-        // Only copies of what lies on another host need the folder.
-        let cache = if member.is_away() { usual::cache() } else { PathBuf::new() };
+        // Only copies of what lies on other hosts need the folder.
+        let is_file = matches!(address_of, Address::File(_) | Address::Memory);
+        let cache = if is_file { PathBuf::new() } else { usual::cache() };
         let payloads = Payloads::of(&member, &cache);
         let member = Arc::new(member);
         let (session, notices) = Session::open(Arc::clone(&member), &name, &host);

@@ -1,7 +1,8 @@
 //! Holds: which tasks a process has submitted, and whose records are of use to it still.
 //!
 //! A task of which nobody else knows the id is forgotten once its outcome was told, and all tasks
-//! of this process that read its result have ended.
+//! of this process that read its result have ended. If the output of one of these stays on nodes,
+//! which may be lost, so that it is done again, its inputs are held as long as it is.
 //!
 //! Invariant: a task that is held here was not forgotten, and will not be until it is released. So
 //! a program holds an input before it submits who reads it.
@@ -25,17 +26,20 @@ struct Held {
     has_ended: bool,
     /// Why it was not submitted.
     refused: Option<Arc<str>>,
-    /// What it holds itself until it has ended.
+    /// What it holds itself: until it has ended, or as long as it is held, if it may be done again.
     inputs: Vec<TaskId>,
+    may_come_again: bool,
 }
 
 impl Holds {
-    /// A task is on its way. It takes over the holds of its inputs.
-    pub fn begin(&self, task: TaskId, keep: bool, inputs: Vec<TaskId>) {
+    /// A task is on its way. It takes over the holds of its inputs. `may_come_again`: its output
+    /// stays on nodes.
+    pub fn begin(&self, task: TaskId, keep: bool, may_come_again: bool, inputs: Vec<TaskId>) {
         let mut all = self.all();
         let held = all.entry(task).or_default();
         held.keep |= keep;
         held.has_ended = false;
+        held.may_come_again |= may_come_again;
         held.inputs.extend(inputs);
     }
 
@@ -48,10 +52,10 @@ impl Holds {
         true
     }
 
-    /// A task is held once less. Returns whether it is to be forgotten.
+    /// A task is held once less. Returns the tasks that are to be forgotten.
     #[must_use]
-    pub fn release(&self, task: TaskId) -> bool {
-        release(&mut self.all(), task)
+    pub fn release(&self, task: TaskId) -> Vec<TaskId> {
+        release(&mut self.all(), vec![task])
     }
 
     /// A task has ended, or was `refused`. Returns the tasks that are to be forgotten; none at all
@@ -64,9 +68,10 @@ impl Holds {
         held.keep |= refused.is_some();
         held.refused = refused.map(Arc::from);
         held.uses += 1;
-        let mut ended = core::mem::take(&mut held.inputs);
+        let inputs = &mut held.inputs;
+        let mut ended = if held.may_come_again { Vec::new() } else { core::mem::take(inputs) };
         ended.push(task);
-        Some(ended.into_iter().filter(|task| release(&mut all, *task)).collect())
+        Some(release(&mut all, ended))
     }
 
     /// Why one of some inputs is none.
@@ -88,16 +93,20 @@ impl Holds {
     }
 }
 
-/// Releases a task; whether it is to be forgotten.
-fn release(all: &mut BTreeMap<TaskId, Held>, task: TaskId) -> bool {
-    let Some(held) = all.get_mut(&task) else { return false };
-    held.uses = held.uses.saturating_sub(1);
-    if held.uses > 0 || !held.has_ended {
-        return false;
+/// Releases tasks, and what those hold that nobody holds any more. Returns which are to be forgotten.
+fn release(all: &mut BTreeMap<TaskId, Held>, mut tasks: Vec<TaskId>) -> Vec<TaskId> {
+    let mut over = Vec::new();
+    tasks.reverse();
+    while let Some(task) = tasks.pop() {
+        let Some(held) = all.get_mut(&task) else { continue };
+        held.uses = held.uses.saturating_sub(1);
+        if held.uses == 0 && held.has_ended {
+            let Held { keep, inputs, .. } = all.remove(&task).unwrap_or_default();
+            over.extend((!keep).then_some(task));
+            tasks.extend(inputs);
+        }
     }
-    let keep = held.keep;
-    all.remove(&task);
-    !keep
+    over
 }
 
 #[cfg(test)]
@@ -111,27 +120,43 @@ mod tests {
     #[test]
     fn a_task_is_forgotten_when_those_that_read_it_have_ended() {
         let holds = Holds::default();
-        holds.begin(id(1), false, Vec::new());
+        holds.begin(id(1), false, false, Vec::new());
         assert!(holds.hold(id(1)) && holds.hold(id(1)) && !holds.hold(id(2)));
-        holds.begin(id(2), false, vec![id(1)]);
-        holds.begin(id(3), true, vec![id(1)]);
+        holds.begin(id(2), false, false, vec![id(1)]);
+        holds.begin(id(3), true, false, vec![id(1)]);
         assert_eq!(holds.end(id(1), None), Some(Vec::new()));
         assert_eq!(holds.end(id(1), None), None, "it is told once");
         assert!(holds.hold(id(1)), "its record is there still");
         assert_eq!(holds.end(id(3), None), Some(Vec::new()), "its record stays");
         assert_eq!(holds.end(id(2), None), Some(vec![id(2)]));
-        assert!(holds.release(id(1)) && !holds.hold(id(1)));
+        assert_eq!(holds.release(id(1)), [id(1)]);
+        assert!(!holds.hold(id(1)));
         assert!(holds.pending().is_empty() && holds.all().is_empty());
+    }
+
+    /// What may be lost is done again from its inputs, so these stay as long as it does.
+    #[test]
+    fn inputs_of_what_may_come_again_stay_as_long_as_it_does() {
+        let holds = Holds::default();
+        holds.begin(id(1), false, true, Vec::new());
+        assert!(holds.hold(id(1)));
+        holds.begin(id(2), false, true, vec![id(1)]);
+        assert!(holds.hold(id(2)));
+        holds.begin(id(3), false, false, vec![id(2)]);
+        assert_eq!(holds.end(id(1), None), Some(Vec::new()));
+        assert_eq!(holds.end(id(2), None), Some(Vec::new()), "its reader has not ended");
+        assert_eq!(holds.end(id(3), None), Some(vec![id(2), id(1), id(3)]));
+        assert!(holds.all().is_empty());
     }
 
     #[test]
     fn who_reads_a_task_that_was_refused_is_told() {
         let holds = Holds::default();
-        holds.begin(id(1), false, Vec::new());
+        holds.begin(id(1), false, false, Vec::new());
         assert!(holds.hold(id(1)));
         assert_eq!(holds.end(id(1), Some("no such queue")), Some(Vec::new()));
         let (input, why) = holds.refused(&[id(2), id(1)]).unwrap();
         assert_eq!((input, &*why), (id(1), "no such queue"));
-        assert!(!holds.release(id(1)), "nobody knows whether it is there");
+        assert_eq!(holds.release(id(1)), [], "nobody knows whether it is there");
     }
 }

@@ -51,10 +51,11 @@ use std::path::{Path, PathBuf};
 
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, Refusal, Request};
-use tidings_tasks_core::record::Outcome;
+use tidings_tasks_core::output::Reached;
+use tidings_tasks_core::record::{Finished, Outcome};
 
 use crate::blobs::{Handle, Mapped};
-use crate::payloads::{PayloadError, Payloads, stand_in};
+use crate::payloads::{Brought, PayloadError, Payloads, stand_in};
 use crate::session::{Session, SessionEnded};
 use crate::work::Report;
 
@@ -67,6 +68,14 @@ pub enum InputError {
     /// It has failed, or was cancelled.
     #[error("the task is not done")]
     NotDone,
+    /// It was done, and its output is not to be had any more: it is made again.
+    #[error("the output of {task} is gone, and is made again: {why}")]
+    Gone {
+        /// The task.
+        task: TaskId,
+        /// Why it could not be had.
+        why: String,
+    },
     /// Its blob cannot be had.
     #[error(transparent)]
     Payload(#[from] PayloadError),
@@ -92,7 +101,7 @@ pub enum InputError {
 /// What a task has come to: the result of an item of data, the value that a call has returned, or
 /// what a command has printed to its standard output.
 #[derive(Debug)]
-pub struct Content(Place);
+pub struct Content(Place, u64);
 
 #[derive(Debug)]
 enum Place {
@@ -101,6 +110,11 @@ enum Place {
 }
 
 impl Content {
+    /// The bytes that came from another node for it.
+    pub(crate) fn moved_bytes(&self) -> u64 {
+        self.1
+    }
+
     /// The file of this host in which it lies, and where in it. None if it is short.
     pub fn file(&self) -> Option<(&Path, Range<usize>)> {
         match &self.0 {
@@ -121,7 +135,8 @@ impl Deref for Content {
     }
 }
 
-/// Reads what a task has come to, as soon as it has ended.
+/// Reads what a task has come to, as soon as it has ended. What stays on nodes and is lost is made
+/// again, which is waited for.
 ///
 /// # Errors
 /// It was not done, or what it came to is not to be had.
@@ -130,48 +145,103 @@ pub async fn read(
     payloads: &Payloads,
     task: TaskId,
 ) -> Result<Content, InputError> {
-    let finished = match session.ask(Request::Wait { task }).await? {
-        Answer::Outcome(finished) => finished,
+    loop {
+        let finished = match session.ask(Request::Wait { task }).await? {
+            Answer::Outcome(finished) => finished,
+            Answer::Refused(refusal) => return Err(refusal.into()),
+            other => return Err(InputError::Answer(Box::new(other))),
+        };
+        if finished.kept.is_none() {
+            return content(payloads, *finished, None).await;
+        }
+        match read_done(session, payloads, task).await {
+            Err(InputError::Gone { .. }) => {}
+            read => return read,
+        }
+    }
+}
+
+/// Reads what a task has come to that is done. What cannot be had any more is made again: who reads
+/// it is to come back then.
+pub(crate) async fn read_done(
+    session: &Session,
+    payloads: &Payloads,
+    task: TaskId,
+) -> Result<Content, InputError> {
+    let (finished, from) = match session.ask(Request::Fetch { task }).await? {
+        Answer::Fetched(finished, from) => (finished, from),
+        // It is live again, or its record is gone: which of both is found when its readers are to
+        // run.
+        Answer::Refused(Refusal::State(_) | Refusal::NoTask) => {
+            return Err(InputError::Gone { task, why: "it is not there now".to_owned() });
+        }
         Answer::Refused(refusal) => return Err(refusal.into()),
         other => return Err(InputError::Answer(Box::new(other))),
     };
+    let (attempt, is_kept) = (finished.task.attempt, finished.kept.is_some());
+    match content(payloads, *finished, Some(&from)).await {
+        Err(InputError::Payload(PayloadError::Depot(error))) if is_kept => {
+            session.ask(Request::Lost { task, attempt }).await?;
+            Err(InputError::Gone { task, why: error.to_string() })
+        }
+        read => read,
+    }
+}
+
+async fn content(
+    payloads: &Payloads,
+    finished: Finished,
+    from: Option<&[Reached]>,
+) -> Result<Content, InputError> {
+    let from = from.filter(|_| finished.kept.is_some());
     let Outcome::Done(result) = finished.outcome else { return Err(InputError::NotDone) };
     if let Some(handle) = stand_in(&result)? {
-        return whole(payloads, handle).await;
+        return whole(payloads, handle, from).await;
     }
     match Report::from_result(&result) {
-        Ok(report) => of_report(payloads, report).await,
-        Err(_) => Ok(Content(Place::Here(result))),
+        Ok(report) => of_report(payloads, report, from).await,
+        Err(_) => Ok(Content(Place::Here(result), 0)),
     }
 }
 
 /// Of a result that is a blob.
-async fn whole(payloads: &Payloads, handle: Handle) -> Result<Content, InputError> {
-    let (mapped, path) = payloads.file(handle).await?;
+async fn whole(
+    payloads: &Payloads,
+    handle: Handle,
+    from: Option<&[Reached]>,
+) -> Result<Content, InputError> {
+    let Brought { mapped, path, moved_bytes } = payloads.bring(handle, from).await?;
     let range = match (Report::value_in(&mapped), Report::from_result(&mapped)) {
         (Some(range), _) => range,
-        (None, Ok(report)) => return of_report(payloads, report).await,
+        (None, Ok(report)) => {
+            let Content(place, more) = of_report(payloads, report, from).await?;
+            return Ok(Content(place, moved_bytes + more));
+        }
         (None, Err(_)) => 0..mapped.len(),
     };
-    Ok(Content(Place::File { mapped, range, path }))
+    Ok(Content(Place::File { mapped, range, path }, moved_bytes))
 }
 
 /// Of what a worker reports.
-async fn of_report(payloads: &Payloads, report: Report) -> Result<Content, InputError> {
+async fn of_report(
+    payloads: &Payloads,
+    report: Report,
+    from: Option<&[Reached]>,
+) -> Result<Content, InputError> {
     if !report.value.is_empty() {
-        return Ok(Content(Place::Here(report.value)));
+        return Ok(Content(Place::Here(report.value), 0));
     }
     let output = report.stdout;
     let kept = output.tail.len();
     match output.blob {
         Some(handle) => {
-            let (mapped, path) = payloads.file(handle).await?;
+            let Brought { mapped, path, moved_bytes } = payloads.bring(handle, from).await?;
             let range = 0..mapped.len();
-            Ok(Content(Place::File { mapped, range, path }))
+            Ok(Content(Place::File { mapped, range, path }, moved_bytes))
         }
         None if output.bytes_total > kept as u64 => {
             Err(InputError::Cut { kept, total: output.bytes_total })
         }
-        None => Ok(Content(Place::Here(output.tail))),
+        None => Ok(Content(Place::Here(output.tail), 0)),
     }
 }

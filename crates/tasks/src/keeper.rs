@@ -14,8 +14,10 @@ use std::time::Duration;
 
 use tidings_tasks_core::id::{Part, TaskId};
 use tidings_tasks_core::keys;
+use tidings_tasks_core::message::{Answer, Request};
 
 use crate::blobs::{self, BlobError, Blobs};
+use crate::session::Session;
 use crate::store::{Lost, Store};
 
 /// The time from one look to the next.
@@ -77,6 +79,43 @@ pub async fn free(
         let without = some.iter().zip(records.chunks(2));
         let without = without.filter(|(_, found)| found.iter().all(Option::is_none));
         gone.extend(without.map(|(task, _)| blobs::holder_of(*task)));
+    }
+    let folder = blobs.clone();
+    let free = move || {
+        folder.drop_pins(&gone, grace)?;
+        folder.collect(grace)
+    };
+    blocking(free).await
+}
+
+/// Frees what no record names in the depot of a node, from time to time, for ever.
+pub(crate) async fn tend(session: &Session, blobs: &Arc<Blobs>) {
+    loop {
+        // What cannot be freed now may be at the next look.
+        let _ = free_in_depot(session, blobs, blobs::GRACE).await;
+        tokio::time::sleep(PERIOD).await;
+    }
+}
+
+/// As [`free`], in the depot of a node, by way of the coordinator. Returns how many bytes that
+/// freed.
+///
+/// # Errors
+/// The session has ended, or the folder cannot be used.
+pub async fn free_in_depot(
+    session: &Session,
+    blobs: &Arc<Blobs>,
+    grace: Duration,
+) -> Result<u64, KeepError> {
+    let folder = blobs.clone();
+    let holders = blocking(move || folder.holders(grace)).await?;
+    let tasks: Vec<TaskId> = holders.iter().filter_map(|holder| blobs::task_of(holder)).collect();
+    let mut gone = BTreeSet::new();
+    for some in tasks.chunks(TASKS) {
+        let asked = session.ask(Request::Unknown { tasks: some.to_vec() }).await;
+        if let Answer::Unknown(unknown) = asked.map_err(|_| KeepError::Ending)? {
+            gone.extend(unknown.into_iter().map(blobs::holder_of));
+        }
     }
     let folder = blobs.clone();
     let free = move || {

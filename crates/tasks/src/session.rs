@@ -104,6 +104,7 @@ impl Session {
             holding: BTreeSet::new(),
             finishing: BTreeMap::new(),
             offer: None,
+            keeps: None,
             notices,
         };
         tokio::spawn(driver.run(waiting));
@@ -163,6 +164,8 @@ struct Driver {
     finishing: BTreeMap<Call, (TaskId, Attempt)>,
     /// What was offered last: it is offered again when the session is opened again.
     offer: Option<Request>,
+    /// Which depot its node keeps: that is said again as well.
+    keeps: Option<Request>,
     notices: mpsc::Sender<Notice>,
     ended: Arc<OnceLock<String>>,
 }
@@ -271,7 +274,7 @@ impl Driver {
                 other => drop(self.told(other).await),
             }
         };
-        if let Some(offer) = self.offer.clone() {
+        for offer in self.keeps.clone().into_iter().chain(self.offer.clone()) {
             let call = self.outstanding.number();
             link.send(call, offer).await;
         }
@@ -297,10 +300,13 @@ impl Driver {
         if let Request::Offer { .. } = &request {
             self.offer = Some(request.clone());
         }
+        if let Request::Keep { .. } = &request {
+            self.keeps = Some(request.clone());
+        }
         let finishes = match &request {
-            Request::Complete { task, attempt, .. } | Request::Fail { task, attempt, .. } => {
-                Some((*task, *attempt))
-            }
+            Request::Complete { task, attempt, .. }
+            | Request::CompleteKept { task, attempt, .. }
+            | Request::Fail { task, attempt, .. } => Some((*task, *attempt)),
             _ => None,
         };
         let call = self.outstanding.add(request);

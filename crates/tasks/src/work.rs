@@ -305,6 +305,9 @@ pub struct Report {
     /// What people call the work.
     #[cbor(n(8), default)]
     pub name: String,
+    /// Bytes of its inputs that came from other nodes.
+    #[cbor(n(9), default)]
+    pub moved_bytes: u64,
 }
 
 /// An output.
@@ -421,8 +424,10 @@ mod tests {
         ) {
             let (wall_us, cpu_us, max_rss_bytes) = times;
             let (host, name) = ("here".to_owned(), "sim".to_owned());
+            let moved_bytes = cpu_us;
             let report = Report {
                 status, wall_us, cpu_us, max_rss_bytes, host, stdout, stderr, value, name,
+                moved_bytes,
             };
             let result = report.to_result();
             let value = Report::value_in(&result).map(|range| result[range].to_vec());

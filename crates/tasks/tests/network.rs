@@ -11,8 +11,11 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tidings_primitives::{Key, KeyRing};
+use tidings_tasks::blobs::{self, Blobs};
+use tidings_tasks::keeper;
 use tidings_tasks::member::{Member, Network};
 use tidings_tasks::net::endpoint::Endpoint;
 use tidings_tasks::payloads::Payloads;
@@ -152,6 +155,28 @@ async fn a_process_of_another_host_works() {
     offer(&worker).await;
     tokio::spawn(work(worker, copies, notices));
     check(&client, &payloads, 0..6).await;
+}
+
+/// The depot of a node keeps what belongs to a task that has a record, and nothing else.
+#[tokio::test]
+async fn a_depot_frees_what_no_record_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = Address::File(folder.path().join("store"));
+    let holding = member(network(1, Some("127.0.0.1:0")), file, "test");
+    holding.listens().await;
+    let (session, _told) = Session::open(follower(&holding.reached().unwrap()), "node", "there");
+    let tasks = vec![Submission { copies: 1, ..Submission::new(TaskId::of("task", 0), "q", [1]) }];
+    assert_eq!(session.ask(Request::Submit { tasks }).await.unwrap(), Answer::Submitted(1));
+    let blobs = Arc::new(Blobs::open(&folder.path().join("depot")).unwrap());
+    let handles = [&b"known"[..], b"unknown"].map(|content| blobs.put(content).unwrap());
+    for (number, handle) in (0..).zip(&handles) {
+        blobs.pin(handle, &blobs::holder_of(TaskId::of("task", number))).unwrap();
+    }
+    let free = keeper::free_in_depot(&session, &blobs, blobs::GRACE).await;
+    assert_eq!(free.unwrap(), 0, "all is young");
+    let free = keeper::free_in_depot(&session, &blobs, Duration::ZERO).await;
+    assert_eq!(free.unwrap(), 7);
+    assert!(blobs.has(&handles[0]) && !blobs.has(&handles[1]));
 }
 
 /// Passes connections on to whatever place is named last: one address, whoever is behind it.

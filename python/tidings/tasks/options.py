@@ -47,6 +47,7 @@ class Options:
     where: str = ""
     key: Callable[..., str] | None = None
     keep: bool = False
+    copies: int = 0
 
     @functools.cached_property
     def native(self) -> _native.Options:
@@ -66,5 +67,6 @@ class Options:
                 "need": ",".join(f"{name}={amount}" for name, amount in self.need.items()),
                 "filter": self.where,
                 "keep": self.keep or self.key is not None,
+                "copies": self.copies,
             }
         )

@@ -99,6 +99,7 @@ def task(
     poison_after: int = ...,
     backoff: float | str = ...,
     grace: float | str = ...,
+    copies: int = ...,
 ) -> Callable[[Callable[..., T]], Task[T]]: ...
 
 
@@ -117,6 +118,7 @@ def task(
     poison_after: int = 3,
     backoff: float | str = "100ms",
     grace: float | str = 5.0,
+    copies: int = 0,
 ) -> Any:
     """Make a function a task: ``@task`` or ``@task(retries=2, timeout="10m")``.
 
@@ -124,7 +126,9 @@ def task(
     ``timeout``, ``delay``, ``backoff`` (the wait after its first failure; it doubles), ``grace``:
     seconds, or a text such as ``"10m"``. ``need``: resources
     that one call takes of a worker. ``where``: which nodes may do it. ``key``: gives a text for
-    the arguments; calls with the same text are one task, which is done once.
+    the arguments; calls with the same text are one task, which is done once. ``copies``: a long
+    result stays on so many nodes, if the store is on another host; 0: it lies with the store. One
+    that is lost with its nodes is made again from the same arguments.
     """
 
     def make(function: Callable[..., T]) -> Task[T]:
@@ -143,6 +147,7 @@ def task(
             need=dict(need or {}),
             where=where,
             key=key,
+            copies=copies,
         )
         _ = options.native  # what is wrong is said here
         return Task(function, options)

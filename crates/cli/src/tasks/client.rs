@@ -15,8 +15,9 @@ use tidings_tasks::payloads::Payloads;
 use tidings_tasks::session::{Notice, Session};
 use tidings_tasks::store::address::Address;
 use tidings_tasks::usual;
+use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, Request, Submission};
-use tidings_tasks_core::record::{Outcome, Task};
+use tidings_tasks_core::record::{Finished, Outcome, Task};
 use tidings_tasks_core::view::{Overview, Shown};
 use tokio::sync::mpsc;
 
@@ -138,11 +139,18 @@ impl Client {
 
     /// A task with its payload and result instead of what stands in for them. What cannot be had
     /// is told, and left out.
-    pub(super) async fn whole(&self, shown: Shown) -> Shown {
+    pub(super) async fn whole(&self, id: TaskId, shown: Shown) -> Shown {
         match shown {
             Shown::Live(task) => Shown::Live(self.with_payload(task).await),
             Shown::Finished(mut finished) => {
-                if let Outcome::Done(result) = finished.outcome {
+                if finished.kept.is_some() {
+                    let fetched =
+                        self.payloads.fetched(&self.session, id, finished.clone(), false).await;
+                    finished = fetched.unwrap_or_else(|error| {
+                        output::complain(&error.to_string());
+                        Finished { outcome: Outcome::Done(Vec::new()), ..finished }
+                    });
+                } else if let Outcome::Done(result) = finished.outcome {
                     finished.outcome = Outcome::Done(self.bytes(result).await);
                 }
                 finished.task = self.with_payload(finished.task).await;

@@ -5,7 +5,7 @@ use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, Refusal, Request};
 use tidings_tasks_core::record::{Outcome, State, Task};
 use tidings_tasks_core::resources::{MEM, UNIT};
-use tidings_tasks_core::view::{InputState, Shown, Unfit, Why};
+use tidings_tasks_core::view::{InputState, Lies, Shown, Unfit, Why};
 
 use super::client::Client;
 use super::failure::TasksError;
@@ -25,6 +25,9 @@ pub(super) struct Explanation {
     inputs: Vec<InputLine>,
     #[serde(skip_serializing_if = "Option::is_none")]
     inputs_missing: Option<u32>,
+    /// Where outputs lie that it reads.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    outputs: Vec<OutputLine>,
     /// Where the chain of missing inputs begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     first: Option<Box<Explanation>>,
@@ -37,14 +40,39 @@ struct InputLine {
     state: &'static str,
 }
 
+/// An output that stays on nodes.
+#[derive(Debug, PartialEq, Serialize)]
+struct OutputLine {
+    task: String,
+    bytes: u64,
+    hosts: Vec<String>,
+}
+
+impl OutputLine {
+    fn of(lies: &Lies) -> Self {
+        Self { task: lies.task.to_string(), bytes: lies.bytes, hosts: lies.hosts.clone() }
+    }
+
+    fn text(&self) -> String {
+        match &*self.hosts {
+            [] => format!("its input {} is made again", self.task),
+            hosts => format!("its input {} lies on {}", self.task, hosts.join(", ")),
+        }
+    }
+}
+
 /// Why a task that was found is where it is.
 pub(super) async fn explain(
     client: &Client,
     id: TaskId,
     shown: &Shown,
 ) -> Result<Explanation, TasksError> {
-    let why = why(client, id).await?;
+    let (why, lies) = why(client, id).await?;
     let mut explanation = of(id, shown, &why);
+    explanation.outputs = lies.iter().map(OutputLine::of).collect();
+    for output in &explanation.outputs {
+        explanation.text = format!("{}; {}", explanation.text, output.text());
+    }
     if let Some(first) = first(client, &why).await? {
         let Explanation { text, .. } = &explanation;
         explanation.text = format!("{text}; first of all {}: {}", first.task, first.text);
@@ -53,9 +81,9 @@ pub(super) async fn explain(
     Ok(explanation)
 }
 
-async fn why(client: &Client, task: TaskId) -> Result<Why, TasksError> {
+async fn why(client: &Client, task: TaskId) -> Result<(Why, Vec<Lies>), TasksError> {
     match client.ask(Request::Explain { task }).await? {
-        Answer::Explained(why, _) => Ok(*why),
+        Answer::Explained(why, lies) => Ok((*why, lies)),
         other => Err(TasksError::Answer(Box::new(other))),
     }
 }
@@ -65,7 +93,7 @@ async fn first(client: &Client, of_all: &Why) -> Result<Option<Explanation>, Tas
     let mut next = missing(of_all);
     for _ in 0..LONGEST_CHAIN {
         let Some(task) = next else { return Ok(None) };
-        let found = why(client, task).await?;
+        let (found, _) = why(client, task).await?;
         next = missing(&found);
         if next.is_some() {
             continue;
@@ -111,6 +139,7 @@ fn of(id: TaskId, shown: &Shown, why: &Why) -> Explanation {
         text,
         inputs,
         inputs_missing,
+        outputs: Vec::new(),
         first: None,
     }
 }

@@ -9,6 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use tidings_tasks::blobs::Blobs;
+use tidings_tasks::store::address::Address;
+use tidings_tasks::usual;
 use tidings_tasks::worker::{Event, Settings, Worker};
 use tokio::sync::mpsc;
 
@@ -46,6 +48,7 @@ pub(super) fn begin(
         runtimes: offer.runtimes,
         scratch,
         blobs: blobs(place)?,
+        depot: depot(place)?,
         drain: offer.drain,
     };
     Ok(Worker::begin(Arc::clone(&client.member), settings))
@@ -55,6 +58,20 @@ pub(super) fn begin(
 fn blobs(place: &Place) -> Result<Option<Arc<Blobs>>, TasksError> {
     let Some(folder) = outputs::folder(place) else { return Ok(None) };
     Ok(Some(Arc::new(Blobs::open(&folder)?)))
+}
+
+/// Where outputs stay that are to stay on nodes: on this host, if the store and its blobs are on
+/// others.
+fn depot(place: &Place) -> Result<Option<Arc<Blobs>>, TasksError> {
+    let is_away = match &place.address {
+        Address::Tcp(_) => true,
+        Address::Etcd(_) => place.blobs.is_none(),
+        Address::File(_) | Address::Memory => false,
+    };
+    if !is_away {
+        return Ok(None);
+    }
+    Ok(Some(Arc::new(Blobs::open(&usual::cache())?)))
 }
 
 /// The processors and memory of this machine, as far as this process may use them, and what else

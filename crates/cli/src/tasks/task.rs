@@ -145,7 +145,7 @@ async fn show(place: &Place, text: &str) -> Result<(TaskId, Shown, Vec<InputView
     let found = async |client: &Client| {
         let (id, shown) = find(client, text).await?;
         let inputs = inputs::found(client, &shown.task().inputs).await?;
-        Ok((id, client.whole(shown).await, inputs))
+        Ok((id, client.whole(id, shown).await, inputs))
     };
     with(place, "task", found).await
 }
@@ -202,9 +202,10 @@ fn text(id: TaskId, shown: &Shown, inputs: &[InputView]) -> String {
 }
 
 async fn log(client: &Client, text: &str) -> Result<(), TasksError> {
-    let (_, shown) = find(client, text).await?;
-    if let Shown::Finished(Finished { outcome: Outcome::Done(result), .. }) = &shown {
-        let result = client.payloads.whole(result.clone()).await?;
+    let (id, shown) = find(client, text).await?;
+    if let Shown::Finished(finished @ Finished { outcome: Outcome::Done(_), .. }) = &shown {
+        let fetched = client.payloads.fetched(&client.session, id, finished.clone(), true).await?;
+        let Outcome::Done(result) = fetched.outcome else { return Ok(()) };
         return match Report::from_result(&result) {
             Ok(report) => outputs::write(&report, &client.payloads).await,
             // An item of data: its result is what the claiming program has printed.

@@ -8,6 +8,7 @@ use crate::retry::Cause;
 use super::Coordinator;
 use super::change::{Altered, Change};
 use super::end::Fault;
+use super::locality::Nearness;
 use super::sessions::Hold;
 
 /// Why a try has failed whose session has ended meanwhile.
@@ -17,6 +18,7 @@ impl Coordinator {
     /// Stages assignments while a session can take a ready task whose record is at hand.
     pub(super) fn assign(&mut self) {
         self.sessions.keep_classes(self.table.classes());
+        self.assign_near();
         while self.sessions.any_room() {
             let sessions = &mut self.sessions;
             let next = self.table.pop(|queue, id, class| sessions.can_take(queue, id, class));
@@ -30,11 +32,21 @@ impl Coordinator {
 
     fn assign_one(&mut self, id: TaskId) -> bool {
         let Some(entry) = self.table.get(id) else { return true };
-        let (revision, Some(mut task)) = (entry.revision, entry.task.clone()) else { return true };
+        let Some(task) = entry.task.clone() else { return true };
         if !task.inputs.is_empty() && self.hold_back(id, &task.inputs) {
             return true;
         }
-        if !self.give(id, &mut task) {
+        match self.near(id, &task) {
+            Nearness::To(peer) => self.give_to(id, task, Some(peer)),
+            Nearness::Anywhere => self.give_to(id, task, None),
+            Nearness::Later => true,
+        }
+    }
+
+    /// Stages that a task is given to this session, or to one that has room, if there is one.
+    pub(super) fn give_to(&mut self, id: TaskId, mut task: Box<Task>, to: Option<Peer>) -> bool {
+        let Some(revision) = self.table.get(id).map(|entry| entry.revision) else { return true };
+        if !self.give(id, &mut task, to) {
             return false;
         }
         let (revision, task) = (Some(revision), Some(task));
@@ -43,13 +55,15 @@ impl Coordinator {
         true
     }
 
-    /// Gives a task to a worker that has room, if there is one. The worker is told once this is
-    /// committed.
-    pub(super) fn give(&mut self, id: TaskId, task: &mut Task) -> bool {
+    /// Gives a task to this worker, or one that has room, if there is one. The worker is told once
+    /// this is committed.
+    pub(super) fn give(&mut self, id: TaskId, task: &mut Task, to: Option<Peer>) -> bool {
         let (class_id, class) = self.table.class(task);
-        let Some(peer) = self.sessions.choose(&task.queue, class_id, &class) else {
-            return false;
+        let chosen = match to {
+            Some(peer) => Some(self.sessions.take_turn(peer)),
+            None => self.sessions.choose(&task.queue, class_id, &class),
         };
+        let Some(peer) = chosen else { return false };
         let Some(session) = self.sessions.get(peer) else { return false };
         let (worker, host) = (session.name.to_string(), session.host.to_string());
         task.attempt = task.attempt.next();

@@ -177,6 +177,7 @@ impl Coordinator {
     fn alter(&mut self, altered: Altered, revision: Revision) {
         let Altered { id, task, is_assigned, .. } = altered;
         self.arriving.remove(&id);
+        self.near.remove(id);
         self.parked.note(Obstacle::Task(id));
         let next = task.as_ref().and_then(|task| match &task.state {
             State::Running(running) => Some((running.worker.clone(), task.attempt)),

@@ -48,6 +48,16 @@ impl Depots {
         self.by_id.contains_key(&id)
     }
 
+    /// The sessions of its node that are at it.
+    pub(super) fn sessions(&self, id: u64) -> impl Iterator<Item = Peer> {
+        self.by_id.get(&id).into_iter().flatten().copied()
+    }
+
+    /// The depot of a session.
+    pub(super) fn of(&self, peer: Peer) -> Option<u64> {
+        self.by_peer.get(&peer).map(|reached| reached.depot.id)
+    }
+
     /// Those of some that are there, and where.
     pub(super) fn reached(&self, depots: &[Depot]) -> Vec<Reached> {
         let at = |depot: &Depot| {

@@ -51,6 +51,8 @@ mod fence;
 mod fencing;
 mod forget;
 mod inputs;
+mod locality;
+mod near;
 mod order;
 mod outputs;
 mod parked;
@@ -93,6 +95,7 @@ use change::Change;
 use depots::Depots;
 use edges::Edges;
 use fencing::Fencing;
+use near::Near;
 use outputs::Outputs;
 use parked::{Obstacle, Parked};
 use permits::Permits;
@@ -192,6 +195,7 @@ pub struct Coordinator {
     edges: Edges,
     depots: Depots,
     outputs: Outputs,
+    near: Near,
     recent: Recent,
     messages: VecDeque<(Peer, Message)>,
     /// No commit before, since the store had no space or was not reached.
@@ -229,6 +233,7 @@ impl Coordinator {
             edges: Edges::default(),
             depots: Depots::default(),
             outputs: Outputs::default(),
+            near: Near::default(),
             recent: Recent::new(settings.epoch),
             messages: VecDeque::new(),
             hold_until: None,
@@ -331,6 +336,7 @@ impl Coordinator {
         }
         self.lose_absent();
         self.end_waits();
+        self.end_near(None);
         self.table.wake(self.now_ms());
         self.unpark();
     }
@@ -346,7 +352,7 @@ impl Coordinator {
         };
         let due = self.table.next_due_ms().map(|due_ms| self.instant_of(due_ms));
         let waits = self.spaces.waiting.next_end();
-        let others = [due, self.absent.until, self.next_session_end(), waits];
+        let others = [due, self.absent.until, self.next_session_end(), waits, self.near.next_end()];
         holds.into_iter().chain(others).flatten().min()
     }
 

@@ -177,6 +177,7 @@ impl Coordinator {
     /// A record cannot be read or written. It is left as it is in the store, and not touched.
     pub(super) fn leave(&mut self, id: TaskId) {
         self.counters.unreadable += 1;
+        self.near.remove(id);
         self.table.remove(id);
         self.drop_inputs(id);
         self.edges.look_for(id);

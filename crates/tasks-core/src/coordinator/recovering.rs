@@ -16,6 +16,7 @@ use crate::transaction::{Key, Revision};
 
 use super::edges::Edges;
 use super::end::Fault;
+use super::near::Near;
 use super::outputs::Outputs;
 use super::permits::Permits;
 use super::reading::{Purpose, Read};
@@ -41,6 +42,7 @@ impl Coordinator {
         self.stages = Stages::default();
         self.edges = Edges::default();
         self.outputs = Outputs::default();
+        self.near = Near::default();
         self.phase = Phase::Recovering(Recovery::default());
         self.read_range(Range::default());
     }

@@ -412,10 +412,27 @@ impl Sessions {
     pub(super) fn choose(&mut self, queue: &str, id: ClassId, class: &Arc<Class>) -> Option<Peer> {
         self.rooms.learn(id, class, self.by_peer.iter());
         let peer = self.rooms.best(id, queue)?;
+        Some(self.take_turn(peer))
+    }
+
+    /// A session gets a task: others come before it.
+    pub(super) fn take_turn(&mut self, peer: Peer) -> Peer {
         self.last_turn += 1;
         let turn = self.last_turn;
         self.change(peer, |session| session.turn = turn);
-        Some(peer)
+        peer
+    }
+
+    /// How a session fits a task of a queue and class, on a host from which it does not stay away.
+    pub(super) fn fit(&self, peer: Peer, queue: &str, class: &Class) -> Fit {
+        let session = self.by_peer.get(&peer);
+        let session = session.filter(|one| one.takes_of(queue) && !one.is_avoided(class));
+        session.map_or(Fit::Never, |session| session.fit(class))
+    }
+
+    /// Some of the sessions with a free slot.
+    pub(super) fn roomy(&self, most: usize) -> Vec<Peer> {
+        self.roomy.iter().take(most).copied().collect()
     }
 
     /// Forgets what is known of classes that are no more.

@@ -60,7 +60,7 @@ impl Coordinator {
             }
             let mut task = self.task(submission, done);
             if task.state == State::Ready && self.is_next(&task) {
-                self.give(id, &mut task);
+                self.give(id, &mut task, None);
             }
             let is_assigned = task.state.is_running();
             change.tasks.push(Altered {

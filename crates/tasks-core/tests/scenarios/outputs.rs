@@ -184,7 +184,9 @@ fn who_runs_says_itself_what_it_cannot_have() {
     let (peer, _) = of(&stage.settle(), 0).unwrap();
     stage.request(peer, complete_on(0, 1, &[peer]));
     stage.submit(&[kept(1, &[0]), kept(2, &[0])]);
-    let said = stage.settle();
+    let mut said = stage.settle();
+    // One of them has waited for the node that has it, and goes elsewhere.
+    said.extend(stage.pass(core::time::Duration::from_millis(20)));
     let other = if peer == A { B } else { A };
     let numbers = [1, 2].map(|number| of(&said, number).unwrap());
     let number = if numbers[0].0 == other { 1 } else { 2 };
@@ -290,4 +292,92 @@ fn what_is_out_of_bounds_is_refused() {
     let (peer, _) = of(&stage.settle(), 1).unwrap();
     let call = stage.request(peer, complete_on(1, 1, &[]));
     assert!(matches!(answered(&mut stage, call), Answer::Refused(Refusal::Invalid(_))));
+}
+
+/// Chains whose links read a megabyte each of the link before: of all that is read, how much lies
+/// on another node than the reader.
+fn moved_bytes(chains: u64, links: u64, slots: u32) -> (u64, u64) {
+    let mut stage = two_nodes(slots);
+    let number = |chain: u64, link: u64| 100 * chain + link;
+    let mut tasks = Vec::new();
+    for link in 0..links {
+        for chain in 0..chains {
+            let inputs: Vec<u64> =
+                (link > 0).then(|| number(chain, link - 1)).into_iter().collect();
+            tasks.push(kept(number(chain, link), &inputs));
+        }
+    }
+    stage.submit(&tasks);
+    let (mut made, mut moved, mut read) = (std::collections::BTreeMap::new(), 0, 0);
+    let mut hand: Vec<(Peer, TaskId)> = Vec::new();
+    let mut said = stage.settle();
+    while made.len() < tasks.len() {
+        for (peer, id, _) in assigned(&said) {
+            let inputs = tasks.iter().find(|task| task.id == id).map(|task| task.inputs.clone());
+            for input in inputs.unwrap_or_default() {
+                read += 1 << 20;
+                moved += if made[&input] == peer { 0 } else { 1 << 20 };
+            }
+            hand.push((peer, id));
+        }
+        // All end at once, in another order than they began.
+        let count = hand.len().max(1);
+        hand.rotate_left(made.len() * 3 % count);
+        for (peer, task) in hand.drain(..) {
+            made.insert(task, peer);
+            let kept = Kept { bytes: 1 << 20, depots: vec![depot(peer)] };
+            let (attempt, result) = (Attempt(1), vec![1]);
+            let (children, effects) = (Vec::new(), Vec::new());
+            let end = Request::CompleteKept { task, attempt, result, children, effects, kept };
+            stage.request(peer, end);
+        }
+        said = stage.settle();
+        if hand.is_empty() && assigned(&said).is_empty() && made.len() < tasks.len() {
+            said = stage.pass(core::time::Duration::from_millis(20));
+        }
+    }
+    (moved, read)
+}
+
+/// What is read lies where it is read, as long as there is room; without that half of it would move.
+#[test]
+fn tasks_go_where_their_inputs_lie() {
+    let (moved, read) = moved_bytes(8, 6, 16);
+    assert!(read == 40 << 20 && moved * 10 <= read, "{moved} of {read} bytes were moved");
+}
+
+/// A node that is busy is waited for as long as its bytes would travel, and not longer.
+#[test]
+fn a_busy_node_is_waited_for_as_long_as_its_bytes_would_travel() {
+    let mut stage = two_nodes(1);
+    stage.submit(&[kept(0, &[])]);
+    let (peer, _) = of(&stage.settle(), 0).unwrap();
+    let other = if peer == A { B } else { A };
+    stage.submit(&[task(8)]);
+    assert_eq!(of(&stage.settle(), 8), Some((other, 1)));
+    let large = |number| {
+        let Request::CompleteKept { task, attempt, result, children, effects, kept } =
+            complete_on(number, 1, &[peer])
+        else {
+            panic!()
+        };
+        let kept = Kept { bytes: 50_000_000, ..kept };
+        Request::CompleteKept { task, attempt, result, children, effects, kept }
+    };
+    stage.request(peer, large(0));
+    stage.submit(&[task(9)]);
+    assert_eq!(of(&stage.settle(), 9), Some((peer, 1)), "it is busy again");
+    stage.submit(&[kept(1, &[0])]);
+    stage.request(other, complete(id(8), 1));
+    assert_eq!(of(&stage.settle(), 1), None, "half a second is waited for that node");
+    let said = stage.pass(core::time::Duration::from_millis(490));
+    assert_eq!(of(&said, 1), None);
+    let said = stage.pass(core::time::Duration::from_millis(20));
+    assert_eq!(of(&said, 1), Some((other, 1)), "then it goes to any");
+    // One that has room in time gets it.
+    stage.submit(&[kept(2, &[0])]);
+    stage.request(other, complete_on(1, 1, &[other]));
+    assert_eq!(of(&stage.settle(), 2), None);
+    stage.request(peer, complete(id(9), 1));
+    assert_eq!(of(&stage.settle(), 2), Some((peer, 1)));
 }

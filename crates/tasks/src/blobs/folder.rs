@@ -3,6 +3,7 @@
 //! | name | what it is |
 //! |---|---|
 //! | `format` | which version of this layout it is |
+//! | `depot` | a number of its own, once it was asked for: 16 hexadecimal digits |
 //! | `lock` | locked while something below is named, pinned or removed |
 //! | `data/HEX` | a blob under its hash, mode 0444 |
 //! | `new/NAME` | a blob that is being written, locked by its writer |
@@ -101,6 +102,29 @@ impl Folder {
             return Ok(());
         }
         Err(BlobError::Format { path, found, wanted: FORMAT.into() })
+    }
+
+    /// The number of this folder, drawn at random when it is first asked for. Another folder at the
+    /// same place has another one.
+    pub(super) fn number(&self) -> Result<u64, BlobError> {
+        let path = self.root.join("depot");
+        let number = || {
+            let _alone = self.alone().map_err(|error| io::Error::other(error.to_string()))?;
+            let found = fs::read_to_string(&path).ok();
+            let found = found.and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
+            if let Some(number) = found {
+                return Ok(number);
+            }
+            let mut bytes = [0; 8];
+            getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+            let number = u64::from_be_bytes(bytes);
+            let mut file = File::create(&path)?;
+            file.write_all(format!("{number:016x}\n").as_bytes())?;
+            file.sync_all()?;
+            sync(&self.root)?;
+            Ok(number)
+        };
+        number().map_err(|error: io::Error| BlobError::file(&path, &error))
     }
 
     fn write_format(&self, path: &Path) -> Result<Vec<u8>, BlobError> {

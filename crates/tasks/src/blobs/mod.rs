@@ -99,6 +99,15 @@ impl Blobs {
         &self.folder.root
     }
 
+    /// A number that no other folder has, also not one that is made here after this one was
+    /// removed.
+    ///
+    /// # Errors
+    /// The folder cannot be used.
+    pub fn depot_id(&self) -> Result<u64, BlobError> {
+        self.folder.number()
+    }
+
     /// Puts these bytes there, durably. Content that is there already is renewed instead.
     ///
     /// # Errors

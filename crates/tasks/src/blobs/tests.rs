@@ -16,6 +16,17 @@ fn blobs() -> (tempfile::TempDir, Blobs) {
 }
 
 #[test]
+fn a_folder_has_a_number_and_one_in_its_place_another() {
+    let (folder, blobs) = blobs();
+    let number = blobs.depot_id().unwrap();
+    assert_eq!(Blobs::open(blobs.folder()).unwrap().depot_id().unwrap(), number);
+    std::fs::remove_dir_all(blobs.folder()).unwrap();
+    let other = Blobs::open(blobs.folder()).unwrap();
+    assert_ne!(other.depot_id().unwrap(), number);
+    drop(folder);
+}
+
+#[test]
 fn equal_content_lies_there_once() {
     let (_folder, blobs) = blobs();
     let handle = blobs.put(b"some content").unwrap();

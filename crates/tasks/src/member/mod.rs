@@ -24,6 +24,8 @@ mod place;
 #[cfg(feature = "etcd")]
 mod sharer;
 
+use std::io;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use tidings_primitives::KeyRing;
@@ -34,7 +36,7 @@ use tokio::task::JoinHandle;
 use self::place::{Bid, FAREWELL, LONGEST_WAIT, Place};
 use crate::blobs;
 use crate::net::endpoint::Endpoint;
-use crate::net::{Credentials, connect};
+use crate::net::{Credentials, connect, route};
 use crate::service::Options;
 use crate::socket;
 use crate::store::address::Address;
@@ -202,6 +204,19 @@ impl Member {
     /// The folder in which all blobs of the store lie, if this host can reach it.
     pub(crate) fn blobs(&self) -> Option<&Path> {
         self.blobs.as_deref()
+    }
+
+    /// The address of this host on the way to the store, by which others reach this one.
+    ///
+    /// # Errors
+    /// The store is on this host, or the way to it is not known.
+    pub(crate) async fn own_address(&self) -> io::Result<IpAddr> {
+        match &self.address {
+            Address::Tcp(at) => route::own_address(&[at.to_string()]).await,
+            #[cfg(feature = "etcd")]
+            Address::Etcd(servers) => route::own_address(servers.servers()).await,
+            Address::File(_) | Address::Memory => Err(io::ErrorKind::Unsupported.into()),
+        }
     }
 
     /// What it shows to other hosts.

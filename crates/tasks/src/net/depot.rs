@@ -1,6 +1,6 @@
-//! Depots: the folder of blobs at the holder of a store, from another host.
+//! Depots: the folder of blobs at the holder of a store, or of another node, from another host.
 //!
-//! What is asked outlives connections, as a session does: when the holder dies it is asked again of
+//! What is asked of a holder outlives connections, as a session does: when the holder dies it is asked again of
 //! whoever listens there next. Asking twice does no harm, since a blob is known by its content.
 //! One connection is kept for the next question. It is another one than that of the session, so
 //! that no heartbeat waits behind a large blob.
@@ -24,7 +24,7 @@ use crate::frame;
 const FIRST_WAIT: Duration = Duration::from_millis(20);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// Where the blobs of a store are that another host holds.
+/// Where the blobs of a store are that another host holds; or outputs that stay on a node.
 #[derive(Debug)]
 pub struct Depot {
     at: Endpoint,
@@ -46,6 +46,9 @@ pub enum DepotError {
         /// Where.
         at: Endpoint,
     },
+    /// No node that is there has it.
+    #[error("{0} is on no node that is there")]
+    Nowhere(Handle),
     /// It refuses.
     #[error("tcp://{at} refuses: {why}")]
     Refused {
@@ -127,26 +130,44 @@ impl Depot {
         Ok(())
     }
 
+    /// As [`Depot::fetch`], of a node that may be gone: it is asked once.
+    pub(crate) async fn fetch_once(
+        &self,
+        handle: Handle,
+        into: &Arc<Blobs>,
+    ) -> Result<(), DepotError> {
+        self.ask_once(handle, &Job::Fetch(into, handle)).await
+    }
+
+    /// As [`Depot::send`], to a node that may be gone.
+    pub(crate) async fn send_once(
+        &self,
+        content: &[u8],
+        handle: Handle,
+        tasks: &[TaskId],
+    ) -> Result<(), DepotError> {
+        self.ask_once(handle, &Job::Send(content, handle, tasks)).await
+    }
+
     /// Asks until there is an answer.
     async fn ask(&self, handle: Handle, job: &Job<'_>) -> Result<(), DepotError> {
         let mut wait = FIRST_WAIT;
         loop {
-            let failure = match self.attempt(job).await {
-                Ok(Ended::Done) => return Ok(()),
-                Ok(Ended::Missing) => {
-                    return Err(DepotError::Missing { handle, at: self.at.clone() });
-                }
-                Ok(Ended::Refused(why)) => {
-                    return Err(DepotError::Refused { at: self.at.clone(), why });
-                }
-                Ok(Ended::Here(error)) => return Err(error.into()),
-                Err(failure) => failure,
-            };
-            if !failure.why.is_passing() {
-                return Err(failure.into());
+            match self.ask_once(handle, job).await {
+                Err(DepotError::Net(failure)) if failure.why.is_passing() => {}
+                ended => return ended,
             }
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(LONGEST_WAIT);
+        }
+    }
+
+    async fn ask_once(&self, handle: Handle, job: &Job<'_>) -> Result<(), DepotError> {
+        match self.attempt(job).await? {
+            Ended::Done => Ok(()),
+            Ended::Missing => Err(DepotError::Missing { handle, at: self.at.clone() }),
+            Ended::Refused(why) => Err(DepotError::Refused { at: self.at.clone(), why }),
+            Ended::Here(error) => Err(error.into()),
         }
     }
 

@@ -14,6 +14,7 @@
 //! | `route` | the address by which this host reaches others |
 //! | [`connect`], [`listen`] | streams of TCP, tuned so that a host that is gone is noticed |
 //! | `blobs`, [`depot`] | blobs in pieces: the side of the folder, and the side without |
+//! | `peers` | the folders of other nodes |
 //!
 //! Invariants: nothing is read without a bound, nothing of a peer is believed before its greeting
 //! opens, and nothing that was recorded opens a second time. A connection that breaks is made again
@@ -27,7 +28,7 @@ mod error;
 mod greeting;
 mod handshake;
 pub mod listen;
-#[cfg(feature = "etcd")]
+pub(crate) mod peers;
 pub(crate) mod route;
 mod sealed;
 

@@ -43,6 +43,8 @@ pub(super) struct Call {
     pub(super) inputs: Vec<TaskId>,
     pub(super) ending: Ending,
     pub(super) grace_ms: Arc<AtomicU64>,
+    /// Bytes of its inputs that came from other nodes.
+    pub(super) moved_bytes: u64,
     /// While it lies with its process.
     pub(super) during: Option<During>,
 }
@@ -73,8 +75,8 @@ impl Call {
         let Self { of, name, runtime, code, body, inputs, ending, .. } = self;
         let what = What::Call { runtime, code, body, inputs };
         let content = Content::Work(Work { name, what, limits: ending.limits() });
-        let Try { task, attempt, queue, .. } = of;
-        Todo { task, attempt, queue, content }
+        let Try { task, attempt, queue, copies, .. } = of;
+        Todo { task, attempt, queue, copies, content }
     }
 
     /// Whether it may be sent to a process that is in another call. Values are fetched, and memory
@@ -196,15 +198,15 @@ pub(super) fn spoken(said: FromRuntime, mut report: Report, ending: &Ending) -> 
 
 /// What a call took whose process goes on.
 pub(super) async fn report(shared: &Shared, call: &Call, kept: &mut Kept, used: Usage) -> Report {
-    let task = call.of.task;
     let streams = &mut kept.process.streams;
     Report {
         cpu_us: used.cpu_us,
         max_rss_bytes: used.peak_bytes,
         host: shared.settings.host.clone(),
-        stdout: shared.output(streams.stdout.split(), task).await,
-        stderr: shared.output(streams.stderr.split(), task).await,
+        stdout: shared.output(streams.stdout.split(), &call.of).await,
+        stderr: shared.output(streams.stderr.split(), &call.of).await,
         name: call.name.clone(),
+        moved_bytes: call.moved_bytes,
         ..Report::default()
     }
 }

@@ -29,8 +29,8 @@ pub(super) async fn close(shared: &Shared, of: &Try, process: Process) -> io::Re
         cpu_us: ended.reaped.cpu_us,
         max_rss_bytes: ended.reaped.max_rss_bytes,
         host: shared.settings.host.clone(),
-        stdout: shared.output(streams.stdout.split(), of.task).await,
-        stderr: shared.output(streams.stderr.split(), of.task).await,
+        stdout: shared.output(streams.stdout.split(), of).await,
+        stderr: shared.output(streams.stderr.split(), of).await,
         ..Report::default()
     };
     let was_out_of_memory = ended.was_out_of_memory;

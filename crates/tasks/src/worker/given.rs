@@ -33,6 +33,7 @@ pub(super) struct Todo {
     pub(super) task: TaskId,
     pub(super) attempt: Attempt,
     pub(super) queue: String,
+    pub(super) copies: u32,
     pub(super) content: Content,
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use tempfile::TempDir;
 use tidings_tasks_core::retry::Cause;
 
-use crate::inputs;
+use crate::inputs::{self, InputError};
 use crate::work::Input;
 
 use super::command::Parts;
@@ -19,27 +19,37 @@ use super::verdict::{self, Verdict};
 const FOLDER: &str = "TIDINGS_INPUTS";
 
 /// Fetches the inputs of a command, and has their paths where its words name them. They are there
-/// as long as the folder is.
+/// as long as the folder is. The second result: how many bytes came from other nodes.
 pub(super) async fn fetch(
     shared: &Shared,
     parts: &mut Parts,
     all: &[Input],
-) -> Result<Option<TempDir>, Verdict> {
+) -> Result<(Option<TempDir>, u64), Verdict> {
     if all.is_empty() {
-        return Ok(None);
+        return Ok((None, 0));
     }
+    let mut moved_bytes = 0;
     let folder = tempfile::tempdir_in(&shared.settings.scratch)
         .map_err(|error| verdict::host_fault(&error))?;
     for input in all {
-        let content = inputs::read(&shared.session, &shared.payloads, input.task).await;
+        let content = inputs::read_done(&shared.session, &shared.payloads, input.task).await;
         let content = content.map_err(|error| {
             let text = format!("input {} ({}) cannot be had: {error}", input.name, input.task);
-            Verdict::failed(Cause::Error, text)
+            Verdict::failed(cause(&error), text)
         })?;
+        moved_bytes += content.moved_bytes();
         write(folder.path(), input, &content).map_err(|error| verdict::host_fault(&error))?;
     }
     name(folder.path(), parts, all).map_err(|text| Verdict::failed(Cause::Error, text))?;
-    Ok(Some(folder))
+    Ok((Some(folder), moved_bytes))
+}
+
+/// What a try fails by that cannot have an input.
+pub(super) fn cause(error: &InputError) -> Cause {
+    match error {
+        InputError::Gone { .. } => Cause::Gone,
+        _ => Cause::Error,
+    }
 }
 
 fn write(folder: &Path, input: &Input, content: &[u8]) -> io::Result<()> {

@@ -26,12 +26,25 @@ pub(super) async fn run(shared: Arc<Shared>, mut slot: Slot, first: Given, mut e
     let Given { todo, orders, grace_ms } = first;
     let (key, begun) = (todo.key(), Instant::now());
     let (task, attempt) = key;
-    let of = Try { task, attempt, queue: todo.queue, slot: slot.number };
+    let (queue, copies) = (todo.queue, todo.copies);
+    let of = Try { task, attempt, queue, slot: slot.number, copies };
     match given::read(&shared, todo.content).await {
         Err(text) => ear.ended(key, Verdict::failed(Cause::Error, text), begun.elapsed()).await,
         Ok(Work { name, what: What::Call { runtime, code, body, inputs }, limits }) => {
             let (ending, during) = (Ending::new(limits, orders), None);
-            let call = Call { of, name, runtime, code, body, inputs, ending, grace_ms, during };
+            let moved_bytes = 0;
+            let call = Call {
+                of,
+                name,
+                runtime,
+                code,
+                body,
+                inputs,
+                ending,
+                grace_ms,
+                moved_bytes,
+                during,
+            };
             series::run(&shared, &mut slot.runtimes, call, &mut ear).await;
         }
         Ok(work) => {
@@ -60,7 +73,13 @@ async fn command(
     let mut ending = Ending::new(work.limits, orders);
     let mut parts = command::Parts { argv, environment, directory, stdin };
     let mut verdict = match inputs::fetch(shared, &mut parts, &inputs).await {
-        Ok(_folder) => command::run(shared, of, parts, &mut ending).await,
+        Ok((_folder, moved_bytes)) => {
+            let mut verdict = command::run(shared, of, parts, &mut ending).await;
+            if let Some(report) = &mut verdict.report {
+                report.moved_bytes = moved_bytes;
+            }
+            verdict
+        }
         Err(verdict) => verdict,
     };
     if let Some(report) = &mut verdict.report {

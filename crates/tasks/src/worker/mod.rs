@@ -14,6 +14,7 @@
 //! | `lane`, `given` | what a slot does until it has nothing to do, and what it is told |
 //! | `command` | a try that is a program |
 //! | `call`, `series` | tries that are calls of one process, one after the other |
+//! | `depot` | outputs that stay on this node |
 //! | `kept`, `link`, `permits` | a runtime process that is kept for its next calls |
 //! | `ending`, `verdict`, `closing`, `settle` | why a try ends, what is said of it, and to whom |
 //! | `process`, `output` | a process with its pipes |
@@ -28,6 +29,7 @@ mod call;
 mod cgroup;
 mod closing;
 mod command;
+mod depot;
 mod driver;
 mod ending;
 mod given;
@@ -57,7 +59,7 @@ mod verdict;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::member::Member;
 use crate::payloads::Payloads;
@@ -155,13 +157,29 @@ async fn drive(
             return;
         }
     };
-    let payloads = match &settings.blobs {
-        Some(copies) if member.is_away() => Payloads::of(&member, copies.folder()),
-        Some(blobs) => Payloads::in_folder(blobs.folder()),
-        None => Payloads::nowhere(),
+    let folder = settings.blobs.as_ref().map(|blobs| blobs.folder());
+    let cache = settings.depot.as_ref().or(settings.blobs.as_ref()).map(|blobs| blobs.folder());
+    let payloads = match (folder, cache) {
+        (None, _) if member.is_away() => Payloads::nowhere(),
+        (_, Some(cache)) => Payloads::of_nodes(&member, folder, cache),
+        (_, None) => Payloads::nowhere(),
+    };
+    let begun = match settings.depot.clone() {
+        Some(blobs) => {
+            let begun = depot::begin(&member, blobs.clone(), &settings.host).await;
+            begun.map(|begun| (begun, blobs))
+        }
+        None => None,
     };
     let (session, notices) = Session::open(member, &settings.name, &settings.host);
     let own = session.clone();
-    let shared = Shared { launcher, settings, payloads, events, running, session: own };
+    // They end with this.
+    let mut beside = JoinSet::new();
+    let depot = begun.map(|((depot, reached, serving), blobs)| {
+        beside.spawn(serving);
+        beside.spawn(depot::tend(session.clone(), reached, blobs));
+        depot
+    });
+    let shared = Shared { launcher, settings, payloads, depot, events, running, session: own };
     Driver::new(shared, session, notices, words).run().await;
 }

@@ -184,7 +184,7 @@ impl Calls<'_> {
                 self.told(say).await;
             }
             let Some(mut call) = self.later.pop_front() else { return Ok(false) };
-            let run = match self.whole(&call).await {
+            let run = match self.whole(&mut call).await {
                 Ok(run) => run,
                 Err(verdict) => {
                     self.ear.ended(call.key(), verdict, self.begun.elapsed()).await;
@@ -207,18 +207,20 @@ impl Calls<'_> {
 
     /// The frame of the next call, with what those have returned that it reads. Calls behind it do
     /// not wait for that longer than for one that runs.
-    async fn whole(&mut self, call: &Call) -> Result<ToRuntime, Verdict> {
-        let fetching = values::of(self.shared, &call.inputs);
+    async fn whole(&mut self, call: &mut Call) -> Result<ToRuntime, Verdict> {
+        let inputs = call.inputs.clone();
+        let fetching = values::of(self.shared, &inputs);
         tokio::pin!(fetching);
         let late_at = Instant::now() + PATIENCE;
-        let values = loop {
+        let (values, moved_bytes) = loop {
             tokio::select! {
                 biased;
-                values = &mut fetching => break values?,
+                fetched = &mut fetching => break fetched?,
                 Some(say) = self.ear.says.recv() => self.told(say).await,
                 () = until(Some(late_at)), if !self.later.is_empty() => self.give_back(true).await,
             }
         };
+        call.moved_bytes = moved_bytes;
         let frame = call::whole(self.shared, &self.kept, call, values).await;
         frame.map_err(|text| Verdict::failed(Cause::Error, text))
     }
@@ -359,7 +361,7 @@ impl Calls<'_> {
             Say::Back => return self.give_back(false).await,
         };
         let Given { todo, orders, grace_ms } = next;
-        let Todo { task, attempt, queue, content } = todo;
+        let Todo { task, attempt, queue, copies, content } = todo;
         match given::read(self.shared, content).await {
             Err(text) => {
                 let verdict = Verdict::failed(Cause::Error, text);
@@ -368,9 +370,21 @@ impl Calls<'_> {
             Ok(Work { name, what: What::Call { runtime, code, body, inputs }, limits })
                 if runtime == self.runtime =>
             {
-                let of = Try { task, attempt, queue, slot: self.ear.slot };
+                let of = Try { task, attempt, queue, slot: self.ear.slot, copies };
                 let (ending, during) = (Ending::new(limits, orders), None);
-                let call = Call { of, name, runtime, code, body, inputs, ending, grace_ms, during };
+                let moved_bytes = 0;
+                let call = Call {
+                    of,
+                    name,
+                    runtime,
+                    code,
+                    body,
+                    inputs,
+                    ending,
+                    grace_ms,
+                    moved_bytes,
+                    during,
+                };
                 self.later.push_back(call);
                 if self.current.is_some() && self.late_at.is_none() {
                     self.give_back(true).await;
@@ -379,7 +393,8 @@ impl Calls<'_> {
             Ok(work) => {
                 // It is for another process, so this lane is to end.
                 self.takes(0).await;
-                let all = vec![Todo { task, attempt, queue, content: Content::Work(work) }];
+                let content = Content::Work(work);
+                let all = vec![Todo { task, attempt, queue, copies, content }];
                 self.ear.tell(Told::Back { slot: self.ear.slot, all, is_late: false }).await;
             }
         }

@@ -5,9 +5,13 @@ use std::time::Duration;
 
 use tidings_tasks_core::id::{Attempt, TaskId};
 use tidings_tasks_core::message::{Answer, Refusal, Request};
+use tidings_tasks_core::output::Kept;
 use tidings_tasks_core::retry::Cause;
 
+use crate::blobs::Handle;
+use crate::payloads::{PayloadError, stand_in};
 use crate::session::Session;
+use crate::work::Report;
 
 use super::settings::Event;
 use super::shared::Shared;
@@ -20,15 +24,20 @@ const FULL: Duration = Duration::from_secs(1);
 pub(super) async fn settle(
     shared: &Shared,
     session: &Session,
-    (task, attempt): (TaskId, Attempt),
+    ((task, attempt), copies): ((TaskId, Attempt), u32),
     verdict: Verdict,
 ) {
     let Verdict { mut failure, detail, report, children, effects } = verdict;
     if failure.is_none() {
-        let result = report.as_ref().map(|report| report.to_result()).unwrap_or_default();
-        failure = match shared.payloads.shorten(task, result).await {
-            Ok(result) => {
+        let report = report.as_deref();
+        failure = match finish(shared, session, (task, copies), report).await {
+            Ok((result, None)) => {
                 let request = Request::Complete { task, attempt, result, children, effects };
+                completed(session, (task, attempt), request).await
+            }
+            Ok((result, Some(kept))) => {
+                let request =
+                    Request::CompleteKept { task, attempt, result, children, effects, kept };
                 completed(session, (task, attempt), request).await
             }
             Err(error) => {
@@ -42,6 +51,31 @@ pub(super) async fn settle(
     }
     let (cause, text) = failure.map_or((None, String::new()), |(cause, text)| (Some(cause), text));
     shared.tell(Event::Ended { task, attempt, cause, text, report });
+}
+
+/// The result of a task for its record, and where its output lies if it stays on nodes: it is there
+/// when this returns.
+async fn finish(
+    shared: &Shared,
+    session: &Session,
+    (task, copies): (TaskId, u32),
+    report: Option<&Report>,
+) -> Result<(Vec<u8>, Option<Kept>), PayloadError> {
+    let result = report.map(Report::to_result).unwrap_or_default();
+    let result = shared.place_of(copies).shorten(task, result).await?;
+    let Some(depot) = shared.depot.as_ref().filter(|_| copies > 0) else {
+        return Ok((result, None));
+    };
+    let outputs = report.into_iter().flat_map(|report| [&report.stdout, &report.stderr]);
+    let mut handles: Vec<Handle> = outputs.filter_map(|output| output.blob).collect();
+    handles.extend(stand_in(&result)?);
+    if handles.is_empty() {
+        return Ok((result, None)); // all of it is in the record
+    }
+    let bytes = handles.iter().map(|handle| handle.bytes).sum();
+    let of = (task, &*handles);
+    let depots = depot.copy(session, &shared.payloads, of, copies).await?;
+    Ok((result, Some(Kept { bytes, depots })))
 }
 
 /// Completes a try. Returns why it has failed after all, if it has.

@@ -4,21 +4,22 @@
 //! it passes no socket, and calls of one host that read it share the pages.
 
 use tidings_tasks_core::id::TaskId;
-use tidings_tasks_core::retry::Cause;
 use tokio::task::JoinSet;
 
 use crate::inputs::{self, Content};
 use crate::runtime::{Given, Value};
 
+use super::inputs::cause;
 use super::shared::Shared;
 use super::verdict::Verdict;
 
-/// The values of some calls, asked for together.
-pub(super) async fn of(shared: &Shared, calls: &[TaskId]) -> Result<Vec<Given>, Verdict> {
+/// The values of some calls, asked for together, and how many bytes came from other nodes for them.
+pub(super) async fn of(shared: &Shared, calls: &[TaskId]) -> Result<(Vec<Given>, u64), Verdict> {
+    let mut moved_bytes = 0;
     let mut asked = JoinSet::new();
     for (at, &task) in calls.iter().enumerate() {
         let (session, payloads) = (shared.session.clone(), shared.payloads.clone());
-        asked.spawn(async move { (at, task, inputs::read(&session, &payloads, task).await) });
+        asked.spawn(async move { (at, task, inputs::read_done(&session, &payloads, task).await) });
     }
     let mut values = Vec::with_capacity(calls.len());
     while let Some(got) = asked.join_next().await {
@@ -27,12 +28,13 @@ pub(super) async fn of(shared: &Shared, calls: &[TaskId]) -> Result<Vec<Given>, 
             std::panic::resume_unwind(error.into_panic())
         });
         let content = content.map_err(|error| {
-            Verdict::failed(Cause::Error, format!("input {task} cannot be had: {error}"))
+            Verdict::failed(cause(&error), format!("input {task} cannot be had: {error}"))
         })?;
+        moved_bytes += content.moved_bytes();
         values.push((at, Given { task, value: value(&content) }));
     }
     values.sort_unstable_by_key(|(at, _)| *at);
-    Ok(values.into_iter().map(|(_, given)| given).collect())
+    Ok((values.into_iter().map(|(_, given)| given).collect(), moved_bytes))
 }
 
 fn value(content: &Content) -> Value {

@@ -45,6 +45,7 @@ pub fn settings(folder: &Path, name: &str) -> Settings {
         resources: Vec::new(),
         runtimes: BTreeMap::new(),
         scratch: folder.join("scratch"),
+        depot: None,
         blobs: None,
         drain: Duration::from_secs(60),
     }

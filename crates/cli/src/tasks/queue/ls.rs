@@ -161,7 +161,7 @@ fn list(place: &Place, page: &Page, which: Which) -> Result<(), Failure> {
         while tasks.len() < page.limit {
             let Some(more) = pages.next(client).await? else { break };
             for (id, shown) in more.into_iter().take(page.limit - tasks.len()) {
-                tasks.push((id, client.whole(shown).await));
+                tasks.push((id, client.whole(id, shown).await));
             }
         }
         Ok(tasks)

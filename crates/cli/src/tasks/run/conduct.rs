@@ -5,7 +5,7 @@
 //! wait for the next start; without one all its tasks are cancelled and forgotten, so nothing of it
 //! stays in the store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tidings_tasks::payloads::Payloads;
@@ -63,6 +63,8 @@ pub(super) struct Run<'o> {
     name: String,
     /// Where its commands run.
     directory: String,
+    /// The places of those of a graph whose outputs others read.
+    read: BTreeSet<usize>,
     /// The tasks of a graph, so far.
     there: Vec<Begun>,
     /// How many equal rows came before.
@@ -78,7 +80,12 @@ impl<'o> Run<'o> {
         origin: Origin,
         name: String,
     ) -> Result<Self, TasksError> {
+        let read = match &origin {
+            Origin::Rows { .. } => BTreeSet::new(),
+            Origin::Graph(nodes) => nodes.iter().flat_map(|node| &node.read).copied().collect(),
+        };
         Ok(Self {
+            read,
             options,
             place,
             origin,
@@ -186,8 +193,17 @@ impl<'o> Run<'o> {
         };
         let submission = self.submission(id, command.clone(), index)?;
         let (payloads, number) = (payloads.clone(), place + 1);
-        let place = None;
-        Ok(Row { number, arguments, command, submission, payloads, may_be_known, place })
+        let (place, is_printed) = (None, !self.options.printing.json);
+        Ok(Row {
+            number,
+            arguments,
+            command,
+            submission,
+            payloads,
+            may_be_known,
+            is_printed,
+            place,
+        })
     }
 
     /// A task of a graph. Those that it waits for were begun before: they are in order.
@@ -205,8 +221,18 @@ impl<'o> Run<'o> {
         let (there, is_there) = watch::channel(false);
         self.there.push(Begun { name: name.clone(), id, is_there });
         let (payloads, arguments) = (payloads.clone(), Vec::new());
+        let is_printed = !self.options.printing.json && !self.read.contains(&place);
         let (number, place) = (place + 1, Some(row::Place { name, behind, there }));
-        Ok(Row { number, arguments, command, submission, payloads, may_be_known, place })
+        Ok(Row {
+            is_printed,
+            number,
+            arguments,
+            command,
+            submission,
+            payloads,
+            may_be_known,
+            place,
+        })
     }
 
     fn node_submission(&self, id: TaskId, node: &Node) -> Result<Submission, TasksError> {
@@ -226,6 +252,7 @@ impl<'o> Run<'o> {
             filter: node.filter.clone().unwrap_or_else(|| options.filter.clone()),
             retry: Options::retry(node.retries.unwrap_or(options.retries)),
             priority: node.priority,
+            copies: node.copies,
             ..Submission::new(id, self.queue(), work.to_payload())
         })
     }

@@ -97,6 +97,9 @@ impl Printer {
 
     async fn print_output(&self, ended: &Ended, report: Option<&Report>) -> Result<(), TasksError> {
         if let Some(report) = report {
+            if ended.finished.kept.is_some() && !ended.row.is_printed {
+                return Ok(());
+            }
             return outputs::write(report, &self.payloads).await;
         }
         let (row, task) = (&ended.row, &ended.finished.task);

@@ -21,6 +21,8 @@ pub(super) struct Row {
     pub(super) payloads: Payloads,
     /// Whether it may be there already: the run has a name.
     pub(super) may_be_known: bool,
+    /// Whether its output is printed: one that stays on nodes is not if another task reads it.
+    pub(super) is_printed: bool,
     /// Its place in a graph, if it has one.
     pub(super) place: Option<Place>,
 }
@@ -107,7 +109,7 @@ impl Row {
             let known = self.known(&session).await?;
             self.tell_there();
             if let Some(finished) = known {
-                return self.ended(finished, true).await;
+                return self.ended(&session, finished, true).await;
             }
             ask(&session, wait).await?
         } else {
@@ -122,16 +124,20 @@ impl Row {
             }
         };
         match answer {
-            Answer::Outcome(finished) => self.ended(*finished, false).await,
+            Answer::Outcome(finished) => self.ended(&session, *finished, false).await,
             other => Err(TasksError::Answer(Box::new(other))),
         }
     }
 
     /// A result that is too long for a record is fetched.
-    async fn ended(self, mut finished: Finished, was_done: bool) -> Result<Ended, TasksError> {
-        if let Outcome::Done(result) = finished.outcome {
-            finished.outcome = Outcome::Done(self.payloads.whole(result).await?);
-        }
+    async fn ended(
+        self,
+        session: &Session,
+        finished: Finished,
+        was_done: bool,
+    ) -> Result<Ended, TasksError> {
+        let (task, with_outputs) = (self.submission.id, self.is_printed);
+        let finished = self.payloads.result(session, task, finished, with_outputs).await?;
         Ok(Ended { row: self, finished, was_done })
     }
 

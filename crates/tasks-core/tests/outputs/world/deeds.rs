@@ -160,7 +160,7 @@ impl World {
             }
         }
         let result = of.1.0.to_be_bytes().to_vec();
-        self.done(at, of, result, Some(Kept { bytes: 8, depots }));
+        self.done(at, of, result, Some(Kept { bytes: value % 5_000_000, depots }));
     }
 
     pub(super) fn done(

@@ -65,6 +65,7 @@ struct Running {
     /// Known once it begins.
     grace_ms: Arc<AtomicU64>,
     slot: u32,
+    copies: u32,
 }
 
 /// A slot that has something to do.
@@ -235,8 +236,8 @@ impl Driver {
     }
 
     fn assigned(&mut self, assigned: Assigned) {
-        let Assigned { task, attempt, queue, payload, .. } = assigned;
-        let todo = Todo { task, attempt, queue, content: Content::Payload(payload) };
+        let Assigned { task, attempt, queue, payload, copies } = assigned;
+        let todo = Todo { task, attempt, queue, copies, content: Content::Payload(payload) };
         if self.word.is_some() {
             return self.give_back(&todo, ENDING);
         }
@@ -262,8 +263,9 @@ impl Driver {
     /// Tells how a try has ended.
     fn tell(&mut self, key: Key, verdict: Verdict) {
         let (shared, session) = (self.shared.clone(), self.session.clone());
+        let copies = self.running.get(&key).map_or(0, |running| running.copies);
         self.tries.spawn(async move {
-            settle::settle(&shared, &session, key, verdict).await;
+            settle::settle(&shared, &session, (key, copies), verdict).await;
             Ended::Telling(key)
         });
     }

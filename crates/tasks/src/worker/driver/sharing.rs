@@ -65,7 +65,8 @@ impl Driver {
     pub(super) fn given(&mut self, todo: Todo, slot: u32) -> Given {
         let (sender, orders) = watch::channel(None);
         let grace_ms = Arc::new(AtomicU64::new(0));
-        let running = Running { orders: sender, grace_ms: grace_ms.clone(), slot };
+        let copies = todo.copies;
+        let running = Running { orders: sender, grace_ms: grace_ms.clone(), slot, copies };
         self.running.insert(todo.key(), running);
         Given { todo, orders, grace_ms }
     }

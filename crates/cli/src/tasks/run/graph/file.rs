@@ -11,6 +11,7 @@ use super::super::misplaced::GraphError;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileText {
+    copies: Option<Spanned<u32>>,
     task: Spanned<BTreeMap<Spanned<String>, TaskText>>,
 }
 
@@ -30,6 +31,7 @@ pub(super) struct TaskText {
     pub(super) memory: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) priority: i16,
+    pub(super) copies: Option<Spanned<u32>>,
 }
 
 /// The values of an array.
@@ -69,6 +71,9 @@ impl Source<'_> {
         })?;
         let mut tasks: Vec<(Spanned<String>, TaskText)> =
             file.task.into_inner().into_iter().collect();
+        for (_, text) in &mut tasks {
+            text.copies = text.copies.take().or_else(|| file.copies.clone());
+        }
         tasks.sort_by_key(|(name, _)| name.span().start);
         Ok(tasks)
     }

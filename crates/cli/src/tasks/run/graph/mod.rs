@@ -10,7 +10,8 @@
 //! ```
 //!
 //! `{in.NAME}` stands for a file with the standard output of a task, and waits for that task. A
-//! task with `each` stands for one task a value (`members`).
+//! task with `each` stands for one task a value (`members`). Outputs of tasks with `copies` stay on
+//! that many nodes; at the top it holds for all that do not say it.
 //! Invariant: of a graph that was read each task comes behind those that it waits for.
 
 mod file;
@@ -22,6 +23,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tidings_tasks_core::message::MAX_INPUTS;
+use tidings_tasks_core::output::MAX_COPIES;
 use tidings_tasks_core::resources::{Need, NeedError};
 use tidings_tasks_core::topology;
 
@@ -48,6 +50,8 @@ pub(super) struct Node {
     pub(super) timeout: Option<Duration>,
     pub(super) memory: Option<u64>,
     pub(super) priority: i16,
+    /// The nodes that are to have its output; 0: it lies with the store.
+    pub(super) copies: u32,
 }
 
 /// Whether words name a file of a graph.
@@ -72,6 +76,11 @@ pub(super) fn read(path: &Path) -> Result<Vec<Node>, GraphError> {
 impl Source<'_> {
     fn graph(&self) -> Result<Vec<Node>, GraphError> {
         let tasks = self.tasks()?;
+        let copies = tasks.iter().filter_map(|(_, text)| text.copies.as_ref());
+        for copies in copies.filter(|copies| *copies.get_ref() > MAX_COPIES) {
+            let reason = format!("an output on at most {MAX_COPIES} nodes is possible");
+            return Err(self.at(copies.span().start, reason));
+        }
         let (members, places) = members::of(self, &tasks)?;
         let starts: Vec<usize> = members.iter().map(|member| member.start).collect();
         let nodes: Result<Vec<Node>, GraphError> =
@@ -117,6 +126,7 @@ impl Source<'_> {
             timeout: self.parse(text.timeout.as_ref(), duration)?,
             memory: self.parse(text.memory.as_ref(), kinds::size_bytes)?,
             priority: text.priority,
+            copies: text.copies.as_ref().map_or(0, |copies| *copies.get_ref()),
         })
     }
 

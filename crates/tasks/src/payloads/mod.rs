@@ -8,19 +8,23 @@
 //! Invariant: a stand-in is sent only when its blob is durable and pinned. While a submission
 //! waits, its pins are renewed, so that no wait is too long for the grace.
 
+mod nodes;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, MAX_INLINE_BYTES, Request, Submission};
-use tidings_tasks_core::record::{Finished, Outcome};
 
 use crate::blobs::{self, BlobError, Blobs, Handle, Mapped};
 use crate::member::Member;
 use crate::net::depot::{Depot, DepotError};
 use crate::session::{Session, SessionEnded};
 use crate::store::address::Address;
+
+pub(crate) use nodes::Brought;
+use nodes::Nodes;
 
 /// What a stand-in begins with.
 pub const MARK: &[u8] = b"\xffblob";
@@ -57,6 +61,12 @@ pub enum PayloadError {
     /// The process is ending. Nothing was submitted.
     #[error("the runtime is ending")]
     Ending,
+    /// An output that stays on nodes is lost, and is made again.
+    #[error("its output was lost with its node, and is made again: ask later")]
+    Again,
+    /// What nobody is answered who asks for a result.
+    #[error("the coordinator said {0:?}")]
+    Answer(Box<Answer>),
 }
 
 /// Where payloads and results go that are too long for a record. Its clones are the same place.
@@ -71,40 +81,51 @@ struct Place {
     opened: Mutex<Option<Arc<Blobs>>>,
     /// Where the blobs are, if that is another host.
     depot: Option<Depot>,
+    /// Where outputs come from that stay on nodes.
+    nodes: Option<Nodes>,
 }
 
 impl Payloads {
     /// Those of the store that a member uses. Copies of blobs from another host lie in `cache`.
     pub fn of(member: &Member, cache: &Path) -> Self {
-        if let Address::Tcp(at) = member.address() {
-            return Self::away(Depot::new(at.clone(), member.credentials().clone()), cache);
-        }
-        member.blobs().map_or_else(Self::nowhere, Self::in_folder)
+        Self::of_nodes(member, member.blobs(), cache)
+    }
+
+    /// The same, of a store whose blobs lie in another folder.
+    pub(crate) fn of_nodes(member: &Member, folder: Option<&Path>, cache: &Path) -> Self {
+        let own = member.credentials();
+        let (folder, depot) = match member.address() {
+            Address::Tcp(at) => (Some(cache), Some(Depot::new(at.clone(), own.clone()))),
+            _ => (folder, None),
+        };
+        let copies = folder.unwrap_or(cache).into();
+        let nodes = Nodes::new(own.clone(), copies);
+        Self::at(folder.map(Into::into), depot, Some(nodes))
     }
 
     /// In the folder beside the store in this file.
     pub fn beside(file: &Path) -> Self {
-        Self::at(Some(blobs::beside(file)), None)
+        Self::at(Some(blobs::beside(file)), None, None)
     }
 
     /// In a folder of this choice, which all who use the store can reach.
     pub fn in_folder(folder: &Path) -> Self {
-        Self::at(Some(folder.into()), None)
+        Self::at(Some(folder.into()), None, None)
     }
 
     /// Nowhere: what is too long for a record is refused.
     pub fn nowhere() -> Self {
-        Self::at(None, None)
+        Self::at(None, None, None)
     }
 
     /// On another host. Copies lie in the folder `cache`, which processes of this host may share;
     /// what nobody has needed for the grace is removed when one of them begins to use it.
     pub fn away(depot: Depot, cache: &Path) -> Self {
-        Self::at(Some(cache.into()), Some(depot))
+        Self::at(Some(cache.into()), Some(depot), None)
     }
 
-    fn at(folder: Option<PathBuf>, depot: Option<Depot>) -> Self {
-        Self(Arc::new(Place { folder, opened: Mutex::default(), depot }))
+    fn at(folder: Option<PathBuf>, depot: Option<Depot>, nodes: Option<Nodes>) -> Self {
+        Self(Arc::new(Place { folder, opened: Mutex::default(), depot, nodes }))
     }
 
     /// Puts content that a task is going to name, and pins it for the task.
@@ -162,6 +183,10 @@ impl Payloads {
     /// It is not there, or is damaged.
     pub async fn get(&self, handle: Handle) -> Result<Mapped, PayloadError> {
         let found = self.work(handle.bytes, move |blobs| blobs.get(&handle)).await;
+        if let (Err(PayloadError::NoPlace(_)), Some(brought)) = (&found, self.copied(handle).await)
+        {
+            return Ok(brought.mapped);
+        }
         let (Err(PayloadError::Blob(BlobError::Missing { .. })), Some(depot)) =
             (&found, &self.0.depot)
         else {
@@ -245,11 +270,8 @@ impl Payloads {
     pub async fn outcome(&self, session: &Session, task: TaskId) -> Result<Answer, PayloadError> {
         match session.ask(Request::Wait { task }).await? {
             Answer::Outcome(finished) => {
-                let outcome = match finished.outcome {
-                    Outcome::Done(result) => Outcome::Done(self.whole(result).await?),
-                    other => other,
-                };
-                Ok(Answer::Outcome(Box::new(Finished { outcome, ..*finished })))
+                let finished = self.result(session, task, *finished, false).await?;
+                Ok(Answer::Outcome(Box::new(finished)))
             }
             other => Ok(other),
         }
@@ -297,17 +319,27 @@ impl Payloads {
 impl Place {
     fn opened(&self) -> Result<Option<Arc<Blobs>>, BlobError> {
         let Some(folder) = &self.folder else { return Ok(None) };
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        if opened.is_none() {
-            let blobs = Blobs::open(folder)?;
-            if self.depot.is_some() {
-                // They are copies. What cannot be freed now may be the next time.
-                let _ = blobs.collect(blobs::GRACE);
-            }
-            *opened = Some(Arc::new(blobs));
-        }
-        Ok(opened.clone())
+        open(&self.opened, folder, self.depot.is_some()).map(Some)
     }
+}
+
+/// A folder, opened when it is first needed, of copies perhaps.
+fn open(
+    opened: &Mutex<Option<Arc<Blobs>>>,
+    folder: &Path,
+    has_copies: bool,
+) -> Result<Arc<Blobs>, BlobError> {
+    let mut opened = opened.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(blobs) = &*opened {
+        return Ok(blobs.clone());
+    }
+    let blobs = Arc::new(Blobs::open(folder)?);
+    if has_copies {
+        // What cannot be freed now may be the next time.
+        let _ = blobs.collect(blobs::GRACE);
+    }
+    *opened = Some(blobs.clone());
+    Ok(blobs)
 }
 
 /// The blob that these bytes stand for, if they are a stand-in.

@@ -1,0 +1,173 @@
+//! Outputs that stay on nodes: fetched from one of these that have it, or made again.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use tidings_tasks_core::id::TaskId;
+use tidings_tasks_core::message::{Answer, Refusal, Request};
+use tidings_tasks_core::output::Reached;
+use tidings_tasks_core::record::{Finished, Outcome};
+
+use super::{PayloadError, Payloads, open, stand_in};
+use crate::blobs::{BlobError, Blobs, Handle, Mapped};
+use crate::net::Credentials;
+use crate::net::peers::Peers;
+use crate::session::Session;
+use crate::work::Report;
+
+/// Other nodes, and the folder of what is copied from them.
+#[derive(Debug)]
+pub(super) struct Nodes {
+    peers: Peers,
+    copies: PathBuf,
+    opened: Mutex<Option<Arc<Blobs>>>,
+}
+
+impl Nodes {
+    pub(super) fn new(own: Credentials, copies: PathBuf) -> Self {
+        Self { peers: Peers::new(own), copies, opened: Mutex::default() }
+    }
+}
+
+/// A blob of an output.
+#[derive(Debug)]
+pub(crate) struct Brought {
+    pub(crate) mapped: Mapped,
+    pub(crate) path: PathBuf,
+    /// The bytes that came from another node for it.
+    pub(crate) moved_bytes: u64,
+}
+
+impl Payloads {
+    /// Maps a blob that the record of a task names which is done. One that stays on nodes is fetched
+    /// from one of these that have it; `None`: it lies with the store.
+    pub(crate) async fn bring(
+        &self,
+        handle: Handle,
+        from: Option<&[Reached]>,
+    ) -> Result<Brought, PayloadError> {
+        let (Some(from), Some(nodes)) = (from, &self.0.nodes) else {
+            let (mapped, path) = self.file(handle).await?;
+            return Ok(Brought { mapped, path, moved_bytes: 0 });
+        };
+        if let Some(brought) = self.copied(handle).await {
+            return Ok(brought);
+        }
+        let copies = self.copies(|blobs| Ok(blobs.clone())).await?;
+        nodes.peers.fetch(from, handle, &copies).await?;
+        let found = move |blobs: &Arc<Blobs>| Ok((blobs.get(&handle)?, blobs.path(&handle)));
+        let (mapped, path) = self.copies(found).await?;
+        Ok(Brought { mapped, path, moved_bytes: handle.bytes })
+    }
+
+    /// A blob that is among the copies.
+    pub(super) async fn copied(&self, handle: Handle) -> Option<Brought> {
+        let found = move |blobs: &Arc<Blobs>| Ok((blobs.get(&handle)?, blobs.path(&handle)));
+        let (mapped, path) = self.copies(found).await.ok()?;
+        Some(Brought { mapped, path, moved_bytes: 0 })
+    }
+
+    /// Copies a content of a task to another node.
+    pub(crate) async fn copy_to(
+        &self,
+        to: &Reached,
+        content: &[u8],
+        handle: Handle,
+        task: TaskId,
+    ) -> Result<(), PayloadError> {
+        match &self.0.nodes {
+            Some(nodes) => Ok(nodes.peers.send(to, content, handle, task).await?),
+            None => Err(PayloadError::NoPlace(handle.bytes)),
+        }
+    }
+
+    /// How a task has ended, with its result as a whole, and if that is wanted with what it has
+    /// printed, so that [`Payloads::get`] finds it. What stays on nodes is fetched; what they do not
+    /// have any more is made again, which is waited for.
+    ///
+    /// # Errors
+    /// It is not there any more, cannot be made again, or the session has ended.
+    pub async fn result(
+        &self,
+        session: &Session,
+        task: TaskId,
+        mut finished: Finished,
+        with_outputs: bool,
+    ) -> Result<Finished, PayloadError> {
+        loop {
+            let Outcome::Done(result) = finished.outcome else { return Ok(finished) };
+            if finished.kept.is_none() {
+                finished.outcome = Outcome::Done(self.whole(result).await?);
+                return Ok(finished);
+            }
+            let attempt = finished.task.attempt;
+            finished.outcome = Outcome::Done(result);
+            match self.fetched(session, task, finished, with_outputs).await {
+                Err(PayloadError::Depot(_)) => {
+                    session.ask(Request::Lost { task, attempt }).await?;
+                }
+                // It is made again.
+                Err(PayloadError::Again) => {}
+                fetched => return fetched,
+            }
+            finished = match session.ask(Request::Wait { task }).await? {
+                Answer::Outcome(finished) => *finished,
+                other => return Err(PayloadError::Answer(Box::new(other))),
+            };
+        }
+    }
+
+    /// As [`Payloads::result`], but what is lost is not made again.
+    ///
+    /// # Errors
+    /// It is not there now, or the session has ended.
+    pub async fn fetched(
+        &self,
+        session: &Session,
+        task: TaskId,
+        mut finished: Finished,
+        with_outputs: bool,
+    ) -> Result<Finished, PayloadError> {
+        let Outcome::Done(result) = finished.outcome else { return Ok(finished) };
+        let mut from = None;
+        if finished.kept.is_some() {
+            let reached = match session.ask(Request::Fetch { task }).await? {
+                // It was made again meanwhile.
+                Answer::Fetched(other, _) if other.task.attempt != finished.task.attempt => {
+                    return Err(PayloadError::Again);
+                }
+                Answer::Fetched(_, from) => from,
+                Answer::Refused(Refusal::State(_)) => return Err(PayloadError::Again),
+                other => return Err(PayloadError::Answer(Box::new(other))),
+            };
+            from = Some(reached);
+        }
+        let from = from.as_deref();
+        let whole = match stand_in(&result)? {
+            None => result,
+            Some(handle) => self.bring(handle, from).await?.mapped.to_vec(),
+        };
+        if with_outputs {
+            let report = Report::from_result(&whole).ok();
+            let outputs = report.iter().flat_map(|report| [&report.stdout, &report.stderr]);
+            for handle in outputs.filter_map(|output| output.blob) {
+                self.bring(handle, from).await?;
+            }
+        }
+        finished.outcome = Outcome::Done(whole);
+        Ok(finished)
+    }
+
+    /// Works on the folder of copies beside the tasks of the runtime.
+    pub(super) async fn copies<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Arc<Blobs>) -> Result<T, BlobError> + Send + 'static,
+    ) -> Result<T, PayloadError> {
+        let place = self.0.clone();
+        let work = move || match &place.nodes {
+            Some(nodes) => Ok(work(&open(&nodes.opened, &nodes.copies, true)?)?),
+            None => Err(PayloadError::NoPlace(0)),
+        };
+        tokio::task::spawn_blocking(work).await.map_err(|_| PayloadError::Ending)?
+    }
+}

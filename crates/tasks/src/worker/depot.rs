@@ -1,0 +1,91 @@
+//! The depot of a worker's node: outputs that stay here, served to others, and freed when no record
+//! names their tasks.
+//!
+//! Invariant: an output that the coordinator was told of is in the depot and pinned for its task, so
+//! it is there until the record is gone, or the node is.
+
+use std::sync::Arc;
+
+use tidings_tasks_core::message::{Answer, Request};
+use tidings_tasks_core::output::{Depot, MAX_COPIES, Reached};
+use tokio::sync::watch;
+
+use crate::blobs::{Blobs, Handle};
+use crate::keeper;
+use crate::member::Member;
+use crate::net::endpoint::Endpoint;
+use crate::net::listen;
+use crate::payloads::{PayloadError, Payloads};
+use crate::session::Session;
+
+/// The depot of a worker's node.
+#[derive(Debug)]
+pub(super) struct OwnDepot {
+    pub(super) depot: Depot,
+    pub(super) payloads: Payloads,
+}
+
+/// Serves a depot, and says so to the coordinator. None if others cannot reach this host: then
+/// outputs go where others go. The second result is what serves it, for ever.
+pub(super) async fn begin(
+    member: &Member,
+    blobs: Arc<Blobs>,
+    host: &str,
+) -> Option<(OwnDepot, Reached, impl Future<Output = ()> + Send + use<>)> {
+    let ip = member.own_address().await.ok()?;
+    let at = Endpoint { host: ip.to_string(), port: 0 };
+    let listener = listen::listen(&at, member.credentials(), host).await.ok()?;
+    let folder = blobs.clone();
+    let id = tokio::task::spawn_blocking(move || folder.depot_id()).await.ok()?.ok()?;
+    let depot = Depot { id, host: host.to_owned() };
+    let reached = Reached { depot: depot.clone(), address: listener.reached().to_string() };
+    let payloads = Payloads::in_folder(blobs.folder());
+    let (_, nothing) = watch::channel(None);
+    let serving = async move { listener.serve(nothing, Some(blobs)).await };
+    Some((OwnDepot { depot, payloads }, reached, serving))
+}
+
+/// Says that the depot is there, and frees from time to time what no record names.
+pub(super) async fn tend(session: Session, reached: Reached, blobs: Arc<Blobs>) {
+    // It is said again by the session whenever that is opened again.
+    match session.ask(Request::Keep { reached }).await {
+        Ok(Answer::Done) => keeper::tend(&session, &blobs).await,
+        // A coordinator that knows nothing of depots.
+        _ => core::future::pending().await,
+    }
+}
+
+impl OwnDepot {
+    /// Copies blobs of a task to other nodes, so that so many have them, or as many as there are.
+    /// Returns which have them.
+    pub(super) async fn copy(
+        &self,
+        session: &Session,
+        reading: &Payloads,
+        (task, handles): (tidings_tasks_core::id::TaskId, &[Handle]),
+        copies: u32,
+    ) -> Result<Vec<Depot>, PayloadError> {
+        let mut depots = vec![self.depot.clone()];
+        let count = copies.min(MAX_COPIES).saturating_sub(1);
+        if count == 0 {
+            return Ok(depots);
+        }
+        // Beyond those that are wanted: one may be gone, or full.
+        let request = Request::Depots { own: self.depot.clone(), count: MAX_COPIES };
+        let Answer::Depots(others) = session.ask(request).await? else { return Ok(depots) };
+        for other in others {
+            if depots.len() > count as usize {
+                break;
+            }
+            let mut is_whole = true;
+            for handle in handles {
+                let content = self.payloads.get(*handle).await?;
+                is_whole &= reading.copy_to(&other, &content, *handle, task).await.is_ok();
+            }
+            if is_whole {
+                depots.push(other.depot);
+            }
+        }
+        Ok(depots)
+    }
+}

@@ -1,0 +1,230 @@
+//! Outputs that stay on nodes, which are killed with what they have. Each node is a worker with a
+//! name of its host and a folder of copies of its own; the holder of the store does no tasks.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rustix::process::Signal;
+
+use crate::place::{Pipe, Place, Running};
+
+/// Six outputs of 100,000 lines' numbers and more, that six tasks read once the gate is open.
+const GRAPH: &str = r#"
+copies = COPIES
+
+[task.seed]
+shell = "echo seed $(hostname) >> log; seq 1 30000"
+
+[task.make]
+each = "1-6"
+shell = "echo make.{} $(hostname) >> log; awk '{print $1 * (1 + {})}' {in.seed}"
+
+[task.gate]
+shell = "echo gate $(hostname) > began; read _ < gate; echo open"
+after = ["make"]
+copies = 0
+
+[task.sum]
+each = "1-6"
+shell = "echo sum.{} $(hostname) >> log; cat {in.make.{#}} | awk '{s += $1} END {printf \"%.0f\\n\", s}'"
+after = ["gate"]
+copies = 0
+"#;
+
+/// A holder, and nodes by the names of their hosts.
+struct Cluster {
+    here: Place,
+    address: String,
+    key: String,
+    holder: Option<Running>,
+    nodes: BTreeMap<String, (Place, Running)>,
+    began: Pipe,
+    gate: Pipe,
+}
+
+impl Cluster {
+    fn new(graph: &str) -> Self {
+        let here = Place::new();
+        here.text(&["keys", "generate", "--output", "cluster.key"]);
+        let key = here.path("cluster.key").to_str().unwrap().to_owned();
+        fs::write(here.path("graph.toml"), graph).unwrap();
+        let (began, gate) = (here.pipe("began"), here.pipe("gate"));
+        let mut cluster = Self {
+            here,
+            address: "127.0.0.1:0".to_owned(),
+            key,
+            holder: None,
+            nodes: BTreeMap::new(),
+            began,
+            gate,
+        };
+        cluster.hold();
+        cluster
+    }
+
+    /// Begins to hold the store, where it was held before.
+    fn hold(&mut self) {
+        let listening = ["--listen", &self.address[..], "--keys", &self.key];
+        let arguments = [&["worker", "-n", "1", "--queue", "none"][..], &listening].concat();
+        let mut holder = self.here.start(&arguments);
+        assert!(holder.complaint().contains("1 slots"));
+        let line = holder.complaint();
+        let address = line.split_whitespace().find_map(|word| word.strip_prefix("tcp://"));
+        self.address = address.unwrap().to_owned();
+        self.holder = Some(holder);
+    }
+
+    fn store(&self) -> [String; 4] {
+        ["--store".into(), format!("tcp://{}", self.address), "--keys".into(), self.key.clone()]
+    }
+
+    fn node(&mut self, name: &str) {
+        let place = Place::new();
+        let tidings = tidings_experiment::agents::programs().join("tidings");
+        let mut command = place.with_store(Path::new("unshare"));
+        command.args(["-Uru", "sh", "-c", "hostname $0; exec \"$@\"", name]);
+        command.arg(tidings).args(["worker", "-n", "2"]).args(self.store());
+        // Those that an emulated host has for itself.
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut worker = Running::begin(&mut command);
+        assert!(worker.complaint().contains("2 slots"));
+        self.nodes.insert(name.to_owned(), (place, worker));
+    }
+
+    fn run(&self) -> Running {
+        let mut command: Command = self.here.tidings(&["run", "-n", "0"]);
+        command.args(self.store()).arg("graph.toml");
+        Running::begin(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
+    }
+
+    /// On which hosts each task has run.
+    fn ran(&self) -> BTreeMap<String, Vec<String>> {
+        let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for line in self.here.lines("log") {
+            let (task, host) = line.split_once(' ').unwrap();
+            all.entry(task.to_owned()).or_default().push(host.to_owned());
+        }
+        all
+    }
+
+    /// Waits until the gate runs: on which host.
+    fn gate(&mut self) -> String {
+        self.began.line().strip_prefix("gate ").unwrap().to_owned()
+    }
+
+    fn kill(&mut self, name: &str) {
+        self.nodes.remove(name).unwrap().1.kill();
+    }
+
+    /// The run ends with what a graph without copies prints.
+    fn ends(&mut self, run: Running) {
+        self.gate.let_go(1);
+        let (code, printed, errors) = run.end();
+        assert_eq!(code, 0, "{errors}");
+        let mut sums: Vec<&str> = printed.lines().collect();
+        sums.sort_unstable();
+        let sum = |number: u64| (450_015_000_u64 * number).to_string();
+        let mut expected: Vec<String> = (2..=7).map(sum).collect();
+        expected.push("open".to_owned());
+        expected.sort_unstable();
+        assert_eq!(sums, expected, "{errors}");
+    }
+}
+
+fn graph(copies: u32) -> String {
+    GRAPH.replace("COPIES", &copies.to_string())
+}
+
+/// Those of the tasks that have run on a host alone.
+fn only_on<'r>(ran: &'r BTreeMap<String, Vec<String>>, host: &str) -> Vec<&'r str> {
+    let alone = ran.iter().filter(|(_, hosts)| hosts.iter().all(|one| one == host));
+    alone.map(|(task, _)| task.as_str()).collect()
+}
+
+#[test]
+fn what_was_on_a_killed_node_and_is_read_is_made_again_and_nothing_else() {
+    let mut cluster = Cluster::new(&graph(1));
+    for name in ["n1", "n2"] {
+        cluster.node(name);
+    }
+    let run = cluster.run();
+    let gate = cluster.gate();
+    let before = cluster.ran();
+    let victim = if gate == "n1" { "n2" } else { "n1" };
+    let lost = only_on(&before, victim);
+    cluster.kill(victim);
+    cluster.ends(run);
+    let after = cluster.ran();
+    for (task, hosts) in &before {
+        let is_lost = lost.contains(&task.as_str());
+        let again = after[task].len() - hosts.len();
+        // Who reads the seed may have a copy of it still.
+        let may_be_there = task == "seed" && again == 0;
+        assert!(again == usize::from(is_lost) || may_be_there, "{task}: {after:?}");
+    }
+    assert!(lost.iter().any(|task| task.starts_with("make")), "both have made some: {before:?}");
+}
+
+#[test]
+fn a_copy_elsewhere_is_enough() {
+    let mut cluster = Cluster::new(&graph(2));
+    for name in ["n1", "n2", "n3"] {
+        cluster.node(name);
+    }
+    let run = cluster.run();
+    let gate = cluster.gate();
+    let victim = ["n1", "n2", "n3"].into_iter().find(|name| *name != gate).unwrap();
+    cluster.kill(victim);
+    cluster.ends(run);
+    let again: Vec<_> = cluster.ran().into_iter().filter(|(_, hosts)| hosts.len() > 1).collect();
+    assert_eq!(again, [], "each ran once");
+}
+
+#[test]
+fn the_next_holder_makes_nothing_again() {
+    let mut cluster = Cluster::new(&graph(1));
+    for name in ["n1", "n2"] {
+        cluster.node(name);
+    }
+    let run = cluster.run();
+    cluster.gate();
+    cluster.holder.take().unwrap().kill();
+    cluster.hold();
+    cluster.ends(run);
+    let again: Vec<_> = cluster.ran().into_iter().filter(|(_, hosts)| hosts.len() > 1).collect();
+    assert_eq!(again, [], "each ran once");
+}
+
+/// All that reads is told where it lies; what is gone, that it is made again.
+#[test]
+fn where_inputs_lie_is_explained() {
+    let mut cluster = Cluster::new(&graph(1));
+    cluster.node("n1");
+    let run = cluster.run();
+    assert_eq!(cluster.gate(), "n1");
+    let live = cluster.here.json(&["queue", "ls", "--json"]);
+    let queue = live["queues"][0]["name"].as_str().unwrap().to_owned();
+    let waiting = cluster.here.text(&["queue", "peek", &queue, "--json"]);
+    let tasks =
+        waiting.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let reads = |task: &serde_json::Value| task["command"].to_string().contains("sum.1 ");
+    let sum = tasks.into_iter().find(reads).unwrap();
+    let id = sum["task"].as_str().unwrap().to_owned();
+    let explain = |cluster: &Cluster| cluster.here.json(&["task", "explain", &id, "--json"]);
+    let why = explain(&cluster);
+    assert!(why["text"].as_str().unwrap().contains("lies on n1"), "{why}");
+    assert!(why["outputs"][0]["bytes"].as_u64().unwrap() > 100_000, "{why}");
+    cluster.kill("n1");
+    // Its session ends a moment later: whoever asks for the output waits until it is made again.
+    cluster.node("n2");
+    assert_eq!(cluster.gate(), "n2");
+    let why = explain(&cluster);
+    assert!(why["text"].as_str().unwrap().contains("lies on n2"), "{why}");
+    cluster.ends(run);
+    for (_, worker) in cluster.nodes.into_values() {
+        worker.signal(Signal::TERM);
+        assert_eq!(worker.end().0, 0);
+    }
+}
