@@ -100,7 +100,7 @@ impl Coordinator {
         }
         match task.retry.next(cause, &task.tally) {
             Next::Stop => self.end_task(change, id, task, Outcome::Failed),
-            // Which of its inputs are there is looked at anew.
+            // Which of its inputs are there is looked at again.
             Next::Again(0) if cause == Cause::Gone && !task.inputs.is_empty() => {
                 self.again(change, id, task, State::Waiting);
             }

@@ -43,10 +43,6 @@ impl Coordinator {
                 let completion = Completion { result, children, effects, kept: None };
                 self.complete((peer, call), (task, attempt), completion);
             }
-            Request::CompleteKept { task, attempt, result, children, effects, kept } => {
-                let completion = Completion { result, children, effects, kept: Some(kept) };
-                self.complete((peer, call), (task, attempt), completion);
-            }
             Request::Fail { task, attempt, cause, text, detail } => {
                 let fault = Fault { cause, text, detail };
                 self.fail(task, attempt, fault, Some((peer, call)));
@@ -55,12 +51,8 @@ impl Coordinator {
             Request::Withdraw { task } => self.withdraw(peer, call, task),
             Request::Revive { task } => self.revive(peer, call, task),
             Request::Wait { task } => self.wait(peer, call, task),
-            Request::SetPermits { semaphore, permits } => {
-                self.set_permits(peer, call, semaphore, permits);
-            }
-            Request::Acquire { semaphore, permits } => self.acquire(peer, call, semaphore, permits),
-            Request::Release { semaphore, acquired } => {
-                self.give_back(peer, call, semaphore, acquired);
+            Request::SetPermits { .. } | Request::Acquire { .. } | Request::Release { .. } => {
+                self.serve_permits(peer, call, request);
             }
             Request::Overview => self.overview(peer, call),
             Request::Recent { after } => self.show_recent(peer, call, after),
@@ -81,13 +73,13 @@ impl Coordinator {
             | Request::Spaces { .. }
             | Request::Tuples { .. } => self.serve_spaces(peer, call, request),
             Request::Keep { .. }
+            | Request::CompleteKept { .. }
             | Request::Fetch { .. }
             | Request::Lost { .. }
             | Request::Depots { .. }
             | Request::Unknown { .. } => self.serve_outputs(peer, call, request),
             Request::Progress { task, attempt, thousandths, text } => {
-                let progress = Progress::new(thousandths, text);
-                self.take_progress((peer, call), (task, attempt), progress);
+                self.take_progress((peer, call), (task, attempt), Progress::new(thousandths, text));
             }
         }
     }
@@ -121,10 +113,28 @@ impl Coordinator {
         }
     }
 
+    /// Serves a request about semaphores.
+    fn serve_permits(&mut self, peer: Peer, call: Call, request: Request) {
+        match request {
+            Request::SetPermits { semaphore, permits } => {
+                self.set_permits(peer, call, semaphore, permits);
+            }
+            Request::Acquire { semaphore, permits } => self.acquire(peer, call, semaphore, permits),
+            Request::Release { semaphore, acquired } => {
+                self.give_back(peer, call, semaphore, acquired);
+            }
+            _ => {}
+        }
+    }
+
     /// Serves a request about outputs that stay on nodes.
     fn serve_outputs(&mut self, peer: Peer, call: Call, request: Request) {
         match request {
             Request::Keep { reached } => self.keep(peer, call, reached),
+            Request::CompleteKept { task, attempt, result, children, effects, kept } => {
+                let completion = Completion { result, children, effects, kept: Some(kept) };
+                self.complete((peer, call), (task, attempt), completion);
+            }
             Request::Fetch { task } => self.fetch(peer, call, task),
             Request::Lost { task, attempt } => self.lost(peer, call, task, attempt),
             Request::Depots { own, count } => self.name_depots(peer, call, &own, count),
