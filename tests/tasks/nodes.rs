@@ -28,7 +28,7 @@ copies = 0
 
 [task.sum]
 each = "1-6"
-shell = "echo sum.{} $(hostname) >> log; cat {in.make.{#}} | awk '{s += $1} END {printf \"%.0f\\n\", s}'"
+shell = "echo sum.{} $(hostname) >> log; awk -f sum.awk {in.make.{#}}"
 after = ["gate"]
 copies = 0
 "#;
@@ -50,6 +50,7 @@ impl Cluster {
         here.text(&["keys", "generate", "--output", "cluster.key"]);
         let key = here.path("cluster.key").to_str().unwrap().to_owned();
         fs::write(here.path("graph.toml"), graph).unwrap();
+        here.script("sum.awk", "{s += $1} END {printf \"%.0f\\n\", s}");
         let (began, gate) = (here.pipe("began"), here.pipe("gate"));
         let mut cluster = Self {
             here,
