@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_methods, reason = "a benchmark is where a clock belongs")]
 
 pub mod colony;
+pub mod durable;
 pub mod steady;
 
 use std::time::{Duration, Instant};

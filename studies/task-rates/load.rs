@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use tidings_bench::durable::middle;
 use tidings_tasks::member::Member;
 use tidings_tasks::session::{Notice, Session};
 use tidings_tasks::store::address::Address;
@@ -16,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 /// Conditions and writes of a transaction that etcd takes.
-pub(crate) const OPERATIONS: usize = 128;
+const OPERATIONS: usize = 128;
 
 /// What a task takes of them, besides the role: two conditions and a write to be submitted, a
 /// condition and a write to be assigned, a condition and two writes to be completed.
@@ -26,15 +27,16 @@ pub(crate) const OPERATIONS_A_TASK: f64 = 8.0;
 const WRITERS: u64 = 8;
 
 /// Tasks on their way at a time.
-const IN_FLIGHT: u64 = 64;
+pub(crate) const IN_FLIGHT: u64 = 64;
 
 /// Bytes of a payload, and of a record.
 const BYTES: usize = 64;
 
-type Failed = Box<dyn Error + Send + Sync>;
+/// Why a load ended early.
+pub(crate) type Failed = Box<dyn Error + Send + Sync>;
 
 /// How many operations are committed in a second.
-pub(crate) async fn writes(address: &str, time: Duration) -> Result<f64, Box<dyn Error>> {
+pub(crate) async fn writes(address: &str, time: Duration) -> Result<f64, Failed> {
     let store = address.parse::<Address>()?.open("test").await?;
     let (mut writing, began) = (JoinSet::new(), Instant::now());
     for writer in 0..WRITERS {
@@ -56,7 +58,7 @@ pub(crate) async fn writes(address: &str, time: Duration) -> Result<f64, Box<dyn
     }
     let mut all = 0;
     while let Some(done) = writing.join_next().await {
-        all += done?.map_err(|error| error.to_string())?;
+        all += done??;
     }
     Ok(all as f64 / began.elapsed().as_secs_f64())
 }
@@ -75,48 +77,51 @@ impl Load {
         Self { client, next: Arc::default() }
     }
 
-    /// How many tasks are done in a second.
-    pub(crate) async fn run_for(&mut self, time: Duration) -> Result<f64, Box<dyn Error>> {
-        self.one().await?;
+    /// Has tasks done for so long, so many at a time.
+    pub(crate) async fn run_for(&mut self, time: Duration) -> Result<Done, Failed> {
+        self.run(move |began, _| began.elapsed() < time).await
+    }
+
+    /// Has so many tasks done.
+    pub(crate) async fn run_count(&mut self, count: u64) -> Result<Done, Failed> {
+        let last = self.next.load(Ordering::Relaxed) + count;
+        self.run(move |_, number| number < last).await
+    }
+
+    /// Has tasks done as long as `goes_on` says so of the time at which it began and of the number of
+    /// the next one.
+    async fn run(
+        &mut self,
+        goes_on: impl Fn(Instant, u64) -> bool + Copy + Send + 'static,
+    ) -> Result<Done, Failed> {
         let (mut running, began) = (JoinSet::new(), Instant::now());
         for _ in 0..IN_FLIGHT {
             let (client, next) = (self.client.clone(), self.next.clone());
             running.spawn(async move {
-                let mut done = 0;
-                while began.elapsed() < time {
+                let mut times = Vec::new();
+                while goes_on(began, next.load(Ordering::Relaxed)) {
+                    let submitted = Instant::now();
                     follow(&client, next.fetch_add(1, Ordering::Relaxed)).await?;
-                    done += 1;
+                    times.push(submitted.elapsed());
                 }
-                Ok::<u64, Failed>(done)
+                Ok::<_, Failed>(times)
             });
         }
-        let mut all = 0;
+        let mut times = Vec::new();
         while let Some(done) = running.join_next().await {
-            all += done?.map_err(|error| error.to_string())?;
+            times.extend(done??);
         }
-        Ok(all as f64 / began.elapsed().as_secs_f64())
+        let per_second = times.len() as f64 / began.elapsed().as_secs_f64();
+        Ok(Done { per_second, middle: middle(&mut times) })
     }
+}
 
-    /// The longest time between two results, when something dies in between.
-    pub(crate) async fn gap(&mut self, kill: impl FnOnce()) -> Result<Duration, Box<dyn Error>> {
-        for _ in 0..20 {
-            self.one().await?;
-        }
-        kill();
-        let mut longest = Duration::ZERO;
-        // Many enough that the last of them have nothing to wait for.
-        for _ in 0..50 {
-            let began = Instant::now();
-            self.one().await?;
-            longest = longest.max(began.elapsed());
-        }
-        Ok(longest)
-    }
-
-    async fn one(&mut self) -> Result<(), Box<dyn Error>> {
-        let done = follow(&self.client, self.next.fetch_add(1, Ordering::Relaxed)).await;
-        Ok(done.map_err(|error| error.to_string())?)
-    }
+/// How tasks went.
+pub(crate) struct Done {
+    /// How many were done in a second.
+    pub(crate) per_second: f64,
+    /// The median from the submission of a task to its end.
+    pub(crate) middle: Duration,
 }
 
 /// Has a task done.
