@@ -69,9 +69,12 @@ fn the_package_installs_and_removes_and_keeps_the_configuration() {
     let said = String::from_utf8_lossy(&check.stderr).into_owned();
     assert!(said.contains("key"), "beyond loopback only with a key: {said}");
     for program in ["usr/bin/tidings", "usr/bin/tidings-agent"] {
-        let bytes = fs::metadata(root.join(program)).expect("installed").len();
-        // Not stripped they have three times as many.
-        assert!(bytes < 20_000_000, "{program} has {bytes} bytes: it is to be stripped");
+        let path = root.join(program).display().to_string();
+        let sections = text_of("objdump", &["--section-headers", &path]);
+        assert!(sections.contains(".text"), "{program} is a program: {sections}");
+        let symbols = text_of("objdump", &["--syms", &path]);
+        let is_stripped = !sections.contains(".debug_info") && symbols.contains("no symbols");
+        assert!(is_stripped, "{program} is to be stripped");
     }
     for file in [
         "usr/lib/systemd/system/tidings-agent.service",
