@@ -68,8 +68,9 @@ pub enum InputError {
     /// It has failed, or was cancelled.
     #[error("the task is not done")]
     NotDone,
-    /// It was done, and its output is not to be had any more: it is made again.
-    #[error("the output of {task} is gone, and is made again: {why}")]
+    /// It was done, and its output is not to be had any more: it is made again if the reader waits
+    /// for it.
+    #[error("the output of {task} is gone: {why}")]
     Gone {
         /// The task.
         task: TaskId,
@@ -173,7 +174,8 @@ pub(crate) async fn read_done(
         // It is live again, or its record is gone: which of both is found when its readers are to
         // run.
         Answer::Refused(Refusal::State(_) | Refusal::NoTask) => {
-            return Err(InputError::Gone { task, why: "it is not there now".to_owned() });
+            let why = "the task has no record that says that it is done".to_owned();
+            return Err(InputError::Gone { task, why });
         }
         Answer::Refused(refusal) => return Err(refusal.into()),
         other => return Err(InputError::Answer(Box::new(other))),

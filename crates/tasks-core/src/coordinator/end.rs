@@ -86,7 +86,11 @@ impl Coordinator {
         let Some(Running { worker, host, since_ms, slot }) = task.running(attempt).cloned() else {
             return;
         };
-        let Fault { cause, text, detail } = fault;
+        let Fault { mut cause, text, detail } = fault;
+        // What it does not wait for is not made again for it: to try again would not help.
+        if cause == Cause::Gone && task.inputs.is_empty() {
+            cause = Cause::Error;
+        }
         task.note(Failure { attempt, cause, text, host, at_ms, since_ms, worker, slot, detail });
         let done = |(peer, call)| (peer, Message::Answer(call, Answer::Done));
         let messages = origin.map(done).into_iter().collect();
@@ -101,7 +105,7 @@ impl Coordinator {
         match task.retry.next(cause, &task.tally) {
             Next::Stop => self.end_task(change, id, task, Outcome::Failed),
             // Which of its inputs are there is looked at again.
-            Next::Again(0) if cause == Cause::Gone && !task.inputs.is_empty() => {
+            Next::Again(0) if cause == Cause::Gone => {
                 self.again(change, id, task, State::Waiting);
             }
             Next::Again(0) => self.again(change, id, task, State::Ready),
