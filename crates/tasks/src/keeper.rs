@@ -14,17 +14,15 @@ use std::time::Duration;
 
 use tidings_tasks_core::id::{Part, TaskId};
 use tidings_tasks_core::keys;
-use tidings_tasks_core::message::{Answer, Request};
 
 use crate::blobs::{self, BlobError, Blobs};
-use crate::session::Session;
 use crate::store::{Lost, Store};
 
 /// The time from one look to the next.
-const PERIOD: Duration = Duration::from_secs(600);
+pub(crate) const PERIOD: Duration = Duration::from_secs(600);
 
 /// Tasks that the store is asked for at a time.
-const TASKS: usize = 1_000;
+pub(crate) const TASKS: usize = 1_000;
 
 /// Why garbage was not freed, or not all of it.
 #[derive(Debug, thiserror::Error)]
@@ -68,11 +66,8 @@ pub async fn free(
     blobs: &Arc<Blobs>,
     grace: Duration,
 ) -> Result<u64, KeepError> {
-    let folder = blobs.clone();
-    let holders = blocking(move || folder.holders(grace)).await?;
-    let tasks: Vec<TaskId> = holders.iter().filter_map(|holder| blobs::task_of(holder)).collect();
     let mut gone = BTreeSet::new();
-    for some in tasks.chunks(TASKS) {
+    for some in pinned(blobs, grace).await?.chunks(TASKS) {
         let both = |task: &TaskId| [keys::task(part, *task), keys::finished(part, *task)];
         let asked: Vec<_> = some.iter().flat_map(both).collect();
         let records = store.get(&asked).await?.records;
@@ -80,43 +75,22 @@ pub async fn free(
         let without = without.filter(|(_, found)| found.iter().all(Option::is_none));
         gone.extend(without.map(|(task, _)| blobs::holder_of(*task)));
     }
-    let folder = blobs.clone();
-    let free = move || {
-        folder.drop_pins(&gone, grace)?;
-        folder.collect(grace)
-    };
-    blocking(free).await
+    drop_and_collect(blobs, gone, grace).await
 }
 
-/// Frees what no record names in the depot of a node, from time to time, for ever.
-pub(crate) async fn tend(session: &Session, blobs: &Arc<Blobs>) {
-    loop {
-        // What cannot be freed now may be at the next look.
-        let _ = free_in_depot(session, blobs, blobs::GRACE).await;
-        tokio::time::sleep(PERIOD).await;
-    }
-}
-
-/// As [`free`], in the depot of a node, by way of the coordinator. Returns how many bytes that
-/// freed.
-///
-/// # Errors
-/// The session has ended, or the folder cannot be used.
-pub async fn free_in_depot(
-    session: &Session,
-    blobs: &Arc<Blobs>,
-    grace: Duration,
-) -> Result<u64, KeepError> {
+/// The tasks that have pins older than the grace.
+pub(crate) async fn pinned(blobs: &Arc<Blobs>, grace: Duration) -> Result<Vec<TaskId>, KeepError> {
     let folder = blobs.clone();
     let holders = blocking(move || folder.holders(grace)).await?;
-    let tasks: Vec<TaskId> = holders.iter().filter_map(|holder| blobs::task_of(holder)).collect();
-    let mut gone = BTreeSet::new();
-    for some in tasks.chunks(TASKS) {
-        let asked = session.ask(Request::Unknown { tasks: some.to_vec() }).await;
-        if let Answer::Unknown(unknown) = asked.map_err(|_| KeepError::Ending)? {
-            gone.extend(unknown.into_iter().map(blobs::holder_of));
-        }
-    }
+    Ok(holders.iter().filter_map(|holder| blobs::task_of(holder)).collect())
+}
+
+/// Drops the pins of these holders, and frees what nobody pins then. Returns how many bytes.
+pub(crate) async fn drop_and_collect(
+    blobs: &Arc<Blobs>,
+    gone: BTreeSet<String>,
+    grace: Duration,
+) -> Result<u64, KeepError> {
     let folder = blobs.clone();
     let free = move || {
         folder.drop_pins(&gone, grace)?;

@@ -5,6 +5,7 @@
 //! | [`blocks`] | building blocks of this process and others: ids, who takes part, connections |
 //! | [`blobs`] | what is too large for a record, by the hash of its bytes |
 //! | [`keeper`] | frees blobs that no task names any more |
+//! | [`depot`] | the same in the folder of a node |
 //! | [`inspect`] | what lies in a store that nobody holds, whether it fits together, and as one file |
 //! | [`store`] | where tasks lie: one trait, engines in memory, in a file and in an etcd |
 //! | [`service`] | a coordinator with a clock, a store and connections |
@@ -36,6 +37,7 @@ pub mod blocks;
 mod changes;
 pub mod client;
 pub mod collection;
+pub mod depot;
 mod frame;
 pub mod holds;
 pub mod inputs;

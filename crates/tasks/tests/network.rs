@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tidings_primitives::{Key, KeyRing};
 use tidings_tasks::blobs::{self, Blobs};
-use tidings_tasks::keeper;
+use tidings_tasks::depot;
 use tidings_tasks::member::{Member, Network};
 use tidings_tasks::net::endpoint::Endpoint;
 use tidings_tasks::payloads::Payloads;
@@ -172,9 +172,9 @@ async fn a_depot_frees_what_no_record_names() {
     for (number, handle) in (0..).zip(&handles) {
         blobs.pin(handle, &blobs::holder_of(TaskId::of("task", number))).unwrap();
     }
-    let free = keeper::free_in_depot(&session, &blobs, blobs::GRACE).await;
+    let free = depot::free(&session, &blobs, blobs::GRACE).await;
     assert_eq!(free.unwrap(), 0, "all is young");
-    let free = keeper::free_in_depot(&session, &blobs, Duration::ZERO).await;
+    let free = depot::free(&session, &blobs, Duration::ZERO).await;
     assert_eq!(free.unwrap(), 7);
     assert!(blobs.has(&handles[0]) && !blobs.has(&handles[1]));
 }

@@ -1,46 +1,23 @@
 //! Outputs that stay on nodes: fetched from one of these that have it, or made again.
 
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, Refusal, Request};
 use tidings_tasks_core::output::Reached;
 use tidings_tasks_core::record::{Finished, Outcome};
 
-use super::{PayloadError, Payloads, open, stand_in};
-use crate::blobs::{BlobError, Blobs, Handle, Mapped};
-use crate::net::Credentials;
-use crate::net::peers::Peers;
+use crate::blobs::{Blobs, Handle};
 use crate::session::Session;
 use crate::work::Report;
 
-/// Other nodes, and the folder of what is copied from them.
-#[derive(Debug)]
-pub(super) struct Nodes {
-    peers: Peers,
-    copies: PathBuf,
-    opened: Mutex<Option<Arc<Blobs>>>,
-}
-
-impl Nodes {
-    pub(super) fn new(own: Credentials, copies: PathBuf) -> Self {
-        Self { peers: Peers::new(own), copies, opened: Mutex::default() }
-    }
-}
-
-/// A blob of an output.
-#[derive(Debug)]
-pub(crate) struct Brought {
-    pub(crate) mapped: Mapped,
-    pub(crate) path: PathBuf,
-    /// The bytes that came from another node for it.
-    pub(crate) moved_bytes: u64,
-}
+use super::error::PayloadError;
+use super::place::{Brought, Payloads};
+use super::stand_in::stand_in;
 
 impl Payloads {
-    /// Maps a blob that the record of a task names which is done. One that stays on nodes is fetched
-    /// from one of these that have it; `None`: it lies with the store.
+    /// Maps a blob that the record of a task names which is done. One that stays on nodes is
+    /// fetched from one of these that have it; `None`: it lies with the store.
     pub(crate) async fn bring(
         &self,
         handle: Handle,
@@ -60,13 +37,6 @@ impl Payloads {
         Ok(Brought { mapped, path, moved_bytes: handle.bytes })
     }
 
-    /// A blob that is among the copies.
-    pub(super) async fn copied(&self, handle: Handle) -> Option<Brought> {
-        let found = move |blobs: &Arc<Blobs>| Ok((blobs.get(&handle)?, blobs.path(&handle)));
-        let (mapped, path) = self.copies(found).await.ok()?;
-        Some(Brought { mapped, path, moved_bytes: 0 })
-    }
-
     /// Copies a content of a task to another node.
     pub(crate) async fn copy_to(
         &self,
@@ -82,8 +52,8 @@ impl Payloads {
     }
 
     /// How a task has ended, with its result as a whole, and if that is wanted with what it has
-    /// printed, so that [`Payloads::get`] finds it. What stays on nodes is fetched; what they do not
-    /// have any more is made again, which is waited for.
+    /// printed, so that [`Payloads::get`] finds it. What stays on nodes is fetched; what they do
+    /// not have any more is made again, which is waited for.
     ///
     /// # Errors
     /// It is not there any more, cannot be made again, or the session has ended.
@@ -156,18 +126,5 @@ impl Payloads {
         }
         finished.outcome = Outcome::Done(whole);
         Ok(finished)
-    }
-
-    /// Works on the folder of copies beside the tasks of the runtime.
-    pub(super) async fn copies<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Arc<Blobs>) -> Result<T, BlobError> + Send + 'static,
-    ) -> Result<T, PayloadError> {
-        let place = self.0.clone();
-        let work = move || match &place.nodes {
-            Some(nodes) => Ok(work(&open(&nodes.opened, &nodes.copies, true)?)?),
-            None => Err(PayloadError::NoPlace(0)),
-        };
-        tokio::task::spawn_blocking(work).await.map_err(|_| PayloadError::Ending)?
     }
 }

@@ -49,6 +49,24 @@ pub(super) struct Call {
     pub(super) during: Option<During>,
 }
 
+/// What a call's work says, with the rest of it, which all work has.
+pub(super) struct Called {
+    pub(super) name: String,
+    pub(super) runtime: String,
+    pub(super) code: Option<Handle>,
+    pub(super) body: Vec<u8>,
+    pub(super) inputs: Vec<TaskId>,
+}
+
+impl Call {
+    /// A call that has not begun.
+    pub(super) fn new(of: Try, called: Called, ending: Ending, grace_ms: Arc<AtomicU64>) -> Self {
+        let Called { name, runtime, code, body, inputs } = called;
+        let (moved_bytes, during) = (0, None);
+        Self { of, name, runtime, code, body, inputs, ending, grace_ms, moved_bytes, during }
+    }
+}
+
 /// Why a process is not kept.
 pub(super) enum Lost {
     /// It has ended, or was killed.

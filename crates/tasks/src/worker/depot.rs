@@ -1,8 +1,8 @@
 //! The depot of a worker's node: outputs that stay here, served to others, and freed when no record
 //! names their tasks.
 //!
-//! Invariant: an output that the coordinator was told of is in the depot and pinned for its task, so
-//! it is there until the record is gone, or the node is.
+//! Invariant: an output that the coordinator was told of is in the depot and pinned for its task,
+//! so it is there until the record is gone, or the node is.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tidings_tasks_core::output::{Depot, MAX_COPIES, Reached};
 use tokio::sync::watch;
 
 use crate::blobs::{Blobs, Handle};
-use crate::keeper;
+use crate::depot;
 use crate::member::Member;
 use crate::net::endpoint::Endpoint;
 use crate::net::listen;
@@ -49,7 +49,7 @@ pub(super) async fn begin(
 pub(super) async fn tend(session: Session, reached: Reached, blobs: Arc<Blobs>) {
     // It is said again by the session whenever that is opened again.
     match session.ask(Request::Keep { reached }).await {
-        Ok(Answer::Done) => keeper::tend(&session, &blobs).await,
+        Ok(Answer::Done) => depot::tend(&session, &blobs).await,
         // A coordinator that knows nothing of depots.
         _ => core::future::pending().await,
     }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::work::{What, Work};
 
-use super::call::Call;
+use super::call::{Call, Called};
 use super::command;
 use super::ending::{Ending, Order};
 use super::given::{self, Ear, Given, Slot, Told};
@@ -31,20 +31,8 @@ pub(super) async fn run(shared: Arc<Shared>, mut slot: Slot, first: Given, mut e
     match given::read(&shared, todo.content).await {
         Err(text) => ear.ended(key, Verdict::failed(Cause::Error, text), begun.elapsed()).await,
         Ok(Work { name, what: What::Call { runtime, code, body, inputs }, limits }) => {
-            let (ending, during) = (Ending::new(limits, orders), None);
-            let moved_bytes = 0;
-            let call = Call {
-                of,
-                name,
-                runtime,
-                code,
-                body,
-                inputs,
-                ending,
-                grace_ms,
-                moved_bytes,
-                during,
-            };
+            let called = Called { name, runtime, code, body, inputs };
+            let call = Call::new(of, called, Ending::new(limits, orders), grace_ms);
             series::run(&shared, &mut slot.runtimes, call, &mut ear).await;
         }
         Ok(work) => {

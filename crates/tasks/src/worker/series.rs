@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::runtime::{FromRuntime, ToRuntime};
 use crate::work::{What, Work};
 
-use super::call::{self, Call, Lost, READY, long};
+use super::call::{self, Call, Called, Lost, READY, long};
 use super::ending::{Act, Ending, until};
 use super::given::{self, Content, Ear, Given, Key, Say, Todo, Told};
 use super::kept::{Kept, Runtimes};
@@ -371,20 +371,8 @@ impl Calls<'_> {
                 if runtime == self.runtime =>
             {
                 let of = Try { task, attempt, queue, slot: self.ear.slot, copies };
-                let (ending, during) = (Ending::new(limits, orders), None);
-                let moved_bytes = 0;
-                let call = Call {
-                    of,
-                    name,
-                    runtime,
-                    code,
-                    body,
-                    inputs,
-                    ending,
-                    grace_ms,
-                    moved_bytes,
-                    during,
-                };
+                let called = Called { name, runtime, code, body, inputs };
+                let call = Call::new(of, called, Ending::new(limits, orders), grace_ms);
                 self.later.push_back(call);
                 if self.current.is_some() && self.late_at.is_none() {
                     self.give_back(true).await;

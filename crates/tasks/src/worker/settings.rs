@@ -31,8 +31,8 @@ pub struct Settings {
     /// Where code lies and long output goes; without, the end of an output is all that is kept. Of
     /// a store on another host it holds copies: a folder of this host, not that beside a store.
     pub blobs: Option<Arc<Blobs>>,
-    /// Where outputs stay of tasks that want them to stay on nodes, of a store on another host or in
-    /// an etcd: a folder of this host. Without, they go where others go.
+    /// Where outputs stay of tasks that want them to stay on nodes, of a store on another host or
+    /// in an etcd: a folder of this host. Without, they go where others go.
     pub depot: Option<Arc<Blobs>>,
     /// How long [`drain`](super::Worker::drain) waits for what is running.
     pub drain: Duration,

@@ -1,0 +1,39 @@
+//! Why a payload or result is not put or not read.
+
+use tidings_tasks_core::message::{Answer, MAX_INLINE_BYTES};
+
+use crate::blobs::BlobError;
+use crate::net::depot::DepotError;
+use crate::session::SessionEnded;
+
+/// Why a payload or result was not put or not read.
+#[derive(Debug, thiserror::Error)]
+pub enum PayloadError {
+    /// The folder of blobs says so.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    /// The other host that has the blobs says so.
+    #[error(transparent)]
+    Depot(#[from] DepotError),
+    /// The store has no place for it. Nothing was submitted.
+    #[error(
+        "{0} bytes, and a record takes {MAX_INLINE_BYTES}: this store has no place for more; name \
+         a folder that all hosts share with --blobs, or use file:PATH"
+    )]
+    NoPlace(u64),
+    /// What stands in for a blob is damaged, or of a later version.
+    #[error("what stands in for a blob cannot be read: {0}")]
+    StandIn(String),
+    /// The session has ended. Whether anything was submitted is unknown.
+    #[error(transparent)]
+    Ended(#[from] SessionEnded),
+    /// The process is ending. Nothing was submitted.
+    #[error("the runtime is ending")]
+    Ending,
+    /// An output that stays on nodes is lost, and is made again.
+    #[error("its output was lost with its node, and is made again: ask later")]
+    Again,
+    /// What nobody is answered who asks for a result.
+    #[error("the coordinator said {0:?}")]
+    Answer(Box<Answer>),
+}

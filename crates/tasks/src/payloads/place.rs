@@ -1,0 +1,234 @@
+//! Where payloads and results are that are too long for a record.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tidings_tasks_core::id::TaskId;
+
+use crate::blobs::{self, BlobError, Blobs, Handle, Mapped};
+use crate::member::Member;
+use crate::net::Credentials;
+use crate::net::depot::Depot;
+use crate::net::peers::Peers;
+use crate::store::address::Address;
+
+use super::error::PayloadError;
+
+/// Where payloads and results go that are too long for a record. Its clones are the same place.
+#[derive(Clone, Debug)]
+pub struct Payloads(pub(super) Arc<Place>);
+
+#[derive(Debug)]
+pub(super) struct Place {
+    /// The folder of the store; of one on another host, that of copies.
+    folder: Option<PathBuf>,
+    /// The folder, opened when it is first needed: a store without blobs has none.
+    opened: Mutex<Option<Arc<Blobs>>>,
+    /// Where the blobs are, if that is another host.
+    depot: Option<Depot>,
+    /// Where outputs come from that stay on nodes.
+    pub(super) nodes: Option<Nodes>,
+}
+
+/// Other nodes, and the folder of what is copied from them.
+#[derive(Debug)]
+pub(super) struct Nodes {
+    pub(super) peers: Peers,
+    copies: PathBuf,
+    opened: Mutex<Option<Arc<Blobs>>>,
+}
+
+impl Nodes {
+    fn new(own: Credentials, copies: PathBuf) -> Self {
+        Self { peers: Peers::new(own), copies, opened: Mutex::default() }
+    }
+}
+
+/// A blob of an output.
+#[derive(Debug)]
+pub(crate) struct Brought {
+    pub(crate) mapped: Mapped,
+    pub(crate) path: PathBuf,
+    /// The bytes that came from another node for it.
+    pub(crate) moved_bytes: u64,
+}
+
+impl Payloads {
+    /// Those of the store that a member uses. Copies of blobs from another host lie in `cache`.
+    pub fn of(member: &Member, cache: &Path) -> Self {
+        Self::of_nodes(member, member.blobs(), cache)
+    }
+
+    /// The same, of a store whose blobs lie in another folder.
+    pub(crate) fn of_nodes(member: &Member, folder: Option<&Path>, cache: &Path) -> Self {
+        let own = member.credentials();
+        let (folder, depot) = match member.address() {
+            Address::Tcp(at) => (Some(cache), Some(Depot::new(at.clone(), own.clone()))),
+            _ => (folder, None),
+        };
+        let copies = folder.unwrap_or(cache).into();
+        let nodes = Nodes::new(own.clone(), copies);
+        Self::at(folder.map(Into::into), depot, Some(nodes))
+    }
+
+    /// In the folder beside the store in this file.
+    pub fn beside(file: &Path) -> Self {
+        Self::at(Some(blobs::beside(file)), None, None)
+    }
+
+    /// In a folder of this choice, which all who use the store can reach.
+    pub fn in_folder(folder: &Path) -> Self {
+        Self::at(Some(folder.into()), None, None)
+    }
+
+    /// Nowhere: what is too long for a record is refused.
+    pub fn nowhere() -> Self {
+        Self::at(None, None, None)
+    }
+
+    /// On another host. Copies lie in the folder `cache`, which processes of this host may share;
+    /// what nobody has needed for the grace is removed when one of them begins to use it.
+    pub fn away(depot: Depot, cache: &Path) -> Self {
+        Self::at(Some(cache.into()), Some(depot), None)
+    }
+
+    fn at(folder: Option<PathBuf>, depot: Option<Depot>, nodes: Option<Nodes>) -> Self {
+        Self(Arc::new(Place { folder, opened: Mutex::default(), depot, nodes }))
+    }
+
+    /// Puts content that a task is going to name, and pins it for the task.
+    ///
+    /// # Errors
+    /// There is no space for it, or no place.
+    pub async fn put(&self, task: TaskId, content: Vec<u8>) -> Result<Handle, PayloadError> {
+        let bytes = content.len() as u64;
+        let handle = self.work(bytes, move |blobs| blobs.put(&content)).await?;
+        self.hand_over(handle, task).await
+    }
+
+    /// Puts a copy of a file that a task is going to name, and pins it for the task.
+    ///
+    /// # Errors
+    /// It cannot be read, or there is no space for it, or no place.
+    pub async fn put_file(&self, task: TaskId, file: &Path) -> Result<Handle, PayloadError> {
+        let file = file.to_owned();
+        let bytes = std::fs::metadata(&file).map_or(0, |found| found.len());
+        let handle = self.work(bytes, move |blobs| blobs.put_file(&file)).await?;
+        self.hand_over(handle, task).await
+    }
+
+    /// Pins what was put here, where its task's record is.
+    async fn hand_over(&self, handle: Handle, task: TaskId) -> Result<Handle, PayloadError> {
+        match &self.0.depot {
+            None => self.pin(handle, &[task]).await?,
+            Some(depot) => {
+                let copy = self.work(handle.bytes, move |blobs| blobs.get(&handle)).await?;
+                depot.send(&copy, handle, &[task]).await?;
+            }
+        }
+        Ok(handle)
+    }
+
+    /// Pins a blob for some tasks that are going to name it. The disk is waited for once.
+    ///
+    /// # Errors
+    /// It is not there, or there is no place for blobs.
+    pub async fn pin(&self, handle: Handle, tasks: &[TaskId]) -> Result<(), PayloadError> {
+        if let Some(depot) = &self.0.depot {
+            return Ok(depot.pin(handle, tasks).await?);
+        }
+        let holders: Vec<String> = tasks.iter().copied().map(blobs::holder_of).collect();
+        self.work(handle.bytes, move |blobs| {
+            let holders: Vec<&str> = holders.iter().map(String::as_str).collect();
+            blobs.pin_for(&handle, &holders)
+        })
+        .await
+    }
+
+    /// Maps a blob; one of another host is copied here first.
+    ///
+    /// # Errors
+    /// It is not there, or is damaged.
+    pub async fn get(&self, handle: Handle) -> Result<Mapped, PayloadError> {
+        let found = self.work(handle.bytes, move |blobs| blobs.get(&handle)).await;
+        if let (Err(PayloadError::NoPlace(_)), Some(brought)) = (&found, self.copied(handle).await)
+        {
+            return Ok(brought.mapped);
+        }
+        let (Err(PayloadError::Blob(BlobError::Missing { .. })), Some(depot)) =
+            (&found, &self.0.depot)
+        else {
+            return found;
+        };
+        let cache = self.work(handle.bytes, |blobs| Ok(blobs.clone())).await?;
+        depot.fetch(handle, &cache).await?;
+        self.work(handle.bytes, move |blobs| blobs.get(&handle)).await
+    }
+
+    /// Maps a blob, and tells its file: for other processes of this host.
+    pub(crate) async fn file(&self, handle: Handle) -> Result<(Mapped, PathBuf), PayloadError> {
+        let mapped = self.get(handle).await?;
+        let path = self.work(handle.bytes, move |blobs| Ok(blobs.path(&handle))).await?;
+        Ok((mapped, path))
+    }
+
+    /// A blob that is among the copies.
+    pub(super) async fn copied(&self, handle: Handle) -> Option<Brought> {
+        let found = move |blobs: &Arc<Blobs>| Ok((blobs.get(&handle)?, blobs.path(&handle)));
+        let (mapped, path) = self.copies(found).await.ok()?;
+        Some(Brought { mapped, path, moved_bytes: 0 })
+    }
+
+    /// Works on the folder of copies beside the tasks of the runtime.
+    pub(super) async fn copies<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Arc<Blobs>) -> Result<T, BlobError> + Send + 'static,
+    ) -> Result<T, PayloadError> {
+        let place = self.0.clone();
+        let work = move || match &place.nodes {
+            Some(nodes) => Ok(work(&open(&nodes.opened, &nodes.copies, true)?)?),
+            None => Err(PayloadError::NoPlace(0)),
+        };
+        tokio::task::spawn_blocking(work).await.map_err(|_| PayloadError::Ending)?
+    }
+
+    /// Works on the folder beside the tasks of the runtime.
+    async fn work<T: Send + 'static>(
+        &self,
+        bytes: u64,
+        work: impl FnOnce(&Arc<Blobs>) -> Result<T, BlobError> + Send + 'static,
+    ) -> Result<T, PayloadError> {
+        let place = self.0.clone();
+        let work = move || match place.opened()? {
+            Some(blobs) => work(&blobs).map_err(PayloadError::Blob),
+            None => Err(PayloadError::NoPlace(bytes)),
+        };
+        tokio::task::spawn_blocking(work).await.map_err(|_| PayloadError::Ending)?
+    }
+}
+
+impl Place {
+    fn opened(&self) -> Result<Option<Arc<Blobs>>, BlobError> {
+        let Some(folder) = &self.folder else { return Ok(None) };
+        open(&self.opened, folder, self.depot.is_some()).map(Some)
+    }
+}
+
+/// A folder, opened when it is first needed, of copies perhaps.
+fn open(
+    opened: &Mutex<Option<Arc<Blobs>>>,
+    folder: &Path,
+    has_copies: bool,
+) -> Result<Arc<Blobs>, BlobError> {
+    let mut opened = opened.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(blobs) = &*opened {
+        return Ok(blobs.clone());
+    }
+    let blobs = Arc::new(Blobs::open(folder)?);
+    if has_copies {
+        // What cannot be freed now may be the next time.
+        let _ = blobs.collect(blobs::GRACE);
+    }
+    *opened = Some(blobs.clone());
+    Ok(blobs)
+}
