@@ -1,8 +1,8 @@
 //! Tasks through the service of a part, beside transactions with their writes alone.
 //!
-//! A task is submitted, assigned and completed: one write, one write, two writes, each durable before
-//! anybody is told. The reference are transactions with those writes alone, committed to the same
-//! kind of store: nothing that keeps a record of each step can be faster.
+//! A task is submitted, assigned and completed: one write, one write, two writes, each durable
+//! before anybody is told. The reference are transactions with those writes alone, committed to the
+//! same kind of store: nothing that keeps a record of each step can be faster.
 //!
 //! Tasks are *numbered*, so that their records lie together as those of one family do
 //! (`TaskId::of`), or *scattered*, each of a family of its own: then there is a page to write for
@@ -89,8 +89,8 @@ pub struct Repetition {
     pub tasks: Duration,
     /// The median from the submission of a task to its end.
     pub middle: Duration,
-    /// The processor of a task, in microseconds: of the thread of service, client and worker, and of
-    /// the others, which are the store's.
+    /// The processor of a task, in microseconds: of the thread of service, client and worker, and
+    /// of the others, which are the store's.
     pub service_us: f64,
     /// See `service_us`.
     pub store_us: f64,

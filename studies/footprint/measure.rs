@@ -152,8 +152,8 @@ fn memory(process: &Running) -> f64 {
     kib * 1024.0
 }
 
-/// The memory that queued tasks take of the holder: of the first half of them with its caches, which
-/// are full then, and of each further one.
+/// The memory that queued tasks take of the holder: of the first half of them with its caches,
+/// which are full then, and of each further one.
 async fn queued(plan: &Plan, site: &Site, rows: &mut Rows) {
     let holder = site.holder();
     let client = site.client("submit");

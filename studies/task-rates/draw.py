@@ -1,4 +1,4 @@
-"""How many durable tasks are done in a second, beside their writes alone: the tables of the page."""
+"""How many durable tasks are done in a second, beside their writes alone: tables of the page."""
 
 from __future__ import annotations
 

@@ -88,8 +88,8 @@ impl Load {
         self.run(move |_, number| number < last).await
     }
 
-    /// Has tasks done as long as `goes_on` says so of the time at which it began and of the number of
-    /// the next one.
+    /// Has tasks done as long as `goes_on` says so of the time at which it began and of the number
+    /// of the next one.
     async fn run(
         &mut self,
         goes_on: impl Fn(Instant, u64) -> bool + Copy + Send + 'static,

@@ -1,9 +1,9 @@
 //! How many durable tasks are done in a second, and how long one takes, beside the writes that they
 //! need of their store.
 //!
-//! In a file every task goes through the service of a part in this process (`tidings_bench`). Over an
-//! etcd of three servers a client and a worker are members, as programs are, and the reference are
-//! transactions as large as etcd takes. All servers share this machine and its disk.
+//! In a file every task goes through the service of a part in this process (`tidings_bench`). Over
+//! an etcd of three servers a client and a worker are members, as programs are, and the reference
+//! are transactions as large as etcd takes. All servers share this machine and its disk.
 
 mod load;
 #[path = "../../crates/tasks/tests/servers/process.rs"]

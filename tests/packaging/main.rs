@@ -40,6 +40,15 @@ fn package(directory: &Path) -> PathBuf {
     deb.expect("a package was made")
 }
 
+/// Whether a program is without what only debuggers read.
+fn is_stripped(program: &Path) -> bool {
+    let path = program.display().to_string();
+    let sections = text_of("objdump", &["--section-headers", &path]);
+    assert!(sections.contains(".text"), "{path} is a program: {sections}");
+    let symbols = text_of("objdump", &["--syms", &path]);
+    !sections.contains(".debug_info") && symbols.contains("no symbols")
+}
+
 #[test]
 fn the_package_installs_and_removes_and_keeps_the_configuration() {
     let directory = TempDir::new().expect("a temporary directory");
@@ -69,12 +78,7 @@ fn the_package_installs_and_removes_and_keeps_the_configuration() {
     let said = String::from_utf8_lossy(&check.stderr).into_owned();
     assert!(said.contains("key"), "beyond loopback only with a key: {said}");
     for program in ["usr/bin/tidings", "usr/bin/tidings-agent"] {
-        let path = root.join(program).display().to_string();
-        let sections = text_of("objdump", &["--section-headers", &path]);
-        assert!(sections.contains(".text"), "{program} is a program: {sections}");
-        let symbols = text_of("objdump", &["--syms", &path]);
-        let is_stripped = !sections.contains(".debug_info") && symbols.contains("no symbols");
-        assert!(is_stripped, "{program} is to be stripped");
+        assert!(is_stripped(&root.join(program)), "{program} is to be stripped");
     }
     for file in [
         "usr/lib/systemd/system/tidings-agent.service",

@@ -210,8 +210,8 @@ impl Sessions {
         self.ask(at, Request::Keys { prefix, from, limit })
     }
 
-    /// Wants the changes of keys after a revision, as soon as there are any; without one the present
-    /// revision.
+    /// Wants the changes of keys after a revision, as soon as there are any; without one the
+    /// present revision.
     fn changes(&self, at: At, prefix: Vec<u8>, after: Option<u64>) -> PyResult<()> {
         self.ask(at, Request::Changes { prefix: prefix.into(), after })
     }

@@ -1,9 +1,9 @@
 //! Outputs that stay on the nodes that made them: where each lies.
 //!
 //! What a task has come to may be larger than a store should carry, and is often read next on the
-//! node where it was made. So it stays there, in a *depot*, and the record of the task says in which
-//! ones. A depot goes with its node. Then the task is done again, if its output is still needed and
-//! lies nowhere else.
+//! node where it was made. So it stays there, in a *depot*, and the record of the task says in
+//! which ones. A depot goes with its node. Then the task is done again, if its output is still
+//! needed and lies nowhere else.
 //!
 //! Source: the dataflow coordinator of the FOX final report, §3.2: "generated outputs are stored
 //! locally", and the coordinator has the location, not the data.

@@ -14,7 +14,8 @@ pub enum Why {
     /// A change of it is being written.
     #[n(1)]
     Changing,
-    /// So many inputs are missing: the first [`MAX_SHOWN_INPUTS`](crate::view::MAX_SHOWN_INPUTS) of them.
+    /// So many inputs are missing: the first [`MAX_SHOWN_INPUTS`](crate::view::MAX_SHOWN_INPUTS) of
+    /// them.
     #[n(2)]
     Inputs(#[n(0)] u32, #[n(1)] Vec<(TaskId, InputState)>),
     /// Its time has not come.

@@ -93,7 +93,8 @@ impl Holds {
     }
 }
 
-/// Releases tasks, and what those hold that nobody holds any more. Returns which are to be forgotten.
+/// Releases tasks, and what those hold that nobody holds any more. Returns which are to be
+/// forgotten.
 fn release(all: &mut BTreeMap<TaskId, Held>, mut tasks: Vec<TaskId>) -> Vec<TaskId> {
     let mut over = Vec::new();
     tasks.reverse();

@@ -201,7 +201,7 @@ impl Coordinator {
         match next {
             Some((worker, attempt)) if is_assigned => self.assigned(id, attempt, &worker),
             Some((worker, attempt)) => self.runs_on(id, attempt, &worker),
-            None => self.judge_inputs(id),
+            None => self.evaluate_inputs(id),
         }
     }
 

@@ -2,8 +2,8 @@
 //!
 //! An edge lies in the record of the task that waits, its *consumer*; whether it is there still is
 //! in the record of the other, its *input*, which has ended or not. So nothing is written when an
-//! input is done, and nothing can disagree. Here lies what a decision needs: some 120 bytes an edge,
-//! made again from the records when a coordinator begins.
+//! input is done, and nothing can disagree. Here lies what a decision needs: some 120 bytes an
+//! edge, made again from the records when a coordinator begins.
 //!
 //! # Invariants
 //! 1. An edge is in `missing` from when its consumer is placed until its input is seen to be done:

@@ -29,9 +29,10 @@
 //! 3. Time and the loss of hosts decide when a task is given to another worker, never whether a
 //!    result counts.
 //! 4. Memory: some 100 bytes a task that has not ended, none for others but the last few thousand
-//!    tries; some 150 for each output that stays on nodes and is read by one of them; some 50 for each session with room and each class (`rooms.rs`) of tasks that it could
-//!    take; tuples, up to a bound (`spaces.rs`), and the last statements of sessions; all queues of
-//!    messages and requests are bounded by the peers' outstanding requests.
+//!    tries; some 150 for each output that stays on nodes and is read by one of them; some 50 for
+//!    each session with room and each class (`rooms.rs`) of tasks that it could take; tuples, up to
+//!    a bound (`spaces.rs`), and the last statements of sessions; all queues of messages and
+//!    requests are bounded by the peers' outstanding requests.
 //!
 //! Source: libFOX (FOX final report, §3.1), with leases, attempts and epochs, which it left open.
 //! Why the index lies in memory and not in the store: docs/decisions/0022-tasks-as-records.md.

@@ -171,7 +171,7 @@ impl Coordinator {
             self.lose(&name, &worker, "it did not come back");
         }
         self.release_all_absent();
-        self.judge_outputs();
+        self.evaluate_outputs();
     }
 
     /// Takes tasks as lost that ran on a host which is gone.

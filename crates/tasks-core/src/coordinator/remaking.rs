@@ -1,15 +1,16 @@
 //! Outputs that are lost, and made again.
 //!
 //! An output that stays on nodes is there as long as a session of one of these nodes is. When the
-//! last one ends, the task that made it is done again if a task reads it that has not ended, and has
-//! not begun either: one that runs may have read it already. Who runs and finds it gone says so
+//! last one ends, the task that made it is done again if a task reads it that has not ended, and
+//! has not begun either: one that runs may have read it already. Who runs and finds it gone says so
 //! ([`Request::Lost`]), ends its try, and waits until it is made.
 //!
 //! A task that is done again is a live one with the same id, by one commit that deletes the record
 //! of its end. It waits for its inputs as ever; those that are lost too are found then, so what
 //! they need is made again, and nothing else. Its attempts go on, so what an earlier one still says
-//! is refused. Its children and effects were written with its first end: the record counts how often
-//! it was done ([`made`](crate::record::Task::made)), and after the first time only the result is.
+//! is refused. Its children and effects were written with its first end: the record counts how
+//! often it was done ([`made`](crate::record::Task::made)), and after the first time only the
+//! result is.
 //!
 //! A coordinator that begins does not know for the time of a session which nodes are there. Until
 //! then nothing is taken as lost, and those who ask for an output wait.
@@ -35,7 +36,7 @@ use super::table::Place;
 
 /// Whether an output is to be had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Whereabouts {
+pub(super) enum Availability {
     /// A node that has it is there.
     Here,
     /// None is, but those may still come back that were there before this coordinator.
@@ -75,21 +76,21 @@ impl Coordinator {
     pub(super) fn depot_gone(&mut self, depot: u64) {
         self.end_near(Some(depot));
         for id in self.outputs.at(depot) {
-            self.judge(id);
+            self.evaluate(id);
         }
     }
 
     /// Those who were there before this coordinator have come back by now, or never will.
-    pub(super) fn judge_outputs(&mut self) {
+    pub(super) fn evaluate_outputs(&mut self) {
         for id in self.outputs.all() {
-            self.judge(id);
+            self.evaluate(id);
         }
         self.parked.note(Obstacle::Depots);
     }
 
     /// An output may be lost: it is made again if it is, and a task that does not run needs it.
-    fn judge(&mut self, id: TaskId) {
-        let is_gone = |at: &[Depot]| self.whereabouts(at) == Whereabouts::Gone;
+    fn evaluate(&mut self, id: TaskId) {
+        let is_gone = |at: &[Depot]| self.availability(at) == Availability::Gone;
         let is_lost = self.outputs.get(id).is_some_and(|output| is_gone(&output.depots));
         if is_lost && !self.is_live(id) && self.has_reader_to_come(id) && self.outputs.ask(id) {
             self.read_finished(id, Purpose::Again(id));
@@ -97,22 +98,22 @@ impl Coordinator {
     }
 
     /// A task is to run, and did before: what it reads may be lost since.
-    pub(super) fn judge_inputs(&mut self, id: TaskId) {
+    pub(super) fn evaluate_inputs(&mut self, id: TaskId) {
         if !self.outputs.is_empty() {
             let inputs = self.edges.inputs(id).to_vec();
             for input in inputs {
-                self.judge(input);
+                self.evaluate(input);
             }
         }
     }
 
-    pub(super) fn whereabouts(&self, depots: &[Depot]) -> Whereabouts {
+    pub(super) fn availability(&self, depots: &[Depot]) -> Availability {
         if depots.iter().any(|depot| self.depots.has(depot.id)) {
-            Whereabouts::Here
+            Availability::Here
         } else if self.absent.until.is_some() && !depots.is_empty() {
-            Whereabouts::Awaited
+            Availability::Awaited
         } else {
-            Whereabouts::Gone
+            Availability::Gone
         }
     }
 
@@ -124,14 +125,15 @@ impl Coordinator {
         })
     }
 
-    /// A task is done whose output stays on nodes. Returns whether those may go on that wait for it.
+    /// A task is done whose output stays on nodes. Returns whether those may go on that wait for
+    /// it.
     pub(super) fn place_output(&mut self, id: TaskId, kept: &Kept) -> bool {
         if !self.edges.is_used(id) {
             return false;
         }
         self.outputs.insert(id, kept);
-        self.judge(id);
-        self.whereabouts(&kept.depots) == Whereabouts::Here
+        self.evaluate(id);
+        self.availability(&kept.depots) == Availability::Here
     }
 
     fn release_readers(&mut self, id: TaskId) {
@@ -146,7 +148,7 @@ impl Coordinator {
     /// it does.
     pub(super) fn hold_back(&mut self, id: TaskId, inputs: &[TaskId]) -> bool {
         let is_away = |input: &TaskId| {
-            let is_here = |at: &[Depot]| self.whereabouts(at) == Whereabouts::Here;
+            let is_here = |at: &[Depot]| self.availability(at) == Availability::Here;
             let output = self.outputs.get(*input);
             self.is_live(*input) || output.is_some_and(|output| !is_here(&output.depots))
         };
@@ -157,7 +159,7 @@ impl Coordinator {
         self.table.hold(id);
         self.edges.hold(id, &away);
         for input in away {
-            self.judge(input);
+            self.evaluate(input);
         }
         true
     }
@@ -171,7 +173,7 @@ impl Coordinator {
         let Some((finished, revision)) = record.and_then(read_finished) else {
             return self.edges.doom(id, &Arc::from("has no record that can be read"));
         };
-        let is_gone = |kept: &Kept| self.whereabouts(&kept.depots) == Whereabouts::Gone;
+        let is_gone = |kept: &Kept| self.availability(&kept.depots) == Availability::Gone;
         let is_lost = finished.kept.as_ref().is_some_and(is_gone);
         if is_lost && self.has_reader_to_come(id) {
             self.reopen(id, finished, revision, None);
@@ -265,7 +267,7 @@ impl Coordinator {
             Some(Ok(finished)) => finished,
         };
         let depots = finished.kept.as_ref().map_or(&[][..], |kept| &kept.depots);
-        if finished.kept.is_some() && self.whereabouts(depots) == Whereabouts::Awaited {
+        if finished.kept.is_some() && self.availability(depots) == Availability::Awaited {
             let request = Request::Fetch { task: id };
             return self.parked.push(Obstacle::Depots, (peer, call, request));
         }

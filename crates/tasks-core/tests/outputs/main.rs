@@ -5,8 +5,8 @@
 //! is made again is compared with what an oracle says that knows the graph (`oracle`): the same
 //! tasks, no more and no fewer. In a *wild* one coordinators die too, answers of the store are
 //! lost, and nodes are wrongly taken as dead; then each task that is made again must be lost and
-//! needed at that moment. In both each task is done in the end with the right value, and its effects
-//! and children happened once.
+//! needed at that moment. In both each task is done in the end with the right value, and its
+//! effects and children happened once.
 //!
 //! `TIDINGS_OUTPUTS_SEED=17 cargo test -p tidings-tasks-core --test outputs` runs one again;
 //! `TIDINGS_OUTPUTS_SEEDS=2000` runs that many (300 by default).

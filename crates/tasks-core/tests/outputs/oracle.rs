@@ -1,5 +1,5 @@
-//! The oracle: it knows the graph, where everything lies and who has read what, and says which tasks
-//! have to be done again.
+//! The oracle: it knows the graph, where everything lies and who has read what, and says which
+//! tasks have to be done again.
 
 use std::collections::BTreeSet;
 

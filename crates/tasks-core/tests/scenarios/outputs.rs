@@ -339,7 +339,8 @@ fn moved_bytes(chains: u64, links: u64, slots: u32) -> (u64, u64) {
     (moved, read)
 }
 
-/// What is read lies where it is read, as long as there is room; without that half of it would move.
+/// What is read lies where it is read, as long as there is room; without that half of it would
+/// move.
 #[test]
 fn tasks_go_where_their_inputs_lie() {
     let (moved, read) = moved_bytes(8, 6, 16);

@@ -1,9 +1,9 @@
 //! Depots: the folder of blobs at the holder of a store, or of another node, from another host.
 //!
-//! What is asked of a holder outlives connections, as a session does: when the holder dies it is asked again of
-//! whoever listens there next. Asking twice does no harm, since a blob is known by its content.
-//! One connection is kept for the next question. It is another one than that of the session, so
-//! that no heartbeat waits behind a large blob.
+//! What is asked of a holder outlives connections, as a session does: when the holder dies it is
+//! asked again of whoever listens there next. Asking twice does no harm, since a blob is known by
+//! its content. One connection is kept for the next question. It is another one than that of the
+//! session, so that no heartbeat waits behind a large blob.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Who works on a run at this moment: a line for each worker, with the task that it has had longest.
+//! Who works on a run at this moment: a line for each worker, with the task that it has had
+//! longest.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

@@ -254,8 +254,8 @@ impl World {
         }
     }
 
-    /// Messages are on their way. A node whose session ends is taken as dead from then on, also if it
-    /// was silent since messages are slow.
+    /// Messages are on their way. A node whose session ends is taken as dead from then on, also if
+    /// it was silent since messages are slow.
     fn take_messages(&mut self) {
         while let Some((peer, message)) = self.coordinator.poll_message() {
             let of = self.nodes.iter().find(|node| node.peer == peer);
