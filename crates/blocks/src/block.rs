@@ -37,6 +37,29 @@ pub trait Block: Send + Sync + 'static {
     fn represent(&self, here: Here) -> (Box<Self::Interface>, Box<dyn Handler>);
 }
 
+/// What makes the representatives of a kind at some place: the kind itself, or another with the
+/// same interface ([`Kinds::by_place`](crate::table::Kinds::by_place)).
+pub trait Represent<I: ?Sized>: Send + Sync {
+    /// As [`Block::represent`].
+    fn represent(&self, here: Here) -> (Box<I>, Box<dyn Handler>);
+}
+
+impl<B: Block> Represent<B::Interface> for B {
+    fn represent(&self, here: Here) -> (Box<B::Interface>, Box<dyn Handler>) {
+        Block::represent(self, here)
+    }
+}
+
+/// How a process has the store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reach {
+    /// It has it open itself.
+    #[default]
+    Direct,
+    /// It speaks through a process that has.
+    Through,
+}
+
 /// What representatives are to each other.
 pub trait Handler: Send {
     /// What the interface of this process cannot answer alone: what it has posted.
@@ -70,6 +93,8 @@ pub struct Here {
     pub block: BlockId,
     /// The view in which it was made: no earlier one had a copy of anything.
     pub since: u64,
+    /// How this process has the store.
+    pub reach: Reach,
     /// Takes what is for the host.
     pub outlet: Arc<dyn Outlet>,
 }

@@ -9,7 +9,7 @@ use core::fmt;
 use core::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use crate::block::{Block, Here, Posted};
+use crate::block::{Block, Here, Posted, Represent};
 use crate::id::BlockId;
 
 /// A block, as this process uses it. Its clones are the same.
@@ -17,13 +17,13 @@ pub struct Ref<B: Block>(Arc<Cell<B>>);
 
 struct Cell<B: Block> {
     interface: OnceLock<Box<B::Interface>>,
-    block: Arc<B>,
+    block: Arc<dyn Represent<B::Interface>>,
     here: Here,
 }
 
 impl<B: Block> Ref<B> {
-    /// A reference without a representative.
-    pub fn new(block: Arc<B>, here: Here) -> Self {
+    /// A reference without a representative, which is made by `block` on first use.
+    pub fn new(block: Arc<dyn Represent<B::Interface>>, here: Here) -> Self {
         Self(Arc::new(Cell { interface: OnceLock::new(), block, here }))
     }
 

@@ -9,7 +9,7 @@ use core::fmt;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use crate::block::{Block, Here, Outlet};
+use crate::block::{Block, Here, Outlet, Reach, Represent};
 use crate::envelope::Refusal;
 use crate::id::{BlockId, MAX_BLOCKS, Node};
 use crate::record::{self, Made};
@@ -34,10 +34,27 @@ impl Kinds {
     /// These, and one more. A kind that is named twice is the later one.
     #[must_use]
     pub fn with<B: Block>(mut self, block: B) -> Self {
-        self.0.insert(B::KIND, Box::new(Known(Arc::new(block))));
+        let block: Arc<dyn Represent<B::Interface>> = Arc::new(block);
+        let (direct, through) = (Arc::clone(&block), block);
+        self.0.insert(B::KIND, Box::new(Known::<B> { direct, through }));
+        self
+    }
+
+    /// These, and a kind of which a process that has the store open itself makes another
+    /// representative than one that speaks through such a process. Programs ask for `B` at both
+    /// places.
+    #[must_use]
+    pub fn by_place<B: Block>(mut self, direct: B, through: impl Same<B>) -> Self {
+        let (direct, through) = (Arc::new(direct), Arc::new(through));
+        self.0.insert(B::KIND, Box::new(Known::<B> { direct, through }));
         self
     }
 }
+
+/// What may stand for a kind elsewhere: it has the same interface.
+pub trait Same<B: Block>: Represent<B::Interface> + 'static {}
+
+impl<B: Block, S: Represent<B::Interface> + 'static> Same<B> for S {}
 
 /// A kind of blocks, whatever it is.
 trait Kind: Send + Sync {
@@ -46,7 +63,10 @@ trait Kind: Send + Sync {
     fn use_first(&self, entry: &Entry);
 }
 
-struct Known<B>(Arc<B>);
+struct Known<B: Block> {
+    direct: Arc<dyn Represent<B::Interface>>,
+    through: Arc<dyn Represent<B::Interface>>,
+}
 
 impl<B: Block> Kind for Known<B> {
     fn version(&self) -> u32 {
@@ -54,7 +74,11 @@ impl<B: Block> Kind for Known<B> {
     }
 
     fn refer(&self, here: Here) -> Entry {
-        let reference = Box::new(Ref::new(Arc::clone(&self.0), here));
+        let block = match here.reach {
+            Reach::Direct => &self.direct,
+            Reach::Through => &self.through,
+        };
+        let reference = Box::new(Ref::<B>::new(Arc::clone(block), here));
         Entry { kind: B::KIND, reference }
     }
 
@@ -70,14 +94,21 @@ pub struct Table {
     pages: Box<[OnceLock<Box<Page>>]>,
     kinds: Kinds,
     node: Node,
+    reach: Reach,
     outlet: Arc<dyn Outlet>,
 }
 
 impl Table {
-    /// Without a block.
+    /// Without a block, for a process that has the store open itself.
     pub fn new(kinds: Kinds, node: Node, outlet: Arc<dyn Outlet>) -> Self {
         let pages = (0..PAGES).map(|_| OnceLock::new()).collect();
-        Self { pages, kinds, node, outlet }
+        Self { pages, kinds, node, reach: Reach::Direct, outlet }
+    }
+
+    /// The same, for a process that has the store in this way.
+    #[must_use]
+    pub fn reaching(self, reach: Reach) -> Self {
+        Self { reach, ..self }
     }
 
     /// Enters a block as its record says what it is.
@@ -91,7 +122,8 @@ impl Table {
         record::check(id, made, &made.kind, kind.version())?;
         slot.get_or_init(|| {
             let outlet = Arc::clone(&self.outlet);
-            kind.refer(Here { node: self.node, block: id, since: made.since, outlet })
+            let (node, since, reach) = (self.node, made.since, self.reach);
+            kind.refer(Here { node, block: id, since, reach, outlet })
         });
         Ok(())
     }

@@ -8,6 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use minicbor::{Decode, Encode};
+
 use crate::transaction::{
     CommitError, Event, Expect, Key, Record, Revision, Session, Transaction, Value, Write,
 };
@@ -21,14 +23,36 @@ struct Held {
 }
 
 /// Some of the keys of a range, in order.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 pub struct Page {
     /// The values as of `revision`.
+    #[n(0)]
     pub records: Vec<Record>,
     /// The last commit that these values can show.
+    #[n(1)]
     pub revision: Revision,
     /// Where the rest of the range begins; `None` if this is all.
+    #[cbor(n(2), with = "crate::transaction::bound")]
     pub next: Option<Key>,
+}
+
+impl Page {
+    /// The first of the records: as many as have so many bytes of keys and values, and one more.
+    #[must_use]
+    pub fn cut(mut self, most: usize) -> Self {
+        let mut bytes = 0;
+        let fits = self.records.iter().take_while(|record| {
+            let has_place = bytes < most;
+            bytes += record.key.as_bytes().len() + record.value.len();
+            has_place
+        });
+        let count = fits.count();
+        if let Some(rest) = self.records.get(count) {
+            self.next = Some(rest.key.clone());
+            self.records.truncate(count);
+        }
+        self
+    }
 }
 
 /// Changes of that time are no longer held: read the keys, and watch from the revision read.
@@ -289,6 +313,19 @@ mod tests {
         ledger.end_sessions(Session(7));
         assert!(ledger.is_empty() && !ledger.has_session(session));
         assert_eq!((ledger.revision(), ledger.open_session()), (Revision(2), Session(8)));
+    }
+
+    #[test]
+    fn a_page_is_cut_where_it_is_full_and_says_where_it_goes_on() {
+        let mut ledger = Ledger::default();
+        for name in ["a", "b", "c", "d"] {
+            ledger.commit(&put(name, "1234567")).unwrap();
+        }
+        let page = ledger.scan(&key("a"), None, 9);
+        assert_eq!(page.clone().cut(32), page);
+        let cut = page.clone().cut(17);
+        assert_eq!((&cut.records[..], cut.next), (&page.records[..3], Some(key("d"))));
+        assert_eq!(page.cut(0).records.len(), 0);
     }
 
     #[test]

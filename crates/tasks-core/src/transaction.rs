@@ -9,8 +9,15 @@
 //!
 //! The answer to a commit may get lost ([`CommitError::Unknown`]). That is a normal result: whether
 //! it happened is read from the keys that it would have written.
+//!
+//! All of it has a form in CBOR, for stores that are reached through other processes. A key that is
+//! read is bounded before it is believed.
 
 use core::fmt;
+
+use minicbor::decode::{Decoder, Error as DecodeError};
+use minicbor::encode::{Encoder, Error as EncodeError, Write as Sink};
+use minicbor::{Decode, Encode};
 
 /// The longest key, in bytes.
 pub const MAX_KEY_BYTES: usize = 512;
@@ -59,6 +66,56 @@ impl Key {
     }
 }
 
+impl<C> Encode<C> for Key {
+    fn encode<W: Sink>(
+        &self,
+        encoder: &mut Encoder<W>,
+        _: &mut C,
+    ) -> Result<(), EncodeError<W::Error>> {
+        encoder.bytes(&self.0)?.ok()
+    }
+}
+
+impl<'b, C> Decode<'b, C> for Key {
+    fn decode(decoder: &mut Decoder<'b>, _: &mut C) -> Result<Self, DecodeError> {
+        Self::new(decoder.bytes()?).map_err(DecodeError::message)
+    }
+}
+
+/// The form of where a range begins or ends: a key, or the [successor](Key::successor) of one.
+pub mod bound {
+    use super::{DecodeError, Decoder, Encode, EncodeError, Encoder, Key, Sink};
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// It cannot be written there.
+    pub fn encode<C, W: Sink>(
+        bound: &impl Encode<C>,
+        encoder: &mut Encoder<W>,
+        context: &mut C,
+    ) -> Result<(), EncodeError<W::Error>> {
+        bound.encode(encoder, context)
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// It is no key, nor the successor of one.
+    pub fn decode<C>(decoder: &mut Decoder<'_>, _: &mut C) -> Result<Option<Key>, DecodeError> {
+        if decoder.datatype()? == minicbor::data::Type::Null {
+            return decoder.null().map(|()| None);
+        }
+        let bytes = decoder.bytes()?;
+        let whole = Key::new(bytes);
+        let successor = || Key::new(bytes.strip_suffix(&[0])?).ok().map(|key| key.successor());
+        match whole {
+            Ok(key) => Ok(Some(key)),
+            Err(error) => successor().map(Some).ok_or_else(|| DecodeError::message(error)),
+        }
+    }
+}
+
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
@@ -75,39 +132,50 @@ impl fmt::Display for Key {
 pub type Value = Box<[u8]>;
 
 /// A point in the history of a store: 0 before its first commit.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Encode, Decode)]
+#[cbor(transparent)]
 pub struct Revision(pub u64);
 
 /// The store's own number of a session. Keys that are put with a session vanish when it ends.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Encode, Decode)]
+#[cbor(transparent)]
 pub struct Session(pub u64);
 
 /// What must hold of a key.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
 pub enum Expect {
     /// It has no value.
+    #[n(0)]
     Absent,
     /// It has one.
+    #[n(1)]
     Present,
     /// Its value was written at this revision.
-    At(Revision),
+    #[n(2)]
+    At(#[n(0)] Revision),
 }
 
 /// A change of one key.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 pub enum Write {
     /// The key has this value from now on, until `session` ends if there is one.
+    #[n(0)]
     Put {
         /// The key.
+        #[n(0)]
         key: Key,
         /// Its value.
+        #[cbor(n(1), with = "minicbor::bytes")]
         value: Value,
         /// With which it vanishes.
+        #[n(2)]
         session: Option<Session>,
     },
     /// The key has no value.
+    #[n(1)]
     Delete {
         /// The key.
+        #[n(0)]
         key: Key,
     },
 }
@@ -131,11 +199,13 @@ impl Write {
 }
 
 /// Conditions, and what is written if all of them hold. No key is written twice.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Encode, Decode)]
 pub struct Transaction {
     /// What must hold.
+    #[n(0)]
     pub conditions: Vec<(Key, Expect)>,
     /// What is written then.
+    #[n(1)]
     pub writes: Vec<Write>,
 }
 
@@ -168,71 +238,89 @@ impl Transaction {
 }
 
 /// Why a transaction did not happen, or may not have.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, thiserror::Error)]
 pub enum CommitError {
     /// A condition does not hold: the first such key, and the revision of its value if it has one.
     /// Nothing was written.
+    #[n(0)]
     #[error("{key} has changed: it is at revision {revision:?}")]
     Conflict {
         /// The key of the first condition that does not hold.
+        #[n(0)]
         key: Key,
         /// The revision of its value.
+        #[n(1)]
         revision: Option<Revision>,
     },
     /// The answer was lost. All of it was written, or nothing.
+    #[n(1)]
     #[error("the store did not answer; whether it has committed is unknown")]
     Unknown,
     /// There is no space for it. Nothing was written.
+    #[n(2)]
     #[error("the store is full: {0}")]
-    Full(String),
+    Full(#[n(0)] String),
     /// The transaction is larger than the engine's limits, or writes a key twice. Nothing was
     /// written.
+    #[n(3)]
     #[error("the transaction is not acceptable: {0}")]
-    Invalid(String),
+    Invalid(#[n(0)] String),
     /// The store cannot be reached, or is closed. Nothing was written.
+    #[n(4)]
     #[error("the store cannot be reached: {0}")]
-    Lost(String),
+    Lost(#[n(0)] String),
 }
 
 /// A value as it was read.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 pub struct Record {
     /// The key.
+    #[n(0)]
     pub key: Key,
     /// Its value.
+    #[cbor(n(1), with = "minicbor::bytes")]
     pub value: Value,
     /// The commit that wrote it.
+    #[n(2)]
     pub revision: Revision,
 }
 
 /// A change as a watcher sees it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 pub struct Event {
     /// The key that was written.
+    #[n(0)]
     pub key: Key,
     /// Its value; `None` if it was deleted, or its session ended.
+    #[cbor(n(1), with = "minicbor::bytes")]
     pub value: Option<Value>,
     /// The commit that did it.
+    #[n(2)]
     pub revision: Revision,
 }
 
 /// Whether an acknowledged commit survives a loss of power.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
 pub enum Durability {
     /// It does, as far as the disk keeps what it has acknowledged.
+    #[n(0)]
     Synced,
     /// It is gone with the process that holds it.
+    #[n(1)]
     Volatile,
 }
 
 /// What an engine can carry, and promises.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
 pub struct Limits {
     /// Conditions and writes of one transaction.
+    #[n(0)]
     pub operations: usize,
     /// Bytes of keys and values of one transaction.
+    #[n(1)]
     pub bytes: usize,
     /// What an acknowledgement means.
+    #[n(2)]
     pub durability: Durability,
 }
 
@@ -253,5 +341,43 @@ impl Limits {
         keys.sort_unstable();
         let twice = keys.windows(2).find(|pair| pair[0] == pair[1])?;
         Some(format!("{} is written twice", twice[0]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Encode, Decode, PartialEq, Debug)]
+    struct Range(#[cbor(n(0), with = "bound")] Option<Key>);
+
+    fn again<T: Encode<()> + for<'b> Decode<'b, ()> + PartialEq + fmt::Debug>(one: &T) {
+        let bytes = minicbor::to_vec(one).unwrap();
+        assert_eq!(&minicbor::decode::<T>(&bytes).unwrap(), one);
+    }
+
+    #[test]
+    fn what_is_asked_of_a_store_is_read_as_it_is_written() {
+        let key = |byte| Key::new([byte; MAX_KEY_BYTES]).unwrap();
+        let mut transaction = Transaction::default();
+        transaction.expect(key(1), Expect::At(Revision(7)));
+        transaction.put(key(2), &b""[..]);
+        transaction.delete(key(3));
+        again(&transaction);
+        again(&CommitError::Conflict { key: key(1), revision: None });
+        again(&CommitError::Full("no space".to_owned()));
+        again(&Event { key: key(1), value: None, revision: Revision(1) });
+        again(&Event { key: key(1), value: Some(b"v"[..].into()), revision: Revision(1) });
+        for range in [None, Some(key(9)), Some(key(9).successor())] {
+            again(&Range(range));
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_none_is_not_read() {
+        for bytes in [&[0x40][..], &[&[0x59, 2, 1][..], &[7; 513]].concat()] {
+            assert!(minicbor::decode::<Key>(bytes).is_err());
+            assert!(minicbor::decode::<Range>(&[&[0x81], bytes].concat()).is_err());
+        }
     }
 }

@@ -95,6 +95,26 @@ pub(crate) async fn greet(
     }
 }
 
+/// Hears what the other side wants, and tells it back; or what there is, if that is something else.
+///
+/// # Errors
+/// The stream ends.
+pub(crate) async fn wanted(
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    known: &[&str],
+) -> io::Result<String> {
+    let mut buffer = Vec::new();
+    let wants: Option<String> = read(stream, &mut buffer).await?;
+    let wants = wants.ok_or(io::ErrorKind::UnexpectedEof)?;
+    let is_known = known.contains(&wants.as_str());
+    let told = if is_known { &*wants } else { known.first().copied().unwrap_or_default() };
+    buffer.clear();
+    append(&mut buffer, &told)?;
+    stream.write_all(&buffer).await?;
+    stream.flush().await?;
+    Ok(wants)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinSet;
 
 use crate::frame;
+use crate::net::store::{self, offer::Offer};
 use crate::service::{Connection, Service, ServiceError};
 use crate::stream::{self, Remote};
 
@@ -39,26 +41,39 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Connects whoever comes with a service. Ends with the service.
-pub async fn serve(listener: UnixListener, service: Service) -> ServiceError {
+/// Connects whoever comes with a service, or with the store that it has. Ends with the service.
+pub async fn serve(listener: UnixListener, service: Service, offer: Offer) -> ServiceError {
+    // They end with the service: none keeps its store open.
+    let mut serving = JoinSet::new();
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Some(_) = serving.join_next() => continue,
+        };
+        let Ok((stream, _)) = accepted else {
             // Out of files, or the peer is gone already: others may still come.
             tokio::time::sleep(AGAIN).await;
             continue;
         };
         match service.connect().await {
-            Ok(connection) => drop(tokio::spawn(welcome(stream, connection))),
+            Ok(connection) => drop(serving.spawn(welcome(stream, connection, offer.clone()))),
             Err(error) => return error,
         }
     }
 }
 
 /// Serves whoever has come until either side ends.
-async fn welcome(mut stream: UnixStream, connection: Connection) -> io::Result<()> {
-    frame::greet(&mut stream, frame::HELLO).await?;
+async fn welcome(mut stream: UnixStream, connection: Connection, offer: Offer) -> io::Result<()> {
+    let wants = frame::wanted(&mut stream, &[frame::HELLO, store::HELLO]).await?;
     let (reading, writing) = stream.into_split();
-    stream::pump(reading, writing, connection).await
+    match &*wants {
+        frame::HELLO => stream::pump(reading, writing, connection).await,
+        store::HELLO => {
+            drop(connection);
+            offer.serve(reading, writing).await
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Connects to the service that listens at this path.

@@ -31,7 +31,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidings_blocks::block::Outlet;
+use tidings_blocks::block::{Outlet, Reach};
 use tidings_blocks::envelope::Refusal;
 use tidings_blocks::table::{Kinds, Table};
 use tidings_blocks::{Block, BlockId, Node, Ref, View};
@@ -45,6 +45,7 @@ use self::posts::Posts;
 use self::process::Process;
 use crate::net::listen;
 use crate::store::Store;
+use crate::store::reach::Reached;
 
 pub use self::error::BlocksError;
 pub use self::settings::Settings;
@@ -76,6 +77,20 @@ impl Blocks {
         kinds: Kinds,
         settings: Settings,
     ) -> Result<Self, BlocksError> {
+        Self::join_reached(Reached { store, by: Reach::Direct }, kinds, settings).await
+    }
+
+    /// As [`Blocks::join`], with a store as it was [reached](crate::store::reach): of kinds with
+    /// two implementations that one is used which is for this place.
+    ///
+    /// # Errors
+    /// The store cannot be reached, or this process cannot listen.
+    pub async fn join_reached(
+        reached: Reached,
+        kinds: Kinds,
+        settings: Settings,
+    ) -> Result<Self, BlocksError> {
+        let Reached { store, by } = reached;
         let door = listen::listen(&settings.listen, &settings.own, &settings.host).await?;
         let (suspicion, suspicions) = mpsc::channel(64);
         let membership =
@@ -83,7 +98,7 @@ impl Blocks {
         let node = membership.node();
         let (posts, waiting) = Posts::begin();
         let outlet: Arc<dyn Outlet> = posts.clone();
-        let table = Arc::new(Table::new(kinds, node, outlet));
+        let table = Arc::new(Table::new(kinds, node, outlet).reaching(by));
         let (events, arriving) = mpsc::channel(ARRIVED);
         let (told, mut view) = watch::channel(View::default());
         let links = Links::new(node, settings.own.clone(), events.clone(), suspicion);

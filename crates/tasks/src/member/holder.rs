@@ -16,7 +16,8 @@ use super::place::{FAREWELL, FIRST_WAIT, LONGEST_WAIT, LinkError, Place, until_l
 use crate::blobs::{self, Blobs};
 use crate::keeper;
 use crate::net::endpoint::Endpoint;
-use crate::net::listen::{self, Listener};
+use crate::net::listen::{self, Listener, Served};
+use crate::net::store::offer::Offer;
 use crate::net::{Credentials, Failure, NetError};
 use crate::service::{Options, Service, ServiceError};
 use crate::socket;
@@ -98,7 +99,7 @@ impl Holder {
         if let Some(far) = &far {
             candidate.address = format!("tcp://{}", far.reached());
         }
-        let keeping = store.clone();
+        let (keeping, offer) = (store.clone(), Offer::of_blocks(store.clone()));
         let (service, running) =
             Service::begin(store, Part(0), &candidate, self.options.clone()).await?;
         let near = self.socket().map(|path| socket::listen(&path));
@@ -106,19 +107,23 @@ impl Holder {
         self.sender.send_replace(Place::Here(service.clone(), reached));
         tokio::select! {
             _ = running => {}
-            () = serve_near(near, service.clone()) => {}
-            () = self.serve_away(far, service) => {}
+            () = serve_near(near, service.clone(), offer.clone()) => {}
+            () = self.serve_away(far, service, offer) => {}
             () = self.keep(keeping) => {}
         }
         Ok(())
     }
 
-    async fn serve_away(&self, listener: Option<Listener>, service: Service) {
+    async fn serve_away(&self, listener: Option<Listener>, service: Service, offer: Offer) {
         let Some(listener) = listener else { return core::future::pending().await };
         let folder = self.blobs();
         let opened = tokio::task::spawn_blocking(move || Blobs::open(&folder?).ok()).await;
-        let serving = watch::channel(Some(service)).1;
-        listener.serve(serving, opened.ok().flatten().map(Arc::new)).await;
+        let served = Served {
+            service: Some(watch::channel(Some(service)).1),
+            blobs: opened.ok().flatten().map(Arc::new),
+            store: Some(offer),
+        };
+        listener.serve(served).await;
     }
 
     async fn keep(&self, store: Arc<dyn Store>) {
@@ -163,9 +168,9 @@ enum Unserved {
 }
 
 /// Serves the other processes of the host.
-async fn serve_near(listening: Option<io::Result<UnixListener>>, service: Service) {
+async fn serve_near(listening: Option<io::Result<UnixListener>>, service: Service, offer: Offer) {
     match listening {
-        Some(Ok(listener)) => drop(socket::serve(listener, service).await),
+        Some(Ok(listener)) => drop(socket::serve(listener, service, offer).await),
         // Other processes cannot come; this one can.
         Some(Err(_)) | None => core::future::pending().await,
     }

@@ -17,7 +17,8 @@ use super::away;
 use super::place::{Bid, LEFT_TO_OTHERS, LinkError, Place, until_left};
 use crate::keeper;
 use crate::net::endpoint::Endpoint;
-use crate::net::listen::{self, Listener};
+use crate::net::listen::{self, Listener, Served};
+use crate::net::store::offer::Offer;
 use crate::net::{Credentials, Failure, route};
 use crate::service::{Options, Service};
 use crate::standby::{Standby, Standing};
@@ -122,9 +123,15 @@ impl Sharer {
         let options = self.options.clone();
         let standby = Standby::begin(store.clone(), Part(0), candidate, options, patience);
         let (served, serving) = watch::channel(None);
+        // Also while another one has the role: who cannot reach the servers speaks through this.
+        let all = Served {
+            service: Some(serving),
+            store: Some(Offer::of_blocks(store.clone())),
+            ..Served::default()
+        };
         let ended = tokio::select! {
             ended = self.stand_by(&store, &standby, &reached, &served) => ended,
-            () = listener.serve(serving, None) => LinkError::Ended,
+            () = listener.serve(all) => LinkError::Ended,
             () = until_left(&self.leaving) => LinkError::Ended,
         };
         served.send_replace(None);

@@ -4,21 +4,23 @@
 //!
 //! Invariants: without a secret key nobody but this host is let in; a peer that has not shown that
 //! it has the key takes one of 64 places, for a bounded time, and no more than
-//! 4,096 are served at a time. Others are turned away at once, and come again.
+//! 4,096 are served at a time. Others are turned away at once, and come again. Connections end with
+//! the listener.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::task::JoinSet;
 
 use super::blobs;
 use super::connect::{Reading, Writing, halves, tune};
 use super::endpoint::Endpoint;
 use super::error::{Failure, NetError};
 use super::handshake::{self, Credentials};
+use super::store::{self, offer::Offer};
 use crate::blobs::Blobs;
 use crate::frame;
 use crate::service::Service;
@@ -66,11 +68,11 @@ impl Listener {
         &self.reached
     }
 
-    /// Connects whoever comes with the service, if there is one just then, and with the blobs
-    /// beside its store, for ever.
-    pub async fn serve(self, service: watch::Receiver<Option<Service>>, blobs: Option<Arc<Blobs>>) {
-        let server = Arc::new(Server { service, blobs });
-        self.accept(&[frame::HELLO, blobs::HELLO], move |wants, reading, writing| {
+    /// Connects whoever comes with what it wants, if it is there just then, for ever.
+    pub async fn serve(self, served: Served) {
+        let server = Arc::new(served);
+        let known = &[frame::HELLO, blobs::HELLO, store::HELLO];
+        self.accept(known, move |wants, reading, writing| {
             let server = server.clone();
             async move { server.serve(&wants, reading, writing).await }
         })
@@ -100,8 +102,14 @@ impl Listener {
     {
         let connections = Arc::new(Semaphore::new(CONNECTIONS));
         let greeting = Arc::new(Semaphore::new(GREETING));
+        // They end with the listener: none keeps open what it serves.
+        let mut serving = JoinSet::new();
         loop {
-            let Ok((stream, _)) = self.socket.accept().await else {
+            let accepted = tokio::select! {
+                accepted = self.socket.accept() => accepted,
+                Some(_) = serving.join_next() => continue,
+            };
+            let Ok((stream, _)) = accepted else {
                 // Out of files, or the peer is gone already: others may still come.
                 tokio::time::sleep(AGAIN).await;
                 continue;
@@ -111,7 +119,7 @@ impl Listener {
                 continue;
             };
             let (own, serve) = (self.own.clone(), serve.clone());
-            tokio::spawn(async move {
+            serving.spawn(async move {
                 // Whoever does not keep to the protocol is let go without a word.
                 if let Ok((wants, reading, writing)) = welcome(stream, &own, known, greets).await {
                     let _ = serve(wants, reading, writing).await;
@@ -132,45 +140,39 @@ async fn welcome(
     tune(&stream)?;
     let answered = handshake::answer(halves(stream), own).await;
     let (reading, writing) = answered.map_err(|failure| io::Error::other(failure.to_string()))?;
-    let wants = tokio::time::timeout(PATIENCE, wants(reading, writing, known)).await;
+    let mut both = tokio::io::join(reading, writing);
+    let wants = tokio::time::timeout(PATIENCE, frame::wanted(&mut both, known)).await;
     drop(greets);
-    wants?
+    let (reading, writing) = both.into_inner();
+    Ok((wants??, reading, writing))
 }
 
-struct Server {
-    service: watch::Receiver<Option<Service>>,
-    blobs: Option<Arc<Blobs>>,
+/// What those get who come.
+#[derive(Debug, Default)]
+pub struct Served {
+    /// The service of tasks, as long as it is here.
+    pub service: Option<watch::Receiver<Option<Service>>>,
+    /// The blobs beside its store.
+    pub blobs: Option<Arc<Blobs>>,
+    /// The store.
+    pub store: Option<Offer>,
 }
 
-impl Server {
+impl Served {
     async fn serve(&self, wants: &str, reading: Reading, writing: Writing) -> io::Result<()> {
         match wants {
             frame::HELLO => {
-                let service = self.service.borrow().clone();
+                let service = self.service.as_ref().and_then(|service| service.borrow().clone());
                 let service = service.ok_or(io::ErrorKind::NotConnected)?;
                 let connection = service.connect().await.map_err(io::Error::other)?;
                 stream::pump(reading, writing, connection).await
             }
             blobs::HELLO => blobs::serve(reading, writing, self.blobs.as_ref()).await,
+            store::HELLO => {
+                let offer = self.store.clone().ok_or(io::ErrorKind::NotConnected)?;
+                offer.serve(reading, writing).await
+            }
             _ => Ok(()),
         }
     }
-}
-
-/// What a peer wants, which it is told back; or what there is, if that is something else.
-async fn wants(
-    mut reading: Reading,
-    mut writing: Writing,
-    known: &[&str],
-) -> io::Result<(String, Reading, Writing)> {
-    let mut buffer = Vec::new();
-    let wants: Option<String> = frame::read(&mut reading, &mut buffer).await?;
-    let wants = wants.ok_or(io::ErrorKind::UnexpectedEof)?;
-    let is_known = known.contains(&wants.as_str());
-    let told = if is_known { &*wants } else { known.first().copied().unwrap_or_default() };
-    buffer.clear();
-    frame::append(&mut buffer, &told)?;
-    writing.write_all(&buffer).await?;
-    writing.flush().await?;
-    Ok((wants, reading, writing))
 }

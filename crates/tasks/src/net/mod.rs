@@ -15,6 +15,7 @@
 //! | [`connect`], [`listen`] | streams of TCP, tuned so that a host that is gone is noticed |
 //! | `blobs`, [`depot`] | blobs in pieces: the side of the folder, and the side without |
 //! | `peers` | the folders of other nodes |
+//! | [`store`] | a store over a connection: the side that has it, and the side without |
 //!
 //! Invariants: nothing is read without a bound, nothing of a peer is believed before its greeting
 //! opens, and nothing that was recorded opens a second time. A connection that breaks is made again
@@ -31,6 +32,7 @@ pub mod listen;
 pub(crate) mod peers;
 pub(crate) mod route;
 mod sealed;
+pub mod store;
 
 pub use error::{Failure, NetError};
 pub use handshake::Credentials;

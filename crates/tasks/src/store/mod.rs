@@ -36,6 +36,7 @@ pub mod embedded;
 pub mod etcd;
 pub mod faulty;
 pub mod memory;
+pub mod reach;
 
 use std::time::Duration;
 

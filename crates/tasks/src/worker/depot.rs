@@ -8,13 +8,12 @@ use std::sync::Arc;
 
 use tidings_tasks_core::message::{Answer, Request};
 use tidings_tasks_core::output::{Depot, MAX_COPIES, Reached};
-use tokio::sync::watch;
 
 use crate::blobs::{Blobs, Handle};
 use crate::depot;
 use crate::member::Member;
 use crate::net::endpoint::Endpoint;
-use crate::net::listen;
+use crate::net::listen::{self, Served};
 use crate::payloads::{PayloadError, Payloads};
 use crate::session::Session;
 
@@ -40,8 +39,8 @@ pub(super) async fn begin(
     let depot = Depot { id, host: host.to_owned() };
     let reached = Reached { depot: depot.clone(), address: listener.reached().to_string() };
     let payloads = Payloads::in_folder(blobs.folder());
-    let (_, nothing) = watch::channel(None);
-    let serving = async move { listener.serve(nothing, Some(blobs)).await };
+    let served = Served { blobs: Some(blobs), ..Served::default() };
+    let serving = async move { listener.serve(served).await };
     Some((OwnDepot { depot, payloads }, reached, serving))
 }
 
