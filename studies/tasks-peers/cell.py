@@ -2,7 +2,7 @@
 
     python cell.py --system Ray --work steady --folder FOLDER --group PATH --output FILE
 
-Writes the figures as JSON. Whatever it leaves behind, the campaign ends.
+Writes the figures as JSON. Whatever it leaves behind, the comparison ends.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def measured(cell: Cell, options: argparse.Namespace) -> list[dict[str, object]]
         if output.exists():
             return list(json.loads(output.read_text(encoding="utf-8")))
         last = (log.read_text("utf-8", "replace").splitlines() or ["it said nothing"])[-1]
-        print(f"campaign: {system}, {work}: failed: {last}", file=sys.stderr)
+        print(f"comparison: {system}, {work}: failed: {last}", file=sys.stderr)
         return []
 
 
@@ -139,11 +139,11 @@ def installed(options: argparse.Namespace) -> list[str]:
         if subprocess.run(words, check=False, capture_output=True).returncode == 0:
             chosen.append(name)
         else:
-            print(f"campaign: {name} is not installed: it gets no rows", file=sys.stderr)
+            print(f"comparison: {name} is not installed: it gets no rows", file=sys.stderr)
     if shutil.which(os.environ.get("HQ", "hq")):
         chosen.append("HyperQueue")
     else:
-        print("campaign: no `hq` (HQ=PATH names one): HyperQueue gets no rows", file=sys.stderr)
+        print("comparison: no `hq` (HQ=PATH names one): HyperQueue gets no rows", file=sys.stderr)
     return [name for name in chosen if not options.system or name in options.system]
 
 

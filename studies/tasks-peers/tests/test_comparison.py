@@ -1,11 +1,11 @@
-"""The plan of the campaign, and the ends of what it starts."""
+"""The plan of the comparison, and the ends of what it starts."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
 
-import campaign
+import comparison
 import pytest
 import systems
 from processes import START_S, Crew, Group, NotReadyError, tree, until
@@ -15,9 +15,9 @@ ALL = ["ProcessPoolExecutor", "Tidings", "NATS", "Ray", "Dask", "HyperQueue"]
 
 def test_every_system_gets_its_repetitions() -> None:
     """Each cell once, those of one repetition before those of the next."""
-    cells = list(campaign.cells(list(campaign.PLAN), ALL, None))
+    cells = list(comparison.cells(list(comparison.PLAN), ALL, None))
     counted = Counter((work, system) for _, work, system in cells)
-    planned = {(w, s): n for w, named in campaign.PLAN.items() for s, n in named.items()}
+    planned = {(w, s): n for w, named in comparison.PLAN.items() for s, n in named.items()}
     assert counted == planned
     assert len(set(cells)) == len(cells)
     assert [cell[0] for cell in cells] == sorted(cell[0] for cell in cells)
@@ -26,14 +26,14 @@ def test_every_system_gets_its_repetitions() -> None:
 
 def test_fewer_repetitions_and_systems_can_be_asked_for() -> None:
     """By number, and by how names begin."""
-    cells = list(campaign.cells(["frozen"], ["Tidings"], 1))
+    cells = list(comparison.cells(["frozen"], ["Tidings"], 1))
     assert cells == [(1, "frozen", "Tidings, workers")]
-    assert list(campaign.cells(["frozen"], [], None)) == []
+    assert list(comparison.cells(["frozen"], [], None)) == []
 
 
 def test_systems_take_turns_in_another_order() -> None:
     """Two repetitions have the same systems, and not the same order."""
-    cells = list(campaign.cells(["steady"], ALL, None))
+    cells = list(comparison.cells(["steady"], ALL, None))
     orders = [[s for r, _, s in cells if r == repetition] for repetition in (1, 2)]
     assert sorted(orders[0]) == sorted(orders[1])
     assert orders[0] != orders[1]

@@ -1,4 +1,4 @@
-"""The driver of Tidings alone, at a small size, through each of the works, and the campaign."""
+"""The driver of Tidings alone, at a small size, through each of the works, and the comparison."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_the_campaign_writes_a_table_and_its_manifest(tmp_path: Path) -> None:
     words = ["--work", "steady", "--system", "ProcessPoolExecutor", "--quick"]
     words += ["--repetitions", "1", "--output", str(tmp_path / "made")]
     done = subprocess.run(
-        [sys.executable, STUDY / "campaign.py", *words],
+        [sys.executable, STUDY / "comparison.py", *words],
         check=True,
         capture_output=True,
         text=True,
@@ -105,7 +105,7 @@ def test_an_interrupted_campaign_leaves_nothing(tmp_path: Path) -> None:
     """No table, and no process of a cell: each has the folder in its command."""
     words = ["--work", "worker-killed", "--system", "Tidings", "--quick"]
     running = subprocess.Popen(
-        [sys.executable, STUDY / "campaign.py", *words, "--output", tmp_path / "made"],
+        [sys.executable, STUDY / "comparison.py", *words, "--output", tmp_path / "made"],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

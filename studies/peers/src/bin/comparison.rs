@@ -83,7 +83,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The command lines that the campaign consists of.
+/// The command lines that the comparison consists of.
 fn programs_of(invocation: &Invocation) -> anyhow::Result<Vec<Vec<String>>> {
     let mut all: Vec<Vec<String>> = Vec::new();
     let mut add = |words: &[&str]| all.push(words.iter().map(ToString::to_string).collect());
@@ -211,7 +211,7 @@ fn announced(invocation: &Invocation) -> anyhow::Result<Table> {
         at.and_then(|at| CARGO_LOCK[at..].split('"').nth(3)).unwrap_or("unknown").to_owned()
     };
     let memberlist = GO_MOD.lines().find_map(|line| line.split("hashicorp/memberlist v").nth(1));
-    let command = command_line("target/peers/release/campaign");
+    let command = command_line("target/peers/release/comparison");
     let seeds = Seed::Each((1..=invocation.runs).collect());
     let mut place = Table::in_folder(&invocation.output, "peers", &command, Some(seeds))?;
     for peer in ["chitchat", "foca", "tokio"] {
