@@ -18,7 +18,7 @@ TESTED := --workspace --locked --lib --bins --tests --examples
 # The suites beside the crates, and those of whole programs, with which short passes of the benches go.
 PARTS := $(addprefix --test ,$(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs)))))
 # What `make check` leaves out of them: those that simulate for long, and those that need another program.
-LONG := catching_up colonies compact soak steady_state
+LONG := campaigns catching_up colonies compact full predicted_ages soak steady_state
 FOREIGN := etcd etcd_spaces
 QUICK := $(addprefix --test ,$(filter-out --test $(LONG) $(FOREIGN),$(PARTS)))
 WHOLE := $(addprefix --test ,$(shell sed -n 's/^name = "\([a-z_]*\)"$$/\1/p' tests/Cargo.toml))

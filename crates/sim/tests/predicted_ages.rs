@@ -2,7 +2,7 @@
 //!
 //! Averages, the 99 % quantile and the oldest entry are within 5 %, at every point of
 //! studies/freshness-model/model.csv and figure2.csv and at some that are simulated here. The
-//! table is read; what the model says is computed anew but where it is played for long.
+//! table is read; what the model says is computed again but where that would take long.
 
 use std::ops::ControlFlow;
 
