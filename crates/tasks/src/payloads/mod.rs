@@ -139,6 +139,7 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
+    use crate::blobs::Blobs;
 
     fn payloads() -> (tempfile::TempDir, Payloads) {
         let folder = tempfile::tempdir().unwrap();
