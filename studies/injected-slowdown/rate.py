@@ -6,9 +6,9 @@
 Reads campaigns of `injected.toml` that the study's run made, each with a seed of its own: in those
 with an odd number the application does 0.5 % more work in one arm, in the others no more. A machine
 that does nothing else gives a few campaigns an hour, too few for a rate. So further campaigns are
-drawn from the laps that were measured, some shorter and some longer: blocks of neighbouring laps,
-with replacement (a block bootstrap, which keeps how much a lap is like the one before), each
-evaluated by `tidings lab table`, as a journal of its own. They share laps, so they are no
+drawn from the repetitions that were measured, some shorter and some longer: blocks of neighbours,
+with replacement (a block bootstrap, which keeps how much a repetition is like the one before), each
+evaluated by `tidings lab table`, as a journal of its own. They share repetitions, so they are no
 independent repetitions, but the noise in them is the machine's.
 
 Written are a table with a line a campaign, and a manifest with the verdicts of both kinds.
@@ -31,8 +31,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "studies"))
 from drawing.manifest import ManifestError, Table  # noqa: E402 (the path says where)
 
-SIZES = (200, 400, 800, 1_600)  # laps of the campaigns that are drawn
-BLOCK = 10  # laps; the level of the times drifts over a few
+SIZES = (200, 400, 800, 1_600)  # repetitions of the campaigns that are drawn
+BLOCK = 10  # repetitions; the level of the times drifts over a few
 COLUMNS = (
     "campaign", "injected", "steal_share", "pairs", "slowdown", "slowdown_low", "slowdown_high",
     "aa_slowdown_low", "aa_slowdown_high", "floor", "p", "verdict",
@@ -63,8 +63,8 @@ def line_of(folder: Path, number: int) -> dict[str, object]:
     with (folder / "results.csv").open(encoding="utf-8", newline="") as lines:
         arms = {line["arm"]: line for line in csv.DictReader(lines)}
     arm, again = arms["gossip"], arms["asleep"]
-    _, found = laps(folder)
-    steal = [run["steal_share"] or 0.0 for lap in found for run in lap]
+    _, found = repetitions(folder)
+    steal = [run["steal_share"] or 0.0 for repetition in found for run in repetition]
     return {
         "campaign": number,
         "injected": "0.005" if is_injected(number) else "0",
@@ -75,26 +75,26 @@ def line_of(folder: Path, number: int) -> dict[str, object]:
     }
 
 
-def laps(folder: Path) -> tuple[str, list[list[dict]]]:
-    """Return the heading of a campaign's journal and its laps, each a list of runs."""
+def repetitions(folder: Path) -> tuple[str, list[list[dict]]]:
+    """Return the heading of a campaign's journal and its repetitions, each a list of runs."""
     heading, *runs = (folder / "runs.jsonl").read_text(encoding="utf-8").splitlines()
-    by_lap: dict[int, list[dict]] = {}
+    by_repetition: dict[int, list[dict]] = {}
     for run in map(json.loads, runs):
-        by_lap.setdefault(run["lap"], []).append(run)
-    return heading, [by_lap[lap] for lap in sorted(by_lap) if lap > 0]
+        by_repetition.setdefault(run["lap"], []).append(run)
+    return heading, [by_repetition[number] for number in sorted(by_repetition) if number > 0]
 
 
 def verdict_of(tidings: Path, like: Path, heading: str, drawn: list[list[dict]]) -> str:
-    """Return what `tidings lab` says of laps, as those of a campaign like one that was run."""
+    """Return what `tidings lab` says of repetitions, as if a campaign like this one had them."""
     application = json.loads((like / "runs.jsonl").read_text().splitlines()[1])["application"]
     with tempfile.TemporaryDirectory() as name:
         folder, index = Path(name), 0
         (folder / "campaign.toml").write_bytes((like / "campaign.toml").read_bytes())
         with (folder / "runs.jsonl").open("w", encoding="utf-8") as journal:
             journal.write(heading + "\n")
-            for lap, runs in enumerate(drawn, 1):
+            for repetition, runs in enumerate(drawn, 1):
                 for run in runs:
-                    changed = {**run, "index": index, "lap": lap, "application": application}
+                    changed = {**run, "index": index, "lap": repetition, "application": application}
                     journal.write(json.dumps(changed) + "\n")
                     index += 1
         result = json.loads(lab(tidings, "table", str(folder), "--json"))
@@ -103,7 +103,7 @@ def verdict_of(tidings: Path, like: Path, heading: str, drawn: list[list[dict]])
 
 
 def draw(pool: list[list[list[dict]]], size: int, chance: random.Random) -> list[list[dict]]:
-    """Return so many laps: blocks of neighbours, each from any of the journals in the pool."""
+    """Return so many repetitions: blocks of neighbours, each from any journal of the pool."""
     chosen: list[list[dict]] = []
     while len(chosen) < size:
         journal = chance.choice(pool)
@@ -113,8 +113,8 @@ def draw(pool: list[list[list[dict]]], size: int, chance: random.Random) -> list
 
 
 def drawn_verdicts(options: argparse.Namespace, folders: list[Path], size: int) -> dict[str, int]:
-    """Return how often which verdict is given to campaigns of a size, drawn from laps of these."""
-    journals = [laps(folder) for folder in folders]
+    """Return how often which verdict is given to campaigns of a size, drawn from these."""
+    journals = [repetitions(folder) for folder in folders]
     pool = [found for _, found in journals]
     chance, counts = random.Random(options.seed), dict[str, int]()
     for _ in range(options.draws):
@@ -126,7 +126,7 @@ def drawn_verdicts(options: argparse.Namespace, folders: list[Path], size: int) 
 
 def study(options: argparse.Namespace) -> None:
     """Evaluate, and write table and manifest."""
-    words = f"CAMPAIGNS={options.campaigns} LAPS={options.laps}"
+    words = f"CAMPAIGNS={options.campaigns} REPETITIONS={options.repetitions}"
     table = Table(
         options.output / "rate.csv",
         command=f"{words} studies/injected-slowdown/run rate",
@@ -143,8 +143,8 @@ def study(options: argparse.Namespace) -> None:
         kind = [folder for number, folder in folders.items() if is_injected(number) == injected]
         for size in SIZES if kind else ():
             verdicts = drawn_verdicts(options, kind, size)
-            drawn.append({"injected": injected, "laps": size, "verdicts": verdicts})
-    facts = {"draws": options.draws, "laps_of_a_block": BLOCK, "drawn": drawn}
+            drawn.append({"injected": injected, "repetitions": size, "verdicts": verdicts})
+    facts = {"draws": options.draws, "repetitions_of_a_block": BLOCK, "drawn": drawn}
     table.write_rows(COLUMNS, [[line[name] for name in COLUMNS] for line in lines], facts=facts)
     print(json.dumps(facts, indent=2))
 
@@ -158,7 +158,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--draws", type=int, default=200, help="campaigns drawn of each kind and size"
     )
-    parser.add_argument("--laps", type=int, default=400, help="of a campaign, as it was run")
+    parser.add_argument("--repetitions", "--laps", type=int, default=400, help="of a campaign")
     parser.add_argument("--seed", type=int, default=1, help="of the draws")
     parser.add_argument("--folder", type=Path, required=True, help="of the campaigns' folders")
     parser.add_argument("--tidings", type=Path, required=True, help="the program")

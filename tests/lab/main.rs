@@ -13,7 +13,7 @@ use tidings_tests::disk::Disk;
 
 use places::{Bench, known_length, said, shim_of};
 
-/// A campaign of one arm and as few laps as can show something.
+/// A campaign of one arm and as few repetitions as can show something.
 fn campaign(backend: &str, command: &str) -> String {
     let shim = shim_of("openmpi");
     let shim = shim.display();

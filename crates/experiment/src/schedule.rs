@@ -1,8 +1,8 @@
-//! The order of runs of an experiment that compares treatments in laps.
+//! The order of runs of an experiment that compares treatments in repetitions.
 //!
-//! A lap runs every treatment of every group once and its baseline twice. The order of groups, and
-//! of the runs of a group, is drawn again for each lap, so that nothing that changes with time or
-//! with the run before falls on one treatment alone.
+//! A repetition runs every treatment of every group once and its baseline twice. The order of
+//! groups, and of the runs of a group, is drawn again for each repetition, so that nothing that
+//! changes with time or with the run before falls on one treatment alone.
 //!
 //! Invariant: the order follows from the design alone, so that an interrupted experiment goes on
 //! with the very runs that are missing.
@@ -27,11 +27,12 @@ pub struct Design {
     pub groups: usize,
     /// How many treatments there are beside the baseline.
     pub treatments: usize,
-    /// How many laps.
-    pub laps: u32,
-    /// Laps of the baseline alone before those.
+    /// How many repetitions.
+    pub repetitions: u32,
+    /// Repetitions of the baseline alone before those.
     pub warm_up: u32,
-    /// Whether a baseline repeats itself exactly: one pair of it shows that, and serves all laps.
+    /// Whether a baseline repeats itself exactly: one pair of it shows that, and serves all
+    /// repetitions.
     pub is_exact: bool,
     /// What the order, and the seeds of runs, are drawn from.
     pub seed: u64,
@@ -40,8 +41,8 @@ pub struct Design {
 /// One run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// Its lap, from 1; runs of lap 0 warm up and count for nothing.
-    pub lap: u32,
+    /// Its repetition, from 1; runs of repetition 0 warm up and count for nothing.
+    pub repetition: u32,
     /// Its group, by number.
     pub group: usize,
     /// What it is measured for.
@@ -56,30 +57,31 @@ impl Design {
         let groups: Vec<usize> = (0..self.groups).collect();
         let mut slots = Vec::new();
         for _ in 0..if self.is_exact { 0 } else { self.warm_up } {
-            let warm = |&group| Slot { lap: 0, group, role: Role::Baseline, seed: 1 };
+            let warm = |&group| Slot { repetition: 0, group, role: Role::Baseline, seed: 1 };
             slots.extend(groups.iter().map(warm));
         }
-        for lap in 1..=self.laps {
-            let lap_seed = self.seed ^ u64::from(lap).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let mut chance = Chance::new(lap_seed);
+        for repetition in 1..=self.repetitions {
+            let repetition_seed =
+                self.seed ^ u64::from(repetition).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let mut chance = Chance::new(repetition_seed);
             let mut order = groups.clone();
             chance.shuffle(&mut order);
             for group in order {
-                let mut roles = self.roles(lap);
+                let mut roles = self.roles(repetition);
                 chance.shuffle(&mut roles);
                 for role in roles {
                     // 53 bits: what a number in JSON holds, and programs take.
-                    slots.push(Slot { lap, group, role, seed: chance.bits() >> 11 });
+                    slots.push(Slot { repetition, group, role, seed: chance.bits() >> 11 });
                 }
             }
         }
         slots
     }
 
-    /// What is run of a group in a lap.
-    fn roles(&self, lap: u32) -> Vec<Role> {
+    /// What is run of a group in a repetition.
+    fn roles(&self, repetition: u32) -> Vec<Role> {
         let baselines = [Role::Baseline, Role::Again];
-        let baselines = if self.is_exact && lap > 1 { &[][..] } else { &baselines };
+        let baselines = if self.is_exact && repetition > 1 { &[][..] } else { &baselines };
         let treatments = (0..self.treatments).map(Role::Treatment);
         baselines.iter().copied().chain(treatments).collect()
     }

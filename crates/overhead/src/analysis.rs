@@ -1,10 +1,10 @@
 //! From records to verdicts: pairs, the noise floor, slowdowns with their intervals.
 //!
-//! Of each lap the ratios of an arm's time to each run of the baseline are pairs. They are taken as
-//! logarithms, so that a ratio and its inverse weigh the same, and reported as slowdowns: 0.005 is
-//! half a per cent more time. A mean of the two runs would take one pair of two, but times are
-//! skewed: the ratio of one run to a mean of two lies below 1 more often than above where nothing
-//! differs.
+//! Of each repetition the ratios of an arm's time to each run of the baseline are pairs. They are
+//! taken as logarithms, so that a ratio and its inverse weigh the same, and reported as slowdowns:
+//! 0.005 is half a per cent more time. A mean of the two runs would take one pair of two, but times
+//! are skewed: the ratio of one run to a mean of two lies below 1 more often than above where
+//! nothing differs.
 //!
 //! An arm is *slower* only if three things hold: its rank test stays below 5 % after Holm's rule
 //! over all arms of the campaign, its interval lies above zero, and its estimate lies beyond the
@@ -43,7 +43,8 @@ pub struct Group {
     pub pairs: usize,
     /// A/A pairs that the rule dropped.
     pub contaminated: usize,
-    /// The slowdown of the second baseline run of a lap over the first: what noise alone does.
+    /// The slowdown of the second baseline run of a repetition over the first: what noise alone
+    /// does.
     pub noise: Option<Interval>,
     /// What each arm costs.
     pub effects: Vec<Effect>,
@@ -70,15 +71,16 @@ pub struct Effect {
     pub verdict: Verdict,
     /// Slowdowns of the phases, by name, with the noise of their own A/A pairs.
     pub phases: BTreeMap<String, Phase>,
-    /// Logarithms of the pairs' ratios, those of a lap together.
+    /// Logarithms of the pairs' ratios, those of a repetition together.
     #[serde(skip)]
-    pub laps: Vec<Vec<f64>>,
+    pub repetitions: Vec<Vec<f64>>,
 }
 
 impl Effect {
-    /// One pair of each lap, the first: for tests of numbers that do not depend on each other.
-    pub(crate) fn one_a_lap(&self) -> Vec<f64> {
-        self.laps.iter().filter_map(|ratios| ratios.first().copied()).collect()
+    /// One pair of each repetition, the first: for tests of numbers that do not depend on each
+    /// other.
+    pub(crate) fn one_a_repetition(&self) -> Vec<f64> {
+        self.repetitions.iter().filter_map(|ratios| ratios.first().copied()).collect()
     }
 }
 
@@ -164,7 +166,9 @@ pub fn analyse(campaign: &Campaign, records: &[Record]) -> Analysis {
     for application in &campaign.applications {
         for &nodes in &campaign.nodes {
             let own = |record: &&Record| {
-                record.application == application.name && record.nodes == nodes && record.lap > 0
+                record.application == application.name
+                    && record.nodes == nodes
+                    && record.repetition > 0
             };
             groups.push(group(campaign, nodes, records.iter().filter(own).collect()));
         }
@@ -174,17 +178,17 @@ pub fn analyse(campaign: &Campaign, records: &[Record]) -> Analysis {
 }
 
 fn group(campaign: &Campaign, nodes: u32, records: Vec<&Record>) -> Group {
-    let laps = Laps { campaign, records };
-    let noise = laps.noise(|record| record.seconds);
-    let application = laps.records.first().map(|record| record.application.clone());
+    let repetitions = Repetitions { campaign, records };
+    let noise = repetitions.noise(|record| record.seconds);
+    let application = repetitions.records.first().map(|record| record.application.clone());
     Group {
         application: application.unwrap_or_default(),
         nodes,
-        baseline: laps.side(&campaign.baseline, true),
-        pairs: noise.laps.len(),
+        baseline: repetitions.side(&campaign.baseline, true),
+        pairs: noise.repetitions.len(),
         contaminated: noise.contaminated,
         noise: noise.interval(campaign.is_virtual()),
-        effects: campaign.arms.iter().map(|doing| laps.effect(doing)).collect(),
+        effects: campaign.arms.iter().map(|doing| repetitions.effect(doing)).collect(),
     }
 }
 
@@ -214,8 +218,8 @@ fn verdict(effect: &Effect, floor: f64) -> Verdict {
 
 /// In virtual time nothing but the arm differs: what all pairs say is so.
 fn exact(effect: &Effect, floor: f64) -> Verdict {
-    let slowdowns = || effect.laps.iter().flatten().map(|ratio| ratio.exp_m1());
-    if effect.laps.is_empty() {
+    let slowdowns = || effect.repetitions.iter().flatten().map(|ratio| ratio.exp_m1());
+    if effect.repetitions.is_empty() {
         Verdict::TooFew
     } else if slowdowns().all(|slowdown| slowdown > floor) {
         Verdict::Slower
@@ -227,38 +231,38 @@ fn exact(effect: &Effect, floor: f64) -> Verdict {
 }
 
 /// The runs of a group.
-struct Laps<'a> {
+struct Repetitions<'a> {
     campaign: &'a Campaign,
     records: Vec<&'a Record>,
 }
 
-/// Pairs of an arm, those of a lap together, and in how many laps they were dropped.
+/// Pairs of an arm, those of a repetition together, and in how many repetitions they were dropped.
 struct Pairs {
-    laps: Vec<Vec<f64>>,
+    repetitions: Vec<Vec<f64>>,
     contaminated: usize,
 }
 
 impl Pairs {
-    /// Without laps in which a time of 0, of a phase that was not there, has no logarithm.
+    /// Without repetitions in which a time of 0, of a phase that was not there, has no logarithm.
     fn finite(mut self) -> Self {
-        self.laps.retain(|ratios| ratios.iter().all(|ratio| ratio.is_finite()));
+        self.repetitions.retain(|ratios| ratios.iter().all(|ratio| ratio.is_finite()));
         self
     }
 
     /// The slowdown; in virtual time one pair is enough.
     fn interval(&self, is_virtual: bool) -> Option<Interval> {
-        let of_one = || match &self.laps[..] {
-            [lap] if is_virtual => {
-                let ratio = interquartile_mean(lap);
+        let of_one = || match &self.repetitions[..] {
+            [repetition] if is_virtual => {
+                let ratio = interquartile_mean(repetition);
                 Some(Interval { estimate: ratio, low: ratio, high: ratio })
             }
             _ => None,
         };
-        Some(bootstrap(&self.laps).or_else(of_one)?.map(f64::exp_m1))
+        Some(bootstrap(&self.repetitions).or_else(of_one)?.map(f64::exp_m1))
     }
 }
 
-impl<'a> Laps<'a> {
+impl<'a> Repetitions<'a> {
     /// Runs of an arm, or of the baseline, that gave a time.
     fn runs(&self, doing: &Doing, baseline: bool) -> impl Iterator<Item = &'a Record> {
         let wanted = (doing.clone(), baseline);
@@ -269,51 +273,51 @@ impl<'a> Laps<'a> {
         })
     }
 
-    /// Runs of an arm by lap, the first run of a baseline before the second.
-    fn by_lap(&self, doing: &Doing, baseline: bool) -> BTreeMap<u32, Vec<&'a Record>> {
-        let mut laps: BTreeMap<u32, Vec<&Record>> = BTreeMap::new();
+    /// Runs of an arm by repetition, the first run of a baseline before the second.
+    fn by_repetition(&self, doing: &Doing, baseline: bool) -> BTreeMap<u32, Vec<&'a Record>> {
+        let mut repetitions: BTreeMap<u32, Vec<&Record>> = BTreeMap::new();
         for record in self.runs(doing, baseline) {
-            laps.entry(record.lap).or_default().push(record);
+            repetitions.entry(record.repetition).or_default().push(record);
         }
-        for runs in laps.values_mut() {
+        for runs in repetitions.values_mut() {
             runs.sort_by_key(|record| record.again);
         }
-        laps
+        repetitions
     }
 
     fn is_clean(&self, record: &Record) -> bool {
         !self.campaign.contamination.is_passed_by(&record.disturbance)
     }
 
-    /// A/A pairs: the second baseline run of a lap over the first.
+    /// A/A pairs: the second baseline run of a repetition over the first.
     fn noise(&self, time: impl Fn(&Record) -> Option<f64>) -> Pairs {
-        let mut pairs = Pairs { laps: Vec::new(), contaminated: 0 };
-        for runs in self.by_lap(&self.campaign.baseline, true).values() {
+        let mut pairs = Pairs { repetitions: Vec::new(), contaminated: 0 };
+        for runs in self.by_repetition(&self.campaign.baseline, true).values() {
             let run = |again| runs.iter().find(|record| record.again == again);
             let Some((first, second)) = run(false).zip(run(true)) else { continue };
             if !self.is_clean(first) || !self.is_clean(second) {
                 pairs.contaminated += 1;
             } else if let Some((first, second)) = time(first).zip(time(second)) {
-                pairs.laps.push(vec![(second / first).ln()]);
+                pairs.repetitions.push(vec![(second / first).ln()]);
             }
         }
         pairs.finite()
     }
 
-    /// Pairs of an arm and each run of the baseline in the same lap.
+    /// Pairs of an arm and each run of the baseline in the same repetition.
     fn pairs(&self, doing: &Doing, time: impl Fn(&Record) -> Option<f64>) -> Pairs {
-        let mut pairs = Pairs { laps: Vec::new(), contaminated: 0 };
-        let baselines = self.by_lap(&self.campaign.baseline, true);
-        for (lap, runs) in self.by_lap(doing, false) {
-            // In virtual time the baseline of the first lap serves all.
-            let lap = if self.campaign.is_virtual() { 1 } else { lap };
-            let Some(baseline) = baselines.get(&lap) else { continue };
+        let mut pairs = Pairs { repetitions: Vec::new(), contaminated: 0 };
+        let baselines = self.by_repetition(&self.campaign.baseline, true);
+        for (repetition, runs) in self.by_repetition(doing, false) {
+            // In virtual time the baseline of the first repetition serves all.
+            let repetition = if self.campaign.is_virtual() { 1 } else { repetition };
+            let Some(baseline) = baselines.get(&repetition) else { continue };
             let clean = baseline.iter().filter(|record| self.is_clean(record));
             let logs: Vec<f64> = clean.filter_map(|record| time(record).map(f64::ln)).collect();
             if logs.is_empty() || !self.is_clean(runs[0]) {
                 pairs.contaminated += 1;
             } else if let Some(seconds) = time(runs[0]) {
-                pairs.laps.push(logs.iter().map(|log| seconds.ln() - log).collect());
+                pairs.repetitions.push(logs.iter().map(|log| seconds.ln() - log).collect());
             }
         }
         pairs.finite()
@@ -327,15 +331,15 @@ impl<'a> Laps<'a> {
         });
         Effect {
             side: self.side(doing, false),
-            pairs: pairs.laps.len(),
+            pairs: pairs.repetitions.len(),
             contaminated: pairs.contaminated,
             failed: failed.count(),
             slowdown: pairs.interval(is_virtual),
-            p: aligned_ranks(&pairs.laps),
+            p: aligned_ranks(&pairs.repetitions),
             p_holm: 1.0,
             verdict: Verdict::TooFew,
             phases: self.phases(doing),
-            laps: pairs.laps,
+            repetitions: pairs.repetitions,
         }
     }
 
@@ -422,7 +426,7 @@ pub(crate) mod tests {
                 _ => 0.0,
             };
             let doing = planned.doing(campaign).clone();
-            let mut run = record(at, planned.lap, doing, 2.0 * wobble * (1.0 + slowdown));
+            let mut run = record(at, planned.repetition, doing, 2.0 * wobble * (1.0 + slowdown));
             run.application.clone_from(&campaign.applications[planned.application].name);
             run.nodes = planned.nodes;
             run.again = planned.role == crate::schedule::Role::Again;
@@ -451,7 +455,7 @@ pub(crate) mod tests {
     fn contaminated_pairs_are_dropped_and_counted() {
         let campaign = small(20);
         let mut all = records(&campaign, &[0.0, 0.0], 0.01);
-        for run in all.iter_mut().filter(|run| run.lap == 3 || run.lap == 5) {
+        for run in all.iter_mut().filter(|run| run.repetition == 3 || run.repetition == 5) {
             run.disturbance.steal_share = Some(0.06);
             run.seconds = Some(100.0);
         }
@@ -478,7 +482,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn in_virtual_time_one_lap_is_exact() {
+    fn in_virtual_time_one_repetition_is_exact() {
         let campaign = campaign_of(SMPI);
         let analysis = analyse(&campaign, &records(&campaign, &[0.001, 0.0], 0.0));
         let group = &analysis.groups[0];

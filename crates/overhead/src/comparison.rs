@@ -46,13 +46,13 @@ pub struct Difference {
     pub differs: bool,
 }
 
-/// A side of a comparison: the logarithms that are compared, those of a lap together, one of each
-/// lap for the test, and what is reported of them.
+/// A side of a comparison: the logarithms that are compared, those of a repetition together, one of
+/// each repetition for the test, and what is reported of them.
 struct Sample {
     application: String,
     nodes: u32,
     doing: Doing,
-    laps: Vec<Vec<f64>>,
+    repetitions: Vec<Vec<f64>>,
     singles: Vec<f64>,
     estimate: f64,
 }
@@ -95,9 +95,9 @@ fn difference(one: &Sample, other: &Sample) -> Difference {
         application: one.application.clone(),
         nodes: one.nodes,
         doing: one.doing.clone(),
-        counts: [one.laps.len(), other.laps.len()],
+        counts: [one.repetitions.len(), other.repetitions.len()],
         values: [one.estimate, other.estimate],
-        change: bootstrap_difference(&other.laps, &one.laps)
+        change: bootstrap_difference(&other.repetitions, &one.repetitions)
             .map(|interval| interval.map(f64::exp_m1)),
         p: mann_whitney(&other.singles, &one.singles),
         p_holm: 1.0,
@@ -123,7 +123,7 @@ fn effect_sample(group: &Group, effect: &Effect, quantity: Quantity) -> Option<S
     Some(match quantity {
         Quantity::Slowdown => {
             let estimate = effect.slowdown.map(|slowdown| slowdown.estimate);
-            sample(group, doing, effect.laps.clone(), effect.one_a_lap(), estimate)
+            sample(group, doing, effect.repetitions.clone(), effect.one_a_repetition(), estimate)
         }
         Quantity::Seconds => of_runs(group, doing, &effect.side),
     })
@@ -138,7 +138,7 @@ fn of_runs(group: &Group, doing: &Doing, side: &Side) -> Sample {
 fn sample(
     group: &Group,
     doing: &Doing,
-    laps: Vec<Vec<f64>>,
+    repetitions: Vec<Vec<f64>>,
     singles: Vec<f64>,
     estimate: Option<f64>,
 ) -> Sample {
@@ -146,7 +146,7 @@ fn sample(
         application: group.application.clone(),
         nodes: group.nodes,
         doing: doing.clone(),
-        laps,
+        repetitions,
         singles,
         estimate: estimate.unwrap_or(f64::NAN),
     }

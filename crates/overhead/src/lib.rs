@@ -5,10 +5,11 @@
 //! half a per cent from a machine that was busy with something else, so the method is that of a
 //! randomised experiment:
 //!
-//! * **Laps.** A lap runs every arm once, the baseline twice, in a random order. What drifts from
-//!   lap to lap drops out of the ratio of an arm to the baseline of the same lap, a *pair*.
-//! * **A/A pairs.** The two baseline runs of a lap differ by noise alone. The interval of their
-//!   ratio is the *noise floor*: no estimate below it is reported.
+//! * **Repetitions.** A repetition runs every arm once, the baseline twice, in a random order. What
+//!   drifts from one to the next drops out of the ratio of an arm to the baseline of the same
+//!   repetition, a *pair*.
+//! * **A/A pairs.** The two baseline runs of a repetition differ by noise alone. The interval of
+//!   their ratio is the *noise floor*: no estimate below it is reported.
 //! * **A rule fixed beforehand.** Runs that outside work disturbed are dropped by bounds that the
 //!   campaign file states, and counted.
 //! * **One threshold for all arms.** Tests share an error rate of 5 % (Holm), so a campaign of many

@@ -105,7 +105,7 @@ fn record(
     let times = object_in(&directory.join(TIMES));
     let mut record = Record {
         index: planned.index,
-        lap: planned.lap,
+        repetition: planned.repetition,
         application: application.name.clone(),
         nodes: planned.nodes,
         ranks,

@@ -20,8 +20,9 @@ pub const SCHEMA: &str = "tidings-lab-overhead-1";
 pub struct Record {
     /// Its place in the plan.
     pub index: u32,
-    /// Its lap, from 1; 0 warmed up.
-    pub lap: u32,
+    /// Its repetition, from 1; 0 warmed up.
+    #[serde(rename = "lap")]
+    pub repetition: u32,
     /// The application's name.
     pub application: String,
     /// How many nodes.
@@ -35,7 +36,7 @@ pub struct Record {
     pub doing: Doing,
     /// Whether this is a run of the baseline.
     pub baseline: bool,
-    /// Whether it is the second such run of its lap.
+    /// Whether it is the second such run of its repetition.
     pub again: bool,
     /// The seed of gossip.
     pub seed: u64,
@@ -100,10 +101,10 @@ pub(crate) mod tests {
     use super::*;
 
     /// A run that took so long.
-    pub(crate) fn record(index: u32, lap: u32, doing: Doing, seconds: f64) -> Record {
+    pub(crate) fn record(index: u32, repetition: u32, doing: Doing, seconds: f64) -> Record {
         Record {
             index,
-            lap,
+            repetition,
             application: "spin".to_owned(),
             nodes: 2,
             ranks: 4,

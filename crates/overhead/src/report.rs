@@ -141,7 +141,7 @@ pub fn warnings(analysis: &Analysis) -> Vec<String> {
         let of = format!("{} on {} nodes", group.application, group.nodes);
         if group.noise.is_some_and(|noise| noise.low * noise.high > 0.0) {
             warnings.push(format!(
-                "{of}: the second baseline run of a lap differs from the first, which chance alone \
+                "{of}: the second baseline run of a repetition differs from the first, which chance alone \
                  does in one campaign of twenty; the noise floor has it in"
             ));
         }
@@ -303,7 +303,9 @@ mod tests {
         let campaign = small(40);
         let mut all = records(&campaign, &[0.0, 0.0], 0.01);
         assert_eq!(warnings(&analyse(&campaign, &all)), Vec::<String>::new());
-        for run in all.iter_mut().filter(|run| run.lap % 2 == 0 && run.doing != Doing::Asleep) {
+        for run in
+            all.iter_mut().filter(|run| run.repetition % 2 == 0 && run.doing != Doing::Asleep)
+        {
             run.disturbance.steal_share = Some(0.2);
         }
         let found = warnings(&analyse(&campaign, &all));

@@ -14,8 +14,8 @@ use crate::campaign::Doing;
 pub struct Planned {
     /// Its place in the plan, from 0.
     pub index: u32,
-    /// Its lap, from 1; runs of lap 0 warm up and count for nothing.
-    pub lap: u32,
+    /// Its repetition, from 1; runs of repetition 0 warm up and count for nothing.
+    pub repetition: u32,
     /// The application, by its place in [`Campaign::applications`].
     pub application: usize,
     /// How many nodes.
@@ -44,14 +44,21 @@ pub fn plan(campaign: &Campaign) -> Vec<Planned> {
     let design = Design {
         groups: groups.len(),
         treatments: campaign.arms.len(),
-        laps: campaign.repetitions,
+        repetitions: campaign.repetitions,
         warm_up: campaign.warm_up,
         is_exact: campaign.is_virtual(),
         seed: campaign.seed,
     };
     let planned = design.slots().into_iter().zip(0..).map(|(slot, index)| {
         let (application, nodes) = groups[slot.group];
-        Planned { index, lap: slot.lap, application, nodes, role: slot.role, seed: slot.seed }
+        Planned {
+            index,
+            repetition: slot.repetition,
+            application,
+            nodes,
+            role: slot.role,
+            seed: slot.seed,
+        }
     });
     planned.collect()
 }
@@ -64,12 +71,12 @@ mod tests {
     use crate::campaign::tests::{SMPI, campaign_of, small};
 
     #[test]
-    fn every_lap_has_each_arm_once_and_the_baseline_twice() {
+    fn every_repetition_has_each_arm_once_and_the_baseline_twice() {
         let campaign = small(40);
         let plan = plan(&campaign);
         let mut counted: BTreeMap<(u32, usize, u32, Role), u32> = BTreeMap::new();
         for planned in &plan {
-            let key = (planned.lap, planned.application, planned.nodes, planned.role);
+            let key = (planned.repetition, planned.application, planned.nodes, planned.role);
             *counted.entry(key).or_default() += 1;
         }
         assert!(counted.values().all(|&count| count == 1));
@@ -79,19 +86,19 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_drawn_again_for_each_lap_and_is_the_same_whenever_it_is_drawn() {
+    fn the_order_is_drawn_again_for_each_repetition_and_is_the_same_whenever_it_is_drawn() {
         let campaign = small(40);
         assert_eq!(plan(&campaign), plan(&campaign));
-        let firsts = plan(&campaign).into_iter().filter(|planned| planned.lap > 0);
+        let firsts = plan(&campaign).into_iter().filter(|planned| planned.repetition > 0);
         let mut firsts_by_role: BTreeMap<Role, u32> = BTreeMap::new();
-        let mut lap = 0;
+        let mut repetition = 0;
         for planned in firsts {
-            if planned.lap > lap {
-                lap = planned.lap;
+            if planned.repetition > repetition {
+                repetition = planned.repetition;
                 *firsts_by_role.entry(planned.role).or_default() += 1;
             }
         }
-        // Four roles: each is first in some ten of forty laps.
+        // Four roles: each is first in some ten of forty repetitions.
         assert_eq!(firsts_by_role.len(), 4, "{firsts_by_role:?}");
         assert!(firsts_by_role.values().all(|&count| count >= 3), "{firsts_by_role:?}");
     }
@@ -100,6 +107,6 @@ mod tests {
     fn in_virtual_time_one_baseline_pair_is_enough() {
         let campaign = campaign_of(SMPI);
         let baselines = plan(&campaign).into_iter().filter(|planned| planned.role <= Role::Again);
-        assert_eq!(baselines.map(|planned| planned.lap).collect::<Vec<_>>(), [1, 1]);
+        assert_eq!(baselines.map(|planned| planned.repetition).collect::<Vec<_>>(), [1, 1]);
     }
 }

@@ -2,9 +2,9 @@
 //! found, and how often one is reported where there is none.
 //!
 //! Noise is made to resemble what was recorded on two cores with a load of twenty
-//! (studies/injected-slowdown): run times scatter by 1.6 per cent around a level that drifts
-//! from lap to lap, by 3.6 per cent in all, and one run in ten is hit by others and takes longer by
-//! five per cent on average, with a long tail. Everything is drawn from a seed.
+//! (studies/injected-slowdown): run times scatter by 1.6 per cent around a level that drifts from
+//! repetition to repetition, by 3.6 per cent in all, and one run in ten is hit by others and takes
+//! longer by five per cent on average, with a long tail. Everything is drawn from a seed.
 
 use std::path::Path;
 
@@ -18,15 +18,15 @@ use tidings_primitives::Chance;
 
 /// Campaigns without a slowdown, and of those whose intervals are looked at.
 const CAMPAIGNS: u64 = 200;
-/// Laps of a campaign in which 0.5 % is to be found: 15 minutes of runs of 0.3 s.
-const LAPS: u32 = 1_000;
-/// Laps of a campaign in which noise is small beside what a skewed estimate would be off by.
-const MANY_LAPS: u32 = 1_700;
+/// Repetitions of a campaign in which 0.5 % is to be found: 15 minutes of runs of 0.3 s.
+const REPETITIONS: u32 = 1_000;
+/// Repetitions of a campaign in which noise is small beside what a skewed estimate would be off by.
+const MANY_REPETITIONS: u32 = 1_700;
 
-/// A campaign of so many laps, with these intervals for arms.
-fn campaign(laps: u32, intervals_ms: &str) -> Campaign {
+/// A campaign of so many repetitions, with these intervals for arms.
+fn campaign(repetitions: u32, intervals_ms: &str) -> Campaign {
     let text = format!(
-        "name = \"synthetic\"\nrepetitions = {laps}\nlimit_s = 1.0\n\
+        "name = \"synthetic\"\nrepetitions = {repetitions}\nlimit_s = 1.0\n\
          [world]\nnodes = [2]\nranks_per_node = 2\n\
          [backend]\nkind = \"local\"\nmpi = \"openmpi\"\nshim = \"shim.so\"\n\
          [gossip]\nintervals_ms = {intervals_ms}\nwindows = [\"20%\"]\nentry_bytes = [64]\n\
@@ -59,7 +59,7 @@ impl Noise {
         (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
     }
 
-    fn next_lap(&mut self) {
+    fn next_repetition(&mut self) {
         self.drift = 0.7 * self.drift + 0.026 * self.normal();
     }
 
@@ -91,13 +91,13 @@ fn shown(campaign: &Campaign, slowdowns: &[f64], seed: u64) -> Analysis {
 
 /// The same over a noise.
 fn shown_over(mut noise: Noise, campaign: &Campaign, slowdowns: &[f64]) -> Analysis {
-    let mut lap = 0;
+    let mut repetition = 0;
     let mut records = Vec::new();
     let recorded = recorded(&campaign.baseline);
     for planned in plan(campaign) {
-        if planned.lap > lap {
-            lap = planned.lap;
-            noise.next_lap();
+        if planned.repetition > repetition {
+            repetition = planned.repetition;
+            noise.next_repetition();
         }
         let slowdown = match planned.role {
             Role::Treatment(arm) => slowdowns[arm],
@@ -106,7 +106,7 @@ fn shown_over(mut noise: Noise, campaign: &Campaign, slowdowns: &[f64]) -> Analy
         let seconds = 0.3 * (1.0 + slowdown) * noise.run().exp();
         records.push(Record {
             index: planned.index,
-            lap: planned.lap,
+            repetition: planned.repetition,
             baseline: planned.role <= Role::Again,
             again: planned.role == Role::Again,
             doing: planned.doing(campaign).clone(),
@@ -134,8 +134,8 @@ fn found(campaign: &Campaign, slowdowns: &[f64], seeds: std::ops::Range<u64>) ->
 
 #[test]
 fn half_a_per_cent_is_found_in_95_of_100_campaigns() {
-    let (each, _) = found(&campaign(LAPS, "[256]"), &[0.005], 1..101);
-    println!("0.5 % found in {} of 100 campaigns of {LAPS} laps", each[0]);
+    let (each, _) = found(&campaign(REPETITIONS, "[256]"), &[0.005], 1..101);
+    println!("0.5 % found in {} of 100 campaigns of {REPETITIONS} repetitions", each[0]);
     assert!(each[0] >= 95, "{each:?} of 100");
 }
 
@@ -151,22 +151,22 @@ fn where_nothing_is_slower_at_most_5_of_100_campaigns_say_so() {
 
 #[test]
 fn where_nothing_is_slower_long_campaigns_say_so_no_more_often() {
-    let (_, alarms) = found(&campaign(MANY_LAPS, "[256]"), &[0.0], 4_001..4_101);
-    println!("false alarms: {alarms} of 100 campaigns of {MANY_LAPS} laps");
+    let (_, alarms) = found(&campaign(MANY_REPETITIONS, "[256]"), &[0.0], 4_001..4_101);
+    println!("false alarms: {alarms} of 100 campaigns of {MANY_REPETITIONS} repetitions");
     assert!(alarms <= 5, "{alarms} of 100");
 }
 
 /// A quiet machine and one that is not: only their noise differs.
 #[test]
 fn campaigns_on_other_machines_are_not_distinguished_by_their_noise() {
-    let campaign = campaign(MANY_LAPS, "[256]");
+    let campaign = campaign(MANY_REPETITIONS, "[256]");
     let over = |seed, scale| shown_over(Noise::new(seed, scale), &campaign, &[0.0]);
     let differ = (5_001..5_041).filter(|&seed| {
         let (quiet, loud) = (over(seed, 0.1), over(seed + 1_000, 1.0));
         compare(&quiet, &loud, Quantity::Slowdown).expect("the same arms")[0].differs
     });
     let differ = differ.count();
-    println!("{differ} of 40 comparisons of {MANY_LAPS} laps report a difference");
+    println!("{differ} of 40 comparisons of {MANY_REPETITIONS} repetitions report a difference");
     assert!(differ <= 4, "{differ} of 40");
 }
 
@@ -179,7 +179,7 @@ fn intervals_hold_the_truth() {
         found.low <= 0.01 && 0.01 <= found.high
     });
     let held = held.count() as u64;
-    println!("intervals held the truth in {held} of {CAMPAIGNS} campaigns of 40 laps");
+    println!("intervals held the truth in {held} of {CAMPAIGNS} campaigns of 40 repetitions");
     // 95 % of them should; 90 % is three standard errors below.
     assert!(held * 100 >= 90 * CAMPAIGNS, "{held} of {CAMPAIGNS}");
 }

@@ -2,9 +2,9 @@
 //! from itself.
 //!
 //! Efron's percentile interval, of the interquartile mean. What belongs together, as the pairs of a
-//! lap, is drawn together, or the interval would be too narrow. It is a little narrow for samples
-//! of ten or so; the test of many synthetic campaigns (`tests/campaigns.rs`) counts how often it
-//! misses. Drawn from a seed: the same sample gives the same interval.
+//! repetition, is drawn together, or the interval would be too narrow. It is a little narrow for
+//! samples of ten or so; the test of many synthetic campaigns (`tests/campaigns.rs`) counts how
+//! often it misses. Drawn from a seed: the same sample gives the same interval.
 
 use serde::{Deserialize, Serialize};
 use tidings_primitives::Chance;
@@ -47,14 +47,16 @@ impl Interval {
     }
 }
 
-/// The centre of the values of all laps with its interval; `None` of fewer than two laps.
-pub fn bootstrap(laps: &[Vec<f64>]) -> Option<Interval> {
-    difference_of(laps, None)
+/// The centre of the values of all repetitions with its interval; `None` of fewer than two
+/// repetitions.
+pub fn bootstrap(repetitions: &[Vec<f64>]) -> Option<Interval> {
+    difference_of(repetitions, None)
 }
 
-/// The centre of the values of `laps` less that of `others`, with the interval of the difference.
-pub fn bootstrap_difference(laps: &[Vec<f64>], others: &[Vec<f64>]) -> Option<Interval> {
-    difference_of(laps, Some(others))
+/// The centre of the values of `repetitions` less that of `others`, with the interval of the
+/// difference.
+pub fn bootstrap_difference(repetitions: &[Vec<f64>], others: &[Vec<f64>]) -> Option<Interval> {
+    difference_of(repetitions, Some(others))
 }
 
 fn difference_of(values: &[Vec<f64>], others: Option<&[Vec<f64>]>) -> Option<Interval> {
@@ -84,36 +86,37 @@ fn centre_of(values: &[Vec<f64>]) -> f64 {
     interquartile_mean_of(&mut values.concat())
 }
 
-/// A sample that is drawn again and again from itself: as many laps, each any of them.
+/// A sample that is drawn again and again from itself: as many repetitions, each any of them.
 ///
-/// The values are sorted once. A draw then counts how often each lap is in it, and one pass over
-/// the values finds the centre: several times faster than to collect what was drawn and to select
-/// from it where the quarters end.
+/// The values are sorted once. A draw then counts how often each repetition is in it, and one pass
+/// over the values finds the centre: several times faster than to collect what was drawn and to
+/// select from it where the quarters end.
 struct Redrawn<'a> {
-    laps: &'a [Vec<f64>],
-    /// All values in ascending order, each with its lap.
+    repetitions: &'a [Vec<f64>],
+    /// All values in ascending order, each with its repetition.
     sorted: Vec<(f64, u32)>,
-    /// How often each lap was drawn.
+    /// How often each repetition was drawn.
     counts: Vec<u32>,
 }
 
 impl<'a> Redrawn<'a> {
-    fn of(laps: &'a [Vec<f64>]) -> Self {
-        let numbered = laps.iter().zip(0..);
-        let values = numbered.flat_map(|(lap, at)| lap.iter().map(move |&value| (value, at)));
+    fn of(repetitions: &'a [Vec<f64>]) -> Self {
+        let numbered = repetitions.iter().zip(0..);
+        let values =
+            numbered.flat_map(|(repetition, at)| repetition.iter().map(move |&value| (value, at)));
         let mut sorted: Vec<(f64, u32)> = values.collect();
         sorted.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
-        Self { laps, sorted, counts: vec![0; laps.len()] }
+        Self { repetitions, sorted, counts: vec![0; repetitions.len()] }
     }
 
     /// The interquartile mean of a draw.
     fn centre(&mut self, chance: &mut Chance) -> f64 {
         self.counts.fill(0);
         let mut drawn = 0;
-        for _ in self.laps {
-            let lap = chance.below(self.laps.len());
-            self.counts[lap] += 1;
-            drawn += self.laps[lap].len();
+        for _ in self.repetitions {
+            let repetition = chance.below(self.repetitions.len());
+            self.counts[repetition] += 1;
+            drawn += self.repetitions[repetition].len();
         }
         if drawn == 0 {
             return f64::NAN;
@@ -121,7 +124,7 @@ impl<'a> Redrawn<'a> {
         let (whole, rest) = quarter(drawn);
         let count = drawn - 2 * whole;
         let (mut sorted, mut skipped) = (self.sorted.iter(), 0);
-        let times = |&(_, lap): &(f64, u32)| self.counts[lap as usize] as usize;
+        let times = |&(_, repetition): &(f64, u32)| self.counts[repetition as usize] as usize;
         let mut next =
             || sorted.next().map(|pair| (pair.0, times(pair))).expect("the rest is there");
         let (mut value, mut again) = next();
@@ -153,15 +156,17 @@ mod tests {
         /// The mean of a draw is that of its values, collected.
         #[test]
         fn a_draw_has_the_centre_of_its_values(
-            laps in prop::collection::vec(prop::collection::vec(-9..9_i32, 1..4), 1..40),
+            repetitions in prop::collection::vec(prop::collection::vec(-9..9_i32, 1..4), 1..40),
             seed in any::<u64>(),
         ) {
-            let real = |lap: &Vec<i32>| lap.iter().map(|&value| f64::from(value) / 3.0).collect();
-            let laps: Vec<Vec<f64>> = laps.iter().map(real).collect();
-            let mut again = Redrawn::of(&laps);
+            let third = |&value: &i32| f64::from(value) / 3.0;
+            let real = |one: &Vec<i32>| one.iter().map(third).collect();
+            let repetitions: Vec<Vec<f64>> = repetitions.iter().map(real).collect();
+            let mut again = Redrawn::of(&repetitions);
             let (mut chance, mut same) = (Chance::new(seed), Chance::new(seed));
             for _ in 0..3 {
-                let drawn = laps.iter().map(|_| laps[same.below(laps.len())].clone());
+                let one = |_| repetitions[same.below(repetitions.len())].clone();
+                let drawn = repetitions.iter().map(one);
                 let centre = centre_of(&drawn.collect::<Vec<_>>());
                 prop_assert!((again.centre(&mut chance) - centre).abs() < 1e-12);
             }
@@ -183,11 +188,13 @@ mod tests {
     }
 
     #[test]
-    fn values_of_a_lap_are_drawn_together() {
+    fn values_of_a_repetition_are_drawn_together() {
         let single: Vec<Vec<f64>> = (0..40).map(|at| vec![f64::from(at * 7919 % 101)]).collect();
-        let twice: Vec<Vec<f64>> = single.iter().map(|lap| [&lap[..], lap].concat()).collect();
+        let twice: Vec<Vec<f64>> =
+            single.iter().map(|repetition| [&repetition[..], repetition].concat()).collect();
         let (single, twice) = (bootstrap(&single), bootstrap(&twice));
-        let (single, twice) = (single.expect("forty laps"), twice.expect("forty laps"));
+        let (single, twice) =
+            (single.expect("forty repetitions"), twice.expect("forty repetitions"));
         assert!((single.estimate - twice.estimate).abs() < 1e-9);
         let widths = (single.half_width(), twice.half_width());
         assert!(

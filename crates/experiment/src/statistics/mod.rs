@@ -4,9 +4,9 @@
 //! Run times are skewed to the right: something disturbs, nothing hastens. Ratios of two runs are
 //! symmetrical but heavy-tailed (those of a run to a mean of two are not), so the centre is the
 //! *interquartile mean* (the mean of the middle half), which a quarter of wild ratios on either
-//! side cannot move far, and which wastes less than the median (docs/decisions/0015-paired-laps.md
-//! has the figures). Intervals are bootstrapped, tests go by ranks: neither supposes a
-//! distribution.
+//! side cannot move far, and which wastes less than the median
+//! (docs/decisions/0015-paired-laps.md has the figures). Intervals are bootstrapped, tests
+//! go by ranks: neither supposes a distribution.
 
 mod bootstrap;
 mod many;

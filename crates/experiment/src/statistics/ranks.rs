@@ -1,29 +1,31 @@
-//! Tests by ranks: Hodges and Lehmann's aligned ranks for laps, Mann and Whitney's for two samples.
+//! Tests by ranks: Hodges and Lehmann's aligned ranks for repetitions, Mann and Whitney's for two
+//! samples.
 //!
 //! Exact where the sample is small enough to count (the distribution is built by adding one rank
 //! after the other; Mann and Whitney's also wants no two values to tie); else by the normal
 //! approximation with the correction for continuity. Both are two-sided.
 
-/// The most laps that are counted.
-const EXACT_LAPS: usize = 60;
+/// The most repetitions that are counted.
+const EXACT_REPETITIONS: usize = 60;
 /// The largest product of two samples' sizes that is counted.
 const EXACT_PRODUCT: usize = 900;
 
-/// How likely laps at least this lopsided are if all runs of a lap are alike: the p of Hodges and
-/// Lehmann's test of aligned ranks (Annals of Mathematical Statistics 33, 1962). Of each lap the
-/// arm's value less each of the baseline's is given.
+/// How likely repetitions at least this lopsided are if all runs of a repetition are alike: the p
+/// of Hodges and Lehmann's test of aligned ranks (Annals of Mathematical Statistics 33, 1962). Of
+/// each repetition the arm's value less each of the baseline's is given.
 ///
-/// All runs are ranked by how far they are from the mean of their lap; in each lap any of the ranks
-/// there might as well have been the arm's. Nothing is supposed of how times scatter.
-pub fn aligned_ranks(laps: &[Vec<f64>]) -> f64 {
-    let aligned = laps.iter().flat_map(|ratios| {
+/// All runs are ranked by how far they are from the mean of their repetition; in each repetition
+/// any of the ranks there might as well have been the arm's. Nothing is supposed of how times
+/// scatter.
+pub fn aligned_ranks(repetitions: &[Vec<f64>]) -> f64 {
+    let aligned = repetitions.iter().flat_map(|ratios| {
         let mean = -ratios.iter().sum::<f64>() / (ratios.len() + 1) as f64;
         let baselines = ratios.iter().map(move |ratio| -ratio - mean);
         std::iter::once(-mean).chain(baselines)
     });
     let (ranks, _) = ranked(&aligned.collect::<Vec<f64>>());
     let mut rest = &ranks[..];
-    let laps: Vec<&[f64]> = laps
+    let repetitions: Vec<&[f64]> = repetitions
         .iter()
         .map(|ratios| {
             let (own, others) = rest.split_at(ratios.len() + 1);
@@ -31,22 +33,22 @@ pub fn aligned_ranks(laps: &[Vec<f64>]) -> f64 {
             own
         })
         .collect();
-    let arms: f64 = laps.iter().map(|ranks| ranks[0]).sum();
-    if laps.len() <= EXACT_LAPS {
-        return two_sided(&shares_of_sums(&laps), doubled(arms));
+    let arms: f64 = repetitions.iter().map(|ranks| ranks[0]).sum();
+    if repetitions.len() <= EXACT_REPETITIONS {
+        return two_sided(&shares_of_sums(&repetitions), doubled(arms));
     }
     let mean = |ranks: &[f64]| ranks.iter().sum::<f64>() / ranks.len() as f64;
     let spread = |ranks: &[f64]| {
         let middle = mean(ranks);
         ranks.iter().map(|rank| (rank - middle).powi(2)).sum::<f64>() / ranks.len() as f64
     };
-    let expected: f64 = laps.iter().map(|ranks| mean(ranks)).sum();
-    by_normal(arms - expected, laps.iter().map(|ranks| spread(ranks)).sum())
+    let expected: f64 = repetitions.iter().map(|ranks| mean(ranks)).sum();
+    by_normal(arms - expected, repetitions.iter().map(|ranks| spread(ranks)).sum())
 }
 
-/// The least p that so many laps of three runs can have.
-pub fn aligned_ranks_least(laps: u32) -> f64 {
-    (2.0 * 3.0_f64.powi(-(laps as i32))).min(1.0)
+/// The least p that so many repetitions of three runs can have.
+pub fn aligned_ranks_least(repetitions: u32) -> f64 {
+    (2.0 * 3.0_f64.powi(-(repetitions as i32))).min(1.0)
 }
 
 /// How likely samples at least this far apart are if they come from one distribution: the p of the
@@ -84,13 +86,13 @@ fn ranked(values: &[f64]) -> (Vec<f64>, f64) {
     (ranks, ties)
 }
 
-/// How likely each sum of ranks is, doubled because ties have halves, where each lap gives one of
-/// its own.
-fn shares_of_sums(laps: &[&[f64]]) -> Vec<f64> {
+/// How likely each sum of ranks is, doubled because ties have halves, where each repetition gives
+/// one of its own.
+fn shares_of_sums(repetitions: &[&[f64]]) -> Vec<f64> {
     let most = |ranks: &&[f64]| ranks.iter().copied().map(doubled).max().unwrap_or(0);
-    let mut shares = vec![0.0; laps.iter().map(most).sum::<usize>() + 1];
+    let mut shares = vec![0.0; repetitions.iter().map(most).sum::<usize>() + 1];
     shares[0] = 1.0;
-    for ranks in laps {
+    for ranks in repetitions {
         let mut next = vec![0.0; shares.len()];
         for rank in ranks.iter().copied().map(doubled) {
             for (share, before) in next[rank..].iter_mut().zip(&shares) {
@@ -164,22 +166,24 @@ mod tests {
     }
 
     #[test]
-    fn small_laps_are_counted() {
-        // Two laps of three: in each the arm is the last of three with one chance in three.
+    fn small_repetitions_are_counted() {
+        // Two repetitions of three: in each the arm is the last of three with one chance in three.
         let last = vec![vec![1.0, 2.0], vec![3.0, 5.0]];
         near(aligned_ranks(&last), aligned_ranks_least(2));
-        // Three laps of two: the arm is above in each with one chance in eight.
+        // Three repetitions of two: the arm is above in each with one chance in eight.
         let above = vec![vec![1.0], vec![2.0], vec![3.0]];
         near(aligned_ranks(&above), 2.0 / 8.0);
-        let either: Vec<Vec<f64>> = above.iter().map(|lap| vec![-lap[0]]).collect();
+        let either: Vec<Vec<f64>> = above.iter().map(|repetition| vec![-repetition[0]]).collect();
         near(aligned_ranks(&either), 2.0 / 8.0);
     }
 
     #[test]
     fn the_exact_and_the_approximate_meet() {
         let ratio = |at: u32| f64::from(at * 37 % 61) - 24.5;
-        let laps = |count| (1..=count).map(|at| vec![ratio(at), ratio(at + 7)]).collect::<Vec<_>>();
-        let (exact, approximate) = (aligned_ranks(&laps(60)), aligned_ranks(&laps(61)));
+        let repetitions =
+            |count| (1..=count).map(|at| vec![ratio(at), ratio(at + 7)]).collect::<Vec<_>>();
+        let (exact, approximate) =
+            (aligned_ranks(&repetitions(60)), aligned_ranks(&repetitions(61)));
         assert!((exact - approximate).abs() < 0.02, "{exact} {approximate}");
     }
 }

@@ -19,9 +19,9 @@ pub struct Campaign {
     pub name: String,
     /// What all chance comes from: the order of runs, the seeds of gossip.
     pub seed: u64,
-    /// How many laps.
+    /// How many repetitions.
     pub repetitions: u32,
-    /// Laps before those, whose runs count for nothing.
+    /// Repetitions before those, whose runs count for nothing.
     pub warm_up: u32,
     /// How long a run may take before it is ended, in seconds.
     pub limit_s: f64,

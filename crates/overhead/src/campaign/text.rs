@@ -31,7 +31,7 @@ struct CampaignText {
     #[serde(default = "one")]
     seed: u64,
     repetitions: Spanned<u32>,
-    #[serde(default = "one_lap")]
+    #[serde(default = "one_repetition")]
     warm_up: u32,
     limit_s: Spanned<f64>,
     #[serde(default)]
@@ -73,7 +73,7 @@ fn one() -> u64 {
     1
 }
 
-fn one_lap() -> u32 {
+fn one_repetition() -> u32 {
     1
 }
 
@@ -231,18 +231,19 @@ fn enough(
                       take the bounds out";
         return Err(place.at(0, reason));
     }
-    let laps = u64::from(campaign.repetitions) + u64::from(campaign.warm_up);
-    let runs = laps * (groups * (campaign.arms.len() + 2)) as u64;
+    let repetitions = u64::from(campaign.repetitions) + u64::from(campaign.warm_up);
+    let runs = repetitions * (groups * (campaign.arms.len() + 2)) as u64;
     if runs > MOST_RUNS {
         return Err(place.refuse(&read.repetitions, format!("{runs} runs, at most {MOST_RUNS}")));
     }
     if campaign.is_virtual() {
         return Ok(()); // no noise: one run of each is enough
     }
-    let least = (1..64).find(|&laps| {
-        statistics::aligned_ranks_least(laps) * tests as f64 <= 1.0 - statistics::CONFIDENCE
+    let least = (1..64).find(|&repetitions| {
+        statistics::aligned_ranks_least(repetitions) * tests as f64 <= 1.0 - statistics::CONFIDENCE
     });
-    let least = least.expect("p falls by two thirds with each lap, and comparisons are bounded");
+    let least =
+        least.expect("p falls by two thirds with each repetition, and comparisons are bounded");
     if campaign.repetitions < least {
         let reason = format!(
             "{} repetitions can show nothing: with {tests} comparisons it takes {least} at least, \
