@@ -11,7 +11,7 @@ const char ARGUMENTS_USAGE[] =
     "  --interval MS      the unit of time, 0.1 to 3600000 (default 256)\n"
     "  --window ENTRIES   entries sent in a unit, or a share such as 20% (default 20%)\n"
     "  --entry BYTES      bytes of an entry's payload, 0 to 1024 (default 64)\n"
-    "  --nodes N          nodes of the cluster; if more than ranks, the last rank plays the rest\n"
+    "  --nodes N          nodes of the cluster; if more than ranks, the last simulates the rest\n"
     "  --strategy NAME    uniform, spread, push-pull, staggered or grid (default uniform)\n"
     "  --busy             look for messages without pause, as in the paper; else sleep between "
     "looks\n"

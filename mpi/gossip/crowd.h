@@ -1,5 +1,5 @@
 /*
- * The crowd: one rank that plays all nodes of a cluster for which there is no rank, so that the
+ * The crowd: one rank that simulates all nodes of a cluster for which there is no rank, so that the
  * others have as much to do as among thousands.
  *
  * It is node `first` itself, and each unit it says news for as many of the nodes from `first` on as
@@ -17,7 +17,7 @@
 
 typedef struct Crowd {
     TidingsTransport below;
-    uint32_t first, nodes; /* it plays the nodes from `first`, whose rank it is, to below `nodes` */
+    uint32_t first, nodes; /* it simulates those from `first`, whose rank it is, to below `nodes` */
     bool is_here;          /* whether this rank is it */
     uint32_t next;         /* whose turn to have news it is */
 } Crowd;

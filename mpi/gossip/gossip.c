@@ -112,7 +112,7 @@ static void look(Process *process, uint64_t now_us)
     report->looks++;
 }
 
-/* Renews what is said of this node, and of those that it plays. */
+/* Renews what is said of this node, and of those that it simulates. */
 static void publish(Process *process, uint64_t now_us)
 {
     const GossipOptions *options = process->options;

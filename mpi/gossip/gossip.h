@@ -20,7 +20,7 @@ typedef struct GossipOptions {
     uint64_t interval_us;
     uint32_t window_entries;
     uint16_t payload_bytes;
-    uint32_t nodes;    /* of the cluster; more than ranks: the last rank plays the rest (crowd.h) */
+    uint32_t nodes;    /* of the cluster; if more than ranks: the last simulates them (crowd.h) */
     uint32_t strategy; /* a TidingsStrategy */
     bool polite;
     int slots;         /* messages in flight */
@@ -44,7 +44,7 @@ typedef struct GossipReport {
     uint64_t ages;       /* how many that were */
     double oldest_sum_us; /* of the oldest, over all looks */
     uint64_t unheard;    /* entries never heard of, over all looks */
-    bool is_crowd;       /* this rank plays nodes: nothing above was counted */
+    bool is_crowd;       /* this rank simulates nodes: nothing above was counted */
     TidingsCounters node;
     RingCounters ring;
 } GossipReport;

@@ -259,8 +259,8 @@ fn pages_and_help_use_plain_words() {
         .filter(is_plain)
         .flat_map(|page| words::in_page(page, &repository::text(page)))
         .collect();
-    let commands =
-        "nodes colonies top watch show health status pick publish sim plan lab keys demo";
+    let commands = "nodes colonies top watch show health status pick publish sim plan lab keys demo \
+         agent run worker queue task sem space store";
     for command in std::iter::once("").chain(commands.split(' ')) {
         let arguments: Vec<&str> = command.split_whitespace().collect();
         let help = repository::help_of_tidings(&arguments).expect("it is a command");

@@ -71,7 +71,7 @@ pub trait Handler: Send {
     /// A message found no representative there.
     fn refused(&mut self, _by: Node, _why: &Refusal, _out: &mut Outbox<'_>) {}
 
-    /// A process takes part: first told of all that do, this one too.
+    /// A process takes part. All that do are reported first, this one too.
     fn node_joined(&mut self, _node: Node, _out: &mut Outbox<'_>) {}
 
     /// A process takes part no more, and never again. No message of it comes any more.

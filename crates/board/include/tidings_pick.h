@@ -9,7 +9,7 @@
  *     if (tidings_pick(&want, nodes, &why) == TIDINGS_OK) puts(nodes[0].name);
  *     else fprintf(stderr, "%s\n", why.message);
  *
- * The agent remembers what it handed out, for all who ask, so this asks it through its control
+ * The agent remembers what it assigned, for all who ask, so this asks it through its control
  * socket (docs/reference/control.md). The whole call takes no longer than the timeout, whatever the
  * agent does; what comes back is bounded; no signal is raised, no memory taken, no locale heeded.
  */

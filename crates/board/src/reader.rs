@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_micros(100);
 
 /// The current time on this machine's `CLOCK_MONOTONIC`, in nanoseconds: the clock of all births.
 ///
-/// It stands still while the machine is suspended, as the clocks of the agent and of all readers
+/// It stops while the machine is suspended, as the clocks of the agent and of all readers
 /// do, so that a board is as alive after a suspension as before.
 pub fn now_ns() -> i64 {
     nanoseconds(ClockId::Monotonic)

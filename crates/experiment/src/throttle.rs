@@ -1,6 +1,6 @@
 //! The part of each period that the kernel may keep from real-time processes.
 //!
-//! Lest a process that spins under SCHED_FIFO or SCHED_RR takes a machine away for good, Linux runs
+//! So that a process that spins under SCHED_FIFO or SCHED_RR takes no machine for good, Linux runs
 //! real-time processes for 0.95 s of each second at most. A run of half a second therefore has a
 //! pause of 50 ms in it or has none, at random: a tenth of its time, where half a per cent is asked
 //! for. Both sides of a pair have such pauses alike, so no verdict is biased; but intervals get

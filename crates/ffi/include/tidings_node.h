@@ -377,8 +377,8 @@ enum TidingsStatus tidings_node_publish(struct TidingsNode *node,
 
 /*
  Says for node `number` what it would say of itself at `now_us` of this node's clock, as if that
- had just come from there. For nodes that this program plays, as one process of a load test plays
- all the others. Nothing happens if the number is this node's own.
+ had just come from there. For nodes that this program simulates, as one process of a load test
+ does all the others. Nothing happens if the number is this node's own.
 
  # Safety
  As [`tidings_node_publish`].

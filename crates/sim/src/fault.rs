@@ -27,7 +27,7 @@ pub enum Fault {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         restart_after: Option<f64>,
     },
-    /// Nodes stand still, all at once, and go on with what they knew.
+    /// Nodes pause, all at once, and go on with what they knew.
     Pause {
         /// When.
         at: f64,

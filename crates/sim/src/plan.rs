@@ -16,7 +16,7 @@ pub enum Action {
     Crash(u32),
     /// This node restarts, if it is down.
     Restart(u32),
-    /// This node stands still.
+    /// This node pauses.
     Pause(u32),
     /// This node goes on.
     Resume(u32),

@@ -1,8 +1,8 @@
 //! The depot of a worker's node: outputs that stay here, served to others, and freed when no record
 //! names their tasks.
 //!
-//! Invariant: an output that the coordinator was told of is in the depot and pinned for its task,
-//! so it is there until the record is gone, or the node is.
+//! Invariant: an output that was reported to the coordinator is in the depot and pinned for its
+//! task, so it is there until the record is gone, or the node is.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Verdicts: what a coordinator is told of a try that has ended.
+//! Verdicts: what is reported to a coordinator about a try that has ended.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;

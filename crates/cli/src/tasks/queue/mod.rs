@@ -23,7 +23,7 @@ the result, an exit status other than 0 puts the item back or, after --retries, 
 
 Examples:
   tidings queue put jobs -- ./sim a.in            a command for a worker
-  tidings queue put orders --data '{\"n\":3}'       an item for whoever claims it
+  tidings queue put orders --data '{\"n\":3}'       an item for a program that claims it
   tidings queue claim orders -- ./handle          runs with the item as standard input
   tidings queue ls
   tidings queue top                               the same and rates, refreshed

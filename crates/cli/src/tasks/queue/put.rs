@@ -1,4 +1,4 @@
-//! `tidings queue put`: a command for workers, or data for whoever claims it.
+//! `tidings queue put`: a command for workers, or data for a program that claims it.
 
 use std::time::Duration;
 

@@ -110,7 +110,7 @@ impl Options {
         self.slots.unwrap_or_else(own_worker::cores)
     }
 
-    /// What this process has for its tasks at least: whoever says how many run at a time has room
+    /// What this process has for its tasks at least: with a number of tasks at a time there is room
     /// for them.
     pub(super) fn resources(&self, need: &Need) -> BTreeMap<String, u64> {
         let slots = u64::from(self.slots.unwrap_or(0));

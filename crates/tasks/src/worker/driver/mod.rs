@@ -2,7 +2,7 @@
 //!
 //! A slot that has something to do has a lane (`lane`), which is given the next tasks too, if they
 //! are short (`pace`) and its process takes them; what a lane has not begun comes back when it
-//! is asked. The coordinator is told of an end beside the next task. A worker is given as many
+//! is asked. An end is reported to the coordinator beside the next task. A worker is given as many
 //! tasks as it has asked for, so it goes on with what it has while there is no coordinator.
 //!
 //! Invariant: what is assigned is failed or completed exactly once, whatever happens in between.
