@@ -11,6 +11,7 @@ for, such as a future of another executor, is waited for here before the call is
 from __future__ import annotations
 
 import base64
+import collections.abc
 import concurrent.futures
 import dataclasses
 import functools
@@ -26,7 +27,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, cast
 
 import tidings.tasks._native as _native
-from tidings.tasks import current, inputs, pickles, setup
+from tidings.tasks import current, inputs, meter, pickles, setup
 from tidings.tasks.collector import Collector
 from tidings.tasks.connection import Connection
 from tidings.tasks.errors import StoreError
@@ -146,23 +147,36 @@ class Executor(concurrent.futures.Executor):
         timeout: float | None = None,
         chunksize: int = 1,
         buffersize: int | None = None,
+        progress: bool | None = None,
     ) -> Iterator[T]:
         """Return the results of calls with the elements of the iterables, in their order.
 
         ``chunksize`` calls are one task. All are submitted at once, or with ``buffersize`` no more
-        than that many tasks ahead of the results that were taken.
+        than that many tasks ahead of the results that were taken. ``progress`` shows how many have
+        ended (True), or does not (False); by default it does on a terminal, after a second.
         """
         if chunksize < 1:
             raise ValueError("chunksize must be >= 1.")
         if buffersize is not None and buffersize < 1:
             raise ValueError("buffersize must be None or > 0")
-        if chunksize == 1 and buffersize is None:
-            return super().map(_once(fn), *iterables, timeout=timeout)
-        chunks = _chunks(zip(*iterables), chunksize)
-        call = _once(functools.partial(_call_chunk, fn))
-        if buffersize is None:
-            return itertools.chain.from_iterable(super().map(call, chunks, timeout=timeout))
-        return itertools.chain.from_iterable(self._ahead(call, chunks, timeout, buffersize))
+        is_chunked = chunksize > 1 or buffersize is not None
+        call: Any = _once(functools.partial(_call_chunk, fn) if is_chunked else fn)
+        rows = (_chunks(zip(*iterables), chunksize),) if is_chunked else iterables
+        shown = meter.Meter(progress, None if buffersize is None else _length_of(iterables))
+        counting = _Counting(self, shown, is_chunked) if shown.is_on else None
+        results: Any
+        if buffersize is not None:
+            submit = self.submit if counting is None else counting.submit
+            results = self._ahead(functools.partial(submit, call), rows[0], timeout, buffersize)
+        elif counting is not None:
+            with shown.shown(stays=False):
+                results = counting.map(call, *rows, timeout=timeout)
+            shown.complete()
+        else:
+            results = super().map(call, *rows, timeout=timeout)
+        if is_chunked:
+            results = itertools.chain.from_iterable(results)
+        return results if counting is None else shown.around(results)
 
     @property
     def endpoint(self) -> str | None:
@@ -226,7 +240,7 @@ class Executor(concurrent.futures.Executor):
 
     def _ahead(
         self,
-        call: Callable[..., list[T]],
+        submit: Callable[[Any], Future[list[T]]],
         chunks: Iterable[Any],
         timeout: float | None,
         most: int,
@@ -235,12 +249,12 @@ class Executor(concurrent.futures.Executor):
         source, waiting = iter(chunks), []
         try:
             for chunk in itertools.islice(source, most):
-                waiting.append(self.submit(call, chunk))
+                waiting.append(submit(chunk))
             while waiting:
                 result = waiting[0].result(timeout)
                 waiting.pop(0)
                 for chunk in itertools.islice(source, 1):
-                    waiting.append(self.submit(call, chunk))
+                    waiting.append(submit(chunk))
                 yield result
         finally:
             for future in waiting:
@@ -292,6 +306,28 @@ class _Waiting:
         except BaseException as error:
             self._future.fail(error)
             self._collector.release(self._future._task)
+
+
+class _Counting(concurrent.futures.Executor):
+    """An executor whose calls a meter counts."""
+
+    def __init__(self, executor: Executor, shown: meter.Meter, is_chunked: bool) -> None:
+        self._executor = executor
+        self._shown = shown
+        self._is_chunked = is_chunked
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Submit a call, or a chunk of them."""
+        future = self._executor.submit(fn, *args, **kwargs)
+        self._shown.add(future, len(args[0]) if self._is_chunked else 1)
+        return future
+
+
+def _length_of(iterables: tuple[Iterable[Any], ...]) -> int | None:
+    """Return how many calls there will be, if all say how long they are."""
+    if not all(isinstance(one, collections.abc.Sized) for one in iterables):
+        return None
+    return min((len(one) for one in iterables), default=0)  # type: ignore[arg-type]
 
 
 def _once(fn: Callable[..., T]) -> Callable[..., T]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
+from tidings.tasks import meter
 from tidings.tasks.future import AGAIN, Future, Inline
 
 F = TypeVar("F", bound="concurrent.futures.Future[Any]")
@@ -17,13 +18,25 @@ def _inline_of(future: Any) -> Inline | None:
     return future.inline if isinstance(future, Future) else None
 
 
-def gather(*futures: Any) -> Any:
+def gather(*futures: Any, progress: bool | None = None) -> Any:
     """Return results in the place of futures: of one, or a list of the results of several.
 
     Lists, tuples and values of dictionaries are gone through; everything else stays as it is.
+    ``progress`` is that of ``Executor.map``.
     """
-    results = [_gathered(one) for one in futures]
+    with meter.of(_futures_in(futures), progress).shown():
+        results = [_gathered(one) for one in futures]
     return results[0] if len(results) == 1 else results
+
+
+def _futures_in(given: Any) -> Iterator[concurrent.futures.Future[Any]]:
+    if isinstance(given, concurrent.futures.Future):
+        yield given
+    elif isinstance(given, (list, tuple)):
+        for one in given:
+            yield from _futures_in(one)
+    elif isinstance(given, dict):
+        yield from _futures_in(list(given.values()))
 
 
 def _gathered(given: Any) -> Any:
@@ -37,18 +50,29 @@ def _gathered(given: Any) -> Any:
 
 
 class as_completed(Generic[F]):  # noqa: N801, it reads as that of concurrent.futures
-    """The futures in the order in which they end, for ``for`` and for ``async for``."""
+    """The futures in the order in which they end, for ``for`` and for ``async for``.
 
-    def __init__(self, futures: Iterable[F], timeout: float | None = None) -> None:
+    ``progress`` is that of ``Executor.map``.
+    """
+
+    def __init__(
+        self,
+        futures: Iterable[F],
+        timeout: float | None = None,
+        *,
+        progress: bool | None = None,
+    ) -> None:
         self._futures = list(futures)
         self._timeout = timeout
+        self._progress = progress
 
     def __iter__(self) -> Iterator[F]:
         """Wait for each."""
+        shown = meter.of(self._futures, self._progress)
         if any(_inline_of(one) for one in self._futures):
-            return self._inlined()
+            return shown.around(self._inlined())
         ended = concurrent.futures.as_completed(self._futures, self._timeout)
-        return cast("Iterator[F]", ended)
+        return shown.around(cast("Iterator[F]", ended))
 
     def _inlined(self) -> Iterator[F]:
         """Wait for each in a task: a call that no worker has is done here."""
@@ -85,6 +109,7 @@ class as_completed(Generic[F]):  # noqa: N801, it reads as that of concurrent.fu
         for future in waiting:
             future.add_done_callback(tell)
         until = None if self._timeout is None else loop.time() + self._timeout
-        for _ in range(len(waiting)):
-            rest = None if until is None else until - loop.time()
-            yield await asyncio.wait_for(ended.get(), rest)
+        with meter.of(waiting, self._progress).shown():
+            for _ in range(len(waiting)):
+                rest = None if until is None else until - loop.time()
+                yield await asyncio.wait_for(ended.get(), rest)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import tidings.tasks._native as _native
-from tidings.tasks import pickles
+from tidings.tasks import meter, pickles
 from tidings.tasks.executor import Executor
 from tidings.tasks.future import Future
 
@@ -41,6 +41,7 @@ def map_file(
     resume: str,
     executor: Executor | None = None,
     output: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
 ) -> Mapped:
     """Call a function with each line of a file, as tasks of the run that is called ``resume``.
 
@@ -50,18 +51,25 @@ def map_file(
 
     Started again with the same name it goes on. With another name it begins anew, which is what to
     do when the function has changed. Without an executor it takes one of the usual store.
+    ``progress`` is that of ``Executor.map``; it counts lines.
     """
     if executor is None:
         with Executor("usual") as executor:
-            return map_file(path, function, resume=resume, executor=executor, output=output)
+            return map_file(
+                path, function, resume=resume, executor=executor, output=output, progress=progress
+            )
     if executor.store == "memory:":
         raise ValueError("a run goes on only in a store that stays: use Executor('file:PATH')")
     into = Path(f"{os.fspath(path)}.{resume}.out" if output is None else output)
     part = into.with_name(into.name + ".part")
     run = json.dumps([resume, pickles.name_of(function)])
+    shown = meter.Meter(progress)
+    if shown.is_on:
+        shown.expect(_lines_of(path))
     lines = failed = 0
     with Path(path).open(encoding="utf-8") as source, part.open("w", encoding="utf-8") as target:
-        for future in _futures(executor, function, run, (line.rstrip("\n") for line in source)):
+        rows = (line.rstrip("\n") for line in source)
+        for future in shown.around(_futures(executor, function, run, rows, shown)):
             result = _result_of(future)
             lines += 1
             failed += "error" in result
@@ -73,7 +81,11 @@ def map_file(
 
 
 def _futures(
-    executor: Executor, function: Callable[[str], Any], run: str, lines: Iterator[str]
+    executor: Executor,
+    function: Callable[[str], Any],
+    run: str,
+    lines: Iterator[str],
+    shown: meter.Meter,
 ) -> Iterator[Future[Any]]:
     """Return the futures of all lines in order, so many ahead."""
     waiting: collections.deque[Future[Any]] = collections.deque()
@@ -81,9 +93,16 @@ def _futures(
     for line in lines:
         task = _native.task_id(f"line {run} {line}", 0)
         waiting.append(executor.submit_as(task, options, function, line))
+        if shown.is_on:
+            shown.add(waiting[-1])
         if len(waiting) >= _WINDOW:
             yield waiting.popleft()
     yield from waiting
+
+
+def _lines_of(path: str | os.PathLike[str]) -> int:
+    with Path(path).open(encoding="utf-8") as source:
+        return sum(1 for _ in source)
 
 
 def _result_of(future: Future[Any]) -> dict[str, Any]:

@@ -60,10 +60,13 @@ class Task(Generic[T]):
         *iterables: Iterable[Any],
         timeout: float | None = None,
         chunksize: int = 1,
+        progress: bool | None = None,
     ) -> Iterator[T]:
         """Return the results of calls with the elements of the iterables, in their order."""
         executor = current_executor()
-        return executor.map(self, *iterables, timeout=timeout, chunksize=chunksize)
+        return executor.map(
+            self, *iterables, timeout=timeout, chunksize=chunksize, progress=progress
+        )
 
     def __reduce__(self) -> Any:
         """Pickle by name what can be imported, everything else by value."""
