@@ -6,7 +6,7 @@
 //! * [`run`]: one command for each row of arguments.
 //! * [`worker`]: a process that does tasks of others.
 //! * [`queue`], [`task`], [`sem`], [`space`]: what is there, and changes of it by hand; a
-//!   `timeline` of it.
+//!   `timeline` of it, and the `shape` of its graphs.
 //! * [`store`]: all of it, where nobody else holds it.
 
 mod beside;
@@ -22,6 +22,7 @@ mod own_worker;
 mod pages;
 mod python;
 mod rates;
+mod shape;
 mod timeline;
 
 pub mod queue;

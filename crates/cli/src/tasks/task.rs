@@ -10,7 +10,7 @@ use tidings_tasks_core::view::{Shown, Which};
 use super::client::{Client, Place, Store, block_on, with};
 use super::failure::TasksError;
 use super::input::InputView;
-use super::{explain, inputs, kinds, outputs};
+use super::{explain, inputs, kinds, outputs, shape};
 use crate::Failure;
 use crate::output::{self, Agent};
 use crate::table::{self, Align};
@@ -22,6 +22,7 @@ A task is named by its id, or by as many of its first digits as no other task be
 Examples:
   tidings task show 3f2a            where it is, how often it was tried, how it failed
   tidings task explain 3f2a         why it waits
+  tidings task graph run/night      which tasks wait for which, and the critical path
   tidings task log 3f2a             what it has printed
   tidings task cancel 3f2a          it is stopped, and not tried again
   tidings task retry 3f2a           it has failed, or was cancelled: try it again",
@@ -55,6 +56,15 @@ enum Action {
         /// Its id
         #[arg(value_parser = id)]
         task: String,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show which tasks of a queue wait for which, the critical path, and where outputs lie
+    Graph {
+        /// The queue, of a run `run/NAME`
+        #[arg(value_name = "QUEUE", value_parser = kinds::name)]
+        queue: String,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
@@ -104,6 +114,15 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
                 explain::explain(client, id, &shown).await
             }))?;
             if *json { output::print_json(&view) } else { output::print(&(view.text + "\n")) }
+        }
+        Action::Graph { queue, json } => {
+            let graph = block_on(with(place, "task", async |client: &Client| {
+                tokio::select! {
+                    graph = shape::read(&client.session, queue, usize::MAX) => graph,
+                    never = client.tell_troubles() => match never {},
+                }
+            }))?;
+            if *json { output::print_json(&graph) } else { output::print(&shape::text(&graph)) }
         }
         Action::Log { task } => {
             Ok(block_on(with(place, "task", async |client: &Client| log(client, task).await))?)

@@ -45,7 +45,7 @@ export function clock(at) {
 
 /** Makes an element with attributes and children; text becomes text, never markup. */
 export function element(name, attributes = {}, ...children) {
-  const svg = ['svg', 'rect', 'polyline', 'line', 'text', 'circle'].includes(name);
+  const svg = ['svg', 'g', 'path', 'rect', 'polyline', 'line', 'text', 'circle'].includes(name);
   const made = svg
     ? document.createElementNS('http://www.w3.org/2000/svg', name)
     : document.createElement(name);

@@ -1,4 +1,4 @@
-//! `tidings queue page`: queues, workers, failures and a time line in any browser.
+//! `tidings queue page`: queues, graphs, workers, failures and a time line in any browser.
 //!
 //! The process takes part in the store as every command does, and asks who serves it when a browser
 //! asks. It listens on loopback only. A store is for its user, and loopback is for all users of a
@@ -6,6 +6,7 @@
 //! (docs/decisions/0029-page-of-tasks.md).
 
 mod picture;
+mod query;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use clap::Args;
+use serde::Serialize;
 use tidings_tasks::session::Session;
 use tidings_tasks_core::message::{Answer, Request};
 use tidings_web::document::{self, Document, HTML, SCRIPT, STYLE};
@@ -27,6 +29,8 @@ use tokio::sync::Mutex;
 use super::super::client::{Client, Place, ask, block_on, random_name};
 use super::super::ending::Ending;
 use super::super::failure::TasksError;
+use super::super::kinds;
+use super::super::shape::{self, GraphView};
 use crate::Failure;
 use crate::output;
 
@@ -38,13 +42,17 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The words of eight digits in the secret in the path: 128 bits.
 const SECRET_WORDS: usize = 4;
 
-const DOCUMENTS: [Document; 8] = [
+/// The pages of records that are read for a graph: a store may have many of other queues.
+const MOST_PAGES: usize = 50;
+
+const DOCUMENTS: [Document; 9] = [
     page_file!("", HTML, "index.html"),
     look::STYLE_SHEET,
     look::ELEMENTS,
     look::ICON,
     page_file!("tasks.css", STYLE, "tasks.css"),
     page_file!("page.js", SCRIPT, "page.js"),
+    page_file!("page/graph.js", SCRIPT, "graph.js"),
     page_file!("page/tables.js", SCRIPT, "tables.js"),
     page_file!("page/timeline.js", SCRIPT, "timeline.js"),
 ];
@@ -96,6 +104,7 @@ async fn serve(place: &Place, address: SocketAddr) -> Result<(), TasksError> {
     let (session, turn) = (client.session.clone(), Mutex::default());
     let router = document::routes(&DOCUMENTS, &below)
         .route(&format!("{below}v1/tasks"), get(tasks))
+        .route(&format!("{below}v1/graph"), get(graph))
         .with_state(Arc::new(Source { session, store, turn }));
     let serving = serving::serve(listener, router, core::future::pending());
     tokio::select! {
@@ -116,14 +125,36 @@ async fn tasks(State(source): State<Arc<Source>>, RawQuery(query): RawQuery) -> 
     let Some(after) = after.and_then(|after| after.parse().ok()) else {
         return (StatusCode::BAD_REQUEST, "ask for v1/tasks?after=NUMBER\n").into_response();
     };
-    match tokio::time::timeout(PATIENCE, source.picture(after)).await {
-        Ok(Ok(picture)) => Json(picture).into_response(),
+    answer(source.picture(after)).await
+}
+
+async fn graph(State(source): State<Arc<Source>>, RawQuery(query): RawQuery) -> Response {
+    let queue = query.as_deref().and_then(|query| query.strip_prefix("queue="));
+    let queue = queue.and_then(query::decoded).and_then(|queue| kinds::name(&queue).ok());
+    let Some(queue) = queue else {
+        return (StatusCode::BAD_REQUEST, "ask for v1/graph?queue=QUEUE\n").into_response();
+    };
+    answer(source.graph(&queue)).await
+}
+
+/// What a browser is told; it does not wait for long.
+async fn answer(told: impl Future<Output = Result<impl Serialize, TasksError>>) -> Response {
+    match tokio::time::timeout(PATIENCE, told).await {
+        Ok(Ok(told)) => Json(told).into_response(),
+        Ok(Err(error @ TasksError::NotFound(_))) => {
+            (StatusCode::NOT_FOUND, format!("{error}\n")).into_response()
+        }
         Ok(Err(error)) => (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")).into_response(),
         Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "the store does not answer\n").into_response(),
     }
 }
 
 impl Source {
+    async fn graph(&self, queue: &str) -> Result<GraphView, TasksError> {
+        let _turn = self.turn.lock().await;
+        shape::read(&self.session, queue, MOST_PAGES).await
+    }
+
     async fn picture(&self, after: u64) -> Result<Picture, TasksError> {
         let _turn = self.turn.lock().await;
         let overview = match ask(&self.session, Request::Overview).await? {

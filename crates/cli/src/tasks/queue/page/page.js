@@ -1,8 +1,10 @@
-// The page of tasks: asks once a second, and shows queues, workers, failures and a time line.
+// The page of tasks: asks once a second, and shows queues, workers, failures, a time line
+// and, if one is chosen, a graph.
 //
 // While the store is silent the page reports that, greys its content, and tries again.
 
-import { clock } from './page/elements.js';
+import { clock, element } from './page/elements.js';
+import { Graph } from './page/graph.js';
 import { Rates, showFailures, showQueues, showWorkers } from './page/tables.js';
 import { Timeline } from './page/timeline.js';
 
@@ -13,16 +15,18 @@ const PATIENCE_MS = 8000;
 const at = (id) => document.getElementById(id);
 const rates = new Rates();
 const timeline = new Timeline();
+const graph = new Graph(at('graph'), at('graph-detail'));
 
 let last = '0';
 let picture = null;
 let paused = false;
 let timer = null;
+let graphOf = '';
 let failures = 0;
 
-async function ask() {
+async function ask(path) {
   const patience = AbortSignal.timeout(PATIENCE_MS);
-  const answer = await fetch(`v1/tasks?after=${last}`, { cache: 'no-store', signal: patience });
+  const answer = await fetch(path, { cache: 'no-store', signal: patience });
   const text = await answer.text();
   if (!answer.ok) throw new Error(text.trim() || `status ${answer.status}`);
   return JSON.parse(text);
@@ -32,9 +36,10 @@ async function poll() {
   clearTimeout(timer);
   let more = false;
   try {
-    const answer = await ask();
+    const answer = await ask(`v1/tasks?after=${last}`);
     take(answer);
     ({ more } = answer);
+    await showGraph();
   } catch (error) {
     away(error.name === 'TimeoutError' ? 'no answer in time' : error.message);
   }
@@ -54,6 +59,33 @@ function take(answer) {
   show();
 }
 
+/** Asks for the graph that was chosen, if one was. */
+async function showGraph() {
+  if (graphOf === '') return;
+  const asked = graphOf;
+  let note;
+  try {
+    const answer = await ask(`v1/graph?queue=${encodeURIComponent(asked)}`);
+    if (asked !== graphOf) return;
+    note = graph.show(answer);
+  } catch (error) {
+    if (asked !== graphOf) return;
+    graph.clear();
+    note = error.message;
+  }
+  if (at('graph-note').textContent !== note) at('graph-note').textContent = note;
+}
+
+function chooseGraph(event) {
+  event.preventDefault();
+  graphOf = at('graph-queue').value;
+  if (graphOf === '') {
+    graph.clear();
+    at('graph-note').textContent = '';
+  }
+  showGraph();
+}
+
 function away(reason) {
   failures += 1;
   document.body.classList.add('away');
@@ -69,6 +101,8 @@ function show() {
   showQueues(at('queues'), queues, rates);
   showWorkers(at('workers'), workers);
   showFailures(at('failures'), picture.failures);
+  at('graph-queues').replaceChildren(...queues.map(({ name }) =>
+    element('option', { value: name })));
   at('queues-count').textContent = shown(queues.length, picture.queues_total);
   at('workers-count').textContent = `${workers.length}`;
   // The coordinator's clock may be ahead of this machine's.
@@ -102,6 +136,7 @@ function pause() {
   show();
 }
 
+at('graph-form').addEventListener('submit', chooseGraph);
 at('controls').addEventListener('submit', (event) => event.preventDefault());
 at('window').addEventListener('change', show);
 at('pause').addEventListener('click', pause);

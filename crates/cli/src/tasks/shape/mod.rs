@@ -1,0 +1,62 @@
+//! The shape of a graph: which tasks wait for which, how long the longest chain of them takes, and
+//! where what they have made lies.
+//!
+//! It is computed from the records of one queue, of which a bounded number is read. What was left
+//! out is said.
+//!
+//! * [`vertex`]: what is taken from a task's record.
+//! * [`chains`]: layers, and the critical path.
+//! * [`view`]: nodes for people, of which each may stand for many tasks; as JSON.
+//! * [`text`]: that on a terminal.
+
+mod chains;
+mod text;
+mod vertex;
+mod view;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tidings_tasks::session::Session;
+use tidings_tasks_core::view::Which;
+
+use super::failure::TasksError;
+use super::pages::Pages;
+use vertex::Vertex;
+
+pub(super) use text::of as text;
+pub(super) use view::GraphView;
+
+/// The tasks of a graph that are shown.
+const MOST_TASKS: usize = 5_000;
+
+/// The graph that the tasks of a queue are, of which at most `pages` pages of the store's records
+/// are read.
+///
+/// # Errors
+/// No task of the queue has a record, or the store cannot be had.
+pub(super) async fn read(
+    session: &Session,
+    queue: &str,
+    pages: usize,
+) -> Result<GraphView, TasksError> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now_ms = now.as_millis() as u64;
+    let mut listed = Pages::new(Some(queue), Which::All);
+    let mut all = Vec::new();
+    for _ in 0..pages {
+        let Some(page) = listed.next_of(session).await? else { break };
+        all.extend(page.iter().map(|(id, shown)| Vertex::of(*id, shown, now_ms)));
+        if all.len() > MOST_TASKS {
+            break;
+        }
+    }
+    let more = all.len() > MOST_TASKS || !listed.is_over();
+    all.truncate(MOST_TASKS);
+    if all.is_empty() {
+        return Err(TasksError::NotFound(format!(
+            "no record of a task of the queue `{queue}`: `tidings queue ls` lists those that have \
+             tasks"
+        )));
+    }
+    Ok(view::of(queue, now_ms, &all, more))
+}
