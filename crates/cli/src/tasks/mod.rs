@@ -24,6 +24,7 @@ mod python;
 mod rates;
 mod shape;
 mod timeline;
+mod unknown;
 
 pub mod queue;
 pub mod run;

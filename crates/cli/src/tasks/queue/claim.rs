@@ -6,7 +6,7 @@
 use clap::Args;
 use tidings_tasks::items;
 use tidings_tasks::session::{Assigned, Notice};
-use tidings_tasks_core::message::{Answer, MAX_INLINE_BYTES, Request};
+use tidings_tasks_core::message::{MAX_INLINE_BYTES, Request};
 use tidings_tasks_core::retry::Cause;
 
 use super::super::beside;
@@ -14,7 +14,9 @@ use super::super::client::{Client, Place, block_on};
 use super::super::ending::Ending;
 use super::super::failure::TasksError;
 use super::super::kinds;
+use super::super::unknown::{others, overview};
 use crate::Failure;
+use crate::output;
 
 /// Which item for which command.
 #[derive(Debug, Args)]
@@ -50,24 +52,20 @@ async fn claim(place: &Place, options: &Options) -> Result<(), TasksError> {
 
 /// Waits for an item.
 async fn item(client: &mut Client, options: &Options) -> Result<Assigned, TasksError> {
-    if options.now {
-        expect_item(client, &options.queue).await?;
+    let overview = overview(client).await?;
+    let queue = &options.queue;
+    if !overview.queues.iter().any(|one| one.name == *queue && one.ready > 0) {
+        let others = others(&overview);
+        if options.now {
+            let text = format!("the queue `{queue}` has no item that is ready; {others}");
+            return Err(TasksError::NotFound(text));
+        }
+        output::complain(&format!(
+            "waiting for an item of `{queue}`, of which none is ready; {others}"
+        ));
     }
     client.ask(items::offer(&options.queue, 1)).await?;
     next(client).await
-}
-
-/// Whether there is an item; another may take it before this process does, which then waits.
-async fn expect_item(client: &Client, queue: &str) -> Result<(), TasksError> {
-    let overview = match client.ask(Request::Overview).await? {
-        Answer::Overview(overview) => overview,
-        other => return Err(TasksError::Answer(Box::new(other))),
-    };
-    let is_there = overview.queues.iter().any(|one| one.name == *queue && one.ready > 0);
-    if is_there {
-        return Ok(());
-    }
-    Err(TasksError::NotFound(format!("the queue `{queue}` has no item that is ready")))
 }
 
 async fn next(client: &mut Client) -> Result<Assigned, TasksError> {

@@ -10,12 +10,19 @@ use tidings_tasks_core::view::{Overview, QueueView, SessionView, Shown, Which};
 use super::super::client::{Client, Place, block_on, overview, with};
 use super::super::kinds;
 use super::super::pages::Pages;
+use super::super::unknown::expect_known;
 use crate::Failure;
 use crate::output;
 use crate::table::{self, Align};
 
 /// The words of a command that a list shows.
 const MAX_SHOWN_BYTES: usize = 60;
+
+/// Without an agent.
+const NO_BOARD: &str = "
+No agent runs on the coordinator's host: tasks of a host that dies move when its sessions end, and
+tasks with --where wait.
+";
 
 /// A part of a list.
 #[derive(Debug, Args)]
@@ -43,6 +50,7 @@ pub(super) struct Picture {
     failed: u64,
     lost: u64,
     superseded: u64,
+    board: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -114,6 +122,7 @@ pub(super) fn of(overview: &Overview) -> Picture {
         failed: counters.failed,
         lost: counters.lost,
         superseded: counters.superseded,
+        board: overview.board,
     }
 }
 
@@ -137,7 +146,13 @@ fn text(overview: &Overview) -> String {
         core::iter::once(one.name.clone()).chain(numbers.map(|n| n.to_string())).collect()
     };
     let rows: Vec<_> = overview.queues.iter().map(row).collect();
-    format!("{}\n{}", table::render(&headings, &rows), workers_text(overview))
+    let tables = format!("{}\n{}", table::render(&headings, &rows), workers_text(overview));
+    format!("{tables}{}", without_board(overview))
+}
+
+/// What it means that the coordinator knows of no hosts from an agent; nothing if it does.
+pub(super) fn without_board(overview: &Overview) -> &'static str {
+    if overview.board { "" } else { NO_BOARD }
 }
 
 /// The table of workers.
@@ -163,6 +178,9 @@ fn list(place: &Place, page: &Page, which: Which) -> Result<(), Failure> {
             for (id, shown) in more.into_iter().take(page.limit - tasks.len()) {
                 tasks.push((id, client.whole(id, shown).await));
             }
+        }
+        if tasks.is_empty() {
+            expect_known(client, &page.queue).await?;
         }
         Ok(tasks)
     };

@@ -9,12 +9,14 @@ use super::super::client::{Client, Place, ask, block_on, with};
 use super::super::ending::Ending;
 use super::super::failure::TasksError;
 use super::super::pages::Pages;
+use super::super::unknown::expect_known;
 use crate::Failure;
 use crate::output;
 
 /// Tries all failed tasks again.
 pub(super) fn retry(place: &Place, queue: &str) -> Result<(), Failure> {
     let revive = async |client: &Client| {
+        expect_known(client, queue).await?;
         each(client, queue, Which::Failed, |task| Request::Revive { task }).await
     };
     let revived = block_on(with(place, "queue", revive))?;
@@ -24,6 +26,7 @@ pub(super) fn retry(place: &Place, queue: &str) -> Result<(), Failure> {
 /// Waits until a queue has no tasks.
 pub(super) fn drain(place: &Place, queue: &str) -> Result<(), Failure> {
     let waiting = async |client: &Client| {
+        expect_known(client, queue).await?;
         let mut ending = Ending::begin()?;
         let wait = |task| Request::Wait { task };
         let drained = async {
@@ -39,6 +42,7 @@ pub(super) fn drain(place: &Place, queue: &str) -> Result<(), Failure> {
 /// Removes what has ended, and with `all` the rest too.
 pub(super) fn purge(place: &Place, queue: &str, all: bool) -> Result<(), Failure> {
     let remove = async |client: &Client| {
+        expect_known(client, queue).await?;
         if all {
             each(client, queue, Which::Live, |task| Request::Cancel { task }).await?;
         }

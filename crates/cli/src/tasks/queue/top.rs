@@ -172,7 +172,8 @@ impl Picture {
         let (headings, rows) = queues.split_once('\n').unwrap_or((&queues, ""));
         let workers = ls::workers_text(&self.overview);
         let failures = failures(&self.overview.failures, now_ms);
-        (headings.to_owned(), format!("{rows}\n{workers}\n{failures}"))
+        let board = ls::without_board(&self.overview);
+        (headings.to_owned(), format!("{rows}\n{workers}\n{failures}{board}"))
     }
 
     fn queues(&self) -> String {
@@ -277,6 +278,7 @@ mod tests {
             queues: vec![queue],
             sessions: vec![session],
             failures: vec![failure],
+            board: true,
             ..Overview::default()
         })
     }
@@ -300,6 +302,12 @@ w1      n1        4        4
 1 m 0 s ago  jobs   abababab        2  n1    exit   exit status 3
 "
         );
+    }
+
+    #[test]
+    fn a_cluster_without_an_agent_is_said_to_be_one() {
+        let (_, rows) = Picture::default().text(0);
+        assert!(rows.ends_with("\ntasks with --where wait.\n"), "{rows}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use super::super::failure::TasksError;
 use super::super::kinds;
 use super::super::pages::Pages;
 use super::super::timeline::{Summary, Timeline};
+use super::super::unknown::expect_known;
 use crate::Failure;
 use crate::output;
 
@@ -71,10 +72,7 @@ async fn write(
         }
     }
     if let (Some(queue), 0) = (queue, tasks) {
-        return Err(TasksError::NotFound(format!(
-            "no record of a task of the queue `{queue}`: `tidings queue ls` lists those that have \
-             tasks"
-        )));
+        expect_known(client, queue).await?;
     }
     timeline.end().map_err(TasksError::Output)
 }

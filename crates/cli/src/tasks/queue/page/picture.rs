@@ -13,7 +13,6 @@ use super::super::ls;
 pub(super) struct Picture {
     now_ms: u64,
     store: String,
-    board: bool,
     #[serde(flatten)]
     overview: ls::Picture,
     failures: Vec<TryLine>,
@@ -56,7 +55,6 @@ impl Picture {
         Self {
             now_ms: now.as_millis() as u64,
             store,
-            board: overview.board,
             failures: lines(&overview.failures, "done"),
             ended: lines(ended, "done"),
             running: lines(running, "running"),
