@@ -26,7 +26,8 @@ const AFTER_HELP: &str = concat!(
 A worker does tasks of the store until Ctrl-C or SIGTERM. Then it takes no more, gives running
 tasks the time of --drain to end, and gives back what has not ended; asked again, it gives back all
 at once. In a job of Slurm it begins with that so long before the job's time limit
-($SLURM_JOB_END_TIME). Tasks of a worker that is killed run elsewhere.
+($SLURM_JOB_END_TIME); other batch systems say theirs by --until. Tasks of a worker that is killed
+run elsewhere.
 
 Examples:
   tidings worker                          as many tasks as cores, of all queues
@@ -59,6 +60,10 @@ pub struct Options {
     /// How long running tasks may take when it is asked to end
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
     drain: Duration,
+    /// When the job that it is in ends: it drains so long before. Seconds since 1970, as
+    /// `date -d 18:30 +%s` prints them, or a time in UTC such as 2026-07-01T16:30:00Z
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    until: Option<SystemTime>,
     /// Print a line for each task that begins or ends
     #[arg(short, long)]
     verbose: bool,
@@ -106,7 +111,7 @@ async fn work(place: &Place, options: &Options) -> Result<(), TasksError> {
     };
     tokio::select! {
         _ = ending.next() => {}
-        () = time_limit(options.drain) => output::complain("the job's time limit comes: draining"),
+        () = time_limit(options.drain, options.until) => output::complain("the job's time limit comes: draining"),
         error = watch(&mut events, options.verbose) => return Err(error),
         never = reached => match never {},
         never = client.tell_troubles() => match never {},
@@ -133,13 +138,27 @@ async fn drain(
 }
 
 /// Ends so long before the job's time limit; never without a job.
-async fn time_limit(before: Duration) {
-    let end = env::var("SLURM_JOB_END_TIME").ok().and_then(|text| text.parse::<u64>().ok());
-    let Some(end) = end else { return core::future::pending().await };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+async fn time_limit(before: Duration, until: Option<SystemTime>) {
+    let of_job = env::var("SLURM_JOB_END_TIME").ok().and_then(|text| moment(&text).ok());
+    let Some(end) = of_job.into_iter().chain(until).min() else {
+        return core::future::pending().await;
+    };
+    let left = end.duration_since(SystemTime::now()).unwrap_or_default();
     // The farewell takes a moment as well.
     let margin = before + Duration::from_secs(5);
-    tokio::time::sleep(Duration::from_secs(end).saturating_sub(now + margin)).await;
+    tokio::time::sleep(left.saturating_sub(margin)).await;
+}
+
+/// A moment, in seconds since 1970 or as RFC 3339 writes it.
+fn moment(text: &str) -> Result<SystemTime, String> {
+    let seconds = text.parse().ok().map(Duration::from_secs);
+    let moment = match seconds {
+        Some(seconds) => UNIX_EPOCH.checked_add(seconds),
+        None => humantime::parse_rfc3339(text).ok(),
+    };
+    moment.ok_or_else(|| {
+        "write seconds since 1970, or a time in UTC such as 2026-07-01T16:30:00Z".to_owned()
+    })
 }
 
 /// Prints what happens, and ends if the worker cannot go on.
@@ -168,4 +187,19 @@ async fn watch(events: &mut mpsc::Receiver<Event>, is_verbose: bool) -> TasksErr
 /// All that is named, the last amount of each.
 fn resources(given: &[Need]) -> BTreeMap<String, u64> {
     given.iter().flat_map(Need::iter).map(|(name, amount)| (name.to_owned(), amount)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_seconds_or_times_in_utc() {
+        let seconds = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+        assert_eq!(moment("86400"), Ok(seconds(86_400)));
+        assert_eq!(moment("1970-01-02T00:00:00Z"), Ok(seconds(86_400)));
+        for wrong in ["", "18:30", "-1", &u64::MAX.to_string()] {
+            assert!(moment(wrong).is_err(), "{wrong}");
+        }
+    }
 }
