@@ -48,6 +48,7 @@ pub mod member;
 pub mod net;
 pub mod payloads;
 mod placement;
+mod renewal;
 pub mod replies;
 pub mod runtime;
 pub mod service;

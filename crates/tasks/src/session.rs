@@ -14,6 +14,7 @@ use tidings_tasks_core::outstanding::Outstanding;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::member::{Link, Member};
+use crate::renewal::Renewal;
 use crate::replies::Replies;
 
 /// Requests that may wait to be sent, and assignments to be taken.
@@ -25,9 +26,6 @@ const AGAIN: Duration = Duration::from_millis(20);
 /// The wait before a session that had ended is opened again: two of one name do not replace each
 /// other all the time.
 const LAPSED: Duration = Duration::from_millis(200);
-
-/// How many times a session is renewed before it would end.
-const RENEWALS: u32 = 3;
 
 /// A task that this session is to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -238,13 +236,15 @@ impl Driver {
                         if !link.send(call, request).await {
                             return Broken::Link;
                         }
+                        renewal.sent();
                     }
                 },
-                _ = renewal.tick() => {
+                () = renewal.due() => {
                     let call = self.outstanding.number();
                     if !link.send(call, Request::Heartbeat).await {
                         return Broken::Link;
                     }
+                    renewal.sent();
                 }
                 () = until(again) => {
                     again = None;
@@ -257,7 +257,7 @@ impl Driver {
     }
 
     /// Opens the session over a new link and sends all that is outstanding.
-    async fn begin(&mut self, link: &mut Link) -> Result<tokio::time::Interval, Broken> {
+    async fn begin(&mut self, link: &mut Link) -> Result<Renewal, Broken> {
         let holding = self.holding.iter().copied().collect();
         let join = Request::Join { name: self.name.clone(), host: self.host.clone(), holding };
         let call = self.outstanding.number();
@@ -281,10 +281,7 @@ impl Driver {
         if !self.send_all(link).await {
             return Err(Broken::Link);
         }
-        let period = Duration::from_millis(ttl_ms.max(RENEWALS.into())) / RENEWALS;
-        let mut renewal = tokio::time::interval(period);
-        renewal.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        Ok(renewal)
+        Ok(Renewal::new(ttl_ms))
     }
 
     async fn send_all(&self, link: &Link) -> bool {
