@@ -282,5 +282,12 @@ impl Load {
 
 fn completion(task: TaskId, attempt: Attempt) -> Request {
     let (children, effects) = (Vec::new(), Vec::new());
-    Request::Complete { task, attempt, result: vec![2; PAYLOAD_BYTES], children, effects }
+    Request::Complete {
+        task,
+        attempt,
+        result: vec![2; PAYLOAD_BYTES],
+        children,
+        effects,
+        puts: Vec::new(),
+    }
 }

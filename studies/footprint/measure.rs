@@ -246,7 +246,7 @@ async fn through(source: &Client, taker: &mut Client, numbers: Range<u64>) {
 fn completion(assigned: &Assigned) -> Request {
     let (children, effects, result) = (Vec::new(), Vec::new(), vec![2; PAYLOAD]);
     let Assigned { task, attempt, .. } = *assigned;
-    Request::Complete { task, attempt, result, children, effects }
+    Request::Complete { task, attempt, result, children, effects, puts: Vec::new() }
 }
 
 /// The processor that the threads of a process have had, in seconds, and how often they went to

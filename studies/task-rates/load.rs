@@ -155,6 +155,7 @@ async fn work(worker: Session, mut notices: mpsc::Receiver<Notice>) {
             result: vec![2; BYTES],
             children: Vec::new(),
             effects: Vec::new(),
+            puts: Vec::new(),
         };
         // If it does not count, another try of it does.
         tokio::spawn(async move { worker.ask(done).await });

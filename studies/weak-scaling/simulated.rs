@@ -298,7 +298,14 @@ impl Cluster {
             }
             Event::Done(worker, task, attempt) => {
                 let (result, children, effects) = (vec![1; 8], Vec::new(), Vec::new());
-                let done = Request::Complete { task, attempt, result, children, effects };
+                let done = Request::Complete {
+                    task,
+                    attempt,
+                    result,
+                    children,
+                    effects,
+                    puts: Vec::new(),
+                };
                 self.send(at, Peer(worker), done);
             }
             Event::Arrives(_) | Event::Committed(_) => self.waiting.push(event),

@@ -12,6 +12,7 @@ use tidings_tasks_core::record;
 
 use crate::client::task_of;
 use crate::items::{self, Item, Write};
+use crate::tuples;
 
 /// What a worker says: `("run", task, attempt, queue, body, inputs, is_ahead)`, each input a task
 /// with its value, bytes or a part of a file, `(path, from, bytes)`; `("go",)`; or `("cancel",
@@ -70,10 +71,12 @@ pub(crate) fn done<'py>(
     value: Vec<u8>,
     children: Vec<Item>,
     writes: Vec<Write>,
+    puts: Vec<(String, Vec<Bound<'py, PyAny>>)>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let (task, attempt) = (task_of(task)?, Attempt(attempt));
     let (children, effects) = (items::submissions(children)?, items::effects(writes));
-    frame(py, &FromRuntime::Done { task, attempt, value, children, effects })
+    let puts = tuples::puts(puts)?;
+    frame(py, &FromRuntime::Done { task, attempt, value, children, effects, puts })
 }
 
 /// The frame that says how a call has failed.

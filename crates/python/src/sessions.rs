@@ -164,13 +164,15 @@ impl Sessions {
         result: Vec<u8>,
         children: Vec<Item>,
         writes: Vec<Write>,
+        puts: Vec<(String, Vec<Bound<'_, PyAny>>)>,
     ) -> PyResult<()> {
         let (task, attempt) = tried(of)?;
         let (children, effects) = (items::submissions(children)?, items::effects(writes));
+        let puts = tuples::puts(puts)?;
         let (one, payloads) = (self.session(at)?, self.base.payloads.clone());
         self.begin(at, async move {
             let result = payloads.shorten(task, result).await.map_err(|error| error.to_string())?;
-            let done = Request::Complete { task, attempt, result, children, effects };
+            let done = Request::Complete { task, attempt, result, children, effects, puts };
             one.ask(done).await.map_err(|error| error.to_string())
         });
         Ok(())

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple};
 use tidings_tasks::space::{SpaceError, Spaces};
 use tidings_tasks_core::id::Attempt;
-use tidings_tasks_core::message::Answer;
+use tidings_tasks_core::message::{self, Answer};
 use tidings_tasks_core::tuple::{
     Field, In, Out, Pattern, Settled, Statement, Template, Term, Tuple, Type,
 };
@@ -52,6 +52,17 @@ pub(crate) fn statement(
         owner,
         wait_ms,
     })
+}
+
+/// Tuples that a completion puts, each with its space.
+pub(crate) fn puts(puts: Vec<(String, Vec<Bound<'_, PyAny>>)>) -> PyResult<Vec<message::Put>> {
+    let put = |(space, fields): (String, Vec<Bound<'_, PyAny>>)| {
+        let fields = fields.iter().map(field).collect::<PyResult<Vec<_>>>()?;
+        let tuple = Tuple::new(fields);
+        tuple.check().map_err(PyValueError::new_err)?;
+        Ok(message::Put { space, tuple })
+    };
+    puts.into_iter().map(put).collect()
 }
 
 /// The answer to a statement.

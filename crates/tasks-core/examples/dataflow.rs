@@ -66,7 +66,14 @@ impl Machine {
         while let Some((_, message)) = self.coordinator.poll_message() {
             if let Message::Assign { task, attempt, .. } = message {
                 let (result, children, effects) = (vec![1; 8], Vec::new(), Vec::new());
-                let done = Request::Complete { task, attempt, result, children, effects };
+                let done = Request::Complete {
+                    task,
+                    attempt,
+                    result,
+                    children,
+                    effects,
+                    puts: Vec::new(),
+                };
                 self.assigned.push_back(done);
             }
         }

@@ -29,7 +29,14 @@ fn settle(coordinator: &mut Coordinator, revision: &mut u64) -> Vec<Request> {
     while let Some((_, message)) = coordinator.poll_message() {
         if let Message::Assign { task, attempt, .. } = message {
             let (result, children, effects) = (vec![1; 8], Vec::new(), Vec::new());
-            completions.push(Request::Complete { task, attempt, result, children, effects });
+            completions.push(Request::Complete {
+                task,
+                attempt,
+                result,
+                children,
+                effects,
+                puts: Vec::new(),
+            });
         }
     }
     completions

@@ -11,7 +11,7 @@ use tidings_tasks_core::hosts::{Condition, Hosts, Rank};
 use tidings_tasks_core::id::{Attempt, Epoch, Part, TaskId};
 use tidings_tasks_core::keys;
 use tidings_tasks_core::ledger::Ledger;
-use tidings_tasks_core::message::{Call, Effect, Message, Peer, Place, Request, Submission};
+use tidings_tasks_core::message::{Call, Effect, Message, Peer, Place, Put, Request, Submission};
 use tidings_tasks_core::output::{Depot, Kept, Reached};
 use tidings_tasks_core::record::{Finished, Reign, Task};
 use tidings_tasks_core::reign::{self, Candidate};
@@ -20,7 +20,7 @@ use tidings_tasks_core::retry::{Cause, Retry};
 use tidings_tasks_core::semaphore::Semaphore;
 use tidings_tasks_core::transaction::{CommitError, Durability, Limits};
 use tidings_tasks_core::tuple::{
-    Field, In, Out, Pattern, Settled, Statement, Stored, Template, Term,
+    Field, In, Out, Pattern, Settled, Statement, Stored, Template, Term, Tuple,
 };
 use tidings_tasks_core::view::Which;
 
@@ -105,7 +105,7 @@ fn of_outputs() -> impl Strategy<Value = Request> {
         6 => (id(), attempt(), kept, vec(submission(), 0..2)).prop_map(
             |(task, attempt, kept, children)| {
                 let (result, effects) = (vec![1], Vec::new());
-                Request::CompleteKept { task, attempt, result, children, effects, kept }
+                Request::CompleteKept { task, attempt, result, children, effects, kept, puts: Vec::new() }
             }
         ),
         2 => id().prop_map(|task| Request::Fetch { task }),
@@ -175,9 +175,9 @@ fn request() -> impl Strategy<Value = Request> {
             |(queue, state, from, limit)| Request::List { queue, state, from, limit }
         ),
         3 => vec(submission(), 0..4).prop_map(|tasks| Request::Submit { tasks }),
-        4 => (id(), attempt(), vec(submission(), 0..2), vec(effect(), 0..2)).prop_map(
-            |(task, attempt, children, effects)| {
-                Request::Complete { task, attempt, result: vec![1], children, effects }
+        4 => (id(), attempt(), vec(submission(), 0..2), vec(effect(), 0..2), puts()).prop_map(
+            |(task, attempt, children, effects, puts)| {
+                Request::Complete { task, attempt, result: vec![1], children, effects, puts }
             }
         ),
         2 => (id(), attempt(), cause, name(), detail).prop_map(
@@ -210,6 +210,13 @@ fn place() -> impl Strategy<Value = Place> {
 }
 
 /// Mostly the first statement of a slot, or one that may be done.
+fn puts() -> impl Strategy<Value = Vec<Put>> {
+    let fields = (0..2_i64, prop_oneof![8 => 1..3_usize, 1 => Just(17)]);
+    let tuple = fields.prop_map(|(value, count)| Tuple::new(vec![Field::Int(value); count]));
+    let put = (name(), tuple).prop_map(|(space, tuple)| Put { space, tuple }).boxed();
+    prop_oneof![8 => vec(put.clone(), 0..3), 1 => vec(put, 17)]
+}
+
 fn statement() -> impl Strategy<Value = Statement> {
     let count = prop_oneof![8 => 1..3_usize, 1 => 15..18_usize];
     let fields = count.prop_flat_map(|count| vec((0..2_i64).prop_map(Field::Int), count));

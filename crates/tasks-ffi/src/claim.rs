@@ -13,9 +13,10 @@ use tidings_tasks::session::Assigned;
 use tidings_tasks::work::{What, Work};
 use tidings_tasks_core::id::{Attempt, TaskId};
 use tidings_tasks_core::message::{
-    Answer, Effect, MAX_EFFECTS, MAX_TASKS, Refusal, Request, Submission,
+    Answer, Effect, MAX_EFFECTS, MAX_TASKS, Put, Refusal, Request, Submission,
 };
 use tidings_tasks_core::retry::Cause;
+use tidings_tasks_core::tuple::statement::MAX_PARTS;
 
 use crate::arguments::{all, optional_text, place, text, value, wait};
 use crate::engine::Engine;
@@ -69,6 +70,7 @@ pub(crate) struct Claimed {
 struct With {
     children: Vec<Submission>,
     effects: Vec<Effect>,
+    puts: Vec<Put>,
 }
 
 /// A try of a task, and whom to tell how it ends.
@@ -141,6 +143,16 @@ impl Claimed {
         ended
     }
 
+    /// A tuple that is put in the commit of its completion.
+    pub(crate) fn put(&self, put: Put) -> Result<(), Trouble> {
+        let puts = &mut self.with()?.puts;
+        if puts.len() >= MAX_PARTS {
+            return Err(Trouble::argument(format!("a task puts at most {MAX_PARTS} tuples")));
+        }
+        puts.push(put);
+        Ok(())
+    }
+
     /// What goes into the commit of its completion.
     fn with(&self) -> Result<MutexGuard<'_, With>, Trouble> {
         self.of.engine.check()?;
@@ -166,13 +178,13 @@ impl Try {
     /// The request by which it is done; what is long lies in blobs then.
     async fn completion(&self, result: Vec<u8>, with: With) -> Result<Request, PayloadError> {
         let (task, attempt, payloads) = (self.task, self.attempt, &self.engine.payloads);
-        let With { mut children, effects } = with;
+        let With { mut children, effects, puts } = with;
         for child in &mut children {
             let payload = core::mem::take(&mut child.payload);
             child.payload = payloads.shorten(child.id, payload).await?;
         }
         let result = payloads.shorten(task, result).await?;
-        Ok(Request::Complete { task, attempt, result, children, effects })
+        Ok(Request::Complete { task, attempt, result, children, effects, puts })
     }
 
     /// It has failed.
@@ -204,9 +216,18 @@ impl Try {
 /// # Safety
 /// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended.
 pub(crate) unsafe fn try_of(claim: *const TidingsTasksClaim) -> Result<(TaskId, Attempt), Trouble> {
-    // SAFETY: it is null, or points to the first field of a `Claimed`.
-    let claimed = unsafe { value("the claim", claim.cast::<Claimed>())? };
+    // SAFETY: as the caller promises.
+    let claimed = unsafe { claimed(claim)? };
     Ok((claimed.of.task, claimed.of.attempt))
+}
+
+/// What lies behind a claim.
+///
+/// # Safety
+/// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended.
+pub(crate) unsafe fn claimed<'a>(claim: *const TidingsTasksClaim) -> Result<&'a Claimed, Trouble> {
+    // SAFETY: it is null, or points to the first field of a `Claimed`.
+    unsafe { value("the claim", claim.cast::<Claimed>()) }
 }
 
 /// The function that a payload names, and what that is given.

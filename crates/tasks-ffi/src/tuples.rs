@@ -8,11 +8,11 @@ use std::ptr;
 use std::sync::Arc;
 
 use tidings_tasks::space::{Pulled, SpaceError, Spaces};
-use tidings_tasks_core::message::Refusal;
-use tidings_tasks_core::tuple::{In, Matched, Out, Settled, Statement, Template, Tuple};
+use tidings_tasks_core::message::{Put, Refusal};
+use tidings_tasks_core::tuple::{In, Matched, Out, Settled, Statement, Template, Term, Tuple};
 
 use crate::arguments::{all, place, text, value, wait_ms};
-use crate::claim::{TidingsTasksClaim, try_of};
+use crate::claim::{TidingsTasksClaim, claimed, try_of};
 use crate::engine::Engine;
 use crate::field::TidingsTasksField;
 use crate::status::{TidingsTasksError, TidingsTasksStatus, Trouble, answered};
@@ -142,6 +142,38 @@ pub unsafe extern "C" fn tidings_tasks_tuple_put(
         let (engine, out) = unsafe { (engine(tasks)?, out.read()?) };
         let statement = Statement { outs: vec![out], ..Statement::default() };
         done(engine, &engine.spaces, statement, 0).map(drop)
+    };
+    // SAFETY: as the caller promises.
+    unsafe { answered(error, call) }
+}
+
+/// Adds a tuple that is put if this task is completed, in the commit in which what the task has
+/// pulled is consumed: once, however often the task is tried. At most 16, each as for
+/// `tidings_tasks_tuple_put`.
+///
+/// # Safety
+/// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; `fields`
+/// is null or has `count` fields, whose bytes are as their kinds say; the others are null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidings_tasks_tuple_effect(
+    claim: *const TidingsTasksClaim,
+    space: *const c_char,
+    fields: *const TidingsTasksField,
+    count: usize,
+    error: *mut TidingsTasksError,
+) -> TidingsTasksStatus {
+    let call = || {
+        let out = TidingsTasksOut { space, fields, count };
+        // SAFETY: as the caller promises.
+        let (claimed, Out { space, terms }) = unsafe { (claimed(claim)?, out.read()?) };
+        let field = |term| match term {
+            Term::Is(field) => Ok(field),
+            Term::Found(..) => Err(Trouble::argument("a completion finds nothing: put values")),
+        };
+        let fields = terms.into_iter().map(field).collect::<Result<Vec<_>, _>>()?;
+        let tuple = Tuple::new(fields);
+        tuple.check().map_err(Trouble::argument)?;
+        claimed.put(Put { space, tuple })
     };
     // SAFETY: as the caller promises.
     unsafe { answered(error, call) }

@@ -213,7 +213,7 @@ async fn end(
         Ok(result) => {
             let result = payloads.shorten(task, result).await?;
             let (children, effects) = (Vec::new(), Vec::new());
-            Request::Complete { task, attempt, result, children, effects }
+            Request::Complete { task, attempt, result, children, effects, puts: Vec::new() }
         }
         Err(text) => Request::Fail { task, attempt, cause: Cause::Error, text, detail: Vec::new() },
     })

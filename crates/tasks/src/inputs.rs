@@ -37,7 +37,8 @@
 //!         result.push(left[0] + right[0]);
 //!     }
 //!     let (children, effects) = (Vec::new(), Vec::new());
-//!     session.ask(Request::Complete { task, attempt, result, children, effects }).await?;
+//!     let done = Request::Complete { task, attempt, result, children, effects, puts: Vec::new() };
+//!     session.ask(done).await?;
 //! }
 //! assert_eq!(*inputs::read(&session, &client.payloads, ids[2]).await?, [42]);
 //! # client.member.leave().await;

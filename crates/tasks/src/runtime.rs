@@ -26,7 +26,7 @@
 
 use minicbor::{Decode, Encode};
 use tidings_tasks_core::id::{Attempt, TaskId};
-use tidings_tasks_core::message::{Effect, Submission};
+use tidings_tasks_core::message::{Effect, Put, Submission};
 
 /// The variable that tells a runtime process the number of its descriptor.
 pub const DESCRIPTOR: &str = "TIDINGS_RUNTIME_FD";
@@ -168,6 +168,9 @@ pub enum FromRuntime {
         /// Keys that are written in the same commit.
         #[n(4)]
         effects: Vec<Effect>,
+        /// Tuples that are put in the same commit.
+        #[cbor(n(5), default)]
+        puts: Vec<Put>,
     },
     /// The call has failed: an exception, or it was cancelled.
     #[n(2)]
@@ -231,6 +234,8 @@ pub enum FromRuntime {
 mod tests {
     use proptest::prelude::*;
 
+    use tidings_tasks_core::tuple::Tuple;
+
     use super::*;
 
     fn read<T: for<'b> Decode<'b, ()> + Encode<()> + PartialEq + core::fmt::Debug>(said: &T) {
@@ -255,7 +260,9 @@ mod tests {
             read(&ToRuntime::Go {});
             let value = text.clone().into_bytes();
             let effects = vec![Effect { key: value.clone(), value: None, expect: Some(1) }];
-            read(&FromRuntime::Done { task, attempt, value, children: Vec::new(), effects });
+            let (space, tuple) = (text.clone(), Tuple::new(vec![text.as_str().into()]));
+            let (children, puts) = (Vec::new(), vec![Put { space, tuple }]);
+            read(&FromRuntime::Done { task, attempt, value, children, effects, puts });
             read(&FromRuntime::Ready { runtime_version: text.clone(), ahead: attempt.0 });
             let detail = text.clone().into_bytes();
             read(&FromRuntime::Failed { task, attempt, text: text.clone(), detail });
@@ -272,16 +279,27 @@ mod tests {
         }
     }
 
-    /// What another language writes: `[1, [h'00..', 1, h'6f6b', [], []]]`.
+    /// What another language writes: `[1, [h'00..', 1, h'6f6b', [], [], []]]`; the last
+    /// list may be left out, as those do that know of no tuples.
     #[test]
     fn the_form_is_the_one_that_is_described() {
         let id = [&[0x50][..], &[0; 16]].concat();
-        let done = [&[0x82, 1, 0x85][..], &id, &[1, 0x42, b'o', b'k', 0x80, 0x80]].concat();
+        let done = |fields: u8| {
+            let rest = &[1, 0x42, b'o', b'k', 0x80, 0x80, 0x80][..usize::from(fields) + 1];
+            [&[0x82, 1, 0x80 + fields][..], &id, rest].concat()
+        };
         let task = TaskId::from_bytes([0; 16]);
         let (children, effects) = (Vec::new(), Vec::new());
-        let said =
-            FromRuntime::Done { task, attempt: Attempt(1), value: b"ok".into(), children, effects };
-        assert_eq!(minicbor::to_vec(&said).unwrap(), done);
+        let said = FromRuntime::Done {
+            task,
+            attempt: Attempt(1),
+            value: b"ok".into(),
+            children,
+            effects,
+            puts: Vec::new(),
+        };
+        assert_eq!(minicbor::to_vec(&said).unwrap(), done(6));
+        assert_eq!(minicbor::decode::<FromRuntime>(&done(5)).unwrap(), said);
         let run = [&[0x82, 0, 0x87][..], &id, &[1, 0x61, b'q', 0xf6, 0xf6, 0x40, 0x80]].concat();
         let expected = ToRuntime::Run {
             task,

@@ -103,7 +103,7 @@ impl Value {
                     let Notice::Assigned(assigned) = notice else { continue };
                     let (children, effects) = (Vec::new(), Vec::new());
                     let (task, attempt, result) = (assigned.task, assigned.attempt, kept.clone());
-                    let done = Request::Complete { task, attempt, result, children, effects };
+                    let done = Request::Complete { task, attempt, result, children, effects, puts: Vec::new() };
                     // Refused, the value comes from another; `written` says which one.
                     session.ask(done).await?;
                 }

@@ -109,7 +109,8 @@ fn make_calls() {
         let (what, rest) = body.split_once(' ').unwrap_or((&body, ""));
         let value = if what == "return" { rest.into() } else { joined(&inputs) };
         let (children, effects) = (Vec::new(), Vec::new());
-        let mut said = FromRuntime::Done { task, attempt, value, children, effects };
+        let mut said =
+            FromRuntime::Done { task, attempt, value, children, effects, puts: Vec::new() };
         match what {
             "nothing" | "return" | "join" => {}
             "print" => eprintln!("{rest}"),

@@ -94,7 +94,7 @@ fn call_what_is_said() {
                 assert_eq!(read(&mut socket), ToRuntime::Cancel { task, attempt });
                 failed(task, "cancelled")
             }
-            _ => FromRuntime::Done { task, attempt, value, children, effects },
+            _ => FromRuntime::Done { task, attempt, value, children, effects, puts: Vec::new() },
         };
         say(&mut socket, &said);
     }

@@ -67,7 +67,7 @@ impl Together {
             } else {
                 let result = [&assigned.payload[..], b","].concat();
                 let (children, effects) = (Vec::new(), Vec::new());
-                Request::Complete { task, attempt, result, children, effects }
+                Request::Complete { task, attempt, result, children, effects, puts: Vec::new() }
             };
             assert_eq!(session.ask(end).await.unwrap(), Answer::Done);
         }

@@ -94,7 +94,7 @@ async fn work(worker: Session, payloads: Payloads, mut notices: mpsc::Receiver<N
         result.reverse();
         let result = payloads.shorten(task, result).await.unwrap();
         let (children, effects) = (Vec::new(), Vec::new());
-        let done = Request::Complete { task, attempt, result, children, effects };
+        let done = Request::Complete { task, attempt, result, children, effects, puts: Vec::new() };
         // A try that was given to another worker meanwhile is refused.
         worker.ask(done).await.unwrap();
     }

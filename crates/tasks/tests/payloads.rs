@@ -44,7 +44,7 @@ async fn work(worker: Session, payloads: Payloads, mut notices: mpsc::Receiver<N
         result.reverse();
         let result = payloads.shorten(task, result).await.unwrap();
         let (children, effects) = (Vec::new(), Vec::new());
-        let done = Request::Complete { task, attempt, result, children, effects };
+        let done = Request::Complete { task, attempt, result, children, effects, puts: Vec::new() };
         assert_eq!(worker.ask(done).await.unwrap(), Answer::Done);
     }
 }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -145,6 +148,65 @@ def test_what_a_task_has_pulled_ends_with_it(tmp_path: Path) -> None:
         assert executor.submit(pull_and, store, False).result() == 7
         assert list(space) == []
         assert space.try_pull("block", int) is None
+
+
+@tt.task(retries=3)
+def count_on(store: str, failing: str, fails: int) -> None:
+    """Count a tuple on, in place; the first tries fail after they have said what they put."""
+    version = tt.Space("work", store=store).pull("cell", int)[1]
+    assert isinstance(version, int)
+    with tt.effect() as e:
+        e.space("work").put("cell", version + 1)
+    tries = Path(failing)
+    done = len(tries.read_text()) if tries.exists() else 0
+    tries.write_text("x" * (done + 1))
+    if done == 0 and fails:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if done < fails:
+        raise ValueError("it fails")
+
+
+def test_a_task_alters_a_tuple_in_place_once_however_often_it_is_tried(tmp_path: Path) -> None:
+    store = f"file:{tmp_path / 'store'}"
+    with tt.Executor(store, workers=2) as executor:
+        space = tt.Space("work", executor=executor)
+        space.put("cell", 0)
+        futures = [
+            executor.submit(count_on, store, str(tmp_path / f"tries{at}"), at % 3)
+            for at in range(6)
+        ]
+        for future in futures:
+            future.result()
+        assert list(space) == [("cell", 6)]
+
+
+def test_what_a_job_puts_comes_with_its_completion(executor: tt.Executor) -> None:
+    space, jobs = tt.Space("s"), tt.Queue("jobs")
+    jobs.put(1)
+    with contextlib.suppress(RuntimeError), jobs.claim() as job:
+        with job.effect() as e:
+            e.space("s").put("none")
+        raise RuntimeError("it fails")
+    jobs.put(2)
+    with jobs.claim() as job:
+        with job.effect() as e:
+            e.space("s").put("made of", job.data)
+        assert list(space) == []
+    assert list(space) == [("made of", 2)]
+
+
+def test_what_a_task_cannot_put_is_refused(executor: tt.Executor) -> None:
+    jobs = tt.Queue("jobs")
+    jobs.put(1, retries=9)
+    job = jobs.claim()
+    with pytest.raises(ValueError, match="at most 16 tuples, not 17"), job.effect() as e:
+        for at in range(17):
+            e.space("s").put(at)
+    with job.effect() as e:
+        e.space("s").put([1])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="not list: pickle it"):
+        job.complete()
+    assert list(tt.Space("s")) == []
 
 
 def test_the_tuple_of_a_killed_process_is_there_again(tmp_path: Path) -> None:

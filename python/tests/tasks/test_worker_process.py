@@ -165,8 +165,8 @@ def wait_until_cancelled() -> str:
 
 def test_calls_are_answered(worker: Worker) -> None:
     worker.call(1, pickles.dump_call(pow, (2, 10), {}))
-    kind, (task, attempt, value, children, effects) = worker.heard()
-    assert (kind, task, attempt, children, effects) == (1, TASK, 1, [], [])
+    kind, (task, attempt, value, children, effects, puts) = worker.heard()
+    assert (kind, task, attempt, children, effects, puts) == (1, TASK, 1, [], [], [])
     assert pickles.loads(value) == 1024
     worker.call(7, pickles.dump_call(attempt_and_task, (), {}))
     assert pickles.loads(worker.heard()[1][2]) == (7, TASK.hex())

@@ -32,6 +32,7 @@ class Sessions:
         result: bytes,
         children: Sequence[Mapping[str, Any]],
         writes: Sequence[tuple[bytes, bytes | None, int | None]],
+        puts: Sequence[tuple[str, Sequence[Any]]],
     ) -> None: ...
     def fail(
         self, at: tuple[int, int], of: tuple[bytes, int], is_late: bool, text: str
@@ -76,6 +77,7 @@ def done(
     value: bytes,
     children: Sequence[Mapping[str, Any]],
     writes: Sequence[tuple[bytes, bytes | None, int | None]],
+    puts: Sequence[tuple[str, Sequence[Any]]],
 ) -> bytes: ...
 def failed(task: bytes, attempt: int, text: str, detail: bytes) -> bytes: ...
 def spent(task: bytes, attempt: int, taken: tuple[int, int, int], is_held: bool) -> bytes: ...

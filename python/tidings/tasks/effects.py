@@ -3,7 +3,8 @@
 They are collected while it runs and go with its completion. A try that is no longer the last one
 completes nothing, so it writes nothing.
 
-Invariant: what is collected is within the bounds of one completion, and no key is in it twice.
+Invariant: what is collected is within the bounds of one completion, and no key is in it twice. Of
+tuples the number is checked here, the native module checks the rest.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from tidings.tasks.options import milliseconds
 from tidings.tasks.seal import Seal
 from tidings.tasks.serializers import Serializer
 
-# As crates/tasks-core/src/message.rs has them.
+# As crates/tasks-core/src/message has them.
 MAX_WRITES = 64
+MAX_TUPLES = 16
 MAX_ITEMS = 1_000
 MAX_BYTES = 16 * 1_024
 MAX_KEY_BYTES = 510
@@ -52,6 +54,9 @@ def _short(data: bytes) -> bytes:
 # An item that has no id yet, and what seals its data.
 _Item = tuple[dict[str, Any], Serializer]
 
+# The name of a space, and the fields of a tuple.
+_Tuple = tuple[str, list[Any]]
+
 
 def item(
     queue: str,
@@ -81,8 +86,9 @@ class Effects:
         self.seal = sealed_by
         self.items: list[dict[str, Any]] = []
         self.writes: dict[bytes, Write] = {}
+        self.puts: list[_Tuple] = []
 
-    def add(self, items: list[_Item], writes: dict[bytes, Write]) -> None:
+    def add(self, items: list[_Item], writes: dict[bytes, Write], puts: list[_Tuple]) -> None:
         """Add some: a key that was written before has its last value."""
         keys = len({*self.writes, *writes})
         if keys > MAX_WRITES:
@@ -90,12 +96,16 @@ class Effects:
         number = len(self.items) + len(items)
         if number > MAX_ITEMS:
             raise ValueError(f"a task puts at most {MAX_ITEMS} items, not {number}")
+        tuples = len(self.puts) + len(puts)
+        if tuples > MAX_TUPLES:
+            raise ValueError(f"a task puts at most {MAX_TUPLES} tuples, not {tuples}")
         for one, serializer in items:
             # By its place: a try that is made again puts the same ones.
             task = _native.child_id(self.task, len(self.items))
             data = _short(serializer.close(seal.DATA, task, one["data"]))
             self.items.append({**one, "task": task, "data": data})
         self.writes.update(writes)
+        self.puts += puts
 
     def native_writes(self) -> list[tuple[bytes, bytes | None, int | None]]:
         """Return the writes as the native module takes them."""
@@ -110,11 +120,16 @@ class Effect:
         self._serializer = Serializer(serializer, effects.seal)
         self._items: list[_Item] = []
         self._writes: dict[bytes, Write] = {}
+        self._puts: list[_Tuple] = []
         self.store = Writes(self._writes, self._serializer)
 
     def queue(self, name: str, *, serializer: str | None = None) -> Puts:
         """Return the queue to put items into."""
         return Puts(name, self._items, self._serializer.called(serializer))
+
+    def space(self, name: str) -> Tuples:
+        """Return the space to put tuples into."""
+        return Tuples(name, self._puts)
 
     def __enter__(self) -> Effect:
         """Begin to collect."""
@@ -128,7 +143,7 @@ class Effect:
     ) -> None:
         """Let all of it go with the completion."""
         if kind is None:
-            self._effects.add(self._items, self._writes)
+            self._effects.add(self._items, self._writes, self._puts)
 
 
 class Writes:
@@ -182,3 +197,15 @@ class Puts:
             retries=retries,
         )
         self._items.append((made, self._serializer))
+
+
+class Tuples:
+    """A space as an effect puts tuples into it."""
+
+    def __init__(self, name: str, puts: list[_Tuple]) -> None:
+        self._name = name
+        self._puts = puts
+
+    def put(self, *fields: int | float | str | bytes | bool) -> None:
+        """Put a tuple, in the commit in which what the task has pulled is consumed."""
+        self._puts.append((self._name, list(fields)))

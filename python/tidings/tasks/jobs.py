@@ -94,7 +94,12 @@ class Job:
             data = b"" if result is None else self._serializer.dumps(result)
             data = self._serializer.close(seal.RESULT, self._task, data)
             self._session.ask(
-                self._session.native.complete, at, data, effects.items, effects.native_writes()
+                self._session.native.complete,
+                at,
+                data,
+                effects.items,
+                effects.native_writes(),
+                effects.puts,
             )
         except (LostError, KeyboardInterrupt, SystemExit):
             raise

@@ -166,7 +166,8 @@ class Process:
             inputs.give({})
             value = pickles.dumps(function(*args, **kwargs))
             value = self._seal.close(RESULT, task, value)
-            frame = _native.done(task, attempt, value, effects.items, effects.native_writes())
+            writes, puts = effects.native_writes(), effects.puts
+            frame = _native.done(task, attempt, value, effects.items, writes, puts)
         except SystemExit:
             raise
         except BaseException as error:

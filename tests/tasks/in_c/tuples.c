@@ -154,6 +154,47 @@ static void a_claim_ends_with_the_try_of_its_task(TidingsTasks *tasks) {
     HOLDS(pulled(tasks, NULL, "part", 0) == NULL);
 }
 
+/* What a try puts comes with its completion, in place of what it has pulled, and from no other. */
+static void what_a_task_puts_comes_with_its_completion(TidingsTasks *tasks) {
+    TidingsTasksField next[2] = {text("cell"), integer(1)};
+    TidingsTasksId id = submitted(tasks, "q", NULL, 2, "x", 1);
+    put(tasks, "cell", 0);
+    TidingsTasksClaim *claim = claimed(tasks, "q");
+    tidings_tasks_tuple_free(pulled(tasks, claim, "cell", 0));
+    OK(tidings_tasks_tuple_effect(claim, "s", next, 2, &error));
+    OK(tidings_tasks_give_back(claim, &error));
+    TidingsTasksTuple *tuple = pulled(tasks, NULL, "cell", TIDINGS_TASKS_FOREVER);
+    HOLDS(second(tuple) == 0);
+    tidings_tasks_tuple_free(tuple);
+    claim = claimed(tasks, "q");
+    tidings_tasks_tuple_free(pulled(tasks, claim, "cell", TIDINGS_TASKS_FOREVER));
+    OK(tidings_tasks_tuple_effect(claim, "s", next, 2, &error));
+    OK(tidings_tasks_complete(claim, NULL, 0, &error));
+    TidingsTasksOutcome outcome = ended(tasks, id);
+    tidings_tasks_outcome_free(&outcome);
+    tuple = pulled(tasks, NULL, "cell", 0);
+    HOLDS(second(tuple) == 1);
+    OK(tidings_tasks_tuple_consume(tuple, &error));
+    tidings_tasks_tuple_free(tuple);
+    HOLDS(pulled(tasks, NULL, "cell", 0) == NULL);
+}
+
+static void what_a_task_cannot_put_is_refused(TidingsTasks *tasks) {
+    TidingsTasksField value = integer(1), other = found(0, 0);
+    submitted(tasks, "q", NULL, 3, "x", 1);
+    TidingsTasksClaim *claim = claimed(tasks, "q");
+    ANSWERS(TIDINGS_TASKS_STATUS_ARGUMENT,
+            tidings_tasks_tuple_effect(claim, "s", &other, 1, &error));
+    ANSWERS(TIDINGS_TASKS_STATUS_ARGUMENT,
+            tidings_tasks_tuple_effect(claim, "s", &value, 0, &error));
+    ANSWERS(TIDINGS_TASKS_STATUS_ARGUMENT,
+            tidings_tasks_tuple_effect(NULL, "s", &value, 1, &error));
+    for (int i = 0; i < 16; i++) OK(tidings_tasks_tuple_effect(claim, "s", &value, 1, &error));
+    ANSWERS(TIDINGS_TASKS_STATUS_ARGUMENT,
+            tidings_tasks_tuple_effect(claim, "s", &value, 1, &error));
+    OK(tidings_tasks_fail(claim, "it is not wanted", &error));
+}
+
 static void what_is_wrong_is_said(TidingsTasks *tasks) {
     TidingsTasksField fields[17] = {{0}}, odd = {0};
     TidingsTasksTuple *tuple;
@@ -174,6 +215,8 @@ int main(void) {
     every_kind_of_value_comes_back(one);
     what_is_pulled_is_ones_own(one, other);
     a_statement_is_done_whole_or_not_at_all(one);
+    what_a_task_puts_comes_with_its_completion(one);
+    what_a_task_cannot_put_is_refused(one);
     a_claim_ends_with_the_try_of_its_task(one);
     what_is_wrong_is_said(one);
     tidings_tasks_close(other);

@@ -2,7 +2,9 @@
 
 use crate::id::{Attempt, TaskId};
 use crate::keys;
-use crate::message::{Answer, Call, Effect, MAX_INLINE_BYTES, Message, Peer, Refusal, Submission};
+use crate::message::{
+    Answer, Call, Effect, MAX_INLINE_BYTES, Message, Peer, Put, Refusal, Submission,
+};
 use crate::output::Kept;
 use crate::record::{Failure, Finished, Outcome, Running, State, Task};
 use crate::retry::{Cause, Next};
@@ -18,6 +20,7 @@ pub(super) struct Completion {
     pub(super) result: Vec<u8>,
     pub(super) children: Vec<Submission>,
     pub(super) effects: Vec<Effect>,
+    pub(super) puts: Vec<Put>,
     /// Where its output lies, if it stays on nodes.
     pub(super) kept: Option<Kept>,
 }
@@ -37,14 +40,14 @@ impl Fault {
 }
 
 impl Coordinator {
-    /// A try of a task has succeeded: result, children and effects in one commit.
+    /// A try of a task has succeeded: result, children, effects and tuples in one commit.
     pub(super) fn complete(
         &mut self,
         (peer, call): (Peer, Call),
         (id, attempt): (TaskId, Attempt),
         completion: Completion,
     ) {
-        let Completion { result, children, effects, kept } = completion;
+        let Completion { result, children, effects, puts, kept } = completion;
         let Some(task) = self.last_try(id, attempt) else {
             return self.read_finished(id, Purpose::Repeated(attempt, peer, call));
         };
@@ -57,13 +60,15 @@ impl Coordinator {
         };
         let mut checked = check_result(&result);
         checked = checked.and_then(|()| kept.as_ref().map_or(Ok(()), Kept::check));
+        let mut added = Ok(());
         // Of a task that was done before they were written then.
         if is_first {
             checked = checked.and_then(|()| add_effects(&mut change, effects));
+            added = self.add_puts(&mut change, puts);
             checked = checked.and_then(|()| self.add_tasks(&mut change, children));
         }
-        if let Err(reason) = checked {
-            return self.refuse(peer, call, Refusal::Invalid(reason));
+        if let Err(refusal) = checked.map_err(Refusal::Invalid).and(added) {
+            return self.refuse(peer, call, refusal);
         }
         self.end_task_with(change, id, task, (Outcome::Done(result), kept));
     }

@@ -59,6 +59,7 @@ mod outputs;
 mod parked;
 mod partial;
 mod permits;
+mod puts;
 mod reading;
 mod reads;
 mod recent;

@@ -39,8 +39,8 @@ impl Coordinator {
                 self.offer(peer, call, (&queues, slots, ahead), resources);
             }
             Request::Submit { tasks } => self.submit(peer, call, tasks),
-            Request::Complete { task, attempt, result, children, effects } => {
-                let completion = Completion { result, children, effects, kept: None };
+            Request::Complete { task, attempt, result, children, effects, puts } => {
+                let completion = Completion { result, children, effects, puts, kept: None };
                 self.complete((peer, call), (task, attempt), completion);
             }
             Request::Fail { task, attempt, cause, text, detail } => {
@@ -131,8 +131,9 @@ impl Coordinator {
     fn serve_outputs(&mut self, peer: Peer, call: Call, request: Request) {
         match request {
             Request::Keep { reached } => self.keep(peer, call, reached),
-            Request::CompleteKept { task, attempt, result, children, effects, kept } => {
-                let completion = Completion { result, children, effects, kept: Some(kept) };
+            Request::CompleteKept { task, attempt, result, children, effects, kept, puts } => {
+                let kept = Some(kept);
+                let completion = Completion { result, children, effects, puts, kept };
                 self.complete((peer, call), (task, attempt), completion);
             }
             Request::Fetch { task } => self.fetch(peer, call, task),

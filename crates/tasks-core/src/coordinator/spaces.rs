@@ -170,8 +170,8 @@ impl Spaces {
     }
 
     /// Whether tuples of so many bytes can be put.
-    pub(super) fn has_room(&self, tuples: &[Tuple]) -> bool {
-        self.bytes + tuples.iter().map(size).sum::<usize>() <= MAX_HELD_BYTES
+    pub(super) fn has_room<'a>(&self, tuples: impl IntoIterator<Item = &'a Tuple>) -> bool {
+        self.bytes + tuples.into_iter().map(size).sum::<usize>() <= MAX_HELD_BYTES
     }
 
     /// What a tuple is from then on.

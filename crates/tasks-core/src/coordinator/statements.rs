@@ -24,7 +24,7 @@ use crate::view::MAX_LISTED;
 
 use super::Coordinator;
 use super::change::{Altered, Change};
-use super::exchange::{AlteredTuple, Exchange, SlotKey};
+use super::exchange::{Exchange, SlotKey};
 use super::parked::Obstacle;
 use super::spaces::{Fate, Owner};
 use super::waiting::Waiter;
@@ -131,13 +131,10 @@ impl Coordinator {
         let matched: Vec<Matched> =
             found.iter().filter_map(|number| self.matched(*number)).collect();
         let tuples: Vec<&Tuple> = matched.iter().map(|one| &one.tuple).collect();
-        let puts = match statement.puts(&tuples) {
-            Ok(puts) if self.spaces.has_room(&puts) => puts,
-            Ok(_) => {
-                let refusal = Refusal::Full("the spaces hold as much as fits in memory".to_owned());
-                return self.refuse_surely(peer, call, refusal);
-            }
-            Err(reason) => return self.refuse_surely(peer, call, Refusal::Invalid(reason)),
+        let puts = statement.puts(&tuples).map_err(Refusal::Invalid);
+        let puts = match puts.and_then(|puts| self.check_room(&puts).map(|()| puts)) {
+            Ok(puts) => puts,
+            Err(refusal) => return self.refuse_surely(peer, call, refusal),
         };
         let answer = Answer::Matched(matched.clone());
         if !statement.alters() && place.sequence > 0 {
@@ -146,12 +143,8 @@ impl Coordinator {
         let claim = (!statement.consumes)
             .then(|| Claim { holder: slot.0.to_string(), task: statement.owner });
         let mut exchange = self.taken(statement, found, claim.as_ref());
-        for (out, tuple) in statement.outs.iter().zip(puts) {
-            let number = self.spaces.number(self.settings.epoch);
-            let stored = Some(Stored { tuple, claim: None });
-            let space = out.space.as_str().into();
-            exchange.tuples.push(AlteredTuple { space, number, revision: None, stored });
-        }
+        let spaces = statement.outs.iter().map(|out| out.space.as_str().into());
+        self.add_tuples(&mut exchange, spaces.zip(puts));
         exchange.past = Some((slot, Past { sequence: place.sequence, found: matched }));
         let mut change = Change {
             messages: vec![(peer, Message::Answer(call, answer))],
@@ -402,7 +395,7 @@ impl Coordinator {
         let altered = numbers.into_iter().filter_map(|one| self.spaces.altered(one, to.clone()));
         let tuples: Vec<_> = altered.collect();
         if !tuples.is_empty() {
-            change.exchange = Some(Box::new(Exchange { tuples, ..Exchange::default() }));
+            change.exchange.get_or_insert_with(Box::default).tuples.extend(tuples);
         }
     }
 

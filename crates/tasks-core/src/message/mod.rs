@@ -24,7 +24,7 @@ use crate::view::Which;
 pub use answer::Answer;
 pub use refusal::Refusal;
 pub use submission::{
-    Effect, MAX_EFFECTS, MAX_FILTER_BYTES, MAX_INLINE_BYTES, MAX_INPUTS, MAX_TASKS, Submission,
+    Effect, MAX_EFFECTS, MAX_FILTER_BYTES, MAX_INLINE_BYTES, MAX_INPUTS, MAX_TASKS, Put, Submission,
 };
 
 /// A connection of a worker or client, numbered by the driver. No number is used twice.
@@ -87,7 +87,7 @@ pub enum Request {
         #[n(0)]
         tasks: Vec<Submission>,
     },
-    /// A task is done: result, children and effects are written in one commit.
+    /// A task is done: result, children, effects and tuples are written in one commit.
     #[n(5)]
     Complete {
         /// Which task.
@@ -105,6 +105,9 @@ pub enum Request {
         /// At most [`MAX_EFFECTS`].
         #[n(4)]
         effects: Vec<Effect>,
+        /// Tuples, at most as many and as large as a statement puts.
+        #[cbor(n(5), default)]
+        puts: Vec<Put>,
     },
     /// A try has failed.
     #[n(6)]
@@ -363,6 +366,9 @@ pub enum Request {
         /// Where its output lies.
         #[n(5)]
         kept: Kept,
+        /// As of [`Request::Complete`].
+        #[cbor(n(6), default)]
+        puts: Vec<Put>,
     },
     /// Tells how a task has ended, and where its output lies. Refused while it has not ended.
     #[n(31)]

@@ -7,6 +7,7 @@ use crate::id::TaskId;
 use crate::resources::Need;
 use crate::retry::Retry;
 use crate::transaction::Revision;
+use crate::tuple::Tuple;
 
 /// The bytes of a payload, a result or the value of an effect. Larger ones are passed by handle.
 pub const MAX_INLINE_BYTES: usize = 16 * 1024;
@@ -106,4 +107,16 @@ impl Effect {
     pub fn expected(&self) -> Option<Revision> {
         self.expect.map(Revision)
     }
+}
+
+/// A tuple that a task puts in the same commit as its completion.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
+pub struct Put {
+    /// Into which space.
+    #[n(0)]
+    pub space: String,
+    /// What is put.
+    #[n(1)]
+    pub tuple: Tuple,
 }

@@ -95,7 +95,7 @@ fn a_try_that_is_no_longer_the_last_writes_nothing() {
     let done = |attempt: u32| {
         let effects = vec![effect("sum/1", &attempt.to_string(), None)];
         let (attempt, result, children) = (Attempt(attempt), Vec::new(), Vec::new());
-        Request::Complete { task: id, attempt, result, children, effects }
+        Request::Complete { task: id, attempt, result, children, effects, puts: Vec::new() }
     };
     let late = stage.request(first, done(1));
     let said = stage.settle();

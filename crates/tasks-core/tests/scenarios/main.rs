@@ -5,9 +5,11 @@
 mod conserved;
 mod effects;
 mod graphs;
+mod in_place;
 mod needs;
 mod outputs;
 mod permits;
+mod puts;
 mod spaces;
 mod stage;
 mod stages;

@@ -1,12 +1,14 @@
 //! Outputs that stay on nodes, are lost, and are made again.
 
 use tidings_tasks_core::id::{Attempt, TaskId};
+use tidings_tasks_core::keys;
 use tidings_tasks_core::message::{
-    Answer, Call, Effect, Message, Peer, Refusal, Request, Submission,
+    Answer, Call, Effect, Message, Peer, Put, Refusal, Request, Submission,
 };
 use tidings_tasks_core::output::{Depot, Kept, Reached};
 use tidings_tasks_core::record::{Outcome, State};
 use tidings_tasks_core::retry::Cause;
+use tidings_tasks_core::tuple::{Field, Tuple};
 use tidings_tasks_core::view::{InputState, Lies, Why};
 
 use crate::stage::*;
@@ -45,6 +47,10 @@ fn complete_on(number: u64, attempt: u32, at: &[Peer]) -> Request {
         children: vec![Submission::new(id(number).child(0), "children", [1])],
         effects: vec![effect],
         kept,
+        puts: vec![Put {
+            space: "of".to_owned(),
+            tuple: Tuple::new(vec![Field::Int(number as i64)]),
+        }],
     }
 }
 
@@ -134,8 +140,12 @@ fn effects_and_children_of_what_is_made_again_happen_once() {
         stage.ledger.get(&key).map(|record| record.value.to_vec())
     };
     let children = |stage: &Stage| stage.live(id(1).child(0)).map(|child| child.sequence);
-    let (effect, child) = (value(&stage), children(&stage));
-    assert!(effect == Some(vec![1]) && child.is_some());
+    let tuples = |stage: &Stage| {
+        let prefix = keys::tuples(PART);
+        stage.ledger.scan(&prefix, prefix.after_prefix().as_ref(), 9).records
+    };
+    let (effect, child, put) = (value(&stage), children(&stage), tuples(&stage));
+    assert!(effect == Some(vec![1]) && child.is_some() && put.len() == 3);
     stage.coordinator.handle_host_lost(stage.now, "host-w1");
     stage.settle();
     for number in [0, 1] {
@@ -143,7 +153,7 @@ fn effects_and_children_of_what_is_made_again_happen_once() {
         stage.settle();
     }
     assert_eq!(stage.finished(id(1)).unwrap().outcome, Outcome::Done(vec![2]));
-    assert_eq!((value(&stage), children(&stage)), (effect, child));
+    assert_eq!((value(&stage), children(&stage), tuples(&stage)), (effect, child, put));
 }
 
 #[test]
@@ -328,7 +338,15 @@ fn moved_bytes(chains: u64, links: u64, slots: u32) -> (u64, u64) {
             let kept = Kept { bytes: 1 << 20, depots: vec![depot(peer)] };
             let (attempt, result) = (Attempt(1), vec![1]);
             let (children, effects) = (Vec::new(), Vec::new());
-            let end = Request::CompleteKept { task, attempt, result, children, effects, kept };
+            let end = Request::CompleteKept {
+                task,
+                attempt,
+                result,
+                children,
+                effects,
+                kept,
+                puts: Vec::new(),
+            };
             stage.request(peer, end);
         }
         said = stage.settle();
@@ -357,13 +375,13 @@ fn a_busy_node_is_waited_for_as_long_as_its_bytes_would_travel() {
     stage.submit(&[task(8)]);
     assert_eq!(of(&stage.settle(), 8), Some((other, 1)));
     let large = |number| {
-        let Request::CompleteKept { task, attempt, result, children, effects, kept } =
+        let Request::CompleteKept { task, attempt, result, children, effects, kept, puts } =
             complete_on(number, 1, &[peer])
         else {
             panic!()
         };
         let kept = Kept { bytes: 50_000_000, ..kept };
-        Request::CompleteKept { task, attempt, result, children, effects, kept }
+        Request::CompleteKept { task, attempt, result, children, effects, kept, puts }
     };
     stage.request(peer, large(0));
     stage.submit(&[task(9)]);

@@ -21,17 +21,17 @@ fn open(stage: &mut Stage, peer: Peer) {
 }
 
 /// Joins, and opens slot 0.
-fn enter(stage: &mut Stage, peer: Peer, name: &str) {
+pub(crate) fn enter(stage: &mut Stage, peer: Peer, name: &str) {
     stage.join(peer, name, &[], 0);
     open(stage, peer);
 }
 
-fn execute(stage: &mut Stage, peer: Peer, sequence: u64, statement: Statement) -> Call {
+pub(crate) fn execute(stage: &mut Stage, peer: Peer, sequence: u64, statement: Statement) -> Call {
     let place = Place { slot: 0, sequence };
     stage.request(peer, Request::Execute { place, statement: Box::new(statement) })
 }
 
-fn tuple(number: i64) -> Tuple {
+pub(crate) fn tuple(number: i64) -> Tuple {
     Tuple::new(vec!["n".into(), Field::Int(number)])
 }
 
@@ -44,7 +44,7 @@ fn any() -> Template {
     Template(vec!["n".into(), Type::Int.into()])
 }
 
-fn pull() -> Statement {
+pub(crate) fn pull() -> Statement {
     Statement::of_one("s", any(), true)
 }
 
@@ -53,7 +53,7 @@ fn try_pull() -> Statement {
 }
 
 /// The second field and the number of the tuple that the only in has found.
-fn found(answer: Option<&Answer>) -> (i64, u64) {
+pub(crate) fn found(answer: Option<&Answer>) -> (i64, u64) {
     let Some(Answer::Matched(found)) = answer else { panic!("{answer:?}") };
     let [one] = &found[..] else { panic!("{found:?}") };
     let Field::Int(value) = one.tuple.fields()[1] else { panic!("{one:?}") };
@@ -61,7 +61,7 @@ fn found(answer: Option<&Answer>) -> (i64, u64) {
 }
 
 /// What the space has: the values, and whether they are claimed.
-fn all(stage: &mut Stage) -> Vec<(i64, bool)> {
+pub(crate) fn all(stage: &mut Stage) -> Vec<(i64, bool)> {
     let asked = Request::Tuples { space: "s".to_owned(), from: None, limit: 1_000 };
     let call = stage.request(CLIENT, asked);
     let said = stage.settle();
@@ -254,7 +254,7 @@ fn several_ins_and_outs_are_one_commit() {
 }
 
 /// A task of A that runs, and a session `in-task` of its process at peer 50.
-fn running(stage: &mut Stage) -> (TaskId, Attempt, Peer) {
+pub(crate) fn running(stage: &mut Stage) -> (TaskId, Attempt, Peer) {
     stage.join(A, "a", &[], 1);
     stage.submit(&[task(1)]);
     let [(_, id, attempt)] = assigned(&stage.settle())[..] else { panic!("one task") };

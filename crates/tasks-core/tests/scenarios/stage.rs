@@ -56,7 +56,14 @@ pub(crate) fn task(number: u64) -> Submission {
 
 pub(crate) fn complete(id: TaskId, attempt: u32) -> Request {
     let (result, children, effects) = (vec![attempt as u8], Vec::new(), Vec::new());
-    Request::Complete { task: id, attempt: Attempt(attempt), result, children, effects }
+    Request::Complete {
+        task: id,
+        attempt: Attempt(attempt),
+        result,
+        children,
+        effects,
+        puts: Vec::new(),
+    }
 }
 
 impl Stage {

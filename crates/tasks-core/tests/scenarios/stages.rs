@@ -29,7 +29,14 @@ fn child(number: u64) -> TaskId {
 fn completion(effects: Vec<Effect>) -> Request {
     let children = (0..CHILDREN).map(|number| Submission { id: child(number), ..task(1) });
     let (result, children) = (vec![1], children.collect());
-    Request::Complete { task: parent(), attempt: Attempt(1), result, children, effects }
+    Request::Complete {
+        task: parent(),
+        attempt: Attempt(1),
+        result,
+        children,
+        effects,
+        puts: Vec::new(),
+    }
 }
 
 /// A worker has the parent.

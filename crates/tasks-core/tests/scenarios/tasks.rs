@@ -324,8 +324,10 @@ fn a_conflict_of_an_effect_refuses_that_completion_only() {
         let effects = vec![Effect { key, value: Some(vec![1].into()), expect: Some(0) }];
         let (task, attempt) = (task(number).id, Attempt(1));
         let (result, children) = (Vec::new(), Vec::new());
-        calls
-            .push(stage.request(A, Request::Complete { task, attempt, result, children, effects }));
+        calls.push(stage.request(
+            A,
+            Request::Complete { task, attempt, result, children, effects, puts: Vec::new() },
+        ));
     }
     let said = stage.settle();
     assert_eq!(answer(&said, calls[0]), Some(&Answer::Done));

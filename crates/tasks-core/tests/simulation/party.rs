@@ -362,5 +362,5 @@ fn report(task: TaskId, attempt: Attempt, kind: Kind) -> Request {
         Kind::Rival => vec![effect(b"shared".to_vec(), Some(0))],
         _ => Vec::new(),
     };
-    Request::Complete { task, attempt, result, children, effects }
+    Request::Complete { task, attempt, result, children, effects, puts: Vec::new() }
 }

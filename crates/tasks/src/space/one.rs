@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tidings_tasks_core::message::Put;
 use tidings_tasks_core::tuple::{Matched, Out, Statement, Template, Tuple};
 
 use super::error::SpaceError;
@@ -103,6 +104,12 @@ impl Space {
     pub fn out(&self, tuple: &Tuple) -> Out {
         let terms = tuple.fields().iter().cloned().map(Into::into).collect();
         Out { space: self.name.clone(), terms }
+    }
+
+    /// A tuple that a task puts into it by its completion: once, by the try that ends the task, in
+    /// the commit in which what that has pulled is consumed.
+    pub fn put_of(&self, tuple: Tuple) -> Put {
+        Put { space: self.name.clone(), tuple }
     }
 
     async fn one(

@@ -201,10 +201,10 @@ pub(super) fn unexpected(said: &FromRuntime) -> io::Error {
 pub(super) fn spoken(said: FromRuntime, mut report: Report, ending: &Ending) -> Verdict {
     let ended = ending.why().map(|why| verdict::ended(why, ending.limits()));
     match (said, ended) {
-        (FromRuntime::Done { value, children, effects, .. }, None) => {
+        (FromRuntime::Done { value, children, effects, puts, .. }, None) => {
             report.value = value;
             let report = Some(Box::new(report));
-            Verdict { report, children, effects, ..Verdict::default() }
+            Verdict { report, children, effects, puts, ..Verdict::default() }
         }
         (FromRuntime::Failed { text, detail, .. }, None) => {
             let failure = Some((Cause::Error, verdict::end_of(&text)));

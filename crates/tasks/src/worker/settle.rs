@@ -27,17 +27,17 @@ pub(super) async fn settle(
     ((task, attempt), copies): ((TaskId, Attempt), u32),
     verdict: Verdict,
 ) {
-    let Verdict { mut failure, detail, report, children, effects } = verdict;
+    let Verdict { mut failure, detail, report, children, effects, puts } = verdict;
     if failure.is_none() {
         let report = report.as_deref();
         failure = match finish(shared, session, (task, copies), report).await {
             Ok((result, None)) => {
-                let request = Request::Complete { task, attempt, result, children, effects };
+                let request = Request::Complete { task, attempt, result, children, effects, puts };
                 completed(session, (task, attempt), request).await
             }
             Ok((result, Some(kept))) => {
                 let request =
-                    Request::CompleteKept { task, attempt, result, children, effects, kept };
+                    Request::CompleteKept { task, attempt, result, children, effects, kept, puts };
                 completed(session, (task, attempt), request).await
             }
             Err(error) => {

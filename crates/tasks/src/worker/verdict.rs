@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
-use tidings_tasks_core::message::{Effect, Submission};
+use tidings_tasks_core::message::{Effect, Put, Submission};
 use tidings_tasks_core::record::MAX_FAILURE_BYTES;
 use tidings_tasks_core::retry::Cause;
 
@@ -23,6 +23,7 @@ pub(super) struct Verdict {
     pub(super) report: Option<Box<Report>>,
     pub(super) children: Vec<Submission>,
     pub(super) effects: Vec<Effect>,
+    pub(super) puts: Vec<Put>,
 }
 
 impl Verdict {

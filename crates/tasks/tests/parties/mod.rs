@@ -38,7 +38,14 @@ pub(crate) async fn assigned(notices: &mut mpsc::Receiver<Notice>) -> Assigned {
 pub(crate) fn completion(of: &Assigned) -> Request {
     let (task, attempt) = (of.task, of.attempt);
     let result = [&of.payload[..], &of.payload].concat();
-    Request::Complete { task, attempt, result, children: Vec::new(), effects: Vec::new() }
+    Request::Complete {
+        task,
+        attempt,
+        result,
+        children: Vec::new(),
+        effects: Vec::new(),
+        puts: Vec::new(),
+    }
 }
 
 /// Does all tasks that it is given, for ever.

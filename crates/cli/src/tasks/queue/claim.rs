@@ -91,6 +91,7 @@ async fn handle(
         result,
         children: Vec::new(),
         effects: Vec::new(),
+        puts: Vec::new(),
     };
     if options.command.is_empty() {
         // Printed first: what was not printed is not done.

@@ -177,8 +177,18 @@ impl World {
         let ((task, attempt), children) = (of, self.graph.children(of.0));
         let effects = Graph::effects(task);
         let request = match kept {
-            None => Request::Complete { task, attempt, result, children, effects },
-            Some(kept) => Request::CompleteKept { task, attempt, result, children, effects, kept },
+            None => {
+                Request::Complete { task, attempt, result, children, effects, puts: Vec::new() }
+            }
+            Some(kept) => Request::CompleteKept {
+                task,
+                attempt,
+                result,
+                children,
+                effects,
+                kept,
+                puts: Vec::new(),
+            },
         };
         self.send(at, request, Some(of));
     }
