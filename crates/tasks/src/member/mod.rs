@@ -20,6 +20,7 @@
 mod away;
 mod holder;
 mod link;
+mod opened;
 mod place;
 #[cfg(feature = "etcd")]
 mod sharer;
@@ -27,6 +28,7 @@ mod sharer;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tidings_primitives::KeyRing;
 use tidings_tasks_core::reign::Candidate;
@@ -39,6 +41,7 @@ use crate::net::endpoint::Endpoint;
 use crate::net::{Credentials, connect, route};
 use crate::service::Options;
 use crate::socket;
+use crate::store::Store;
 use crate::store::address::Address;
 
 pub use self::link::Link;
@@ -102,6 +105,24 @@ impl Member {
         options: Options,
     ) -> Self {
         Self::begin(Bid::IfNobodyElse, network, address, cluster, (candidate, options))
+    }
+
+    /// Takes part in a store that this program has opened itself, whatever its engine is, and
+    /// serves it, to this process only, whenever no other one does. Needs a runtime of tokio with
+    /// time.
+    pub fn join_opened(
+        store: Arc<dyn Store>,
+        cluster: &str,
+        candidate: Candidate,
+        options: Options,
+    ) -> Self {
+        let (sender, place) = watch::channel(Place::Nowhere(None));
+        let (leaving, is_leaving) = watch::channel(false);
+        let own = Credentials { ring: KeyRing::open(cluster), cluster: cluster.to_owned() };
+        let blobs = options.blobs.clone();
+        let opened = opened::Opened { store, candidate, options, sender, leaving: is_leaving };
+        let serving = tokio::spawn(opened.run());
+        Self { place, serving, leaving, address: Address::Memory, own, blobs }
     }
 
     fn begin(

@@ -39,26 +39,47 @@ struct Machine {
     memory: Memory,
     disk: Ledger,
     unsynced: u64,
+    /// Commits so far, and during which of them the power fails.
+    commits: u64,
+    outage: Option<Outage>,
+}
+
+/// When the power fails by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outage {
+    /// During which commit, from 1 on. It is not acknowledged.
+    pub commit: u64,
+    /// Whether the disk has it by then.
+    pub is_synced: bool,
 }
 
 impl Crashing {
     /// An empty store.
     pub fn new(acknowledge: Acknowledge) -> Self {
+        Self::with_outage(acknowledge, None)
+    }
+
+    /// An empty store whose power fails once by itself.
+    pub fn with_outage(acknowledge: Acknowledge, outage: Option<Outage>) -> Self {
         let (memory, disk) = (Memory::default(), Ledger::default());
-        Self { acknowledge, machine: Mutex::new(Machine { memory, disk, unsynced: 0 }) }
+        let machine = Machine { memory, disk, unsynced: 0, commits: 0, outage };
+        Self { acknowledge, machine: Mutex::new(machine) }
+    }
+
+    /// How many commits were acknowledged or broken off.
+    pub fn commits(&self) -> u64 {
+        self.lock().commits
+    }
+
+    /// All that it holds now.
+    pub fn ledger(&self) -> Ledger {
+        self.lock().memory.ledger()
     }
 
     /// The power fails and comes back: what was not synced is gone, sessions have ended, and
     /// watchers get an error.
     pub fn crash(&self) {
-        let mut machine = self.lock();
-        machine.memory.close();
-        let mut ledger = machine.disk.clone();
-        let used = machine.memory.ledger().open_session();
-        ledger.end_sessions(used);
-        ledger.compact(ledger.revision());
-        machine.memory = Memory::with(ledger);
-        machine.unsynced = 0;
+        self.lock().crash();
     }
 
     fn lock(&self) -> MutexGuard<'_, Machine> {
@@ -70,19 +91,43 @@ impl Crashing {
     }
 }
 
+impl Machine {
+    fn crash(&mut self) {
+        self.memory.close();
+        let mut ledger = self.disk.clone();
+        let used = self.memory.ledger().open_session();
+        ledger.end_sessions(used);
+        ledger.compact(ledger.revision());
+        self.memory = Memory::with(ledger);
+        self.unsynced = 0;
+    }
+
+    fn sync(&mut self) {
+        self.disk = self.memory.ledger();
+        self.unsynced = 0;
+    }
+}
+
 #[async_trait]
 impl Store for Crashing {
     async fn commit(&self, transaction: Transaction) -> Result<Revision, CommitError> {
         let mut machine = self.lock();
         let revision = machine.memory.commit_now(&transaction)?;
         machine.unsynced += 1;
+        machine.commits += 1;
+        if let Some(outage) = machine.outage.filter(|outage| outage.commit == machine.commits) {
+            if outage.is_synced {
+                machine.sync();
+            }
+            machine.crash();
+            return Err(CommitError::Unknown);
+        }
         let every = match self.acknowledge {
             Acknowledge::Synced => 1,
             Acknowledge::Early { commits } => commits,
         };
         if machine.unsynced >= every {
-            machine.disk = machine.memory.ledger();
-            machine.unsynced = 0;
+            machine.sync();
         }
         Ok(revision)
     }

@@ -24,7 +24,16 @@ pub enum Fault {
     CallLost,
     /// The store is known not to have done it: `Lost`.
     Refused,
+    /// It waits for [`LATE`] before it is done, and is answered.
+    Delayed,
+    /// Its answer is lost at once. A commit is done all the same, [`LATE`] later; another call is
+    /// not done.
+    Late,
 }
+
+/// How late a call is that meets [`Fault::Delayed`] or [`Fault::Late`]: later than a session ends
+/// that nobody keeps.
+pub const LATE: Duration = Duration::from_secs(5);
 
 /// How often what happens.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -109,11 +118,12 @@ impl Faulty {
     /// Makes a call, or not, and passes the answer on, or not.
     async fn call<T, E>(
         &self,
+        fate: Fate,
         call: impl Future<Output = Result<T, E>>,
         unknown: impl FnOnce() -> E,
         refused: impl FnOnce(String) -> E,
     ) -> Result<T, E> {
-        let Fate { fault, delays: [before, after] } = self.chance.fate();
+        let Fate { fault, delays: [before, after] } = fate;
         wait(before).await;
         match fault {
             None => {
@@ -126,7 +136,11 @@ impl Faulty {
                 wait(after).await;
                 Err(unknown())
             }
-            Some(Fault::CallLost) => Err(unknown()),
+            Some(Fault::Delayed) => {
+                wait(LATE).await;
+                call.await
+            }
+            Some(Fault::CallLost | Fault::Late) => Err(unknown()),
             Some(Fault::Refused) => Err(refused("a fault was injected".into())),
         }
     }
@@ -153,9 +167,12 @@ impl Watch for FaultyWatch {
     async fn next(&mut self) -> Result<Batch, WatchError> {
         let Fate { fault, delays: [before, _] } = self.chance.fate();
         wait(before).await;
+        if fault == Some(Fault::Delayed) {
+            wait(LATE).await;
+        }
         match fault {
             // No delay comes after it: a batch must not get lost with a future that is dropped.
-            None => self.watch.next().await,
+            None | Some(Fault::Delayed) => self.watch.next().await,
             Some(_) => Err(no_answer().into()),
         }
     }
@@ -164,41 +181,50 @@ impl Watch for FaultyWatch {
 #[async_trait]
 impl Store for Faulty {
     async fn commit(&self, transaction: Transaction) -> Result<Revision, CommitError> {
+        let fate = self.chance.fate();
+        if fate.fault == Some(Fault::Late) {
+            let (inner, late) = (self.inner.clone(), transaction.clone());
+            tokio::spawn(async move {
+                wait(LATE).await;
+                inner.commit(late).await
+            });
+        }
         let call = self.inner.commit(transaction);
-        self.call(call, || CommitError::Unknown, CommitError::Lost).await
+        self.call(fate, call, || CommitError::Unknown, CommitError::Lost).await
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Snapshot, Lost> {
-        self.call(self.inner.get(keys), no_answer, Lost).await
+        self.call(self.chance.fate(), self.inner.get(keys), no_answer, Lost).await
     }
 
     async fn scan(&self, from: &Key, end: Option<&Key>, limit: usize) -> Result<Page, Lost> {
-        self.call(self.inner.scan(from, end, limit), no_answer, Lost).await
+        self.call(self.chance.fate(), self.inner.scan(from, end, limit), no_answer, Lost).await
     }
 
     async fn watch(&self, prefix: &[u8], after: Revision) -> Result<Box<dyn Watch>, WatchError> {
         let call = self.inner.watch(prefix, after);
-        let watch = self.call(call, || no_answer().into(), WatchError::Lost).await?;
+        let watch =
+            self.call(self.chance.fate(), call, || no_answer().into(), WatchError::Lost).await?;
         Ok(Box::new(FaultyWatch { watch, chance: self.chance.clone() }))
     }
 
     async fn open_session(&self, ttl: Duration) -> Result<Session, SessionError> {
         let call = self.inner.open_session(ttl);
-        self.call(call, || no_answer().into(), SessionError::Lost).await
+        self.call(self.chance.fate(), call, || no_answer().into(), SessionError::Lost).await
     }
 
     async fn keep_session(&self, session: Session) -> Result<(), SessionError> {
         let call = self.inner.keep_session(session);
-        self.call(call, || no_answer().into(), SessionError::Lost).await
+        self.call(self.chance.fate(), call, || no_answer().into(), SessionError::Lost).await
     }
 
     async fn close_session(&self, session: Session) -> Result<(), SessionError> {
         let call = self.inner.close_session(session);
-        self.call(call, || no_answer().into(), SessionError::Lost).await
+        self.call(self.chance.fate(), call, || no_answer().into(), SessionError::Lost).await
     }
 
     async fn compact(&self, before: Revision) -> Result<(), Lost> {
-        self.call(self.inner.compact(before), no_answer, Lost).await
+        self.call(self.chance.fate(), self.inner.compact(before), no_answer, Lost).await
     }
 
     fn limits(&self) -> Limits {
