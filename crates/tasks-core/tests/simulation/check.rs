@@ -11,6 +11,9 @@ use tidings_tasks_core::record::{Finished, Outcome, Running, State, Task};
 use tidings_tasks_core::retry::Cause;
 use tidings_tasks_core::semaphore::Semaphore;
 use tidings_tasks_core::transaction::{CommitError, Expect, Key, Revision, Transaction, Write};
+use tidings_tasks_core::tuple::Stored;
+
+use crate::tokens::Tokens;
 
 /// The part of the whole simulation.
 pub(crate) const PART: Part = Part(3);
@@ -31,6 +34,7 @@ pub(crate) struct Checked {
     /// Tasks that were assigned once their inputs were done, and those that failed for want of one.
     pub(crate) released: u32,
     pub(crate) doomed: u32,
+    pub(crate) tokens: Tokens,
 }
 
 fn value<T: for<'b> minicbor::Decode<'b, ()>>(ledger: &Ledger, key: &Key) -> Option<T> {
@@ -55,6 +59,7 @@ impl Checked {
         for write in &transaction.writes {
             self.check(now_ms, &before, write);
         }
+        self.tokens.check();
         Ok(revision)
     }
 
@@ -100,6 +105,9 @@ impl Checked {
         } else if text.contains("/c/") {
             let (_, number) = keys::parent_of(PART, key).expect("children have a parent");
             self.staged += u32::from(is_put && number.is_some());
+        } else if text.contains("/u/") {
+            let new = value::<Stored>(&self.ledger, key);
+            self.tokens.change(before.get(key).as_ref(), new.as_ref());
         } else if text.contains("/s/") {
             let old = before.get(key).unwrap_or_default();
             check_semaphore(&old, &value(&self.ledger, key).expect("semaphores stay"));

@@ -16,6 +16,7 @@ mod check;
 mod faults;
 mod party;
 mod process;
+mod tokens;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -12,6 +12,7 @@ use tidings_tasks_core::resources::Need;
 use tidings_tasks_core::retry::{Cause, Retry};
 
 use crate::process::{Health, TTL};
+use crate::tokens::Desk;
 
 /// How a task behaves: the first byte of its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,6 +107,7 @@ pub(crate) struct Party {
     /// Permits that it has, and until when.
     pub(crate) permits: BTreeMap<Call, Instant>,
     pub(crate) inbox: VecDeque<(Peer, Message)>,
+    desk: Desk,
 }
 
 impl Party {
@@ -126,6 +128,7 @@ impl Party {
             beat: Instant::EPOCH,
             permits: BTreeMap::new(),
             inbox: VecDeque::new(),
+            desk: Desk::default(),
         }
     }
 
@@ -156,6 +159,24 @@ impl Party {
         self.next_call += 1;
         self.calls.insert(Call(self.next_call), (request, Some(now)));
         Call(self.next_call)
+    }
+
+    /// It wants something of the tokens, or no longer.
+    pub(crate) fn wish_for_tokens(&mut self, next: &mut i64, now: Instant, chance: &mut Chance) {
+        if self.is_leaving {
+            return;
+        }
+        if let Some(request) = self.desk.wish(next, chance) {
+            let call = self.ask(request, now);
+            if let Some(before) = self.desk.numbered(call) {
+                self.calls.remove(&before);
+            }
+        }
+    }
+
+    /// What it asked for is of no interest any more.
+    pub(crate) fn forget_tokens(&mut self) {
+        self.desk = Desk::default();
     }
 
     pub(crate) fn connected(&mut self, peer: Peer, now: Instant) {
@@ -219,7 +240,10 @@ impl Party {
                 continue;
             }
             // Who waits for long is answered when it is time; a new connection asks again.
-            let is_long = matches!(request, Request::Wait { .. } | Request::Acquire { .. });
+            let is_long = matches!(
+                request,
+                Request::Wait { .. } | Request::Acquire { .. } | Request::Execute { .. }
+            );
             *due = (!is_long).then(|| now + TTL);
             deeds.push(Deed::Send(peer, call, request.clone()));
         }
@@ -314,6 +338,9 @@ impl Party {
             }
             (Request::Complete { task, attempt, .. } | Request::Fail { task, attempt, .. }, _) => {
                 self.hand.remove(&(*task, *attempt));
+            }
+            (Request::Execute { .. } | Request::GiveUp { .. }, answer) => {
+                self.desk.answered(call, answer);
             }
             (Request::Acquire { .. }, Answer::Done) => {
                 let until = now + Duration::from_millis(chance.below(200) as u64);

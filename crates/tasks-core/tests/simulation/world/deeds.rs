@@ -35,6 +35,9 @@ impl World {
         if self.is_quiet() || self.parties[at].calls.len() > 12 {
             return;
         }
+        if self.chance.happens(0.1) {
+            self.parties[at].wish_for_tokens(&mut self.tokens, now, &mut self.chance);
+        }
         let is_client = at >= WORKERS;
         let some = self.tasks.get(self.chance.below(self.tasks.len().max(1))).copied();
         let request = match (self.chance.below(100), some) {
@@ -285,6 +288,7 @@ impl World {
                 party.hand.clear();
                 party.permits.clear();
                 party.calls.clear();
+                party.forget_tokens();
                 party.ask(Request::Leave, self.now);
             }
             Fault::SeeHosts => self.see_hosts(),

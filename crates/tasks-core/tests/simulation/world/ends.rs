@@ -1,5 +1,7 @@
 //! What must hold when all is over.
 
+use tidings_tasks_core::tuple::Stored;
+
 use super::*;
 
 impl World {
@@ -19,6 +21,8 @@ impl World {
         self.totals.staged = u64::from(self.store.staged);
         self.totals.released = u64::from(self.store.released);
         self.totals.doomed = u64::from(self.store.doomed);
+        self.totals.claims = u64::from(self.store.tokens.claims);
+        self.check_claims();
         let semaphore: Option<Semaphore> = self.value(&keys::semaphore(PART, "s"));
         // Where nobody has made it, those that want its permits ask on.
         let is_made = semaphore.is_some();
@@ -36,6 +40,18 @@ impl World {
             assert!(asked.is_none(), "{} has no answer to {asked:?}", party.name());
         }
         self.check_coordinator();
+    }
+
+    /// What is claimed is claimed by one that lives.
+    fn check_claims(&self) {
+        let prefix = keys::tuples(PART);
+        let page = self.store.ledger.scan(&prefix, prefix.after_prefix().as_ref(), usize::MAX);
+        for record in page.records {
+            let stored: Stored = minicbor::decode(&record.value).expect("a tuple");
+            let Some(claim) = stored.claim else { continue };
+            let lives = self.parties.iter().any(|party| party.name() == claim.holder);
+            assert!(lives, "{} has ended, and has claimed {:?}", claim.holder, stored.tuple);
+        }
     }
 
     fn check_outcome(&mut self, id: TaskId, kind: Kind, finished: &Finished) {

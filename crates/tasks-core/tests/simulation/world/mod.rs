@@ -90,6 +90,8 @@ pub(crate) struct Totals {
     /// Tasks that were forgotten, and those that were shown in a list.
     forgotten: u64,
     listed: u64,
+    /// How often a tuple was claimed.
+    claims: u64,
     digest: u64,
 }
 
@@ -116,6 +118,7 @@ impl Totals {
         self.conflicts += other.conflicts;
         self.forgotten += other.forgotten;
         self.listed += other.listed;
+        self.claims += other.claims;
         self.digest ^= other.digest;
     }
 
@@ -123,7 +126,7 @@ impl Totals {
         let counts = [self.done, self.failed, self.cancelled, self.superseded, self.poisoned];
         let faults = FAULTS.iter().all(|fault| self.faults.contains_key(fault));
         let more = [&self.crashes, &self.conflicts, &self.forgotten, &self.listed, &self.staged];
-        let graphs = [&self.released, &self.doomed, &self.circles];
+        let graphs = [&self.released, &self.doomed, &self.circles, &self.claims];
         let others = self.unknown.iter().chain(&counts).chain(more).chain(graphs);
         faults && others.copied().all(|count| count > 0)
     }
@@ -149,6 +152,8 @@ pub(crate) struct World {
     cancelled: BTreeSet<TaskId>,
     /// Tasks that somebody has tried to forget.
     forgotten: BTreeSet<TaskId>,
+    /// How many tokens were put, or were to be.
+    tokens: i64,
     /// Requests about tasks whose submission was acknowledged before.
     sure: BTreeSet<(usize, Call)>,
     totals: Totals,
@@ -181,6 +186,7 @@ impl World {
             acknowledged: BTreeSet::new(),
             cancelled: BTreeSet::new(),
             forgotten: BTreeSet::new(),
+            tokens: 0,
             sure: BTreeSet::new(),
             totals: Totals::default(),
         };
