@@ -16,9 +16,11 @@ PYTHON := PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=python:studies $(PYTHON_DIR)/bin/
 # What the tests need, built in one go: another selection has other features and is built again.
 TESTED := --workspace --locked --lib --bins --tests --examples
 # The suites beside the crates, and those of whole programs, with which short passes of the benches go.
-PARTS := $(addprefix --test ,$(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs)))))
+# A suite is a file, or a folder with a main.rs.
+PARTS := $(addprefix --test ,$(sort $(basename $(notdir \
+	$(wildcard crates/*/tests/*.rs) $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs))))))
 # What `make check` leaves out of them: those that simulate for long, and those that need another program.
-LONG := campaigns catching_up colonies compact full predicted_ages soak steady_state
+LONG := campaigns catching_up colonies compact full predicted_ages simulation soak steady_state
 FOREIGN := etcd etcd_spaces
 QUICK := $(addprefix --test ,$(filter-out --test $(LONG) $(FOREIGN),$(PARTS)))
 WHOLE := $(addprefix --test ,$(shell sed -n 's/^name = "\([a-z_]*\)"$$/\1/p' tests/Cargo.toml))
