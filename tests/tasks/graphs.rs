@@ -137,6 +137,26 @@ fn it_is_explained_why_a_task_waits() {
 }
 
 #[test]
+fn a_graph_is_shown_layer_by_layer_with_its_critical_path() {
+    let place = with_graph(DIAMOND);
+    place.text(&["run", "-n", "2", "--resume", "d", "graph.toml"]);
+    let graph = place.json(&["task", "graph", "run/d", "--json"]);
+    let nodes = graph["nodes"].as_array().unwrap();
+    let name = |at: &serde_json::Value| nodes[at.as_u64().unwrap() as usize]["name"].clone();
+    let sum = nodes.iter().find(|node| node["name"] == "sum").unwrap();
+    let mut inputs: Vec<_> = sum["inputs"].as_array().unwrap().iter().map(name).collect();
+    inputs.sort_by_key(serde_json::Value::to_string);
+    assert_eq!((&sum["layer"], inputs), (&2.into(), vec!["even".into(), "odd".into()]));
+    let path = graph["critical"]["tasks"].as_array().unwrap();
+    assert_eq!((&path[0]["name"], &path[2]["name"]), (&"all".into(), &"sum".into()));
+    let text = place.text(&["task", "graph", "run/d"]);
+    assert!(text.starts_with("run/d: 4 tasks in 3 layers: 4 done\n"), "{text}");
+    assert!(text.contains("* critical path, ") && text.contains(" in 3 tasks: all > "), "{text}");
+    let output = place.output(&["task", "graph", "run/x"]);
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+}
+
+#[test]
 fn what_is_no_graph_is_refused_with_its_place() {
     for (text, reason) in [
         ("[task.a]\nshell = \"cat {in.b}\"\n", "graph.toml:2:9: there is no task `b`"),

@@ -36,6 +36,40 @@ fn what_is_not_there_is_said() {
 }
 
 #[test]
+fn a_queue_that_nobody_has_used_is_named_with_those_that_there_are() {
+    let place = Place::new();
+    place.text(&["queue", "put", "jobs", "--", "true"]);
+    for command in ["peek", "dead", "retry", "drain", "purge", "trace"] {
+        let output = place.output(&["queue", command, "jbos"]);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(4), "{command}: {errors}");
+        assert!(
+            errors.contains("`jbos`: queues that have tasks are `jobs`"),
+            "{command}: {errors}"
+        );
+    }
+    // It has no task that has failed, and that is all that is asked.
+    for command in ["dead", "retry"] {
+        place.text(&["queue", command, "jobs"]);
+    }
+    let listed = place.text(&["queue", "ls"]);
+    assert!(listed.contains("No agent runs on the coordinator's host"), "{listed}");
+    assert_eq!(place.json(&["queue", "ls", "--json"])["board"], false);
+}
+
+#[test]
+fn who_claims_is_told_what_is_waited_for() {
+    let place = Place::new();
+    place.text(&["queue", "put", "jobs", "--", "true"]);
+    let mut claim = place.start(&["queue", "claim", "orders"]);
+    let said = claim.complaint();
+    assert!(said.contains("waiting for an item of `orders`"), "{said}");
+    assert!(said.contains("queues that have tasks are `jobs`"), "{said}");
+    place.text(&["queue", "put", "orders", "--data", "x"]);
+    assert_eq!(claim.end(), (0, "x".to_owned(), String::new()));
+}
+
+#[test]
 fn a_file_that_is_no_store_is_left_as_it_is() {
     let place = Place::new();
     place.script("store", "my letters\n");

@@ -23,6 +23,7 @@ fn checked(text: &str) -> Vec<Value> {
                 continue;
             }
             "X" => drop(number("dur")),
+            "s" | "f" => continue,
             other => assert_eq!(other, "B"),
         }
         number("ts");
@@ -39,6 +40,49 @@ fn checked(text: &str) -> Vec<Value> {
         assert!(before.is_none_or(|end| end <= ts), "{slice} begins before another ends");
     }
     slices
+}
+
+/// The flows of a time line as pairs of the names of slices: each begins and ends inside of one.
+fn flows(text: &str, slices: &[Value]) -> Vec<(String, String)> {
+    let trace: Value = serde_json::from_str(text).unwrap();
+    let number = |event: &Value, name: &str| event[name].as_u64();
+    let inside = |event: &Value| {
+        let (tid, ts) = (number(event, "tid"), number(event, "ts").unwrap());
+        let is_it = |slice: &&Value| {
+            let begin = number(slice, "ts").unwrap();
+            let end = number(slice, "dur").map_or(u64::MAX, |dur| begin + dur);
+            number(slice, "tid") == tid && begin <= ts && ts < end
+        };
+        slices.iter().find(is_it).unwrap_or_else(|| panic!("{event}"))["name"].as_str().unwrap()
+    };
+    let events = trace["traceEvents"].as_array().unwrap();
+    let of = |ph: &'static str| events.iter().filter(move |event| event["ph"] == ph);
+    let end = |begin: &Value| {
+        let mut ends = of("f").filter(|end| end["id"] == begin["id"]);
+        let end = ends.next().unwrap();
+        assert!(ends.next().is_none() && end["bp"] == "e", "{end}");
+        assert_eq!((&end["name"], &end["cat"]), (&begin["name"], &begin["cat"]));
+        assert!(number(begin, "ts") < number(end, "ts"), "{begin} {end}");
+        end
+    };
+    let mut flows: Vec<_> =
+        of("s").map(|begin| (inside(begin).to_owned(), inside(end(begin)).to_owned())).collect();
+    flows.sort();
+    flows
+}
+
+#[test]
+fn a_time_line_of_a_graph_has_a_flow_for_each_input() {
+    let place = Place::new();
+    let graph = "[task.a]\nshell = \"sleep 0.02\"\n\
+                 [task.b]\nshell = \"cat {in.a}; sleep 0.02\"\n\
+                 [task.c]\nshell = \"cat {in.a} {in.b}; sleep 0.02\"\n";
+    fs::write(place.path("graph.toml"), graph).unwrap();
+    place.text(&["run", "-n", "1", "--resume", "g", "graph.toml"]);
+    let text = place.text(&["queue", "trace", "run/g"]);
+    let found = flows(&text, &checked(&text));
+    let pair = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+    assert_eq!(found, [pair("a", "b"), pair("a", "c"), pair("b", "c")]);
 }
 
 fn outcomes(slices: &[Value]) -> Vec<&str> {

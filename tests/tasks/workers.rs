@@ -67,6 +67,19 @@ fn a_worker_that_is_asked_twice_gives_its_task_back() {
     assert!(place.lines("done").is_empty());
 }
 
+/// The job's end is long past: the worker drains as soon as it has begun.
+#[test]
+fn a_worker_drains_before_the_time_that_is_given() {
+    let place = Place::new();
+    let worker = place.output(&["worker", "-n", "1", "--until", "1970-01-02T00:00:00Z"]);
+    let errors = String::from_utf8(worker.stderr).unwrap();
+    assert_eq!(worker.status.code(), Some(0), "{errors}");
+    assert!(errors.contains("the job's time limit comes: draining"), "{errors}");
+    let wrong = place.output(&["worker", "--until", "18:30"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(String::from_utf8(wrong.stderr).unwrap().contains("seconds since 1970"));
+}
+
 #[test]
 fn a_task_goes_where_its_need_is_met() {
     let place = Place::new();

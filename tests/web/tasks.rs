@@ -73,6 +73,80 @@ fn tasks_are_shown_with_their_queue_worker_failure_and_time_line() {
     assert_eq!(worker.end().0, 0);
 }
 
+/// The nodes of a graph in this state.
+fn nodes(state: &str, count: usize) -> String {
+    format!("document.querySelectorAll('#graph .node.{state}').length === {count}")
+}
+
+const GRAPH: &str = r#"
+[task.split]
+shell = "echo 1"
+[task.fit]
+each = "1-2"
+shell = "cat {in.split}"
+[task.bad]
+shell = "cat {in.split}; exit 3"
+[task.slow]
+shell = "cat {in.fit}; echo > began; read _ < gate"
+[task.report]
+shell = "cat {in.slow}"
+"#;
+
+#[test]
+fn a_graph_is_shown_with_states_its_critical_path_and_by_keyboard() {
+    let place = Place::new();
+    place.script("graph.toml", GRAPH);
+    let (mut began, mut gate) = (place.pipe("began"), place.pipe("gate"));
+    let (_page, address) = page(&place);
+    let run = place.start(&["run", "-n", "2", "--resume", "g", "graph.toml"]);
+    began.line();
+    let browser = Browser::start();
+    browser.open(&address);
+    browser.until(ANSWERED);
+    let choose = |queue: &str| {
+        browser.value(&format!(
+            "(() => {{ document.getElementById('graph-queue').value = '{queue}';
+                document.getElementById('graph-form').requestSubmit(); }})()"
+        ))
+    };
+    choose("run/g");
+    for (state, count) in [("done", 3), ("failed", 1), ("running", 1), ("waiting", 1)] {
+        browser.until(&nodes(state, count));
+    }
+    browser.until(
+        "[...document.querySelectorAll('#graph .node.critical')]
+            .map((node) => node.dataset.name.split('.')[0]).join() === 'split,fit,slow,report'",
+    );
+    let shapes = "new Set([...document.querySelectorAll('#graph .shape')]
+        .map((shape) => shape.getAttribute('d'))).size";
+    assert_eq!(browser.value(shapes), json!(4), "each state has a shape of its own");
+    browser.value("document.querySelector('#graph .node[tabindex=\"0\"]').focus()");
+    for _ in 0..3 {
+        browser.press("ArrowRight");
+    }
+    let detail = "document.getElementById('graph-detail').textContent";
+    let said = browser.text(detail);
+    assert!(said.starts_with("report: 1 waiting; on the critical path"), "{said}");
+    for width in [360, 1280] {
+        browser.size(width, 900);
+        for scheme in ["light", "dark"] {
+            browser.scheme(scheme);
+            browser.value("document.getElementById('graph-title').scrollIntoView()");
+            browser.value("new Promise((done) => requestAnimationFrame(() => done(1)))");
+            assert_eq!(browser.text(TOO_WIDE), "", "{width} {scheme}");
+            assert_eq!(browser.text(include_str!("contrast.js")), "", "{width} {scheme}");
+            browser.photograph(&format!("graph-{width}-{scheme}.png"));
+        }
+    }
+    gate.let_go(1);
+    // What has the focus keeps it when the picture is drawn again.
+    browser.until(&format!("{detail}.startsWith('report: 1 done')"));
+    assert!(browser.seen().errors.is_empty(), "{:?}", browser.seen().errors);
+    choose("run/of nobody");
+    browser.until("document.getElementById('graph-note').textContent.includes('no record')");
+    assert_eq!(run.end().0, 5);
+}
+
 #[test]
 fn the_page_is_at_its_secret_path_alone_and_says_when_it_is_away() {
     let place = Place::new();
@@ -83,6 +157,8 @@ fn the_page_is_at_its_secret_path_alone_and_says_when_it_is_away() {
     let status = |path: &str| browser.value(&format!("fetch('{path}').then((a) => a.status)"));
     assert_eq!(status("v1/tasks?after=0"), json!(200));
     assert_eq!(status("v1/tasks?after=x"), json!(400));
+    assert_eq!(status("v1/graph?queue=%"), json!(400));
+    assert_eq!(status("v1/graph?queue=run%2Fg"), json!(404));
     for path in ["/", "/v1/tasks?after=0", "/page.js", "../v1/tasks?after=0"] {
         assert_eq!(status(path), json!(404), "{path}");
     }
