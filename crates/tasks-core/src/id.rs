@@ -113,8 +113,9 @@ impl Attempt {
 pub struct Epoch(#[n(0)] pub u64);
 
 /// Which part of the tasks: each queue belongs to one, each part to one coordinator at a time.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Part(pub u16);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Encode, Decode)]
+#[cbor(transparent)]
+pub struct Part(#[n(0)] pub u16);
 
 impl Part {
     /// The part to which a name belongs, of `parts` (at least 1): the first eight bytes of

@@ -12,13 +12,19 @@
 //! | `P/s/NAME` | [`Semaphore`](crate::semaphore::Semaphore): permits, their holders, who waits |
 //! | `P/u/SPACE/NUMBER` | [`Stored`](crate::tuple::Stored): a tuple, and who has pulled it |
 //! | `P/v/NAME/SLOT` | [`Past`](crate::tuple::Past): the last statement of a session's slot |
+//! | `P/i/b` | the bell: it is written with each new `P/i/w/` |
+//! | `P/i/e/ID` | [`Ended`](crate::record::Ended): what this part waits for in another has ended |
+//! | `P/i/w/ID/PART` | that tasks of part PART wait for the task ID of this one |
 //! | `b/…` | building blocks and who takes part in them (`tidings_blocks::record`) |
 //! | `e/KEY` | keys of the users': written by tasks with their completion, or by request |
 //!
 //! P is the part, `p` and four hexadecimal digits; ID 32 hexadecimal digits. All of it is text, so
-//! that the tools of an engine show it. NUMBER has 16 digits, SLOT 4. A coordinator that takes over
-//! reads `P/t/`, `P/c/`, `P/s/`, `P/u/` and `P/v/` and has all that it needs; what has ended lies
-//! elsewhere, so it costs neither time nor memory then.
+//! that the tools of an engine show it. NUMBER has 16 digits, SLOT and PART 4. A coordinator that
+//! takes over reads `P/t/`, `P/c/`, `P/s/`, `P/u/`, `P/v/` and `P/i/` and has all that it needs;
+//! what has ended lies elsewhere, so it costs neither time nor memory then.
+//!
+//! `P/i/` is the *inbox* of the part, the only keys that coordinators of other parts write: the
+//! bell and `w` those whose tasks wait, `e` those whose tasks have ended.
 
 use crate::id::{Part, TaskId};
 use crate::transaction::{Key, MAX_KEY_BYTES};
@@ -144,6 +150,56 @@ fn numbered<'a>(prefix: &Key, key: &'a Key) -> Option<(&'a str, u64)> {
     Some((name, u64::from_str_radix(number, 16).ok()?))
 }
 
+/// What the keys of an inbox begin with.
+pub fn inbox(part: Part) -> Key {
+    key(format!("p{:04x}/i/", part.0))
+}
+
+/// The bell of a part. It comes first in the inbox: who reads that page by page and knows the bell
+/// knows all that was written with it.
+pub fn bell(part: Part) -> Key {
+    key(format!("p{:04x}/i/b", part.0))
+}
+
+/// That a task of another part has ended for which this part waits.
+pub fn ended_abroad(part: Part, id: TaskId) -> Key {
+    key(format!("p{:04x}/i/e/{id}", part.0))
+}
+
+/// That tasks of the part `by` wait for a task of this one.
+pub fn wanted(part: Part, id: TaskId, by: Part) -> Key {
+    key(format!("p{:04x}/i/w/{id}/{:04x}", part.0, by.0))
+}
+
+/// What a key of an inbox is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Letter {
+    /// Others have begun to wait.
+    Bell,
+    /// A task of another part has ended.
+    Ended(TaskId),
+    /// Tasks of that part wait for a task of this one.
+    Wanted(TaskId, Part),
+}
+
+/// What a key is about that is of the inbox of this part.
+pub fn letter_of(part: Part, key: &Key) -> Option<Letter> {
+    let rest = key.as_bytes().strip_prefix(inbox(part).as_bytes())?;
+    let rest = core::str::from_utf8(rest).ok()?;
+    if rest == "b" {
+        return Some(Letter::Bell);
+    }
+    match rest.split_once('/')? {
+        ("e", id) => Some(Letter::Ended(id.parse().ok()?)),
+        ("w", rest) => {
+            let (id, by) = rest.split_once('/')?;
+            let (id, by) = (id.parse().ok()?, Part(u16::from_str_radix(by, 16).ok()?));
+            (*key == wanted(part, id, by)).then_some(Letter::Wanted(id, by))
+        }
+        _ => None,
+    }
+}
+
 /// A key of the users'; `None` if their part of it is empty or longer than
 /// [`MAX_EFFECT_KEY_BYTES`].
 pub fn effect(own: &[u8]) -> Option<Key> {
@@ -193,6 +249,17 @@ mod tests {
         assert_eq!(parent_of(Part(1), &children(Part(1), id)), Some((id, None)));
         assert_eq!(parent_of(Part(1), &staged(Part(1), id, 300)), Some((id, Some(300))));
         assert_eq!(parent_of(Part(2), &children(Part(1), id)), None);
+    }
+
+    #[test]
+    fn a_key_of_an_inbox_tells_what_it_is_about() {
+        let (part, id, by) = (Part(2), TaskId::of("a", 1), Part(0x1f));
+        assert_eq!(letter_of(part, &bell(part)), Some(Letter::Bell));
+        assert_eq!(letter_of(part, &ended_abroad(part, id)), Some(Letter::Ended(id)));
+        assert_eq!(letter_of(part, &wanted(part, id, by)), Some(Letter::Wanted(id, by)));
+        assert_eq!(letter_of(by, &wanted(part, id, by)), None);
+        assert_eq!(letter_of(part, &key(format!("p0002/i/w/{id}/+01f"))), None);
+        assert!(bell(part) < ended_abroad(part, id) && bell(part) < wanted(part, id, by));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 use minicbor::{Decode, Encode};
 
-use crate::id::{Attempt, Epoch, TaskId};
+use crate::id::{Attempt, Epoch, Part, TaskId};
 use crate::output::Kept;
 use crate::resources::Need;
 use crate::retry::{Cause, Retry, Tally};
@@ -78,6 +78,9 @@ pub struct Task {
     /// written: its children and effects are there.
     #[cbor(n(16), default)]
     pub made: u32,
+    /// Which of its inputs are in other parts, and in which.
+    #[cbor(n(17), default)]
+    pub abroad: Vec<(TaskId, Part)>,
 }
 
 /// Where a task is.
@@ -202,6 +205,19 @@ pub struct Staged {
     pub tasks: Vec<(TaskId, Task)>,
 }
 
+/// That a task of another part has ended, for the part whose tasks wait for it. How it has ended is
+/// in its own record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
+pub struct Ended {
+    /// The part of the task.
+    #[n(0)]
+    pub part: Part,
+    /// Whether it has a record there. If not, it never ends.
+    #[n(1)]
+    pub is_known: bool,
+}
+
 /// Who coordinates a part.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 #[cbor(map)]
@@ -289,6 +305,7 @@ impl Task {
             need: self.need.clone(),
             filter: self.filter.clone(),
             inputs: self.inputs.clone(),
+            abroad: self.abroad.clone(),
             ..*self
         }
     }

@@ -89,6 +89,9 @@ pub enum InputState {
     /// It was done, its output is lost, and it is done again.
     #[n(5)]
     Again,
+    /// In another part, and not known to be done.
+    #[n(6)]
+    Abroad,
 }
 
 /// Where an output lies that a task reads.

@@ -370,6 +370,7 @@ fn reign(ledger: &mut Ledger, epoch: u64) -> Coordinator {
     let (take, _) = reign::take(PART, seen.as_ref(), &candidate).expect("it can be read");
     let settings = Settings {
         part: PART,
+        parts: 1,
         epoch: Epoch(epoch),
         role: ledger.commit(&take).expect("nobody else wants it"),
         limits: Limits { operations: 60, bytes: 100_000, durability: Durability::Synced },

@@ -315,6 +315,7 @@ fn settings(
 ) -> Settings {
     Settings {
         part,
+        parts: 1,
         epoch,
         role,
         limits: store.limits(),

@@ -224,6 +224,7 @@ fn input_state(state: InputState) -> &'static str {
         InputState::Running => "running",
         InputState::Ended => "ended",
         InputState::Again => "again",
+        InputState::Abroad => "in another part",
     }
 }
 

@@ -50,7 +50,7 @@ impl Coordinator {
             return false;
         }
         let (revision, task) = (Some(revision), Some(task));
-        let tasks = vec![Altered { id, revision, task, is_assigned: true }];
+        let tasks = vec![Altered { is_assigned: true, ..Altered::to(id, revision, task) }];
         self.stage(Change { tasks, ..Change::default() });
         true
     }

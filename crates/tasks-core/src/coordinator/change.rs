@@ -34,6 +34,13 @@ pub(super) struct Change {
     pub(super) is_remade: bool,
     /// What it does of children that are too many for one commit.
     pub(super) step: Option<Step>,
+    /// Tasks of this part that have ended, the parts that are to be told, and whether there is a
+    /// record.
+    pub(super) notices: Vec<(TaskId, Part, bool)>,
+    /// The parts that are told of the end of `ended` in the same commit.
+    pub(super) told: Vec<Part>,
+    /// Inputs in other parts that no task of this one names any more.
+    pub(super) left: Vec<(TaskId, Part)>,
     /// Tasks that have ended, whose records are deleted.
     pub(super) forgetting: Option<Forgetting>,
     /// A semaphore, its revision, and what it is from then on.
@@ -65,12 +72,14 @@ pub(super) struct Altered {
     pub(super) task: Option<Box<Task>>,
     /// Whether this gives it to a worker, which is told then.
     pub(super) is_assigned: bool,
+    /// Records of inputs in other parts that were seen: they are to be there still.
+    pub(super) seen: Vec<Key>,
 }
 
 impl Altered {
     /// What a task is from then on; `None` if it ends.
     pub(super) fn to(id: TaskId, revision: Option<Revision>, task: Option<Box<Task>>) -> Self {
-        Self { id, revision, task, is_assigned: false }
+        Self { id, revision, task, is_assigned: false, seen: Vec::new() }
     }
 
     /// Whether it is to be made sure that the task has not ended before.
@@ -129,6 +138,11 @@ impl Change {
     /// Whether a condition on this key is one of the users' keys.
     pub(super) fn expects_effect(&self, key: &Key) -> bool {
         self.effects.conditions.iter().any(|(own, _)| own == key)
+    }
+
+    /// Whether a condition on this key is one of inputs in other parts.
+    pub(super) fn has_seen(&self, key: &Key) -> bool {
+        self.tasks.iter().any(|altered| altered.seen.contains(key))
     }
 
     /// The tasks of which it is to be made sure that they have not ended before.

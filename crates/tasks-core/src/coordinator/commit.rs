@@ -23,6 +23,7 @@ use crate::record::{Finished, Outcome, State};
 use crate::transaction::{CommitError, Expect, Key, Revision, Transaction};
 
 use super::change::{Altered, Change};
+use super::inbox::Letters;
 use super::parked::Obstacle;
 use super::reading::Purpose;
 use super::{Coordinator, Phase, Ticket};
@@ -45,6 +46,7 @@ impl Coordinator {
         }
         self.end_doomed();
         self.assign();
+        self.leave_inputs();
         let (group, transaction) = self.group()?;
         let ticket = self.next_ticket();
         self.in_flight.insert(ticket, group);
@@ -91,6 +93,7 @@ impl Coordinator {
         for (id, _) in change.forgetting.iter().flat_map(|forgetting| &forgetting.now) {
             self.arriving.insert(*id);
         }
+        self.arriving.extend(change.left.iter().map(|(id, _)| *id));
         if let Some((name, _, _)) = &change.semaphore {
             self.permits.set_changing(name, true);
         }
@@ -103,20 +106,24 @@ impl Coordinator {
     /// As many of the next changes as one commit can carry; one at least.
     fn group(&mut self) -> Option<(Vec<Change>, Transaction)> {
         let (part, limits) = (self.settings.part, self.settings.limits);
+        let parts = (part, self.settings.parts);
         let mut transaction = Transaction::default();
         transaction.expect(keys::role(part), Expect::At(self.settings.role));
         transaction.expect(keys::fence(part), Expect::At(self.fence));
         let (mut operations, mut bytes) = (transaction.operations(), transaction.bytes());
-        let mut group = Vec::new();
+        let (mut group, mut letters) = (Vec::new(), Letters::of(parts, &self.inbox));
         while group.len() < self.group_limit.max(1) {
-            let Some(change) = self.staged.front() else { break };
+            let Some(change) = self.staged.front_mut() else { break };
             let mut more = Transaction::default();
+            change.told = self.inbox.waiting_for_end_of(change);
             change.write(part, &mut more);
+            letters.write(change, &mut more);
             let (operations_then, bytes_then) =
                 (operations + more.operations(), bytes + more.bytes());
             let fits = operations_then <= limits.operations && bytes_then <= limits.bytes;
             if group.is_empty() && !fits && change.is_divisible() {
                 self.divide_next();
+                letters = Letters::of(parts, &self.inbox);
                 continue;
             }
             (operations, bytes) = (operations_then, bytes_then);
@@ -166,8 +173,10 @@ impl Coordinator {
         if let Some(tried) = change.tried {
             self.recent.add(*tried);
         }
+        self.release_left(&change.left);
         if let Some((id, finished)) = change.ended {
             self.tell_ended(id, &finished);
+            self.tell_others(id, &change.told);
         }
         if let Some(step) = change.step {
             self.stepped(&step, revision);
@@ -227,6 +236,15 @@ impl Coordinator {
             let revision = revision.map(|revision| revision.0);
             return self.undo(refused, &Refusal::EffectConflict(revision));
         }
+        if *key == keys::bell(part) {
+            return self.bell_rang(group, revision);
+        }
+        if let Some(at) = group.iter().position(|change| change.has_seen(key)) {
+            // It has ended meanwhile, or was forgotten: who submits again finds what it is now.
+            let refused = group.remove(at);
+            self.restage(group);
+            return self.undo(refused, &Refusal::Elsewhere);
+        }
         let is_it = |id: TaskId| keys::finished(part, id) == *key;
         let Some(at) = group.iter().position(|change| change.new_tasks().any(is_it)) else {
             return self.begin_again(group);
@@ -248,7 +266,7 @@ impl Coordinator {
     }
 
     /// Lets a group be committed again, before all others.
-    fn restage(&mut self, group: Vec<Change>) {
+    pub(super) fn restage(&mut self, group: Vec<Change>) {
         for change in group.into_iter().rev() {
             self.staged.push_front(change);
         }
@@ -277,6 +295,7 @@ impl Coordinator {
         if let Some(completion) = change.step.as_ref().and_then(|step| self.give_up(step)) {
             return self.undo(completion, &Refusal::Invalid(reason));
         }
+        self.release_left(&change.left);
         for altered in change.tasks {
             self.free_worker(altered.id, None);
             self.leave(altered.id);
@@ -335,6 +354,10 @@ impl Coordinator {
         self.parked.note(Obstacle::Task(id));
         self.take_away(altered);
         self.edges.look_for(id);
+        self.look_for_wanted(id);
+        if let Some(task) = &altered.task {
+            self.inbox.leave(task.abroad.iter().copied());
+        }
         for (peer, call) in self.waits.take(id) {
             self.read_finished(id, Purpose::Outcome(id, peer, call));
         }
@@ -350,7 +373,7 @@ impl Coordinator {
     }
 
     /// Whether a group has been committed is not known, or it does not fit to what the store has.
-    fn begin_again(&mut self, group: Vec<Change>) {
+    pub(super) fn begin_again(&mut self, group: Vec<Change>) {
         self.counters.recoveries += 1;
         self.drop_changes(group);
         self.fencing.want();
@@ -377,6 +400,9 @@ impl Coordinator {
         let mut changes: Vec<Change> = group.into_iter().chain(in_flight).collect();
         changes.extend(core::mem::take(&mut self.staged));
         changes.extend(core::mem::take(&mut self.stages).into_completions());
+        for (peer, call) in self.inbox.take_later() {
+            self.refuse(peer, call, Refusal::Elsewhere);
+        }
         let asked = core::mem::take(&mut self.wanted).into_iter().map(|(_, purpose)| purpose);
         let reading = core::mem::take(&mut self.reading).into_values();
         let purposes: Vec<Purpose> = asked.chain(reading).collect();

@@ -32,6 +32,7 @@ use crate::transaction::{Expect, Key, Revision, Transaction};
 
 use super::Coordinator;
 use super::change::{Altered, Change};
+use super::inbox::LETTER_BYTES;
 use super::stages::{Found, Portion, Stage};
 use super::step::{Does, Step};
 
@@ -117,21 +118,23 @@ impl Coordinator {
     /// Tasks in portions that a commit can carry, each as its tasks or as one record.
     fn portions(&self, tasks: Vec<Altered>) -> Vec<Vec<Altered>> {
         let limits = self.settings.limits;
-        let most = (limits.operations.saturating_sub(OWN_OPERATIONS) / TASK_OPERATIONS).max(1);
-        let most_bytes = limits.bytes.saturating_sub(OWN_BYTES);
+        let most = limits.operations.saturating_sub(OWN_OPERATIONS + self.bells());
+        let most_bytes = limits.bytes.saturating_sub(OWN_BYTES + self.bells() * LETTER_BYTES);
         let key = keys::finished(self.settings.part, TaskId::of("", 0)).as_bytes().len();
-        let (mut portions, mut bytes) = (Vec::<Vec<Altered>>::new(), 0);
+        let (mut portions, mut bytes, mut operations) = (Vec::<Vec<Altered>>::new(), 0, 0);
         for altered in tasks {
             let record = altered.task.as_ref().map_or(0, |task| encode(&**task).len());
-            let own = record + TASK_OPERATIONS * key;
+            let abroad = altered.task.as_ref().map_or(0, |task| task.abroad.len());
+            let own_operations = TASK_OPERATIONS + 2 * abroad;
+            let own = record + TASK_OPERATIONS * key + 2 * abroad * LETTER_BYTES;
             match portions.last_mut() {
-                Some(last) if last.len() < most && bytes + own <= most_bytes => {
+                Some(last) if operations + own_operations <= most && bytes + own <= most_bytes => {
                     last.push(altered);
-                    bytes += own;
+                    (operations, bytes) = (operations + own_operations, bytes + own);
                 }
                 _ => {
                     portions.push(vec![altered]);
-                    bytes = own;
+                    (operations, bytes) = (own_operations, own);
                 }
             }
         }

@@ -62,6 +62,7 @@ impl Coordinator {
             Some(Place::Waiting) => InputState::Waiting,
             Some(Place::Running) => InputState::Running,
             None if self.arriving.contains(&id) => InputState::Ready,
+            None if self.inbox.part_of(id).is_some() => InputState::Abroad,
             None => InputState::Ended,
         }
     }

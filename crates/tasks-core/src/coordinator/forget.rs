@@ -26,14 +26,14 @@ impl Coordinator {
     }
 
     /// Reads the next of them.
-    fn forget_next(&mut self, mut forgetting: Forgetting) {
+    pub(super) fn forget_next(&mut self, mut forgetting: Forgetting) {
         let rest = &mut forgetting.rest;
         if rest.is_empty() {
             let (peer, call) = forgetting.asked;
             return self.answer(peer, call, Answer::Forgotten(forgetting.count));
         }
-        // Each takes a condition and a write, beside role and fence.
-        let most = (self.settings.limits.operations.saturating_sub(2) / 2).max(1);
+        // Each takes a condition and a write, beside role, fence and bell.
+        let most = (self.settings.limits.operations.saturating_sub(3) / 2).max(1);
         let part = self.settings.part;
         let next = rest.drain(..rest.len().min(most));
         let keys = next.map(|id| keys::finished(part, id)).collect();
@@ -49,7 +49,8 @@ impl Coordinator {
         let found = records.filter_map(|one| Some((keys::id_of(&one.key)?, one.revision)));
         // One that is live again since is left, and so is one whose result is still of use.
         let of_new = self.inputs_of_new();
-        let is_over = |id| !self.is_live(id) && !self.edges.is_used(id) && !of_new.contains(&id);
+        let is_used = |id| self.edges.is_used(id) || self.inbox.is_wanted(id);
+        let is_over = |id| !self.is_live(id) && !is_used(id) && !of_new.contains(&id);
         forgetting.now = found.filter(|(id, _)| is_over(*id)).collect();
         if forgetting.now.is_empty() {
             return self.forget_next(forgetting);
@@ -72,6 +73,7 @@ impl Coordinator {
         for &(id, _) in now {
             self.arriving.remove(&id);
             self.parked.note(Obstacle::Task(id));
+            self.look_for_wanted(id);
             for (peer, call) in self.waits.take(id) {
                 self.read_finished(id, Purpose::Outcome(id, peer, call));
             }

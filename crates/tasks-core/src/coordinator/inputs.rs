@@ -31,11 +31,11 @@ use crate::view::TryView;
 use super::Coordinator;
 use super::change::Change;
 use super::parked::Obstacle;
-use super::partial::Gathering;
+use super::partial::{Found, Gathering};
 use super::reading::Purpose;
 
 /// The inputs that are read together, and the tasks that are ended together.
-const TOGETHER: usize = 256;
+pub(super) const TOGETHER: usize = 256;
 
 /// The reads of inputs that are on their way at a time.
 const READS: usize = 4;
@@ -55,16 +55,16 @@ impl Coordinator {
         let unknown: BTreeSet<TaskId> =
             inputs.copied().filter(|id| !own.contains(id) && !self.is_live(*id)).collect();
         let rest = unknown.into_iter().collect();
-        let (now, done) = (Vec::new(), BTreeSet::new());
-        self.gather_next(Gathering { asked, tasks, rest, now, done });
+        let (now, found) = (Vec::new(), Found::default());
+        self.gather_next(Gathering { asked, tasks, rest, now, ahead: 0, found });
     }
 
-    fn gather_next(&mut self, mut gathering: Gathering) {
+    pub(super) fn gather_next(&mut self, mut gathering: Gathering) {
         let from = gathering.rest.len().saturating_sub(TOGETHER);
-        gathering.now = gathering.rest.split_off(from);
+        (gathering.now, gathering.ahead) = (gathering.rest.split_off(from), 0);
         if gathering.now.is_empty() {
-            let Gathering { asked, tasks, done, .. } = gathering;
-            return self.submit_with(asked, tasks, &done);
+            let Gathering { asked, tasks, found, .. } = gathering;
+            return self.submit_with(asked, tasks, &found);
         }
         let part = self.settings.part;
         let keys = gathering.now.iter().map(|id| keys::finished(part, *id)).collect();
@@ -86,35 +86,20 @@ impl Coordinator {
             let is_done =
                 |one: Finished| matches!(one.outcome, Outcome::Done(_)) && one.kept.is_none();
             if finished.is_ok_and(is_done) {
-                gathering.done.insert(id);
+                gathering.found.done.insert(id);
             }
         }
-        let unknown = missing.into_iter().find(|id| !self.is_live(*id));
-        if let Some(unknown) = unknown {
-            let names = |task: &&Submission| task.inputs.contains(&unknown);
-            let task = gathering.tasks.iter().find(names).map_or(unknown, |task| task.id);
-            let reason = format!(
-                "task {task} waits for {unknown}, which is not known: submit that one first, or \
-                 with it"
-            );
-            let (peer, call) = gathering.asked;
-            return self.refuse(peer, call, Refusal::Invalid(reason));
-        }
-        self.gather_next(gathering);
+        gathering.now = missing.into_iter().filter(|id| !self.is_live(*id)).collect();
+        self.gather_abroad(gathering);
     }
 
-    fn submit_with(
-        &mut self,
-        (peer, call): (Peer, Call),
-        tasks: Vec<Submission>,
-        done: &BTreeSet<TaskId>,
-    ) {
+    fn submit_with(&mut self, (peer, call): (Peer, Call), tasks: Vec<Submission>, found: &Found) {
         if let Some(id) = self.arriving_of(&tasks) {
             let request = Request::Submit { tasks };
             return self.parked.push(Obstacle::Task(id), (peer, call, request));
         }
         let mut change = Change { submitter: Some((peer, call)), ..Change::default() };
-        if let Err(reason) = self.add_ordered(&mut change, tasks, done) {
+        if let Err(reason) = self.add_ordered(&mut change, tasks, found) {
             return self.refuse(peer, call, Refusal::Invalid(reason));
         }
         if change.tasks.is_empty() {
@@ -162,12 +147,17 @@ impl Coordinator {
             let (table, arriving) = (&self.table, &self.arriving);
             let is_live = |id| table.get(id).is_some() || arriving.contains(&id);
             self.edges.insert(id, &task.inputs, task.is_waiting(), is_live);
+            self.inbox.place(&task.abroad);
         }
     }
 
     /// A task has ended, or its record cannot be read: it waits for nothing any more.
     pub(super) fn drop_inputs(&mut self, id: TaskId) {
         let Some(inputs) = self.edges.remove(id) else { return };
+        let places = &self.inbox;
+        let away = inputs.iter().filter_map(|input| Some((*input, places.part_of(*input)?)));
+        let left: Vec<_> = away.filter(|(input, _)| !self.edges.is_used(*input)).collect();
+        self.inbox.leave(left);
         if !self.outputs.is_empty() {
             let unused = inputs.iter().filter(|input| !self.edges.is_used(**input));
             unused.for_each(|input| self.outputs.remove(*input));
@@ -200,8 +190,8 @@ impl Coordinator {
         }
         let inputs = self.edges.take_unknown(TOGETHER);
         if !inputs.is_empty() {
-            let part = self.settings.part;
-            let keys = inputs.iter().map(|id| keys::finished(part, *id)).collect();
+            let part_of = |id| self.inbox.part_of(id).unwrap_or(self.settings.part);
+            let keys = inputs.iter().map(|id| keys::finished(part_of(*id), *id)).collect();
             self.want(keys, Purpose::Ended(inputs));
         }
     }
@@ -225,7 +215,7 @@ impl Coordinator {
             }
         }
         for id in missing {
-            if !self.is_live(id) {
+            if !self.is_live(id) && !self.inbox.may_end(id) {
                 self.edges.doom(id, &Arc::from("has no record that can be read"));
             }
         }

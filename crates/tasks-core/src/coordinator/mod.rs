@@ -6,7 +6,8 @@
 //!
 //! 1. *inputs*: [`Coordinator::handle_request`], [`Coordinator::handle_commit`],
 //!    [`Coordinator::handle_read`], [`Coordinator::handle_gone`],
-//!    [`Coordinator::handle_host_lost`], [`Coordinator::handle_timeout`];
+//!    [`Coordinator::handle_host_lost`], [`Coordinator::handle_timeout`]; of one part of several
+//!    also [`Coordinator::handle_inbox`];
 //! 2. after any input call [`Coordinator::poll_read`], [`Coordinator::poll_commit`] and
 //!    [`Coordinator::poll_message`] until each returns `None`;
 //! 3. then sleep until [`Coordinator::poll_timeout`] or the next input.
@@ -37,6 +38,7 @@
 //! Source: libFOX (FOX final report, §3.1), with leases, attempts and epochs, which it left open.
 //! Why the index lies in memory and not in the store: docs/decisions/0022-tasks-as-records.md.
 
+mod abroad;
 mod acquiring;
 mod assign;
 mod change;
@@ -51,6 +53,7 @@ mod explain;
 mod fence;
 mod fencing;
 mod forget;
+mod inbox;
 mod inputs;
 mod locality;
 mod near;
@@ -97,6 +100,7 @@ use change::Change;
 use depots::Depots;
 use edges::Edges;
 use fencing::Fencing;
+use inbox::Inbox;
 use near::Near;
 use outputs::Outputs;
 use parked::{Obstacle, Parked};
@@ -117,6 +121,8 @@ use waits::Waits;
 pub struct Settings {
     /// The part.
     pub part: Part,
+    /// How many parts there are: their coordinators know each other by their inboxes alone.
+    pub parts: u16,
     /// Its epoch.
     pub epoch: Epoch,
     /// The commit by which it got the role.
@@ -143,6 +149,7 @@ impl Settings {
     pub const fn in_memory() -> Self {
         Self {
             part: Part(0),
+            parts: 1,
             epoch: Epoch(1),
             role: Revision(1),
             limits: Limits { operations: 10_000, bytes: 1 << 24, durability: Durability::Volatile },
@@ -160,7 +167,7 @@ impl Settings {
 #[derive(Debug)]
 enum Phase {
     /// It reads what the part holds.
-    Recovering(Recovery),
+    Recovering(Box<Recovery>),
     /// It serves.
     Serving,
     /// Another one has the role.
@@ -195,6 +202,7 @@ pub struct Coordinator {
     waits: Waits,
     absent: Absent,
     edges: Edges,
+    inbox: Inbox,
     depots: Depots,
     outputs: Outputs,
     near: Near,
@@ -233,6 +241,7 @@ impl Coordinator {
             waits: Waits::default(),
             absent: Absent::default(),
             edges: Edges::default(),
+            inbox: Inbox::default(),
             depots: Depots::default(),
             outputs: Outputs::default(),
             near: Near::default(),

@@ -1,11 +1,11 @@
 //! Requests that take several reads or commits, and how far each has come.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::id::TaskId;
+use crate::id::{Part, TaskId};
 use crate::ledger::Page;
 use crate::message::{Call, Peer, Submission};
-use crate::transaction::Revision;
+use crate::transaction::{Key, Revision};
 use crate::view::Which;
 
 /// A request to forget tasks.
@@ -43,6 +43,17 @@ pub(super) struct Gathering {
     /// The inputs that are still to be looked for, and those that the read on its way is about.
     pub(super) rest: Vec<TaskId>,
     pub(super) now: Vec<TaskId>,
+    /// In which part the read looks: so many behind this one.
+    pub(super) ahead: u16,
+    pub(super) found: Found,
+}
+
+/// Inputs of tasks that are to be added.
+#[derive(Debug, Default)]
+pub(super) struct Found {
     /// Those that are done.
     pub(super) done: BTreeSet<TaskId>,
+    /// Those that are in other parts, and the record that was seen. Whether they are done is looked
+    /// at when they are waited for.
+    pub(super) abroad: BTreeMap<TaskId, (Part, Key)>,
 }

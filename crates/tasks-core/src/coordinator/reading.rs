@@ -70,6 +70,8 @@ pub(super) enum Purpose {
     Inputs(Box<Gathering>),
     /// What became of inputs that tasks wait for.
     Ended(Vec<TaskId>),
+    /// What became of tasks for which other parts wait.
+    Wanted(Vec<TaskId>),
     /// A task whose output may have to be made again.
     Again(TaskId),
     /// A task whose output somebody cannot get.
@@ -99,7 +101,9 @@ impl Purpose {
             Self::Forget(ref forgetting) => BTreeSet::from([forgetting.asked]),
             Self::Known(ref change) => change.answers(),
             Self::Inputs(ref gathering) => BTreeSet::from([gathering.asked]),
-            Self::Recover | Self::Heads | Self::Ended(_) | Self::Again(_) => BTreeSet::new(),
+            Self::Recover | Self::Heads | Self::Ended(_) | Self::Wanted(_) | Self::Again(_) => {
+                BTreeSet::new()
+            }
         }
     }
 }

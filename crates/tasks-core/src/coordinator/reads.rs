@@ -11,6 +11,7 @@ use crate::transaction::{Key, Record};
 
 use super::change::{Altered, Change};
 use super::commit::LOST;
+use super::parked::Obstacle;
 use super::reading::{Purpose, Read, Reply};
 use super::{Coordinator, Ticket};
 
@@ -27,6 +28,7 @@ impl Coordinator {
         if self.wanted.is_empty() {
             self.read_heads();
             self.read_inputs();
+            self.read_wanted();
         }
         let (read, purpose) = self.wanted.pop_front()?;
         let ticket = self.next_ticket();
@@ -94,8 +96,12 @@ impl Coordinator {
             Purpose::Known(change) => {
                 self.leave_out(*change, others.filter_map(|record| keys::id_of(&record.key)));
             }
+            Purpose::Inputs(gathering) if gathering.ahead > 0 => {
+                self.gathered_abroad(*gathering, others);
+            }
             Purpose::Inputs(gathering) => self.gathered(*gathering, others),
             Purpose::Ended(inputs) => self.inputs_read(inputs, others),
+            Purpose::Wanted(tasks) => self.wanted_read(tasks, others),
             Purpose::Again(id) => self.again_read(id, others.next()),
             Purpose::Lost(id, attempt, peer, call) => {
                 self.lost_read((id, attempt), (peer, call), others.next());
@@ -117,6 +123,7 @@ impl Coordinator {
                 self.undo(*change, &Refusal::Elsewhere);
             }
             Purpose::Ended(inputs) => inputs.into_iter().for_each(|id| self.edges.look_for(id)),
+            Purpose::Wanted(tasks) => tasks.into_iter().for_each(|id| self.look_for_wanted(id)),
             Purpose::Again(id) => self.read_finished(id, Purpose::Again(id)),
             // Nobody would ask again: the conflict shows once more what is to be read.
             Purpose::Known(change) => self.staged.push_front(*change),
@@ -241,6 +248,11 @@ impl Coordinator {
         };
         if matches!(finished.outcome, Outcome::Done(_)) {
             return self.refuse(peer, call, Refusal::State("done".to_owned()));
+        }
+        let mut inputs = finished.task.abroad.iter().map(|(input, _)| *input);
+        if let Some(input) = inputs.find(|input| self.arriving.contains(input)) {
+            let request = Request::Revive { task: id };
+            return self.parked.push(Obstacle::Task(input), (peer, call, request));
         }
         let mut task = finished.task;
         task.state = if task.inputs.is_empty() { State::Ready } else { State::Waiting };

@@ -16,6 +16,7 @@ use crate::transaction::{Key, Revision};
 
 use super::edges::Edges;
 use super::end::Fault;
+use super::inbox::Inbox;
 use super::near::Near;
 use super::outputs::Outputs;
 use super::permits::Permits;
@@ -41,17 +42,27 @@ impl Coordinator {
         self.parked.wait_for_recovery();
         self.stages = Stages::default();
         self.edges = Edges::default();
+        self.inbox = Inbox::default();
         self.outputs = Outputs::default();
         self.near = Near::default();
-        self.phase = Phase::Recovering(Recovery::default());
+        self.phase = Phase::Recovering(Box::default());
         self.read_range(Range::default());
     }
 
     /// A page could not be read, or the pages do not fit together: all of it is read again.
     pub(super) fn recover_later(&mut self) {
-        let Phase::Recovering(recovery) = &mut self.phase else { return };
-        let lost_hosts = core::mem::take(&mut recovery.lost_hosts);
-        self.recover();
+        if matches!(self.phase, Phase::Recovering(_)) {
+            self.keeping_lost_hosts(Self::recover);
+        }
+    }
+
+    /// Begins anew to read all. Hosts are gone of which that was heard before.
+    pub(super) fn keeping_lost_hosts(&mut self, begin: impl FnOnce(&mut Self)) {
+        let lost_hosts = match &mut self.phase {
+            Phase::Recovering(recovery) => core::mem::take(&mut recovery.lost_hosts),
+            Phase::Serving | Phase::Deposed => BTreeSet::new(),
+        };
+        begin(self);
         if let Phase::Recovering(recovery) = &mut self.phase {
             recovery.lost_hosts = lost_hosts;
         }
@@ -93,7 +104,8 @@ impl Coordinator {
             return;
         };
         self.counters.unreadable += recovery.unreadable;
-        let Recovery { mut tasks, semaphores, tuples, pasts, staged, lost_hosts, .. } = recovery;
+        let Recovery { mut tasks, semaphores, tuples, pasts, letters, staged, lost_hosts, .. } =
+            *recovery;
         tasks.sort_unstable_by_key(|(_, task, _)| task.sequence);
         let told = self.sessions.forget_running();
         for (id, task, revision) in tasks {
@@ -112,6 +124,7 @@ impl Coordinator {
         self.take_stages(staged);
         let (table, arriving) = (&self.table, &self.arriving);
         self.edges.look_for_ended(|id| table.get(id).is_some() || arriving.contains(&id));
+        self.take_letters(&letters);
         let gone: Vec<TaskId> = self.waits.tasks().filter(|id| !self.is_live(*id)).collect();
         for id in gone {
             for (peer, call) in self.waits.take(id) {
@@ -141,6 +154,7 @@ impl Coordinator {
     ) {
         // Which of its inputs have ended is looked for when all tasks are there.
         self.edges.insert(id, &task.inputs, task.is_waiting(), |_| true);
+        self.inbox.place(&task.abroad);
         let State::Running(running) = &task.state else {
             return self.table.insert(id, task, revision);
         };

@@ -10,7 +10,7 @@ use crate::keys;
 use crate::ledger::Page;
 use crate::record::{RecordError, Running, Staged, Task, decode};
 use crate::semaphore::Semaphore;
-use crate::transaction::{Key, Record, Revision};
+use crate::transaction::{Event, Key, Record, Revision};
 use crate::tuple::{Past, Stored};
 
 use super::exchange::SlotKey;
@@ -24,6 +24,7 @@ pub(super) struct Recovery {
     pub(super) semaphores: Vec<(String, Semaphore, Revision)>,
     pub(super) tuples: Vec<(Arc<str>, u64, Stored, Revision)>,
     pub(super) pasts: Vec<(SlotKey, Past)>,
+    pub(super) letters: Vec<Event>,
     /// Children that are no tasks yet.
     pub(super) staged: BTreeMap<Key, Found>,
     /// The same as they were read once more.
@@ -45,6 +46,7 @@ pub(super) enum Range {
     Semaphores,
     Tuples,
     Pasts,
+    Inbox,
     /// Those children again.
     StagedAgain,
 }
@@ -57,7 +59,8 @@ impl Range {
             Self::Tasks => Some(Self::Semaphores),
             Self::Semaphores => Some(Self::Tuples),
             Self::Tuples => Some(Self::Pasts),
-            Self::Pasts => Some(Self::StagedAgain),
+            Self::Pasts => Some(Self::Inbox),
+            Self::Inbox => Some(Self::StagedAgain),
             Self::StagedAgain => None,
         }
     }
@@ -70,6 +73,7 @@ impl Range {
             Self::Semaphores => keys::semaphores(part),
             Self::Tuples => keys::tuples(part),
             Self::Pasts => keys::pasts(part),
+            Self::Inbox => keys::inbox(part),
         }
     }
 }
@@ -134,6 +138,11 @@ impl Recovery {
                 Range::Semaphores => self.take_semaphore(part, record),
                 Range::Tuples => self.take_tuple(part, record),
                 Range::Pasts => self.take_past(part, record),
+                Range::Inbox => {
+                    let Record { key, value, revision } = record.clone();
+                    self.letters.push(Event { key, value: Some(value), revision });
+                    Ok(())
+                }
                 Range::StagedAgain => {
                     self.again.insert(record.key.clone(), record.revision);
                     Ok(())

@@ -14,6 +14,7 @@ use crate::retry::Tally;
 use super::Coordinator;
 use super::change::{Altered, Change};
 use super::order::ordered;
+use super::partial::Found;
 
 impl Coordinator {
     /// New tasks of a client. Those that are known are left out.
@@ -40,25 +41,27 @@ impl Coordinator {
         tasks: Vec<Submission>,
     ) -> Result<(), String> {
         check_tasks(&tasks)?;
-        self.add_ordered(change, ordered(tasks)?, &BTreeSet::new())
+        self.add_ordered(change, ordered(tasks)?, &Found::default())
     }
 
-    /// Adds new tasks, each behind its inputs, of which these are done, to a change.
+    /// Adds new tasks, each behind its inputs, of which these were found, to a change.
     pub(super) fn add_ordered(
         &mut self,
         change: &mut Change,
         tasks: Vec<Submission>,
-        done: &BTreeSet<TaskId>,
+        found: &Found,
     ) -> Result<(), String> {
         let classes = tasks.iter().map(|task| (&task.need, task.filter.as_str()));
         self.table.classes().check(classes)?;
+        self.check_abroad(&tasks, found)?;
         for submission in tasks {
             let id = submission.id;
             if self.table.get(id).is_some() {
                 self.counters.known += 1;
                 continue;
             }
-            let mut task = self.task(submission, done);
+            let seen = found.seen(&submission.inputs);
+            let mut task = self.task(submission, found);
             if task.state == State::Ready && self.is_next(&task) {
                 self.give(id, &mut task, None);
             }
@@ -68,6 +71,7 @@ impl Coordinator {
                 revision: None,
                 task: Some(Box::new(task)),
                 is_assigned,
+                seen,
             });
         }
         Ok(())
@@ -82,11 +86,11 @@ impl Coordinator {
                 .is_drained(&task.queue, |queue, id, class| sessions.can_take(queue, id, class))
     }
 
-    fn task(&mut self, submission: Submission, done: &BTreeSet<TaskId>) -> Task {
+    fn task(&mut self, submission: Submission, found: &Found) -> Task {
         let submitted_ms = self.now_ms();
         let sequence = self.table.next_sequence;
         self.table.next_sequence += 1;
-        let waits = submission.inputs.iter().any(|input| !done.contains(input));
+        let waits = submission.inputs.iter().any(|input| !found.done.contains(input));
         let state = match submission.delay_ms {
             _ if waits => State::Waiting,
             0 => State::Ready,
@@ -107,6 +111,7 @@ impl Coordinator {
             tally: Tally::default(),
             need: submission.need,
             filter: submission.filter,
+            abroad: found.places(&submission.inputs),
             inputs: submission.inputs,
             copies: submission.copies,
             made: 0,

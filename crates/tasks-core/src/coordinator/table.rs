@@ -485,4 +485,5 @@ fn bytes_of(task: &Task) -> usize {
         + task.need.heap_bytes()
         + task.filter.len()
         + size_of_val(&*task.inputs)
+        + size_of_val(&*task.abroad)
 }

@@ -37,6 +37,7 @@ pub(crate) fn settings(ledger: &mut Ledger, epoch: u64) -> Settings {
     let (take, _) = reign::take(PART, seen.as_ref(), &candidate).expect("a reign");
     Settings {
         part: PART,
+        parts: 1,
         epoch: Epoch(epoch),
         role: ledger.commit(&take).expect("nobody else wants it"),
         limits: Limits { operations: 10_000, bytes: 1 << 24, durability: Durability::Synced },

@@ -351,11 +351,11 @@ fn a_record_without_a_need_is_read() {
     stage.settle();
     let record = stage.ledger.get(&keys::task(PART, task(1).id)).unwrap();
     let fields = record.value[0];
-    assert_eq!(fields, 0xa0 + 17, "a map of 17 entries");
+    assert_eq!(fields, 0xa0 + 18, "a map of 18 entries");
     // The last are the need, 12: [["cpus", 1000]], the filter, 13: "", the inputs, 14: [], the
-    // copies, 15: 0, and how often its output was made, 16: 0.
+    // copies, 15: 0, how often its output was made, 16: 0, and the inputs in other parts, 17: [].
     let tail = [&[12, 0x81, 0x82, 0x64][..], b"cpus", &[0x19, 0x03, 0xe8, 13, 0x60, 14, 0x80]];
-    let tail = [tail.concat(), vec![15, 0, 16, 0]].concat();
+    let tail = [tail.concat(), vec![15, 0, 16, 0, 17, 0x80]].concat();
     let old = record.value.strip_suffix(&tail[..]).expect("it ends with these");
     let old = [&[0xa0 + 12], &old[1..]].concat();
     let read: Task = minicbor::decode(&old).unwrap();

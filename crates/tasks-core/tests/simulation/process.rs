@@ -79,6 +79,7 @@ impl Process {
         let limits = Limits { operations, bytes: 1 << 20, durability: Durability::Synced };
         let settings = Settings {
             part: PART,
+            parts: 1,
             epoch,
             role,
             limits,

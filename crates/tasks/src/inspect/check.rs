@@ -315,6 +315,7 @@ mod tests {
             inputs: Vec::new(),
             copies: 0,
             made: 0,
+            abroad: Vec::new(),
         }
     }
 
