@@ -87,6 +87,7 @@ impl World {
             role: ledger.commit(&take).expect("nobody else wants it"),
             limits: Limits { operations: 60, bytes: 100_000, durability: Durability::Synced },
             session_ttl: Duration::from_secs(1),
+            detector: tidings_tasks_core::detector::Detector::Session,
             reconnect: Duration::from_millis(300),
             queue_capacity: 100,
             pipeline: 2,

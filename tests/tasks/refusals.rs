@@ -22,6 +22,7 @@ fn usage_is_refused_before_the_store_is_opened() {
         (&["run", "--resume", "a/b", "--", "echo"], "letters, digits"),
         (&["run", "--need", "cpus", "--", "echo"], "--need"),
         (&["run", "--store", "/tmp/x", "--", "echo"], "is no store"),
+        (&["run", "--detector", "psi", "--", "echo"], "`psi` is no detector"),
         (&["queue", "put", "q", "--data", "@/no/such"], "/no/such"),
         (&["task", "show", "xyz"], "hexadecimal"),
     ] {

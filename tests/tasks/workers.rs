@@ -29,6 +29,28 @@ fn tasks_of_a_killed_worker_run_elsewhere() {
 }
 
 #[test]
+fn tasks_of_a_frozen_worker_run_elsewhere_when_its_heartbeats_have_stopped() {
+    let place = Place::new();
+    place.script("task", GATED);
+    let (mut began, mut gate) = (place.pipe("began"), place.pipe("gate"));
+    let run = ["run", "-n", "0", "--detector", "phi", "--json", "--", "sh", "task", "{}"];
+    let run = place.start(&[&run[..], &[":::", "x"]].concat());
+    let first = place.start(&["worker", "-n", "1"]);
+    assert_eq!(began.line(), "x");
+    first.signal(Signal::STOP);
+    let second = place.start(&["worker", "-n", "1"]);
+    assert_eq!(began.line(), "x");
+    // The process of the first try is not frozen: both go on, and one of them counts.
+    gate.let_go(2);
+    let (code, printed, errors) = run.end();
+    assert_eq!(code, 0, "{errors}");
+    let object: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((&object["attempts"], &object["failures"][0]["cause"]), (&2.into(), &"lost".into()));
+    first.kill();
+    second.kill();
+}
+
+#[test]
 fn a_worker_that_is_asked_to_end_lets_its_task_end() {
     let place = Place::new();
     place.script("task", GATED);

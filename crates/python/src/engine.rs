@@ -13,7 +13,6 @@ use tidings_tasks::blobs::Blobs;
 use tidings_tasks::holds::Holds;
 use tidings_tasks::member::{Member, Network};
 use tidings_tasks::payloads::Payloads;
-use tidings_tasks::service::Options;
 use tidings_tasks::session::Session;
 use tidings_tasks::store::address::Address;
 use tidings_tasks::worker::{Running, Settings, Worker};
@@ -173,7 +172,10 @@ async fn serve(
     let (name, host) = (setup.name.clone(), setup.host.clone());
     let candidate = Candidate { name, host, address: String::new(), session: None };
     let is_own = address == Address::Memory;
-    let options = Options { blobs: folder.clone(), ..Options::default() };
+    let options = match place::options(setup, folder.clone()) {
+        Ok(options) => options,
+        Err(error) => return drop(begun.send(Err(error))),
+    };
     let member = Member::join_over(network, address, &setup.cluster, candidate, options);
     let payloads = match &folder {
         Some(folder) if is_own => Payloads::in_folder(folder),

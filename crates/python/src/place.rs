@@ -8,8 +8,10 @@ use tidings_primitives::KeyRing;
 use tidings_tasks::blobs;
 use tidings_tasks::member::{Member, Network};
 use tidings_tasks::net::endpoint::EndpointError;
+use tidings_tasks::service::Options;
 use tidings_tasks::store::address::Address;
 use tidings_tasks::usual;
+use tidings_tasks_core::detector::DetectorError;
 
 use crate::seals;
 
@@ -28,6 +30,8 @@ pub(crate) struct Setup {
     pub(crate) listen: Option<String>,
     /// The folder that all hosts share, for what is too long for a record of a store in an etcd.
     pub(crate) blobs: Option<PathBuf>,
+    /// What decides that a silent process is gone, while this one serves the store.
+    pub(crate) detector: String,
     pub(crate) name: String,
     pub(crate) host: String,
     pub(crate) queue: String,
@@ -59,6 +63,16 @@ pub(crate) fn network(setup: &Setup, address: &Address) -> Result<Network, Strin
     let listen = setup.listen.as_deref().map(str::parse).transpose();
     let listen = listen.map_err(|error: EndpointError| format!("listen: {error}"))?;
     Ok(Network { ring, listen })
+}
+
+/// How this process treats its sessions while it serves the store.
+///
+/// # Errors
+/// There is no such detector.
+pub(crate) fn options(setup: &Setup, blobs: Option<PathBuf>) -> Result<Options, String> {
+    let detector = setup.detector.parse();
+    let detector = detector.map_err(|error: DetectorError| format!("detector: {error}"))?;
+    Ok(Options { blobs, detector, ..Options::default() })
 }
 
 /// Where blobs are, or the copies of those of another host; nowhere, if the store has none.

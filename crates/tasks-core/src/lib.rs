@@ -15,6 +15,7 @@
 //! | [`mod@tuple`] | tuples in spaces, and what is done with them |
 //! | [`retry`] | after which failures a task is tried again |
 //! | [`resources`] | what a task needs, and a worker offers |
+//! | [`detector`] | what decides that a silent session has ended |
 //! | [`hosts`] | where a task would go on well |
 //! | [`message`] | requests of workers and clients, and what they are told |
 //! | [`topology`] | an order of tasks in which each comes behind its inputs |
@@ -33,6 +34,7 @@
 mod class;
 pub mod coordinator;
 pub mod counters;
+pub mod detector;
 pub mod hosts;
 pub mod id;
 pub mod keys;

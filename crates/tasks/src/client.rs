@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use tidings_board::{board_path, runtime_dir};
 use tidings_primitives::{KeyError, KeyRing};
+use tidings_tasks_core::detector::Detector;
 use tidings_tasks_core::reign::Candidate;
 use tokio::sync::mpsc;
 
@@ -38,6 +39,8 @@ pub struct Place {
     pub blobs: Option<PathBuf>,
     /// The board of this host's agent.
     pub board: PathBuf,
+    /// What decides, while this process serves the store, that a silent session has ended.
+    pub detector: Detector,
 }
 
 /// Why the cluster's keys cannot be had.
@@ -97,7 +100,8 @@ impl Place {
             _ => None,
         };
         let board = board_path(&runtime_dir());
-        Ok(Self { address, keys, ring, listen: None, blobs, board })
+        let detector = Detector::default();
+        Ok(Self { address, keys, ring, listen: None, blobs, board, detector })
     }
 }
 
@@ -143,7 +147,8 @@ impl Client {
             session: None,
         };
         let (board, blobs) = (Some(place.board.clone()), place.blobs.clone());
-        let options = Options { board, blobs, ..Options::default() };
+        let detector = place.detector;
+        let options = Options { board, blobs, detector, ..Options::default() };
         let network = Network { ring: place.ring.clone(), listen: place.listen.clone() };
         let address = place.address.clone();
         let address_of = address.clone();

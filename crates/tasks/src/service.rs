@@ -20,6 +20,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidings_board::{board_path, runtime_dir};
 use tidings_primitives::Instant;
 use tidings_tasks_core::coordinator::{Coordinator, Counters, Read, Reply, Settings, Ticket};
+use tidings_tasks_core::detector::Detector;
 use tidings_tasks_core::id::{Epoch, Part};
 use tidings_tasks_core::keys;
 use tidings_tasks_core::message::{Call, Message, Peer, Request};
@@ -47,6 +48,8 @@ const BATCH: usize = 1_024;
 pub struct Options {
     /// The time after which a silent session has ended.
     pub session_ttl: Duration,
+    /// What decides that a silent session has ended, within that time.
+    pub detector: Detector,
     /// The time in which a peer whose connection has closed may come back.
     pub reconnect: Duration,
     /// The tasks of one queue that have not ended; a submission waits while there are more.
@@ -67,6 +70,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             session_ttl: Duration::from_secs(3),
+            detector: Detector::Session,
             reconnect: Duration::from_millis(100),
             queue_capacity: 1_000_000,
             pipeline: 1,
@@ -320,6 +324,7 @@ fn settings(
         role,
         limits: store.limits(),
         session_ttl: options.session_ttl,
+        detector: options.detector,
         reconnect: options.reconnect,
         queue_capacity: options.queue_capacity,
         pipeline: options.pipeline,

@@ -134,6 +134,13 @@ def test_a_result_that_cannot_be_pickled_is_an_error(executor: tt.Executor) -> N
         executor.submit(threading.Lock).result()
 
 
+def test_another_detector_is_chosen_or_refused() -> None:
+    with tt.Executor(workers=1, detector="phi:4:50") as executor:
+        assert executor.submit(abs, -3).result() == 3
+    with pytest.raises(tt.StoreError, match="`psi` is no detector"):
+        tt.Executor(workers=1, detector="psi")
+
+
 def test_map_is_that_of_the_standard_library(executor: tt.Executor) -> None:
     numbers = list(range(100))
     squares = [number * number for number in numbers]

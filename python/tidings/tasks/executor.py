@@ -59,7 +59,9 @@ class Executor(concurrent.futures.Executor):
 
     ``keys`` is the cluster's key file, else that of ``TIDINGS_KEYS``: with it all pickles are
     sealed, and ``store`` may be ``tcp://HOST:PORT`` of another host. ``listen``, ``HOST:PORT``, is
-    where other hosts reach this process when it holds the store; see ``endpoint``.
+    where other hosts reach this process when it holds the store; see ``endpoint``. ``detector`` is
+    what decides then that a silent process is gone: ``session``, 3 s of silence, or ``phi``,
+    ``phi:THRESHOLD`` or ``phi:THRESHOLD:FLOOR_MS``, the times between its own signs of life.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Executor(concurrent.futures.Executor):
         keys: str | os.PathLike[str] | None = None,
         listen: str | None = None,
         blobs: str | os.PathLike[str] | None = None,
+        detector: str = "session",
         cluster: str = "tidings",
         initializer: Callable[..., object] | None = None,
         initargs: tuple[Any, ...] = (),
@@ -96,6 +99,7 @@ class Executor(concurrent.futures.Executor):
                 keys=key_file(keys),
                 listen=listen,
                 blobs=setup.blob_folder(blobs),
+                detector=detector,
                 cluster=cluster,
                 queue=queue,
                 workers=workers,

@@ -15,6 +15,7 @@ use tidings_tasks::payloads::Payloads;
 use tidings_tasks::session::{Notice, Session};
 use tidings_tasks::store::address::Address;
 use tidings_tasks::usual;
+use tidings_tasks_core::detector::Detector;
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, Request, Submission};
 use tidings_tasks_core::record::{Finished, Outcome, Task};
@@ -51,6 +52,17 @@ pub struct Store {
     /// A folder that all hosts share, for what is longer than a record of a store in an etcd
     #[arg(long, value_name = "DIRECTORY", global = true, display_order = 93)]
     blobs: Option<PathBuf>,
+    /// How it is decided, while this process serves the store, that a silent process is gone:
+    /// session, after 3 s; or phi, phi:THRESHOLD or phi:THRESHOLD:FLOOR_MS, by the times between
+    /// its own signs of life, of which there are four times as many
+    #[arg(
+        long,
+        value_name = "DETECTOR",
+        global = true,
+        default_value_t = Detector::Session,
+        display_order = 94
+    )]
+    detector: Detector,
 }
 
 /// A process that takes part in a store.
@@ -79,7 +91,8 @@ impl Store {
         let place = Place::of(address, self.keys.clone());
         let place = place.map_err(|error| TasksError::Usage(error.to_string()))?;
         let blobs = blobs.or(place.blobs);
-        Ok(Place { listen: self.listen.clone(), blobs, board: agent.board(), ..place })
+        let (listen, detector) = (self.listen.clone(), self.detector);
+        Ok(Place { listen, blobs, board: agent.board(), detector, ..place })
     }
 
     /// The folder that is named.

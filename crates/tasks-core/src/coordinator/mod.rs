@@ -62,6 +62,7 @@ mod outputs;
 mod parked;
 mod partial;
 mod permits;
+mod phi;
 mod puts;
 mod reading;
 mod reads;
@@ -91,6 +92,7 @@ use std::sync::Arc;
 use tidings_primitives::Instant;
 
 pub use crate::counters::Counters;
+use crate::detector::Detector;
 use crate::hosts::Hosts;
 use crate::id::{Epoch, Part, TaskId};
 use crate::message::{Answer, Call, Message, Peer, Refusal, Request};
@@ -105,6 +107,7 @@ use near::Near;
 use outputs::Outputs;
 use parked::{Obstacle, Parked};
 use permits::Permits;
+use phi::Patience;
 use reading::Purpose;
 pub use reading::{Read, Reply};
 use recent::Recent;
@@ -131,6 +134,8 @@ pub struct Settings {
     pub limits: Limits,
     /// The time after which a silent session has ended.
     pub session_ttl: Duration,
+    /// What decides that a silent session has ended, within that time.
+    pub detector: Detector,
     /// The time in which a worker whose connection has closed may come back.
     pub reconnect: Duration,
     /// The tasks of a queue that may wait or run; more are submitted when some have ended.
@@ -154,12 +159,22 @@ impl Settings {
             role: Revision(1),
             limits: Limits { operations: 10_000, bytes: 1 << 24, durability: Durability::Volatile },
             session_ttl: Duration::from_secs(3),
+            detector: Detector::Session,
             reconnect: Duration::from_secs(1),
             queue_capacity: 1_000_000,
             pipeline: 1,
             cached_bytes: 1 << 24,
             epoch_ms: 0,
         }
+    }
+
+    fn patience(&self) -> Patience {
+        Patience { detector: self.detector, term: self.session_ttl }
+    }
+
+    /// The time in which something of a session is heard three times.
+    fn told_term(&self) -> Duration {
+        self.detector.told_term(self.session_ttl)
     }
 }
 
@@ -371,7 +386,7 @@ impl Coordinator {
     /// a driver that was not stopped just then ([`Coordinator::pass`]).
     fn next_session_end(&self) -> Option<Instant> {
         let end = self.sessions.next_end()?;
-        let before = end - self.settings.session_ttl / 8;
+        let before = end - self.settings.told_term() / 8;
         Some(if self.now < before { before } else { end })
     }
 
@@ -387,7 +402,8 @@ impl Coordinator {
     fn pass(&mut self, now: Instant) {
         let ttl = self.settings.session_ttl;
         let due = self.poll_timeout();
-        if due.is_some_and(|due| now.saturating_since(due) > ttl / 16) {
+        let late = self.settings.told_term() / 16;
+        if due.is_some_and(|due| now.saturating_since(due) > late) {
             self.sessions.renew_all(now, ttl);
             self.absent.renew(now + ttl);
         }

@@ -24,16 +24,13 @@ const MAX_QUEUES: usize = 256;
 impl Coordinator {
     /// Serves a request, or parks it until it can be served.
     pub(super) fn serve(&mut self, peer: Peer, call: Call, request: Request) {
-        self.sessions.hear(peer, self.now, self.settings.session_ttl);
+        self.sessions.hear(peer, self.now);
         if let Some(obstacle) = self.obstacle(&request) {
             return self.parked.push(obstacle, (peer, call, request));
         }
         match request {
             Request::Join { name, host, holding } => self.join(peer, call, &name, &host, &holding),
-            Request::Heartbeat => match self.sessions.get(peer) {
-                Some(_) => self.answer(peer, call, Answer::Done),
-                None => self.refuse(peer, call, Refusal::NoSession),
-            },
+            Request::Heartbeat => self.heartbeat(peer, call),
             Request::Leave => self.leave_session(peer, call),
             Request::Offer { queues, slots, resources, ahead } => {
                 self.offer(peer, call, (&queues, slots, ahead), resources);
@@ -82,6 +79,14 @@ impl Coordinator {
                 self.take_progress((peer, call), (task, attempt), Progress::new(thousandths, text));
             }
         }
+    }
+
+    fn heartbeat(&mut self, peer: Peer, call: Call) {
+        if self.sessions.get(peer).is_none() {
+            return self.refuse(peer, call, Refusal::NoSession);
+        }
+        self.sessions.beat(peer, self.now, self.settings.patience());
+        self.answer(peer, call, Answer::Done);
     }
 
     /// How far a try has come that the session does.
@@ -248,7 +253,8 @@ impl Coordinator {
         }
         let ttl = self.settings.session_ttl;
         self.sessions.open(peer, name, host, self.now, ttl);
-        self.answer(peer, call, Answer::Joined(ttl.as_millis() as u64));
+        let told = self.settings.told_term();
+        self.answer(peer, call, Answer::Joined(told.as_millis() as u64));
         self.adopt(peer, &running, holding);
     }
 

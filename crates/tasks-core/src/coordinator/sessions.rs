@@ -22,6 +22,7 @@ use crate::message::Peer;
 use crate::resources::{Amount, Need, Used};
 use crate::view::{MAX_SHOWN_OF_SESSION, MAX_SHOWN_TASKS, Progress, RunningView, SessionView};
 
+use super::phi::{Gaps, Patience};
 use super::rooms::{Fit, Fits, Rooms, Standing};
 use super::slots::Slots;
 
@@ -66,6 +67,9 @@ pub(super) struct Session {
     until: Instant,
     /// When it was last heard of.
     heard: Instant,
+    /// The times between its heartbeats, and how long it may be silent by them.
+    gaps: Gaps,
+    silence: Duration,
 }
 
 impl Session {
@@ -189,6 +193,8 @@ impl Sessions {
             turn: 0,
             until,
             heard: now,
+            gaps: Gaps::default(),
+            silence: ttl,
         };
         self.by_peer.insert(peer, session);
     }
@@ -224,12 +230,19 @@ impl Sessions {
         all.filter(|(_, session)| &*session.host == host).map(|(&peer, _)| peer).collect()
     }
 
-    /// Something is heard of a session: it lasts so much longer.
-    pub(super) fn hear(&mut self, peer: Peer, now: Instant, ttl: Duration) {
-        if let Some(session) = self.by_peer.get_mut(&peer) {
-            session.heard = now;
-        }
-        self.extend(peer, now + ttl);
+    /// Something is heard of a session: it lasts on.
+    pub(super) fn hear(&mut self, peer: Peer, now: Instant) {
+        let Some(session) = self.by_peer.get_mut(&peer) else { return };
+        session.heard = now;
+        let until = now + session.silence;
+        self.extend(peer, until);
+    }
+
+    /// A heartbeat of a session has come: what follows for how long it may be silent.
+    pub(super) fn beat(&mut self, peer: Peer, now: Instant, patience: Patience) {
+        let Some(session) = self.by_peer.get_mut(&peer) else { return };
+        session.silence = patience.after(&mut session.gaps, now);
+        self.hear(peer, now);
     }
 
     /// How many there are.
@@ -271,6 +284,9 @@ impl Sessions {
                 break;
             }
             self.extend(peer, now + ttl);
+        }
+        for session in self.by_peer.values_mut() {
+            session.gaps.break_off();
         }
     }
 

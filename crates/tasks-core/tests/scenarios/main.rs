@@ -9,6 +9,7 @@ mod in_place;
 mod needs;
 mod outputs;
 mod permits;
+mod phi;
 mod puts;
 mod spaces;
 mod stage;

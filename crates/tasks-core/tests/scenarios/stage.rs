@@ -42,6 +42,7 @@ pub(crate) fn settings(ledger: &mut Ledger, epoch: u64) -> Settings {
         role: ledger.commit(&take).expect("nobody else wants it"),
         limits: Limits { operations: 10_000, bytes: 1 << 24, durability: Durability::Synced },
         session_ttl: TTL,
+        detector: tidings_tasks_core::detector::Detector::Session,
         reconnect: Duration::from_secs(1),
         queue_capacity: 1_000,
         pipeline: 4,

@@ -104,6 +104,8 @@ pub(crate) struct Party {
     next_call: u64,
     heard: Instant,
     beat: Instant,
+    /// The time from one heartbeat to the next.
+    period: Duration,
     /// Permits that it has, and until when.
     pub(crate) permits: BTreeMap<Call, Instant>,
     pub(crate) inbox: VecDeque<(Peer, Message)>,
@@ -126,6 +128,7 @@ impl Party {
             next_call: 0,
             heard: Instant::EPOCH,
             beat: Instant::EPOCH,
+            period: TTL / 3,
             permits: BTreeMap::new(),
             inbox: VecDeque::new(),
             desk: Desk::default(),
@@ -204,7 +207,7 @@ impl Party {
             self.peer = None;
             return vec![Deed::Hangup(peer)];
         }
-        if self.is_joined && now.saturating_since(self.beat) > TTL / 3 {
+        if self.is_joined && now.saturating_since(self.beat) > self.period {
             self.beat = now;
             self.ask(Request::Heartbeat, now);
         }
@@ -317,8 +320,9 @@ impl Party {
         call: Call,
     ) {
         match (request, answer) {
-            (Request::Join { .. }, Answer::Joined(_)) => {
+            (Request::Join { .. }, Answer::Joined(term_ms)) => {
                 self.is_joined = true;
+                self.period = Duration::from_millis(*term_ms) / 3;
                 for (_, due) in self.calls.values_mut() {
                     *due = Some(now);
                 }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use tidings_primitives::Instant;
 use tidings_tasks_core::coordinator::{Coordinator, Reply, Settings, Ticket};
+use tidings_tasks_core::detector::Detector;
 use tidings_tasks_core::hosts::Hosts;
 use tidings_tasks_core::id::Epoch;
 use tidings_tasks_core::message::{Call, Peer, Request};
@@ -53,6 +54,15 @@ pub(crate) struct Process {
     pub(crate) calls_at: (Instant, u32),
 }
 
+/// Who coordinates next believes another detector: one that is often wrong too.
+fn detector(epoch: Epoch) -> Detector {
+    match epoch.0 % 4 {
+        0 => Detector::Phi { threshold: 1.0, floor: Duration::from_millis(5) },
+        1 => Detector::PHI,
+        _ => Detector::Session,
+    }
+}
+
 impl Process {
     pub(crate) fn new() -> Self {
         Self {
@@ -84,6 +94,7 @@ impl Process {
             role,
             limits,
             session_ttl: TTL,
+            detector: detector(epoch),
             reconnect: Duration::from_millis(300),
             queue_capacity: 40,
             pipeline: if small { 1 } else { 3 },

@@ -109,6 +109,7 @@ fn reign(store: &mut Checked, epoch: u64) -> Settings {
         role,
         limits,
         session_ttl: TTL,
+        detector: tidings_tasks_core::detector::Detector::Session,
         pipeline: 3,
         ..Settings::in_memory()
     }
