@@ -21,6 +21,7 @@
 //! | [`seat`], [`cores`] | the core on which a thread counts, and representatives for each |
 //! | [`counter`], [`histogram`] | blocks with a representative a core; [`tally`] collects them |
 //! | [`map`], [`log`] | blocks whose content two processes have: the [`pair`] of each part |
+//! | [`store`] | a store for tasks in the memory of its processes |
 //!
 //! **Handlers run to completion.** Messages, calls that cannot be answered at once, and changes of
 //! the view are passed to a handler one at a time, by one thread. A handler never waits, so it
@@ -49,6 +50,7 @@ pub mod record;
 pub mod reference;
 pub mod reply;
 pub mod seat;
+pub mod store;
 pub mod table;
 pub mod tally;
 pub mod view;

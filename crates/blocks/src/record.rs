@@ -5,6 +5,7 @@
 //! | `b/next` | the number of the last block |
 //! | `b/n/NAME` | the id of the block of that name |
 //! | `b/i/ID` | [`Made`]: what it is |
+//! | `b/f/ID` | that a block has begun which begins once |
 //! | `b/m/NODE` | [`Present`]: a process that would take part, for as long as its session lasts |
 //! | `b/view` | [`View`]: who takes part |
 //!
@@ -95,6 +96,19 @@ pub fn made(id: BlockId) -> Key {
     key(format!("b/i/{:08x}", id.0))
 }
 
+/// That a block has begun which begins once.
+pub fn begun(id: BlockId) -> Key {
+    key(format!("b/f/{:08x}", id.0))
+}
+
+/// The transaction that says so.
+pub fn begin(id: BlockId) -> Transaction {
+    let mut transaction = Transaction::default();
+    transaction.expect(begun(id), Expect::Absent);
+    transaction.put(begun(id), encode(&id.0));
+    transaction
+}
+
 /// A process that would take part.
 pub fn present(node: Node) -> Key {
     key(format!("b/m/{:016x}", node.0))
@@ -151,7 +165,7 @@ pub fn about(record: &Record) -> Result<Option<About>, RecordError> {
     if begins(b"b/i/") {
         return read::<Made>(record).map(|_| Some(About::Block));
     }
-    if begins(b"b/n/") || *key == next() {
+    if begins(b"b/n/") || begins(b"b/f/") || *key == next() {
         return read::<u32>(record).map(|_| Some(About::Block));
     }
     Ok(None)

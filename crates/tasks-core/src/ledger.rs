@@ -204,6 +204,38 @@ impl Ledger {
         Ok(self.revision)
     }
 
+    /// All values, each with the session that it was written with.
+    pub fn values(&self) -> impl Iterator<Item = (Record, Option<Session>)> {
+        self.values.iter().map(|(key, held)| (record(key, held), held.session))
+    }
+
+    /// The number of the session that was opened last.
+    pub fn last_session(&self) -> Session {
+        Session(self.last_session)
+    }
+
+    /// A ledger that stands at a revision, and has these sessions and no values: the beginning of a
+    /// copy of another, of which [`Ledger::restore`] takes the values. What has changed until then
+    /// is not in its history.
+    pub fn at(
+        revision: Revision,
+        sessions: impl IntoIterator<Item = Session>,
+        last_session: Session,
+    ) -> Self {
+        let sessions = sessions.into_iter().map(|session| (session, BTreeSet::new())).collect();
+        let last_session = last_session.0;
+        Self { revision, compacted: revision, sessions, last_session, ..Self::default() }
+    }
+
+    /// Adds a value of the ledger of which this is a copy.
+    pub fn restore(&mut self, record: Record, session: Option<Session>) {
+        let Record { key, value, revision } = record;
+        if let Some(keys) = session.and_then(|session| self.sessions.get_mut(&session)) {
+            keys.insert(key.clone());
+        }
+        self.values.insert(key, Held { value, revision, session });
+    }
+
     /// Ends all sessions, as a restart of a store does. Later ones get numbers beyond `used`.
     pub fn end_sessions(&mut self, used: Session) {
         self.last_session = self.last_session.max(used.0);
@@ -326,6 +358,22 @@ mod tests {
         let cut = page.clone().cut(17);
         assert_eq!((&cut.records[..], cut.next), (&page.records[..3], Some(key("d"))));
         assert_eq!(page.cut(0).records.len(), 0);
+    }
+
+    #[test]
+    fn a_copy_goes_on_as_the_original() {
+        let mut ledger = Ledger::default();
+        let session = ledger.open_session();
+        let write = Write::Put { key: key("a"), value: Value::default(), session: Some(session) };
+        ledger.commit(&Transaction { conditions: vec![], writes: vec![write] }).unwrap();
+        let last = ledger.commit(&put("b", "1")).unwrap();
+        let mut copy = Ledger::at(last, [session], ledger.last_session());
+        ledger.values().for_each(|(record, session)| copy.restore(record, session));
+        assert!(copy.values().eq(ledger.values()));
+        assert_eq!(copy.changes(b"", Revision(0)), Err(Compacted(last)));
+        assert_eq!(copy.end_session(session), ledger.end_session(session));
+        assert_eq!(copy.changes(b"", last), ledger.changes(b"", last));
+        assert_eq!((copy.open_session(), copy.len()), (ledger.open_session(), 1));
     }
 
     #[test]

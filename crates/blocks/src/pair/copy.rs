@@ -21,6 +21,12 @@ pub trait State: Default + Send + 'static {
     /// Whether a call changes nothing, so that it can be done twice.
     fn is_read(op: &Self::Op) -> bool;
 
+    /// What was later than this may be lost. Returns whether it is something else from now on, for
+    /// a state that says nothing rather than what is older.
+    fn lose(&mut self) -> bool {
+        false
+    }
+
     /// All of it, in pieces of at most 256 KiB and one thing more.
     fn pages(&self) -> Vec<Vec<u8>>;
 

@@ -58,6 +58,8 @@ struct Owned<S: State> {
     unanswered: VecDeque<(u64, Node, u64, S::Answer)>,
     /// Calls that came before the copy.
     waiting: Vec<Asked<S::Op>>,
+    /// Whether something may be lost that was later than the best copy.
+    is_lost: bool,
 }
 
 impl<S: State> Default for Owned<S> {
@@ -68,6 +70,7 @@ impl<S: State> Default for Owned<S> {
             is_settled: false,
             unanswered: VecDeque::new(),
             waiting: Vec::new(),
+            is_lost: false,
         }
     }
 }
@@ -205,6 +208,7 @@ impl<S: State> Twins<S> {
             let (best, at) = self.best(part, out.own());
             if self.may_be_lost(part, best, out) {
                 self.note_loss(part);
+                self.owned.entry(part).or_default().is_lost = true;
                 let view = out.view().number;
                 let said: SaidOf<S> = Said::Lost(part);
                 out.send_to_others(&encode(&InView { view, said }));
@@ -246,7 +250,10 @@ impl<S: State> Twins<S> {
     /// Begins to own a part: its copy has all that was answered. The backup is brought to the same.
     fn activate(&mut self, part: u16, out: &mut Outbox<'_>) {
         let backup = self.placing[usize::from(part)].backup;
+        let is_lost = self.owned.get(&part).is_some_and(|owned| owned.is_lost);
         let copy = self.copies.entry(part).or_default();
+        // Then it is as no other copy is.
+        let is_other = is_lost && copy.state.lose();
         let log = self.logs.entry(part).or_default();
         let stand = copy.stand;
         copy.stand.tag = out.view().number;
@@ -254,7 +261,11 @@ impl<S: State> Twins<S> {
             let haves = self.haves.get(&backup).and_then(|parts| parts.get(&part).copied());
             let theirs = haves.unwrap_or_default();
             let missing = stand.count.saturating_sub(theirs.count) as usize;
-            if theirs.tag == stand.tag && theirs.count <= stand.count && missing <= log.len() {
+            if !is_other
+                && theirs.tag == stand.tag
+                && theirs.count <= stand.count
+                && missing <= log.len()
+            {
                 Self::say(out, backup, Said::Follow(part, theirs.count));
                 for logged in log.range(log.len() - missing..) {
                     Self::say(out, backup, Said::Apply(part, logged.clone()));

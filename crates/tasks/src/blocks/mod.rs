@@ -152,6 +152,16 @@ impl Blocks {
         Ok(self.table.get::<B>(id)?.clone())
     }
 
+    /// Begins a block that begins once, of which all that it had may be lost later: so that it does
+    /// not begin again then, the store says that it has begun.
+    pub(crate) async fn begin_once(
+        &self,
+        id: BlockId,
+        begins: impl AsyncFn() -> Result<(), BlocksError>,
+    ) -> Result<(), BlocksError> {
+        registry::begin_once(&*self.store, id, begins).await
+    }
+
     /// The blocks that this process knows already, by their ids.
     pub fn table(&self) -> &Table {
         &self.table

@@ -31,6 +31,26 @@ pub(super) async fn named(
     }
 }
 
+/// Begins a block that begins once, unless that was done already. Where two do so at a time, or one
+/// has not heard that it was done, it is done again.
+pub(super) async fn begin_once(
+    store: &dyn Store,
+    id: BlockId,
+    begins: impl AsyncFn() -> Result<(), BlocksError>,
+) -> Result<(), BlocksError> {
+    loop {
+        if store.get(&[record::begun(id)]).await?.records.pop().flatten().is_some() {
+            return Ok(());
+        }
+        begins().await?;
+        match store.commit(record::begin(id)).await {
+            Ok(_) => return Ok(()),
+            Err(CommitError::Conflict { .. } | CommitError::Unknown) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
 /// What a block is; `None` if there is none.
 pub(super) async fn made(store: &dyn Store, id: BlockId) -> Result<Option<Made>, BlocksError> {
     let found = store.get(&[record::made(id)]).await?.records.pop().flatten();

@@ -30,6 +30,7 @@ mod follow;
 mod lease;
 
 pub mod address;
+pub mod block;
 pub mod crashing;
 pub mod embedded;
 #[cfg(feature = "etcd")]
