@@ -24,7 +24,7 @@ use tidings_tasks::store::Store;
 use tidings_tasks::store::address::Address;
 use tidings_tasks::store::block::BlockStore;
 use tidings_tasks::store::memory::Memory;
-use tidings_tasks_core::transaction::{Expect, Key, Revision, Transaction};
+use tidings_tasks_core::transaction::{Expect, Key, Revision, Session, Transaction};
 use tokio::sync::{OnceCell, watch};
 
 /// Silence alone ends nobody here: a machine that is busy is no reason.
@@ -86,7 +86,10 @@ async fn a_store_whose_processes_are_all_gone_does_not_begin_again() {
     let blocks = joined(&views).await;
     let store = BlockStore::open(blocks.clone(), "s").await.unwrap();
     store.commit(write("a")).await.unwrap();
+    let node = blocks.node();
     drop((blocks, store));
+    // Nobody is left who could find out that it has ended.
+    views.close_session(Session(node.0)).await.unwrap();
     let blocks = joined(&views).await;
     let mut view = blocks.view();
     view.wait_for(|view| view.nodes.len() == 1).await.unwrap();

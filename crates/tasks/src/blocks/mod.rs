@@ -152,14 +152,15 @@ impl Blocks {
         Ok(self.table.get::<B>(id)?.clone())
     }
 
-    /// Begins a block that begins once, of which all that it had may be lost later: so that it does
-    /// not begin again then, the store says that it has begun.
-    pub(crate) async fn begin_once(
-        &self,
-        id: BlockId,
-        begins: impl AsyncFn() -> Result<(), BlocksError>,
-    ) -> Result<(), BlocksError> {
-        registry::begin_once(&*self.store, id, begins).await
+    /// Whether a block has begun that begins once: of which all may be lost later, and which does
+    /// not begin again then.
+    pub(crate) async fn has_begun(&self, id: BlockId) -> Result<bool, BlocksError> {
+        registry::has_begun(&*self.store, id).await
+    }
+
+    /// Says so, unless that is unknown afterwards: then look again.
+    pub(crate) async fn has_now_begun(&self, id: BlockId) -> Result<(), BlocksError> {
+        registry::has_now_begun(&*self.store, id).await
     }
 
     /// The blocks that this process knows already, by their ids.

@@ -31,23 +31,17 @@ pub(super) async fn named(
     }
 }
 
-/// Begins a block that begins once, unless that was done already. Where two do so at a time, or one
-/// has not heard that it was done, it is done again.
-pub(super) async fn begin_once(
-    store: &dyn Store,
-    id: BlockId,
-    begins: impl AsyncFn() -> Result<(), BlocksError>,
-) -> Result<(), BlocksError> {
-    loop {
-        if store.get(&[record::begun(id)]).await?.records.pop().flatten().is_some() {
-            return Ok(());
-        }
-        begins().await?;
-        match store.commit(record::begin(id)).await {
-            Ok(_) => return Ok(()),
-            Err(CommitError::Conflict { .. } | CommitError::Unknown) => {}
-            Err(error) => return Err(error.into()),
-        }
+/// Whether a block has begun that begins once.
+pub(super) async fn has_begun(store: &dyn Store, id: BlockId) -> Result<bool, BlocksError> {
+    Ok(store.get(&[record::begun(id)]).await?.records.pop().flatten().is_some())
+}
+
+/// Says that it has begun. Where two do so at a time, or one has not heard that it was done, it is
+/// found out by looking again.
+pub(super) async fn has_now_begun(store: &dyn Store, id: BlockId) -> Result<(), BlocksError> {
+    match store.commit(record::begin(id)).await {
+        Ok(_) | Err(CommitError::Conflict { .. } | CommitError::Unknown) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

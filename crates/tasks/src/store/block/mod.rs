@@ -69,11 +69,12 @@ impl BlockStore {
     /// part no more.
     pub async fn open(blocks: Arc<Blocks>, name: &str) -> Result<Self, BlocksError> {
         let block = blocks.open::<DistributedStore>(name).await?;
-        let begins = async || match call(&block, Op::Found).await {
-            Ok(_) => Ok(()),
-            Err(silent) => Err(BlocksError::Store(silent.why())),
-        };
-        blocks.begin_once(block.id(), begins).await?;
+        while !blocks.has_begun(block.id()).await? {
+            if let Err(silent) = call(&block, Op::Found).await {
+                return Err(BlocksError::Store(silent.why()));
+            }
+            blocks.has_now_begun(block.id()).await?;
+        }
         let clock = tokio::spawn(clock::run(block.clone()));
         Ok(Self { block, clock, _blocks: blocks })
     }
