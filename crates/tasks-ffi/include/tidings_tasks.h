@@ -555,6 +555,17 @@ enum TidingsTasksStatus tidings_tasks_tuple_put(const struct TidingsTasks *tasks
                                                 size_t count,
                                                 struct TidingsTasksError *error);
 
+// Adds a tuple that is put if this task is completed, in the commit in which what the task has
+// pulled is consumed: once, however often the task is tried. At most 16, each as for
+// `tidings_tasks_tuple_put`.
+// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; `fields`
+// is null or has `count` fields, whose bytes are as their kinds say; the others are null or valid.
+enum TidingsTasksStatus tidings_tasks_tuple_effect(const struct TidingsTasksClaim *claim,
+                                                   const char *space,
+                                                   const struct TidingsTasksField *fields,
+                                                   size_t count,
+                                                   struct TidingsTasksError *error);
+
 // Writes a copy of the oldest tuple that matches to `tuple`; it stays in its space. Waits at most
 // so long for one: 0 not at all. `TIDINGS_TASKS_STATUS_TIMEOUT`: there was none, and null is
 // written.
