@@ -126,7 +126,9 @@ async fn no_commit_of_many_workers_is_refused() {
     let (client, _) = Session::open(member.clone(), "client", "here");
     submit(&client, TASKS).await;
     assert_eq!(attempts(&client, TASKS).await, BTreeMap::from([(1, TASKS)]));
-    assert!(store.commits.load(Ordering::Relaxed) > 100, "they are committed one after the other");
+    // What is asked while a commit is on its way is committed together, however many ask.
+    let commits = store.commits.load(Ordering::Relaxed);
+    assert!(commits > TASKS / WORKERS as u64, "{commits} commits: a worker has one task at a time");
     assert_eq!(store.refused.load(Ordering::Relaxed), 0, "commits that were refused");
 }
 
