@@ -105,7 +105,10 @@ impl Party {
         // It expects nothing: that it is written once is up to the attempt alone.
         let effect = Effect { key: own, value: Some(result.clone().into()), expect: None };
         let (children, effects) = (child.into_iter().collect(), vec![effect]);
-        self.end(key, Request::Complete { task, attempt, result, children, effects })
+        self.end(
+            key,
+            Request::Complete { task, attempt, result, children, effects, puts: Vec::new() },
+        )
     }
 
     fn end(&mut self, key: (TaskId, Attempt), request: Request) -> Said {

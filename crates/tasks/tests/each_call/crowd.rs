@@ -91,7 +91,8 @@ async fn work(worker: Session, mut notices: tokio::sync::mpsc::Receiver<Notice>,
         pass(long).await;
         let (task, attempt, result) = (assigned.task, assigned.attempt, assigned.payload);
         let (children, effects) = (Vec::new(), Vec::new());
-        let complete = Request::Complete { task, attempt, result, children, effects };
+        let complete =
+            Request::Complete { task, attempt, result, children, effects, puts: Vec::new() };
         let _ = worker.ask(complete).await;
     }
 }

@@ -198,7 +198,7 @@ async fn perform(worker: Session, spaces: Spaces, assigned: Assigned, seen: Shar
     let key = [b"did/", task.to_string().as_bytes()].concat();
     let effects = vec![Effect { key, value: Some(b"1".to_vec().into()), expect: Some(0) }];
     let result = assigned.payload;
-    let complete = Request::Complete { task, attempt, result, children, effects };
+    let complete = Request::Complete { task, attempt, result, children, effects, puts: Vec::new() };
     let answer = worker.ask(complete).await;
     // The computation may end before the answer comes.
     if let Ok(Answer::Refused(refusal)) = answer {
