@@ -83,7 +83,7 @@ const GRAPH: &str = r#"
 shell = "echo 1"
 [task.fit]
 each = "1-2"
-shell = "cat {in.split}"
+shell = "echo {}; cat {in.split}"
 [task.bad]
 shell = "cat {in.split}; exit 3"
 [task.slow]
