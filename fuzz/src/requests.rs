@@ -83,6 +83,7 @@ impl World {
         let (take, reign) = reign::take(PART, None, &candidate).expect("nothing is to be read");
         let settings = Settings {
             part: PART,
+            parts: 1,
             epoch: reign.epoch,
             role: ledger.commit(&take).expect("nobody else wants it"),
             limits: Limits { operations: 60, bytes: 100_000, durability: Durability::Synced },

@@ -121,7 +121,7 @@ mod tests {
         let mut now = Instant::EPOCH;
         gaps.hear(now, Duration::ZERO);
         for gap_ms in gaps_ms {
-            now += Duration::from_millis(gap_ms);
+            now = now + Duration::from_millis(gap_ms);
             gaps.hear(now, Duration::ZERO);
         }
         gaps

@@ -113,7 +113,8 @@ impl World {
         }
         let (task, attempt) = of;
         let (result, children, effects) = (Vec::new(), Vec::new(), Vec::new());
-        let request = Request::Complete { task, attempt, result, children, effects };
+        let request =
+            Request::Complete { task, attempt, result, children, effects, puts: Vec::new() };
         self.seats[at].hand.insert(of, Some(request.clone()));
         self.ask(at, WORKER, request);
     }
