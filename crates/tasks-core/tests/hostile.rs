@@ -104,8 +104,8 @@ fn of_outputs() -> impl Strategy<Value = Request> {
             .prop_map(|(depot, address)| Request::Keep { reached: Reached { depot, address } }),
         6 => (id(), attempt(), kept, vec(submission(), 0..2)).prop_map(
             |(task, attempt, kept, children)| {
-                let (result, effects) = (vec![1], Vec::new());
-                Request::CompleteKept { task, attempt, result, children, effects, kept, puts: Vec::new() }
+                let (result, effects, puts) = (vec![1], Vec::new(), Vec::new());
+                Request::CompleteKept { task, attempt, result, children, effects, kept, puts }
             }
         ),
         2 => id().prop_map(|task| Request::Fetch { task }),

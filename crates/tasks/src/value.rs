@@ -101,9 +101,10 @@ impl Value {
                 }
                 Some(notice) = notices.recv() => {
                     let Notice::Assigned(assigned) = notice else { continue };
-                    let (children, effects) = (Vec::new(), Vec::new());
+                    let (children, effects, puts) = (Vec::new(), Vec::new(), Vec::new());
                     let (task, attempt, result) = (assigned.task, assigned.attempt, kept.clone());
-                    let done = Request::Complete { task, attempt, result, children, effects, puts: Vec::new() };
+                    let done =
+                        Request::Complete { task, attempt, result, children, effects, puts };
                     // Refused, the value comes from another; `written` says which one.
                     session.ask(done).await?;
                 }

@@ -11,16 +11,15 @@
 //! was replaced notices it when it next has something to commit, not before; nothing that it says
 //! until then changes a task.
 
+mod options;
+
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tidings_board::{board_path, runtime_dir};
 use tidings_primitives::Instant;
 use tidings_tasks_core::coordinator::{Coordinator, Counters, Read, Reply, Settings, Ticket};
-use tidings_tasks_core::detector::Detector;
 use tidings_tasks_core::id::{Epoch, Part};
 use tidings_tasks_core::keys;
 use tidings_tasks_core::message::{Call, Message, Peer, Request};
@@ -34,6 +33,8 @@ use crate::changes::Watches;
 use crate::placement::{self, Look, Lookout};
 use crate::store::{Lost, Store};
 
+pub use options::Options;
+
 /// Requests of all connections that may wait for the service.
 const INPUTS: usize = 4_096;
 
@@ -42,44 +43,6 @@ const OUTPUTS: usize = 8_192;
 
 /// Inputs that are passed in before anything is taken out.
 const BATCH: usize = 1_024;
-
-/// How a service treats its sessions and queues.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The time after which a silent session has ended.
-    pub session_ttl: Duration,
-    /// What decides that a silent session has ended, within that time.
-    pub detector: Detector,
-    /// The time in which a peer whose connection has closed may come back.
-    pub reconnect: Duration,
-    /// The tasks of one queue that have not ended; a submission waits while there are more.
-    pub queue_capacity: usize,
-    /// Commits on their way at a time. One lets requests gather; more are for a store that is far.
-    pub pipeline: usize,
-    /// Bytes of payloads of waiting tasks that are kept in memory.
-    pub cached_bytes: usize,
-    /// The board of this host's agent, which says which hosts are dead and which do well; without
-    /// one the sessions alone decide.
-    pub board: Option<PathBuf>,
-    /// Where blobs lie of a store that has no folder of its own: a folder that all who use the
-    /// store share. Whoever serves the store frees what no task needs any more.
-    pub blobs: Option<PathBuf>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            session_ttl: Duration::from_secs(3),
-            detector: Detector::Session,
-            reconnect: Duration::from_millis(100),
-            queue_capacity: 1_000_000,
-            pipeline: 1,
-            cached_bytes: 64 << 20,
-            board: Some(board_path(&runtime_dir())),
-            blobs: None,
-        }
-    }
-}
 
 /// Why a service does not begin, or has ended.
 #[derive(Debug, thiserror::Error)]
