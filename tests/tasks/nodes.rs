@@ -73,7 +73,7 @@ impl Cluster {
         assert!(holder.complaint().contains("1 slots"));
         let line = holder.complaint();
         let address = line.split_whitespace().find_map(|word| word.strip_prefix("tcp://"));
-        self.address = address.unwrap().to_owned();
+        address.unwrap().clone_into(&mut self.address);
         self.holder = Some(holder);
     }
 

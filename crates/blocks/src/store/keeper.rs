@@ -104,7 +104,7 @@ impl Keeper {
         let waiting = core::mem::take(&mut self.waiting);
         let (due, others) = waiting.into_iter().partition(|waits| waits.after < revision);
         self.waiting = others;
-        for Waits { asker, .. } in Vec::from(due) {
+        for Waits { asker, .. } in due {
             asker.answer(());
         }
         self.want(out);

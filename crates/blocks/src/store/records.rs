@@ -452,7 +452,7 @@ mod tests {
     #[test]
     fn old_changes_are_forgotten_and_late_watchers_are_told() {
         let mut records = founded();
-        for _ in 0..2 * KEPT_REVISIONS + 1 {
+        for _ in 0..=2 * KEPT_REVISIONS {
             records.apply(&put("a", 1));
         }
         let changes = |records: &mut Records, after| {

@@ -98,7 +98,7 @@ fn deviations(threshold: f64) -> f64 {
     let wanted = (10_f64.powf(threshold) - 1.0).ln();
     let (mut low, mut high) = (-40.0, 40.0);
     for _ in 0..60 {
-        let middle = (low + high) / 2.0;
+        let middle = f64::midpoint(low, high);
         if middle * (1.5976 + 0.070_566 * middle * middle) < wanted {
             low = middle;
         } else {
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(after([250; 7]).silence(8.0, FLOOR), None);
         let mut gaps = after([250; 20]);
         let before = gaps.silence(8.0, FLOOR);
-        let now = Instant::EPOCH + Duration::from_millis(20 * 250);
+        let now = Instant::EPOCH + Duration::from_secs(5);
         for burst in 1..10 {
             gaps.hear(now + Duration::from_millis(burst), Duration::from_millis(125));
         }

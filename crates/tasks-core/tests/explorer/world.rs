@@ -311,7 +311,7 @@ impl World {
         self.settle();
     }
 
-    fn all(&self) -> Vec<TaskId> {
+    fn all() -> Vec<TaskId> {
         let own = tasks().into_iter().map(|task| task.id);
         own.chain([TaskId::of("t", 0).child(0)]).collect()
     }
@@ -319,12 +319,12 @@ impl World {
     /// Whether all tasks have ended, and nobody knows of anything to be done.
     fn is_over(&self) -> bool {
         let ended = |id| self.ledger.get(&keys::finished(PART, id)).is_some();
-        self.all().into_iter().all(ended) && self.parties.iter().all(|one| one.hand.is_empty())
+        Self::all().into_iter().all(ended) && self.parties.iter().all(|one| one.hand.is_empty())
     }
 
     /// Each task was done once, by the attempt that its effect names.
     pub(crate) fn check_end(&self) {
-        let all = self.all();
+        let all = Self::all();
         for id in &all {
             let record = self.ledger.get(&keys::finished(PART, *id)).expect("all have ended");
             let finished: Finished = minicbor::decode(&record.value).expect("a record");

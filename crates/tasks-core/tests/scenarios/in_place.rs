@@ -93,7 +93,7 @@ impl World {
         self.born += 1;
         let (peer, name) = (1_000 + self.born, format!("w{}", self.born));
         self.stage.join(Peer(peer), &name, &[], 1);
-        Worker { peer, name, ..Worker::default() }
+        Worker { name, peer, ..Worker::default() }
     }
 
     /// How many tasks have ended.

@@ -77,9 +77,10 @@ fn a_coordinator_that_dies_after_any_commit_leaves_what_was_put_once() {
             }
             for (ticket, transaction) in commits {
                 let dies = at == dies_after;
-                let committed = match dies && !is_done {
-                    true => Err(CommitError::Unknown),
-                    false => stage.ledger.commit(&transaction),
+                let committed = if dies && !is_done {
+                    Err(CommitError::Unknown)
+                } else {
+                    stage.ledger.commit(&transaction)
                 };
                 if !dies {
                     stage.coordinator.handle_commit(stage.now, ticket, committed);
