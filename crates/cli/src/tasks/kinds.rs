@@ -28,17 +28,13 @@ pub(super) struct ReportView<'r> {
     wall_s: f64,
     cpu_s: f64,
     max_rss_bytes: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    moved_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved_bytes: Option<u64>,
     host: &'r str,
     stdout: Cow<'r, str>,
     stdout_bytes: u64,
     stderr: Cow<'r, str>,
     stderr_bytes: u64,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// How a try has failed, as JSON.
@@ -214,7 +210,7 @@ impl<'r> ReportView<'r> {
             wall_s: report.wall_us as f64 / 1e6,
             cpu_s: report.cpu_us as f64 / 1e6,
             max_rss_bytes: report.max_rss_bytes,
-            moved_bytes: report.moved_bytes,
+            moved_bytes: (report.moved_bytes > 0).then_some(report.moved_bytes),
             host: &report.host,
             stdout: text(&report.stdout),
             stdout_bytes: report.stdout.bytes_total,

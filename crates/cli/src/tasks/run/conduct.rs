@@ -224,13 +224,13 @@ impl<'o> Run<'o> {
         let is_printed = !self.options.printing.json && !self.read.contains(&place);
         let (number, place) = (place + 1, Some(row::Place { name, behind, there }));
         Ok(Row {
-            is_printed,
             number,
             arguments,
             command,
             submission,
             payloads,
             may_be_known,
+            is_printed,
             place,
         })
     }

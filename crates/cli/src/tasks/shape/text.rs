@@ -95,15 +95,12 @@ fn path(graph: &GraphView) -> String {
 
 fn left_out(graph: &GraphView) -> String {
     let left = &graph.left_out;
-    let mut lines = String::new();
-    if graph.more {
-        lines += &format!("Only the first {} tasks were read: others are left out.\n", graph.tasks);
-    }
-    if left.nodes > 0 {
-        lines += &format!("Left out: {} nodes with {} tasks.\n", left.nodes, left.tasks);
-    }
-    if left.edges > 0 {
-        lines += &format!("Left out: {} of what nodes wait for.\n", left.edges);
-    }
-    lines
+    let more = graph
+        .more
+        .then(|| format!("Only the first {} tasks were read: others are left out.\n", graph.tasks));
+    let nodes = (left.nodes > 0)
+        .then(|| format!("Left out: {} nodes with {} tasks.\n", left.nodes, left.tasks));
+    let edges =
+        (left.edges > 0).then(|| format!("Left out: {} of what nodes wait for.\n", left.edges));
+    [more, nodes, edges].into_iter().flatten().collect()
 }

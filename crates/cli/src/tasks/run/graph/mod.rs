@@ -76,8 +76,8 @@ pub(super) fn read(path: &Path) -> Result<Vec<Node>, GraphError> {
 impl Source<'_> {
     fn graph(&self) -> Result<Vec<Node>, GraphError> {
         let tasks = self.tasks()?;
-        let copies = tasks.iter().filter_map(|(_, text)| text.copies.as_ref());
-        for copies in copies.filter(|copies| *copies.get_ref() > MAX_COPIES) {
+        let mut copies = tasks.iter().filter_map(|(_, text)| text.copies.as_ref());
+        if let Some(copies) = copies.find(|copies| *copies.get_ref() > MAX_COPIES) {
             let reason = format!("an output on at most {MAX_COPIES} nodes is possible");
             return Err(self.at(copies.span().start, reason));
         }
