@@ -60,9 +60,9 @@ impl Run {
     fn begin(seed: u64) -> Self {
         let mut world = World::of(seed, 4, kinds);
         assert_eq!(ask(&mut world, Node(1), Op::Found), Answer::Done);
-        let (done, won, seen) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
         let (commits, reads, waits) = (Vec::new(), Vec::new(), Vec::new());
-        Self { world, begun: 0, commits, done, won, seen, reads, waits }
+        let (done, won) = (BTreeMap::new(), BTreeSet::new());
+        Self { world, begun: 0, commits, done, won, seen: BTreeMap::new(), reads, waits }
     }
 
     fn call(&mut self) {

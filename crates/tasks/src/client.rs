@@ -148,7 +148,7 @@ impl Client {
         };
         let (board, blobs) = (Some(place.board.clone()), place.blobs.clone());
         let detector = place.detector;
-        let options = Options { board, blobs, detector, ..Options::default() };
+        let options = Options { detector, board, blobs, ..Options::default() };
         let network = Network { ring: place.ring.clone(), listen: place.listen.clone() };
         let address = place.address.clone();
         let address_of = address.clone();

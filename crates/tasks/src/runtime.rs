@@ -285,7 +285,7 @@ mod tests {
     fn the_form_is_the_one_that_is_described() {
         let id = [&[0x50][..], &[0; 16]].concat();
         let done = |fields: u8| {
-            let rest = &[1, 0x42, b'o', b'k', 0x80, 0x80, 0x80][..usize::from(fields) + 1];
+            let rest = &[1, 0x42, b'o', b'k', 0x80, 0x80, 0x80][..=usize::from(fields)];
             [&[0x82, 1, 0x80 + fields][..], &id, rest].concat()
         };
         let task = TaskId::from_bytes([0; 16]);

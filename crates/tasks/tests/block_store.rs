@@ -156,12 +156,12 @@ async fn nothing_is_lost_when_owner_or_backup_are_killed_while_others_write() {
         others.push(started(folder.path()).await);
     }
     let (stop, stopped) = watch::channel(false);
-    let writes = store.clone();
+    let shared = store.clone();
     let writer = tokio::spawn(async move {
         let mut acknowledged = Vec::new();
         while !*stopped.borrow() {
             let name = format!("k/{}", acknowledged.len());
-            acknowledged.push(writes.commit(write(&name)).await.unwrap());
+            acknowledged.push(shared.commit(write(&name)).await.unwrap());
         }
         acknowledged
     });

@@ -70,11 +70,11 @@ impl Listener {
 
     /// Connects whoever comes with what it wants, if it is there just then, for ever.
     pub async fn serve(self, served: Served) {
-        let server = Arc::new(served);
+        let shared = Arc::new(served);
         let known = &[frame::HELLO, blobs::HELLO, store::HELLO];
         self.accept(known, move |wants, reading, writing| {
-            let server = server.clone();
-            async move { server.serve(&wants, reading, writing).await }
+            let shared = shared.clone();
+            async move { shared.serve(&wants, reading, writing).await }
         })
         .await;
     }

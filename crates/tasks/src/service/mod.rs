@@ -16,7 +16,7 @@ mod options;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tidings_primitives::Instant;
 use tidings_tasks_core::coordinator::{Coordinator, Counters, Read, Reply, Settings, Ticket};

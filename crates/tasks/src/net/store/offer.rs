@@ -4,7 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidings_tasks_core::transaction::{CommitError, Event, Key, Limits, Revision, Transaction};
+use tidings_tasks_core::transaction::{
+    CommitError, Event, Key, Limits, Revision, Transaction, Write,
+};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
@@ -126,7 +128,7 @@ impl Offer {
 
     async fn commit(&self, transaction: Transaction) -> Result<Revision, CommitError> {
         let conditions = transaction.conditions.iter().map(|(key, _)| key);
-        let mut keys = conditions.chain(transaction.writes.iter().map(|write| write.key()));
+        let mut keys = conditions.chain(transaction.writes.iter().map(Write::key));
         if let Some(key) = keys.find(|key| !self.has(key)) {
             return Err(CommitError::Invalid(self.foreign(key)));
         }
@@ -146,10 +148,10 @@ impl Offer {
 
     async fn scan(&self, from: &Key, end: Option<Key>, limit: u32) -> Say {
         // What is asked beyond the keys that are offered is not there.
-        let last = Key::new(self.prefix).ok().and_then(|prefix| prefix.after_prefix());
-        let end = match (end, last) {
-            (Some(end), Some(last)) => Some(end.min(last)),
-            (end, last) => end.or(last),
+        let beyond = Key::new(self.prefix).ok().and_then(|prefix| prefix.after_prefix());
+        let end = match (end, beyond) {
+            (Some(end), Some(beyond)) => Some(end.min(beyond)),
+            (end, beyond) => end.or(beyond),
         };
         if !self.has(from) {
             return Say::Lost(self.foreign(from));

@@ -182,17 +182,17 @@ async fn greeted(path: &std::path::Path) -> io::Result<UnixStream> {
 /// Writes calls and takes answers until the connection ends, or nobody calls any more. Those that
 /// wait for an answer then get none.
 async fn drive(reading: Reading, writing: Writing, asked: mpsc::Receiver<Asked>) {
-    let waiting = Waiting::default();
+    let unanswered = Waiting::default();
     tokio::select! {
-        ended = take_answers(reading, &waiting) => drop(ended),
-        ended = write_calls(writing, asked, &waiting) => drop(ended),
+        ended = take_answers(reading, &unanswered) => drop(ended),
+        ended = write_calls(writing, asked, &unanswered) => drop(ended),
     }
 }
 
-async fn take_answers(mut reading: Reading, waiting: &Waiting) -> io::Result<()> {
+async fn take_answers(mut reading: Reading, unanswered: &Waiting) -> io::Result<()> {
     let mut buffer = Vec::new();
     while let Some((number, say)) = frame::read::<(Number, Say)>(&mut reading, &mut buffer).await? {
-        let asker = waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+        let asker = unanswered.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
         if let Some(asker) = asker {
             // Whoever has asked may have given up.
             let _ = asker.send(say);
@@ -204,7 +204,7 @@ async fn take_answers(mut reading: Reading, waiting: &Waiting) -> io::Result<()>
 async fn write_calls(
     mut writing: Writing,
     mut asked: mpsc::Receiver<Asked>,
-    waiting: &Waiting,
+    unanswered: &Waiting,
 ) -> io::Result<()> {
     let (mut buffer, mut number) = (Vec::new(), 0);
     while let Some((ask, asker)) = asked.recv().await {
@@ -214,7 +214,7 @@ async fn write_calls(
             let _ = asker.send(Say::Lost(error.to_string()));
             continue;
         }
-        waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(number, asker);
+        unanswered.lock().unwrap_or_else(PoisonError::into_inner).insert(number, asker);
         writing.write_all(&buffer).await?;
         writing.flush().await?;
     }
@@ -279,7 +279,7 @@ impl Store for RemoteStore {
             Ok::<_, io::Error>((said, reading, writing))
         });
         let begun = begun.await.map_err(|_| WatchError::Lost("this process ends".to_owned()))?;
-        let (said, reading, writing) = begun.map_err(gone)?;
+        let (said, reading, writing) = begun.map_err(|error| gone(&error))?;
         if said != Say::Done {
             return Err(over(said));
         }
@@ -358,7 +358,7 @@ async fn follow(
                 Ok(Batch { events: std::mem::take(&mut events), revision })
             }
             Ok(other) => Err(over(other)),
-            Err(error) => Err(gone(error)),
+            Err(error) => Err(gone(&error)),
         };
         let is_over = batch.is_err();
         if batches.send(batch).await.is_err() || is_over {
@@ -379,6 +379,6 @@ fn over(said: Say) -> WatchError {
     }
 }
 
-fn gone(error: io::Error) -> WatchError {
+fn gone(error: &io::Error) -> WatchError {
     WatchError::Lost(error.to_string())
 }
