@@ -1,7 +1,7 @@
 //! The depot of a node, kept: what no task of the store names any more is freed there.
 //!
-//! As the [keeper](crate::keeper) of a store's folder does, but by way of the coordinator: who has
-//! a depot may be on another host than the store.
+//! As the keeper of a store's folder does, but by way of the coordinator: who has a depot may be on
+//! another host than the store.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
