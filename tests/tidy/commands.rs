@@ -102,6 +102,20 @@ fn unknown_words(
         .collect()
 }
 
+/// Each command, with its subcommands of all depths, and what its `--help` prints.
+pub(crate) fn all_helps(help: &impl Fn(&[&str]) -> Option<String>) -> Vec<(String, String)> {
+    let mut helps = Vec::new();
+    let mut open: Vec<Vec<String>> = vec![Vec::new()];
+    while let Some(command) = open.pop() {
+        let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
+        let text = help(&arguments).expect("a listed command has a help");
+        let below = listed(&text).filter_map(|line| line.split_whitespace().next());
+        open.extend(below.map(|name| [command.as_slice(), &[name.to_owned()]].concat()));
+        helps.push((["tidings"].into_iter().chain(arguments).collect::<Vec<_>>().join(" "), text));
+    }
+    helps
+}
+
 /// The words of a command from its program on: `sudo`, settings and the program's folder left out.
 fn program_and_arguments(command: &str) -> Vec<String> {
     let words = command.split_whitespace();
@@ -120,9 +134,15 @@ fn lists_commands(help: &str) -> bool {
 }
 
 fn lists_command(help: &str, name: &str) -> bool {
+    listed(help).any(|line| line.split_whitespace().next() == Some(name))
+}
+
+/// The lines of the commands that a help lists.
+fn listed(help: &str) -> impl Iterator<Item = &str> {
     let after = help.lines().skip_while(|line| line.trim_end() != "Commands:").skip(1);
-    let mut listed = after.take_while(|line| line.is_empty() || line.starts_with(' '));
-    listed.any(|line| line.split_whitespace().next() == Some(name))
+    let lines = after.take_while(|line| !line.is_empty());
+    // A long sentence goes on below its first line, further to the right.
+    lines.filter(|line| line.strip_prefix("  ").is_some_and(|line| !line.starts_with(' ')))
 }
 
 fn has_flag(help: &str, flag: &str) -> bool {
@@ -180,6 +200,14 @@ mod tests {
         assert_eq!(unknown("tidings nodes --sorted load1"), 1);
         assert_eq!(unknown("tidings --sort"), 1);
         assert_eq!(unknown("target/release/tidings nodes --where=x --sort"), 1);
+    }
+
+    #[test]
+    fn helps_of_subcommands_are_found_too() {
+        let mut found: Vec<String> =
+            all_helps(&help).into_iter().map(|(command, _)| command).collect();
+        found.sort();
+        assert_eq!(found, ["tidings", "tidings keys", "tidings keys generate", "tidings nodes"]);
     }
 
     #[test]

@@ -259,12 +259,10 @@ fn pages_and_help_use_plain_words() {
         .filter(is_plain)
         .flat_map(|page| words::in_page(page, &repository::text(page)))
         .collect();
-    let commands = "nodes colonies top watch show health status pick publish sim plan lab keys demo \
-         agent run worker queue task sem space store";
-    for command in std::iter::once("").chain(commands.split(' ')) {
-        let arguments: Vec<&str> = command.split_whitespace().collect();
-        let help = repository::help_of_tidings(&arguments).expect("it is a command");
-        findings.extend(words::in_text(&format!("tidings {command} --help"), 1, &help));
+    let helps = commands::all_helps(&repository::help_of_tidings);
+    assert!(helps.len() > 40, "{} commands found: help is not read as it is printed", helps.len());
+    for (command, help) in &helps {
+        findings.extend(words::in_text(&format!("{command} --help"), 1, help));
     }
     assert_tidy(&findings);
 }
