@@ -23,7 +23,10 @@ fn a_worker_elsewhere_does_tasks_and_large_outputs_come_back() {
     let (here, there) = (Place::new(), Place::new());
     let (holder, address, key) = holder(&here);
     let place = ["--store", &address[..], "--keys", &key];
-    let worker = there.start(&[&["worker", "-n", "1"][..], &place].concat());
+    let mut worker = there.start(&[&["worker", "-n", "1"][..], &place].concat());
+    assert!(worker.complaint().contains("1 slots"));
+    let complaint = worker.complaint();
+    assert!(complaint.contains("No agent runs on the coordinator's host"), "{complaint}");
     let run = ["run", "-n", "0"];
     let command = ["--", "sh", "-c", "echo $TIDINGS_ATTEMPT; head -c 100000 /dev/zero"];
     let printed = there.text(&[&run[..], &place, &command].concat());

@@ -118,3 +118,18 @@ fn a_task_goes_where_its_need_is_met() {
         assert_eq!(worker.end().0, 0);
     }
 }
+
+#[test]
+fn a_run_says_that_no_worker_has_what_its_tasks_need() {
+    let place = Place::new();
+    let mut run = place.start(&["run", "--need", "gpu=1", "--", "echo", "{}", ":::", "x", "y"]);
+    let complaint = run.complaint();
+    assert!(complaint.contains("none of 1 workers of queue run/"), "{complaint}");
+    assert!(complaint.contains("has gpu=1 (the most is 0)"), "{complaint}");
+    let fit = place.start(&["worker", "-n", "1", "--resource", "gpu=1"]);
+    let (code, printed, errors) = run.end();
+    assert_eq!((code, printed.lines().count()), (0, 2), "{errors}");
+    assert!(errors.is_empty(), "it is said once: {errors}");
+    fit.signal(Signal::TERM);
+    assert_eq!(fit.end().0, 0);
+}

@@ -88,6 +88,20 @@ async fn why(client: &Client, task: TaskId) -> Result<(Why, Vec<Lies>), TasksErr
     }
 }
 
+/// What keeps a task from every worker that is there, in a sentence; `None` if nothing does.
+pub(super) async fn obstacle(client: &Client, task: TaskId) -> Result<Option<String>, TasksError> {
+    let shown = match client.ask(Request::Show { task }).await {
+        Ok(Answer::Shown(shown)) => shown,
+        Ok(other) => return Err(TasksError::Answer(Box::new(other))),
+        // It is not submitted yet, or has ended and is forgotten.
+        Err(TasksError::Refused(Refusal::NoTask)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let (why, _) = why(client, task).await?;
+    let is_kept_from_all = matches!(why, Why::NoWorker | Why::Unfit(_));
+    Ok(is_kept_from_all.then(|| of(task, &shown, &why).text))
+}
+
 /// Why the task waits, or runs, that is reached by going from one missing input to the next.
 async fn first(client: &Client, of_all: &Why) -> Result<Option<Explanation>, TasksError> {
     let mut next = missing(of_all);

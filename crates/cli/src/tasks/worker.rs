@@ -17,7 +17,8 @@ use tokio::sync::mpsc;
 use super::client::{Client, Place, Store, block_on};
 use super::ending::Ending;
 use super::failure::TasksError;
-use super::{kinds, own_worker, python};
+use super::queue::without_board;
+use super::{kinds, own_worker, python, unknown};
 use crate::Failure;
 use crate::output::{self, Agent};
 
@@ -109,15 +110,34 @@ async fn work(place: &Place, options: &Options) -> Result<(), TasksError> {
         });
         core::future::pending::<Infallible>().await
     };
+    let boarded = async {
+        if let Err(error) = tell_without_board(&client, place).await {
+            output::complain(&error.to_string());
+        }
+        core::future::pending::<Infallible>().await
+    };
     tokio::select! {
         _ = ending.next() => {}
         () = time_limit(options.drain, options.until) => output::complain("the job's time limit comes: draining"),
         error = watch(&mut events, options.verbose) => return Err(error),
         never = reached => match never {},
+        never = boarded => match never {},
         never = client.tell_troubles() => match never {},
     }
     drain(worker, &mut events, &mut ending, options.verbose).await;
     client.member.leave().await;
+    Ok(())
+}
+
+/// Says that hosts that die are found by their sessions alone, where tasks have several hosts.
+async fn tell_without_board(client: &Client, place: &Place) -> Result<(), TasksError> {
+    if matches!(place.address, Address::Tcp(_) | Address::Etcd(_)) {
+        let overview = unknown::overview(client).await?;
+        let text = without_board(&overview).trim().replace('\n', " ");
+        if !text.is_empty() {
+            output::complain(&text);
+        }
+    }
     Ok(())
 }
 

@@ -151,7 +151,7 @@ fn text(overview: &Overview) -> String {
 }
 
 /// What it means that the coordinator knows of no hosts from an agent; nothing if it does.
-pub(super) fn without_board(overview: &Overview) -> &'static str {
+pub(in crate::tasks) fn without_board(overview: &Overview) -> &'static str {
     if overview.board { "" } else { NO_BOARD }
 }
 

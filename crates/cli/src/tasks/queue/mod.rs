@@ -10,6 +10,8 @@ mod trace;
 
 use clap::{Args, Subcommand};
 
+pub(super) use ls::without_board;
+
 use super::client::Store;
 use super::kinds;
 use crate::Failure;

@@ -26,7 +26,9 @@ use super::print::Printer;
 use super::row::{self, Ended, Row};
 use super::screen::Screen;
 use super::sources::Given;
+use super::stalled::Stalled;
 use super::template::Template;
+use crate::output;
 use crate::tasks::ending::Ending;
 
 /// Rows that have a task which has not ended, or a result that is not printed.
@@ -143,12 +145,13 @@ impl<'o> Run<'o> {
         screen: &mut Screen,
     ) -> Result<(), TasksError> {
         let mut following: JoinSet<Result<Ended, TasksError>> = JoinSet::new();
-        let mut next = 0;
+        let (mut next, mut stalled) = (0, Stalled::new());
         loop {
             while next < rows && following.len() + printer.held() < WINDOW {
                 let row = self.row(next, &client.payloads)?;
                 printer.know(&row);
                 screen.know(&row);
+                stalled.know(&row);
                 following.spawn(row.follow(client.session.clone()));
                 next += 1;
             }
@@ -161,11 +164,16 @@ impl<'o> Run<'o> {
                     let ended = ended.unwrap_or_else(|error| {
                         std::panic::resume_unwind(error.into_panic())
                     })?;
+                    stalled.ended(&ended);
                     screen.count(&ended);
                     screen.clear();
                     printer.take(ended).await?;
                 }
                 () = screen.tick() => screen.draw(),
+                () = stalled.due() => if let Some(text) = stalled.ask(client).await? {
+                    screen.clear();
+                    output::complain(&text);
+                },
             }
         }
     }

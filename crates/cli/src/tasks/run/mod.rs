@@ -14,6 +14,7 @@ mod print;
 mod row;
 mod screen;
 mod sources;
+mod stalled;
 mod template;
 
 pub use misplaced::GraphError;
