@@ -66,6 +66,11 @@ impl Link {
         }
     }
 
+    /// Whether more was read than the frames that were taken.
+    pub(super) fn has_more(&self) -> bool {
+        !self.incoming.is_empty()
+    }
+
     /// The next frame if it is there, or `None`. A process that has ended has said it before.
     pub(super) fn rest(&mut self) -> Option<FromRuntime> {
         let mut buffer = [0; READ_BYTES];

@@ -33,9 +33,17 @@ use super::verdict::Verdict;
 /// So many calls take a while, however short they are.
 const MANY: usize = 32;
 
+/// What a process says is heard so much later if it has work for [`AT_LEAST`]: what has ended
+/// meanwhile is told at once, and everybody on the way to whoever waits is woken once for it.
+const REST: Duration = Duration::from_millis(2);
+
+/// See [`REST`].
+const AT_LEAST: Duration = Duration::from_millis(4);
+
 /// What happens to a process and its calls.
 enum Happened {
     Said(io::Result<FromRuntime>),
+    Rested,
     Act(Act),
     Told(Say),
     Ended,
@@ -72,9 +80,13 @@ struct Calls<'a> {
     is_quiet: bool,
     /// When the current one has taken long; none if that was told.
     late_at: Option<Instant>,
-    /// How long the last one took, and whether those ahead are enough for a while.
+    /// How long the last one took, the shorter of the last two, and whether those ahead are enough
+    /// for a while.
+    last_took: Duration,
     took: Duration,
     is_sated: bool,
+    /// Nothing that the process says is heard before.
+    rests_until: Option<Instant>,
 }
 
 /// Makes a call in a process of the slot, and those that are added, whatever ends them.
@@ -102,8 +114,10 @@ pub(super) async fn run(shared: &Shared, runtimes: &mut Runtimes, mut first: Cal
         later: VecDeque::from([first]),
         is_quiet: true,
         late_at: None,
+        last_took: Duration::ZERO,
         took: Duration::ZERO,
         is_sated: false,
+        rests_until: None,
     };
     if calls.kept.ahead > 0 {
         calls.takes(calls.kept.ahead).await;
@@ -128,6 +142,7 @@ impl Calls<'_> {
             self.sate(count >= MANY || self.took * count as u32 >= 2 * WHILE);
             match self.happens().await {
                 Happened::Said(said) => self.said(said.map_err(Lost::Link)?).await?,
+                Happened::Rested => self.rests_until = None,
                 Happened::Act(act) => self.act(act).await?,
                 Happened::Told(say) => self.told(say).await,
                 Happened::Ended => return Err(Lost::Ended),
@@ -167,7 +182,8 @@ impl Calls<'_> {
         tokio::select! {
             // What a process says before it ends counts.
             biased;
-            said = link.next() => Happened::Said(said),
+            said = link.next(), if self.rests_until.is_none() => Happened::Said(said),
+            () = until(self.rests_until) => Happened::Rested,
             act = acting => Happened::Act(act),
             Some(say) = ear.says.recv() => Happened::Told(say),
             () = process.exit.wait() => Happened::Ended,
@@ -318,7 +334,8 @@ impl Calls<'_> {
             0 => self.begun.elapsed(),
             wall_us => Duration::from_micros(wall_us),
         };
-        (self.begun, self.took) = (Instant::now(), took);
+        self.took = took.min(std::mem::replace(&mut self.last_took, took));
+        self.begun = Instant::now();
         report.wall_us = took.as_micros() as u64;
         let verdict = call::spoken(said, report, &call.ending);
         self.ear.ended(call.key(), verdict, took).await;
@@ -326,7 +343,15 @@ impl Calls<'_> {
         if let Some(next) = self.ahead.pop_front() {
             self.begins(next);
         }
+        self.rest();
         Ok(())
+    }
+
+    /// Lets more come together, if the process has enough to do meanwhile.
+    fn rest(&mut self) {
+        if self.took * self.ahead.len() as u32 >= AT_LEAST && !self.kept.link.has_more() {
+            self.rests_until = Some(Instant::now() + REST);
+        }
     }
 
     /// Something is to be done with the current call.
