@@ -1,0 +1,37 @@
+"""What waiting tasks and idle workers cost: the table of the page."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+
+from drawing.csv_table import Table
+from drawing.drawn import Drawn, main
+from drawing.pages import markdown
+
+COLUMNS = ("what", "count", "value", "unit")
+
+
+def shown(number: float) -> str:
+    """Return a number with three digits, as far as they are behind the point."""
+    digits = 0 if number >= 100 else 1 if number >= 10 else 2 if number >= 1 else 3
+    return f"{number:,.{digits}f}"
+
+
+def tables(table: Table) -> dict[str, str]:
+    """Return a line for each figure: the median where there are several, and their range."""
+    lines = []
+    for what, unit in table.distinct("what", "unit"):
+        rows = table.where(what=what, unit=unit)
+        values = rows.numbers("value")
+        cell = shown(statistics.median(values))
+        if len(values) > 1:
+            cell += f" ({shown(min(values))} to {shown(max(values))})"
+        lines.append([what, f"{rows.rows[0].whole('count'):,}", cell, unit])
+    return {"footprint": markdown(["", "tasks or workers", "", "unit"], lines)}
+
+
+DRAWN = (Drawn("footprint.csv", COLUMNS, tables=tables),)
+
+if __name__ == "__main__":
+    sys.exit(main(__file__, DRAWN))

@@ -1,0 +1,81 @@
+"""How many durable tasks are done in a second, beside their writes alone: tables of the page."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+
+from drawing.csv_table import Table
+from drawing.drawn import Drawn, main
+from drawing.pages import markdown
+
+STORES = {"file": "a file", "etcd": "an etcd of three"}
+TASKS = {"numbered": "of one family", "scattered": "each of its own", "graph": "with two inputs"}
+HEAD = (
+    "store",
+    "tasks",
+    "in flight",
+    "tasks/s",
+    "of its writes alone",
+    "ms each",
+    "µs of service and client",
+    "µs of store",
+)
+
+
+def spread(values: list[float], digits: int) -> str:
+    """Return the median and, behind it, the smallest and the largest of several values."""
+    least, most = min(values), max(values)
+    return f"{statistics.median(values):,.{digits}f} ({least:,.{digits}f} to {most:,.{digits}f})"
+
+
+def rates(table: Table) -> dict[str, str]:
+    """Return a line for each case."""
+    lines = []
+    for store, tasks, in_flight in table.distinct("store", "tasks", "in_flight"):
+        rows = table.where(store=store, tasks=tasks, in_flight=in_flight)
+        done, alone = rows.numbers("tasks_per_s"), rows.numbers("reference_per_s")
+        share = [one / other for one, other in zip(done, alone, strict=True)]
+        middle = statistics.median(rows.numbers("middle_ms"))
+        processor = ["", ""]
+        if store == "file":
+            columns = ("service_us", "store_us")
+            processor = [f"{statistics.median(rows.numbers(one)):.0f}" for one in columns]
+        line = [STORES[store], TASKS[tasks], in_flight, spread(done, 0), spread(share, 2)]
+        lines.append([*line, f"{middle:.2f}", *processor])
+    return {"rates": markdown(list(HEAD), lines)}
+
+
+def soak(table: Table) -> dict[str, str]:
+    """Return a line for each fifth of the tasks."""
+    rows = table.rows
+    fifth = max(1, len(rows) // 5)
+    lines = []
+    for first in range(0, len(rows), fifth):
+        some = rows[first : first + fifth]
+        values = [row.number("tasks_per_s") for row in some]
+        lines.append([f"{some[-1].whole('done'):,}", spread(values, 0)])
+    return {"soak": markdown(["tasks done", "tasks/s"], lines)}
+
+
+DRAWN = (
+    Drawn(
+        "rates.csv",
+        (
+            "store",
+            "tasks",
+            "in_flight",
+            "repetition",
+            "tasks_per_s",
+            "reference_per_s",
+            "middle_ms",
+            "service_us",
+            "store_us",
+        ),
+        tables=rates,
+    ),
+    Drawn("soak.csv", ("done", "tasks_per_s", "middle_ms"), tables=soak),
+)
+
+if __name__ == "__main__":
+    sys.exit(main(__file__, DRAWN))
