@@ -1,7 +1,7 @@
 //! The Debian package and what it installs, made and installed into a directory of its own.
 //!
 //! `dpkg` installs below a temporary root, so nothing of this machine is changed. The
-//! unit is checked by `systemd-analyze`, the man pages are read by `man`.
+//! units are checked by `systemd-analyze`, the man pages are read by `man`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -82,6 +82,7 @@ fn the_package_installs_and_removes_and_keeps_the_configuration() {
     }
     for file in [
         "usr/lib/systemd/system/tidings-agent.service",
+        "usr/lib/systemd/system/tidings-worker@.service",
         "usr/include/tidings.h",
         "usr/include/tidings_pick.h",
         "usr/include/tidings_wire.h",
@@ -108,25 +109,43 @@ fn the_package_installs_and_removes_and_keeps_the_configuration() {
     assert!(!configured.exists());
 }
 
-#[test]
-fn systemd_accepts_the_unit_and_it_is_sandboxed() {
+/// The text of a unit, which systemd accepts under a name with our program in place of the
+/// installed one.
+fn accepted_unit(file: &str, name: &str, program: &str) -> String {
     let directory = TempDir::new().expect("a temporary directory");
-    let text = fs::read_to_string(repository().join("packaging/systemd/tidings-agent.service"));
+    let text = fs::read_to_string(repository().join("packaging/systemd").join(file));
     let text = text.expect("part of the repository");
-    let program = programs().join("tidings-agent").display().to_string();
-    let unit = directory.path().join("tidings-agent.service");
-    fs::write(&unit, text.replace("/usr/bin/tidings-agent", &program)).expect("an own directory");
-    let unit = unit.display().to_string();
-    let verified = run("systemd-analyze", &["verify", "--man=no", &unit]);
+    let built = programs().join(program).display().to_string();
+    let unit = directory.path().join(name);
+    let here = text.replace(&format!("/usr/bin/{program} "), &format!("{built} "));
+    fs::write(&unit, here).expect("an own directory");
+    let verified = run("systemd-analyze", &["verify", "--man=no", &unit.display().to_string()]);
     let complaints = String::from_utf8_lossy(&verified.stderr).into_owned();
     let own: Vec<_> = complaints.lines().filter(|line| line.contains("tidings")).collect();
     assert!(verified.status.success() && own.is_empty(), "{own:?}");
+    text
+}
+
+#[test]
+fn systemd_accepts_the_agents_unit_and_it_is_sandboxed() {
+    let unit = "tidings-agent.service";
+    let text = accepted_unit(unit, unit, "tidings-agent");
     for line in [
         "DynamicUser=yes",
         "ProtectSystem=strict",
         "NoNewPrivileges=yes",
         "SystemCallFilter=sched_setaffinity sched_setscheduler setpriority",
     ] {
+        assert!(text.lines().any(|found| found == line), "{line} is missing");
+    }
+}
+
+/// A worker ends in good order only if it alone is asked, and is given the time for it.
+#[test]
+fn systemd_accepts_the_workers_unit_which_lets_tasks_end() {
+    let name = "tidings-worker@alice.service";
+    let text = accepted_unit("tidings-worker@.service", name, "tidings");
+    for line in ["User=%i", "KillMode=mixed", "Delegate=yes"] {
         assert!(text.lines().any(|found| found == line), "{line} is missing");
     }
 }

@@ -31,6 +31,11 @@ fn a_worker_elsewhere_does_tasks_and_large_outputs_come_back() {
     let command = ["--", "sh", "-c", "echo $TIDINGS_ATTEMPT; head -c 100000 /dev/zero"];
     let printed = there.text(&[&run[..], &place, &command].concat());
     assert_eq!((printed.len(), printed.starts_with("1\n")), (100_002, true));
+    let listed = there
+        .tidings(&["queue", "ls", "--json", "--store", &address])
+        .env("TIDINGS_KEYS", &key)
+        .output();
+    assert!(listed.unwrap().status.success(), "the keys may be named in the environment");
     // Those who hold the file see the same tasks.
     let put = ["queue", "put", "jobs", "--delay", "1h"];
     let id = there.text(&[&put[..], &place, &["--", "true"]].concat());

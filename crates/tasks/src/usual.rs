@@ -1,4 +1,5 @@
-//! What is used where nothing is said: the store, and the names of the cluster and the host.
+//! What is used where nothing is said: the store, the keys, and the names of the cluster and the
+//! host.
 //!
 //! All programs of a user find the same store without an option, whatever language they are
 //! written in.
@@ -17,6 +18,9 @@ pub const CLUSTER: &str = "tidings";
 
 /// The environment variable that names the store.
 pub const STORE: &str = "TIDINGS_STORE";
+
+/// The environment variable that names the cluster's key file.
+pub const KEYS: &str = "TIDINGS_KEYS";
 
 /// Why there is no store where nothing is said. Nothing has changed but folders that were made.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +54,11 @@ pub fn store() -> Result<Address, UsualError> {
         Some(address) => Ok(address),
         None => in_state(env::var_os("XDG_STATE_HOME"), env::var_os("HOME")),
     }
+}
+
+/// The cluster's key file that `TIDINGS_KEYS` names, if it names one.
+pub fn keys() -> Option<PathBuf> {
+    env::var_os(KEYS).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 /// The name of this host: that of its agent's node, whose board is at this path; without an agent

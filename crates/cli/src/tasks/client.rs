@@ -42,7 +42,7 @@ pub struct Store {
     #[arg(long = "store", value_name = "STORE", global = true, display_order = 90)]
     address: Option<Address>,
     /// The cluster's key file: for tcp://, for etcd:// on other hosts, and for --listen beyond
-    /// loopback
+    /// loopback [default: $TIDINGS_KEYS]
     #[arg(long, value_name = "FILE", global = true, display_order = 91)]
     keys: Option<PathBuf>,
     /// Let processes of other hosts take part here, while this one serves the store [default with
@@ -88,7 +88,7 @@ impl Store {
             None => usual::store()?,
         };
         let blobs = self.blobs_of(&address)?;
-        let place = Place::of(address, self.keys.clone());
+        let place = Place::of(address, self.keys.clone().or_else(usual::keys));
         let place = place.map_err(|error| TasksError::Usage(error.to_string()))?;
         let blobs = blobs.or(place.blobs);
         let (listen, detector) = (self.listen.clone(), self.detector);
