@@ -275,6 +275,16 @@ pub fn beginning(text: &str, bytes: usize) -> &str {
 }
 
 impl Task {
+    /// When a coordinator changed it last, at least, in milliseconds since 1970 on its clock.
+    pub fn last_stamp_ms(&self) -> u64 {
+        let failed_ms = self.failures.last().map_or(0, |failure| failure.at_ms);
+        let assigned_ms = match &self.state {
+            State::Running(running) => running.since_ms,
+            State::Ready | State::Delayed(_) | State::Waiting => 0,
+        };
+        self.submitted_ms.max(failed_ms).max(assigned_ms)
+    }
+
     /// Adds a failure, its text cut; of many the first and the last ones are kept. A detail that
     /// is too long is left out: a part of it would be of no use.
     pub fn note(&mut self, mut failure: Failure) {

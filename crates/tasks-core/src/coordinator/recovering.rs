@@ -30,6 +30,9 @@ use super::{Coordinator, Phase};
 /// The records of a page.
 const PAGE: usize = 2_000;
 
+/// A record from further in the future than this, a day, is not believed.
+const MOST_BEHIND_MS: u64 = 24 * 3_600 * 1_000;
+
 impl Coordinator {
     /// Begins to read all.
     pub(super) fn recover(&mut self) {
@@ -107,6 +110,7 @@ impl Coordinator {
         let Recovery { mut tasks, semaphores, tuples, pasts, letters, staged, lost_hosts, .. } =
             *recovery;
         tasks.sort_unstable_by_key(|(_, task, _)| task.sequence);
+        self.catch_up(tasks.iter().map(|(_, task, _)| task.last_stamp_ms()).max().unwrap_or(0));
         let told = self.sessions.forget_running();
         for (id, task, revision) in tasks {
             self.place(id, task, revision, &told);
@@ -141,6 +145,15 @@ impl Coordinator {
         }
         for (peer, call, request) in self.parked.take() {
             self.serve(peer, call, request);
+        }
+    }
+
+    /// The clock of a part does not go back: one that is behind what coordinators before have
+    /// written is put there. Otherwise tasks that were delayed would wait for the difference, too.
+    fn catch_up(&mut self, written_ms: u64) {
+        let behind_ms = written_ms.saturating_sub(self.now_ms());
+        if behind_ms <= MOST_BEHIND_MS {
+            self.settings.epoch_ms = self.settings.epoch_ms.saturating_add(behind_ms);
         }
     }
 

@@ -86,7 +86,13 @@ impl Stage {
 
     /// Another process takes the role.
     pub(crate) fn succeed(&mut self, epoch: u64) -> Coordinator {
-        let settings = settings(&mut self.ledger, epoch);
+        self.succeed_with(epoch, |_| {})
+    }
+
+    /// Another process takes the role, with other settings.
+    pub(crate) fn succeed_with(&mut self, epoch: u64, set: impl Fn(&mut Settings)) -> Coordinator {
+        let mut settings = settings(&mut self.ledger, epoch);
+        set(&mut settings);
         let next = Coordinator::new(settings, self.now);
         let before = core::mem::replace(&mut self.coordinator, next);
         self.settle();

@@ -108,6 +108,30 @@ fn a_delayed_task_is_counted_as_ready_once_its_time_has_come() {
     assert_eq!(overview(&mut stage).queues, []);
 }
 
+/// How many tasks are ready and delayed after a takeover by a clock that is so far behind, and
+/// after the delay.
+fn after_takeover(behind_ms: u64) -> [(u64, u64); 2] {
+    const BEGAN_MS: u64 = 1_700_000_000_000;
+    let mut stage = Stage::with(|settings| settings.epoch_ms = BEGAN_MS);
+    stage.submit(&[Submission { delay_ms: 10_000, ..task(1) }]);
+    stage.settle();
+    stage.succeed_with(2, |settings| settings.epoch_ms = BEGAN_MS - behind_ms);
+    [0, 11].map(|seconds| {
+        stage.pass(core::time::Duration::from_secs(seconds));
+        let queue = overview(&mut stage).queues.remove(0);
+        (queue.ready, queue.delayed)
+    })
+}
+
+#[test]
+fn the_clock_of_a_part_does_not_go_back_when_another_coordinates() {
+    let hour_ms = 3_600_000;
+    assert_eq!(after_takeover(0), [(0, 1), (1, 0)]);
+    assert_eq!(after_takeover(hour_ms), [(0, 1), (1, 0)]);
+    // What is further in the future than a day is taken as damaged: the clock goes by itself.
+    assert_eq!(after_takeover(25 * hour_ms), [(0, 1), (0, 1)]);
+}
+
 #[test]
 fn a_progress_is_shown_while_its_try_runs() {
     let mut stage = Stage::new();
