@@ -110,6 +110,35 @@ async fn a_commit_without_a_connection_is_known_to_have_failed() {
     assert!(matches!(second, Err(CommitError::Lost(_))), "{second:?}");
 }
 
+#[tokio::test]
+async fn a_full_etcd_refuses_what_is_put_and_goes_on_once_it_has_space() {
+    let mut servers = Servers::start_with(1, &["--quota-backend-bytes", "16777216"]);
+    let store = servers.open("a").await;
+    let fill = |number: u32| key(&format!("fill/{number}"));
+    let mut written = 0;
+    let full = loop {
+        assert!(written < 400, "an etcd of 16 MiB has taken 200");
+        let mut write = Transaction::default();
+        write.put(fill(written), vec![7; 512 << 10]);
+        match store.commit(write).await {
+            Ok(_) => written += 1,
+            Err(error) => break error,
+        }
+    };
+    let has_remedy = matches!(&full, CommitError::Full(why) if why.contains("alarm disarm"));
+    assert!(has_remedy, "{full:?}");
+    let found = store.get(&[fill(written - 1), fill(written)]).await.unwrap().records;
+    assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false]);
+    servers.kill(0);
+    servers.restart_with(0, &["--quota-backend-bytes", "1073741824"]);
+    servers.ask(0, &["alarm", "disarm"]);
+    let mut write = Transaction::default();
+    write.put(fill(0), *b"1");
+    // The first may use the connection to the server that was killed.
+    let again = store.commit(write.clone()).await.is_err();
+    assert!(!again || store.commit(write).await.is_ok());
+}
+
 /// Clients of the counter.
 const CLIENTS: usize = 4;
 

@@ -99,6 +99,12 @@ impl Servers {
         wait(&ready).expect("it starts again");
     }
 
+    /// Starts a server that was killed with other options, with what is on its disk.
+    pub(crate) fn restart_with(&mut self, number: usize, options: &[&str]) {
+        self.options = options.iter().map(|&option| option.to_owned()).collect();
+        self.restart(number);
+    }
+
     /// What `etcdctl` prints when it asks one server; nothing if it does not answer.
     pub(crate) fn ask(&self, number: usize, words: &[&str]) -> String {
         let server = &self.all[number];

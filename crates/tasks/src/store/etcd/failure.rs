@@ -9,6 +9,10 @@ use std::error::Error;
 
 use tonic::{Code, ConnectError, Status};
 
+/// What helps an etcd that has no space left: version 3.4 refuses even transactions that delete.
+const MORE_SPACE: &str = "start its servers with a larger --quota-backend-bytes, then call \
+                          `etcdctl alarm disarm`";
+
 /// Why there is no result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Failure {
@@ -49,7 +53,9 @@ impl Failure {
                 Self::TooLong
             }
             (Code::NotFound, "requested lease not found") => Self::NoLease,
-            (Code::ResourceExhausted, "mvcc: database space exceeded") => Self::Full(words.into()),
+            (Code::ResourceExhausted, "mvcc: database space exceeded") => {
+                Self::Full(format!("{words}: {MORE_SPACE}"))
+            }
             (Code::ResourceExhausted, words) if words.contains("larger than max") => {
                 Self::Refused(words.into())
             }
