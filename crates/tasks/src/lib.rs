@@ -21,6 +21,7 @@
 //! | [`value`] | values that are written once and read by many |
 //! | [`collection`] | results that are combined along a tree |
 //! | [`space`] | tuples that processes put, read and pull |
+//! | [`queue`] | queues of data for programs in Rust: put, claim, complete |
 //! | [`items`] | tasks that carry data for programs that claim them |
 //! | [`replies`] | answers about many tasks, in one queue |
 //! | [`session`] | a worker's or client's side, which outlives connections and coordinators |
@@ -48,6 +49,7 @@ pub mod member;
 pub mod net;
 pub mod payloads;
 mod placement;
+pub mod queue;
 mod renewal;
 pub mod replies;
 pub mod runtime;
