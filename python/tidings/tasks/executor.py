@@ -157,7 +157,8 @@ class Executor(concurrent.futures.Executor):
 
         ``chunksize`` calls are one task. All are submitted at once, or with ``buffersize`` no more
         than that many tasks ahead of the results that were taken. ``progress`` shows how many have
-        ended (True), or does not (False); by default it does on a terminal, after a second.
+        ended (True), or does not (False); by default it does on a terminal or in a notebook,
+        after a second.
         """
         if chunksize < 1:
             raise ValueError("chunksize must be >= 1.")

@@ -1,32 +1,25 @@
-"""Meters: how many of many calls have ended, on a line of the terminal while they are waited for.
+"""Meters: how many of many calls have ended, on a line of the screen while they are waited for.
 
 Futures only add to counters when they end. A thread of the meter's own writes the line, so a
-terminal that takes nothing holds up no result. One meter is shown at a time: what is waited for
+screen that takes nothing holds up no result. One meter is shown at a time: what is waited for
 within what is shown has none.
 """
 
 from __future__ import annotations
 
 import contextlib
-import io
-import os
-import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
-from tidings.tasks import context
+from tidings.tasks import context, screens
 
 T = TypeVar("T")
 
 # What has ended within this time is not shown, unless it was asked for.
 _QUIET_S = 1.0
-
-# So often is the line written on a terminal, and a line elsewhere.
-_TERMINAL_S = 0.2
-_ELSEWHERE_S = 10.0
 
 # Held by the meter that is shown.
 _screen = threading.Lock()
@@ -59,15 +52,14 @@ def _duration(seconds: float) -> str:
 class Meter:
     """Counts the calls that have ended, and shows that while ``shown`` is entered.
 
-    ``progress``: shown in any case, or never; if it is None, on a terminal only, after a second,
-    and not within tasks. ``total`` None: as many as were added, once ``complete`` is called.
+    ``progress``: shown in any case, or never; if it is None, on a terminal or in a notebook only,
+    after a second, and not within tasks. ``total`` None: as many as were added, once ``complete``
+    is called.
     """
 
     def __init__(self, progress: bool | None, total: int | None = None) -> None:
-        # A program may have none.
-        self._stream: TextIO = sys.stderr or io.StringIO()
-        self._is_terminal = not self._stream.closed and self._stream.isatty()
-        is_wanted = self._is_terminal and context.task_id() is None
+        self._screen = screens.of_program()
+        is_wanted = self._screen.is_live and context.task_id() is None
         self.is_on = is_wanted if progress is None else progress
         self._quiet_s = _QUIET_S if progress is None else 0.0
         self._begun = time.monotonic()
@@ -133,33 +125,20 @@ class Meter:
     def _paint(self, over: threading.Event, stays: bool) -> None:
         if not over.wait(max(0.0, self._begun + self._quiet_s - time.monotonic())):
             self._write()
-            while not over.wait(_TERMINAL_S if self._is_terminal else _ELSEWHERE_S):
+            while not over.wait(self._screen.period_s):
                 self._write()
         if not stays:
-            if self._was_written and self._is_terminal:
-                self._say("\r\x1b[K")
+            if self._was_written:
+                self._screen.clear()
         elif self._was_written or not self._quiet_s:
             self._write()
-            if self._is_terminal:
-                self._say("\n")
+            self._screen.end()
 
     def _write(self) -> None:
         self._was_written = True
-        line = self.line()
-        if not self._is_terminal:
-            self._say(f"{line}\n")
-            return
-        with contextlib.suppress(OSError, ValueError):
-            columns = os.get_terminal_size(self._stream.fileno()).columns
-            # Some do not know how wide they are, and say 0.
-            line = line[: columns - 1] if columns > 1 else line
-        self._say(f"\r{line}\x1b[K")
-
-    def _say(self, what: str) -> None:
-        # A terminal that is gone is no reason to lose results.
-        with contextlib.suppress(OSError, ValueError):
-            self._stream.write(what)
-            self._stream.flush()
+        with self._lock:
+            share = self._done / self._total if self._total else None
+        self._screen.show(self.line(), share)
 
 
 def of(futures: Iterable[Future[Any]], progress: bool | None) -> Meter:
