@@ -29,7 +29,7 @@ WORKER = """
 import os, sys
 import tidings.tasks as tt
 os.environ["TIDINGS_TEST_WORKER"] = sys.argv[2]
-with tt.Executor(sys.argv[1], workers=1, queue="tiles"):
+with tt.Executor(sys.argv[1], workers=1, queue=sys.argv[3]):
     print("ready", flush=True)
     sys.stdin.read()
 """
@@ -45,6 +45,11 @@ def example(name: str) -> Iterator[ModuleType]:
 @pytest.fixture(scope="module")
 def cholesky() -> Iterator[ModuleType]:
     yield from example("cholesky")
+
+
+@pytest.fixture(scope="module")
+def matmul() -> Iterator[ModuleType]:
+    yield from example("matmul")
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +123,13 @@ class Graph:
         return future
 
 
+def two_workers(folder: Path, store: str, queue: str) -> list[Any]:
+    """Start programs with a worker each, and return when both do tasks."""
+    workers = [programs.start(WORKER, folder, store, name, queue) for name in ("first", "second")]
+    assert [programs.heard(program) for program in workers] == ["ready"] * 2
+    return workers
+
+
 def called(function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments)
 
@@ -134,9 +146,8 @@ def test_tiles_are_exact_and_no_result_that_was_read_is_made_again(
     whole = cholesky.matrix(TILES * SIZE)
     journal = Journal(tmp_path / "journal", is_half_done)
     with tt.Executor(store, workers=0, queue="tiles") as executor:
-        workers = [programs.start(WORKER, tmp_path, store, name) for name in ("first", "second")]
+        workers = two_workers(tmp_path, store, "tiles")
         try:
-            assert [programs.heard(program) for program in workers] == ["ready"] * 2
             graph = Graph(executor, journal)
             futures = cholesky.factor(graph.submit, cholesky.cut(whole, TILES))
             assert journal.has_come.wait(WAIT)
@@ -168,3 +179,21 @@ def test_all_ways_are_counted_at_any_depth(nqueens: ModuleType, depth: int, tmp_
 def test_ways_are_those_that_are_known(nqueens: ModuleType) -> None:
     """The first of https://oeis.org/A000170."""
     assert [nqueens.count(size) for size in range(1, 9)] == [1, 0, 0, 2, 10, 4, 40, 92]
+
+
+def test_blocks_that_pass_through_an_array_are_multiplied_though_a_worker_dies(
+    matmul: ModuleType, tmp_path: Path
+) -> None:
+    store, blocks, size = f"file:{tmp_path / 'store'}", 4, 8
+    with tt.Executor(store, workers=0):
+        workers = two_workers(tmp_path, store, matmul.made.options.queue)
+        try:
+            cell = matmul.product(blocks, size)
+            cell.version((0, 0)).result(WAIT)
+            programs.kill(workers[1])
+            found = [[cell.get(i, j) for j in range(blocks)] for i in range(blocks)]
+        finally:
+            for program in workers:
+                programs.kill(program)
+    expected = matmul.whole(0, blocks, size) @ matmul.whole(1, blocks, size)
+    assert abs(matmul.np.block(found) - expected).max() < 1e-12

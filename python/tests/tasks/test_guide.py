@@ -28,7 +28,8 @@ def test_the_examples_of_the_guide_run(tmp_path: Path) -> None:
         printed.append(ended.stdout)
     assert printed[0] == "1024\n[1000, 999, 998]\n"
     assert printed[1] == "[6, 12]\n"
-    assert printed[2] == "3\n9 0 1\n"
+    assert printed[2] == "12 2\n"
+    assert printed[3] == "3\n9 0 1\n"
     block = "('block', 3, 0.5)\n"
-    assert printed[3] == f"{block}{block}[('left', 1), ('right', 2)]\n[('both', 1)]\n"
-    assert printed[4].startswith("Mapped(path=PosixPath('rows.csv.run1.out'), lines=2, failed=0)")
+    assert printed[4] == f"{block}{block}[('left', 1), ('right', 2)]\n[('both', 1)]\n"
+    assert printed[5].startswith("Mapped(path=PosixPath('rows.csv.run1.out'), lines=2, failed=0)")

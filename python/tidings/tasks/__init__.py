@@ -19,6 +19,7 @@ from tidings.tasks.errors import (
     TaskError,
 )
 from tidings.tasks.executor import Executor
+from tidings.tasks.flow import Dependency, Flow
 from tidings.tasks.future import Future
 from tidings.tasks.gather import as_completed, gather
 from tidings.tasks.jobs import Job
@@ -35,7 +36,9 @@ __all__ = [
     "Change",
     "Changes",
     "ConflictError",
+    "Dependency",
     "Executor",
+    "Flow",
     "Found",
     "Future",
     "Job",
