@@ -1,5 +1,6 @@
-//! A run that makes no progress: when no task of it has ended for a while, and the first that has not
-//! ended fits no worker that is there, the run says so. It goes on waiting: such a worker may come.
+//! A run that makes no progress: when no task of it has ended for a while, and the first that has
+//! not ended fits no worker that is there, the run says so. It goes on waiting: such a worker may
+//! come.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
