@@ -20,6 +20,9 @@ use crate::replies::Replies;
 /// Requests that may wait to be sent, and assignments to be taken.
 const QUEUE: usize = 1_024;
 
+/// Requests that are sent before it is looked what has come.
+const TOGETHER: usize = 64;
+
 /// The wait before a request is sent again that a coordinator could not serve yet.
 const AGAIN: Duration = Duration::from_millis(20);
 
@@ -231,9 +234,8 @@ impl Driver {
                         link.send(call, Request::Leave).await;
                         return Broken::Unused;
                     }
-                    Some((request, answer)) => {
-                        let call = self.add(request.clone(), answer);
-                        if !link.send(call, request).await {
+                    Some(first) => {
+                        if !self.send_waiting(&link, first, requests).await {
                             return Broken::Link;
                         }
                         renewal.sent();
@@ -254,6 +256,26 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// Sends a request, and others that wait already.
+    async fn send_waiting(
+        &mut self,
+        link: &Link,
+        first: (Request, Asker),
+        requests: &mut mpsc::Receiver<(Request, Asker)>,
+    ) -> bool {
+        let mut next = Some(first);
+        let mut left = TOGETHER;
+        while let Some((request, asker)) = next {
+            let call = self.add(request.clone(), asker);
+            if !link.send(call, request).await {
+                return false;
+            }
+            left -= 1;
+            next = if left > 0 { requests.try_recv().ok() } else { None };
+        }
+        true
     }
 
     /// Opens the session over a new link and sends all that is outstanding.

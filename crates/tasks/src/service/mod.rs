@@ -2,7 +2,8 @@
 //!
 //! One task of the runtime owns the machine ([`Coordinator`]) and does nothing but pass things in
 //! and out: requests of connections, the store's answers, the time. Commits and reads run beside
-//! it, so requests that come meanwhile gather for the next commit.
+//! it, so requests that come meanwhile gather for the next commit. A store in memory is asked in
+//! between: its answer takes less than to have another task ask.
 //!
 //! Queues are bounded: a peer that sends waits while the service is behind, and a peer that does
 //! not read what it is sent is taken as gone.
@@ -16,6 +17,7 @@ mod options;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tidings_primitives::Instant;
@@ -25,7 +27,7 @@ use tidings_tasks_core::keys;
 use tidings_tasks_core::message::{Call, Message, Peer, Request};
 use tidings_tasks_core::record::RecordError;
 use tidings_tasks_core::reign::{self, Candidate};
-use tidings_tasks_core::transaction::{CommitError, Record, Revision, Transaction};
+use tidings_tasks_core::transaction::{CommitError, Durability, Record, Revision, Transaction};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
@@ -134,6 +136,7 @@ impl Service {
         let settings = settings(&*store, part, (reign.epoch, role), &options, &clock);
         let (inputs, waiting) = mpsc::channel(INPUTS);
         let driver = Driver {
+            is_at_once: settings.limits.durability == Durability::Volatile,
             machine: Coordinator::new(settings, clock.now()),
             store,
             clock,
@@ -307,6 +310,8 @@ enum Answered {
 struct Driver {
     machine: Coordinator,
     store: Arc<dyn Store>,
+    /// Whether the store answers at once, most likely.
+    is_at_once: bool,
     clock: Clock,
     connections: BTreeMap<Peer, mpsc::Sender<Message>>,
     watches: Watches,
@@ -353,13 +358,15 @@ impl Driver {
         if let Some(lookout) = &mut self.lookout {
             lookout.expect(self.machine.filters_made());
         }
-        while let Some((ticket, read)) = self.machine.poll_read() {
-            let store = self.store.clone();
-            self.work.spawn(async move { Answered::Read(ticket, fetch(&*store, read).await) });
-        }
-        while let Some((ticket, transaction)) = self.machine.poll_commit() {
-            let store = self.store.clone();
-            self.work.spawn(commit(store, ticket, transaction));
+        loop {
+            if let Some((ticket, read)) = self.machine.poll_read() {
+                let store = self.store.clone();
+                self.begin(async move { Answered::Read(ticket, fetch(&*store, read).await) });
+            } else if let Some((ticket, transaction)) = self.machine.poll_commit() {
+                self.begin(commit(self.store.clone(), ticket, transaction));
+            } else {
+                break;
+            }
         }
         while let Some((peer, message)) = self.machine.poll_message() {
             let Some(connection) = self.connections.get(&peer) else { continue };
@@ -370,6 +377,20 @@ impl Driver {
         if self.machine.is_settled() {
             // Dropped, they tell those who wait.
             self.settling.clear();
+        }
+    }
+
+    /// Asks something of the store. A store in memory answers at once, without a task of its own.
+    fn begin(&mut self, work: impl Future<Output = Answered> + Send + 'static) {
+        if !self.is_at_once {
+            self.work.spawn(work);
+            return;
+        }
+        let mut work = Box::pin(work);
+        match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(answered) => self.answered(answered),
+            // It is asked again by its task, which then is woken.
+            Poll::Pending => drop(self.work.spawn(work)),
         }
     }
 
