@@ -15,7 +15,7 @@ const QUEUE: &str = "factors";
 fn largest_factor(mut number: u64) -> u64 {
     let mut factor = 2;
     while factor * factor <= number {
-        if number.is_multiple_of(factor) {
+        if number % factor == 0 {
             number /= factor;
         } else {
             factor += 1;

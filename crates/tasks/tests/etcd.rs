@@ -116,7 +116,7 @@ async fn a_full_etcd_refuses_what_is_put_and_goes_on_once_it_has_space() {
     let store = servers.open("a").await;
     let fill = |number: u32| key(&format!("fill/{number}"));
     let mut written = 0;
-    let full = loop {
+    let refused = loop {
         assert!(written < 400, "an etcd of 16 MiB has taken 200");
         let mut write = Transaction::default();
         write.put(fill(written), vec![7; 512 << 10]);
@@ -125,8 +125,8 @@ async fn a_full_etcd_refuses_what_is_put_and_goes_on_once_it_has_space() {
             Err(error) => break error,
         }
     };
-    let has_remedy = matches!(&full, CommitError::Full(why) if why.contains("alarm disarm"));
-    assert!(has_remedy, "{full:?}");
+    let has_remedy = matches!(&refused, CommitError::Full(why) if why.contains("alarm disarm"));
+    assert!(has_remedy, "{refused:?}");
     let found = store.get(&[fill(written - 1), fill(written)]).await.unwrap().records;
     assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false]);
     servers.kill(0);
