@@ -9,6 +9,7 @@
 //! | `engine` | its thread: a runtime of tokio with a member, a session and a worker |
 //! | `place` | how this process takes part in a store |
 //! | `requests` | what Python wants as requests, and outcomes |
+//! | `handles` | large blobs by handle, as Python passes them |
 //! | `sessions` | requests of queues, semaphores, keys and spaces, and their answers |
 //! | `tuples` | tuples and statements, as Python passes them |
 //! | `seals` | pickles under the cluster's key |
@@ -21,12 +22,14 @@
 mod client;
 mod engine;
 mod frames;
+mod handles;
 mod items;
 mod options;
 mod place;
 mod requests;
 mod seals;
 mod sessions;
+mod told;
 mod tuples;
 
 use pyo3::prelude::*;
@@ -38,6 +41,8 @@ mod _native {
     use super::client::{Client, task_id, usual_store};
     #[pymodule_export]
     use super::frames::{decode, done, failed, progress, ready, spent};
+    #[pymodule_export]
+    use super::handles::{Blob, Draft, Held};
     #[pymodule_export]
     use super::items::{child_id, item_id};
     #[pymodule_export]

@@ -6,95 +6,41 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
+use tidings_tasks::handles::Handles;
 use tidings_tasks::items as claimed;
 use tidings_tasks::payloads::Payloads;
 use tidings_tasks::session::{Notice, Session};
 use tidings_tasks::space::Spaces;
 use tidings_tasks_core::id::{Attempt, TaskId};
 use tidings_tasks_core::message::{Answer, Refusal, Request};
+use tidings_tasks_core::output::SharedBlob;
 use tidings_tasks_core::retry::Cause;
-use tidings_tasks_core::view::{KeyChange, KeyValue, MAX_LISTED};
-use tokio::sync::mpsc;
+use tidings_tasks_core::view::MAX_LISTED;
+use tokio::sync::{OnceCell, mpsc};
 use tokio::task::AbortHandle;
 
 use crate::client::{Client, task_of};
 use crate::engine::Base;
+use crate::handles::{self, Blob, Draft};
 use crate::items::{self, Item, Write};
 use crate::requests::lock;
+use crate::told::{At, Job, Open, Telling, Told, What, answered, channel};
 use crate::tuples;
 
 /// The token of what a session is told without asking.
 const UNASKED: u64 = 0;
 
-/// What is said of a request that the engine did not live to answer.
-const ENDED: &str = "the executor has ended";
-
-/// The number of a session, and a token.
-type At = (u64, u64);
-
-/// What a session is told.
-struct Told {
-    at: At,
-    what: What,
-}
-
-/// What.
-enum What {
-    Answer(Box<Answer>),
-    Job(Job),
-    Lapsed,
-    /// There is no answer, for this reason.
-    Ended(String),
-}
-
-/// An item of data that was claimed.
-struct Job {
-    task: [u8; 16],
-    attempt: u32,
-    data: Result<Vec<u8>, String>,
-}
-
-type Telling = mpsc::UnboundedSender<Option<Told>>;
-
-/// How Python is told.
-#[expect(clippy::disallowed_methods, reason = "it holds what threads of Python have asked for")]
-fn channel() -> (Telling, mpsc::UnboundedReceiver<Option<Told>>) {
-    mpsc::unbounded_channel()
-}
-
-/// A token that is still to be answered.
-struct Open {
-    telling: Telling,
-    at: At,
-    is_told: bool,
-}
-
-impl Open {
-    fn tell(mut self, what: What) {
-        self.is_told = true;
-        // Nobody listens any more when Python has closed its side.
-        let _ = self.telling.send(Some(Told { at: self.at, what }));
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        if !self.is_told {
-            let what = What::Ended(ENDED.to_owned());
-            let _ = self.telling.send(Some(Told { at: self.at, what }));
-        }
-    }
-}
-
 /// A session, and its requests that may not be answered yet.
 struct Opened {
     session: Session,
     spaces: Spaces,
+    /// The large blobs, once they were asked for.
+    handles: Arc<OnceCell<Handles>>,
     asked: Vec<(u64, AbortHandle)>,
 }
 
@@ -121,7 +67,8 @@ impl Sessions {
         let _runtime = self.base.runtime.enter();
         let (opened, notices) = Session::open(self.base.member.clone(), name, &self.base.host);
         let (spaces, asked) = (Spaces::new(opened.clone()), Vec::new());
-        lock(&self.open).insert(session, Opened { session: opened, spaces, asked });
+        let handles = Arc::default();
+        lock(&self.open).insert(session, Opened { session: opened, spaces, handles, asked });
         let open = self.token((session, UNASKED));
         self.base.runtime.spawn(forward(self.base.payloads.clone(), notices, open));
     }
@@ -238,6 +185,56 @@ impl Sessions {
         Ok(())
     }
 
+    /// Begins to share large blobs.
+    fn share(&self, at: At) -> PyResult<()> {
+        let handles = self.handles(at)?;
+        self.begin(at, async move { handles.await.map(|_| Answer::Done) });
+        Ok(())
+    }
+
+    /// A large blob that is to be written, of a session that shares them.
+    fn draft(&self, session: u64) -> PyResult<Draft> {
+        let shared = lock(&self.open).get(&session).map(|opened| opened.handles.clone());
+        let shared = shared.ok_or_else(closed)?;
+        let handles = shared.get().ok_or_else(|| PyRuntimeError::new_err("it shares no blobs"))?;
+        let draft = handles.draft().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        Ok(draft.into())
+    }
+
+    /// Wants a large blob by its handle.
+    fn get(&self, at: At, blob: &Blob) -> PyResult<()> {
+        let (handles, blob) = (self.handles(at)?, SharedBlob::from(blob));
+        self.begin_any(at, async move {
+            let held = handles.await?.get(&blob).await.map_err(|error| error.to_string())?;
+            Ok(What::Held(Box::new(held.into())))
+        });
+        Ok(())
+    }
+
+    /// Pins a large blob for tasks that are going to name it.
+    fn pin(&self, at: At, blob: &Blob, tasks: Vec<Vec<u8>>) -> PyResult<()> {
+        let (handles, blob) = (self.handles(at)?, SharedBlob::from(blob));
+        let tasks = handles::tasks_of(tasks)?;
+        self.begin(at, async move {
+            let pinned = handles.await?.pin(&blob, &tasks).await;
+            pinned.map(|()| Answer::Done).map_err(|error| error.to_string())
+        });
+        Ok(())
+    }
+
+    /// Frees the large blobs that nobody needs, if the session shares some.
+    fn free(&self, at: At) -> PyResult<()> {
+        let shared = lock(&self.open).get(&at.0).map(|opened| opened.handles.clone());
+        let shared = shared.ok_or_else(closed)?;
+        self.begin(at, async move {
+            if let Some(handles) = shared.get() {
+                handles.free().await.map_err(|error| error.to_string())?;
+            }
+            Ok(Answer::Done)
+        });
+        Ok(())
+    }
+
     /// Lets nobody wait for the answer to a request any more: a statement is withdrawn.
     fn give_up(&self, at: At) {
         let asked = lock(&self.open);
@@ -266,6 +263,12 @@ impl Sessions {
         told.into_iter().flatten().map(|one| shown(py, one)).collect()
     }
 
+    /// Ends all sessions, and shares no blobs any more.
+    fn close(&self) {
+        let ended = core::mem::take(&mut *lock(&self.open));
+        drop(ended);
+    }
+
     /// Lets `take` return.
     fn wake(&self) {
         // The other side is in this object.
@@ -289,11 +292,33 @@ impl Sessions {
         Ok(())
     }
 
+    /// The large blobs of a session, which begins to share them if it has not.
+    fn handles(
+        &self,
+        at: At,
+    ) -> PyResult<impl Future<Output = Result<Handles, String>> + Send + use<>> {
+        let (session, base) = (self.session(at)?, self.base.clone());
+        let shared = lock(&self.open).get(&at.0).map(|opened| opened.handles.clone());
+        let shared = shared.ok_or_else(closed)?;
+        Ok(async move {
+            let begun = shared.get_or_try_init(|| handles::begin(base, session)).await;
+            begun.cloned()
+        })
+    }
+
     fn begin(&self, at: At, asked: impl Future<Output = Result<Answer, String>> + Send + 'static) {
+        self.begin_any(at, async move { asked.await.map(|answer| What::Answer(Box::new(answer))) });
+    }
+
+    fn begin_any(
+        &self,
+        at: At,
+        asked: impl Future<Output = Result<What, String>> + Send + 'static,
+    ) {
         let open = self.token(at);
         let asked = self.base.runtime.spawn(async move {
             match asked.await {
-                Ok(answer) => open.tell(What::Answer(Box::new(answer))),
+                Ok(what) => open.tell(what),
                 Err(reason) => open.tell(What::Ended(reason)),
             }
         });
@@ -353,6 +378,7 @@ fn shown(py: Python<'_>, told: Told) -> PyResult<Bound<'_, PyTuple>> {
             let what = (PyBytes::new(py, &task), attempt, data, fault).into_pyobject(py)?;
             tuple(py, at, "job", what.into_any())
         }
+        What::Held(held) => tuple(py, at, "done", Bound::new(py, *held)?.into_any()),
         What::Lapsed => tuple(py, at, "lapsed", py.None().into_bound(py)),
         What::Ended(reason) => tuple(py, at, "ended", reason.into_pyobject(py)?.into_any()),
     }
@@ -365,48 +391,6 @@ fn tuple<'py>(
     what: Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     (session, token, kind, what).into_pyobject(py)
-}
-
-/// What an answer says: None, a number, or tuples.
-fn answered(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyAny>> {
-    Ok(match answer {
-        Answer::Submitted(new) => new.into_pyobject(py)?.into_any(),
-        Answer::Written(revision) => revision.into_pyobject(py)?.into_any(),
-        Answer::Values(values, next) => {
-            let value = |KeyValue { key, value, revision }: KeyValue| {
-                (PyBytes::new(py, &key), PyBytes::new(py, &value), revision)
-            };
-            let values: Vec<_> = values.into_iter().map(value).collect();
-            let next = next.map(|next| PyBytes::new(py, &next));
-            (values, next).into_pyobject(py)?.into_any()
-        }
-        Answer::Changed(told, until) => {
-            let change = |KeyChange { key, value, revision }: KeyChange| {
-                let value = value.map(|value| PyBytes::new(py, &value));
-                (PyBytes::new(py, &key), value, revision)
-            };
-            let told = told.map(|told| told.into_iter().map(change).collect::<Vec<_>>());
-            (told, until).into_pyobject(py)?.into_any()
-        }
-        Answer::Overview(overview) => {
-            let queues: Vec<_> = (overview.queues.into_iter())
-                .map(|one| (one.name, one.ready, one.delayed, one.running, one.unfit))
-                .collect();
-            let semaphores: Vec<_> = (overview.semaphores.into_iter())
-                .map(|one| (one.name, one.permits, one.held, one.waiting))
-                .collect();
-            (queues, semaphores).into_pyobject(py)?.into_any()
-        }
-        Answer::Matched(found) => {
-            tuples::all(py, found.into_iter().map(|one| (one.number, one.tuple, true)))?.into_any()
-        }
-        Answer::Tuples(views, next) => {
-            let views = views.into_iter();
-            let all = views.map(|view| (view.number, view.tuple, view.claim.is_some()));
-            (tuples::all(py, all)?, next).into_pyobject(py)?.into_any()
-        }
-        _ => py.None().into_bound(py),
-    })
 }
 
 /// The word for why a request was refused.

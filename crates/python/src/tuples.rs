@@ -6,11 +6,13 @@ use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple};
 use tidings_tasks::space::{SpaceError, Spaces};
 use tidings_tasks_core::id::Attempt;
 use tidings_tasks_core::message::{self, Answer};
+use tidings_tasks_core::output::SharedBlob;
 use tidings_tasks_core::tuple::{
     Field, In, Out, Pattern, Settled, Statement, Template, Term, Tuple, Type,
 };
 
 use crate::client::task_of;
+use crate::handles::Blob;
 
 /// A field that is to be 0: this value, 1: of the type that this names, 2: anything. Of one that is
 /// put, 0: this value, 1: that of a field (in, field) that was found.
@@ -102,6 +104,7 @@ fn kind(name: &str) -> PyResult<Type> {
         "str" => Type::Text,
         "bytes" => Type::Bytes,
         "bool" => Type::Bool,
+        "Handle" => Type::Handle,
         _ => return Err(PyTypeError::new_err(format!("{name} is no type of a field"))),
     })
 }
@@ -126,9 +129,14 @@ fn field(value: &Bound<'_, PyAny>) -> PyResult<Field> {
     if value.is_instance_of::<PyBytes>() {
         return Ok(Field::from(value.extract::<Vec<u8>>()?));
     }
+    // A handle of Python's has one.
+    if let Ok(blob) = value.getattr("_blob").and_then(|blob| Ok(blob.extract::<Blob>()?)) {
+        return Ok(Field::from(SharedBlob::from(&blob)));
+    }
     let kind = value.get_type().name()?;
     Err(PyTypeError::new_err(format!(
-        "a field is an int, a float, a str, bytes or a bool, not {kind}: pickle it to bytes"
+        "a field is an int, a float, a str, bytes, a bool or a handle, not {kind}: pickle it to \
+         bytes, or put what is large with put() and its handle into the tuple"
     )))
 }
 
@@ -141,6 +149,7 @@ pub(crate) fn shown<'py>(py: Python<'py>, tuple: &Tuple) -> PyResult<Bound<'py, 
             Field::Text(value) => value.into_pyobject(py)?.into_any(),
             Field::Bytes(value) => PyBytes::new(py, value).into_any(),
             Field::Bool(value) => value.into_pyobject(py)?.to_owned().into_any(),
+            Field::Handle(blob) => Bound::new(py, Blob::from(&**blob))?.into_any(),
         })
     };
     let fields: Vec<Bound<'_, PyAny>> = tuple.fields().iter().map(one).collect::<PyResult<_>>()?;

@@ -98,10 +98,15 @@ fn depot() -> impl Strategy<Value = Depot> {
 fn of_outputs() -> impl Strategy<Value = Request> {
     let kept = (number(), vec(depot(), 0..10)).prop_map(|(bytes, depots)| Kept { bytes, depots });
     let address = prop::sample::select(vec![0, 9, 300, 301]).prop_map(|bytes| "a".repeat(bytes));
+    let folder = prop::sample::select(vec![0, 4_096, 4_097]);
+    let folder = prop::option::of(folder.prop_map(|bytes| "f".repeat(bytes)));
     let depots = (depot(), prop_oneof![0..4_u32, Just(u32::MAX)]);
+    let blobs = prop::sample::select(vec![0, 2, 1_001]);
     prop_oneof![
-        3 => (depot(), address)
-            .prop_map(|(depot, address)| Request::Keep { reached: Reached { depot, address } }),
+        3 => ((depot(), address), folder)
+            .prop_map(|((depot, address), folder)| {
+                Request::Keep { reached: Reached { depot, address, folder } }
+            }),
         6 => (id(), attempt(), kept, vec(submission(), 0..2)).prop_map(
             |(task, attempt, kept, children)| {
                 let (result, effects, puts) = (vec![1], Vec::new(), Vec::new());
@@ -112,6 +117,8 @@ fn of_outputs() -> impl Strategy<Value = Request> {
         3 => (id(), attempt()).prop_map(|(task, attempt)| Request::Lost { task, attempt }),
         1 => depots.prop_map(|(own, count)| Request::Depots { own, count }),
         1 => vec(id(), 0..8).prop_map(|tasks| Request::Unknown { tasks }),
+        1 => (0..4_u64).prop_map(|depot| Request::Locate { depot }),
+        1 => blobs.prop_map(|count| Request::Unnamed { blobs: vec![[7; 32].into(); count] }),
     ]
 }
 

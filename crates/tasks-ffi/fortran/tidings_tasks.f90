@@ -17,6 +17,8 @@ module tidings_tasks
     public :: tidings_tasks_write, tidings_tasks_read, tidings_tasks_collect
     public :: tidings_tasks_get, tidings_tasks_set, tidings_tasks_withdraw
     public :: tidings_tasks_child, tidings_tasks_effect
+    public :: tidings_tasks_share, tidings_tasks_fetch, tidings_tasks_pin
+    public :: tidings_tasks_blob_bytes, tidings_tasks_blob_is_copy, tidings_tasks_unshare
     public :: tidings_text, tidings_words
 
     ! What a call answers: a number of TidingsTasksStatus.
@@ -41,6 +43,9 @@ module tidings_tasks
     integer(c_int64_t), parameter, public :: TIDINGS_TASKS_ANY = -1
     integer, parameter, public :: TIDINGS_TASKS_ERROR_BYTES = 512
 
+    ! The bytes of the name of a host in a handle.
+    integer, parameter, public :: TIDINGS_TASKS_HOST_BYTES = 256
+
     type, bind(C), public :: TidingsTasksError
         character(kind=c_char) :: text(TIDINGS_TASKS_ERROR_BYTES)
     end type
@@ -56,6 +61,13 @@ module tidings_tasks
 
     type, bind(C), public :: TidingsTasksId
         integer(c_int8_t) :: bytes(16) = 0
+    end type
+
+    type, bind(C), public :: TidingsTasksHandle
+        integer(c_int8_t) :: hash(32) = 0
+        integer(c_int64_t) :: count = 0
+        integer(c_int64_t) :: depot = 0
+        character(kind=c_char) :: host(TIDINGS_TASKS_HOST_BYTES) = c_null_char
     end type
 
     type, bind(C), public :: TidingsTasksSubmission
@@ -183,6 +195,49 @@ module tidings_tasks
             integer(c_size_t), value :: count
             type(TidingsTasksError), intent(out) :: error
         end function
+
+        integer(c_int) function tidings_tasks_share(tasks, bytes, count, handle, blob, error) &
+                bind(C)
+            import
+            type(c_ptr), value :: tasks
+            type(c_ptr), value :: bytes
+            integer(c_size_t), value :: count
+            type(TidingsTasksHandle), intent(out) :: handle
+            type(c_ptr), intent(out) :: blob
+            type(TidingsTasksError), intent(out) :: error
+        end function
+
+        integer(c_int) function tidings_tasks_fetch(tasks, handle, blob, error) bind(C)
+            import
+            type(c_ptr), value :: tasks
+            type(TidingsTasksHandle), intent(in) :: handle
+            type(c_ptr), intent(out) :: blob
+            type(TidingsTasksError), intent(out) :: error
+        end function
+
+        integer(c_int) function tidings_tasks_pin(tasks, handle, id, error) bind(C)
+            import
+            type(c_ptr), value :: tasks
+            type(TidingsTasksHandle), intent(in) :: handle
+            type(TidingsTasksId), intent(in) :: id
+            type(TidingsTasksError), intent(out) :: error
+        end function
+
+        type(c_ptr) function tidings_tasks_blob_bytes(blob, count) bind(C)
+            import
+            type(c_ptr), value :: blob
+            integer(c_size_t), intent(out) :: count
+        end function
+
+        logical(c_bool) function tidings_tasks_blob_is_copy(blob) bind(C)
+            import
+            type(c_ptr), value :: blob
+        end function
+
+        subroutine tidings_tasks_unshare(blob) bind(C)
+            import
+            type(c_ptr), value :: blob
+        end subroutine
 
         integer(c_int) function tidings_tasks_claim(tasks, queue, timeout_ms, claim, error) bind(C)
             import

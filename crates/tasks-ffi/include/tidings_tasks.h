@@ -37,6 +37,9 @@
 // The most tasks of one call.
 #define TIDINGS_TASKS_MAX 1000
 
+// The bytes of the name of a host in a handle, with the zero byte at its end.
+#define TIDINGS_TASKS_HOST_BYTES 256
+
 // A field is an integer.
 #define TIDINGS_TASKS_INT 0
 
@@ -57,6 +60,9 @@
 
 // A field that is put is one that an in of the same statement has found.
 #define TIDINGS_TASKS_FOUND 6
+
+// A field is the handle of a blob: `bytes` points to a `TidingsTasksHandle`.
+#define TIDINGS_TASKS_HANDLE 7
 
 // What a call answers. Only `TIDINGS_TASKS_STATUS_OK` is 0; after those up to
 // `TIDINGS_TASKS_STATUS_SUPERSEDED` a worker goes on.
@@ -96,6 +102,10 @@ typedef enum TidingsTasksEnd {
 
 // A process that uses a store. Only pointers to it leave the library.
 typedef struct TidingsTasks TidingsTasks;
+
+// A blob that this process holds: it stays where it is until that ends. Only pointers to it leave
+// the library.
+typedef struct TidingsTasksBlob TidingsTasksBlob;
 
 // Permits that this process has. Only pointers to it leave the library.
 typedef struct TidingsTasksPermits TidingsTasksPermits;
@@ -240,9 +250,22 @@ typedef struct TidingsTasksCombine {
     void *context;
 } TidingsTasksCombine;
 
+// What names a blob that a node shares: which bytes, and where. A value that may be copied, sent
+// and stored; it does not keep the blob.
+typedef struct TidingsTasksHandle {
+    // SHA-256 of the bytes.
+    uint8_t hash[32];
+    // How many they are.
+    uint64_t count;
+    // The number of the folder in which they lie.
+    uint64_t depot;
+    // The host that has shared them.
+    char host[TIDINGS_TASKS_HOST_BYTES];
+} TidingsTasksHandle;
+
 // A field of a tuple, or what a template says of one. Initialise it with `{0}`.
 typedef struct TidingsTasksField {
-    // `TIDINGS_TASKS_INT` to `TIDINGS_TASKS_FOUND`.
+    // `TIDINGS_TASKS_INT` to `TIDINGS_TASKS_HANDLE`.
     uint32_t kind;
     // In a template: any value of this kind.
     bool is_open;
@@ -250,10 +273,10 @@ typedef struct TidingsTasksField {
     int64_t integer;
     // A floating-point number.
     double number;
-    // A text, which ends with a zero byte, or bytes.
+    // A text, which ends with a zero byte, bytes, or a handle.
     const uint8_t *bytes;
-    // How many bytes; of a found field which one, from 0. Of a text it is not read: a text ends at
-    // its zero byte.
+    // How many bytes; of a found field which one, from 0. Of a text it is not read, since
+    // that ends at its zero byte, nor of a handle.
     size_t count;
 } TidingsTasksField;
 
@@ -545,6 +568,48 @@ enum TidingsTasksStatus tidings_tasks_collect(const struct TidingsTasks *tasks,
                                               uint64_t timeout_ms,
                                               struct TidingsTasksOutcome *outcome,
                                               struct TidingsTasksError *error);
+
+// Copies bytes into the memory that this host shares: whoever has the handle gets them, on the
+// same host without a copy, elsewhere straight from this one. Writes the handle to `handle`, unless
+// that is null, and what holds the blob to `blob`. It stays as long as that is held by some
+// process, a tuple names it, or a task for which it was pinned has a record; and half a minute
+// longer.
+// `bytes` is null or has `count` bytes; the others are null or valid.
+enum TidingsTasksStatus tidings_tasks_share(const struct TidingsTasks *tasks,
+                                            const void *bytes,
+                                            size_t count,
+                                            struct TidingsTasksHandle *handle,
+                                            struct TidingsTasksBlob **blob,
+                                            struct TidingsTasksError *error);
+
+// Gets a blob by its handle and writes what holds it to `blob`: mapped if it lies on this host,
+// else fetched, unless it was before. `TIDINGS_TASKS_STATUS_NOT_FOUND`: it is gone, and null is
+// written.
+enum TidingsTasksStatus tidings_tasks_fetch(const struct TidingsTasks *tasks,
+                                            const struct TidingsTasksHandle *handle,
+                                            struct TidingsTasksBlob **blob,
+                                            struct TidingsTasksError *error);
+
+// Keeps a blob as long as the record of a task is there, which is submitted next and whose payload
+// has the handle. Hold the blob until it was submitted.
+enum TidingsTasksStatus tidings_tasks_pin(const struct TidingsTasks *tasks,
+                                          const struct TidingsTasksHandle *handle,
+                                          const struct TidingsTasksId *id,
+                                          struct TidingsTasksError *error);
+
+// The bytes of a blob, which cannot be written and stay as long as it is held. Writes how many
+// they are to `count`, unless that is null. Null for null.
+// `blob` is null, or from `tidings_tasks_share` or `tidings_tasks_fetch` and not given back;
+// `count` is null or valid.
+const void *tidings_tasks_blob_bytes(const struct TidingsTasksBlob *blob, size_t *count);
+
+// Whether the bytes of a blob came from another host for this; else they were mapped as they are.
+// As `tidings_tasks_blob_bytes`.
+bool tidings_tasks_blob_is_copy(const struct TidingsTasksBlob *blob);
+
+// Holds a blob no longer. Its bytes are not to be read any more. Null is allowed.
+// As `tidings_tasks_blob_bytes`; it is given back once, before the store is closed.
+void tidings_tasks_unshare(struct TidingsTasksBlob *blob);
 
 // Puts a tuple of 1 to 16 fields, at most 16 KiB, into a space; durable when it returns.
 // `fields` is null or has `count` fields, whose bytes are as their kinds say; the others are null

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use tidings_tasks::client::{Client, Place};
+use tidings_tasks::handles::Handles;
 use tidings_tasks::payloads::Payloads;
 use tidings_tasks::session::{Notice, Session};
 use tidings_tasks::space::Spaces;
@@ -26,14 +27,16 @@ use crate::waits::Waits;
 #[derive(Debug)]
 pub(crate) struct Engine {
     runtime: Handle,
-    member: Arc<tidings_tasks::member::Member>,
+    pub(crate) member: Arc<tidings_tasks::member::Member>,
     pub(crate) session: Session,
     pub(crate) payloads: Payloads,
     /// Those of the session.
     pub(crate) spaces: Spaces,
     pub(crate) waits: Waits,
+    /// The large blobs that it shares, once it was asked for some.
+    pub(crate) handles: Mutex<Option<Handles>>,
     name: String,
-    host: String,
+    pub(crate) host: String,
     /// What is offered with each queue.
     resources: Vec<(String, Amount)>,
     /// By queue.
@@ -74,6 +77,7 @@ impl Engine {
             session,
             payloads,
             waits: Waits::default(),
+            handles: Mutex::default(),
             name,
             host,
             resources,
@@ -167,6 +171,11 @@ impl Engine {
     pub(crate) fn end(&self, patience: Duration) {
         let stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some((stop, thread)) = stop else { return };
+        let shared = self.handles.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(handles) = shared {
+            // What cannot be freed now is when another process begins with the folder.
+            let _ = self.within(Some(patience), handles.free());
+        }
         let takers =
             core::mem::take(&mut *self.takers.lock().unwrap_or_else(PoisonError::into_inner));
         let sessions = takers.into_values().map(|taker| taker.session.clone());

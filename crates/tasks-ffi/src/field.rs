@@ -8,6 +8,7 @@ use std::ptr;
 use tidings_tasks_core::tuple::{Field, Pattern, Term, Type};
 
 use crate::arguments::{all, text};
+use crate::handles::TidingsTasksHandle;
 use crate::status::Trouble;
 
 /// A field is an integer.
@@ -25,11 +26,14 @@ pub const TIDINGS_TASKS_WILDCARD: u32 = 5;
 /// A field that is put is one that an in of the same statement has found.
 pub const TIDINGS_TASKS_FOUND: u32 = 6;
 
+/// A field is the handle of a blob: `bytes` points to a `TidingsTasksHandle`.
+pub const TIDINGS_TASKS_HANDLE: u32 = 7;
+
 /// A field of a tuple, or what a template says of one. Initialise it with `{0}`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TidingsTasksField {
-    /// `TIDINGS_TASKS_INT` to `TIDINGS_TASKS_FOUND`.
+    /// `TIDINGS_TASKS_INT` to `TIDINGS_TASKS_HANDLE`.
     pub kind: u32,
     /// In a template: any value of this kind.
     pub is_open: bool,
@@ -37,18 +41,25 @@ pub struct TidingsTasksField {
     pub integer: i64,
     /// A floating-point number.
     pub number: f64,
-    /// A text, which ends with a zero byte, or bytes.
+    /// A text, which ends with a zero byte, bytes, or a handle.
     pub bytes: *const u8,
-    /// How many bytes; of a found field which one, from 0. Of a text it is not read: a text ends at
-    /// its zero byte.
+    /// How many bytes; of a found field which one, from 0. Of a text it is not read, since
+    /// that ends at its zero byte, nor of a handle.
     pub count: usize,
+}
+
+/// What a field points to.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    Bytes(#[expect(dead_code, reason = "it is pointed to")] Box<[u8]>),
+    Handle(#[expect(dead_code, reason = "it is pointed to")] Box<TidingsTasksHandle>),
 }
 
 impl TidingsTasksField {
     /// The value of a field of this kind.
     ///
     /// # Safety
-    /// `bytes` is null, or a text that ends with a zero byte, or has `count` bytes.
+    /// `bytes` is null, or a text that ends with a zero byte, a handle, or has `count` bytes.
     unsafe fn field(&self) -> Result<Field, Trouble> {
         Ok(match self.kind {
             TIDINGS_TASKS_INT => Field::Int(self.integer),
@@ -60,6 +71,16 @@ impl TidingsTasksField {
                 unsafe { all("the bytes of a field", self.bytes, self.count)? }.to_vec().into()
             }
             TIDINGS_TASKS_BOOL => Field::Bool(self.integer != 0),
+            TIDINGS_TASKS_HANDLE if self.bytes.is_null() => {
+                return Err(Trouble::argument("the handle of a field is null"));
+            }
+            TIDINGS_TASKS_HANDLE => {
+                #[expect(clippy::cast_ptr_alignment, reason = "it is read wherever it lies")]
+                let handle = self.bytes.cast::<TidingsTasksHandle>();
+                // SAFETY: it is not null, and points to a handle, as the caller promises.
+                let handle = unsafe { handle.read_unaligned() };
+                handle.blob()?.into()
+            }
             other => return Err(Trouble::argument(format!("a field of kind {other}"))),
         })
     }
@@ -76,6 +97,7 @@ impl TidingsTasksField {
             (TIDINGS_TASKS_TEXT, _) => Type::Text,
             (TIDINGS_TASKS_BYTES, _) => Type::Bytes,
             (TIDINGS_TASKS_BOOL, _) => Type::Bool,
+            (TIDINGS_TASKS_HANDLE, _) => Type::Handle,
             (other, _) => return Err(Trouble::argument(format!("a pattern of kind {other}"))),
         };
         Ok(Pattern::Of(kind))
@@ -95,17 +117,25 @@ impl TidingsTasksField {
     }
 
     /// What a program sees of a value, and what that points to.
-    pub(crate) fn shown(field: &Field) -> (Self, Option<Box<[u8]>>) {
+    pub(crate) fn shown(field: &Field) -> (Self, Option<Kept>) {
+        if let Field::Handle(blob) = field {
+            let handle = Box::new(TidingsTasksHandle::of(blob));
+            let (bytes, count) = (ptr::from_ref(&*handle).cast(), size_of::<TidingsTasksHandle>());
+            let (kind, is_open, integer, number) = (TIDINGS_TASKS_HANDLE, false, 0, 0.0);
+            let shown = Self { kind, is_open, integer, number, bytes, count };
+            return (shown, Some(Kept::Handle(handle)));
+        }
         let (kind, integer, number, bytes) = match field {
             Field::Int(integer) => (TIDINGS_TASKS_INT, *integer, 0.0, None),
             Field::Float(number) => (TIDINGS_TASKS_FLOAT, 0, *number, None),
             Field::Text(text) => (TIDINGS_TASKS_TEXT, 0, 0.0, Some(text.as_bytes())),
             Field::Bytes(bytes) => (TIDINGS_TASKS_BYTES, 0, 0.0, Some(bytes.as_slice())),
             Field::Bool(is_true) => (TIDINGS_TASKS_BOOL, i64::from(*is_true), 0.0, None),
+            Field::Handle(_) => (TIDINGS_TASKS_HANDLE, 0, 0.0, None),
         };
         let count = bytes.map_or(0, <[u8]>::len);
         let kept: Option<Box<[u8]>> = bytes.map(|bytes| [bytes, &[0]].concat().into());
         let bytes = kept.as_ref().map_or(ptr::null(), |kept| kept.as_ptr());
-        (Self { kind, is_open: false, integer, number, bytes, count }, kept)
+        (Self { kind, is_open: false, integer, number, bytes, count }, kept.map(Kept::Bytes))
     }
 }

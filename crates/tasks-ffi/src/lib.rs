@@ -10,6 +10,7 @@
 //! | [`outcome`] | how a task has ended |
 //! | [`claim`], [`input`], [`work`] | tasks that this process does, and what they read |
 //! | [`collective`] | values that all read, results that are combined along a tree |
+//! | [`handles`] | large blobs that stay in the memory of a node |
 //! | [`keys`] | values under names of the program's |
 //! | [`tuples`], [`field`] | what processes exchange without knowing each other |
 //! | [`permits`], [`queue`] | semaphores, and how long queues are |
@@ -34,6 +35,7 @@ pub mod claim;
 pub mod collective;
 mod engine;
 pub mod field;
+pub mod handles;
 pub mod input;
 mod inputs;
 pub mod keys;
@@ -53,6 +55,7 @@ pub mod work;
 pub use claim::TidingsTasksClaim;
 pub use collective::{TidingsTasksBytes, TidingsTasksCombine};
 pub use field::TidingsTasksField;
+pub use handles::{TidingsTasksBlob, TidingsTasksHandle};
 pub use outcome::{TidingsTasksEnd, TidingsTasksOutcome};
 pub use permits::TidingsTasksPermits;
 pub use queue::TidingsTasksQueue;

@@ -14,7 +14,7 @@ use tidings_tasks_core::tuple::{In, Matched, Out, Settled, Statement, Template, 
 use crate::arguments::{all, place, text, value, wait_ms};
 use crate::claim::{TidingsTasksClaim, claimed, try_of};
 use crate::engine::Engine;
-use crate::field::TidingsTasksField;
+use crate::field::{Kept, TidingsTasksField};
 use crate::status::{TidingsTasksError, TidingsTasksStatus, Trouble, answered};
 use crate::tasks::{TidingsTasks, engine};
 
@@ -70,7 +70,7 @@ pub struct TidingsTasksStatement {
 pub struct TidingsTasksTuple {
     fields: Vec<TidingsTasksField>,
     /// What the fields point to; texts with a zero byte behind them.
-    _bytes: Vec<Box<[u8]>>,
+    _kept: Vec<Kept>,
     /// Until it is consumed or given back.
     pulled: Option<Pulled>,
     engine: Arc<Engine>,
@@ -79,9 +79,9 @@ pub struct TidingsTasksTuple {
 impl TidingsTasksTuple {
     fn boxed(engine: &Arc<Engine>, tuple: &Tuple, pulled: Option<Pulled>) -> *mut Self {
         let shown = tuple.fields().iter().map(TidingsTasksField::shown);
-        let (fields, bytes): (Vec<_>, Vec<_>) = shown.unzip();
-        let bytes = bytes.into_iter().flatten().collect();
-        Box::into_raw(Box::new(Self { fields, _bytes: bytes, pulled, engine: engine.clone() }))
+        let (fields, kept): (Vec<_>, Vec<_>) = shown.unzip();
+        let kept = kept.into_iter().flatten().collect();
+        Box::into_raw(Box::new(Self { fields, _kept: kept, pulled, engine: engine.clone() }))
     }
 }
 

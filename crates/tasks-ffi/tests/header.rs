@@ -22,6 +22,7 @@ fn the_header_is_what_cbindgen_makes_of_the_crate() {
         "work",
         "keys",
         "collective",
+        "handles",
         "field",
         "tuples",
         "permits",

@@ -16,6 +16,7 @@
 //! | [`standby`] | the processes that share a store: one coordinates, another takes over |
 //! | [`payloads`] | payloads and results of any length |
 //! | [`client`] | what a program that uses a store has of it |
+//! | [`handles`] | large blobs that stay in the memory of the node that puts them |
 //! | [`holds`] | the tasks that a process has submitted, and whose records it needs still |
 //! | [`inputs`] | what tasks have come to that another one waits for |
 //! | [`value`] | values that are written once and read by many |
@@ -40,6 +41,7 @@ pub mod client;
 pub mod collection;
 pub mod depot;
 mod frame;
+pub mod handles;
 pub mod holds;
 pub mod inputs;
 pub mod inspect;

@@ -17,6 +17,7 @@ def test_the_examples_of_the_guide_run(tmp_path: Path) -> None:
         **os.environ,
         "PYTHONPATH": os.pathsep.join(sys.path),
         "TIDINGS_STORE": f"file:{tmp_path / 'usual'}",
+        "TIDINGS_SHARED": str(tmp_path / "shared"),
     }
     printed = []
     for example in re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL):
@@ -32,4 +33,5 @@ def test_the_examples_of_the_guide_run(tmp_path: Path) -> None:
     assert printed[3] == "3\n9 0 1\n"
     block = "('block', 3, 0.5)\n"
     assert printed[4] == f"{block}{block}[('left', 1), ('right', 2)]\n[('both', 1)]\n"
-    assert printed[5].startswith("Mapped(path=PosixPath('rows.csv.run1.out'), lines=2, failed=0)")
+    assert re.fullmatch(r"1\.0 \S+\n1000000\.0\n", printed[5])
+    assert printed[6].startswith("Mapped(path=PosixPath('rows.csv.run1.out'), lines=2, failed=0)")

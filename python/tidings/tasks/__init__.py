@@ -2,8 +2,8 @@
 
 ``Executor`` is an executor of ``concurrent.futures``. ``task`` makes a function one that knows its
 retries, limits and needs. ``map_file`` goes through the lines of a file, and goes on after a death.
-``Queue``, ``Semaphore``, ``Space`` and ``Store`` are shared by programs of all languages;
-``effect`` writes in the same commit as the end of a task.
+``Queue``, ``Semaphore``, ``Space`` and ``Store`` are shared by programs of all languages; ``put``
+shares a large array by its ``Handle``; ``effect`` writes in the same commit as the end of a task.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tidings.tasks.executor import Executor
 from tidings.tasks.flow import Dependency, Flow
 from tidings.tasks.future import Future
 from tidings.tasks.gather import as_completed, gather
+from tidings.tasks.handles import Handle, put
 from tidings.tasks.jobs import Job
 from tidings.tasks.keys import Store, Stored
 from tidings.tasks.map_file import Mapped, map_file
@@ -41,6 +42,7 @@ __all__ = [
     "Flow",
     "Found",
     "Future",
+    "Handle",
     "Job",
     "LostError",
     "Mapped",
@@ -67,6 +69,7 @@ __all__ = [
     "gather",
     "map_file",
     "progress",
+    "put",
     "task",
     "task_id",
 ]

@@ -177,6 +177,7 @@ class Collector:
             self._early.append((future, kind, what))
             return
         future.inputs = ()
+        future.handles = ()
         if kind == "done":
             try:
                 future.settle(pickles.loads(self._seal.open(RESULT, task, what)))

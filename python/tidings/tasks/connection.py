@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import concurrent.futures
+import contextlib
 import itertools
 import os
 import queue
@@ -55,6 +56,8 @@ class Connection:
         self._thread = threading.Thread(target=self._settle_all, name="tidings-told", daemon=True)
         self._thread.start()
         self._own: Session | None = None
+        # Whether it shares large blobs.
+        self._shares = False
 
     @property
     def own(self) -> Session:
@@ -108,8 +111,20 @@ class Connection:
         for token in tokens:
             self.native.give_up((session, token))
 
+    def share(self) -> Session:
+        """Return the session that shares large blobs, from the first call on."""
+        session = self.own
+        if not self._shares:
+            session.ask(session.native.share)
+            self._shares = True
+        return session
+
     def close(self) -> None:
         """End: what was not answered yet fails, and what sessions hold goes to others."""
+        if self._shares:
+            # What nobody needs is not left in memory.
+            with contextlib.suppress(Exception):
+                self.own.ask(self.native.free)
         with self._lock:
             if self._is_closed:
                 return
@@ -122,6 +137,7 @@ class Connection:
             future.set_exception(ended)
         for session in sessions.values():
             session.told("ended", str(ended))
+        self.native.close()
         if self._close is not None:
             self._close()
 

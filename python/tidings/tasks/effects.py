@@ -10,13 +10,16 @@ tuples the number is checked here, the native module checks the rest.
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tidings.tasks._native as _native
 from tidings.tasks import seal
 from tidings.tasks.options import milliseconds
 from tidings.tasks.seal import Seal
 from tidings.tasks.serializers import Serializer
+
+if TYPE_CHECKING:
+    from tidings.tasks.handles import Handle
 
 # As crates/tasks-core/src/message has them.
 MAX_WRITES = 64
@@ -206,6 +209,6 @@ class Tuples:
         self._name = name
         self._puts = puts
 
-    def put(self, *fields: int | float | str | bytes | bool) -> None:
+    def put(self, *fields: int | float | str | bytes | bool | Handle) -> None:
         """Put a tuple, in the commit in which what the task has pulled is consumed."""
         self._puts.append((self._name, list(fields)))

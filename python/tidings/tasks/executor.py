@@ -287,6 +287,10 @@ class _Waiting:
         """Submit the call; if some of what it needs is to be waited for here, then."""
         self._future.inputs = met.futures
         if met.failed is None and not met.awaited:
+            # They stay as long as the call has a record; until it has one they are held here.
+            for handle in met.handles:
+                handle.pin(self._future._task)
+            self._future.handles = tuple(met.handles)
             self._collector.send(self._future._task, body, self._options, list(met.tasks))
             return
         met.release()

@@ -51,6 +51,8 @@ class Future(concurrent.futures.Future[T]):
         self.is_taken = False
         # What the call waits for, until it has ended.
         self.inputs: tuple[Future[Any], ...] = ()
+        # Large blobs that it names, held until it has ended.
+        self.handles: tuple[object, ...] = ()
 
     @property
     def id(self) -> str:

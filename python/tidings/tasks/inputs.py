@@ -20,6 +20,7 @@ from tidings.tasks import pickles
 
 if TYPE_CHECKING:
     from tidings.tasks.future import Future
+    from tidings.tasks.handles import Handle
 
 # The most inputs that a record names (crates/tasks-core/src/message/mod.rs).
 _MOST = 256
@@ -36,7 +37,10 @@ class Holder(Protocol):
 
 
 class Inputs:
-    """The futures in the arguments of a call. Without a holder all are waited for here."""
+    """The futures and large blobs in the arguments of a call.
+
+    Without a holder all futures are waited for here.
+    """
 
     def __init__(self, holder: Holder | None) -> None:
         self._holder = holder
@@ -44,6 +48,8 @@ class Inputs:
         self.tasks: dict[bytes, Future[Any]] = {}
         # Those that are to end before it can be pickled.
         self.awaited: list[Future[Any]] = []
+        # Large blobs that it names.
+        self.handles: list[Handle] = []
         # One that has failed, or was cancelled.
         self.failed: Future[Any] | None = None
 
@@ -106,7 +112,7 @@ _values: dict[bytes, Any] = {}
 def dump_call(
     holder: Holder | None, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[bytes, Inputs | None]:
-    """Return the bytes of a call, and the futures in it, if there are any."""
+    """Return the bytes of a call, and the futures and large blobs in it, if there are any."""
     before = _pickling.is_call, _pickling.holder, _pickling.inputs
     _pickling.is_call, _pickling.holder, _pickling.inputs = True, holder, None
     try:
@@ -127,6 +133,16 @@ def reduced(future: Future[Any]) -> tuple[Callable[[Any], Any], tuple[Any]]:
     if _pickling.inputs is None:
         _pickling.inputs = Inputs(_pickling.holder)
     return _pickling.inputs.meet(future)
+
+
+def meet_handle(handle: Handle) -> bool:
+    """Note a large blob that the call names which this thread pickles; return whether it does."""
+    if not _pickling.is_call:
+        return False
+    if _pickling.inputs is None:
+        _pickling.inputs = Inputs(_pickling.holder)
+    _pickling.inputs.handles.append(handle)
+    return True
 
 
 def give(values: dict[bytes, Callable[[], Any]]) -> None:

@@ -1,10 +1,10 @@
 """Spaces: tuples by which processes coordinate that do not know each other.
 
 A tuple is put into a named space, and found by what is in it: a field of a template is a value, a
-type (``int``, ``float``, ``str``, ``bytes``, ``bool``) for any value of that, or ``ANY``. What was
-pulled nobody else sees, until it is consumed or given back. In a task it belongs to the task: it is
-consumed in the commit by which the task is done, and there again if the task fails or is killed.
-Outside of tasks it belongs to this process, and is there again when that dies.
+type (``int``, ``float``, ``str``, ``bytes``, ``bool``, ``Handle``) for any value of that, or
+``ANY``. What was pulled nobody else sees, until it is consumed or given back. In a task it belongs
+to the task: it is consumed in the commit by which the task is done, and there again if the task
+fails or is killed. Outside of tasks it belongs to this process, and is there again when that dies.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 from tidings.tasks import connection, context
 from tidings.tasks.connection import Session
 from tidings.tasks.errors import LostError
+from tidings.tasks.handles import Handle, of_field
 
 if TYPE_CHECKING:
     from tidings.tasks.executor import Executor
 
 # The value of a field.
-Value = Union[int, float, str, bytes, bool]
+Value = Union[int, float, str, bytes, bool, Handle]
 
-_TYPES = (int, float, str, bytes, bool)
+_TYPES = (int, float, str, bytes, bool, Handle)
 
 
 class _Any:
@@ -134,8 +135,8 @@ class Space:
     """A space of tuples that the processes of a store share.
 
     It is there as long as it has tuples. ``store``, ``executor`` and ``keys`` are as of ``Queue``.
-    A tuple has 1 to 16 fields and at most 16 KiB; larger data belongs into a file or a ``Store``,
-    and its name into the tuple.
+    A tuple has 1 to 16 fields and at most 16 KiB; what is larger is ``put``, and its handle goes
+    into the tuple.
     """
 
     def __init__(
@@ -216,7 +217,7 @@ class Space:
             page, start = own.ask(own.native.tuples, self.name, start)
             for _, fields, is_claimed in page:
                 if not is_claimed:
-                    yield fields
+                    yield self._fields(fields)
             if start is None:
                 return
 
@@ -257,7 +258,12 @@ class Space:
             # Nobody waits any more: it is withdrawn, unless it was answered.
             session.give_up(future)
             raise
-        return None if found is None else [(number, fields) for number, fields, _ in found]
+        if found is None:
+            return None
+        return [(number, self._fields(fields)) for number, fields, _ in found]
+
+    def _fields(self, fields: tuple[Any, ...]) -> tuple[Value, ...]:
+        return tuple(of_field(one, self._connection) for one in fields)
 
 
 def _owner() -> tuple[bytes, int] | None:
@@ -276,7 +282,7 @@ def _pattern(wanted: Any) -> tuple[int, Any]:
     if isinstance(wanted, type):
         if wanted not in _TYPES:
             raise TypeError(
-                f"no field is a {wanted.__name__}: int, float, str, bytes, bool, or ANY"
+                f"no field is a {wanted.__name__}: int, float, str, bytes, bool, Handle, or ANY"
             )
         return 1, wanted.__name__
     return 0, wanted

@@ -34,7 +34,8 @@ program calls
     type(TidingsTasksOutcome) :: outcome
     type(TidingsTasksQueueLength) :: length
     type(TidingsTasksError) :: error
-    type(c_ptr) :: tasks, claim, permits
+    type(TidingsTasksHandle) :: handle
+    type(c_ptr) :: tasks, claim, permits, blob, read
     integer(c_size_t) :: added
     integer(c_int64_t) :: revision
     character(kind=c_char), target :: queue(3) = ['f', '9', c_null_char]
@@ -79,6 +80,13 @@ program calls
         error))
     if (.not. tidings_tasks_is_held(permits)) error stop 'they are not held'
     call ok(tidings_tasks_release(permits, error))
+    call ok(tidings_tasks_share(tasks, c_loc(number), c_sizeof(number), handle, blob, error))
+    call ok(tidings_tasks_fetch(tasks, handle, read, error))
+    call c_f_pointer(tidings_tasks_blob_bytes(read, added), doubled)
+    if (added /= c_sizeof(number) .or. doubled /= number) error stop 'the blob is another one'
+    if (tidings_tasks_blob_is_copy(read)) error stop 'it was copied'
+    call tidings_tasks_unshare(read)
+    call tidings_tasks_unshare(blob)
     call tidings_tasks_close(tasks)
     print '(a)', 'done'
 

@@ -71,7 +71,14 @@ fn assert_done(compiler: &str, flags: &[&str], source: &str) {
     let place = Place::new();
     let source = format!("tests/tasks/in_c/{source}");
     let program = compiled(&place, compiler, flags, &[&source]);
-    assert_eq!(printed(&mut place.with_store(&program)), "done\n");
+    assert_says_done(&place, &program);
+}
+
+/// Runs a program with a store, and a folder of its own for what it shares.
+fn assert_says_done(place: &Place, program: &Path) {
+    let mut command = place.with_store(program);
+    command.env("TIDINGS_SHARED", place.path("shared"));
+    assert_eq!(printed(&mut command), "done\n");
 }
 
 /// A process that claims a task or holds a permit until it is told to go on.
@@ -97,6 +104,12 @@ fn tuples_are_put_read_and_pulled() {
 }
 
 #[test]
+fn large_blobs_are_shared_by_handle() {
+    let sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    assert_done("cc", &[&["-std=gnu11"], &sanitizers[..]].concat(), "handles.c");
+}
+
+#[test]
 fn the_header_is_cpp_too() {
     assert_done("c++", &["-std=c++11", "-Wpedantic"], "header.cpp");
 }
@@ -108,7 +121,7 @@ fn fortran_has_the_same() {
     let flags = ["-std=f2018", "-J", modules.to_str().unwrap()];
     let sources = ["crates/tasks-ffi/fortran/tidings_tasks.f90", "tests/tasks/in_c/calls.f90"];
     let program = compiled(&place, "gfortran", &flags, &sources);
-    assert_eq!(printed(&mut place.with_store(&program)), "done\n");
+    assert_says_done(&place, &program);
 }
 
 #[test]
@@ -119,7 +132,7 @@ fn a_program_uses_an_etcd() {
     let flags = ["-std=f2018", "-J", modules.to_str().unwrap()];
     let sources = ["crates/tasks-ffi/fortran/tidings_tasks.f90", "tests/tasks/in_c/calls.f90"];
     let program = compiled(&place, "gfortran", &flags, &sources);
-    assert_eq!(printed(&mut place.with_store(&program)), "done\n");
+    assert_says_done(&place, &program);
 }
 
 /// Four ranks of an MPI have the sum of the squares below a hundred.

@@ -60,11 +60,12 @@ impl Depots {
 
     /// Those of some that are there, and where.
     pub(super) fn reached(&self, depots: &[Depot]) -> Vec<Reached> {
-        let at = |depot: &Depot| {
-            let peer = self.by_id.get(&depot.id)?.first()?;
-            self.by_peer.get(peer).cloned()
-        };
-        depots.iter().filter_map(at).collect()
+        depots.iter().filter_map(|depot| self.reached_by(depot.id).cloned()).collect()
+    }
+
+    /// Where it is reached.
+    pub(super) fn reached_by(&self, id: u64) -> Option<&Reached> {
+        self.by_peer.get(self.by_id.get(&id)?.first()?)
     }
 
     /// So many depots of different hosts beside this one, those first whose turn it is.
@@ -77,6 +78,7 @@ impl Depots {
         all.extend(self.by_id.iter().filter_map(|(id, peers)| Some((mixed(*id), *peers.first()?))));
         all.sort_unstable();
         let all = all.into_iter().filter_map(|(_, peer)| self.by_peer.get(&peer));
+        let all = all.filter(|reached| reached.folder.is_none());
         let others = all.filter(|reached| hosts.insert(reached.depot.host.clone()));
         others.take(count).cloned().collect()
     }
@@ -87,7 +89,8 @@ mod tests {
     use super::*;
 
     fn reached(id: u64, host: &str) -> Reached {
-        Reached { depot: Depot { id, host: host.to_owned() }, address: format!("{host}:1") }
+        let depot = Depot { id, host: host.to_owned() };
+        Reached { depot, address: format!("{host}:1"), folder: None }
     }
 
     #[test]
@@ -120,5 +123,8 @@ mod tests {
         }
         assert_eq!(seen, BTreeSet::from([3, 4, 5]));
         assert_eq!(depots.others(&own, 8).len(), 2, "no host has two");
+        depots.keep(Peer(6), Reached { folder: Some("/dev/shm/d".to_owned()), ..reached(6, "d") });
+        assert_eq!(depots.others(&own, 8).len(), 2, "none goes to memory");
+        assert_eq!(depots.reached(&[reached(6, "d").depot]).len(), 1);
     }
 }

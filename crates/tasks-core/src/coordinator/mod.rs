@@ -56,6 +56,8 @@ mod forget;
 mod inbox;
 mod inputs;
 mod locality;
+mod locating;
+mod named;
 mod near;
 mod order;
 mod outputs;

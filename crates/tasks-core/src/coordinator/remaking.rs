@@ -23,7 +23,7 @@ use std::sync::Arc;
 use crate::id::{Attempt, TaskId};
 use crate::keys;
 use crate::message::{Answer, Call, MAX_TASKS, Message, Peer, Refusal, Request};
-use crate::output::{Depot, Kept, MAX_ADDRESS_BYTES, MAX_COPIES, Reached};
+use crate::output::{Depot, Kept, MAX_ADDRESS_BYTES, MAX_COPIES, MAX_FOLDER_BYTES, Reached};
 use crate::record::{Finished, Outcome, State, decode};
 use crate::transaction::{Record, Revision};
 
@@ -308,6 +308,10 @@ fn check_reached(reached: &Reached) -> Result<(), String> {
     let bytes = reached.address.len();
     if bytes > MAX_ADDRESS_BYTES {
         return Err(format!("an address of {bytes} bytes; at most {MAX_ADDRESS_BYTES}"));
+    }
+    let bytes = reached.folder.as_ref().map_or(0, String::len);
+    if bytes > MAX_FOLDER_BYTES {
+        return Err(format!("the path of a folder of {bytes} bytes; at most {MAX_FOLDER_BYTES}"));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::id::{Attempt, TaskId};
 use crate::keys::MAX_NAME_BYTES;
-use crate::message::{Answer, Call, Message, Peer, Refusal, Request};
+use crate::message::{Answer, Call, Message, Peer, Refusal, Request, Submission};
 use crate::resources::{self, Amount};
 use crate::retry::Cause;
 use crate::view::Progress;
@@ -74,7 +74,9 @@ impl Coordinator {
             | Request::Fetch { .. }
             | Request::Lost { .. }
             | Request::Depots { .. }
-            | Request::Unknown { .. } => self.serve_outputs(peer, call, request),
+            | Request::Unknown { .. }
+            | Request::Locate { .. }
+            | Request::Unnamed { .. } => self.serve_outputs(peer, call, request),
             Request::Progress { task, attempt, thousandths, text } => {
                 self.take_progress((peer, call), (task, attempt), Progress::new(thousandths, text));
             }
@@ -145,6 +147,8 @@ impl Coordinator {
             Request::Lost { task, attempt } => self.lost(peer, call, task, attempt),
             Request::Depots { own, count } => self.name_depots(peer, call, &own, count),
             Request::Unknown { tasks } => self.tell_unknown(peer, call, tasks),
+            Request::Locate { depot } => self.locate(peer, call, depot),
+            Request::Unnamed { blobs } => self.tell_unnamed(peer, call, blobs),
             _ => {}
         }
     }
@@ -195,18 +199,14 @@ impl Coordinator {
             | Request::Lost { .. }
             | Request::Depots { .. }
             | Request::Unknown { .. }
+            | Request::Locate { .. }
+            | Request::Unnamed { .. }
             | Request::Progress { .. } => None,
             // Which slot it is depends on the session.
             Request::Execute { statement, .. } => {
                 statement.owner.and_then(|(task, _)| changing(task))
             }
-            Request::Submit { tasks } => match self.full_queue(tasks) {
-                Some(queue) => Some(Obstacle::Full(queue.to_owned())),
-                None => self.arriving_of(tasks).map(Obstacle::Task).or_else(|| {
-                    let has_inputs = tasks.iter().any(|task| !task.inputs.is_empty());
-                    (has_inputs && self.is_full_of_edges()).then_some(Obstacle::Inputs)
-                }),
-            },
+            Request::Submit { tasks } => self.obstacle_of(tasks),
             Request::Complete { task, children, .. }
             | Request::CompleteKept { task, children, .. } => {
                 changing(*task).or_else(|| children.iter().find_map(|child| arriving(child.id)))
@@ -223,6 +223,17 @@ impl Coordinator {
                 is_changing.then(|| Obstacle::Semaphore(semaphore.clone()))
             }
         }
+    }
+
+    /// What a submission has to wait for.
+    fn obstacle_of(&self, tasks: &[Submission]) -> Option<Obstacle> {
+        if let Some(queue) = self.full_queue(tasks) {
+            return Some(Obstacle::Full(queue.to_owned()));
+        }
+        self.arriving_of(tasks).map(Obstacle::Task).or_else(|| {
+            let has_inputs = tasks.iter().any(|task| !task.inputs.is_empty());
+            (has_inputs && self.is_full_of_edges()).then_some(Obstacle::Inputs)
+        })
     }
 
     fn join(

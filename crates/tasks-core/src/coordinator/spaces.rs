@@ -19,6 +19,7 @@ use crate::tuple::{Claim, In, Past, Statement, Stored, Template, Tuple};
 use crate::view::{MAX_LISTED_BYTES, SpaceView, TupleView};
 
 use super::exchange::{AlteredTuple, Exchange, SlotKey};
+use super::named::Named;
 use super::waiting::Waiting;
 
 /// The bytes of all tuples, with [`OWN_BYTES`] for each: they lie in memory.
@@ -89,6 +90,7 @@ pub(super) struct Spaces {
     by_name: BTreeMap<Arc<str>, Space>,
     by_owner: BTreeMap<Owner, BTreeSet<u64>>,
     slots: BTreeMap<SlotKey, Slot>,
+    named: Named,
     pub(super) waiting: Waiting,
     bytes: usize,
     counted: u64,
@@ -190,12 +192,12 @@ impl Spaces {
     /// A commit about these is on its way.
     pub(super) fn begin(&mut self, exchange: &Exchange) {
         for altered in &exchange.tuples {
-            match self.held.get_mut(&altered.number) {
-                Some(held) => {
-                    held.is_changing = true;
-                    self.free.remove(altered.number);
-                }
-                None => self.bytes += altered.stored.as_ref().map_or(0, |new| size(&new.tuple)),
+            if let Some(held) = self.held.get_mut(&altered.number) {
+                held.is_changing = true;
+                self.free.remove(altered.number);
+            } else {
+                let new = altered.stored.iter().map(|new| &new.tuple);
+                new.for_each(|tuple| self.expect(tuple));
             }
         }
         if let Some(slot) = exchange.slot() {
@@ -207,7 +209,7 @@ impl Spaces {
     pub(super) fn end(&mut self, exchange: Exchange, revision: Revision) {
         for AlteredTuple { space, number, revision: before, stored } in exchange.tuples {
             match (before, &stored) {
-                (None, Some(new)) => self.bytes -= size(&new.tuple),
+                (None, Some(new)) => self.expect_no_longer(&new.tuple),
                 _ => self.remove(number),
             }
             if let Some(stored) = stored {
@@ -226,7 +228,8 @@ impl Spaces {
     pub(super) fn undo(&mut self, exchange: &Exchange) {
         for altered in &exchange.tuples {
             let Some(held) = self.held.get_mut(&altered.number) else {
-                self.bytes -= altered.stored.as_ref().map_or(0, |new| size(&new.tuple));
+                let new = altered.stored.iter().map(|new| &new.tuple);
+                new.for_each(|tuple| self.expect_no_longer(tuple));
                 continue;
             };
             held.is_changing = false;
@@ -243,6 +246,23 @@ impl Spaces {
                 self.slots.remove(slot);
             }
         }
+    }
+
+    /// A tuple is being put.
+    fn expect(&mut self, tuple: &Tuple) {
+        self.bytes += size(tuple);
+        self.named.add(tuple);
+    }
+
+    /// A tuple was put, or was not.
+    fn expect_no_longer(&mut self, tuple: &Tuple) {
+        self.bytes -= size(tuple);
+        self.named.remove(tuple);
+    }
+
+    /// Whether a tuple names a shared blob, or one that is being put.
+    pub(super) fn names(&self, blob: &[u8; 32]) -> bool {
+        self.named.has(blob)
     }
 
     /// Has a tuple as it was committed.
@@ -262,6 +282,7 @@ impl Spaces {
         own.bytes += tuple.bytes();
         own.claimed += u64::from(claim.is_some());
         self.bytes += size(&tuple);
+        self.named.add(&tuple);
         match &claim {
             Some(claim) => {
                 self.by_owner.entry(Owner::of(claim)).or_default().insert(number);
@@ -275,6 +296,7 @@ impl Spaces {
         let Some(held) = self.held.remove(&number) else { return };
         self.free.remove(number);
         self.bytes -= size(&held.tuple);
+        self.named.remove(&held.tuple);
         if let Some(own) = self.by_name.get_mut(&held.space) {
             own.numbers.remove(&number);
             own.bytes -= held.tuple.bytes();

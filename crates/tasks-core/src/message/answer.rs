@@ -1,6 +1,6 @@
 //! What a coordinator answers.
 
-use minicbor::bytes::ByteVec;
+use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 
 use crate::id::TaskId;
@@ -81,4 +81,10 @@ pub enum Answer {
     /// These tasks have no record.
     #[n(20)]
     Unknown(#[n(0)] Vec<TaskId>),
+    /// Where the depot is reached; none: no session says that it is there.
+    #[n(26)]
+    Located(#[n(0)] Option<Reached>),
+    /// These shared blobs are named by no tuple.
+    #[n(27)]
+    Unnamed(#[n(0)] Vec<ByteArray<32>>),
 }

@@ -11,7 +11,7 @@ mod answer;
 mod refusal;
 mod submission;
 
-use minicbor::bytes::ByteVec;
+use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 
 use crate::id::{Attempt, TaskId};
@@ -404,6 +404,20 @@ pub enum Request {
         /// Which tasks, at most [`MAX_TASKS`].
         #[n(0)]
         tasks: Vec<TaskId>,
+    },
+    /// Tells where a depot is reached.
+    #[n(42)]
+    Locate {
+        /// The number of the depot.
+        #[n(0)]
+        depot: u64,
+    },
+    /// Tells which of some shared blobs no tuple names.
+    #[n(43)]
+    Unnamed {
+        /// The hashes of them, at most [`MAX_TASKS`].
+        #[n(0)]
+        blobs: Vec<ByteArray<32>>,
     },
 }
 

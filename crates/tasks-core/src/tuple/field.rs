@@ -9,11 +9,17 @@ use std::sync::Arc;
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
+use crate::output::SharedBlob;
+
 /// The fields of a tuple, at most.
 pub const MAX_FIELDS: usize = 16;
 
-/// The bytes of a tuple, at most: 8 a number, 1 a truth value, and those of texts and bytes.
+/// The bytes of a tuple, at most: 8 a number, 1 a truth value, those of texts and bytes, and of a
+/// handle 48 and the name of its host.
 pub const MAX_TUPLE_BYTES: usize = 16 * 1024;
+
+/// The bytes that a handle counts for, beside the name of its host.
+const HANDLE_BYTES: usize = 48;
 
 /// A value.
 #[derive(Clone, Debug, Encode, Decode)]
@@ -33,6 +39,9 @@ pub enum Field {
     /// True or false.
     #[n(4)]
     Bool(#[n(0)] bool),
+    /// The handle of a shared blob.
+    #[n(5)]
+    Handle(#[n(0)] Box<SharedBlob>),
 }
 
 /// What kind of value.
@@ -54,6 +63,9 @@ pub enum Type {
     /// [`Field::Bool`].
     #[n(4)]
     Bool,
+    /// [`Field::Handle`].
+    #[n(5)]
+    Handle,
 }
 
 /// Fields in their order. Its clones share them.
@@ -69,6 +81,7 @@ impl Field {
             Self::Text(_) => Type::Text,
             Self::Bytes(_) => Type::Bytes,
             Self::Bool(_) => Type::Bool,
+            Self::Handle(_) => Type::Handle,
         }
     }
 
@@ -79,6 +92,15 @@ impl Field {
             Self::Text(text) => text.len(),
             Self::Bytes(bytes) => bytes.len(),
             Self::Bool(_) => 1,
+            Self::Handle(blob) => HANDLE_BYTES + blob.depot.host.len(),
+        }
+    }
+
+    /// The shared blob that it names.
+    pub fn blob(&self) -> Option<&SharedBlob> {
+        match self {
+            Self::Handle(blob) => Some(blob),
+            _ => None,
         }
     }
 }
@@ -93,6 +115,7 @@ impl PartialEq for Field {
             (Self::Text(one), Self::Text(other)) => one == other,
             (Self::Bytes(one), Self::Bytes(other)) => one == other,
             (Self::Bool(one), Self::Bool(other)) => one == other,
+            (Self::Handle(one), Self::Handle(other)) => one == other,
             _ => false,
         }
     }
@@ -130,6 +153,12 @@ impl From<Vec<u8>> for Field {
     }
 }
 
+impl From<SharedBlob> for Field {
+    fn from(value: SharedBlob) -> Self {
+        Self::Handle(Box::new(value))
+    }
+}
+
 impl From<bool> for Field {
     fn from(value: bool) -> Self {
         Self::Bool(value)
@@ -144,6 +173,7 @@ impl fmt::Display for Type {
             Self::Text => "text",
             Self::Bytes => "bytes",
             Self::Bool => "bool",
+            Self::Handle => "handle",
         })
     }
 }
@@ -175,6 +205,11 @@ impl Tuple {
         &self.0
     }
 
+    /// The shared blobs that it names.
+    pub fn blobs(&self) -> impl Iterator<Item = &SharedBlob> {
+        self.0.iter().filter_map(Field::blob)
+    }
+
     /// The bytes it counts for.
     pub fn bytes(&self) -> usize {
         self.0.iter().map(Field::bytes).sum()
@@ -183,8 +218,10 @@ impl Tuple {
     /// Why it can be put into no space, in words.
     ///
     /// # Errors
-    /// It has no field or more than [`MAX_FIELDS`], or more than [`MAX_TUPLE_BYTES`].
+    /// It has no field or more than [`MAX_FIELDS`], more than [`MAX_TUPLE_BYTES`], or a handle that
+    /// names no blob.
     pub fn check(&self) -> Result<(), String> {
+        self.blobs().try_for_each(SharedBlob::check)?;
         check_shape("tuple", self.0.len(), self.bytes())
     }
 }
@@ -196,8 +233,8 @@ pub(super) fn check_shape(what: &str, fields: usize, bytes: usize) -> Result<(),
     }
     if bytes > MAX_TUPLE_BYTES {
         return Err(format!(
-            "a {what} of {bytes} bytes; at most {MAX_TUPLE_BYTES} are possible: put what is larger \
-             into a file or a value, and its name into the tuple"
+            "a {what} of {bytes} bytes; at most {MAX_TUPLE_BYTES} are possible: share what is \
+             larger, and put its handle into the tuple"
         ));
     }
     Ok(())
@@ -206,6 +243,7 @@ pub(super) fn check_shape(what: &str, fields: usize, bytes: usize) -> Result<(),
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::{Depot, MAX_HOST_BYTES, MAX_SHARED_BYTES};
 
     #[test]
     fn a_type_is_part_of_a_value() {
@@ -219,6 +257,30 @@ mod tests {
         assert_eq!(Field::Float(0.0), Field::Float(-0.0));
         assert_eq!(Field::Float(f64::NAN), Field::Float(-f64::NAN));
         assert_ne!(Field::Float(1.0), Field::Float(f64::NAN));
+    }
+
+    #[test]
+    fn a_handle_that_names_no_blob_is_said_to_be_wrong() {
+        let depot = |host: usize| Depot { id: 1, host: "h".repeat(host) };
+        let of = |bytes, host| SharedBlob { hash: [7; 32], bytes, depot: depot(host) };
+        let check = |blob: SharedBlob| Tuple::new(vec![blob.into()]).check();
+        assert_eq!(check(of(MAX_SHARED_BYTES, MAX_HOST_BYTES)), Ok(()));
+        assert!(check(of(MAX_SHARED_BYTES + 1, 1)).unwrap_err().contains("at most 1099511627776"));
+        assert!(check(of(1, MAX_HOST_BYTES + 1)).unwrap_err().contains("a name of 256 bytes"));
+        assert_eq!(Field::from(of(1, 10)).bytes(), 58);
+        assert_ne!(Field::from(of(1, 1)), Field::from(of(2, 1)));
+    }
+
+    /// Tuples of before there were handles are read, and a handle is read as it was written.
+    #[test]
+    fn handles_are_one_more_kind_of_field() {
+        let before = [0x83, 0x82, 0, 0x81, 7, 0x82, 2, 0x81, 0x61, b'a', 0x82, 4, 0x81, 0xf5];
+        let known = Tuple::new(vec![7.into(), "a".into(), true.into()]);
+        assert_eq!(minicbor::decode::<Tuple>(&before).unwrap(), known);
+        let depot = Depot { id: 3, host: "node1".into() };
+        let tuple = Tuple::new(vec![SharedBlob { hash: [9; 32], bytes: 64, depot }.into()]);
+        let bytes = minicbor::to_vec(&tuple).unwrap();
+        assert_eq!(minicbor::decode::<Tuple>(&bytes).unwrap(), tuple);
     }
 
     #[test]

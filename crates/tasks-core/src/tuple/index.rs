@@ -154,6 +154,7 @@ fn of_field(base: Place, at: usize, field: &Field) -> Place {
         Field::Text(text) => hash(place, text.as_bytes()),
         Field::Bytes(bytes) => hash(place, bytes),
         Field::Bool(value) => hash(place, &[u8::from(*value)]),
+        Field::Handle(blob) => hash(place, &blob.hash),
     }
 }
 

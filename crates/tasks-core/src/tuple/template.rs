@@ -65,7 +65,7 @@ impl Template {
             Pattern::Is(field) => field.bytes(),
             Pattern::Of(Type::Int | Type::Float) => 8,
             Pattern::Of(Type::Bool) => 1,
-            Pattern::Of(Type::Text | Type::Bytes) | Pattern::Any => 0,
+            Pattern::Of(Type::Text | Type::Bytes | Type::Handle) | Pattern::Any => 0,
         };
         check_shape("template", self.0.len(), self.0.iter().map(least).sum())
     }

@@ -62,7 +62,7 @@ impl Node {
     /// What it says once it has a session.
     pub(crate) fn offers(&self) -> [Request; 2] {
         let (queues, resources) = (Vec::new(), Vec::new());
-        let reached = Reached { depot: self.depot(), address: self.name.clone() };
+        let reached = Reached { depot: self.depot(), address: self.name.clone(), folder: None };
         [Request::Offer { queues, slots: 2, resources, ahead: 0 }, Request::Keep { reached }]
     }
 

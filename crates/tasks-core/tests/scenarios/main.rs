@@ -5,6 +5,7 @@
 mod conserved;
 mod effects;
 mod graphs;
+mod handles;
 mod in_place;
 mod needs;
 mod outputs;

@@ -30,7 +30,8 @@ fn depot(peer: Peer) -> Depot {
 }
 
 fn keep(peer: Peer) -> Request {
-    Request::Keep { reached: Reached { depot: depot(peer), address: format!("at-{}", peer.0) } }
+    let (address, folder) = (format!("at-{}", peer.0), None);
+    Request::Keep { reached: Reached { depot: depot(peer), address, folder } }
 }
 
 fn complete_on(number: u64, attempt: u32, at: &[Peer]) -> Request {

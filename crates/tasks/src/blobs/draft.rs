@@ -8,7 +8,7 @@
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -17,8 +17,9 @@ use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest as _, Sha256};
 
 use super::error::BlobError;
-use super::folder::{Folder, names, sync};
+use super::folder::{Folder, names};
 use super::handle::{Handle, MAX_BLOB_BYTES};
+use super::mapped::Mapped;
 
 /// Drafts that this process has begun.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
@@ -67,6 +68,27 @@ impl Draft {
         self.file.write_all(bytes).map_err(|error| BlobError::file(&self.path, &error))
     }
 
+    /// The file, for a program that writes it itself instead.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes what another has written into its file, which must not change any more.
+    ///
+    /// # Errors
+    /// It cannot be read, or has too many bytes.
+    pub(crate) fn take_written(&mut self) -> Result<(), BlobError> {
+        let failed = |error| BlobError::file(&self.path, &error);
+        let file = File::open(&self.path).map_err(failed)?;
+        let mapped = Mapped::of(&file).map_err(failed)?;
+        self.bytes = mapped.len() as u64;
+        if self.bytes > MAX_BLOB_BYTES {
+            return Err(BlobError::TooLarge);
+        }
+        self.hasher = Sha256::new_with_prefix(&*mapped);
+        Ok(())
+    }
+
     /// Makes it a blob, durable.
     ///
     /// # Errors
@@ -98,11 +120,11 @@ impl Draft {
         let _shared = self.folder.share()?;
         // From now on it is young, however long the writing took.
         self.file.set_modified(SystemTime::now()).map_err(failed)?;
-        self.file.sync_all().map_err(failed)?;
+        self.folder.sync_file(&self.file).map_err(failed)?;
         let data = self.folder.data();
         fs::rename(&path, data.join(handle.hex())).map_err(failed)?;
         self.is_named = true;
-        sync(&data).map_err(failed)
+        self.folder.sync(&data).map_err(failed)
     }
 }
 

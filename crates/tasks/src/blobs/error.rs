@@ -65,7 +65,7 @@ pub enum BlobError {
 
 impl BlobError {
     /// What an error of the system at this path means.
-    pub(super) fn file(path: &Path, error: &io::Error) -> Self {
+    pub(crate) fn file(path: &Path, error: &io::Error) -> Self {
         let why = error.to_string();
         match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {

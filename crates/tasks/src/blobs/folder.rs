@@ -28,6 +28,8 @@ const FORMAT: &str = "tidings blobs 1";
 #[derive(Debug)]
 pub(super) struct Folder {
     pub(super) root: PathBuf,
+    /// Whether what is acknowledged survives the host.
+    is_durable: bool,
 }
 
 /// The lock, until this is dropped.
@@ -36,8 +38,8 @@ pub(super) struct Locked(#[expect(dead_code, reason = "it is held, not read")] F
 
 impl Folder {
     /// Opens a folder, or makes it. Its parent is there.
-    pub(super) fn open(root: &Path) -> Result<Self, BlobError> {
-        let folder = Self { root: root.into() };
+    pub(super) fn open(root: &Path, is_durable: bool) -> Result<Self, BlobError> {
+        let folder = Self { root: root.into(), is_durable };
         for path in [root.into(), folder.data(), folder.new_ones(), folder.pins()] {
             make_folder(&path).map_err(|error| BlobError::file(&path, &error))?;
         }
@@ -46,8 +48,18 @@ impl Folder {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        sync(parent).map_err(|error| BlobError::file(parent, &error))?;
+        folder.sync(parent).map_err(|error| BlobError::file(parent, &error))?;
         Ok(folder)
+    }
+
+    /// Makes names in a folder as durable as the files they name.
+    pub(super) fn sync(&self, folder: &Path) -> io::Result<()> {
+        if self.is_durable { File::open(folder)?.sync_all() } else { Ok(()) }
+    }
+
+    /// Makes a file durable.
+    pub(super) fn sync_file(&self, file: &File) -> io::Result<()> {
+        if self.is_durable { file.sync_all() } else { Ok(()) }
     }
 
     pub(super) fn data(&self) -> PathBuf {
@@ -85,7 +97,7 @@ impl Folder {
 
     fn check_format(&self) -> Result<(), BlobError> {
         let path = self.root.join("format");
-        let check = || {
+        let look = || {
             let _alone = self.alone()?;
             match fs::read(&path) {
                 Ok(found) if !found.is_empty() => Ok(found),
@@ -96,12 +108,23 @@ impl Folder {
                 _ => self.write_format(&path),
             }
         };
-        let found = check()?;
-        let found: String = String::from_utf8_lossy(&found).trim().chars().take(64).collect();
-        if found == FORMAT {
-            return Ok(());
-        }
-        Err(BlobError::Format { path, found, wanted: FORMAT.into() })
+        let found = look()?;
+        check(path, &found)
+    }
+
+    /// A folder that another process has made, as it is.
+    pub(super) fn of_others(root: &Path) -> Result<Self, BlobError> {
+        let folder = Self { root: root.into(), is_durable: false };
+        let path = folder.root.join("format");
+        let found = fs::read(&path).map_err(|error| BlobError::file(&path, &error))?;
+        check(path, &found)?;
+        Ok(folder)
+    }
+
+    /// The number of this folder, if it has one.
+    pub(super) fn known_number(&self) -> Option<u64> {
+        let found = fs::read_to_string(self.root.join("depot")).ok()?;
+        u64::from_str_radix(found.trim(), 16).ok()
     }
 
     /// The number of this folder, drawn at random when it is first asked for. Another folder at the
@@ -110,9 +133,7 @@ impl Folder {
         let path = self.root.join("depot");
         let number = || {
             let _alone = self.alone().map_err(|error| io::Error::other(error.to_string()))?;
-            let found = fs::read_to_string(&path).ok();
-            let found = found.and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
-            if let Some(number) = found {
+            if let Some(number) = self.known_number() {
                 return Ok(number);
             }
             let mut bytes = [0; 8];
@@ -120,8 +141,8 @@ impl Folder {
             let number = u64::from_be_bytes(bytes);
             let mut file = File::create(&path)?;
             file.write_all(format!("{number:016x}\n").as_bytes())?;
-            file.sync_all()?;
-            sync(&self.root)?;
+            self.sync_file(&file)?;
+            self.sync(&self.root)?;
             Ok(number)
         };
         number().map_err(|error: io::Error| BlobError::file(&path, &error))
@@ -132,25 +153,29 @@ impl Folder {
         let write = || {
             let mut file = File::create(path)?;
             file.write_all(&text)?;
-            file.sync_all()?;
-            sync(&self.root)
+            self.sync_file(&file)?;
+            self.sync(&self.root)
         };
         write().map_err(|error: io::Error| BlobError::file(path, &error))?;
         Ok(text)
     }
 }
 
+/// Whether a file says that its folder is one of blobs.
+fn check(path: PathBuf, found: &[u8]) -> Result<(), BlobError> {
+    let found: String = String::from_utf8_lossy(found).trim().chars().take(64).collect();
+    if found == FORMAT {
+        return Ok(());
+    }
+    Err(BlobError::Format { path, found, wanted: FORMAT.into() })
+}
+
 /// Makes a folder for this user alone, if it is not there.
-pub(super) fn make_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         other => other,
     }
-}
-
-/// Makes names in a folder as durable as the files they name.
-pub(super) fn sync(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
 }
 
 /// The names in a folder; none where there is no folder.

@@ -47,9 +47,26 @@ impl Handle {
 
     /// The hash as 64 hexadecimal digits in lower case.
     pub(crate) fn hex(&self) -> String {
-        let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
-        self.hash.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+        hex(&self.hash)
     }
+}
+
+/// A hash as 64 hexadecimal digits in lower case.
+pub(crate) fn hex(hash: &[u8; 32]) -> String {
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+    hash.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+/// The hash with these digits.
+pub(crate) fn hash_of(hex: &str) -> Option<[u8; 32]> {
+    let mut hash = [0; 32];
+    if hex.len() != 64 {
+        return None;
+    }
+    for (byte, digits) in hash.iter_mut().zip(hex.as_bytes().chunks(2)) {
+        *byte = (digit(digits[0])? << 4) | digit(digits[1])?;
+    }
+    Some(hash)
 }
 
 fn bounded<C>(decoder: &mut Decoder<'_>, _: &mut C) -> Result<u64, Error> {
@@ -83,24 +100,21 @@ impl FromStr for Handle {
             .and_then(|rest| rest.split_once(':'))
             .ok_or(HandleError)?;
         let bytes: u64 = bytes.parse().map_err(|_| HandleError)?;
-        let mut hash = [0; 32];
-        if hex.len() != 64 || bytes > MAX_BLOB_BYTES {
+        if bytes > MAX_BLOB_BYTES {
             return Err(HandleError);
         }
-        for (byte, digits) in hash.iter_mut().zip(hex.as_bytes().chunks(2)) {
-            *byte = (digit(digits[0])? << 4) | digit(digits[1])?;
-        }
+        let hash = hash_of(hex).ok_or(HandleError)?;
         let handle = Self { hash, bytes };
         // One text for each handle: no signs, no zeros in front.
         (handle.to_string() == text).then_some(handle).ok_or(HandleError)
     }
 }
 
-fn digit(of: u8) -> Result<u8, HandleError> {
+fn digit(of: u8) -> Option<u8> {
     match of {
-        b'0'..=b'9' => Ok(of - b'0'),
-        b'a'..=b'f' => Ok(of - b'a' + 10),
-        _ => Err(HandleError),
+        b'0'..=b'9' => Some(of - b'0'),
+        b'a'..=b'f' => Some(of - b'a' + 10),
+        _ => None,
     }
 }
 

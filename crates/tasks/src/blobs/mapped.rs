@@ -21,7 +21,8 @@ impl Mapped {
     /// Maps a whole file that never changes.
     pub(super) fn of(file: &File) -> io::Result<Self> {
         // SAFETY: the caller passes a file of the folder of blobs, which no code of this crate
-        // writes to once it has its name (the module's description says why). A program of the same
+        // writes to once it has its name (the module's description says why), or a draft that its
+        // writer has finished. A program of the same
         // user that changes its mode and then the file can make the slice change, or end this
         // process by SIGBUS: such a program could as well write into this process.
         unsafe { Mmap::map(file) }.map(Self)

@@ -45,8 +45,10 @@ use tidings_tasks_core::id::TaskId;
 use age::Began;
 pub use draft::Draft;
 pub use error::BlobError;
-use folder::{Folder, names, sync};
+pub(crate) use folder::make_folder;
+use folder::{Folder, names};
 pub use handle::{Handle, HandleError, MAX_BLOB_BYTES};
+pub(crate) use handle::{hash_of, hex};
 pub use mapped::Mapped;
 
 /// How long a blob that nobody pins, and a pin whose task has no record, are left in peace.
@@ -90,7 +92,33 @@ impl Blobs {
     /// # Errors
     /// It cannot be used, or is something else. What was there is as it was.
     pub fn open(folder: &Path) -> Result<Self, BlobError> {
-        let folder = Arc::new(Folder::open(folder)?);
+        Self::open_as(folder, true)
+    }
+
+    /// The same, of blobs that need not survive the host: nothing is synced.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_in_memory(folder: &Path) -> Result<Self, BlobError> {
+        Self::open_as(folder, false)
+    }
+
+    /// A folder in memory that another process has made, to read what lies there: none is made.
+    ///
+    /// # Errors
+    /// There is none that this process may use.
+    pub(crate) fn open_others(folder: &Path) -> Result<Self, BlobError> {
+        let folder = Arc::new(Folder::of_others(folder)?);
+        Ok(Self { folder, began: Began::now(), checked: Mutex::default() })
+    }
+
+    /// The number of the folder, if it was asked for before.
+    pub(crate) fn known_depot_id(&self) -> Option<u64> {
+        self.folder.known_number()
+    }
+
+    fn open_as(folder: &Path, is_durable: bool) -> Result<Self, BlobError> {
+        let folder = Arc::new(Folder::open(folder, is_durable)?);
         Ok(Self { folder, began: Began::now(), checked: Mutex::default() })
     }
 
@@ -159,6 +187,29 @@ impl Blobs {
     /// # Errors
     /// It is not there, or is damaged.
     pub fn get(&self, handle: &Handle) -> Result<Mapped, BlobError> {
+        let (mapped, inode) = self.open_mapped(handle)?;
+        let name = (handle.hash, inode);
+        if !self.checked().contains(&name) {
+            if Handle::of(&mapped) != *handle {
+                let why = "its bytes have another hash than its name".into();
+                return Err(BlobError::Damaged { path: self.path(handle), why });
+            }
+            self.remember(name);
+        }
+        Ok(mapped)
+    }
+
+    /// Maps a blob of a folder in memory, whose hash was checked by whoever has put it there:
+    /// nothing of it is read.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn map(&self, handle: &Handle) -> Result<Mapped, BlobError> {
+        self.open_mapped(handle).map(|(mapped, _)| mapped)
+    }
+
+    /// A blob, mapped, and the number of its file.
+    fn open_mapped(&self, handle: &Handle) -> Result<(Mapped, u64), BlobError> {
         let path = self.path(handle);
         let failed = |error: io::Error| match error.kind() {
             ErrorKind::NotFound => {
@@ -168,20 +219,11 @@ impl Blobs {
         };
         let file = File::open(&path).map_err(failed)?;
         let found = file.metadata().map_err(failed)?;
-        let damaged = |why| BlobError::Damaged { path: path.clone(), why };
         if found.len() != handle.bytes {
             let why = format!("it has {} bytes, not {}", found.len(), handle.bytes);
-            return Err(damaged(why));
+            return Err(BlobError::Damaged { path: path.clone(), why });
         }
-        let mapped = Mapped::of(&file).map_err(failed)?;
-        let name = (handle.hash, found.ino());
-        if !self.checked().contains(&name) {
-            if Handle::of(&mapped) != *handle {
-                return Err(damaged("its bytes have another hash than its name".into()));
-            }
-            self.remember(name);
-        }
-        Ok(mapped)
+        Ok((Mapped::of(&file).map_err(failed)?, found.ino()))
     }
 
     /// Pins a blob under the name of a holder, durably, or renews that pin.
@@ -231,27 +273,53 @@ impl Blobs {
     /// # Errors
     /// The folder cannot be changed. Some may be removed.
     pub fn collect(&self, grace: Duration) -> Result<u64, BlobError> {
-        draft::sweep(&self.folder)?;
-        let age = |renewed| self.began.age(renewed);
+        self.sweep()?;
+        self.free(&self.unpinned(grace)?, grace)
+    }
+
+    /// Removes what writers that have died left.
+    ///
+    /// # Errors
+    /// The folder cannot be changed.
+    pub(crate) fn sweep(&self) -> Result<(), BlobError> {
+        draft::sweep(&self.folder)
+    }
+
+    /// The names of the blobs that nobody pins and that were not renewed for at least `grace`.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub(crate) fn unpinned(&self, grace: Duration) -> Result<Vec<String>, BlobError> {
+        let mut unpinned = names(&self.folder.data())?;
+        unpinned.retain(|hex| self.is_garbage(hex, grace));
+        Ok(unpinned)
+    }
+
+    /// Removes some of those, as far as they still are. Returns how many bytes that freed.
+    ///
+    /// # Errors
+    /// The folder cannot be changed. Some may be removed.
+    pub(crate) fn free(&self, unpinned: &[String], grace: Duration) -> Result<u64, BlobError> {
         let mut freed_bytes = 0;
-        for hex in names(&self.folder.data())? {
-            let path = self.folder.data().join(&hex);
-            let garbage =
-                || pins::is_old(&path, grace, &age) && !pins::is_pinned(&self.folder, &hex);
-            if !garbage() {
-                continue;
-            }
+        for hex in unpinned {
             let _alone = self.folder.alone()?;
             // Nobody renews or pins it from here on; before, somebody may have.
-            if garbage() {
+            if self.is_garbage(hex, grace) {
+                let path = self.folder.data().join(hex);
                 let failed = |error| BlobError::file(&path, &error);
                 freed_bytes += fs::metadata(&path).map_err(failed)?.len();
                 fs::remove_file(&path).map_err(failed)?;
                 // An empty folder of pins is what a crash has left.
-                let _ = fs::remove_dir(self.folder.pins().join(&hex));
+                let _ = fs::remove_dir(self.folder.pins().join(hex));
             }
         }
         Ok(freed_bytes)
+    }
+
+    fn is_garbage(&self, hex: &str, grace: Duration) -> bool {
+        let age = |renewed| self.began.age(renewed);
+        let path = self.folder.data().join(hex);
+        pins::is_old(&path, grace, &age) && !pins::is_pinned(&self.folder, hex)
     }
 
     /// The bytes of all blobs. It looks at each of them.
@@ -279,7 +347,7 @@ impl Blobs {
             }
             file.set_modified(SystemTime::now())?;
             // Whoever put it may not have come to this.
-            sync(&self.folder.data())?;
+            self.folder.sync(&self.folder.data())?;
             Ok(true)
         };
         renew().map_err(|error: io::Error| BlobError::file(&path, &error))

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::error::BlobError;
-use super::folder::{Folder, make_folder, names, sync};
+use super::folder::{Folder, make_folder, names};
 use super::handle::Handle;
 
 /// The longest name of a holder, in bytes.
@@ -37,12 +37,12 @@ pub(super) fn pin(folder: &Folder, handle: &Handle, holders: &[&str]) -> Result<
     let make = || {
         if !pins.is_dir() {
             make_folder(&pins)?;
-            sync(&folder.pins())?;
+            folder.sync(&folder.pins())?;
         }
         for holder in holders {
             open(&pins.join(holder))?.set_modified(SystemTime::now())?;
         }
-        sync(&pins)
+        folder.sync(&pins)
     };
     make().map_err(|error: io::Error| BlobError::file(&pins, &error))
 }

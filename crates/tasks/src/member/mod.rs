@@ -72,6 +72,7 @@ pub struct Member {
     leaving: watch::Sender<bool>,
     address: Address,
     own: Credentials,
+    listen: Option<Endpoint>,
     blobs: Option<PathBuf>,
 }
 
@@ -122,7 +123,8 @@ impl Member {
         let blobs = options.blobs.clone();
         let opened = opened::Opened { store, candidate, options, sender, leaving: is_leaving };
         let serving = tokio::spawn(opened.run());
-        Self { place, serving, leaving, address: Address::Memory, own, blobs }
+        let (address, listen) = (Address::Memory, None);
+        Self { place, serving, leaving, address, own, listen, blobs }
     }
 
     fn begin(
@@ -136,6 +138,7 @@ impl Member {
         let (leaving, is_leaving) = watch::channel(false);
         let own = Credentials { ring: network.ring, cluster: cluster.to_owned() };
         let listen = network.listen;
+        let told = listen.clone();
         let (to, by) = (address.clone(), own.clone());
         let blobs = match &address {
             Address::File(file) => Some(blobs::beside(file)),
@@ -176,7 +179,7 @@ impl Member {
                 )
             }
         };
-        Self { place, serving, leaving, address, own, blobs }
+        Self { place, serving, leaving, address, own, listen: told, blobs }
     }
 
     /// Whether this process serves the store.
@@ -238,6 +241,11 @@ impl Member {
             Address::Etcd(servers) => route::own_address(servers.servers()).await,
             Address::File(_) | Address::Memory => Err(io::ErrorKind::Unsupported.into()),
         }
+    }
+
+    /// Where it listens when it serves the store, if it does.
+    pub(crate) fn listens_at(&self) -> Option<&Endpoint> {
+        self.listen.as_ref()
     }
 
     /// What it shows to other hosts.

@@ -130,6 +130,18 @@ impl Depot {
         Ok(())
     }
 
+    /// As [`Depot::pin`], at a node that may be gone.
+    pub(crate) async fn pin_once(
+        &self,
+        handle: Handle,
+        tasks: &[TaskId],
+    ) -> Result<(), DepotError> {
+        for tasks in tasks.chunks(MAX_TASKS) {
+            self.ask_once(handle, &Job::Pin(handle, tasks)).await?;
+        }
+        Ok(())
+    }
+
     /// As [`Depot::fetch`], of a node that may be gone: it is asked once.
     pub(crate) async fn fetch_once(
         &self,

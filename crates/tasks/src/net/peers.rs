@@ -66,6 +66,20 @@ impl Peers {
         depot.send_once(content, handle, &[task]).await
     }
 
+    /// Pins a blob there for some tasks.
+    ///
+    /// # Errors
+    /// It cannot be reached, or does not have it.
+    pub(crate) async fn pin(
+        &self,
+        at: &Reached,
+        handle: Handle,
+        tasks: &[TaskId],
+    ) -> Result<(), DepotError> {
+        let depot = self.depot(&at.address).ok_or(DepotError::Nowhere(handle))?;
+        depot.pin_once(handle, tasks).await
+    }
+
     /// The depot at an address; none if that is no address.
     fn depot(&self, address: &str) -> Option<Arc<Depot>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

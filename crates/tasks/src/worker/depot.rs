@@ -10,10 +10,9 @@ use tidings_tasks_core::message::{Answer, Request};
 use tidings_tasks_core::output::{Depot, MAX_COPIES, Reached};
 
 use crate::blobs::{Blobs, Handle};
-use crate::depot;
+use crate::depot::{self, serving};
 use crate::member::Member;
 use crate::net::endpoint::Endpoint;
-use crate::net::listen::{self, Served};
 use crate::payloads::{PayloadError, Payloads};
 use crate::session::Session;
 
@@ -33,14 +32,12 @@ pub(super) async fn begin(
 ) -> Option<(OwnDepot, Reached, impl Future<Output = ()> + Send + use<>)> {
     let ip = member.own_address().await.ok()?;
     let at = Endpoint { host: ip.to_string(), port: 0 };
-    let listener = listen::listen(&at, member.credentials(), host).await.ok()?;
+    let (address, serving) = serving::begin(member, blobs.clone(), host, &at).await.ok()?;
     let folder = blobs.clone();
     let id = tokio::task::spawn_blocking(move || folder.depot_id()).await.ok()?.ok()?;
     let depot = Depot { id, host: host.to_owned() };
-    let reached = Reached { depot: depot.clone(), address: listener.reached().to_string() };
+    let reached = Reached { depot: depot.clone(), address, folder: None };
     let payloads = Payloads::in_folder(blobs.folder());
-    let served = Served { blobs: Some(blobs), ..Served::default() };
-    let serving = async move { listener.serve(served).await };
     Some((OwnDepot { depot, payloads }, reached, serving))
 }
 

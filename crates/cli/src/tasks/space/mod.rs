@@ -25,8 +25,8 @@ use crate::table::{self, Align};
 const AFTER_HELP: &str = concat!(
     "\
 A field is a number, true or false, and else a text; int:, float:, text:, bytes: (hexadecimal) and
-bool: in front of it say its type. In a template ? is any value, and ?int, ?float, ?text, ?bytes and
-?bool are any value of a type.
+bool: in front of it say its type, and handle: is the handle of a shared blob as a list shows it. In
+a template ? is any value, and ?int, ?float, ?text, ?bytes, ?bool and ?handle are any value of a type.
 
 Examples:
   tidings space put work block 3 4             a tuple of a text and two integers

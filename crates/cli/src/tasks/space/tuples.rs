@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use serde_json::{Value, json as value};
+use tidings_tasks_core::output::SharedBlob;
 use tidings_tasks_core::tuple::{Claim, Field, Past, Pattern, Stored, Tuple, Type};
 use tidings_tasks_core::view::{SpaceView, TupleView};
 
@@ -34,13 +35,13 @@ pub(super) fn pattern(text: &str) -> Result<Pattern, String> {
         None => field(text).map(Pattern::Is),
         Some("") => Ok(Pattern::Any),
         Some(kind) => kind_of(kind).map(Pattern::Of).ok_or_else(|| {
-            format!("`{kind}` is no type: int, float, text, bytes or bool; a text is text:?{kind}")
+            format!("`{kind}` is no type: int, float, text, bytes, bool or handle; a text is text:?{kind}")
         }),
     }
 }
 
 fn kind_of(name: &str) -> Option<Type> {
-    let all = [Type::Int, Type::Float, Type::Text, Type::Bytes, Type::Bool];
+    let all = [Type::Int, Type::Float, Type::Text, Type::Bytes, Type::Bool, Type::Handle];
     all.into_iter().find(|kind| kind.to_string() == name)
 }
 
@@ -54,6 +55,10 @@ fn of_kind(kind: Type, text: &str) -> Result<Field, String> {
         Type::Bytes => bytes_of(text).map(Field::from).ok_or_else(|| {
             format!("`{text}` are no bytes: two hexadecimal digits each, as in bytes:00ff")
         }),
+        Type::Handle => {
+            let blob: Result<SharedBlob, _> = text.parse();
+            blob.map(Field::from).map_err(|error| format!("`{text}` is {error}"))
+        }
     }
 }
 
@@ -79,6 +84,7 @@ pub(super) fn text(tuple: &Tuple) -> String {
         Field::Float(number) => format!("{number:?}"),
         Field::Bytes(bytes) => format!("bytes:{}", hexadecimal(bytes)),
         Field::Bool(truth) => truth.to_string(),
+        Field::Handle(blob) => format!("handle:{blob}"),
         // A tab or an end of a line would look like another field or tuple.
         Field::Text(text) if text.chars().any(char::is_control) => {
             format!("text:{}", text.escape_default())
@@ -104,6 +110,7 @@ fn fields(tuple: &Tuple) -> Vec<Value> {
             Field::Text(text) => value!(text),
             Field::Bytes(bytes) => value!(hexadecimal(bytes)),
             Field::Bool(truth) => value!(truth),
+            Field::Handle(blob) => value!(blob.to_string()),
         };
         value!({ "type": field.kind().to_string(), "value": held })
     };
@@ -182,10 +189,14 @@ mod tests {
         let tuple = |texts: &[&str]| {
             Tuple::new(texts.iter().map(|text| field(text).unwrap()).collect::<Vec<_>>())
         };
-        let written = ["3", "-4", "0.5", "true", "block", "text:3", "text:bool:x", "bytes:00ff"];
+        let hash = "0a".repeat(32);
+        let handle = format!("handle:{hash}:67108864:00000000000000ff:node1");
+        let written =
+            [&*handle, "3", "-4", "0.5", "true", "block", "text:3", "text:bool:x", "bytes:00ff"];
         let all = tuple(&written);
-        assert_eq!(all.fields()[0], Field::Int(3));
-        assert_eq!(all.fields()[5], "3".into());
+        assert_eq!(all.fields()[0].kind(), Type::Handle);
+        assert_eq!(all.fields()[1], Field::Int(3));
+        assert_eq!(all.fields()[6], "3".into());
         assert_eq!(text(&all), written.join("\t"));
         assert_eq!(
             tuple(&["nan", "1e3", "a:b"]).fields(),

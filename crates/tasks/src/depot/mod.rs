@@ -3,6 +3,8 @@
 //! As the keeper of a store's folder does, but by way of the coordinator: who has a depot may be on
 //! another host than the store.
 
+pub(crate) mod serving;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +34,16 @@ pub async fn free(
     blobs: &Arc<Blobs>,
     grace: Duration,
 ) -> Result<u64, KeepError> {
+    drop_pins(session, blobs, grace).await?;
+    keeper::drop_and_collect(blobs, BTreeSet::new(), grace).await
+}
+
+/// Drops the pins of tasks that have no record, as far as they are older than the grace.
+pub(crate) async fn drop_pins(
+    session: &Session,
+    blobs: &Arc<Blobs>,
+    grace: Duration,
+) -> Result<(), KeepError> {
     let mut gone = BTreeSet::new();
     for some in keeper::pinned(blobs, grace).await?.chunks(keeper::TASKS) {
         let asked = session.ask(Request::Unknown { tasks: some.to_vec() }).await;
@@ -39,5 +51,8 @@ pub async fn free(
             gone.extend(unknown.into_iter().map(blobs::holder_of));
         }
     }
-    keeper::drop_and_collect(blobs, gone, grace).await
+    let folder = blobs.clone();
+    let dropped = tokio::task::spawn_blocking(move || folder.drop_pins(&gone, grace)).await;
+    dropped.map_err(|_| KeepError::Ending)??;
+    Ok(())
 }

@@ -1,0 +1,52 @@
+//! A shared blob that a process holds: its bytes, mapped, for as long as it has them.
+
+use core::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use tidings_tasks_core::output::SharedBlob;
+
+use super::holder::Hold;
+use crate::blobs::Mapped;
+
+/// A shared blob. As long as it is held it stays where it is, also if no tuple names it.
+#[derive(Debug)]
+pub struct Held {
+    pub(super) blob: SharedBlob,
+    pub(super) mapped: Mapped,
+    pub(super) moved_bytes: u64,
+    pub(super) path: PathBuf,
+    #[expect(dead_code, reason = "it is held, not read")]
+    pub(super) hold: Option<Hold>,
+}
+
+impl Held {
+    /// Its handle, for tuples.
+    pub fn blob(&self) -> &SharedBlob {
+        &self.blob
+    }
+
+    /// The file in memory that has its bytes, and nothing else: who maps that copies nothing.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The bytes that came from another host for this; none: it lies in memory of this host, and
+    /// was mapped as it is.
+    pub fn moved_bytes(&self) -> u64 {
+        self.moved_bytes
+    }
+}
+
+impl Deref for Held {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.mapped
+    }
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}

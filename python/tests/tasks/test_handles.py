@@ -1,0 +1,170 @@
+"""Large blobs by handle: between threads, tasks, processes, and when their owner dies."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+import tidings.tasks as tt
+from tests.tasks import programs
+
+OWNER = """
+import sys
+import tidings.tasks as tt
+
+handle = tt.put(b"kept " * 100_000, store="file:store")
+tt.Space("s", store="file:store").put("block", handle)
+print("has put", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture(autouse=True)
+def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a folder in which the large blobs of a test lie."""
+    folder = tmp_path / "shared"
+    monkeypatch.setenv("TIDINGS_SHARED", str(folder))
+    return folder
+
+
+@pytest.fixture
+def executor(tmp_path: Path) -> Iterator[tt.Executor]:
+    """Make an executor whose store is a file, the current one."""
+    with tt.Executor(f"file:{tmp_path / 'store'}", workers=1) as executor:
+        yield executor
+
+
+def blobs(shared: Path) -> list[Path]:
+    """Return the files of large blobs."""
+    return list(shared.glob("*/data/*"))
+
+
+def mapped(address: int) -> int:
+    """Return the inode of the file that is mapped at an address of this process."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        fields = line.split()
+        start, end = (int(number, 16) for number in fields[0].split("-"))
+        if start <= address < end:
+            return int(fields[4])
+    raise AssertionError("nothing is mapped there")
+
+
+def test_an_array_is_mapped_and_not_copied(executor: tt.Executor, shared: Path) -> None:
+    array = numpy.arange(300_000, dtype=numpy.float64).reshape(300, 1_000)
+    handle = tt.put(array)
+    (file,) = blobs(shared)
+    assert file.stat().st_size == handle.nbytes == array.nbytes
+    read = handle.array()
+    assert read.dtype == array.dtype
+    assert (read == array).all()
+    assert not read.flags.writeable
+    assert mapped(read.ctypes.data) == file.stat().st_ino
+    assert handle.where
+    assert handle.get().shape == array.shape
+    assert handle.array("<u8").shape == (300_000,)
+
+
+def test_bytes_and_what_is_not_contiguous(executor: tt.Executor) -> None:
+    assert bytes(tt.put(b"abc").get()) == b"abc"
+    assert bytes(tt.put(b"").get()) == b""
+    array: Any = numpy.arange(12).reshape(3, 4)
+    assert (tt.put(array[:, ::2]).array() == array[:, ::2]).all()
+    for dtype in ("f2", ">f4", "c16", "?", "i1"):
+        array = numpy.array([[0, 1, 2], [3, 4, 5]], dtype)
+        found = tt.put(array).array()
+        assert found.dtype == array.dtype
+        assert (found == array).all()
+    for array in (numpy.array(3.5), numpy.zeros((0, 3)), numpy.zeros(0)):
+        found = tt.put(array).array()
+        assert (found.shape, found.dtype) == (array.shape, array.dtype)
+    rows: Any = tt.put(numpy.ones((2, 3))).get().tolist()
+    assert rows == [[1.0] * 3] * 2
+    for wrong in ("text", numpy.array([object()])):
+        with pytest.raises(TypeError):
+            tt.put(wrong)
+
+
+def test_a_handle_is_a_field_of_a_tuple(executor: tt.Executor, shared: Path) -> None:
+    space = tt.Space("pde")
+    array = numpy.full((64, 64), 0.5)
+    space.put("block", 3, 4, tt.put(array))
+    gc.collect()
+    assert len(blobs(shared)) == 1
+    found = space.read("block", int, int, tt.Handle)
+    assert isinstance(found[3], tt.Handle)
+    with space.pull("block", 3, tt.ANY, tt.ANY) as pulled:
+        handle = pulled[3]
+        assert isinstance(handle, tt.Handle)
+        assert handle == found[3]
+        assert (handle.array(float, (64, 64)) == array).all()
+        space.put("next", handle)
+    assert [one[0] for one in space] == ["next"]
+    assert space.try_read("next", handle) == ("next", handle)
+
+
+def test_what_nobody_needs_is_freed(tmp_path: Path, shared: Path) -> None:
+    with tt.Executor(f"file:{tmp_path / 'store'}", workers=1) as executor:
+        space = tt.Space("s", executor=executor)
+        space.put("named", tt.put(b"named", executor=executor))
+        del space
+        tt.put(b"nobody's", executor=executor)
+        gc.collect()
+        assert len(blobs(shared)) == 2
+    assert [file.read_bytes() for file in blobs(shared)] == [b"named"]
+
+
+def test_a_store_in_memory_leaves_nothing(shared: Path) -> None:
+    with tt.Executor(workers=1) as executor:
+        handle = tt.put(numpy.arange(1_000), executor=executor)
+        assert executor.submit(total, handle).result() == 499_500
+        del handle
+    assert not list(shared.glob("*"))
+
+
+def total(handle: tt.Handle) -> int:
+    """Return the sum of an array."""
+    return int(handle.array().sum())
+
+
+def double(handle: tt.Handle) -> tt.Handle:
+    """Return a new array for an array."""
+    return tt.put(handle.array() * 2)
+
+
+def test_tasks_take_and_return_handles(executor: tt.Executor, shared: Path) -> None:
+    array = numpy.arange(100_000)
+    doubled = executor.submit(double, tt.put(array))
+    assert executor.submit(total, doubled).result() == 2 * array.sum()
+    assert (doubled.result().array() == array * 2).all()
+    # Nobody but the record of the first task needs its result any more.
+    assert len(blobs(shared)) == 2
+
+
+def test_a_handle_can_be_hidden_in_an_argument(executor: tt.Executor) -> None:
+    futures = [executor.submit(totals, {"all": [tt.put(numpy.arange(n))]}) for n in (10, 20)]
+    assert [future.result() for future in futures] == [45, 190]
+
+
+def totals(by_name: dict[str, list[tt.Handle]]) -> int:
+    """Return the sum of some arrays."""
+    return sum(total(one) for some in by_name.values() for one in some)
+
+
+def test_a_handle_whose_owner_is_gone_says_whose_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TIDINGS_SHARED", str(tmp_path / "of-the-owner"))
+    owner = programs.start(OWNER, tmp_path)
+    monkeypatch.setenv("TIDINGS_SHARED", str(shared))
+    assert programs.heard(owner) == "has put"
+    programs.kill(owner)
+    handle = tt.Space("s", store="file:store").take("block", tt.Handle)[1]
+    assert isinstance(handle, tt.Handle)
+    with pytest.raises(tt.StoreError, match=r"500000 bytes that was put on .* is gone"):
+        handle.get()
