@@ -21,15 +21,30 @@ pub(crate) struct Function {
     pub lines: usize,
 }
 
+/// The language of a file as its name ends, or as its first line says if it is a program without an
+/// ending; empty for others.
+pub(crate) fn language<'f>(file: &'f str, text: &str) -> &'f str {
+    let name = file.rsplit('/').next().unwrap_or_default();
+    let first = text.lines().next().filter(|line| line.starts_with("#!")).unwrap_or_default();
+    match name.rsplit_once('.') {
+        Some((_, language)) => language,
+        None if first.contains("python") => "py",
+        None if first.ends_with("sh") => "sh",
+        None => "",
+    }
+}
+
 /// The functions of a file; none in a language that is not known.
 pub(crate) fn functions(file: &str, text: &str) -> Vec<Function> {
     let lines: Vec<&str> = text.lines().collect();
-    match file.rsplit_once('.').map(|(_, language)| language) {
-        Some("rs") => of_rust(file, text),
-        Some("c" | "h") => of_c(&lines),
-        Some("py") => of_python(&lines),
-        Some("js") => of_braces(&lines, opened_in_javascript),
-        Some("go") => of_braces(&lines, |line| line.strip_prefix("func ").map(first_word)),
+    match language(file, text) {
+        "rs" => of_rust(file, text),
+        "c" | "h" => of_c(&lines),
+        "py" => of_python(&lines),
+        "js" => of_braces(&lines, opened_in_javascript),
+        "go" => of_braces(&lines, |line| line.strip_prefix("func ").map(first_word)),
+        "sh" => of_braces(&lines, |line| line.strip_suffix("() {").map(first_word)),
+        "f90" => of_fortran(&lines),
         _ => Vec::new(),
     }
 }
@@ -118,6 +133,30 @@ fn of_braces(lines: &[&str], opened: impl Fn(&str) -> Option<String>) -> Vec<Fun
         .collect()
 }
 
+/// Functions and subroutines up to the line that ends them by name.
+fn of_fortran(lines: &[&str]) -> Vec<Function> {
+    let opened = |line: &str| {
+        let words = line.trim_start();
+        let is_end = words.starts_with("end ") || words.starts_with('!');
+        let named = ["subroutine ", "function "].iter().find_map(|kind| {
+            let (before, named) = words.split_once(kind)?;
+            (before.is_empty() || before.ends_with(' ')).then(|| first_word(named))
+        });
+        named.filter(|_| !is_end)
+    };
+    let starts = lines.iter().enumerate().filter_map(|(at, line)| Some((at, opened(line)?)));
+    starts
+        .filter_map(|(start, name)| {
+            let ends = |line: &&str| {
+                let line = line.trim();
+                line.starts_with("end ") && line.split(' ').next_back() == Some(&name)
+            };
+            let after = lines[start + 1..].iter().position(ends)?;
+            Some(Function { name, line: start + 1, lines: after + 2 })
+        })
+        .collect()
+}
+
 /// The name of the function that a line of JavaScript opens.
 fn opened_in_javascript(line: &str) -> Option<String> {
     let words = line.trim_start();
@@ -161,6 +200,24 @@ mod tests {
         let in_macro = "proptest! {\n#[test]\nfn f(x in 0..9) {\ng();\n}\n}";
         assert_eq!(found("a.rs", in_macro), one("f", 3, 3));
         assert_eq!(found("a.rs", "struct A { f: fn(u8) -> u8 }"), []);
+    }
+
+    #[test]
+    fn programs_without_an_ending_are_read_as_their_first_line_says() {
+        let shell = "#!/usr/bin/env bash\nmeasure() {\n    make x\n}\n\nmeasure\n";
+        assert_eq!(found("studies/ages/run", shell), one("measure", 2, 3));
+        assert_eq!(found("studies/prelude.sh", &shell[20..]), one("measure", 1, 3));
+        let python = "#!/usr/bin/env python3\ndef f():\n    pass\n";
+        assert_eq!(found(".ci/limit", python), one("f", 2, 2));
+        assert_eq!(found("LICENSE", "measure() {\n}\n"), []);
+    }
+
+    #[test]
+    fn fortran_is_read_to_the_end_of_its_name() {
+        let text = "! A function f\ninteger function f(x) result(y)\n  integer :: x\n\
+                    end function f\nsubroutine g()\nend subroutine g\n";
+        let both = vec![("f".to_owned(), 2, 3), ("g".to_owned(), 5, 2)];
+        assert_eq!(found("a.f90", text), both);
     }
 
     #[test]

@@ -49,9 +49,12 @@ fn with_text(files: &[String]) -> Vec<(String, String)> {
 
 /// Applies a rule to each source file whose size has a limit.
 fn over_measured_files<F>(rule: impl Fn(&str, &str) -> Vec<F>) -> Vec<F> {
-    let measured = |file: &&String| sizes::LANGUAGES.iter().any(|end| file.ends_with(end));
-    let files = repository::files();
-    files.iter().filter(measured).flat_map(|file| rule(file, &repository::text(file))).collect()
+    let readable = |file: String| repository::read_if_there(&file).map(|text| (file, text));
+    let files = repository::files().into_iter().filter_map(readable);
+    files
+        .filter(|(file, text)| sizes::LANGUAGES.contains(&functions::language(file, text)))
+        .flat_map(|(file, text)| rule(&file, &text))
+        .collect()
 }
 
 #[test]
@@ -187,6 +190,9 @@ fn each_study_answers_at_once_and_can_be_made_again() {
         assert_tidy(&studies::without_question(study, &repository::text(&run)));
         let page = format!("studies/{study}/README.md");
         assert_tidy(&studies::without_answer(study, &repository::text(&page)));
+        let draw = format!("studies/{study}/draw.py");
+        let drawn = repository::read_if_there(&draw).unwrap_or_default();
+        assert_tidy(&studies::without_table(study, &drawn, &files));
     }
 }
 

@@ -77,6 +77,20 @@ pub(crate) fn without_answer(study: &str, text: &str) -> Vec<Finding> {
         .collect()
 }
 
+/// Tables that a study's draw.py names and that are not there: nobody has measured them.
+pub(crate) fn without_table(study: &str, drawn: &str, files: &[String]) -> Vec<Finding> {
+    let draw = format!("studies/{study}/draw.py");
+    let named = drawn.lines().enumerate().flat_map(|(at, line)| {
+        let quoted = line.split('"').skip(1).step_by(2);
+        let is_name = |text: &&str| text.ends_with(".csv") && !text.contains('{');
+        quoted.filter(is_name).map(move |table| (at + 1, table))
+    });
+    named
+        .filter(|(_, table)| !files.contains(&format!("studies/{study}/{table}")))
+        .map(|(line, table)| Finding::new(&draw, line, format!("{table} is missing: measure it")))
+        .collect()
+}
+
 /// A `run` whose first comment is no question.
 pub(crate) fn without_question(study: &str, run: &str) -> Vec<Finding> {
     let asks = run.lines().nth(1).is_some_and(|line| line.starts_with("# ") && line.contains('?'));
@@ -87,6 +101,14 @@ pub(crate) fn without_question(study: &str, run: &str) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_that_is_drawn_and_was_not_measured_is_found() {
+        let files = ["studies/ages/ages.csv".to_owned()];
+        let drawn = "DRAWN = (\n    Drawn(\"ages.csv\", X),\n    Drawn(\"later.csv\", X),\n)\n";
+        let found = without_table("ages", drawn, &files);
+        assert_eq!(found.iter().map(|one| one.line).collect::<Vec<_>>(), [3]);
+    }
 
     const INDEX: &str = "| study | result |\n|---|---|\n| [ages](ages/README.md) | 2.5 s |\n";
     const PAGE: &str = "# Ages\n\n**Question.** How old?\n\n**Answer.** 2.5 s.\n\n![Ages](ages.svg)\n\n\
