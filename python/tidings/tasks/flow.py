@@ -10,7 +10,8 @@ it runs and however often: a task that is tried again finds its inputs as they w
 only names it otherwise. Nothing waits in a task, so tasks never wait for each other with all slots
 taken.
 
-Source: FOX-tuple (fox_dependency_declare, fox_tuple_task_declare, fox_append_migrate_dependency).
+Source: FOX-tuple (fox_dependency_declare, fox_tuple_task_declare, fox_append_migrate_dependency);
+why it stands on futures: docs/decisions/0041.
 """
 
 from __future__ import annotations
