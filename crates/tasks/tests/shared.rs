@@ -18,7 +18,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 use parties::{assigned, check, completion, offer, submit, work};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use servers::Servers;
 use tidings_primitives::{Key, KeyRing};
 use tidings_tasks::member::{Member, Network};
@@ -104,8 +104,15 @@ impl Serving {
         assert!(has, "the child ended before {what}");
     }
 
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    /// Freezes it, and returns when all its threads stand.
+    fn freeze(&self) {
+        let process = Pid::from_child(&self.child);
+        kill_process(process, Signal::STOP).unwrap();
+        waitpid(Some(process), WaitOptions::UNTRACED).unwrap();
+    }
+
+    fn thaw(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::CONT).unwrap();
     }
 }
 
@@ -170,14 +177,16 @@ async fn one_that_is_frozen_is_replaced_and_follows_when_it_thaws() {
     tokio::spawn(work(worker, notices));
     assert_eq!(submit(&client, 0..10).await, 10);
     check(&client, 0..10).await;
-    child.signal(Signal::STOP);
-    // Its connections stay open, and nobody answers there.
-    assert_eq!(submit(&client, 0..20).await, 10);
+    child.freeze();
+    // Its connections stay open, and nobody answers there. A commit that the etcd answers too late,
+    // as on a loaded machine, is looked for, and then all are there already.
+    let new = submit(&client, 0..20).await;
+    assert!([0, 10].contains(&new), "{new}");
     check(&client, 10..20).await;
     assert_eq!(reign(&servers).await.coordinator, "here");
     // What it commits when it thaws is refused, and what it was asked goes to the other one.
     writeln!(child.child.stdin.as_mut().unwrap(), "submit").unwrap();
-    child.signal(Signal::CONT);
+    child.thaw();
     child.expect(SUBMITTED);
     check(&client, 1_000..1_001).await;
     check(&client, 0..20).await;
