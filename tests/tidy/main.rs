@@ -57,6 +57,27 @@ fn over_measured_files<F>(rule: impl Fn(&str, &str) -> Vec<F>) -> Vec<F> {
         .collect()
 }
 
+/// `make test` names suites in two lanes: one of both names would run in both.
+#[test]
+fn no_suite_of_a_crate_is_named_as_one_of_whole_programs() {
+    let manifest = repository::text("tests/Cargo.toml");
+    let whole: Vec<&str> = manifest
+        .lines()
+        .filter_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'))
+        .collect();
+    assert!(whole.contains(&"tidy"), "the suites are not read as they are written");
+    let files = repository::files();
+    let suites = files.iter().filter(|file| file.starts_with("crates/") && file.ends_with(".rs"));
+    let shared: Vec<Finding> = suites
+        .filter_map(|file| Some((file, file.split_once("/tests/")?.1)))
+        .filter(|(_, suite)| {
+            whole.contains(&suite.trim_end_matches(".rs").trim_end_matches("/main"))
+        })
+        .map(|(file, _)| Finding::new(file, 1, "a suite of whole programs has this name"))
+        .collect();
+    assert_tidy(&shared);
+}
+
 #[test]
 fn files_are_at_most_five_hundred_lines() {
     let long = over_measured_files(sizes::long_file);

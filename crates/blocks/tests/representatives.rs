@@ -1,4 +1,4 @@
-//! Hosts: representatives on first use, messages to them, and what is wrong with a block.
+//! Representatives: made on first use, messages to them, and what is wrong with a block.
 
 #![allow(clippy::unwrap_used, reason = "all of it is tests")]
 
