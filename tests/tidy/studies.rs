@@ -82,7 +82,8 @@ pub(crate) fn without_table(study: &str, drawn: &str, files: &[String]) -> Vec<F
     let draw = format!("studies/{study}/draw.py");
     let named = drawn.lines().enumerate().flat_map(|(at, line)| {
         let quoted = line.split('"').skip(1).step_by(2);
-        let is_name = |text: &&str| text.ends_with(".csv") && !text.contains('{');
+        let is_name =
+            |text: &&str| text.strip_suffix(".csv").is_some_and(|name| !name.contains('{'));
         quoted.filter(is_name).map(move |table| (at + 1, table))
     });
     named
