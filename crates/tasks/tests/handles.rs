@@ -176,6 +176,20 @@ async fn it_stays_as_long_as_it_is_held_or_named() {
     }
 }
 
+/// Somebody may have taken its tuple just before.
+#[tokio::test]
+async fn a_process_that_ends_frees_nothing_beside_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let (owner, at) = Party::holder(folder.path()).await;
+    let same = Party::new("same", "here", at, Some(&owner.folder)).await;
+    owner.put(owner.handles.put(&content(1)).unwrap().blob()).await;
+    let blob = owner.take().await;
+    assert_eq!(same.handles.free().await.unwrap(), 0);
+    drop(same);
+    assert!(*owner.handles.get(&blob).await.unwrap() == *content(1));
+    assert_eq!(owner.handles.free().await.unwrap(), BYTES as u64, "nobody else is there");
+}
+
 #[tokio::test]
 async fn a_task_that_names_it_keeps_it() {
     let folder = tempfile::tempdir().unwrap();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,16 @@ import tidings.tasks as tt
 
 handle = tt.put(b"kept " * 100_000, store="file:store")
 tt.Space("s", store="file:store").put("block", handle)
+print("has put", flush=True)
+sys.stdin.readline()
+"""
+
+
+READER = """
+import sys
+import tidings.tasks as tt
+
+tt.put(b"nobody's", store="file:store")
 print("has put", flush=True)
 sys.stdin.readline()
 """
@@ -168,3 +179,22 @@ def test_a_handle_whose_owner_is_gone_says_whose_it_was(
     assert isinstance(handle, tt.Handle)
     with pytest.raises(tt.StoreError, match=r"500000 bytes that was put on .* is gone"):
         handle.get()
+
+
+def test_a_program_ends_though_nobody_coordinates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: Path
+) -> None:
+    monkeypatch.setenv("TIDINGS_SHARED", str(tmp_path / "of-the-owner"))
+    owner = programs.start(OWNER, tmp_path)
+    monkeypatch.setenv("TIDINGS_SHARED", str(shared))
+    assert programs.heard(owner) == "has put"
+    reader = programs.start(READER, tmp_path)
+    assert programs.heard(reader) == "has put"
+    # Stopped, it has the store still, so nobody takes over.
+    owner.send_signal(signal.SIGSTOP)
+    try:
+        reader.communicate("\n", timeout=60)
+    finally:
+        programs.kill(owner)
+        programs.kill(reader)
+    assert reader.returncode == 0

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 # A job as it was given: task, attempt, data, and what is wrong with the data.
 Given = tuple[bytes, int, "bytes | None", "str | None"]
 
+# The seconds for which the end of a connection waits for an answer.
+_PATIENCE_S = 3.0
+
 _lock = threading.Lock()
 _common: dict[tuple[str, str | None], Connection] = {}
 
@@ -122,9 +125,9 @@ class Connection:
     def close(self) -> None:
         """End: what was not answered yet fails, and what sessions hold goes to others."""
         if self._shares:
-            # What nobody needs is not left in memory.
+            # What nobody needs is not left in memory; without a coordinator nobody knows that.
             with contextlib.suppress(Exception):
-                self.own.ask(self.native.free)
+                self.own.begin(self.native.free).result(_PATIENCE_S)
         with self._lock:
             if self._is_closed:
                 return

@@ -8,7 +8,9 @@ use tidings_tasks_core::output::SharedBlob;
 use super::holder::Hold;
 use crate::blobs::Mapped;
 
-/// A shared blob. As long as it is held it stays where it is, also if no tuple names it.
+/// A shared blob. As long as it is held it stays, also if no tuple names it, where it is put by
+/// this process or others of its folder. What was got of another depot is readable so long, and may
+/// be freed there.
 #[derive(Debug)]
 pub struct Held {
     pub(super) blob: SharedBlob,

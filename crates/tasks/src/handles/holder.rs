@@ -74,6 +74,11 @@ impl Holder {
         Ok(Hold { holder: self.clone(), handle })
     }
 
+    /// Whether no other process uses the folder, and this one uses it once.
+    pub(super) fn is_alone(&self) -> bool {
+        !is_used_beside(self.blobs.folder(), Some(&self.name))
+    }
+
     fn release(&self, handle: &Handle) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(count) = counts.get_mut(handle) else { return };
@@ -107,9 +112,14 @@ pub(super) fn dead(folder: &Path, holders: BTreeSet<String>) -> BTreeSet<String>
 
 /// Whether a process holds blobs of a folder, or could.
 pub(super) fn is_used(folder: &Path) -> bool {
+    is_used_beside(folder, None)
+}
+
+fn is_used_beside(folder: &Path, own: Option<&str>) -> bool {
     let alive = folder.join(ALIVE);
     let names = fs::read_dir(&alive).into_iter().flatten().flatten();
-    names.filter_map(|entry| entry.file_name().into_string().ok()).any(|name| lives(&alive, &name))
+    let mut names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    names.any(|name| own != Some(&*name) && lives(&alive, &name))
 }
 
 fn lives(alive: &Path, name: &str) -> bool {

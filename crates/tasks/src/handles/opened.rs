@@ -157,13 +157,18 @@ impl Handles {
         pinned.map_err(|why| self.failed(blob, why))
     }
 
-    /// Frees now what nobody needs, without the [`GRACE`](super::GRACE): for a process that is
-    /// about to end, or has no space. Whoever has taken a tuple and has not got its blob yet does
-    /// not get it any more. Returns how many bytes that freed.
+    /// Frees what nobody needs, without the [`GRACE`](super::GRACE), if no other process uses the
+    /// folder: for one that is about to end, after which nobody would free it, nor serve it to
+    /// those who have taken a tuple and have not got its blob yet. Beside others it frees nothing:
+    /// they do, when the grace is over. Returns how many bytes that freed.
     ///
     /// # Errors
     /// The session has ended, or the folder cannot be used.
     pub async fn free(&self) -> Result<u64, ShareError> {
+        let holder = self.0.holder.clone();
+        if !blocking(move || Ok(holder.is_alone())).await? {
+            return Ok(0);
+        }
         let freed = tending::free_now(&self.0.session, &self.0.blobs).await;
         freed.map_err(|error| match error {
             KeepError::Blobs(error) => error.into(),
