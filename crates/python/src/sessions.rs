@@ -194,8 +194,7 @@ impl Sessions {
 
     /// A large blob that is to be written, of a session that shares them.
     fn draft(&self, session: u64) -> PyResult<Draft> {
-        let shared = lock(&self.open).get(&session).map(|opened| opened.handles.clone());
-        let shared = shared.ok_or_else(closed)?;
+        let shared = self.shared(session)?;
         let handles = shared.get().ok_or_else(|| PyRuntimeError::new_err("it shares no blobs"))?;
         let draft = handles.draft().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         Ok(draft.into())
@@ -224,8 +223,7 @@ impl Sessions {
 
     /// Frees the large blobs that nobody needs, if the session shares some.
     fn free(&self, at: At) -> PyResult<()> {
-        let shared = lock(&self.open).get(&at.0).map(|opened| opened.handles.clone());
-        let shared = shared.ok_or_else(closed)?;
+        let shared = self.shared(at.0)?;
         self.begin(at, async move {
             if let Some(handles) = shared.get() {
                 handles.free().await.map_err(|error| error.to_string())?;
@@ -292,14 +290,18 @@ impl Sessions {
         Ok(())
     }
 
+    /// Where the large blobs of a session are, once they were asked for.
+    fn shared(&self, session: u64) -> PyResult<Arc<OnceCell<Handles>>> {
+        let shared = lock(&self.open).get(&session).map(|opened| opened.handles.clone());
+        shared.ok_or_else(closed)
+    }
+
     /// The large blobs of a session, which begins to share them if it has not.
     fn handles(
         &self,
         at: At,
     ) -> PyResult<impl Future<Output = Result<Handles, String>> + Send + use<>> {
-        let (session, base) = (self.session(at)?, self.base.clone());
-        let shared = lock(&self.open).get(&at.0).map(|opened| opened.handles.clone());
-        let shared = shared.ok_or_else(closed)?;
+        let (session, base, shared) = (self.session(at)?, self.base.clone(), self.shared(at.0)?);
         Ok(async move {
             let begun = shared.get_or_try_init(|| handles::begin(base, session)).await;
             begun.cloned()

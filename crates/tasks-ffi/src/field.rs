@@ -51,8 +51,26 @@ pub struct TidingsTasksField {
 /// What a field points to.
 #[derive(Debug)]
 pub(crate) enum Kept {
-    Bytes(#[expect(dead_code, reason = "it is pointed to")] Box<[u8]>),
-    Handle(#[expect(dead_code, reason = "it is pointed to")] Box<TidingsTasksHandle>),
+    /// With a zero byte behind them.
+    Bytes(Box<[u8]>),
+    Handle(Box<TidingsTasksHandle>),
+}
+
+impl Kept {
+    /// Bytes, and a zero behind them.
+    fn bytes(bytes: &[u8]) -> Self {
+        Self::Bytes([bytes, &[0]].concat().into())
+    }
+
+    /// Where they are, and how many without that zero.
+    fn place(&self) -> (*const u8, usize) {
+        match self {
+            Self::Bytes(bytes) => (bytes.as_ptr(), bytes.len() - 1),
+            Self::Handle(handle) => {
+                (ptr::from_ref(&**handle).cast(), size_of::<TidingsTasksHandle>())
+            }
+        }
+    }
 }
 
 impl TidingsTasksField {
@@ -118,24 +136,18 @@ impl TidingsTasksField {
 
     /// What a program sees of a value, and what that points to.
     pub(crate) fn shown(field: &Field) -> (Self, Option<Kept>) {
-        if let Field::Handle(blob) = field {
-            let handle = Box::new(TidingsTasksHandle::of(blob));
-            let (bytes, count) = (ptr::from_ref(&*handle).cast(), size_of::<TidingsTasksHandle>());
-            let (kind, is_open, integer, number) = (TIDINGS_TASKS_HANDLE, false, 0, 0.0);
-            let shown = Self { kind, is_open, integer, number, bytes, count };
-            return (shown, Some(Kept::Handle(handle)));
-        }
-        let (kind, integer, number, bytes) = match field {
+        let (kind, integer, number, kept) = match field {
             Field::Int(integer) => (TIDINGS_TASKS_INT, *integer, 0.0, None),
             Field::Float(number) => (TIDINGS_TASKS_FLOAT, 0, *number, None),
-            Field::Text(text) => (TIDINGS_TASKS_TEXT, 0, 0.0, Some(text.as_bytes())),
-            Field::Bytes(bytes) => (TIDINGS_TASKS_BYTES, 0, 0.0, Some(bytes.as_slice())),
+            Field::Text(text) => (TIDINGS_TASKS_TEXT, 0, 0.0, Some(Kept::bytes(text.as_bytes()))),
+            Field::Bytes(bytes) => (TIDINGS_TASKS_BYTES, 0, 0.0, Some(Kept::bytes(bytes))),
             Field::Bool(is_true) => (TIDINGS_TASKS_BOOL, i64::from(*is_true), 0.0, None),
-            Field::Handle(_) => (TIDINGS_TASKS_HANDLE, 0, 0.0, None),
+            Field::Handle(blob) => {
+                let handle = Box::new(TidingsTasksHandle::of(blob));
+                (TIDINGS_TASKS_HANDLE, 0, 0.0, Some(Kept::Handle(handle)))
+            }
         };
-        let count = bytes.map_or(0, <[u8]>::len);
-        let kept: Option<Box<[u8]>> = bytes.map(|bytes| [bytes, &[0]].concat().into());
-        let bytes = kept.as_ref().map_or(ptr::null(), |kept| kept.as_ptr());
-        (Self { kind, is_open: false, integer, number, bytes, count }, kept.map(Kept::Bytes))
+        let (bytes, count) = kept.as_ref().map_or((ptr::null(), 0), Kept::place);
+        (Self { kind, is_open: false, integer, number, bytes, count }, kept)
     }
 }

@@ -75,7 +75,8 @@ pub async fn free(
         let without = without.filter(|(_, found)| found.iter().all(Option::is_none));
         gone.extend(without.map(|(task, _)| blobs::holder_of(*task)));
     }
-    drop_and_collect(blobs, gone, grace).await
+    drop_pins(blobs, gone, grace).await?;
+    collect(blobs, grace).await
 }
 
 /// The tasks that have pins older than the grace.
@@ -85,22 +86,24 @@ pub(crate) async fn pinned(blobs: &Arc<Blobs>, grace: Duration) -> Result<Vec<Ta
     Ok(holders.iter().filter_map(|holder| blobs::task_of(holder)).collect())
 }
 
-/// Drops the pins of these holders, and frees what nobody pins then. Returns how many bytes.
-pub(crate) async fn drop_and_collect(
+/// Drops the pins of these holders that are older than the grace.
+pub(crate) async fn drop_pins(
     blobs: &Arc<Blobs>,
     gone: BTreeSet<String>,
     grace: Duration,
-) -> Result<u64, KeepError> {
+) -> Result<(), KeepError> {
     let folder = blobs.clone();
-    let free = move || {
-        folder.drop_pins(&gone, grace)?;
-        folder.collect(grace)
-    };
-    blocking(free).await
+    blocking(move || folder.drop_pins(&gone, grace).map(drop)).await
+}
+
+/// Frees what nobody pins. Returns how many bytes.
+pub(crate) async fn collect(blobs: &Arc<Blobs>, grace: Duration) -> Result<u64, KeepError> {
+    let folder = blobs.clone();
+    blocking(move || folder.collect(grace)).await
 }
 
 /// Does what waits for the disk beside the tasks of the runtime.
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, BlobError> + Send + 'static,
 ) -> Result<T, KeepError> {
     Ok(tokio::task::spawn_blocking(work).await.map_err(|_| KeepError::Ending)??)

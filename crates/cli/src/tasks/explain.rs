@@ -88,15 +88,19 @@ async fn why(client: &Client, task: TaskId) -> Result<(Why, Vec<Lies>), TasksErr
     }
 }
 
+/// What is known of a task; `None` if it is not submitted yet, or has ended and is forgotten.
+async fn shown(client: &Client, task: TaskId) -> Result<Option<Box<Shown>>, TasksError> {
+    match client.ask(Request::Show { task }).await {
+        Ok(Answer::Shown(shown)) => Ok(Some(shown)),
+        Ok(other) => Err(TasksError::Answer(Box::new(other))),
+        Err(TasksError::Refused(Refusal::NoTask)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// What keeps a task from every worker that is there, in a sentence; `None` if nothing does.
 pub(super) async fn obstacle(client: &Client, task: TaskId) -> Result<Option<String>, TasksError> {
-    let shown = match client.ask(Request::Show { task }).await {
-        Ok(Answer::Shown(shown)) => shown,
-        Ok(other) => return Err(TasksError::Answer(Box::new(other))),
-        // It is not submitted yet, or has ended and is forgotten.
-        Err(TasksError::Refused(Refusal::NoTask)) => return Ok(None),
-        Err(error) => return Err(error),
-    };
+    let Some(shown) = shown(client, task).await? else { return Ok(None) };
     let (why, _) = why(client, task).await?;
     let is_kept_from_all = matches!(why, Why::NoWorker | Why::Unfit(_));
     Ok(is_kept_from_all.then(|| of(task, &shown, &why).text))
@@ -112,13 +116,8 @@ async fn first(client: &Client, of_all: &Why) -> Result<Option<Explanation>, Tas
         if next.is_some() {
             continue;
         }
-        return match client.ask(Request::Show { task }).await {
-            Ok(Answer::Shown(shown)) => Ok(Some(of(task, &shown, &found))),
-            Ok(other) => Err(TasksError::Answer(Box::new(other))),
-            // It has ended meanwhile, and nobody needs it any more.
-            Err(TasksError::Refused(Refusal::NoTask)) => Ok(None),
-            Err(error) => Err(error),
-        };
+        let shown = shown(client, task).await?;
+        return Ok(shown.map(|shown| of(task, &shown, &found)));
     }
     Ok(None)
 }

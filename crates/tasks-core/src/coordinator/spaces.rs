@@ -195,9 +195,8 @@ impl Spaces {
             if let Some(held) = self.held.get_mut(&altered.number) {
                 held.is_changing = true;
                 self.free.remove(altered.number);
-            } else {
-                let new = altered.stored.iter().map(|new| &new.tuple);
-                new.for_each(|tuple| self.expect(tuple));
+            } else if let Some(new) = &altered.stored {
+                self.expect(&new.tuple);
             }
         }
         if let Some(slot) = exchange.slot() {
@@ -228,8 +227,9 @@ impl Spaces {
     pub(super) fn undo(&mut self, exchange: &Exchange) {
         for altered in &exchange.tuples {
             let Some(held) = self.held.get_mut(&altered.number) else {
-                let new = altered.stored.iter().map(|new| &new.tuple);
-                new.for_each(|tuple| self.expect_no_longer(tuple));
+                if let Some(new) = &altered.stored {
+                    self.expect_no_longer(&new.tuple);
+                }
                 continue;
             };
             held.is_changing = false;

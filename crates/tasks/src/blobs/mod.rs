@@ -234,12 +234,14 @@ impl Blobs {
         pins::pin(&self.folder, handle, &[holder])
     }
 
-    /// Pins a blob under several names at the cost of one: the disk is waited for once.
+    /// Pins a blob for some tasks at the cost of one: the disk is waited for once.
     ///
     /// # Errors
     /// As [`pin`](Self::pin). Some may have been pinned.
-    pub fn pin_for(&self, handle: &Handle, holders: &[&str]) -> Result<(), BlobError> {
-        pins::pin(&self.folder, handle, holders)
+    pub fn pin_for(&self, handle: &Handle, tasks: &[TaskId]) -> Result<(), BlobError> {
+        let holders: Vec<String> = tasks.iter().copied().map(holder_of).collect();
+        let holders: Vec<&str> = holders.iter().map(String::as_str).collect();
+        pins::pin(&self.folder, handle, &holders)
     }
 
     /// Takes a pin away, if it is there.

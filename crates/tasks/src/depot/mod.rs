@@ -35,7 +35,7 @@ pub async fn free(
     grace: Duration,
 ) -> Result<u64, KeepError> {
     drop_pins(session, blobs, grace).await?;
-    keeper::drop_and_collect(blobs, BTreeSet::new(), grace).await
+    keeper::collect(blobs, grace).await
 }
 
 /// Drops the pins of tasks that have no record, as far as they are older than the grace.
@@ -51,8 +51,5 @@ pub(crate) async fn drop_pins(
             gone.extend(unknown.into_iter().map(blobs::holder_of));
         }
     }
-    let folder = blobs.clone();
-    let dropped = tokio::task::spawn_blocking(move || folder.drop_pins(&gone, grace)).await;
-    dropped.map_err(|_| KeepError::Ending)??;
-    Ok(())
+    keeper::drop_pins(blobs, gone, grace).await
 }

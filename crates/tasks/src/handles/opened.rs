@@ -14,7 +14,7 @@ use super::held::Held;
 use super::holder::Holder;
 use super::place::Passing;
 use super::tending;
-use crate::blobs::{self, BlobError, Blobs, Handle, Mapped};
+use crate::blobs::{BlobError, Blobs, Handle, Mapped};
 use crate::depot::serving;
 use crate::keeper::KeepError;
 use crate::member::Member;
@@ -141,13 +141,9 @@ impl Handles {
     pub async fn pin(&self, blob: &SharedBlob, tasks: &[TaskId]) -> Result<(), ShareError> {
         let handle = handle_of(blob);
         if blob.depot.id == self.0.own.id {
-            let holders: Vec<String> = tasks.iter().copied().map(blobs::holder_of).collect();
-            let folder = self.0.blobs.clone();
-            let pin = move || {
-                let holders: Vec<&str> = holders.iter().map(String::as_str).collect();
-                folder.pin_for(&handle, &holders)
-            };
-            return blocking(pin).await.map_err(|error| match error {
+            let (folder, tasks) = (self.0.blobs.clone(), tasks.to_vec());
+            let pinned = blocking(move || folder.pin_for(&handle, &tasks)).await;
+            return pinned.map_err(|error| match error {
                 ShareError::Blob(BlobError::Missing { .. }) => freed(blob),
                 other => other,
             });

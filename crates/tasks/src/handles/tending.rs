@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::holder;
 use crate::blobs::{self, BlobError, Blobs};
 use crate::depot;
-use crate::keeper::KeepError;
+use crate::keeper::{KeepError, blocking};
 use crate::session::Session;
 
 /// How long a blob stays that nobody needs, and a pin of a task that has no record.
@@ -109,11 +109,4 @@ async fn unnamed(session: &Session, all: Vec<String>) -> Result<Vec<String>, Kee
         }
     }
     Ok(unnamed)
-}
-
-/// Does what waits for the disk beside the tasks of the runtime.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, BlobError> + Send + 'static,
-) -> Result<T, KeepError> {
-    Ok(tokio::task::spawn_blocking(work).await.map_err(|_| KeepError::Ending)??)
 }

@@ -14,7 +14,7 @@ use minicbor::{Decode, Encode};
 use tidings_tasks_core::id::TaskId;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 
-use crate::blobs::{self, BlobError, Blobs, Handle};
+use crate::blobs::{BlobError, Blobs, Handle};
 use crate::frame;
 
 /// The first frame in both directions, of those that pass blobs.
@@ -209,13 +209,8 @@ async fn pin(blobs: &Arc<Blobs>, handle: Handle, tasks: &[TaskId]) -> Result<(),
     if tasks.len() > MAX_TASKS {
         return Err(unasked("too many tasks").into());
     }
-    let holders: Vec<String> = tasks.iter().copied().map(blobs::holder_of).collect();
-    let blobs = blobs.clone();
-    let pin = move || {
-        let holders: Vec<&str> = holders.iter().map(String::as_str).collect();
-        blobs.pin_for(&handle, &holders)
-    };
-    Ok(blocking(pin).await?)
+    let (blobs, tasks) = (blobs.clone(), tasks.to_vec());
+    Ok(blocking(move || blobs.pin_for(&handle, &tasks)).await?)
 }
 
 fn unasked(what: &str) -> io::Error {

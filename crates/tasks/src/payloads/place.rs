@@ -137,12 +137,8 @@ impl Payloads {
         if let Some(depot) = &self.0.depot {
             return Ok(depot.pin(handle, tasks).await?);
         }
-        let holders: Vec<String> = tasks.iter().copied().map(blobs::holder_of).collect();
-        self.work(handle.bytes, move |blobs| {
-            let holders: Vec<&str> = holders.iter().map(String::as_str).collect();
-            blobs.pin_for(&handle, &holders)
-        })
-        .await
+        let tasks = tasks.to_vec();
+        self.work(handle.bytes, move |blobs| blobs.pin_for(&handle, &tasks)).await
     }
 
     /// Maps a blob; one of another host is copied here first.

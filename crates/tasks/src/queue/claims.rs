@@ -1,7 +1,7 @@
 //! Claims: the items of a queue that a process is given, and how it says what became of them.
 
 use tidings_tasks_core::id::{Attempt, TaskId};
-use tidings_tasks_core::message::{Answer, Request};
+use tidings_tasks_core::message::Request;
 use tidings_tasks_core::retry::Cause;
 use tokio::sync::mpsc;
 
@@ -43,10 +43,8 @@ impl Claims {
         let random = client::random_name().unwrap_or_else(|_| queue.to_owned());
         let name = format!("{}-{random}", client.name);
         let (session, notices) = Session::open(client.member.clone(), &name, &client.host);
-        match session.ask(items::offer(queue, at_a_time)).await? {
-            Answer::Refused(refusal) => Err(QueueError::Refused(refusal)),
-            _ => Ok(Self { session, notices, payloads: client.payloads.clone(), given: None }),
-        }
+        QueueError::unless_done(session.ask(items::offer(queue, at_a_time)).await?)?;
+        Ok(Self { session, notices, payloads: client.payloads.clone(), given: None })
     }
 
     /// Waits for the next item. May be dropped at any time: nothing is lost.
@@ -135,9 +133,6 @@ impl Claimed {
     }
 
     async fn say(&self, request: Request) -> Result<(), QueueError> {
-        match self.session.ask(request).await? {
-            Answer::Refused(refusal) => Err(QueueError::Refused(refusal)),
-            _ => Ok(()),
-        }
+        QueueError::unless_done(self.session.ask(request).await?)
     }
 }

@@ -35,6 +35,16 @@ pub enum QueueError {
     Answer(Box<Answer>),
 }
 
+impl QueueError {
+    /// What follows from the answer to what is done or refused.
+    pub(super) fn unless_done(answer: Answer) -> Result<(), Self> {
+        match answer {
+            Answer::Refused(refusal) => Err(Self::Refused(refusal)),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl From<Answer> for QueueError {
     fn from(answer: Answer) -> Self {
         match answer {

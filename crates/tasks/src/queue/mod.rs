@@ -94,10 +94,7 @@ impl Queue {
     /// # Errors
     /// [`QueueError`]: unless the session has ended, nothing was removed.
     pub async fn forget(&self, items: Vec<TaskId>) -> Result<(), QueueError> {
-        match self.session.ask(Request::Forget { tasks: items }).await? {
-            Answer::Refused(refusal) => Err(QueueError::Refused(refusal)),
-            _ => Ok(()),
-        }
+        QueueError::unless_done(self.session.ask(Request::Forget { tasks: items }).await?)
     }
 
     /// Waits for the result of an item, of this queue or another one of the store.

@@ -138,8 +138,7 @@ impl Calls<'_> {
                 return Ok(());
             }
             self.send_ahead()?;
-            let count = self.ahead.len();
-            self.sate(count >= MANY || self.took * count as u32 >= 2 * WHILE);
+            self.sate(self.ahead.len() >= MANY || self.work_ahead() >= 2 * WHILE);
             match self.happens().await {
                 Happened::Said(said) => self.said(said.map_err(Lost::Link)?).await?,
                 Happened::Rested => self.rests_until = None,
@@ -158,6 +157,11 @@ impl Calls<'_> {
                 }
             }
         }
+    }
+
+    /// How long the calls take that lie with the process, if they are as the last ones were.
+    fn work_ahead(&self) -> Duration {
+        self.took * self.ahead.len() as u32
     }
 
     /// Says whether the process has enough to do for a while.
@@ -349,7 +353,7 @@ impl Calls<'_> {
 
     /// Lets more come together, if the process has enough to do meanwhile.
     fn rest(&mut self) {
-        if self.took * self.ahead.len() as u32 >= AT_LEAST && !self.kept.link.has_more() {
+        if self.work_ahead() >= AT_LEAST && !self.kept.link.has_more() {
             self.rests_until = Some(Instant::now() + REST);
         }
     }
