@@ -19,6 +19,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any
 
 from tidings.tasks import task as tasks
@@ -63,10 +64,9 @@ class Dependency:
 
     def checked(self, key: Key) -> Key:
         """Return a key whose fields are as declared, or say what is wrong with it."""
-        is_right = len(key) == len(self.types) and all(map(_is_a, key, self.types))
-        if not is_right:
-            declared = ", ".join(one.__name__ for one in self.types)
-            raise TypeError(f"{self.name} is declared with fields ({declared}), not {key!r}")
+        if not _are(key, self.types):
+            declared = _names(self.types)
+            raise TypeError(f"{self.name} is declared with fields {declared}, not {key!r}")
         return key
 
     def shown(self, key: Key) -> str:
@@ -93,35 +93,37 @@ class Declared:
 
     def append_read_dependency(self, dependency: Dependency, key: KeyOf) -> None:
         """Let it read an instance, beside others."""
-        self._append(_Read(dependency, key))
+        self._append(_Appended(dependency, key))
 
     def append_migrate_dependency(
         self, dependency: Dependency, key: KeyOf, to: KeyOf | None = None
     ) -> None:
         """Let it take an instance and move it on ``to`` another key; without one it ends here."""
-        self._append(_Migrate(dependency, key, to))
+        self._append(_Appended(dependency, key, is_taken=True, to=to))
 
     def append_inout_dependency(self, dependency: Dependency, key: KeyOf) -> None:
         """Let it change an instance."""
-        self._append(_InOut(dependency, key))
+        self._append(_Appended(dependency, key, is_changed=True))
 
     def submit(self, *arguments: Any) -> Future[Any]:
         """Submit it for these arguments, and return the future of what the function returns.
 
         An error leaves all instances as they were.
         """
-        if len(arguments) != len(self._types) or not all(map(_is_a, arguments, self._types)):
-            declared = ", ".join(one.__name__ for one in self._types)
-            raise TypeError(f"{self._name()} is declared with ({declared}), not {arguments!r}")
+        if not _are(arguments, self._types):
+            declared = _names(self._types)
+            raise TypeError(f"{self._name()} is declared with {declared}, not {arguments!r}")
         steps = [one.step(arguments) for one in self._appended]
         _expect_apart(steps)
         executor = self._flow.executor
         future = executor.submit(self._function, *arguments, *(step.has for step in steps))
         changed = [step for step in steps if step.is_changed]
-        for at, step in enumerate(changed):
-            is_only = len(changed) == 1
-            made = future if is_only else executor.submit(operator.itemgetter(at), future)
-            step.dependency._instances[step.key] = made
+        made = [future]
+        if len(changed) > 1:
+            parts = map(operator.itemgetter, range(len(changed)))
+            made = [executor.submit(part, future) for part in parts]
+        for step, version in zip(changed, made):
+            step.dependency._instances[step.key] = version
         moved = [step for step in steps if step.is_taken]
         for step in moved:
             del step.dependency._instances[step.key]
@@ -167,54 +169,35 @@ class Flow:
         return Declared(self, function, types)
 
 
+@dataclass(frozen=True)
 class _Step:
     """What one submission does with one instance."""
 
-    def __init__(self, dependency: Dependency, key: Key, *, is_changed: bool = False) -> None:
-        self.dependency = dependency
-        self.key = key
-        self.has = dependency.version(key)
-        self.is_changed = is_changed
-        self.is_taken = False
-        self.to: Key | None = None
+    dependency: Dependency
+    key: Key
+    has: Any
+    is_changed: bool
+    is_taken: bool
+    to: Key | None
 
 
+@dataclass(frozen=True)
 class _Appended:
-    """A dependency of a declared task."""
+    """A dependency of a declared task: an instance is read, changed, or taken and moved on."""
 
-    def __init__(self, dependency: Dependency, key: KeyOf) -> None:
-        self.dependency = dependency
-        self._key = key
+    dependency: Dependency
+    key: KeyOf
+    is_changed: bool = False
+    is_taken: bool = False
+    to: KeyOf | None = None
 
     def step(self, arguments: tuple[Any, ...]) -> _Step:
         """Return what is done for these arguments."""
-        raise NotImplementedError
-
-    def _found(self, arguments: tuple[Any, ...]) -> Key:
-        return self.dependency.checked(self._key(*arguments))
-
-
-class _Read(_Appended):
-    def step(self, arguments: tuple[Any, ...]) -> _Step:
-        return _Step(self.dependency, self._found(arguments))
-
-
-class _InOut(_Appended):
-    def step(self, arguments: tuple[Any, ...]) -> _Step:
-        return _Step(self.dependency, self._found(arguments), is_changed=True)
-
-
-class _Migrate(_Appended):
-    def __init__(self, dependency: Dependency, key: KeyOf, to: KeyOf | None) -> None:
-        super().__init__(dependency, key)
-        self._to = to
-
-    def step(self, arguments: tuple[Any, ...]) -> _Step:
-        step = _Step(self.dependency, self._found(arguments))
-        step.is_taken = True
-        if self._to is not None:
-            step.to = self.dependency.checked(self._to(*arguments))
-        return step
+        dependency = self.dependency
+        key = dependency.checked(self.key(*arguments))
+        has = dependency.version(key)
+        to = None if self.to is None else dependency.checked(self.to(*arguments))
+        return _Step(dependency, key, has, self.is_changed, self.is_taken, to)
 
 
 def _expect_apart(steps: list[_Step]) -> None:
@@ -234,6 +217,14 @@ def _expect_apart(steps: list[_Step]) -> None:
             step.dependency._expect_room(step.to)
         if coming.count(place) > 1:
             raise ValueError(f"two come to {step.dependency.shown(step.to)} at once")
+
+
+def _are(values: tuple[Any, ...], types: tuple[type, ...]) -> bool:
+    return len(values) == len(types) and all(map(_is_a, values, types))
+
+
+def _names(types: tuple[type, ...]) -> str:
+    return f"({', '.join(one.__name__ for one in types)})"
 
 
 def _is_a(value: Any, declared: type) -> bool:
