@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Callable
 
 from drawing.csv_table import Row, Table
 from drawing.drawn import Drawn, main
@@ -44,8 +43,6 @@ MPIS = {
     "openmpi-slots": "Open MPI, a slot for each rank",
     "mpich": "MPICH",
 }
-
-Tables = Callable[[Table], dict[str, str]]
 
 
 def short(row: Row, column: str) -> str:

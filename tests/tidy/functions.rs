@@ -29,7 +29,7 @@ pub(crate) fn language<'f>(file: &'f str, text: &str) -> &'f str {
     match name.rsplit_once('.') {
         Some((_, language)) => language,
         None if first.contains("python") => "py",
-        None if first.ends_with("sh") => "sh",
+        None if first.contains("sh") => "sh",
         None => "",
     }
 }

@@ -42,6 +42,12 @@ fn over_rust_files(rule: impl Fn(&str, &str) -> Vec<Finding>) -> Vec<Finding> {
     files.iter().flat_map(|file| rule(file, &repository::text(file))).collect()
 }
 
+/// All files that are text, with what stands in them.
+fn readable_files() -> impl Iterator<Item = (String, String)> {
+    let readable = |file: String| repository::read_if_there(&file).map(|text| (file, text));
+    repository::files().into_iter().filter_map(readable)
+}
+
 /// Files with what stands in them.
 fn with_text(files: &[String]) -> Vec<(String, String)> {
     files.iter().map(|file| (file.clone(), repository::text(file))).collect()
@@ -49,9 +55,7 @@ fn with_text(files: &[String]) -> Vec<(String, String)> {
 
 /// Applies a rule to each source file whose size has a limit.
 fn over_measured_files<F>(rule: impl Fn(&str, &str) -> Vec<F>) -> Vec<F> {
-    let readable = |file: String| repository::read_if_there(&file).map(|text| (file, text));
-    let files = repository::files().into_iter().filter_map(readable);
-    files
+    readable_files()
         .filter(|(file, text)| sizes::LANGUAGES.contains(&functions::language(file, text)))
         .flat_map(|(file, text)| rule(&file, &text))
         .collect()
@@ -98,9 +102,7 @@ fn functions_are_at_most_sixty_lines() {
 
 #[test]
 fn no_run_of_twelve_lines_stands_twice_outside_tests() {
-    let readable = |file: String| repository::read_if_there(&file).map(|text| (file, text));
-    let files: Vec<(String, String)> =
-        repository::files().into_iter().filter_map(readable).collect();
+    let files: Vec<(String, String)> = readable_files().collect();
     assert!(files.len() > 100, "read {} files only: the walk is broken", files.len());
     assert_tidy(&ratchet::Allowed::named("repeats").evaluate(&repeats::repeated(&files)));
 }

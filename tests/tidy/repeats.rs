@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Finding;
+use crate::functions::language;
 use crate::ratchet::Breach;
 use crate::rust_modules::lines_for_tests;
 
@@ -54,15 +55,8 @@ fn is_read(file: &str, text: &str) -> bool {
     let in_tests = file.split('/').any(|part| part == "tests" || part == "tests.rs");
     let generated =
         text.lines().take(5).any(|line| GENERATED.iter().any(|mark| line.contains(mark)));
-    !in_tests && !generated && !name.ends_with("_test.go") && is_code(name, text)
-}
-
-fn is_code(name: &str, text: &str) -> bool {
-    let first = text.lines().next().unwrap_or_default();
-    match name.rsplit_once('.') {
-        Some((_, language)) => LANGUAGES.contains(&language),
-        None => first.starts_with("#!") && (first.contains("sh") || first.contains("python")),
-    }
+    let is_code = LANGUAGES.contains(&language(file, text));
+    !in_tests && !generated && !name.ends_with("_test.go") && is_code
 }
 
 /// The lines of a file that count.
