@@ -41,6 +41,18 @@ python() {
         "$TARGET/python/bin/python" "$@"
 }
 
+# The Python package as it is installed, with an optimised native module, into a folder.
+# usage: package FOLDER
+package() {
+    require cargo cc
+    "$CARGO" build --release --locked -p tidings-python
+    rm -rf "$1/tidings"
+    mkdir -p "$1/tidings"
+    cp -r python/tidings "$1/tidings/"
+    install -m 755 "$TARGET/release/libtidings_tasks_native.so" \
+        "$1/tidings/tidings/tasks/_native.abi3.so"
+}
+
 # A measuring program of studies/Cargo.toml, into $FRESH.  usage: bench NAME [ARGUMENT...]
 bench() {
     TIDINGS_BIN_DIR=$TARGET/release "$CARGO" bench --locked ${PROFILE:+--profile "$PROFILE"} \
