@@ -7,7 +7,7 @@
  * goes along the rows of the grid, as much of B along its columns, and each rank adds their product
  * to its part of C; meanwhile what the next step needs is on its way. Printed are the seconds of
  * each round, and the product is written to FILE. `alone` multiplies as much in such steps, but
- * sends nothing, and prints the seconds of each rank.
+ * sends nothing, and prints the seconds of each rank, and those of its processor.
  *
  * BLAS is the OpenBLAS of NumPy's wheels, by the names it has there: so both programs of the study
  * multiply by the same instructions. The matrices are those of matrices.py.
@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, SLOTS = 2 };
 
@@ -158,24 +159,27 @@ static void multiply_rounds(struct part *p, int rounds) {
     }
 }
 
+static double processor_s(void) { return (double)clock() / CLOCKS_PER_SEC; }
+
 static void multiply_alone(struct part *p, int rounds) {
     int rank, ranks;
     MPI_Comm_rank(p->grid, &rank);
     MPI_Comm_size(p->grid, &ranks);
-    double *of_ranks = doubles(ranks);
+    double *of_ranks = doubles(2 * ranks);
     for (int round = 0; round < rounds; round++) {
         MPI_Barrier(p->grid);
-        double began = MPI_Wtime();
+        double began = MPI_Wtime(), began_cpu = processor_s();
         for (int64_t step = 0; step < p->size / p->block; step++) {
             int64_t a_panel = step % (p->a_columns / p->block);
             int64_t b_panel = step % (p->b_rows / p->block);
             add_product(p, p->a + a_panel * p->rows * p->block,
                         p->b + b_panel * p->columns * p->block);
         }
-        double seconds = MPI_Wtime() - began;
-        MPI_Gather(&seconds, 1, MPI_DOUBLE, of_ranks, 1, MPI_DOUBLE, 0, p->grid);
+        double own[2] = {MPI_Wtime() - began, processor_s() - began_cpu};
+        MPI_Gather(own, 2, MPI_DOUBLE, of_ranks, 2, MPI_DOUBLE, 0, p->grid);
         for (int one = 0; rank == 0 && one < ranks; one++)
-            printf("{\"round\": %d, \"rank\": %d, \"seconds\": %.6f}\n", round, one, of_ranks[one]);
+            printf("{\"round\": %d, \"rank\": %d, \"seconds\": %.6f, \"cpu_s\": %.6f}\n", round,
+                   one, of_ranks[2 * one], of_ranks[2 * one + 1]);
     }
     free(of_ranks);
 }

@@ -22,6 +22,7 @@ import json
 import mmap
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -94,7 +95,16 @@ class Round:
         self.buffers = rank.buffers
         self.done = threading.Event()
         self.unit_blocks, self.blocks = rank.shape.units()[0][1].blocks, 0
-        self.block_s = self.multiply_cpu_s = self.wait_s = 0.0
+        self.block_s = self.wait_s = 0.0
+        # Of what threads do in turn: multiply, claim and map, put arrays.
+        self.cpu_s = {"multiply": 0.0, "claim": 0.0, "put": 0.0}
+
+    @contextlib.contextmanager
+    def counted(self, what: str) -> Iterator[None]:
+        """Count the processor time of this thread for something."""
+        began_s = time.thread_time()
+        yield
+        self.cpu_s[what] += time.thread_time() - began_s
 
     def factor(self, name: str, first: int, count: int) -> Matrix:
         """Return rows of A or columns of B, of which a panel is mapped on its first use."""
@@ -107,11 +117,13 @@ class Round:
         return self.panels[name, which][row : row + count * block]
 
     def claim(self, later_s: float) -> Claim | None:
-        """Pull a unit later, or when the product is done; None at the end of the round.
-
-        Also get what is multiplied.
-        """
+        """Pull a unit later, or when the product is done; None at the end of the round."""
         self.done.wait(later_s)
+        with self.counted("claim"):
+            return self.claimed()
+
+    def claimed(self) -> Claim | None:
+        """Pull a unit, of its own rows if there is one of the last size, and get its factors."""
         place = (int,) * 4
         own = self.space.try_pull("unit", self.number, self.unit_blocks, self.rank, *place)
         pulled = own or self.space.pull("unit", self.number, int, int, *place)
@@ -125,18 +137,19 @@ class Round:
 
     def product(self, claim: Claim, buffer: Matrix) -> Matrix:
         """Return the product of a claim, in a buffer."""
-        began, began_cpu = time.monotonic(), time.thread_time()
+        began = time.monotonic()
         rows, columns = len(claim.left), len(claim.right)
         product = buffer[: rows * columns].reshape(rows, columns)
-        np.matmul(claim.left, claim.right.T, out=product)
-        self.multiply_cpu_s += time.thread_time() - began_cpu
+        with self.counted("multiply"):
+            np.matmul(claim.left, claim.right.T, out=product)
         self.block_s = (time.monotonic() - began) / claim.unit.blocks
         self.blocks += claim.unit.blocks
         return product
 
     def deliver(self, claim: Claim, product: Matrix) -> None:
         """Put a product, in the commit that consumes its unit."""
-        handle = tt.put(product, store=self.store)
+        with self.counted("put"):
+            handle = tt.put(product, store=self.store)
         self.space.execute(
             consumes=[claim.pulled], puts=[("product", self.number, *claim.unit, handle)]
         )
@@ -238,7 +251,8 @@ class Rank:
             self.space.read("go", number)
             own.multiply()
             cpu_s = time.process_time() - cpu_s
-        seconds = {"multiply_cpu_s": own.multiply_cpu_s, "cpu_s": cpu_s, "wait_s": own.wait_s}
+        seconds = {f"{what}_cpu_s": spent for what, spent in own.cpu_s.items()}
+        seconds |= {"cpu_s": cpu_s, "wait_s": own.wait_s}
         say(round=number, rank=self.number, blocks=own.blocks, **seconds)
         if conducted is not None:
             seconds, self.products = conducted.result()
