@@ -1,11 +1,12 @@
 //! The example mcphoton: what is known of slabs comes out, and the same digest for every number of
-//! workers, also when one is killed with a batch in hand.
+//! workers and each engine of the store, also when one is killed with a batch in hand.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::in_c::{Spoken, compiled, holder, printed};
 use crate::place::Place;
+use crate::servers::Servers;
 
 /// A slab that scatters only, in 25 batches.
 const RUN: [&str; 8] = ["-t", "1", "-a", "1", "-n", "50000", "-b", "2000"];
@@ -74,13 +75,11 @@ fn the_digest_is_the_same_for_one_two_and_three_workers() {
     }
 }
 
-#[test]
-fn a_killed_worker_changes_nothing() {
-    let place = Place::new();
-    let (program, holder) = (program(&place), holder(&place));
-    let alone = told(&place, &program, &[&["alone"], &RUN[..]].concat());
+/// Kills a worker with a batch in hand, and one at any moment.
+fn kill_workers(place: &Place) {
+    let (program, holder) = (program(place), holder(place));
+    let alone = told(place, &program, &[&["alone"], &RUN[..]].concat());
     let mut run = Spoken::start(place.with_store(&program).arg("run").args(RUN));
-    // One that is killed with a batch in hand, and one that is killed at any moment.
     let mut holding = Spoken::start(place.with_store(&holder).args(["claim", "mcphoton"]));
     assert_eq!(holding.line(), "attempt 1");
     let working = Spoken::start(place.with_store(&program).args(WORK));
@@ -91,4 +90,24 @@ fn a_killed_worker_changes_nothing() {
     let told = lines.iter().filter_map(|line| line.split_once(' ')).map(pair).collect();
     assert_eq!(alone, told);
     drop(working);
+}
+
+#[test]
+fn a_killed_worker_changes_nothing() {
+    kill_workers(&Place::new());
+}
+
+#[test]
+fn the_same_program_runs_over_an_etcd() {
+    let servers = Servers::start(1);
+    kill_workers(&Place::of(servers.address("tasks")));
+}
+
+/// Of the processes that have the store in their memory two are killed, and others come.
+#[test]
+fn the_same_program_runs_over_the_memory_of_its_processes() {
+    let views = Place::new();
+    let head = views.start(&["worker", "--slots", "1"]);
+    kill_workers(&Place::of(format!("block:photons@{}", views.store())));
+    drop(head);
 }

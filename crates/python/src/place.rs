@@ -50,9 +50,7 @@ pub(crate) struct Setup {
 pub(crate) fn network(setup: &Setup, address: &Address) -> Result<Network, String> {
     let ring = match &setup.keys {
         Some(path) => seals::ring(path)?,
-        None if matches!(address, Address::File(_) | Address::Memory) => {
-            KeyRing::open(&setup.cluster)
-        }
+        None if !address.is_of_hosts() => KeyRing::open(&setup.cluster),
         None => {
             return Err(format!(
                 "{address} is a store of several hosts, in which only what the cluster's key has \
@@ -81,7 +79,7 @@ pub(crate) fn folder(setup: &Setup, address: &Address) -> Option<PathBuf> {
         Address::File(file) => Some(blobs::beside(file)),
         Address::Memory => Some(setup.scratch.join("blobs")),
         Address::Tcp(_) => Some(usual::cache()),
-        Address::Etcd(_) => setup.blobs.clone(),
+        Address::Etcd(_) | Address::Block { .. } => setup.blobs.clone(),
     }
 }
 
@@ -92,7 +90,7 @@ pub(crate) fn folder(setup: &Setup, address: &Address) -> Option<PathBuf> {
 /// It cannot be had, for this reason.
 pub(crate) async fn link(member: &Member) -> Result<(), String> {
     let linked = async { member.link().await.map(drop).map_err(|error| error.to_string()) };
-    if !matches!(member.address(), Address::Tcp(_) | Address::Etcd(_)) {
+    if !member.address().is_of_hosts() && !member.address().is_shared() {
         return linked.await;
     }
     tokio::time::timeout(PATIENCE, linked).await.unwrap_or_else(|_| {

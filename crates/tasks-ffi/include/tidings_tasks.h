@@ -119,7 +119,8 @@ typedef struct TidingsTasksTuple TidingsTasksTuple;
 // Which store is opened, and as whom. All may be null or 0: initialise it with `{0}`.
 typedef struct TidingsTasksOptions {
     // `file:PATH`, `tcp://HOST:PORT` where a process of another host listens,
-    // `etcd://HOST:PORT,.../PREFIX`, or `memory:` for one that ends with this process. Null: what
+    // `etcd://HOST:PORT,.../PREFIX`, `block:NAME@STORE` in the memory of those who use it and find
+    // each other in another store, or `memory:` for one that ends with this process. Null: what
     // the variable `TIDINGS_STORE` says, else a file in this user's state directory, as for the
     // command `tidings`.
     const char *store;

@@ -7,7 +7,6 @@ use std::ptr;
 use std::sync::Arc;
 
 use tidings_tasks::client::Place;
-use tidings_tasks::store::address::Address;
 use tidings_tasks::usual;
 use tidings_tasks_core::resources::{self, Amount};
 
@@ -31,7 +30,8 @@ pub struct TidingsTasks(Arc<Engine>);
 #[derive(Clone, Copy, Debug)]
 pub struct TidingsTasksOptions {
     /// `file:PATH`, `tcp://HOST:PORT` where a process of another host listens,
-    /// `etcd://HOST:PORT,.../PREFIX`, or `memory:` for one that ends with this process. Null: what
+    /// `etcd://HOST:PORT,.../PREFIX`, `block:NAME@STORE` in the memory of those who use it and find
+    /// each other in another store, or `memory:` for one that ends with this process. Null: what
     /// the variable `TIDINGS_STORE` says, else a file in this user's state directory, as for the
     /// command `tidings`.
     pub store: *const c_char,
@@ -70,11 +70,13 @@ impl TidingsTasksOptions {
         let place = place.map_err(|error| argument(&error))?;
         match (blobs, &place.address) {
             (None, _) => Ok(place),
-            (Some(folder), Address::Etcd(_)) => {
+            (Some(folder), address) if address.is_shared() => {
                 let folder = std::path::absolute(folder).map_err(|error| argument(&error))?;
                 Ok(Place { blobs: Some(folder), ..place })
             }
-            (Some(_), _) => Err(Trouble::argument("only a store in an etcd has blobs elsewhere")),
+            (Some(_), _) => {
+                Err(Trouble::argument("only a store in an etcd or in memory has blobs elsewhere"))
+            }
         }
     }
 

@@ -37,8 +37,9 @@ const FAREWELL: Duration = Duration::from_secs(2);
 #[derive(Debug, Args)]
 pub struct Store {
     /// The store of the tasks: file:PATH, tcp://HOST:PORT where a process of another host listens,
-    /// etcd://HOST:PORT,.../PREFIX for a whole cluster, or memory: for one that ends with the
-    /// command [default: $TIDINGS_STORE, else a file in this user's state directory]
+    /// etcd://HOST:PORT,.../PREFIX for a whole cluster, block:NAME@STORE in the memory of those who
+    /// use it and find each other in another store, or memory: for one that ends with the command
+    /// [default: $TIDINGS_STORE, else a file in this user's state directory]
     #[arg(long = "store", value_name = "STORE", global = true, display_order = 90)]
     address: Option<Address>,
     /// The cluster's key file: for tcp://, for etcd:// on other hosts, and for --listen beyond
@@ -49,7 +50,8 @@ pub struct Store {
     /// etcd://: any port, at the address by which this host reaches the etcd]
     #[arg(long, value_name = "HOST:PORT", global = true, display_order = 92)]
     listen: Option<Endpoint>,
-    /// A folder that all hosts share, for what is longer than a record of a store in an etcd
+    /// A folder that all hosts share, for what is longer than a record of a store in an etcd or in
+    /// memory
     #[arg(long, value_name = "DIRECTORY", global = true, display_order = 93)]
     blobs: Option<PathBuf>,
     /// How it is decided, while this process serves the store, that a silent process is gone:
@@ -99,12 +101,12 @@ impl Store {
     fn blobs_of(&self, address: &Address) -> Result<Option<PathBuf>, TasksError> {
         match (&self.blobs, address) {
             (None, _) => Ok(None),
-            (Some(folder), Address::Etcd(_)) => {
+            (Some(folder), address) if address.is_shared() => {
                 let absolute = std::path::absolute(folder);
                 absolute.map(Some).map_err(|source| TasksError::System { what: "--blobs", source })
             }
             (Some(_), _) => {
-                let text = "--blobs is for stores in an etcd: file:PATH has a folder of its own";
+                let text = "--blobs is for stores in an etcd or in memory: file:PATH has a folder of its own";
                 Err(TasksError::Usage(text.to_owned()))
             }
         }

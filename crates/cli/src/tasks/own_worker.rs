@@ -63,12 +63,8 @@ fn blobs(place: &Place) -> Result<Option<Arc<Blobs>>, TasksError> {
 /// Where outputs stay that are to stay on nodes: on this host, if the store and its blobs are on
 /// others.
 fn depot(place: &Place) -> Result<Option<Arc<Blobs>>, TasksError> {
-    let is_away = match &place.address {
-        Address::Tcp(_) => true,
-        Address::Etcd(_) => place.blobs.is_none(),
-        Address::File(_) | Address::Memory => false,
-    };
-    if !is_away {
+    let is_apart = place.address.is_shared() && place.blobs.is_none();
+    if !is_apart && !matches!(place.address, Address::Tcp(_)) {
         return Ok(None);
     }
     Ok(Some(Arc::new(Blobs::open(&usual::cache())?)))

@@ -7,8 +7,6 @@ use std::collections::BTreeMap;
 use std::path;
 use std::process::{Command, Stdio};
 
-use tidings_tasks::store::address::Address;
-
 use super::client::Place;
 use super::failure::TasksError;
 
@@ -38,7 +36,7 @@ pub(super) fn runtimes(
         command.extend(["--keys".to_owned(), keys.display().to_string()]);
     }
     // Beside a file, and for another host, the program finds them itself.
-    if let (Some(blobs), Address::Etcd(_)) = (&place.blobs, &place.address) {
+    if let Some(blobs) = place.blobs.as_ref().filter(|_| place.address.is_shared()) {
         command.extend(["--blobs".to_owned(), blobs.display().to_string()]);
     }
     Ok(BTreeMap::from([(LANGUAGE.to_owned(), command)]))

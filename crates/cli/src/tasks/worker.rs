@@ -9,7 +9,6 @@ use std::env;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use tidings_tasks::store::address::Address;
 use tidings_tasks::worker::{Event, Worker};
 use tidings_tasks_core::resources::Need;
 use tokio::sync::mpsc;
@@ -104,9 +103,10 @@ async fn work(place: &Place, options: &Options) -> Result<(), TasksError> {
     output::complain(&begun);
     let reached = async {
         let endpoint = client.member.listens().await;
-        output::complain(&match place.address {
-            Address::Etcd(_) => "this worker decides which task goes where, for all".to_owned(),
-            _ => format!("other hosts take part with --store tcp://{endpoint}"),
+        output::complain(&if place.address.is_shared() {
+            "this worker decides which task goes where, for all".to_owned()
+        } else {
+            format!("other hosts take part with --store tcp://{endpoint}")
         });
         core::future::pending::<Infallible>().await
     };
@@ -131,7 +131,7 @@ async fn work(place: &Place, options: &Options) -> Result<(), TasksError> {
 
 /// Says that hosts that die are found by their sessions alone, where tasks have several hosts.
 async fn tell_without_board(client: &Client, place: &Place) -> Result<(), TasksError> {
-    if matches!(place.address, Address::Tcp(_) | Address::Etcd(_)) {
+    if place.address.is_of_hosts() {
         let overview = unknown::overview(client).await?;
         let text = without_board(&overview).trim().replace('\n', " ");
         if !text.is_empty() {

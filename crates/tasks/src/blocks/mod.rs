@@ -171,6 +171,11 @@ impl Blocks {
     /// Leaves in order: representatives pass on what they have, as far as they do that. Returns
     /// when the others know.
     pub async fn leave(self) {
+        self.quit().await;
+    }
+
+    /// Leaves in order, while others of this process may have it still.
+    pub(crate) async fn quit(&self) {
         let (left, done) = oneshot::channel();
         if self.events.send(Event::Leave(left)).await.is_ok() {
             // It may be lost meanwhile, or the others may not answer.

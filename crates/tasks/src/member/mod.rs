@@ -6,9 +6,9 @@
 //! * An embedded store is served by whoever can open its file (`holder`). Others of its machine
 //!   speak to that process over its socket, those of other machines over the network, if it
 //!   listens ([`Network`]).
-//! * A store in an etcd can be opened by all. There a role decides who serves (`sharer`): each
-//!   member listens first, stands by, and follows whoever has the role to the address that lies
-//!   beside it.
+//! * A store in an etcd, or in the memory of those who use it, can be opened by all. There a role
+//!   decides who serves (`sharer`): each member listens first, stands by, and follows whoever has
+//!   the role to the address that lies beside it.
 //!
 //! A member that only *asks* leaves the role to others as long as there are any: it would take the
 //! role along when it ends, a moment later.
@@ -19,10 +19,10 @@
 
 mod away;
 mod holder;
+mod in_memory;
 mod link;
 mod opened;
 mod place;
-#[cfg(feature = "etcd")]
 mod sharer;
 
 use std::io;
@@ -142,15 +142,12 @@ impl Member {
         let (to, by) = (address.clone(), own.clone());
         let blobs = match &address {
             Address::File(file) => Some(blobs::beside(file)),
-            Address::Memory | Address::Tcp(_) => None,
-            #[cfg(feature = "etcd")]
-            Address::Etcd(_) => options.blobs.clone(),
+            shared if shared.is_shared() => options.blobs.clone(),
+            _ => None,
         };
-        let serving = match &address {
-            #[cfg(feature = "etcd")]
-            Address::Etcd(servers) => tokio::spawn(
+        let serving = if address.is_shared() {
+            tokio::spawn(
                 sharer::Sharer {
-                    servers: servers.clone(),
                     address: to,
                     own: by,
                     listen,
@@ -161,23 +158,21 @@ impl Member {
                     leaving: is_leaving,
                 }
                 .run(),
-            ),
-            _ => {
-                // A file has one holder, whoever that is, and over TCP there is nothing to hold.
-                let _ = bid;
-                tokio::spawn(
-                    holder::Holder {
-                        address: to,
-                        own: by,
-                        listen,
-                        candidate,
-                        options,
-                        sender,
-                        leaving: is_leaving,
-                    }
-                    .run(),
-                )
-            }
+            )
+        } else {
+            // A file has one holder, whoever that is, and over TCP there is nothing to hold.
+            tokio::spawn(
+                holder::Holder {
+                    address: to,
+                    own: by,
+                    listen,
+                    candidate,
+                    options,
+                    sender,
+                    leaving: is_leaving,
+                }
+                .run(),
+            )
         };
         Self { place, serving, leaving, address, own, listen: told, blobs }
     }
@@ -235,11 +230,9 @@ impl Member {
     /// # Errors
     /// The store is on this host, or the way to it is not known.
     pub(crate) async fn own_address(&self) -> io::Result<IpAddr> {
-        match &self.address {
-            Address::Tcp(at) => route::own_address(&[at.to_string()]).await,
-            #[cfg(feature = "etcd")]
-            Address::Etcd(servers) => route::own_address(servers.servers()).await,
-            Address::File(_) | Address::Memory => Err(io::ErrorKind::Unsupported.into()),
+        match self.address.ways().as_slice() {
+            [] => Err(io::ErrorKind::Unsupported.into()),
+            ways => route::own_address(ways).await,
         }
     }
 

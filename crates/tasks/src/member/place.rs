@@ -17,7 +17,6 @@ pub(super) const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 /// How long a role is left to others by a member that only asks: longer than those who wait for it
 /// need to see that it is free.
-#[cfg(feature = "etcd")]
 pub(super) const LEFT_TO_OTHERS: Duration = Duration::from_secs(1);
 
 /// The time that a member has to give up what it serves.
@@ -57,6 +56,14 @@ pub enum LinkError {
     /// The servers of the store are silent so far.
     #[error("{0} has not answered yet: are these its servers, and do most of them run?")]
     Silent(String),
+    /// The way to the others is not known.
+    #[error("{place}: {why}")]
+    Route {
+        /// The store.
+        place: String,
+        /// What the system said.
+        why: String,
+    },
     /// The servers of the store no longer answer.
     #[error("{place}: {why}; do most of its servers run?")]
     Lost {

@@ -6,6 +6,7 @@
 //! | `memory:` | [memory](super::memory): gone with the process |
 //! | `tcp://HOST:PORT` | that of the process which listens there ([net](crate::net)) |
 //! | `etcd://HOST:PORT,.../PREFIX` | [etcd]: its servers, which many processes use |
+//! | `block:NAME@ADDRESS` | [block](super::block): the memory of the processes that use it |
 //!
 //! A program that is built without the feature `etcd` knows the others only.
 
@@ -33,6 +34,13 @@ pub enum Address {
     /// In this etcd.
     #[cfg(feature = "etcd")]
     Etcd(etcd::Place),
+    /// In the memory of the processes that use it.
+    Block {
+        /// Its name among them.
+        name: String,
+        /// The store in which they find each other: an etcd, or one that another process has open.
+        views: Box<Address>,
+    },
 }
 
 /// What is no address.
@@ -40,8 +48,8 @@ pub enum Address {
 pub enum AddressError {
     /// It has none of the known beginnings, or nothing after it.
     #[error(
-        "`{0}` is no store: write file:PATH, tcp://HOST:PORT, etcd://HOST:PORT/PREFIX, or \
-         memory: for one that ends with its process"
+        "`{0}` is no store: write file:PATH, tcp://HOST:PORT, etcd://HOST:PORT/PREFIX, \
+         block:NAME@ADDRESS, or memory: for one that ends with its process"
     )]
     Unknown(String),
     /// It names no place on a network.
@@ -51,6 +59,12 @@ pub enum AddressError {
     #[cfg(feature = "etcd")]
     #[error("`{0}` is no store in etcd: {1}")]
     Etcd(String, etcd::PlaceError),
+    /// It names no store in the memory of processes.
+    #[error(
+        "`{0}` is no store in memory: write block:NAME@STORE, where its processes find each other \
+         in STORE: file:PATH of one that runs here, tcp://HOST:PORT, or etcd://HOST:PORT/PREFIX"
+    )]
+    Block(String),
     /// The program knows no etcd.
     #[cfg(not(feature = "etcd"))]
     #[error("`{0}`: this program was built without the feature `etcd`; use file:PATH")]
@@ -67,6 +81,22 @@ pub enum OpenError {
     #[cfg(feature = "etcd")]
     #[error(transparent)]
     Etcd(#[from] etcd::OpenError),
+    /// Other processes, or the store in which they find each other, cannot be reached now.
+    #[error("{place}: {why}")]
+    Apart {
+        /// The store.
+        place: String,
+        /// What was noticed.
+        why: String,
+    },
+    /// It cannot be had.
+    #[error("{place}: {why}")]
+    Refused {
+        /// The store.
+        place: String,
+        /// Why.
+        why: String,
+    },
 }
 
 impl fmt::Display for Address {
@@ -77,6 +107,7 @@ impl fmt::Display for Address {
             Self::Tcp(at) => write!(f, "tcp://{at}"),
             #[cfg(feature = "etcd")]
             Self::Etcd(place) => place.fmt(f),
+            Self::Block { name, views } => write!(f, "block:{name}@{views}"),
         }
     }
 }
@@ -100,6 +131,7 @@ impl FromStr for Address {
                 let place = rest.strip_prefix("//").ok_or_else(unknown)?;
                 Ok(Self::Tcp(place.parse()?))
             }
+            "block" => Self::in_memory(rest).ok_or_else(|| AddressError::Block(text.into())),
             "etcd" => Self::in_etcd(text, rest.strip_prefix("//").ok_or_else(unknown)?),
             _ => Err(unknown()),
         }
@@ -107,6 +139,46 @@ impl FromStr for Address {
 }
 
 impl Address {
+    /// Whether many processes have it open at a time, of which one serves it.
+    pub fn is_shared(&self) -> bool {
+        match self {
+            Self::File(_) | Self::Memory | Self::Tcp(_) => false,
+            #[cfg(feature = "etcd")]
+            Self::Etcd(_) => true,
+            Self::Block { .. } => true,
+        }
+    }
+
+    /// Whether processes of other hosts may use it by this address.
+    pub fn is_of_hosts(&self) -> bool {
+        match self {
+            Self::File(_) | Self::Memory => false,
+            Self::Tcp(_) => true,
+            #[cfg(feature = "etcd")]
+            Self::Etcd(_) => true,
+            Self::Block { views, .. } => views.is_of_hosts(),
+        }
+    }
+
+    /// Where others are reached on the way to it, as `HOST:PORT`.
+    pub(crate) fn ways(&self) -> Vec<String> {
+        match self {
+            Self::File(_) | Self::Memory => Vec::new(),
+            Self::Tcp(at) => vec![at.to_string()],
+            #[cfg(feature = "etcd")]
+            Self::Etcd(servers) => servers.servers().to_vec(),
+            Self::Block { views, .. } => views.ways(),
+        }
+    }
+
+    fn in_memory(text: &str) -> Option<Self> {
+        let (name, views) = text.split_once('@').filter(|(name, _)| !name.is_empty())?;
+        let views: Self = views.parse().ok()?;
+        // In these nobody finds another process.
+        let is_apart = matches!(views, Self::Memory | Self::Block { .. });
+        (!is_apart).then(|| Self::Block { name: name.to_owned(), views: Box::new(views) })
+    }
+
     #[cfg(feature = "etcd")]
     fn in_etcd(text: &str, place: &str) -> Result<Self, AddressError> {
         place.parse().map(Self::Etcd).map_err(|error| AddressError::Etcd(text.into(), error))
@@ -133,6 +205,10 @@ impl Address {
             }
             #[cfg(feature = "etcd")]
             Self::Etcd(place) => return Ok(Arc::new(Etcd::open(place, cluster).await?)),
+            Self::Block { .. } => {
+                let why = "only those who take part in it can read it".to_owned();
+                return Err(OpenError::Refused { place: self.to_string(), why });
+            }
         };
         let cluster = cluster.to_owned();
         let opened = tokio::task::spawn_blocking(move || Embedded::open(&path, &cluster));
@@ -166,6 +242,17 @@ mod tests {
         }
         let etcd = "etcd://a b".parse::<Address>().unwrap_err();
         assert!(matches!(etcd, AddressError::Etcd(..)), "{etcd}");
+    }
+
+    #[test]
+    fn a_store_in_memory_has_a_name_and_one_in_which_its_processes_meet() {
+        for text in ["block:a@tcp://node7:4000", "block:a@file:/var/tasks"] {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+        }
+        for text in ["a", "@tcp://node7:4000", "a@memory:", "a@block:b@file:c", "a@", "a@b"] {
+            let text = format!("block:{text}");
+            assert_eq!(text.parse::<Address>(), Err(AddressError::Block(text.clone())));
+        }
     }
 
     #[cfg(feature = "etcd")]
