@@ -21,6 +21,7 @@ import importlib.util
 import os
 import sys
 import tempfile
+import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -65,6 +66,17 @@ for module in reversed(modules()):
     _found.update(vars(module))
 
 
+def set_up_and_start(self: Any) -> None:
+    """Set up, and wait until the processes of the workers have started.
+
+    ``test_timeout`` gives a call 5 s. On a loaded machine a process may need some of them to start.
+    """
+    _found["ExecutorMixin"].setUp(self)
+    calls = [self.executor.submit(time.sleep, 0.1) for _ in range(self.worker_count)]
+    for call in calls:
+        call.result()
+
+
 class Pool(tt.Executor):
     """Our executor, made as those of the standard library."""
 
@@ -72,14 +84,14 @@ class Pool(tt.Executor):
         super().__init__(workers=max_workers, **others)
 
 
-def ours(mixin: str, *bases: str, **left_out: None) -> type:
-    """Return the tests of a mixin with our executor, without some."""
-    place = {"executor_type": Pool, "worker_count": 3, **left_out}
+def ours(mixin: str, *bases: str, **others: Any) -> type:
+    """Return the tests of a mixin with our executor, without those of which ``others`` has None."""
+    place = {"executor_type": Pool, "worker_count": 3, **others}
     return type(mixin, tuple(_found[name] for name in (*bases, mixin, "BaseTestCase")), place)
 
 
 TestExecutor = ours("ExecutorTest", "ExecutorMixin", test_max_workers_negative=None)
-TestWait = ours("WaitTests", "ExecutorMixin")
+TestWait = ours("WaitTests", "ExecutorMixin", setUp=set_up_and_start)
 TestAsCompleted = ours("AsCompletedTests", "ExecutorMixin")
 TestInitializer = ours("InitializerMixin")
 TestShutdown = ours(
