@@ -110,6 +110,24 @@ async fn a_commit_without_a_connection_is_known_to_have_failed() {
     assert!(matches!(second, Err(CommitError::Lost(_))), "{second:?}");
 }
 
+/// Version 3.4 has no such option.
+#[tokio::test]
+async fn an_etcd_that_does_not_sync_is_refused_where_there_is_one() {
+    const UNSYNCED: &str = "--unsafe-no-fsync";
+    if !Servers::has_option(UNSYNCED) {
+        Servers::start(1).open("a").await;
+        return;
+    }
+    let mut servers = Servers::start_with(1, &[UNSYNCED]);
+    let place = servers.place("a");
+    let refused = Etcd::open(&place, "test").await.err();
+    assert!(matches!(refused, Some(EtcdError::Unsynced { .. })), "{refused:?}");
+    assert!(refused.unwrap().to_string().contains(UNSYNCED));
+    servers.kill(0);
+    servers.restart_with(0, &[]);
+    servers.open("a").await;
+}
+
 #[tokio::test]
 async fn a_full_etcd_refuses_what_is_put_and_goes_on_once_it_has_space() {
     let mut servers = Servers::start_with(1, &["--quota-backend-bytes", "16777216"]);

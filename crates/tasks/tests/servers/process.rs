@@ -60,6 +60,13 @@ impl Servers {
         (0..ATTEMPTS).find_map(attempt).expect("etcd starts (Debian: etcd-server)")
     }
 
+    /// Whether the servers of this machine know an option.
+    pub(crate) fn has_option(option: &str) -> bool {
+        let help =
+            Command::new("etcd").arg("--help").output().expect("etcd starts (Debian: etcd-server)");
+        [help.stdout, help.stderr].iter().any(|text| String::from_utf8_lossy(text).contains(option))
+    }
+
     /// Starts a server on each of these hosts, with these options: the words before a command that
     /// runs there, and the address, of which nobody else uses ports.
     pub(crate) fn on(hosts: Vec<(Vec<String>, String)>, options: &[&str]) -> Self {
