@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use minicbor::bytes::ByteVec;
+use minicbor::bytes::{ByteSlice, ByteVec};
 use minicbor::{Decode, Encode};
 use tidings_tasks_core::id::TaskId;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
@@ -67,6 +67,13 @@ pub(super) enum Say {
     /// It is not done, for this reason.
     #[n(4)]
     Refused(#[n(0)] String),
+}
+
+/// [`Say::Piece`], of bytes that lie elsewhere.
+#[derive(Encode)]
+enum Given<'a> {
+    #[n(0)]
+    Piece(#[n(0)] &'a ByteSlice),
 }
 
 impl From<BlobError> for Say {
@@ -160,7 +167,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
         let blobs = blobs.clone();
         let mapped = blocking(move || blobs.get(&handle)).await?;
         for piece in mapped.chunks(PIECE_BYTES) {
-            self.say(&Say::Piece(piece.to_vec().into())).await?;
+            self.buffer.clear();
+            frame::append(&mut self.buffer, &Given::Piece(piece.into()))?;
+            let sent = self.writing.write_all(&self.buffer);
+            tokio::time::timeout(PATIENCE, sent).await.map_err(io::Error::from)??;
         }
         Ok(())
     }

@@ -8,9 +8,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use minicbor::bytes::ByteVec;
 use tidings_tasks_core::id::TaskId;
 use tokio::io::BufReader;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, mpsc};
 
 use super::blobs::{Ask, BATCH_BYTES, HELLO, MAX_TASKS, PIECE_BYTES, Say, send};
 use super::connect::{self, Reading, Writing};
@@ -23,6 +24,9 @@ use crate::frame;
 /// The first wait before the holder is asked again; it doubles up to [`LONGEST_WAIT`].
 const FIRST_WAIT: Duration = Duration::from_millis(20);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// Pieces that have come and wait to be written.
+const PIECES: usize = 8;
 
 /// Where the blobs of a store are that another host holds; or outputs that stay on a node.
 #[derive(Debug)]
@@ -223,26 +227,38 @@ impl Connection {
 
     async fn fetch(&mut self, into: &Arc<Blobs>, handle: Handle) -> Result<Ended, Failure> {
         send(&mut self.writing, &Ask::Get(handle)).await?;
+        let (pieces, coming) = mpsc::channel(PIECES);
         let into = into.clone();
-        let mut draft = match here(move || into.draft()).await {
-            Ok(draft) => draft,
-            Err(error) => return Ok(Ended::Here(error)),
-        };
-        let mut left = handle.bytes;
+        let writing = here(move || write(into.draft()?, coming));
+        // Dropped, whichever of both ends first, the channel ends the other.
+        let (heard, written) = tokio::join!(self.pieces(handle.bytes, pieces), writing);
+        match (heard?, written) {
+            (_, Err(error)) => Ok(Ended::Here(error)),
+            (Ended::Done, Ok(draft)) => finish(draft, handle).await,
+            (other, Ok(_)) => Ok(other),
+        }
+    }
+
+    /// Passes on the pieces of so many bytes, and tells how the answer has ended. It is of no use
+    /// when nobody takes them any more.
+    async fn pieces(
+        &mut self,
+        bytes: u64,
+        pieces: mpsc::Sender<ByteVec>,
+    ) -> Result<Ended, Failure> {
+        let mut left = bytes;
         loop {
             let piece = match self.hear().await? {
                 Say::Piece(piece) if !piece.is_empty() && piece.len() as u64 <= left => piece,
                 Say::Piece(_) => return Err(unexpected("a piece of another length")),
-                Say::Done if left == 0 => break,
+                Say::Done if left == 0 => return Ok(Ended::Done),
                 other => return end(other).map_err(|_| unexpected("an end before the end")),
             };
             left -= piece.len() as u64;
-            draft = match here(move || draft.write(&piece).map(|()| draft)).await {
-                Ok(draft) => draft,
-                Err(error) => return Ok(Ended::Here(error)),
-            };
+            if pieces.send(piece).await.is_err() {
+                return Ok(Ended::Done);
+            }
         }
-        finish(draft, handle).await
     }
 
     async fn send(
@@ -283,6 +299,14 @@ fn end(said: Say) -> Result<Ended, Failure> {
 
 fn unexpected(what: &str) -> Failure {
     Failure::Protocol(format!("{what} has come"))
+}
+
+/// Writes and hashes the pieces that come, beside whoever gets them from the network.
+fn write(mut draft: Draft, mut coming: mpsc::Receiver<ByteVec>) -> Result<Draft, BlobError> {
+    while let Some(piece) = coming.blocking_recv() {
+        draft.write(&piece)?;
+    }
+    Ok(draft)
 }
 
 async fn finish(draft: Draft, handle: Handle) -> Result<Ended, Failure> {
