@@ -71,6 +71,7 @@ pub struct Ledger {
     values: BTreeMap<Key, Held>,
     revision: Revision,
     history: VecDeque<Event>,
+    history_bytes: usize,
     compacted: Revision,
     sessions: BTreeMap<Session, BTreeSet<Key>>,
     last_session: u64,
@@ -172,7 +173,19 @@ impl Ledger {
     pub fn compact(&mut self, before: Revision) {
         self.compacted = self.compacted.max(before.min(self.revision));
         let gone = self.history.partition_point(|event| event.revision <= self.compacted);
-        self.history.drain(..gone);
+        let gone = self.history.drain(..gone);
+        self.history_bytes -= gone.map(|event| event.bytes()).sum::<usize>();
+    }
+
+    /// Forgets the oldest changes while those that are held take more than so many bytes. The last
+    /// commit is held in any case.
+    pub fn bound_history(&mut self, most: usize) {
+        while self.history_bytes > most
+            && let Some(oldest) = self.history.front().map(|event| event.revision)
+            && oldest < self.revision
+        {
+            self.compact(oldest);
+        }
     }
 
     /// A new session.
@@ -198,7 +211,7 @@ impl Ledger {
             self.revision.0 += 1;
             for key in keys {
                 self.values.remove(&key);
-                self.history.push_back(Event { key, value: None, revision: self.revision });
+                self.note(key, None);
             }
         }
         Ok(self.revision)
@@ -263,7 +276,14 @@ impl Ledger {
                 (key, None)
             }
         };
-        self.history.push_back(Event { key: key.clone(), value, revision: self.revision });
+        self.note(key.clone(), value);
+    }
+
+    /// A change of the present revision is held.
+    fn note(&mut self, key: Key, value: Option<Value>) {
+        let event = Event { key, value, revision: self.revision };
+        self.history_bytes += event.bytes();
+        self.history.push_back(event);
     }
 
     /// A key no longer belongs to the session it was written with, unless it was written with it
@@ -385,6 +405,22 @@ mod tests {
         assert_eq!(ledger.changes(b"", Revision(0)), Err(Compacted(first)));
         let changes = ledger.changes(b"a", first).unwrap();
         assert_eq!(changes.iter().map(|event| event.revision).collect::<Vec<_>>(), [second]);
+    }
+
+    #[test]
+    fn a_history_is_bounded_by_its_bytes() {
+        let mut ledger = Ledger::default();
+        let long = "v".repeat(1_000);
+        for _ in 0..100 {
+            ledger.commit(&put("a", &long)).unwrap();
+            ledger.bound_history(10_000);
+        }
+        let Err(Compacted(until)) = ledger.changes(b"", Revision(0)) else { panic!("all of it") };
+        let held = ledger.changes(b"", until).unwrap();
+        assert_eq!((until.0 + held.len() as u64, held.len()), (100, 9));
+        ledger.bound_history(0);
+        assert_eq!(ledger.compacted(), Revision(99));
+        assert_eq!(ledger.changes(b"", Revision(99)).unwrap().len(), 1);
     }
 
     #[test]

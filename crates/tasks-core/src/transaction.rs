@@ -299,6 +299,15 @@ pub struct Event {
     pub revision: Revision,
 }
 
+impl Event {
+    /// The bytes of memory that it takes, those of the allocator aside.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let value = self.value.as_ref().map_or(0, |value| value.len());
+        size_of::<Self>() + self.key.as_bytes().len() + value
+    }
+}
+
 /// Whether an acknowledged commit survives a loss of power.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
 pub enum Durability {

@@ -32,8 +32,8 @@ const PAGE_BYTES: usize = 256 << 10;
 /// Records of one page.
 const PAGE: usize = 4_096;
 
-/// How many revisions watchers can go back, at least, and how often older ones are forgotten.
-const KEPT_REVISIONS: u64 = 8_192;
+/// The bytes of the changes that watchers can go back. Older ones are forgotten.
+const HISTORY_BYTES: usize = 16 << 20;
 
 /// What is done with a store.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
@@ -186,16 +186,8 @@ impl Records {
             return Err(CommitError::Invalid(refusal));
         }
         let revision = self.ledger.commit(transaction)?;
-        self.forget();
+        self.ledger.bound_history(HISTORY_BYTES);
         Ok(revision)
-    }
-
-    /// Forgets changes that are older than is held.
-    fn forget(&mut self) {
-        let last = self.ledger.revision().0;
-        if last - self.ledger.compacted().0 >= 2 * KEPT_REVISIONS {
-            self.ledger.compact(Revision(last - KEPT_REVISIONS));
-        }
     }
 
     fn get(&self, keys: &[Key]) -> Answer {
@@ -258,7 +250,7 @@ impl Records {
         if self.beats.remove(&session).is_none() || self.ledger.end_session(session).is_err() {
             return Answer::Ended(session);
         }
-        self.forget();
+        self.ledger.bound_history(HISTORY_BYTES);
         Answer::Done
     }
 
@@ -452,14 +444,15 @@ mod tests {
     #[test]
     fn old_changes_are_forgotten_and_late_watchers_are_told() {
         let mut records = founded();
-        for _ in 0..=2 * KEPT_REVISIONS {
-            records.apply(&put("a", 1));
+        for _ in 0..20 {
+            records.apply(&put("a", 1 << 20));
         }
         let changes = |records: &mut Records, after| {
             records.apply(&Op::Changes(ByteVec::from(b"a".to_vec()), Revision(after)))
         };
-        assert_eq!(changes(&mut records, 1), Answer::Compacted(Revision(KEPT_REVISIONS)));
-        assert!(matches!(changes(&mut records, KEPT_REVISIONS), Answer::Changes(..)));
+        // Beside 15 values of a MiB their keys have place.
+        assert_eq!(changes(&mut records, 4), Answer::Compacted(Revision(5)));
+        assert!(matches!(changes(&mut records, 5), Answer::Changes(..)));
         let long = Op::Get(vec![key("long"); 3]);
         assert_eq!(records.apply(&put("long", 3 << 20)).clone(), {
             let refusal = "3145732 bytes; at most 2097152 are possible".to_owned();

@@ -24,8 +24,8 @@ use super::{Lost, SessionError, Snapshot, Store, Watch, WatchError};
 pub const LIMITS: Limits =
     Limits { operations: 65_536, bytes: 16 << 20, durability: Durability::Volatile };
 
-/// How many revisions watchers can go back, at least, and how often older ones are forgotten.
-const KEPT_REVISIONS: u64 = 65_536;
+/// The bytes of the changes that watchers can go back. Older ones are forgotten.
+const HISTORY_BYTES: usize = 16 << 20;
 
 /// A store in this process. The clones are one store; it is gone with the last of them.
 #[derive(Clone)]
@@ -101,12 +101,9 @@ impl Shared {
 impl State {
     /// Wakes the watchers, and forgets what is older than is held.
     fn publish(&mut self) {
-        let revision = self.ledger.revision();
-        if revision.0 % KEPT_REVISIONS == 0 {
-            self.ledger.compact(Revision(revision.0.saturating_sub(KEPT_REVISIONS)));
-        }
+        self.ledger.bound_history(HISTORY_BYTES);
         if let Some(news) = &self.news {
-            news.send_replace(revision);
+            news.send_replace(self.ledger.revision());
         }
     }
 

@@ -15,8 +15,6 @@ use crate::store::follow::History;
 /// Changes that are held, at most, and the bytes of their keys and values.
 const MAX_EVENTS: usize = 1 << 18;
 const MAX_BYTES: usize = 32 << 20;
-/// What one event takes beside its key and value, in bytes.
-const EVENT_BYTES: usize = size_of::<Event>();
 /// About how many changes a watcher gets at once.
 const BATCH_EVENTS: usize = 1_024;
 
@@ -42,7 +40,7 @@ impl Recent {
     /// The changes up to `revision` are all there.
     pub(super) fn extend(&self, events: Vec<Event>, revision: Revision) {
         let mut held = self.lock();
-        held.bytes += events.iter().map(bytes).sum::<usize>();
+        held.bytes += events.iter().map(Event::bytes).sum::<usize>();
         held.events.extend(events);
         held.revision = revision;
         while held.events.len() > MAX_EVENTS || held.bytes > MAX_BYTES {
@@ -72,7 +70,7 @@ impl Held {
     fn compact(&mut self, before: Revision) {
         self.compacted = self.compacted.max(before.min(self.revision));
         let gone = self.events.partition_point(|event| event.revision <= self.compacted);
-        self.bytes -= self.events.drain(..gone).map(|event| bytes(&event)).sum::<usize>();
+        self.bytes -= self.events.drain(..gone).map(|event| event.bytes()).sum::<usize>();
     }
 }
 
@@ -96,11 +94,6 @@ impl History for Recent {
         }
         Ok((events, held.revision))
     }
-}
-
-fn bytes(event: &Event) -> usize {
-    let value = event.value.as_ref().map_or(0, |value| value.len());
-    EVENT_BYTES + event.key.as_bytes().len() + value
 }
 
 #[cfg(test)]
