@@ -247,6 +247,49 @@ def test_processes_that_cannot_be_set_up_break_the_executor() -> None:
         executor.submit(pow, 1, 1)
 
 
+def test_submit_waits_while_as_many_calls_are_pending_as_may_be(tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    with tt.Executor(workers=1, pending=3) as executor:
+        collector = executor._collector
+        submitted: list[concurrent.futures.Future[str]] = []
+
+        def submit() -> None:
+            submitted.extend(executor.submit(passed, gate.path) for _ in range(10))
+
+        thread = threading.Thread(target=submit)
+        thread.start()
+        while not collector._waiting:
+            thread.join(0.001)
+        assert len(collector._pending) == 3
+        # Who is called by what settles futures does not wait: nobody would settle more.
+        more: concurrent.futures.Future[str] = concurrent.futures.Future()
+
+        def chain(_: object) -> None:
+            one = executor.submit(passed, gate.path)
+            one.add_done_callback(lambda ended: more.set_result(ended.result()))
+
+        next(iter(collector._pending.values())).add_done_callback(chain)
+        gate.open()
+        thread.join()
+        assert {one.result() for one in submitted} == {"passed"}
+        assert more.result() == "passed"
+
+
+def test_who_waits_to_submit_is_told_of_the_shutdown(tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    executor = tt.Executor(workers=1, pending=1)
+    executor.submit(passed, gate.path)
+    with concurrent.futures.ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(executor.submit, passed, gate.path)
+        while not executor._collector._waiting:
+            concurrent.futures.wait([waiting], 0.001)
+        executor.shutdown(wait=False)
+        with pytest.raises(RuntimeError, match="after shutdown"):
+            waiting.result()
+    gate.open()
+    executor.shutdown()
+
+
 def test_shutdown_waits_or_cancels(tmp_path: Path) -> None:
     gate, begun = Gate(tmp_path), pipe(tmp_path / "begun")
     executor = tt.Executor(workers=1)

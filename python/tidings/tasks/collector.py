@@ -29,14 +29,21 @@ _all: weakref.WeakSet[Collector] = weakref.WeakSet()
 class Collector:
     """The pending futures of an executor, and what settles them. Safe to use by all threads."""
 
-    def __init__(self, client: _native.Client, seal: Seal, scratch: str) -> None:
+    def __init__(
+        self, client: _native.Client, seal: Seal, scratch: str, most: int | None = None
+    ) -> None:
         self._seal = seal
         self._scratch = scratch
+        # How many may be pending where others are submitted; None: any number.
+        self._most = most
         self._client = client
         self._pending: dict[bytes, Future[Any]] = {}
         # What has failed by an input of which it is not known here yet.
         self._early: list[tuple[Future[Any], str, Any]] = []
         self._lock = threading.Lock()
+        # Notified when fewer are pending, if somebody waits for that.
+        self._room = threading.Condition(self._lock)
+        self._waiting = 0
         self._closing = False
         self._broken: BaseException | None = None
         self._connection: Connection | None = None
@@ -46,15 +53,36 @@ class Collector:
         _all.add(self)
 
     def reserve(self, task: bytes) -> tuple[Future[Any], bool]:
-        """Return the future of a task, and whether it is new: a task is submitted once."""
+        """Return the future of a task, and whether it is new: a task is submitted once.
+
+        Waits while as many are pending as may be.
+        """
         with self._lock:
             self._check()
+            if self._most is not None and len(self._pending) >= self._most:
+                self._wait_for_room(self._most)
             known = self._pending.get(task)
             if known is not None:
                 return known, False
             future: Future[Any] = Future(self, task)
             self._pending[task] = future
             return future, True
+
+    def _wait_for_room(self, most: int) -> None:
+        # What settles futures calls who waits for them, and they may submit.
+        if threading.current_thread() is self._thread:
+            return
+        self._waiting += 1
+        try:
+            while len(self._pending) >= most:
+                self._room.wait()
+                self._check()
+        finally:
+            self._waiting -= 1
+
+    def _make_room(self) -> None:
+        if self._waiting:
+            self._room.notify_all()
 
     def send(
         self, task: bytes, body: bytes, options: _native.Options, behind: Sequence[bytes] = ()
@@ -73,6 +101,7 @@ class Collector:
         """Forget a future that was reserved, and will be settled otherwise or never."""
         with self._lock:
             self._pending.pop(task, None)
+            self._make_room()
             is_awaited = (self._closing and not self._pending) or bool(self._early)
         if is_awaited:
             self._client.wake()
@@ -123,6 +152,7 @@ class Collector:
         """Take no more; end when all pending tasks have ended, or were cancelled."""
         with self._lock:
             self._closing = True
+            self._make_room()
             pending = list(self._pending.values())
         if cancel:
             for future in pending:
@@ -156,6 +186,7 @@ class Collector:
     def _settle_all(self, ended: list[tuple[bytes, str, Any]]) -> None:
         with self._lock:
             futures = [self._pending.pop(task, None) for task, _, _ in ended]
+            self._make_room()
         # One that is settled is not held here any more.
         futures.reverse()
         for _, kind, what in ended:

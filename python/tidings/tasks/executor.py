@@ -37,6 +37,9 @@ from tidings.tasks.seal import key_file
 
 T = TypeVar("T")
 
+# The calls that may be pending: some 4 KB of memory each, with a store in memory.
+PENDING = 32_768
+
 # The bytes of an id that tasks of one family have in common (crates/tasks-core/src/id.rs).
 _FAMILY_BYTES = 11
 
@@ -62,6 +65,9 @@ class Executor(concurrent.futures.Executor):
     where other hosts reach this process when it holds the store; see ``endpoint``. ``detector`` is
     what decides then that a silent process is gone: ``session``, 3 s of silence, or ``phi``,
     ``phi:THRESHOLD`` or ``phi:THRESHOLD:FLOOR_MS``, the times between its own signs of life.
+
+    ``pending`` calls at most have been submitted and have not ended: ``submit`` waits until one of
+    them ends, so a loop of any length needs bounded memory. With None it never waits.
     """
 
     def __init__(
@@ -75,6 +81,7 @@ class Executor(concurrent.futures.Executor):
         blobs: str | os.PathLike[str] | None = None,
         detector: str = "session",
         cluster: str = "tidings",
+        pending: int | None = PENDING,
         initializer: Callable[..., object] | None = None,
         initargs: tuple[Any, ...] = (),
     ) -> None:
@@ -82,6 +89,8 @@ class Executor(concurrent.futures.Executor):
             workers = len(os.sched_getaffinity(0))
         if workers < 0:
             raise ValueError("workers must be 0 (others do the tasks) or more")
+        if pending is not None and pending < 1:
+            raise ValueError("pending must be None (any number) or > 0")
         if initializer is not None and not callable(initializer):
             raise TypeError("initializer must be a callable")
         self.store = setup.address(store)
@@ -105,7 +114,7 @@ class Executor(concurrent.futures.Executor):
                 workers=workers,
                 command=_command(self.store, key_file(keys), setup.blob_folder(blobs), initial),
             )
-            self._collector = Collector(_native.Client(how), seal, scratch)
+            self._collector = Collector(_native.Client(how), seal, scratch, pending)
         except (RuntimeError, StoreError) as error:
             shutil.rmtree(scratch, ignore_errors=True)
             raise StoreError(str(error)) from None

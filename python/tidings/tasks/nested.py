@@ -32,7 +32,8 @@ class Nested(Executor):
     """An executor for tasks: it has no workers, and what is waited for may be done here."""
 
     def __init__(self, queue: str) -> None:
-        super().__init__("usual", workers=0, queue=queue)
+        # A task that waited to submit would keep its slot from those it waits for.
+        super().__init__("usual", workers=0, queue=queue, pending=None)
         self._collector.leave_pending()
         # A call that another waits for in the store could not be taken back.
         self._holder = None
