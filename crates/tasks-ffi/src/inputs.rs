@@ -5,7 +5,6 @@ use std::collections::btree_map::Entry;
 
 use tidings_tasks::inputs::{self, Content, InputError};
 use tidings_tasks_core::id::TaskId;
-use tidings_tasks_core::message::{Answer, Refusal, Request};
 
 use crate::engine::Engine;
 use crate::status::{TidingsTasksStatus, Trouble};
@@ -28,7 +27,7 @@ impl Inputs {
     ) -> Result<&[u8], Trouble> {
         let tasks = match &mut self.tasks {
             Some(tasks) => tasks,
-            unknown @ None => unknown.insert(of(engine, task)?),
+            unknown @ None => unknown.insert(engine.wait(inputs::of(&engine.session, task))?),
         };
         let Some(&input) = tasks.get(number) else {
             let text = format!("the task has {} inputs: there is no number {number}", tasks.len());
@@ -41,16 +40,6 @@ impl Inputs {
                 place.insert(engine.wait(content)?)
             }
         })
-    }
-}
-
-/// The inputs that the record of a task names.
-fn of(engine: &Engine, task: TaskId) -> Result<Vec<TaskId>, Trouble> {
-    match engine.wait(engine.session.ask(Request::Show { task }))? {
-        Answer::Shown(shown) => Ok(shown.task().inputs.clone()),
-        Answer::Refused(Refusal::NoTask) => Err(Refusal::Superseded.into()),
-        Answer::Refused(refusal) => Err(refusal.into()),
-        other => Err(Trouble::answer(&other)),
     }
 }
 

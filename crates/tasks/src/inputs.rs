@@ -137,6 +137,19 @@ impl Deref for Content {
     }
 }
 
+/// The tasks for which a task has waited, each once, as its record names them.
+///
+/// # Errors
+/// It has no record any more, or the session has ended.
+pub async fn of(session: &Session, task: TaskId) -> Result<Vec<TaskId>, InputError> {
+    match session.ask(Request::Show { task }).await? {
+        Answer::Shown(shown) => Ok(shown.task().inputs.clone()),
+        Answer::Refused(Refusal::NoTask) => Err(Refusal::Superseded.into()),
+        Answer::Refused(refusal) => Err(refusal.into()),
+        other => Err(InputError::Answer(Box::new(other))),
+    }
+}
+
 /// Reads what a task has come to, as soon as it has ended. What stays on nodes and is lost is made
 /// again, which is waited for.
 ///

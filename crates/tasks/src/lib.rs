@@ -22,6 +22,7 @@
 //! | [`value`] | values that are written once and read by many |
 //! | [`collection`] | results that are combined along a tree |
 //! | [`space`] | tuples that processes put, read and pull |
+//! | [`flow`] | computations that are declared by what their tasks read, move on and change |
 //! | [`queue`] | queues of data for programs in Rust: put, claim, complete |
 //! | [`items`] | tasks that carry data for programs that claim them |
 //! | [`replies`] | answers about many tasks, in one queue |
@@ -40,6 +41,7 @@ mod changes;
 pub mod client;
 pub mod collection;
 pub mod depot;
+pub mod flow;
 mod frame;
 pub mod handles;
 pub mod holds;

@@ -6,6 +6,7 @@ use tidings_tasks_core::retry::Cause;
 use tokio::sync::mpsc;
 
 use crate::client::{self, Client};
+use crate::inputs::{self, Content};
 use crate::items;
 use crate::payloads::Payloads;
 use crate::session::{Assigned, Notice, Session};
@@ -125,6 +126,32 @@ impl Claimed {
     /// As of [`Claimed::complete`].
     pub async fn give_back(self) -> Result<(), QueueError> {
         self.end(Cause::Returned, "it was given back".to_owned()).await
+    }
+
+    /// What it has waited for, each once, in the order of its submission.
+    ///
+    /// # Errors
+    /// It has no record any more: another one has it, or it was cancelled.
+    pub async fn inputs(&self) -> Result<Vec<TaskId>, QueueError> {
+        Ok(inputs::of(&self.session, self.task).await?)
+    }
+
+    /// What an input has come to. What nodes have lost is made again, which is waited for.
+    ///
+    /// # Errors
+    /// It cannot be had.
+    pub async fn input(&self, input: TaskId) -> Result<Content, QueueError> {
+        Ok(inputs::read(&self.session, &self.payloads, input).await?)
+    }
+
+    /// By what it asks, and where it has what is long.
+    pub(crate) fn reach(&self) -> (&Session, &Payloads) {
+        (&self.session, &self.payloads)
+    }
+
+    /// It has failed, by this cause.
+    pub(crate) async fn fail_by(self, cause: Cause, text: String) -> Result<(), QueueError> {
+        self.end(cause, text).await
     }
 
     async fn end(&self, cause: Cause, text: String) -> Result<(), QueueError> {

@@ -3,6 +3,7 @@
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, Refusal};
 
+use crate::inputs::InputError;
 use crate::payloads::PayloadError;
 use crate::session::SessionEnded;
 
@@ -16,6 +17,9 @@ pub enum QueueError {
     /// What is too long for a record cannot be put or had.
     #[error(transparent)]
     Payload(#[from] PayloadError),
+    /// An input of an item cannot be had.
+    #[error(transparent)]
+    Input(#[from] InputError),
     /// The coordinator has refused it. Nothing has changed.
     #[error("{0}")]
     Refused(Refusal),

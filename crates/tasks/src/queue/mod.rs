@@ -54,8 +54,22 @@ pub struct Queue {
 impl Queue {
     /// A queue of the store of a client. Nobody makes it: it is there while it has items.
     pub fn of(client: &Client, name: &str) -> Self {
-        let (session, payloads) = (client.session.clone(), client.payloads.clone());
+        Self::over(client.session.clone(), client.payloads.clone(), name)
+    }
+
+    /// The same, for those who have a session and no client.
+    pub fn over(session: Session, payloads: Payloads, name: &str) -> Self {
         Self { name: name.to_owned(), session, payloads }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// By what it asks, and where it has what is long.
+    pub(crate) fn reach(&self) -> (&Session, &Payloads) {
+        (&self.session, &self.payloads)
     }
 
     /// An item that is known by a key, to be changed before it is [submitted](Self::submit): its
