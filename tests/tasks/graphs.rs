@@ -169,4 +169,7 @@ fn what_is_no_graph_is_refused_with_its_place() {
     }
     let output = with_graph(DIAMOND).output(&["run", "--shell", "graph.toml"]);
     assert_eq!(output.status.code(), Some(2));
+    let output = with_graph(DIAMOND).output(&["run", "graph.toml", "--dry-run"]);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && errors.contains("options stand before"), "{errors}");
 }

@@ -5,7 +5,7 @@
 //! wait for the next start; without one all its tasks are cancelled and forgotten, so nothing of it
 //! stays in the store.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tidings_tasks::payloads::Payloads;
@@ -20,7 +20,7 @@ use super::super::client::{Client, Place};
 use super::super::failure::TasksError;
 use super::super::kinds;
 use super::super::own_worker::{self, Offer};
-use super::graph::Node;
+use super::graph::{Graph, Node};
 use super::options::Options;
 use super::print::Printer;
 use super::row::{self, Ended, Row};
@@ -45,16 +45,7 @@ pub(super) enum Origin {
     /// A command, and rows of arguments for it.
     Rows { given: Given, template: Template },
     /// A graph, each task behind those that it waits for.
-    Graph(Vec<Node>),
-}
-
-/// A task of a graph for those that wait for it.
-#[derive(Clone)]
-struct Begun {
-    name: String,
-    id: TaskId,
-    /// Whether it is submitted.
-    is_there: watch::Receiver<bool>,
+    Graph(Graph),
 }
 
 /// A run.
@@ -65,10 +56,10 @@ pub(super) struct Run<'o> {
     name: String,
     /// Where its commands run.
     directory: String,
-    /// The places of those of a graph whose outputs others read.
-    read: BTreeSet<usize>,
     /// The tasks of a graph, so far.
-    there: Vec<Begun>,
+    nodes: Vec<TaskId>,
+    /// Those of them that may not be submitted yet, and whether they are.
+    coming: BTreeMap<usize, watch::Receiver<bool>>,
     /// How many equal rows came before.
     equal: BTreeMap<TaskId, u64>,
     /// The tasks of a run without a name: they are forgotten at its end.
@@ -82,18 +73,14 @@ impl<'o> Run<'o> {
         origin: Origin,
         name: String,
     ) -> Result<Self, TasksError> {
-        let read = match &origin {
-            Origin::Rows { .. } => BTreeSet::new(),
-            Origin::Graph(nodes) => nodes.iter().flat_map(|node| &node.read).copied().collect(),
-        };
         Ok(Self {
-            read,
             options,
             place,
             origin,
             name,
             directory: kinds::directory()?,
-            there: Vec::new(),
+            nodes: Vec::new(),
+            coming: BTreeMap::new(),
             equal: BTreeMap::new(),
             own: Vec::new(),
         })
@@ -182,9 +169,9 @@ impl<'o> Run<'o> {
     fn row(&mut self, place: usize, payloads: &Payloads) -> Result<Row, TasksError> {
         let (given, template) = match &self.origin {
             Origin::Rows { given, template } => (given, template),
-            Origin::Graph(nodes) => {
-                let node = nodes[place].clone();
-                return self.node(place, node, payloads);
+            Origin::Graph(graph) => {
+                let (node, is_read) = (graph.node(place), graph.is_read(place));
+                return self.node(place, node, is_read, payloads);
             }
         };
         let arguments = given.row(place);
@@ -215,10 +202,15 @@ impl<'o> Run<'o> {
     }
 
     /// A task of a graph. Those that it waits for were begun before: they are in order.
-    fn node(&mut self, place: usize, node: Node, payloads: &Payloads) -> Result<Row, TasksError> {
-        let inputs = node.inputs.iter().map(|at| self.there[*at].clone());
-        let (ids, behind): (Vec<TaskId>, Vec<_>) =
-            inputs.map(|input| (input.id, input.is_there)).unzip();
+    fn node(
+        &mut self,
+        place: usize,
+        node: Node,
+        is_read: bool,
+        payloads: &Payloads,
+    ) -> Result<Row, TasksError> {
+        let ids: Vec<TaskId> = node.inputs.iter().map(|at| self.nodes[*at]).collect();
+        let behind = node.inputs.iter().filter_map(|at| self.coming.get(at).cloned()).collect();
         let id = row::node_id(&self.name, &node.name, &node.command, &ids);
         let may_be_known = self.options.resume.is_some();
         if !may_be_known {
@@ -226,10 +218,9 @@ impl<'o> Run<'o> {
         }
         let submission = Submission { inputs: ids, ..self.node_submission(id, &node)? };
         let Node { name, command, .. } = node;
-        let (there, is_there) = watch::channel(false);
-        self.there.push(Begun { name: name.clone(), id, is_there });
+        let there = self.comes(place, id);
         let (payloads, arguments) = (payloads.clone(), Vec::new());
-        let is_printed = !self.options.printing.json && !self.read.contains(&place);
+        let is_printed = !self.options.printing.json && !is_read;
         let (number, place) = (place + 1, Some(row::Place { name, behind, there }));
         Ok(Row {
             number,
@@ -243,9 +234,20 @@ impl<'o> Run<'o> {
         })
     }
 
+    /// A task of a graph is about to be submitted: what it is told by that it is.
+    fn comes(&mut self, place: usize, id: TaskId) -> watch::Sender<bool> {
+        self.nodes.push(id);
+        if self.coming.len() > 2 * WINDOW {
+            self.coming.retain(|_, is_there| !*is_there.borrow());
+        }
+        let (there, is_there) = watch::channel(false);
+        self.coming.insert(place, is_there);
+        there
+    }
+
     fn node_submission(&self, id: TaskId, node: &Node) -> Result<Submission, TasksError> {
-        let read = node.read.iter().map(|at| &self.there[*at]);
-        let read = read.map(|begun| Input { name: begun.name.clone(), task: begun.id });
+        let read =
+            node.read.iter().map(|(at, name)| Input { name: name.clone(), task: self.nodes[*at] });
         let options = self.options;
         let mut work = kinds::work(
             node.command.clone(),
@@ -334,8 +336,8 @@ impl<'o> Run<'o> {
     /// What its worker has at least: enough for as many tasks as are to run at a time.
     fn resources(&self) -> BTreeMap<String, u64> {
         let mut all = self.options.resources(&self.options.need);
-        if let Origin::Graph(nodes) = &self.origin {
-            for need in nodes.iter().filter_map(|node| node.need.as_ref()) {
+        if let Origin::Graph(graph) = &self.origin {
+            for need in graph.needs() {
                 for (name, amount) in self.options.resources(need) {
                     let most = all.entry(name).or_default();
                     *most = (*most).max(amount);

@@ -1,6 +1,6 @@
 //! What a graph would run, as `--dry-run` shows it.
 
-use super::graph::Node;
+use super::graph::Graph;
 use crate::Failure;
 use crate::output;
 
@@ -8,9 +8,9 @@ use crate::output;
 ///
 /// # Errors
 /// Standard output cannot be written.
-pub(super) fn print(nodes: &[Node]) -> Result<(), Failure> {
-    for node in nodes {
-        let inputs: Vec<&str> = node.inputs.iter().map(|at| nodes[*at].name.as_str()).collect();
+pub(super) fn print(graph: &Graph) -> Result<(), Failure> {
+    for node in (0..graph.len()).map(|place| graph.node(place)) {
+        let inputs: Vec<String> = node.inputs.iter().map(|at| graph.name(*at)).collect();
         let behind = if inputs.is_empty() {
             String::new()
         } else {

@@ -16,6 +16,7 @@ mod screen;
 mod sources;
 mod stalled;
 mod template;
+mod values;
 
 pub use misplaced::GraphError;
 pub use options::Options;
@@ -55,12 +56,12 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
 /// Runs the tasks of a file, each behind those that it waits for.
 fn run_graph(agent: &Agent, options: &Options) -> Result<(), Failure> {
     options.check_graph()?;
-    let nodes = graph::read(Path::new(&options.words[0])).map_err(super::TasksError::from)?;
+    let graph = graph::read(Path::new(&options.words[0])).map_err(super::TasksError::from)?;
     if options.dry_run {
-        return layers::print(&nodes);
+        return layers::print(&graph);
     }
-    let tasks = nodes.len();
-    conduct(agent, options, Origin::Graph(nodes), tasks)
+    let tasks = graph.len();
+    conduct(agent, options, Origin::Graph(graph), tasks)
 }
 
 fn conduct(agent: &Agent, options: &Options, origin: Origin, rows: usize) -> Result<(), Failure> {

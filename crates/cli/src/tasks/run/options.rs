@@ -12,6 +12,7 @@ use tidings_tasks_core::retry::Retry;
 use super::super::client::Store;
 use super::super::failure::TasksError;
 use super::super::own_worker;
+use super::graph;
 use super::sources::{self, Given, SourceError};
 use super::template;
 use crate::tasks::kinds::size_bytes;
@@ -136,6 +137,10 @@ impl Options {
         match given.command.as_slice() {
             [word] if !self.shell && word.contains(' ') && !Path::new(word).exists() => {
                 Err(SourceError::ShellLine(word.clone()).into())
+            }
+            [word, _, ..] if graph::is_file(word) => {
+                let text = format!("options stand before a graph: tidings run OPTIONS {word}");
+                Err(TasksError::Usage(text))
             }
             _ => Ok(()),
         }

@@ -2,8 +2,10 @@
 //! `--array`, the lines of standard input. Rows have one argument of each, in every combination,
 //! the last one changing fastest.
 
-use std::fs;
-use std::io::{self, Read as _};
+use std::fs::File;
+use std::io;
+
+use super::values::{self, Values};
 
 /// The most rows of a run.
 pub(super) const MAX_ROWS: usize = 10_000_000;
@@ -54,7 +56,7 @@ pub enum SourceError {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Given {
     pub(super) command: Vec<String>,
-    pub(super) sources: Vec<Vec<String>>,
+    pub(super) sources: Vec<Values>,
 }
 
 impl Given {
@@ -71,7 +73,7 @@ impl Given {
             let end = behind.iter().position(is_mark).unwrap_or(behind.len());
             let (given, next) = behind.split_at(end);
             match mark.as_str() {
-                ":::" => sources.push(given.to_vec()),
+                ":::" => sources.push(given.iter().map(String::as_str).collect()),
                 _ if given.is_empty() => return Err(SourceError::NoFile),
                 _ => {
                     for file in given {
@@ -98,7 +100,7 @@ impl Given {
     pub(super) fn row(&self, mut place: usize) -> Vec<String> {
         let mut row = vec![String::new(); self.sources.len()];
         for (argument, source) in row.iter_mut().zip(&self.sources).rev() {
-            argument.clone_from(&source[place % source.len()]);
+            *argument = source.get(place % source.len());
             place /= source.len();
         }
         row
@@ -106,55 +108,27 @@ impl Given {
 }
 
 /// The lines of a file, of standard input for `-`. A last newline ends the last line.
-pub(super) fn lines(file: &str) -> Result<Vec<String>, SourceError> {
-    let mut bytes = Vec::new();
+pub(super) fn lines(file: &str) -> Result<Values, SourceError> {
     let read = match file {
-        "-" => io::stdin().lock().read_to_end(&mut bytes).map(drop),
-        path => fs::read(path).map(|all| bytes = all),
+        "-" => values::read(io::stdin().lock()),
+        path => File::open(path).and_then(values::read),
     };
-    read.map_err(|source| SourceError::File { file: file.to_owned(), source })?;
-    let mut lines = Vec::new();
-    let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
-    if bytes.is_empty() {
-        return Ok(lines);
-    }
-    for (at, line) in text.split(|byte| *byte == b'\n').enumerate() {
-        let short = Some(line).filter(|line| line.len() <= MAX_ARGUMENT_BYTES);
-        let line = short.and_then(|line| std::str::from_utf8(line).ok());
-        let error = || SourceError::Line { file: file.to_owned(), line: at + 1 };
-        lines.push(line.ok_or_else(error)?.to_owned());
-    }
-    Ok(lines)
+    let bytes = read.map_err(|source| SourceError::File { file: file.to_owned(), source })?;
+    values::lines(bytes, MAX_ARGUMENT_BYTES)
+        .map_err(|line| SourceError::Line { file: file.to_owned(), line })
 }
 
 /// The numbers of `1-1000`, `0-15:4` or `1,3,5-7`, as Slurm's `--array` has them.
-pub(super) fn numbers(text: &str) -> Result<Vec<String>, SourceError> {
-    let error = || SourceError::Array(text.to_owned());
-    let number = |text: &str| text.trim().parse::<u32>().map_err(|_| error());
-    let mut numbers = Vec::new();
-    for part in text.split(',') {
-        let (range, step) = match part.split_once(':') {
-            Some((range, step)) => (range, number(step)?),
-            None => (part, 1),
-        };
-        let (first, last) = match range.split_once('-') {
-            Some((first, last)) => (number(first)?, number(last)?),
-            None => (number(range)?, number(range)?),
-        };
-        if step == 0 || first > last {
-            return Err(error());
-        }
-        let rows = numbers.len() + ((last - first) / step) as usize + 1;
-        if rows > MAX_ROWS {
-            return Err(SourceError::TooMany(rows as u128));
-        }
-        numbers.extend((first..=last).step_by(step as usize).map(|number| number.to_string()));
-    }
-    Ok(numbers)
+pub(super) fn numbers(text: &str) -> Result<Values, SourceError> {
+    let numbers = values::numbers(text, MAX_ROWS);
+    let numbers = numbers.map_err(|count| SourceError::TooMany(count as u128))?;
+    numbers.ok_or_else(|| SourceError::Array(text.to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn given(line: &str) -> Result<Given, SourceError> {
@@ -177,13 +151,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("rows");
         let name = file.to_str().unwrap();
-        for (text, lines) in
-            [("", &[][..]), ("a b\n", &["a b"]), ("a\n\nb", &["a", "", "b"]), ("\n", &[""])]
-        {
-            fs::write(&file, text).unwrap();
-            let given = given(&format!("echo :::: {name}")).unwrap();
-            assert_eq!(given.sources, [lines.to_vec()], "{text:?}");
-        }
+        fs::write(&file, "a b\nc\n").unwrap();
+        let given = given(&format!("echo :::: {name}")).unwrap();
+        assert_eq!(given.sources, [["a b", "c"].into_iter().collect()]);
         fs::write(&file, b"fine\n\xff\n").unwrap();
         let error = lines(name).unwrap_err().to_string();
         assert!(error.starts_with(&format!("{name}:2: ")), "{error}");
@@ -194,21 +164,16 @@ mod tests {
         assert!(matches!(given("::: a"), Err(SourceError::NoCommand)));
         assert!(matches!(given("echo ::::"), Err(SourceError::NoFile)));
         assert!(matches!(given("echo :::: /no/such"), Err(SourceError::File { .. })));
-        let many = vec![vec![String::new(); 1 << 12]; 2];
+        let many: Vec<Values> = vec![numbers("1-4096").unwrap(); 2];
         let given = Given { command: vec![], sources: many };
         assert!(matches!(given.rows(), Err(SourceError::TooMany(16_777_216))));
     }
 
     #[test]
     fn arrays_are_written_as_for_slurm() {
-        for (text, expected) in
-            [("1-3", "1 2 3"), ("0-15:4", "0 4 8 12"), ("1,3,5-7", "1 3 5 6 7"), ("9", "9")]
-        {
-            assert_eq!(numbers(text).unwrap().join(" "), expected);
-        }
-        for text in ["", "3-1", "1-9:0", "a", "-1", "1-", "1--3"] {
-            assert!(matches!(numbers(text), Err(SourceError::Array(_))), "{text}");
-        }
+        let given = Given { command: vec![], sources: vec![numbers("0-15:4").unwrap()] };
+        assert_eq!((given.rows().unwrap(), given.row(3).concat()), (4, "12".to_owned()));
+        assert!(matches!(numbers("1-"), Err(SourceError::Array(_))));
         assert!(matches!(numbers("0-4294967295"), Err(SourceError::TooMany(_))));
     }
 }

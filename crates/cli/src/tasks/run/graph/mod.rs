@@ -14,36 +14,60 @@
 //! that many nodes; at the top it holds for all that do not say it.
 //! Invariant: of a graph that was read each task comes behind those that it waits for.
 
+mod entry;
 mod file;
-mod members;
+mod names;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
 use tidings_tasks_core::message::MAX_INPUTS;
 use tidings_tasks_core::output::MAX_COPIES;
-use tidings_tasks_core::resources::{Need, NeedError};
+use tidings_tasks_core::resources::Need;
 use tidings_tasks_core::topology;
 
 use super::misplaced::GraphError;
-use crate::tasks::kinds;
+use super::sources::MAX_ROWS;
+use entry::{Entry, inputs_of};
 use file::Source;
-use members::{Member, Places};
+use names::Names;
 
 /// The largest file, in bytes.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
-/// A task of a graph.
+/// The tasks of a file. Each is made when it is asked for: of a task lie here only those that it
+/// waits for, and the values of arrays.
+pub(super) struct Graph {
+    entries: Vec<Entry>,
+    names: Names,
+    /// Of each task in the order of the file those that it waits for, in that order.
+    inputs: Vec<Box<[Range<u32>]>>,
+    /// Whether others read the output of a task, in the order of the file.
+    is_read: Vec<bool>,
+    /// None if it is that of the file.
+    order: Option<Order>,
+}
+
+/// An order in which each task comes behind those that it waits for.
+struct Order {
+    /// Where its tasks are in the file.
+    in_file: Vec<u32>,
+    /// Where the tasks of the file are in it.
+    place: Vec<u32>,
+}
+
+/// A task of a graph. Others are named by their places in its order.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Node {
     pub(super) name: String,
     pub(super) command: Vec<String>,
     /// The places of the tasks that it waits for.
     pub(super) inputs: BTreeSet<usize>,
-    /// Those of them whose output it reads.
-    pub(super) read: BTreeSet<usize>,
+    /// Those of them whose output it reads, and their names.
+    pub(super) read: BTreeMap<usize, String>,
     pub(super) need: Option<Need>,
     pub(super) filter: Option<String>,
     pub(super) retries: Option<u16>,
@@ -54,16 +78,22 @@ pub(super) struct Node {
     pub(super) copies: u32,
 }
 
+/// Whether a word names a file of a graph.
+pub(super) fn is_file(word: &str) -> bool {
+    let path = Path::new(word);
+    path.extension().is_some_and(|end| end == "toml") && path.is_file()
+}
+
 /// Whether words name a file of a graph.
 pub(super) fn is_graph(words: &[String]) -> bool {
     matches!(words, [word] if Path::new(word).extension().is_some_and(|end| end == "toml"))
 }
 
-/// The tasks of a file, each behind those that it waits for.
+/// The graph of a file.
 ///
 /// # Errors
 /// The file cannot be read or is no graph: where, and what would do.
-pub(super) fn read(path: &Path) -> Result<Vec<Node>, GraphError> {
+pub(super) fn read(path: &Path) -> Result<Graph, GraphError> {
     let source = |text| Source { path, text };
     let size = fs::metadata(path).map(|found| found.len());
     if size.as_ref().is_ok_and(|bytes| *bytes > MAX_FILE_BYTES) {
@@ -73,111 +103,188 @@ pub(super) fn read(path: &Path) -> Result<Vec<Node>, GraphError> {
     source(&text).graph()
 }
 
+impl Graph {
+    /// How many tasks there are.
+    pub(super) fn len(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// The task of a place, from 0. It comes behind those that it waits for.
+    pub(super) fn node(&self, place: usize) -> Node {
+        let at = self.in_file(place);
+        let entry = self.entry(at);
+        let Ok(words) = entry.words_of(at, &self.names) else {
+            unreachable!("a graph has words for each of its tasks")
+        };
+        let read = words.iter().flat_map(|(_, word)| inputs_of(word));
+        let read = read.filter_map(|name| self.names.of(name)).flatten();
+        let read = read.map(|at| (self.place(at), self.entry(at).name_of(at))).collect();
+        let inputs = self.inputs[at].iter().cloned().flatten();
+        let inputs = inputs.map(|input| self.place(input as usize)).collect();
+        let settings = &entry.settings;
+        Node {
+            name: entry.name_of(at),
+            command: entry.command_of(words),
+            inputs,
+            read,
+            need: settings.need.clone(),
+            filter: settings.filter.clone(),
+            retries: settings.retries,
+            timeout: settings.timeout,
+            memory: settings.memory,
+            priority: settings.priority,
+            copies: settings.copies,
+        }
+    }
+
+    /// The name of the task of a place.
+    pub(super) fn name(&self, place: usize) -> String {
+        let at = self.in_file(place);
+        self.entry(at).name_of(at)
+    }
+
+    /// Whether others read the output of the task of a place.
+    pub(super) fn is_read(&self, place: usize) -> bool {
+        self.is_read[self.in_file(place)]
+    }
+
+    /// What tasks need, as far as they say it.
+    pub(super) fn needs(&self) -> impl Iterator<Item = &Need> {
+        self.entries.iter().filter_map(|entry| entry.settings.need.as_ref())
+    }
+
+    fn in_file(&self, place: usize) -> usize {
+        self.order.as_ref().map_or(place, |order| order.in_file[place] as usize)
+    }
+
+    fn place(&self, at: usize) -> usize {
+        self.order.as_ref().map_or(at, |order| order.place[at] as usize)
+    }
+
+    fn entry(&self, at: usize) -> &Entry {
+        &self.entries[self.entries.partition_point(|entry| entry.tasks.end <= at)]
+    }
+}
+
 impl Source<'_> {
-    fn graph(&self) -> Result<Vec<Node>, GraphError> {
-        let tasks = self.tasks()?;
-        let mut copies = tasks.iter().filter_map(|(_, text)| text.copies.as_ref());
+    fn graph(&self) -> Result<Graph, GraphError> {
+        let (entries, names, after) = self.entries()?;
+        let tasks = entries.last().map_or(0, |entry: &Entry| entry.tasks.end);
+        let (mut inputs, mut is_read) = (Vec::with_capacity(tasks), vec![false; tasks]);
+        for (entry, after) in entries.iter().zip(&after) {
+            for at in entry.tasks.clone() {
+                let read = self.read_by(entry, at, &names)?;
+                read.iter().cloned().flatten().for_each(|at: usize| is_read[at] = true);
+                let own = merged(read.into_iter().chain(after.iter().cloned()));
+                let count: usize = own.iter().map(ExactSizeIterator::len).sum();
+                if count > MAX_INPUTS {
+                    let name = entry.name_of(at);
+                    let reason = format!(
+                        "task {name} waits for {count} tasks; at most {MAX_INPUTS} are possible: \
+                         let tasks in between join some each"
+                    );
+                    return Err(self.at(entry.start_of(0), reason));
+                }
+                inputs.push(own);
+            }
+        }
+        let mut graph = Graph { entries, names, inputs, is_read, order: None };
+        graph.order = self.order(&graph)?;
+        Ok(graph)
+    }
+
+    /// What is written, whose names it has, and what the tasks of each entry come after.
+    #[expect(clippy::type_complexity, reason = "three lists, each of one thing")]
+    fn entries(&self) -> Result<(Vec<Entry>, Names, Vec<Vec<Range<usize>>>), GraphError> {
+        let written = self.tasks()?;
+        let mut copies = written.iter().filter_map(|(_, text)| text.copies.as_ref());
         if let Some(copies) = copies.find(|copies| *copies.get_ref() > MAX_COPIES) {
             let reason = format!("an output on at most {MAX_COPIES} nodes is possible");
             return Err(self.at(copies.span().start, reason));
         }
-        let (members, places) = members::of(self, &tasks)?;
-        let starts: Vec<usize> = members.iter().map(|member| member.start).collect();
-        let nodes: Result<Vec<Node>, GraphError> =
-            members.into_iter().map(|member| self.node(member, &places)).collect();
-        self.ordered(&nodes?, &starts)
+        let (mut entries, mut names) = (Vec::with_capacity(written.len()), Names::default());
+        let mut first = 0;
+        for (name, text) in &written {
+            let entry = Entry::read(self, name, text, first)?;
+            first = entry.tasks.end;
+            if first > MAX_ROWS {
+                return Err(self.refuse(name, "a graph has at most 10,000,000 tasks: divide it"));
+            }
+            let added = names.add(&entry.name, entry.is_array(), entry.tasks.clone());
+            added
+                .map_err(|twice| self.refuse(name, format!("`{twice}` is another task already")))?;
+            entries.push(entry);
+        }
+        let tasks_of = |wanted: &toml::Spanned<String>| {
+            let at = wanted.span().start;
+            names.of(wanted.get_ref()).ok_or_else(|| self.unknown(at, wanted.get_ref()))
+        };
+        let after = written.iter().map(|(_, text)| text.after.iter().map(tasks_of).collect());
+        let after = after.collect::<Result<_, _>>()?;
+        Ok((entries, names, after))
     }
 
-    fn node(&self, member: Member<'_>, places: &Places) -> Result<Node, GraphError> {
-        let Member { name, text, words, is_line, .. } = member;
-        let mut read = BTreeSet::new();
-        for (at, word) in &words {
-            for wanted in members::inputs_of(word) {
-                read.extend(places.of(wanted).ok_or_else(|| self.unknown(*at, wanted))?);
+    /// The tasks whose output a task reads.
+    fn read_by(
+        &self,
+        entry: &Entry,
+        at: usize,
+        names: &Names,
+    ) -> Result<Vec<Range<usize>>, GraphError> {
+        let words = entry.words_of(at, names).map_err(|(word, array)| {
+            let reason = format!(
+                "{{in.{array}}} stands for the outputs of several tasks: make it a word of its own"
+            );
+            self.at(entry.start_of(word), reason)
+        })?;
+        let mut read = Vec::new();
+        for (word, text) in &words {
+            for wanted in inputs_of(text) {
+                let unknown = || self.unknown(entry.start_of(*word), wanted);
+                read.push(names.of(wanted).ok_or_else(unknown)?);
             }
         }
-        let first = words[0].0;
-        let mut command: Vec<String> = words.into_iter().map(|(_, word)| word).collect();
-        if is_line {
-            command = vec!["/bin/sh".into(), "-c".into(), with_variables(&command[0])];
-        }
-        let mut inputs = read.clone();
-        for wanted in &text.after {
-            let known = places.of(wanted.get_ref());
-            let at = wanted.span().start;
-            inputs.extend(known.ok_or_else(|| self.unknown(at, wanted.get_ref()))?);
-        }
-        if inputs.len() > MAX_INPUTS {
-            let count = inputs.len();
-            let reason = format!(
-                "task {name} waits for {count} tasks; at most {MAX_INPUTS} are possible: let tasks \
-                 in between join some each"
-            );
-            return Err(self.at(first, reason));
-        }
-        Ok(Node {
-            name,
-            command,
-            inputs,
-            read,
-            need: self.parse(text.need.as_ref(), need)?,
-            filter: self.parse(text.filter.as_ref(), kinds::condition)?,
-            retries: text.retries,
-            timeout: self.parse(text.timeout.as_ref(), duration)?,
-            memory: self.parse(text.memory.as_ref(), kinds::size_bytes)?,
-            priority: text.priority,
-            copies: text.copies.as_ref().map_or(0, |copies| *copies.get_ref()),
-        })
+        Ok(read)
     }
 
     fn unknown(&self, at: usize, wanted: &str) -> GraphError {
         self.at(at, format!("there is no task `{wanted}`"))
     }
 
-    /// The tasks in an order in which each comes behind those that it waits for, and else as in the
-    /// file. They stand there at `starts`.
-    fn ordered(&self, nodes: &[Node], starts: &[usize]) -> Result<Vec<Node>, GraphError> {
-        let order = topology::order(nodes.len(), |at| nodes[at].inputs.iter().copied());
-        let order = order.map_err(|members| {
-            let names: Vec<&str> =
-                members.iter().chain(&members[..1]).map(|at| nodes[*at].name.as_str()).collect();
+    /// An order in which each task comes behind those that it waits for, and else as in the file.
+    fn order(&self, graph: &Graph) -> Result<Option<Order>, GraphError> {
+        let inputs = &graph.inputs;
+        let is_behind = |at: usize| inputs[at].last().is_none_or(|range| range.end as usize <= at);
+        if (0..inputs.len()).all(is_behind) {
+            return Ok(None);
+        }
+        let inputs_of = |at: usize| inputs[at].iter().cloned().flatten().map(|at| at as usize);
+        let order = topology::order(inputs.len(), inputs_of).map_err(|members| {
+            let name = |at: &usize| graph.entry(*at).name_of(*at);
+            let names: Vec<String> = members.iter().chain(&members[..1]).map(name).collect();
             let reason =
                 format!("tasks wait for each other in a circle: {}", names.join(" waits for "));
-            self.at(starts[members[0]], reason)
+            self.at(graph.entry(members[0]).start, reason)
         })?;
         let mut place = vec![0; order.len()];
-        (0..).zip(&order).for_each(|(new, old)| place[*old] = new);
-        let moved = |set: &BTreeSet<usize>| set.iter().map(|at| place[*at]).collect();
-        let in_order = order.iter().map(|at| Node {
-            inputs: moved(&nodes[*at].inputs),
-            read: moved(&nodes[*at].read),
-            ..nodes[*at].clone()
-        });
-        Ok(in_order.collect())
+        (0..).zip(&order).for_each(|(new, at)| place[*at] = new);
+        Ok(Some(Order { in_file: order.into_iter().map(|at| at as u32).collect(), place }))
     }
 }
 
-fn need(text: &str) -> Result<Need, String> {
-    text.parse().map_err(|error: NeedError| error.to_string())
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text).map_err(|error| error.to_string())
-}
-
-/// A line for a shell, in which each `{in.NAME}` is a file in the folder of inputs.
-fn with_variables(line: &str) -> String {
-    let mut parts = line.split("{in.");
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        match part.split_once('}') {
-            Some((name, rest)) => {
-                out.extend(["\"$TIDINGS_INPUTS/", name, "\"", rest]);
-            }
-            None => out.extend(["{in.", part]),
+/// The places of these ranges, each once and in order. There are at most [`MAX_ROWS`].
+fn merged(ranges: impl Iterator<Item = Range<usize>>) -> Box<[Range<u32>]> {
+    let mut ranges: Vec<Range<u32>> =
+        ranges.map(|range| range.start as u32..range.end as u32).collect();
+    ranges.sort_unstable_by_key(|range| range.start);
+    ranges.dedup_by(|next, range| {
+        let touches = next.start <= range.end;
+        if touches {
+            range.end = range.end.max(next.end);
         }
-    }
-    out
+        touches
+    });
+    ranges.into_boxed_slice()
 }
 
 #[cfg(test)]
@@ -186,7 +293,8 @@ mod tests {
 
     fn graph(text: &str) -> Result<Vec<Node>, String> {
         let path = Path::new("g.toml");
-        Source { path, text }.graph().map_err(|error| error.to_string())
+        let graph = Source { path, text }.graph().map_err(|error| error.to_string())?;
+        Ok((0..graph.len()).map(|place| graph.node(place)).collect())
     }
 
     #[test]
@@ -201,7 +309,8 @@ mod tests {
         let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
         assert_eq!(names, ["a", "b", "d", "c"]);
         assert_eq!(nodes[3].inputs, BTreeSet::from([0, 1, 2]));
-        assert_eq!(nodes[3].read, BTreeSet::from([0, 1]));
+        let pairs = |names: [(usize, &str); 2]| names.map(|(at, name)| (at, name.to_owned()));
+        assert_eq!(nodes[3].read, pairs([(0, "a"), (1, "b")]).into());
         let line = "cat \"$TIDINGS_INPUTS/a\" \"$TIDINGS_INPUTS/b\"";
         assert_eq!(nodes[3].command, ["/bin/sh", "-c", line]);
         assert_eq!(nodes[1].command, ["sort", "{in.a}"]);
@@ -241,8 +350,36 @@ mod tests {
             ]
         );
         assert_eq!(nodes[3].inputs, BTreeSet::from([1]));
-        assert_eq!(nodes[5].read, BTreeSet::from([3, 4]));
+        assert_eq!(nodes[5].read.keys().copied().collect::<Vec<_>>(), [3, 4]);
+        assert_eq!(nodes[5].read[&4], "fit.2");
         assert_eq!((nodes[6].inputs.len(), nodes[6].read.len()), (4, 2));
+    }
+
+    #[test]
+    fn each_task_of_an_array_may_wait_for_one_of_another_or_of_its_own() {
+        let nodes = graph(
+            "[task.last]\ncommand = [\"cat\", \"{in.step.100000}\"]\n\
+             [task.step]\nshell = \"next {in.{}}\"\neach = [\"seed\", \"step.1\", \"step.2\"]\n\
+             [task.seed]\nshell = \"true\"\n",
+        );
+        assert!(nodes.unwrap_err().contains("`step.100000`"));
+        let nodes = graph(
+            "[task.last]\ncommand = [\"cat\", \"{in.step.3}\"]\n\
+             [task.step]\nshell = \"next {in.{}}\"\neach = [\"seed\", \"step.1\", \"step.2\"]\n\
+             [task.seed]\nshell = \"true\"\n",
+        )
+        .unwrap();
+        let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["seed", "step.1", "step.2", "step.3", "last"]);
+        let inputs = nodes.iter().map(|node| node.inputs.iter().copied().collect::<Vec<_>>());
+        assert_eq!(inputs.collect::<Vec<_>>(), [vec![], vec![0], vec![1], vec![2], vec![3]]);
+    }
+
+    #[test]
+    fn places_that_touch_or_overlap_are_one_range() {
+        let ranges = [5..7, 0..2, 1..3, 3..4, 6..7].into_iter();
+        assert_eq!(*merged(ranges), [0..4, 5..7]);
+        assert!(merged([].into_iter()).is_empty());
     }
 
     #[test]
