@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
 
 mod cluster;
+mod flows;
 mod graphs;
 mod hosts;
 mod in_c;

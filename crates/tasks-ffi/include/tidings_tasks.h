@@ -107,6 +107,10 @@ typedef struct TidingsTasks TidingsTasks;
 // the library.
 typedef struct TidingsTasksBlob TidingsTasksBlob;
 
+// Dependencies and tasks that are declared, and the instances that there are. One thread uses it
+// at a time. Only pointers to it leave the library.
+typedef struct TidingsTasksFlow TidingsTasksFlow;
+
 // Permits that this process has. Only pointers to it leave the library.
 typedef struct TidingsTasksPermits TidingsTasksPermits;
 
@@ -322,6 +326,29 @@ typedef struct TidingsTasksStatement {
     bool consumes;
 } TidingsTasksStatement;
 
+// A kind of data, as a flow has declared it.
+typedef struct TidingsTasksDependency {
+    // The flow.
+    const struct TidingsTasksFlow *flow;
+    // Which of its dependencies, from 0.
+    size_t number;
+} TidingsTasksDependency;
+
+// A task, as a flow has declared it.
+typedef struct TidingsTasksDeclared {
+    // The flow.
+    const struct TidingsTasksFlow *flow;
+    // Which of its tasks, from 0.
+    size_t number;
+} TidingsTasksDeclared;
+
+// Computes the key of an instance: it fills the fields of `key`, whose kinds are set as declared,
+// from the arguments of a task. Texts and bytes of a key stay until the submission has returned.
+// It does not leave by `longjmp` or an exception.
+typedef void (*TidingsTasksKey)(const struct TidingsTasksField *arguments,
+                                struct TidingsTasksField *key,
+                                void *context);
+
 // The tasks of a queue that have not ended.
 typedef struct TidingsTasksQueue {
     // Tasks that could be claimed now.
@@ -434,27 +461,6 @@ enum TidingsTasksStatus tidings_tasks_progress(const struct TidingsTasksClaim *c
                                                const char *text,
                                                struct TidingsTasksError *error);
 
-// Adds a task that is submitted if this one is completed, in the same commit: once, however often
-// this one is tried. At most `TIDINGS_TASKS_MAX`. An id of zeros stands for one that follows from
-// this task and the number of those that were added before.
-// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; the others
-// are null or valid, and so are the pointers of the submission.
-enum TidingsTasksStatus tidings_tasks_child(const struct TidingsTasksClaim *claim,
-                                            const struct TidingsTasksSubmission *submission,
-                                            struct TidingsTasksError *error);
-
-// Adds a write of a key that is done if this task is completed, in the same commit: as
-// `tidings_tasks_set`. At most 64. If a key is at another revision than is expected, the
-// completion answers `TIDINGS_TASKS_STATUS_CHANGED`, and the task has failed by that.
-// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; `bytes` is
-// null or has `count` bytes; the others are null or valid.
-enum TidingsTasksStatus tidings_tasks_effect(const struct TidingsTasksClaim *claim,
-                                             const char *key,
-                                             const uint8_t *bytes,
-                                             size_t count,
-                                             uint64_t expect,
-                                             struct TidingsTasksError *error);
-
 // Ends a claim: the task is done, with a result of any number of bytes. What this answers is
 // durable. `TIDINGS_TASKS_STATUS_SUPERSEDED`: the result does not count, since another process has
 // the task, or it has ended. Waits while the store has no space.
@@ -476,6 +482,27 @@ enum TidingsTasksStatus tidings_tasks_fail(struct TidingsTasksClaim *claim,
 // As `tidings_tasks_complete`.
 enum TidingsTasksStatus tidings_tasks_give_back(struct TidingsTasksClaim *claim,
                                                 struct TidingsTasksError *error);
+
+// Adds a task that is submitted if this one is completed, in the same commit: once, however often
+// this one is tried. At most `TIDINGS_TASKS_MAX`. An id of zeros stands for one that follows from
+// this task and the number of those that were added before.
+// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; the others
+// are null or valid, and so are the pointers of the submission.
+enum TidingsTasksStatus tidings_tasks_child(const struct TidingsTasksClaim *claim,
+                                            const struct TidingsTasksSubmission *submission,
+                                            struct TidingsTasksError *error);
+
+// Adds a write of a key that is done if this task is completed, in the same commit: as
+// `tidings_tasks_set`. At most 64. If a key is at another revision than is expected, the
+// completion answers `TIDINGS_TASKS_STATUS_CHANGED`, and the task has failed by that.
+// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; `bytes` is
+// null or has `count` bytes; the others are null or valid.
+enum TidingsTasksStatus tidings_tasks_effect(const struct TidingsTasksClaim *claim,
+                                             const char *key,
+                                             const uint8_t *bytes,
+                                             size_t count,
+                                             uint64_t expect,
+                                             struct TidingsTasksError *error);
 
 // Writes what an input of a task has come to: its result, what a call of Python has returned, or
 // what a command has printed. Inputs are numbered from 0, as in the submission, each once. The
@@ -690,6 +717,174 @@ enum TidingsTasksStatus tidings_tasks_tuple_consume(struct TidingsTasksTuple *tu
 // belongs to the try of a task, with which it ends. Null is allowed.
 // `tuple` is null, or was found and not freed.
 void tidings_tasks_tuple_free(struct TidingsTasksTuple *tuple);
+
+// Begins a flow whose tasks lie in a queue and writes it to `flow`; null, if it cannot. Its name
+// stands for what it declares and submits: a program that is started again goes on with what it
+// did under it, and another computation needs another one. Free it before the store is closed.
+enum TidingsTasksStatus tidings_tasks_flow(const struct TidingsTasks *tasks,
+                                           const char *queue,
+                                           const char *name,
+                                           struct TidingsTasksFlow **flow,
+                                           struct TidingsTasksError *error);
+
+// Gives a flow's memory back, with all that it has declared; its tasks go on. What was submitted
+// and not sent is dropped. Null is allowed.
+// `flow` is null, or from `tidings_tasks_flow` and not freed.
+void tidings_tasks_flow_free(struct TidingsTasksFlow *flow);
+
+// Lets an instance be there that is not: bytes, which are copied and go with each task that reads
+// them.
+// `flow` is null, or from `tidings_tasks_flow` and not freed; `key` is null or has `key_count`
+// fields, whose bytes are as their kinds say; `bytes` is null or has `count` bytes.
+enum TidingsTasksStatus tidings_tasks_flow_put(struct TidingsTasksFlow *flow,
+                                               struct TidingsTasksDependency dependency,
+                                               const struct TidingsTasksField *key,
+                                               size_t key_count,
+                                               const uint8_t *bytes,
+                                               size_t count,
+                                               struct TidingsTasksError *error);
+
+// The same, of what a task of the store makes: of this flow, or any other that was submitted.
+// As `tidings_tasks_flow_put`; `id` is null or valid.
+enum TidingsTasksStatus tidings_tasks_flow_put_task(struct TidingsTasksFlow *flow,
+                                                    struct TidingsTasksDependency dependency,
+                                                    const struct TidingsTasksField *key,
+                                                    size_t key_count,
+                                                    const struct TidingsTasksId *id,
+                                                    struct TidingsTasksError *error);
+
+// Submits a declared task for these arguments and, unless it is null, writes its id to `id`. An
+// instance that is not there, or would be taken twice, is an error, and changes nothing. The task
+// is durable when the next `tidings_tasks_flow_send` or `tidings_tasks_flow_get` has returned;
+// each thousandth submission sends what waits.
+// `flow` is null, or from `tidings_tasks_flow` and not freed; `arguments` is null or has `count`
+// fields, whose bytes are as their kinds say; the others are null or valid.
+enum TidingsTasksStatus tidings_tasks_flow_submit(struct TidingsTasksFlow *flow,
+                                                  struct TidingsTasksDeclared task,
+                                                  const struct TidingsTasksField *arguments,
+                                                  size_t count,
+                                                  struct TidingsTasksId *id,
+                                                  struct TidingsTasksError *error);
+
+// Sends what was submitted: it is durable when this answers `TIDINGS_TASKS_STATUS_OK`. Else it is
+// sent again with the next, and what is there already is there once. Waits while a queue is full.
+// `flow` is null, or from `tidings_tasks_flow` and not freed; `error` is null or valid.
+enum TidingsTasksStatus tidings_tasks_flow_send(struct TidingsTasksFlow *flow,
+                                                struct TidingsTasksError *error);
+
+// Sends what was submitted, waits until all that changes an instance is done, and writes what is
+// in it. The bytes are there until this is called again, or the flow is freed.
+// `TIDINGS_TASKS_STATUS_TIMEOUT`: it is not done; with a time of 0 it tells so at once.
+// `TIDINGS_TASKS_STATUS_REFUSED`: a task that makes it has failed.
+// `flow` is null, or from `tidings_tasks_flow` and not freed; `key` is null or has `key_count`
+// fields, whose bytes are as their kinds say; the others are null or valid.
+enum TidingsTasksStatus tidings_tasks_flow_get(struct TidingsTasksFlow *flow,
+                                               struct TidingsTasksDependency dependency,
+                                               const struct TidingsTasksField *key,
+                                               size_t key_count,
+                                               uint64_t timeout_ms,
+                                               const uint8_t **bytes,
+                                               size_t *count,
+                                               struct TidingsTasksError *error);
+
+// Sends what was submitted, removes what the store has of tasks of the flow that have ended, and
+// frees it as `tidings_tasks_flow_free`, whatever is answered. After that a flow of this name does
+// all of them again.
+// `flow` is null, or from `tidings_tasks_flow` and not freed; `error` is null or valid.
+enum TidingsTasksStatus tidings_tasks_flow_forget(struct TidingsTasksFlow *flow,
+                                                  struct TidingsTasksError *error);
+
+// Declares a kind of data, and the kinds of the fields of its keys (`TIDINGS_TASKS_INT` to
+// `TIDINGS_TASKS_BOOL`, and `TIDINGS_TASKS_HANDLE`), at most 16.
+// `flow` is null, or from `tidings_tasks_flow` and not freed; `kinds` is null or has `count`
+// values; the others are null or valid.
+enum TidingsTasksStatus tidings_tasks_dependency_declare(struct TidingsTasksFlow *flow,
+                                                         const char *name,
+                                                         const uint32_t *kinds,
+                                                         size_t count,
+                                                         struct TidingsTasksDependency *dependency,
+                                                         struct TidingsTasksError *error);
+
+// Declares a task: a function, by its name in `tidings_tasks_work`, and the kinds of its
+// arguments, at most 16. With `like` it has the group, priority, retries, need and filter of that;
+// null: as usual.
+// `flow` is null, or from `tidings_tasks_flow` and not freed; `kinds` is null or has `count`
+// values; the others are null or valid, and so are the texts of `like`.
+enum TidingsTasksStatus tidings_tasks_task_declare(struct TidingsTasksFlow *flow,
+                                                   const char *function,
+                                                   const uint32_t *kinds,
+                                                   size_t count,
+                                                   const struct TidingsTasksSubmission *like,
+                                                   struct TidingsTasksDeclared *task,
+                                                   struct TidingsTasksError *error);
+
+// Lets a declared task read an instance, beside others. `context` is handed to `key`.
+// `flow` is null, or from `tidings_tasks_flow` and not freed; `key` can be called with `context`
+// until it is; `error` is null or valid.
+enum TidingsTasksStatus tidings_tasks_append_read_dependency(struct TidingsTasksFlow *flow,
+                                                             struct TidingsTasksDeclared task,
+                                                             struct TidingsTasksDependency kind,
+                                                             TidingsTasksKey key,
+                                                             void *context,
+                                                             struct TidingsTasksError *error);
+
+// Lets a declared task change an instance, as in a reduction: what it makes is the next version.
+// As `tidings_tasks_append_read_dependency`.
+enum TidingsTasksStatus tidings_tasks_append_inout_dependency(struct TidingsTasksFlow *flow,
+                                                              struct TidingsTasksDeclared task,
+                                                              struct TidingsTasksDependency kind,
+                                                              TidingsTasksKey key,
+                                                              void *context,
+                                                              struct TidingsTasksError *error);
+
+// Lets a declared task take an instance, which moves on to another key of its dependency, that
+// `to` computes, as in a systolic array: nothing is copied for that. With null it ends.
+// As `tidings_tasks_append_read_dependency`, and so can `to` be called.
+enum TidingsTasksStatus tidings_tasks_append_migrate_dependency(struct TidingsTasksFlow *flow,
+                                                                struct TidingsTasksDeclared task,
+                                                                struct TidingsTasksDependency kind,
+                                                                TidingsTasksKey key,
+                                                                TidingsTasksKey to,
+                                                                void *context,
+                                                                struct TidingsTasksError *error);
+
+// Writes the arguments of a declared task; they are there until the claim is ended.
+// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; the others
+// are null or valid.
+enum TidingsTasksStatus tidings_tasks_flow_arguments(const struct TidingsTasksClaim *claim,
+                                                     const struct TidingsTasksField **arguments,
+                                                     size_t *count,
+                                                     struct TidingsTasksError *error);
+
+// Writes what is in an instance that a declared task has. They are numbered from 0, in the order
+// in which they were appended. The bytes are there until the claim is ended; many are mapped, not
+// copied.
+// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; the others
+// are null or valid.
+enum TidingsTasksStatus tidings_tasks_flow_instance(const struct TidingsTasksClaim *claim,
+                                                    size_t number,
+                                                    const uint8_t **bytes,
+                                                    size_t *count,
+                                                    struct TidingsTasksError *error);
+
+// Sets the result of a function that does a declared task: the next versions of the instances that
+// it changes, in the order in which those were appended. They are copied. A task that changes one
+// or none may use `tidings_tasks_result` as well.
+// `result` is what the function was called with; `versions` is null or has `count` values, each
+// of which has as many bytes as it says.
+enum TidingsTasksStatus tidings_tasks_flow_result(struct TidingsTasksResult *result,
+                                                  const struct TidingsTasksBytes *versions,
+                                                  size_t count,
+                                                  struct TidingsTasksError *error);
+
+// Ends a claim of a declared task, as `tidings_tasks_complete`, with versions as
+// `tidings_tasks_flow_result` has them. If they are not as many as it changes, it has failed.
+// `claim` is null, or from `tidings_tasks_claim` and was not ended: it is by this, whatever is
+// answered. `versions` is null or has `count` values, each of which has as many bytes as it says.
+enum TidingsTasksStatus tidings_tasks_flow_complete(struct TidingsTasksClaim *claim,
+                                                    const struct TidingsTasksBytes *versions,
+                                                    size_t count,
+                                                    struct TidingsTasksError *error);
 
 // Makes a semaphore, or changes how many permits it has.
 enum TidingsTasksStatus tidings_tasks_semaphore(const struct TidingsTasks *tasks,

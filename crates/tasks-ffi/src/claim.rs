@@ -10,20 +10,17 @@ use std::time::Instant;
 
 use tidings_tasks::payloads::PayloadError;
 use tidings_tasks::session::Assigned;
-use tidings_tasks::work::{What, Work};
 use tidings_tasks_core::id::{Attempt, TaskId};
-use tidings_tasks_core::message::{
-    Answer, Effect, MAX_EFFECTS, MAX_TASKS, Put, Refusal, Request, Submission,
-};
+use tidings_tasks_core::message::{Answer, Effect, Put, Refusal, Request, Submission};
 use tidings_tasks_core::retry::Cause;
 use tidings_tasks_core::tuple::statement::MAX_PARTS;
 
 use crate::arguments::{all, optional_text, place, text, value, wait};
 use crate::engine::Engine;
 use crate::inputs::Inputs;
-use crate::keys::effect;
+use crate::job::{Declared, Told};
 use crate::status::{TidingsTasksError, TidingsTasksStatus, Trouble, answered};
-use crate::submission::{RUNTIME, TidingsTasksId, TidingsTasksSubmission};
+use crate::submission::TidingsTasksId;
 use crate::taker::Taker;
 use crate::tasks::{TidingsTasks, engine};
 
@@ -63,13 +60,15 @@ pub(crate) struct Claimed {
     /// What goes into the commit of its completion.
     with: Mutex<With>,
     inputs: Mutex<Inputs>,
+    /// What it is given, if it was declared.
+    declared: Option<Mutex<Declared>>,
 }
 
 /// What a completion writes beside the result.
 #[derive(Debug, Default)]
-struct With {
-    children: Vec<Submission>,
-    effects: Vec<Effect>,
+pub(crate) struct With {
+    pub(crate) children: Vec<Submission>,
+    pub(crate) effects: Vec<Effect>,
     puts: Vec<Put>,
 }
 
@@ -86,7 +85,8 @@ impl Claimed {
     /// What is assigned, with its payload whole.
     fn of(of: Try, assigned: Assigned, wanted: Arc<AtomicBool>) -> Result<Box<Self>, String> {
         let payload = of.engine.wait(of.engine.payloads.whole(assigned.payload));
-        let (function, payload) = read(payload.map_err(|error| error.to_string())?);
+        let Told { function, payload, declared } =
+            Told::of(payload.map_err(|error| error.to_string())?)?;
         let zero = |_| "a name has a zero byte in it".to_owned();
         let queue = CString::new(assigned.queue).map_err(zero)?;
         let function = function.map(CString::new).transpose().map_err(zero)?;
@@ -98,7 +98,8 @@ impl Claimed {
             payload: payload.as_ptr(),
             payload_bytes: payload.len(),
         };
-        let (with, inputs) = (Mutex::default(), Mutex::default());
+        let (with, inputs, declared) =
+            (Mutex::default(), Mutex::default(), declared.map(Mutex::new));
         Ok(Box::new(Self {
             shown,
             _queue: queue,
@@ -108,6 +109,7 @@ impl Claimed {
             wanted,
             with,
             inputs,
+            declared,
         }))
     }
 
@@ -153,8 +155,13 @@ impl Claimed {
         Ok(())
     }
 
+    /// Which task it is.
+    pub(crate) fn task(&self) -> TaskId {
+        self.of.task
+    }
+
     /// What goes into the commit of its completion.
-    fn with(&self) -> Result<MutexGuard<'_, With>, Trouble> {
+    pub(crate) fn with(&self) -> Result<MutexGuard<'_, With>, Trouble> {
         self.of.engine.check()?;
         // Each change is whole, even if its thread panicked after it.
         Ok(self.with.lock().unwrap_or_else(PoisonError::into_inner))
@@ -166,6 +173,26 @@ impl Claimed {
         let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
         let read = inputs.read(&self.of.engine, self.of.task, number)?;
         Ok(if read.is_empty() { (ptr::null(), 0) } else { (read.as_ptr(), read.len()) })
+    }
+
+    /// Looks at what a declared task is given; it stays there until this is dropped.
+    pub(crate) fn declared<T>(
+        &self,
+        look: impl FnOnce(&mut Declared, &Engine) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        self.of.engine.check()?;
+        let Some(declared) = &self.declared else {
+            return Err(Trouble::argument("the task was not declared by a flow"));
+        };
+        look(&mut declared.lock().unwrap_or_else(PoisonError::into_inner), &self.of.engine)
+    }
+
+    /// Whether a result has all that a declared task changes; says what is missing.
+    pub(crate) fn check(&self, result: &[u8]) -> Result<(), String> {
+        let declared = self.declared.as_ref();
+        declared.map_or(Ok(()), |declared| {
+            declared.lock().unwrap_or_else(PoisonError::into_inner).check(result)
+        })
     }
 
     /// It has failed.
@@ -230,16 +257,6 @@ pub(crate) unsafe fn claimed<'a>(claim: *const TidingsTasksClaim) -> Result<&'a 
     unsafe { value("the claim", claim.cast::<Claimed>()) }
 }
 
-/// The function that a payload names, and what that is given.
-fn read(payload: Vec<u8>) -> (Option<String>, Vec<u8>) {
-    match Work::from_payload(&payload) {
-        Ok(Work { name, what: What::Call { runtime, body, .. }, .. }) if runtime == RUNTIME => {
-            (Some(name), body)
-        }
-        _ => (None, payload),
-    }
-}
-
 /// The next task of a queue. One that cannot be read has failed by that.
 pub(crate) fn claim(
     engine: &Arc<Engine>,
@@ -277,6 +294,29 @@ unsafe fn taken(claim: *mut TidingsTasksClaim) -> Result<Box<Claimed>, Trouble> 
         Err(trouble) => {
             // The threads that its parts belong to are not in this process.
             core::mem::forget(claimed);
+            Err(trouble)
+        }
+    }
+}
+
+/// Takes a claim back from the program, done with this result. Without one it has failed.
+///
+/// # Safety
+/// `claim` is null, or from `tidings_tasks_claim` and was not ended.
+pub(crate) unsafe fn ended(
+    claim: *mut TidingsTasksClaim,
+    result: Result<Vec<u8>, Trouble>,
+) -> Result<(), Trouble> {
+    // SAFETY: as the caller promises.
+    let claimed = unsafe { taken(claim)? };
+    let checked = |result: Vec<u8>| match claimed.check(&result) {
+        Ok(()) => Ok(result),
+        Err(missing) => Err(Trouble::argument(missing)),
+    };
+    match result.and_then(checked) {
+        Ok(result) => claimed.complete(result),
+        Err(trouble) => {
+            claimed.fail(Cause::Error, trouble.text.clone())?;
             Err(trouble)
         }
     }
@@ -354,75 +394,6 @@ pub unsafe extern "C" fn tidings_tasks_progress(
     unsafe { answered(error, call) }
 }
 
-/// Adds a task that is submitted if this one is completed, in the same commit: once, however often
-/// this one is tried. At most `TIDINGS_TASKS_MAX`. An id of zeros stands for one that follows from
-/// this task and the number of those that were added before.
-///
-/// # Safety
-/// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; the others
-/// are null or valid, and so are the pointers of the submission.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tidings_tasks_child(
-    claim: *const TidingsTasksClaim,
-    submission: *const TidingsTasksSubmission,
-    error: *mut TidingsTasksError,
-) -> TidingsTasksStatus {
-    let call = || {
-        // SAFETY: it is null, or points to the first field of a `Claimed`; the rest is as the
-        // caller promises.
-        let (claimed, mut child) = unsafe {
-            let claimed = value("the claim", claim.cast::<Claimed>())?;
-            (claimed, value("the submission", submission)?.read()?)
-        };
-        let children = &mut claimed.with()?.children;
-        if children.len() >= MAX_TASKS {
-            let text =
-                format!("a task has at most {MAX_TASKS} children: let some of them add more");
-            return Err(Trouble::argument(text));
-        }
-        if child.id == TaskId::from_bytes([0; 16]) {
-            child.id = claimed.of.task.child(children.len() as u64);
-        }
-        children.push(child);
-        Ok(())
-    };
-    // SAFETY: as the caller promises.
-    unsafe { answered(error, call) }
-}
-
-/// Adds a write of a key that is done if this task is completed, in the same commit: as
-/// `tidings_tasks_set`. At most 64. If a key is at another revision than is expected, the
-/// completion answers `TIDINGS_TASKS_STATUS_CHANGED`, and the task has failed by that.
-///
-/// # Safety
-/// `claim` is null, or from `tidings_tasks_claim` or `tidings_tasks_work` and not ended; `bytes` is
-/// null or has `count` bytes; the others are null or valid.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tidings_tasks_effect(
-    claim: *const TidingsTasksClaim,
-    key: *const c_char,
-    bytes: *const u8,
-    count: usize,
-    expect: u64,
-    error: *mut TidingsTasksError,
-) -> TidingsTasksStatus {
-    let call = || {
-        // SAFETY: it is null, or points to the first field of a `Claimed`; the rest is as the
-        // caller promises.
-        let (claimed, effect) = unsafe {
-            (value("the claim", claim.cast::<Claimed>())?, effect(key, bytes, count, expect)?)
-        };
-        let effects = &mut claimed.with()?.effects;
-        if effects.len() >= MAX_EFFECTS {
-            return Err(Trouble::argument(format!("a task writes at most {MAX_EFFECTS} keys")));
-        }
-        effects.push(effect);
-        Ok(())
-    };
-    // SAFETY: as the caller promises.
-    unsafe { answered(error, call) }
-}
-
 /// Ends a claim: the task is done, with a result of any number of bytes. What this answers is
 /// durable. `TIDINGS_TASKS_STATUS_SUPERSEDED`: the result does not count, since another process has
 /// the task, or it has ended. Waits while the store has no space.
@@ -437,17 +408,9 @@ pub unsafe extern "C" fn tidings_tasks_complete(
     result_bytes: usize,
     error: *mut TidingsTasksError,
 ) -> TidingsTasksStatus {
-    let call = || {
-        // SAFETY: as the caller promises.
-        let (claimed, result) = unsafe { (taken(claim)?, all("the result", result, result_bytes)) };
-        match result {
-            Ok(result) => claimed.complete(result.to_vec()),
-            Err(trouble) => {
-                claimed.fail(Cause::Error, trouble.text.clone())?;
-                Err(trouble)
-            }
-        }
-    };
+    // SAFETY: as the caller promises.
+    let call =
+        || unsafe { ended(claim, all("the result", result, result_bytes).map(<[u8]>::to_vec)) };
     // SAFETY: as the caller promises.
     unsafe { answered(error, call) }
 }

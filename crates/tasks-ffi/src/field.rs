@@ -48,6 +48,28 @@ pub struct TidingsTasksField {
     pub count: usize,
 }
 
+/// The type of the fields of a kind.
+pub(crate) fn kind_of(kind: u32) -> Result<Type, Trouble> {
+    Ok(match kind {
+        TIDINGS_TASKS_INT => Type::Int,
+        TIDINGS_TASKS_FLOAT => Type::Float,
+        TIDINGS_TASKS_TEXT => Type::Text,
+        TIDINGS_TASKS_BYTES => Type::Bytes,
+        TIDINGS_TASKS_BOOL => Type::Bool,
+        TIDINGS_TASKS_HANDLE => Type::Handle,
+        other => return Err(Trouble::argument(format!("a field of kind {other} has no type"))),
+    })
+}
+
+/// The values of fields.
+///
+/// # Safety
+/// The bytes of each are as its kind says.
+pub(crate) unsafe fn fields(all: &[TidingsTasksField]) -> Result<Vec<Field>, Trouble> {
+    // SAFETY: as the caller promises.
+    all.iter().map(|one| unsafe { one.field() }).collect()
+}
+
 /// What a field points to.
 #[derive(Debug)]
 pub(crate) enum Kept {
@@ -106,19 +128,17 @@ impl TidingsTasksField {
     /// # Safety
     /// As [`TidingsTasksField::field`].
     pub(crate) unsafe fn pattern(&self) -> Result<Pattern, Trouble> {
-        let kind = match (self.kind, self.is_open) {
-            (TIDINGS_TASKS_WILDCARD, _) => return Ok(Pattern::Any),
+        match (self.kind, self.is_open) {
+            (TIDINGS_TASKS_WILDCARD, _) => Ok(Pattern::Any),
             // SAFETY: as the caller promises.
-            (_, false) => return Ok(Pattern::Is(unsafe { self.field()? })),
-            (TIDINGS_TASKS_INT, _) => Type::Int,
-            (TIDINGS_TASKS_FLOAT, _) => Type::Float,
-            (TIDINGS_TASKS_TEXT, _) => Type::Text,
-            (TIDINGS_TASKS_BYTES, _) => Type::Bytes,
-            (TIDINGS_TASKS_BOOL, _) => Type::Bool,
-            (TIDINGS_TASKS_HANDLE, _) => Type::Handle,
-            (other, _) => return Err(Trouble::argument(format!("a pattern of kind {other}"))),
-        };
-        Ok(Pattern::Of(kind))
+            (_, false) => Ok(Pattern::Is(unsafe { self.field()? })),
+            (kind, true) => Ok(Pattern::Of(kind_of(kind)?)),
+        }
+    }
+
+    /// One of a kind, to be filled.
+    pub(crate) fn empty(kind: u32) -> Self {
+        Self { kind, is_open: false, integer: 0, number: 0.0, bytes: ptr::null(), count: 0 }
     }
 
     /// # Safety

@@ -9,13 +9,16 @@
 //! | [`submission`] | tasks that are submitted, cancelled and forgotten |
 //! | [`outcome`] | how a task has ended |
 //! | [`claim`], [`input`], [`work`] | tasks that this process does, and what they read |
+//! | [`children`] | what is written with the end of a task, once |
 //! | [`collective`] | values that all read, results that are combined along a tree |
 //! | [`handles`] | large blobs that stay in the memory of a node |
 //! | [`keys`] | values under names of the program's |
 //! | [`tuples`], [`field`] | what processes exchange without knowing each other |
+//! | [`flow`], [`declare`] | computations that are declared by what their tasks read and change |
+//! | [`given`] | what a declared task is given where it is done |
 //! | [`permits`], [`queue`] | semaphores, and how long queues are |
 //! | [`status`], [`limits`] | what a call answers, and how much may be asked |
-//! | `engine`, `taker`, `slots`, `waits`, `inputs` | a thread with a runtime, and what the calls share |
+//! | `engine`, `taker`, `slots`, `waits`, `inputs`, `job` | a thread with a runtime, and what the calls share |
 //! | `arguments` | pointers and lengths of C as values of Rust |
 //!
 //! Invariants: no global state and no handler of a signal. The library's threads block all signals,
@@ -31,13 +34,18 @@
 #![warn(clippy::undocumented_unsafe_blocks, clippy::missing_safety_doc)]
 
 mod arguments;
+pub mod children;
 pub mod claim;
 pub mod collective;
+pub mod declare;
 mod engine;
 pub mod field;
+pub mod flow;
+pub mod given;
 pub mod handles;
 pub mod input;
 mod inputs;
+mod job;
 pub mod keys;
 pub mod limits;
 pub mod outcome;
@@ -54,7 +62,9 @@ pub mod work;
 
 pub use claim::TidingsTasksClaim;
 pub use collective::{TidingsTasksBytes, TidingsTasksCombine};
+pub use declare::TidingsTasksKey;
 pub use field::TidingsTasksField;
+pub use flow::{TidingsTasksDeclared, TidingsTasksDependency, TidingsTasksFlow};
 pub use handles::{TidingsTasksBlob, TidingsTasksHandle};
 pub use outcome::{TidingsTasksEnd, TidingsTasksOutcome};
 pub use permits::TidingsTasksPermits;

@@ -1,6 +1,7 @@
 //! Tasks that are submitted, cancelled and forgotten.
 
 use core::ffi::c_char;
+use std::ptr;
 
 use tidings_tasks::items;
 use tidings_tasks::work::{What, Work, WorkLimits};
@@ -97,6 +98,27 @@ impl TidingsTasksSubmission {
             inputs: inputs.iter().map(|id| TaskId::from_bytes(id.bytes)).collect(),
             ..task
         })
+    }
+}
+
+impl TidingsTasksSubmission {
+    /// How tasks of a flow are submitted that are to be as this one.
+    ///
+    /// # Safety
+    /// Its pointers are null or valid.
+    pub(crate) unsafe fn like(&self) -> Result<Submission, Trouble> {
+        let like = Self {
+            queue: c"".as_ptr(),
+            function: ptr::null(),
+            payload: ptr::null(),
+            payload_bytes: 0,
+            delay_ms: 0,
+            inputs: ptr::null(),
+            input_count: 0,
+            ..*self
+        };
+        // SAFETY: as the caller promises.
+        unsafe { like.read() }
     }
 }
 

@@ -21,6 +21,11 @@ impl TidingsTasksResult {
         }
         Err(format!("{name} returned {status}. {}", String::from_utf8_lossy(&self.0)))
     }
+
+    /// Sets what it leaves behind.
+    pub(crate) fn set(&mut self, bytes: Vec<u8>) {
+        self.0 = bytes;
+    }
 }
 
 /// A function that does tasks.
@@ -60,7 +65,7 @@ pub unsafe extern "C" fn tidings_tasks_result(
         // SAFETY: as the caller promises.
         let (result, bytes) =
             unsafe { (place("result", result)?, all("the bytes", bytes, count)?) };
-        result.0 = bytes.to_vec();
+        result.set(bytes.to_vec());
         Ok(())
     };
     // SAFETY: as the caller promises.
@@ -104,7 +109,8 @@ pub unsafe extern "C" fn tidings_tasks_work(
         // SAFETY: the claim outlives the call, and so does the result, which nobody else uses; the
         // rest is as the caller promises.
         let status = unsafe { (function.body)(claimed.shown(), &raw mut result, function.context) };
-        match result.of(status, function.name.unwrap_or("the function")) {
+        let result = result.of(status, function.name.unwrap_or("the function"));
+        match result.and_then(|result| claimed.check(&result).map(|()| result)) {
             Ok(result) => claimed.complete(result),
             Err(reason) => claimed.fail(Cause::Error, reason),
         }

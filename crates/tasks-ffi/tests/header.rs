@@ -18,6 +18,7 @@ fn the_header_is_what_cbindgen_makes_of_the_crate() {
         "submission",
         "outcome",
         "claim",
+        "children",
         "input",
         "work",
         "keys",
@@ -25,6 +26,9 @@ fn the_header_is_what_cbindgen_makes_of_the_crate() {
         "handles",
         "field",
         "tuples",
+        "flow",
+        "declare",
+        "given",
         "permits",
         "queue",
     ];

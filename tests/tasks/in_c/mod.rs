@@ -104,6 +104,12 @@ fn tuples_are_put_read_and_pulled() {
 }
 
 #[test]
+fn flows_are_declared_and_done() {
+    let sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    assert_done("cc", &[&["-std=gnu11"], &sanitizers[..]].concat(), "flows.c");
+}
+
+#[test]
 fn large_blobs_are_shared_by_handle() {
     let sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
     assert_done("cc", &[&["-std=gnu11"], &sanitizers[..]].concat(), "handles.c");

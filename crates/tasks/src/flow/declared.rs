@@ -74,7 +74,7 @@ impl Declared {
 
     /// How each of these tasks is submitted: its priority, its group, its filter, after which
     /// failures it is tried again, what it [needs](items::need_of). Id, queue, payload and inputs
-    /// are the flow's.
+    /// are the flow's, and there is no delay.
     pub fn template(&mut self) -> &mut Submission {
         &mut self.template
     }
@@ -163,7 +163,8 @@ impl Declared {
         payload: Vec<u8>,
         inputs: Vec<TaskId>,
     ) -> Submission {
-        Submission { id, queue: queue.to_owned(), payload, inputs, ..self.template.clone() }
+        let queue = queue.to_owned();
+        Submission { id, queue, payload, inputs, delay_ms: 0, ..self.template.clone() }
     }
 }
 
