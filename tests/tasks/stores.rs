@@ -89,3 +89,57 @@ fn a_store_in_use_or_not_there_is_refused() {
     let output = place.output(&["store", "records", "--store", "tcp://127.0.0.1:1"]);
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn a_store_of_several_parts_is_used_as_one() {
+    let place = Place::new();
+    assert_eq!(
+        place.text(&["store", "make", "--parts", "3"]),
+        format!("{} has 3 parts\n", place.store())
+    );
+    let output = place.output(&["store", "make", "--parts", "2"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("has 3 parts, and keeps them"), "{said}");
+    // The queues a to f are of all three.
+    let queues = ["a", "b", "c", "d", "e", "f"];
+    let mut ended = place.pipe("ended");
+    for queue in queues {
+        place.text(&["queue", "put", queue, "--", "sh", "-c", "echo $0 > ended", queue]);
+    }
+    let shown = place.json(&["queue", "ls", "--json"]);
+    let names = shown["queues"].as_array().unwrap().iter().map(|queue| queue["name"].clone());
+    assert_eq!(names.collect::<Vec<_>>(), queues);
+    let printed = place.text(&["run", "-n", "2", "--", "echo", "{}", ":::", "x", "y"]);
+    assert_eq!(printed.lines().count(), 2, "{printed}");
+    let worker = place.start(&["worker", "-n", "2"]);
+    let ran = ended.some(queues.len());
+    worker.signal(Signal::TERM);
+    assert_eq!(worker.end().0, 0);
+    assert_eq!(ran, queues);
+    let records = place.text(&["store", "records"]);
+    assert!(records.contains("parts parts 1\n"), "{records}");
+    for part in ["p0000", "p0001", "p0002"] {
+        assert!(records.contains(&format!("{part}/role role ")), "{records}");
+        assert!(records.contains(&format!("{part}/f/")), "{records}");
+    }
+    let sound = place.json(&["store", "check", "--json"]);
+    // Those of the run are forgotten with it.
+    assert_eq!((&sound["ended"], &sound["faults_total"]), (&6.into(), &0.into()));
+}
+
+#[test]
+fn a_store_that_was_used_keeps_its_one_part() {
+    let place = Place::new();
+    place.text(&["queue", "put", "jobs", "--", "true"]);
+    let output = place.output(&["store", "make", "--parts", "2"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("was used before"), "{said}");
+    for wrong in ["0", "65"] {
+        let output = place.output(&["store", "make", "--parts", wrong]);
+        assert_eq!(output.status.code(), Some(2));
+    }
+    let output = place.output(&["store", "make", "--parts", "2", "--store", "memory:"]);
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -46,3 +46,37 @@ pub struct Counters {
     #[cbor(n(12), default)]
     pub remade: u64,
 }
+
+impl Counters {
+    /// Adds what another coordinator has done.
+    pub fn add(&mut self, other: &Self) {
+        let Self {
+            commits,
+            changes,
+            assigned,
+            done,
+            failed,
+            lost,
+            superseded,
+            refused,
+            known,
+            forgotten,
+            unreadable,
+            recoveries,
+            remade,
+        } = *other;
+        self.commits += commits;
+        self.changes += changes;
+        self.assigned += assigned;
+        self.done += done;
+        self.failed += failed;
+        self.lost += lost;
+        self.superseded += superseded;
+        self.refused += refused;
+        self.known += known;
+        self.forgotten += forgotten;
+        self.unreadable += unreadable;
+        self.recoveries += recoveries;
+        self.remade += remade;
+    }
+}

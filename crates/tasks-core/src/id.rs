@@ -22,7 +22,7 @@ pub struct TaskId(#[cbor(with = "minicbor::bytes")] [u8; 16]);
 ///
 /// Two names of 10⁹ have the same family with a probability of 2·10⁻⁹; a family has room for 10¹²
 /// tasks.
-const FAMILY_BYTES: usize = 11;
+pub const FAMILY_BYTES: usize = 11;
 const NUMBER_BITS: u32 = 8 * (16 - FAMILY_BYTES as u32);
 
 /// What is no task's id.
@@ -34,6 +34,11 @@ impl TaskId {
     /// The id with these bytes.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
+    }
+
+    /// Its family: most tasks of one are in one queue.
+    pub fn family(self) -> [u8; FAMILY_BYTES] {
+        core::array::from_fn(|at| self.0[at])
     }
 
     /// Its bytes.

@@ -2,6 +2,7 @@
 //!
 //! | key | record |
 //! |---|---|
+//! | `parts` | how many parts there are, in decimal digits; 1 if it is not there |
 //! | `P/role` | [`Reign`](crate::record::Reign): who coordinates the part, and since which epoch |
 //! | `P/fence` | the epoch of who wrote it: a commit that was sent before that fails |
 //! | `P/lives` | the coordinator's name, as long as its session with the store lasts |
@@ -37,6 +38,11 @@ const EFFECTS: &[u8] = b"e/";
 
 /// The longest key of the users', in bytes.
 pub const MAX_EFFECT_KEY_BYTES: usize = MAX_KEY_BYTES - EFFECTS.len();
+
+/// How many parts the store has.
+pub fn parts() -> Key {
+    key("parts".to_owned())
+}
 
 /// Who coordinates the part.
 pub fn role(part: Part) -> Key {

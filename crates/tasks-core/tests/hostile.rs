@@ -119,6 +119,8 @@ fn of_outputs() -> impl Strategy<Value = Request> {
         1 => vec(id(), 0..8).prop_map(|tasks| Request::Unknown { tasks }),
         1 => (0..4_u64).prop_map(|depot| Request::Locate { depot }),
         1 => blobs.prop_map(|count| Request::Unnamed { blobs: vec![[7; 32].into(); count] }),
+        1 => vec(name(), 0..3).prop_map(|queues| Request::AwaitReady { queues }),
+        1 => (0..3_u32).prop_map(|has| Request::Cede { has }),
     ]
 }
 

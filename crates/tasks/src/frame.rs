@@ -9,10 +9,29 @@
 use std::io;
 
 use minicbor::{Decode, Encode};
+use tidings_tasks_core::id::Part;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// The first frame in both directions, of those that speak with a coordinator.
 pub(crate) const HELLO: &str = "tidings-tasks 1";
+
+/// What the first frame says of a part other than the first, before its number.
+const OF_PART: &str = " part ";
+
+/// What those say first who speak with the coordinator of a part.
+pub(crate) fn hello_of(part: Part) -> String {
+    match part {
+        Part(0) => HELLO.to_owned(),
+        Part(number) => format!("{HELLO}{OF_PART}{number}"),
+    }
+}
+
+/// With the coordinator of which part somebody wants to speak who says this first.
+pub(crate) fn part_of(hello: &str) -> Option<Part> {
+    let of = hello.strip_prefix(HELLO)?;
+    let part = if of.is_empty() { Part(0) } else { Part(of.strip_prefix(OF_PART)?.parse().ok()?) };
+    (hello == hello_of(part)).then_some(part)
+}
 
 /// The longest frame, in bytes: a submission of the most tasks, with payloads of 4 KiB.
 pub(crate) const MAX_FRAME_BYTES: u32 = 8 << 20;
@@ -106,7 +125,8 @@ pub(crate) async fn wanted(
     let mut buffer = Vec::new();
     let wants: Option<String> = read(stream, &mut buffer).await?;
     let wants = wants.ok_or(io::ErrorKind::UnexpectedEof)?;
-    let is_known = known.contains(&wants.as_str());
+    let is_part = known.contains(&HELLO) && part_of(&wants).is_some();
+    let is_known = is_part || known.contains(&wants.as_str());
     let told = if is_known { &*wants } else { known.first().copied().unwrap_or_default() };
     buffer.clear();
     append(&mut buffer, &told)?;
@@ -145,6 +165,16 @@ mod tests {
         let error = run(read::<String>(&mut &cut[..], &mut buffer)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
         assert!(buffer.capacity() < 4_096);
+    }
+
+    #[test]
+    fn a_greeting_names_a_part() {
+        assert_eq!((hello_of(Part(0)), part_of(HELLO)), (HELLO.to_owned(), Some(Part(0))));
+        let third = hello_of(Part(3));
+        assert_eq!((&*third, part_of(&third)), ("tidings-tasks 1 part 3", Some(Part(3))));
+        for other in ["part 3", " part 0", " part +3", " part 65536", " part "] {
+            assert_eq!(part_of(&format!("{HELLO}{other}")), None, "{other:?}");
+        }
     }
 
     #[test]

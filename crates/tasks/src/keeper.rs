@@ -16,6 +16,7 @@ use tidings_tasks_core::id::{Part, TaskId};
 use tidings_tasks_core::keys;
 
 use crate::blobs::{self, BlobError, Blobs};
+use crate::parts;
 use crate::store::{Lost, Store};
 
 /// The time from one look to the next.
@@ -39,44 +40,58 @@ pub enum KeepError {
 }
 
 /// Looks from time to time, for ever. A folder that is not there has nothing to free.
-pub(crate) async fn keep(store: Arc<dyn Store>, part: Part, folder: PathBuf) {
+pub(crate) async fn keep(store: Arc<dyn Store>, parts: u16, folder: PathBuf) {
     loop {
         if folder.is_dir() {
             // What cannot be freed now may be at the next look.
-            let _ = look(&*store, part, &folder).await;
+            let _ = look(&*store, parts, &folder).await;
         }
         tokio::time::sleep(PERIOD).await;
     }
 }
 
-async fn look(store: &dyn Store, part: Part, folder: &std::path::Path) -> Result<u64, KeepError> {
+async fn look(store: &dyn Store, parts: u16, folder: &std::path::Path) -> Result<u64, KeepError> {
     let folder = folder.to_owned();
     let blobs = Arc::new(blocking(move || Blobs::open(&folder)).await?);
-    free(store, part, &blobs, blobs::GRACE).await
+    free(store, parts, &blobs, blobs::GRACE).await
 }
 
 /// Drops the pins of tasks that have no record, and collects what nobody pins, as far as it is
-/// older than the grace. Returns how many bytes that freed. Pins of other holders stay.
+/// older than the grace. Returns how many bytes that freed. Pins of other holders stay. A task may
+/// be in any of the store's parts.
 ///
 /// # Errors
 /// The store or the folder cannot be used.
 pub async fn free(
     store: &dyn Store,
-    part: Part,
+    parts: u16,
     blobs: &Arc<Blobs>,
     grace: Duration,
 ) -> Result<u64, KeepError> {
     let mut gone = BTreeSet::new();
     for some in pinned(blobs, grace).await?.chunks(TASKS) {
-        let both = |task: &TaskId| [keys::task(part, *task), keys::finished(part, *task)];
-        let asked: Vec<_> = some.iter().flat_map(both).collect();
-        let records = store.get(&asked).await?.records;
-        let without = some.iter().zip(records.chunks(2));
-        let without = without.filter(|(_, found)| found.iter().all(Option::is_none));
-        gone.extend(without.map(|(task, _)| blobs::holder_of(*task)));
+        let mut without = some.to_vec();
+        for part in parts::all(parts) {
+            without = without_record(store, part, without).await?;
+        }
+        gone.extend(without.into_iter().map(blobs::holder_of));
     }
     drop_pins(blobs, gone, grace).await?;
     collect(blobs, grace).await
+}
+
+/// Those of the tasks that have no record in a part.
+async fn without_record(
+    store: &dyn Store,
+    part: Part,
+    mut tasks: Vec<TaskId>,
+) -> Result<Vec<TaskId>, Lost> {
+    let both = |task: &TaskId| [keys::task(part, *task), keys::finished(part, *task)];
+    let asked: Vec<_> = tasks.iter().flat_map(both).collect();
+    let records = store.get(&asked).await?.records;
+    let mut found = records.chunks(2).map(|found| found.iter().any(Option::is_some));
+    tasks.retain(|_| found.next() == Some(false));
+    Ok(tasks)
 }
 
 /// The tasks that have pins older than the grace.
@@ -120,7 +135,7 @@ mod tests {
     async fn a_blob_goes_with_the_last_record_of_its_tasks() {
         let folder = tempfile::tempdir().unwrap();
         let blobs = Arc::new(Blobs::open(&folder.path().join("blobs")).unwrap());
-        let (store, part) = (Memory::default(), Part(0));
+        let (store, part) = (Memory::default(), Part(1));
         let [live, done, none] = [1, 2, 3].map(|number| TaskId::of("task", number));
         let mut records = Transaction::default();
         records.put(keys::task(part, live), *b"a record");
@@ -134,15 +149,15 @@ mod tests {
         let other = blobs.put(b"of another holder").unwrap();
         blobs.pin(&other, "somebody").unwrap();
 
-        let freed = free(&store, part, &blobs, blobs::GRACE).await.unwrap();
+        let freed = free(&store, 2, &blobs, blobs::GRACE).await.unwrap();
         assert_eq!(freed, 0, "all is young");
-        let freed = free(&store, part, &blobs, Duration::ZERO).await.unwrap();
+        let freed = free(&store, 2, &blobs, Duration::ZERO).await.unwrap();
         assert_eq!((freed, blobs.has(&handles[2])), (4, false));
 
         let mut forget = Transaction::default();
         forget.delete(keys::finished(part, done));
         store.commit(forget).await.unwrap();
-        assert_eq!(free(&store, part, &blobs, Duration::ZERO).await.unwrap(), 4);
+        assert_eq!(free(&store, 2, &blobs, Duration::ZERO).await.unwrap(), 4);
         assert!(blobs.has(&handles[0]) && !blobs.has(&handles[1]) && blobs.has(&other));
     }
 }

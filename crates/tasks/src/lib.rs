@@ -14,6 +14,7 @@
 //! | [`member`] | the processes that use one store: one holds it, another takes over |
 //! | [`net`] | the service for processes of other hosts |
 //! | [`standby`] | the processes that share a store: one coordinates, another takes over |
+//! | [`parts`] | how many parts a store has, each with a coordinator of its own |
 //! | [`payloads`] | payloads and results of any length |
 //! | [`client`] | what a program that uses a store has of it |
 //! | [`handles`] | large blobs that stay in the memory of the node that puts them |
@@ -51,6 +52,7 @@ pub mod items;
 pub mod keeper;
 pub mod member;
 pub mod net;
+pub mod parts;
 pub mod payloads;
 mod placement;
 pub mod queue;

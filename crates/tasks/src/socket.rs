@@ -9,12 +9,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tidings_tasks_core::id::Part;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
 use crate::frame;
 use crate::net::store::{self, offer::Offer};
-use crate::service::{Connection, Service, ServiceError};
+use crate::service::Services;
 use crate::stream::{self, Remote};
 
 /// The wait after nobody could be accepted.
@@ -41,9 +42,9 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Connects whoever comes with a service, or with the store that it has. Ends with the service.
-pub async fn serve(listener: UnixListener, service: Service, offer: Offer) -> ServiceError {
-    // They end with the service: none keeps its store open.
+/// Connects whoever comes with a service, or with the store that it has, for ever.
+pub async fn serve(listener: UnixListener, services: Services, offer: Offer) {
+    // They end with this: none keeps its store open.
     let mut serving = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -55,34 +56,29 @@ pub async fn serve(listener: UnixListener, service: Service, offer: Offer) -> Se
             tokio::time::sleep(AGAIN).await;
             continue;
         };
-        match service.connect().await {
-            Ok(connection) => drop(serving.spawn(welcome(stream, connection, offer.clone()))),
-            Err(error) => return error,
-        }
+        serving.spawn(welcome(stream, services.clone(), offer.clone()));
     }
 }
 
 /// Serves whoever has come until either side ends.
-async fn welcome(mut stream: UnixStream, connection: Connection, offer: Offer) -> io::Result<()> {
+async fn welcome(mut stream: UnixStream, services: Services, offer: Offer) -> io::Result<()> {
     let wants = frame::wanted(&mut stream, &[frame::HELLO, store::HELLO]).await?;
     let (reading, writing) = stream.into_split();
-    match &*wants {
-        frame::HELLO => stream::pump(reading, writing, connection).await,
-        store::HELLO => {
-            drop(connection);
-            offer.serve(reading, writing).await
-        }
-        _ => Ok(()),
+    if wants == store::HELLO {
+        return offer.serve(reading, writing).await;
     }
+    let Some(part) = frame::part_of(&wants) else { return Ok(()) };
+    let connection = services.connect(part).await.ok_or(io::ErrorKind::NotConnected)?;
+    stream::pump(reading, writing, connection).await
 }
 
-/// Connects to the service that listens at this path.
+/// Connects to the service of a part that listens at this path.
 ///
 /// # Errors
 /// Nobody listens there, or in another version.
-pub async fn connect(path: &Path) -> io::Result<Remote> {
+pub async fn connect(path: &Path, part: Part) -> io::Result<Remote> {
     let mut stream = UnixStream::connect(path).await?;
-    frame::greet(&mut stream, frame::HELLO).await?;
+    frame::greet(&mut stream, &frame::hello_of(part)).await?;
     let (reading, writing) = stream.into_split();
     Ok(Remote::over(reading, writing))
 }

@@ -14,7 +14,7 @@ use tidings_tasks::service::Options;
 use tidings_tasks::session::{Notice, Session};
 use tidings_tasks::store::address::Address;
 use tidings_tasks::store::embedded::Embedded;
-use tidings_tasks_core::id::{Part, TaskId};
+use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, Request, Submission};
 use tidings_tasks_core::record::Outcome;
 use tidings_tasks_core::reign::Candidate;
@@ -85,7 +85,7 @@ async fn what_is_long_comes_whole_and_goes_with_its_record() {
         }
     };
     let blobs = Arc::new(Blobs::open(&blobs::beside(&file)).unwrap());
-    let free = async || keeper::free(&store, Part(0), &blobs, Duration::ZERO).await.unwrap();
+    let free = async || keeper::free(&store, 1, &blobs, Duration::ZERO).await.unwrap();
     // Payload and result of a task that is forgotten; others that have ended keep theirs.
     assert_eq!(free().await, 140_000);
     assert_eq!(blobs.bytes().unwrap(), 2 * (30_000 + 50_000));

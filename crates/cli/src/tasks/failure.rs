@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use tidings_tasks::blobs::BlobError;
 use tidings_tasks::inspect::archive::ArchiveError;
+use tidings_tasks::parts::PartsError;
 use tidings_tasks::payloads::PayloadError;
 use tidings_tasks::session::SessionEnded;
 use tidings_tasks::store::Lost;
@@ -30,6 +31,9 @@ pub enum TasksError {
     /// The store cannot be read any more.
     #[error(transparent)]
     Lost(#[from] Lost),
+    /// A store has other parts than were stated, or that is not known.
+    #[error(transparent)]
+    Parts(#[from] PartsError),
     /// A store was not exported or imported.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
@@ -164,6 +168,7 @@ impl TasksError {
             | Self::Left(_)
             | Self::Open(_)
             | Self::Lost(_)
+            | Self::Parts(PartsError::Lost(_))
             | Self::InUse { .. } => 3,
             Self::Refused(Refusal::NoTask | Refusal::NoSemaphore) | Self::NotFound(_) => 4,
             Self::Failed { .. } | Self::Changed { .. } => 5,
@@ -179,6 +184,7 @@ impl TasksError {
             | Self::Payloads(_)
             | Self::Output(_)
             | Self::Archive(_)
+            | Self::Parts(_)
             | Self::File { .. }
             | Self::Unsound(_)
             | Self::System { .. } => 1,

@@ -89,7 +89,9 @@ impl Coordinator {
     pub(super) fn tell_assigned(&mut self, peer: Peer, id: TaskId) {
         let Some(task) = self.table.get(id).and_then(|entry| entry.task.as_ref()) else { return };
         let (attempt, queue, payload) = (task.attempt, task.queue.clone(), task.payload.clone());
-        let assign = Message::Assign { task: id, attempt, queue, payload, copies: task.copies };
+        let need = (self.settings.parts > 1).then(|| task.need.clone());
+        let copies = task.copies;
+        let assign = Message::Assign { task: id, attempt, queue, payload, copies, need };
         self.messages.push_back((peer, assign));
         self.sessions.set_told(peer, id);
     }

@@ -46,6 +46,7 @@ impl Coordinator {
         }
         self.end_doomed();
         self.assign();
+        self.tell_beside();
         self.leave_inputs();
         let (group, transaction) = self.group()?;
         let ticket = self.next_ticket();
@@ -388,7 +389,7 @@ impl Coordinator {
             self.refuse(peer, call, Refusal::Elsewhere);
         }
         self.refuse_waits();
-        for (peer, call) in self.waits.take_all() {
+        for (peer, call) in self.waits.take_all().into_iter().chain(self.beside.take_all()) {
             self.refuse(peer, call, Refusal::Elsewhere);
         }
     }

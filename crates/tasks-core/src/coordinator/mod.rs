@@ -40,7 +40,9 @@
 
 mod abroad;
 mod acquiring;
+mod askers;
 mod assign;
+mod beside;
 mod change;
 mod commit;
 mod depots;
@@ -100,6 +102,7 @@ use crate::id::{Epoch, Part, TaskId};
 use crate::message::{Answer, Call, Message, Peer, Refusal, Request};
 use crate::transaction::{Durability, Limits, Revision};
 
+use askers::Askers;
 use change::Change;
 use depots::Depots;
 use edges::Edges;
@@ -217,6 +220,7 @@ pub struct Coordinator {
     reading: BTreeMap<Ticket, Purpose>,
     parked: Parked,
     waits: Waits,
+    beside: Askers,
     absent: Absent,
     edges: Edges,
     inbox: Inbox,
@@ -256,6 +260,7 @@ impl Coordinator {
             reading: BTreeMap::new(),
             parked: Parked::default(),
             waits: Waits::default(),
+            beside: Askers::default(),
             absent: Absent::default(),
             edges: Edges::default(),
             inbox: Inbox::default(),
@@ -315,6 +320,7 @@ impl Coordinator {
         self.sessions.shorten(peer, now + self.settings.reconnect);
         self.parked.forget(peer);
         self.waits.forget(peer);
+        self.beside.forget(peer);
         self.forget_waits(peer);
     }
 

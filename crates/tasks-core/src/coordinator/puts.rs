@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use crate::id::Part;
 use crate::message::{Put, Refusal};
 use crate::tuple::statement::{MAX_PARTS, MAX_STATEMENT_BYTES, check_space};
 use crate::tuple::{Stored, Tuple};
@@ -14,6 +15,9 @@ use crate::tuple::{Stored, Tuple};
 use super::Coordinator;
 use super::change::Change;
 use super::exchange::{AlteredTuple, Exchange};
+
+/// The part in which all spaces are: a statement may be about several, and is one commit.
+pub(super) const SPACES: Part = Part(0);
 
 impl Coordinator {
     /// Whether there is room for tuples.
@@ -28,6 +32,18 @@ impl Coordinator {
             return Ok(());
         }
         Err(Refusal::Full("the spaces hold as much as fits in memory".to_owned()))
+    }
+
+    /// Whether the spaces are in this part.
+    fn check_has_spaces(&self) -> Result<(), Refusal> {
+        if self.settings.part == SPACES {
+            return Ok(());
+        }
+        Err(Refusal::Invalid(
+            "tuples are in part 0 of the store, and this task is in another: put them outside of \
+             tasks, or use a store of one part"
+                .to_owned(),
+        ))
     }
 
     /// Adds tuples that come into spaces.
@@ -49,6 +65,7 @@ impl Coordinator {
             return Ok(());
         }
         check(&puts).map_err(Refusal::Invalid)?;
+        self.check_has_spaces()?;
         self.check_room(puts.iter().map(|put| &put.tuple))?;
         let exchange = change.exchange.get_or_insert_with(Box::default);
         self.add_tuples(exchange, puts.into_iter().map(|put| (put.space.into(), put.tuple)));

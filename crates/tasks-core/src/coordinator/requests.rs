@@ -11,15 +11,13 @@ use crate::retry::Cause;
 use crate::view::Progress;
 
 use super::Coordinator;
+use super::askers::MAX_QUEUES;
 use super::change::Change;
 use super::end::{Completion, Fault};
 use super::parked::Obstacle;
 use super::reading::Purpose;
 use super::sessions::Hold;
 use super::submit::check_name;
-
-/// The queues that one session names.
-const MAX_QUEUES: usize = 256;
 
 impl Coordinator {
     /// Serves a request, or parks it until it can be served.
@@ -77,6 +75,7 @@ impl Coordinator {
             | Request::Unknown { .. }
             | Request::Locate { .. }
             | Request::Unnamed { .. } => self.serve_outputs(peer, call, request),
+            Request::AwaitReady { .. } | Request::Cede { .. } => self.ask_turn(peer, call, request),
             Request::Progress { task, attempt, thousandths, text } => {
                 self.take_progress((peer, call), (task, attempt), Progress::new(thousandths, text));
             }
@@ -201,6 +200,8 @@ impl Coordinator {
             | Request::Unknown { .. }
             | Request::Locate { .. }
             | Request::Unnamed { .. }
+            | Request::AwaitReady { .. }
+            | Request::Cede { .. }
             | Request::Progress { .. } => None,
             // Which slot it is depends on the session.
             Request::Execute { statement, .. } => {
@@ -264,8 +265,15 @@ impl Coordinator {
         }
         let ttl = self.settings.session_ttl;
         self.sessions.open(peer, name, host, self.now, ttl);
-        let told = self.settings.told_term();
-        self.answer(peer, call, Answer::Joined(told.as_millis() as u64));
+        let told_ms = self.settings.told_term().as_millis() as u64;
+        self.answer(
+            peer,
+            call,
+            match self.settings.parts {
+                0 | 1 => Answer::Joined(told_ms),
+                parts => Answer::JoinedPart(told_ms, parts),
+            },
+        );
         self.adopt(peer, &running, holding);
     }
 
@@ -352,7 +360,7 @@ impl Coordinator {
         };
         let queues = queues.iter().map(|queue| Arc::from(queue.as_str())).collect();
         self.sessions.offer(peer, queues, (slots, ahead), resources);
-        self.answer(peer, call, Answer::Done);
+        self.answer_offer(peer, call, slots);
     }
 
     fn revive(&mut self, peer: Peer, call: Call, id: TaskId) {

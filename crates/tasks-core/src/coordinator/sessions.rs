@@ -49,7 +49,8 @@ pub(super) struct Session {
     /// The queues it takes tasks of; all, if there is none.
     queues: Vec<Arc<str>>,
     slots: u32,
-    /// The tasks that it has in hand beside those in its slots, if only slots count.
+    /// The tasks that it has in hand beside those in its slots, if only slots count. Without slots:
+    /// whether it will offer some later.
     ahead: u32,
     /// What it offers, by name; nothing if only slots count.
     resources: Vec<(String, Amount)>,
@@ -86,8 +87,14 @@ impl Session {
         self.resources.iter().find(|(known, _)| known == name).map_or(0, |(_, amount)| *amount)
     }
 
+    /// Whether it takes tasks, now or later: its slots may be offered to another part just now.
+    fn is_worker(&self) -> bool {
+        self.slots > 0 || self.ahead > 0
+    }
+
     fn takes_of(&self, queue: &str) -> bool {
-        self.slots > 0 && (self.queues.is_empty() || self.queues.iter().any(|one| **one == *queue))
+        self.is_worker()
+            && (self.queues.is_empty() || self.queues.iter().any(|one| **one == *queue))
     }
 
     fn has_room(&self) -> bool {
@@ -132,7 +139,7 @@ impl Fits for Session {
             || hosts.is_some_and(|hosts| hosts.accepts(&class.filter, &self.host));
         // Without resources only slots count.
         let is_whole = self.resources.is_empty();
-        if self.slots == 0 || !is_accepted || !(is_whole || class.need.fits(&self.resources)) {
+        if !self.is_worker() || !is_accepted || !(is_whole || class.need.fits(&self.resources)) {
             Fit::Never
         } else if self.has_room() && (is_whole || self.used.leaves(&class.need, &self.resources)) {
             Fit::Now
@@ -356,6 +363,12 @@ impl Sessions {
         if let Some(hold) = session.and_then(|session| session.running.get_mut(&id)) {
             hold.is_told = true;
         }
+    }
+
+    /// Whether a session has tasks of which its worker was not told yet.
+    pub(super) fn has_untold(&self, peer: Peer) -> bool {
+        let session = self.by_peer.get(&peer);
+        session.is_some_and(|session| session.running.values().any(|hold| !hold.is_told))
     }
 
     /// A session no longer has a task.

@@ -107,6 +107,13 @@ impl Coordinator {
         let Some((task, attempt)) = statement.owner else {
             return Ok(Owner::Session(slot.0.clone()));
         };
+        if self.settings.parts > 1 && self.table.get(task).is_none() {
+            let reason = format!(
+                "task {task} has ended, or is not in part 0 of the store, which has the tuples: \
+                 pull them outside of tasks, or use a store of one part"
+            );
+            return Err(Refusal::Invalid(reason));
+        }
         let running = self.table.get(task).and_then(|entry| entry.task.as_ref());
         if running.is_none_or(|task| task.running(attempt).is_none()) {
             return Err(Refusal::Superseded);

@@ -174,6 +174,11 @@ impl Table {
         self.queues.get(queue).map_or(0, |queue| queue.ready_of.values().sum())
     }
 
+    /// The queues that may have a ready task.
+    pub(super) fn open_queues(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.open.iter()
+    }
+
     /// How many queues have a task that has not ended.
     pub(super) fn queues(&self) -> usize {
         self.queues.len()

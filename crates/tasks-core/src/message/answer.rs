@@ -81,6 +81,9 @@ pub enum Answer {
     /// These tasks have no record.
     #[n(20)]
     Unknown(#[n(0)] Vec<TaskId>),
+    /// As [`Answer::Joined`], with the coordinator of one of so many parts.
+    #[n(21)]
+    JoinedPart(#[n(0)] u64, #[n(1)] u16),
     /// Where the depot is reached; none: no session says that it is there.
     #[n(26)]
     Located(#[n(0)] Option<Reached>),

@@ -16,7 +16,7 @@ use minicbor::{Decode, Encode};
 
 use crate::id::{Attempt, TaskId};
 use crate::output::{Depot, Kept, Reached};
-use crate::resources::Amount;
+use crate::resources::{Amount, Need};
 use crate::retry::Cause;
 use crate::tuple::Statement;
 use crate::view::Which;
@@ -63,7 +63,8 @@ pub enum Request {
     Leave,
     /// The session takes tasks: at most `slots` at a time, of these queues (of all if none is
     /// named), whose needs together do not exceed these resources (if none is named, only slots
-    /// count). No slots: it takes no more.
+    /// count). No slots: it takes no more; none with some `ahead`: not now, since it offers them to
+    /// the coordinator of another part.
     #[n(3)]
     Offer {
         /// Queues.
@@ -405,6 +406,22 @@ pub enum Request {
         #[n(0)]
         tasks: Vec<TaskId>,
     },
+    /// Tells as soon as a task of one of these queues (of any if none is named) is ready that no
+    /// session has room for: somebody may have room who offers it elsewhere.
+    #[n(35)]
+    AwaitReady {
+        /// Queues.
+        #[n(0)]
+        queues: Vec<String>,
+    },
+    /// Asks the coordinator to give its part to a process that has so many: it does if its own
+    /// process has two more at least. Who serves the coordinator answers.
+    #[n(36)]
+    Cede {
+        /// How many parts the one that asks coordinates.
+        #[n(0)]
+        has: u32,
+    },
     /// Tells where a depot is reached.
     #[n(42)]
     Locate {
@@ -460,6 +477,10 @@ pub enum Message {
         /// The nodes that are to have its output; 0: it lies with the store.
         #[cbor(n(4), default)]
         copies: u32,
+        /// What it takes of the session's resources, where the session may have tasks of several
+        /// parts; none: its coordinator alone knows.
+        #[n(5)]
+        need: Option<Need>,
     },
     /// Nobody wants this try of a task: its result will be refused. The session reports a failure
     /// of it all the same: until then the try takes one of its slots.

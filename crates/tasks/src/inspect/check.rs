@@ -7,6 +7,7 @@
 //! | a blob that a task names | it is there |
 //! | a semaphore | each acquisition is in it once |
 //! | a tuple | it is within the bounds of tuples; a task that has pulled it runs by that try |
+//! | an input in another part | that part was told who waits |
 //! | a part | if it has records, somebody has had its role |
 //!
 //! Nothing is changed. Memory grows with the number of parts, not with that of tasks.
@@ -76,6 +77,7 @@ pub async fn check(store: &dyn Store, blobs: Option<&Blobs>) -> Result<Found, Lo
         let live = found.page(&page, blobs);
         found.ended_too(store, &live).await?;
         found.claims_of_none(store, &page).await?;
+        found.untold(store, &page).await?;
     }
     let without: Vec<Part> =
         found.parts.iter().filter(|(_, has_role)| !**has_role).map(|(part, _)| *part).collect();
@@ -105,7 +107,6 @@ impl Found {
             match Content::of(record) {
                 Err(what) => self.fault(key(), what),
                 Ok(Content::Role(part, _)) => drop(self.parts.insert(part, true)),
-                Ok(Content::Lives(_) | Content::Fence(_) | Content::Block(_)) => {}
                 Ok(Content::Counted(part, _) | Content::Past(part, _)) => {
                     self.parts.entry(part).or_default();
                 }
@@ -150,6 +151,7 @@ impl Found {
                         }),
                     );
                 }
+                Ok(_) => {} // it is enough that they can be read
             }
         }
         live
@@ -202,6 +204,26 @@ impl Found {
             let task = task.and_then(|task| decode::<Task>(&task).ok());
             if task.is_none_or(|task| task.running(attempt).is_none()) {
                 let what = "a try of a task has pulled it, and does not run";
+                self.fault(record.key.clone(), what);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Found {
+    /// Names those tasks of a page that wait for one of another part, which was not told so.
+    async fn untold(&mut self, store: &dyn Store, page: &Page) -> Result<(), Lost> {
+        for record in &page.records {
+            let Ok(Content::Task(part, _, task)) = Content::of(record) else { continue };
+            let letter = |(input, of): &(TaskId, Part)| keys::wanted(*of, *input, part);
+            let letters: Vec<Key> = task.abroad.iter().map(letter).collect();
+            if letters.is_empty() {
+                continue;
+            }
+            let told = store.get(&letters).await?.records;
+            if told.iter().any(Option::is_none) {
+                let what = "it waits for a task of another part, which was not told so";
                 self.fault(record.key.clone(), what);
             }
         }
@@ -343,6 +365,20 @@ mod tests {
         let reign =
             Reign { epoch: Epoch(1), coordinator: name(), host: name(), address: String::new() };
         (keys::role(PART), encode(&reign))
+    }
+
+    #[tokio::test]
+    async fn a_part_is_told_who_waits_for_its_tasks() {
+        let [id, input] = [0, 1].map(|number| TaskId::of("t", number));
+        let waits = Task { abroad: vec![(input, Part(1))], ..task() };
+        let records = vec![role(), (keys::task(PART, id), encode(&waits))];
+        let found = checked(records.clone(), None).await;
+        assert_eq!(found.faults_total, 1);
+        assert!(found.faults[0].what.contains("was not told"), "{:?}", found.faults);
+        let letter = (keys::wanted(Part(1), input, PART), b"1".to_vec());
+        let stated = (keys::parts(), b"2".to_vec());
+        let found = checked([records, vec![letter, stated]].concat(), None).await;
+        assert_eq!(found.faults, []);
     }
 
     #[tokio::test]

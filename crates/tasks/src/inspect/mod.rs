@@ -11,13 +11,14 @@ pub mod check;
 
 use tidings_blocks::record::{self as blocks, About};
 use tidings_tasks_core::id::{Part, TaskId};
-use tidings_tasks_core::keys;
+use tidings_tasks_core::keys::{self, Letter};
 use tidings_tasks_core::ledger::Page;
-use tidings_tasks_core::record::{Finished, Reign, Staged, Task, decode};
+use tidings_tasks_core::record::{Ended, Finished, Reign, Staged, Task, decode};
 use tidings_tasks_core::semaphore::Semaphore;
 use tidings_tasks_core::transaction::{Key, Record};
 use tidings_tasks_core::tuple::{Past, Stored};
 
+use crate::parts;
 use crate::store::{Lost, Store};
 
 /// The records of a page.
@@ -26,6 +27,10 @@ const PAGE: usize = 1_000;
 /// What a record says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Content {
+    /// How many parts there are.
+    Parts(u16),
+    /// What other parts have written into the inbox of one.
+    Letter(Part, Letter),
     /// Who coordinates a part.
     Role(Part, Reign),
     /// The fence of a part, against commits that were sent earlier.
@@ -65,11 +70,21 @@ impl Content {
         if let Some(about) = blocks::about(record).map_err(|error| error.to_string())? {
             return Ok(Self::Block(about));
         }
+        if *key == keys::parts() {
+            let parts = parts::number_in(record).ok_or("it is no number of parts")?;
+            return Ok(Self::Parts(parts));
+        }
         let unknown = || "its key is none that this version writes".to_owned();
         let part = part_of(key).ok_or_else(unknown)?;
         let unreadable = |error: tidings_tasks_core::record::RecordError| error.reason;
         if *key == keys::role(part) {
             return Ok(Self::Role(part, decode(record).map_err(unreadable)?));
+        }
+        if let Some(letter) = keys::letter_of(part, key) {
+            if let Letter::Ended(_) = letter {
+                decode::<Ended>(record).map_err(unreadable)?;
+            }
+            return Ok(Self::Letter(part, letter));
         }
         if *key == keys::lives(part) {
             return Ok(Self::Lives(part));
@@ -159,6 +174,11 @@ mod tests {
         assert_eq!(of(b"p0003/lives"), Ok(Content::Lives(Part(3))));
         assert_eq!(of(b"p0003/fence"), Ok(Content::Fence(Part(3))));
         let id = TaskId::of("a", 1);
+        assert_eq!(of(b"p0003/i/b"), Ok(Content::Letter(Part(3), Letter::Bell)));
+        let wanted = keys::wanted(Part(3), id, Part(1));
+        let letter = Letter::Wanted(id, Part(1));
+        assert_eq!(of(wanted.as_bytes()), Ok(Content::Letter(Part(3), letter)));
+        assert!(of(b"parts").is_err() && of(b"p0003/i/x").is_err());
         let counted = keys::children(Part(3), id);
         assert_eq!(of(counted.as_bytes()), Ok(Content::Counted(Part(3), id)));
         for damaged in

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tidings_tasks_core::id::Part;
 use tokio::sync::watch;
 
 use super::place::{FIRST_WAIT, LinkError, Place};
@@ -12,11 +13,11 @@ use crate::stream::Remote;
 /// The longest wait for a process on another host.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// Stays connected with whoever serves there, again and again, until nobody lets this process in.
-/// A failure that is not `fatal` passes. When one that was connected is there no more, while its
-/// host is, `ended` is called: its process has ended.
+/// Stays connected with whoever serves a part there, again and again, until nobody lets this
+/// process in. A failure that is not `fatal` passes. When one that was connected is there no more,
+/// while its host is, `ended` is called: its process has ended.
 pub(super) async fn follow(
-    at: &Endpoint,
+    (at, part): (&Endpoint, Part),
     own: &Credentials,
     sender: &watch::Sender<Place>,
     fatal: impl Fn(&Failure) -> bool,
@@ -24,7 +25,7 @@ pub(super) async fn follow(
 ) -> LinkError {
     let (mut wait, mut was_there) = (FIRST_WAIT, false);
     loop {
-        match connect::connect(at, own).await {
+        match connect::connect(at, own, part).await {
             Ok(remote) => {
                 (wait, was_there) = (FIRST_WAIT, true);
                 stay(remote, Place::Away(at.clone()), sender).await;

@@ -4,7 +4,9 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use tidings_tasks_core::id::Part;
 use tidings_tasks_core::reign::Candidate;
@@ -19,7 +21,8 @@ use crate::net::endpoint::Endpoint;
 use crate::net::listen::{self, Listener, Served};
 use crate::net::store::offer::Offer;
 use crate::net::{Credentials, Failure, NetError};
-use crate::service::{Options, Service, ServiceError};
+use crate::parts::{self, PartsError};
+use crate::service::{Options, Service, ServiceError, Services};
 use crate::socket;
 use crate::store::Store;
 use crate::store::address::{Address, OpenError};
@@ -43,7 +46,7 @@ impl Holder {
                 Address::Tcp(at) => {
                     let fatal = |failure: &Failure| !failure.is_passing();
                     // Another one takes the store's file by itself.
-                    away::follow(at, &self.own, &self.sender, fatal, || ()).await
+                    away::follow((at, Part(0)), &self.own, &self.sender, fatal, || ()).await
                 }
                 _ => self.hold().await,
             }
@@ -59,8 +62,8 @@ impl Holder {
     async fn given_up(&self) {
         until_left(&self.leaving).await;
         let place = self.sender.borrow().clone();
-        if let Place::Here(service, _) = place {
-            let _ = tokio::time::timeout(FAREWELL / 2, service.settled()).await;
+        if let Place::Here(services, _) = place {
+            let _ = tokio::time::timeout(FAREWELL / 2, services.settled()).await;
         }
     }
 
@@ -72,8 +75,12 @@ impl Holder {
                 Ok(store) => {
                     wait = FIRST_WAIT;
                     // What has ended it is found out by opening it again, unless it never began.
-                    if let Err(Unserved::Listen(error)) = self.serve(store).await {
-                        return error.into();
+                    match self.serve(store).await {
+                        Err(Unserved::Listen(error)) => return error.into(),
+                        Err(Unserved::Parts(why @ PartsError::Unreadable)) => {
+                            return LinkError::Parts { place: self.address.to_string(), why };
+                        }
+                        _ => {}
                     }
                     self.sender.send_replace(Place::Nowhere(None));
                 }
@@ -99,36 +106,43 @@ impl Holder {
         if let Some(far) = &far {
             candidate.address = format!("tcp://{}", far.reached());
         }
-        let (keeping, offer) = (store.clone(), Offer::of_blocks(store.clone()));
-        let (service, running) =
-            Service::begin(store, Part(0), &candidate, self.options.clone()).await?;
+        let offer = Offer::of_blocks(store.clone());
+        let (parts, _) = parts::of(&*store).await?;
+        let (mut all, mut running) = (Vec::new(), Vec::new());
+        for part in parts::all(parts) {
+            let options = self.options.clone();
+            let (service, run) = Service::begin(store.clone(), part, &candidate, options).await?;
+            all.push(service);
+            running.push(Box::pin(run));
+        }
+        let services = Services::all(all);
         let near = self.socket().map(|path| socket::listen(&path));
         let reached = far.as_ref().map(|far| far.reached().clone());
-        self.sender.send_replace(Place::Here(service.clone(), reached));
+        self.sender.send_replace(Place::Here(services.clone(), reached));
         tokio::select! {
-            _ = running => {}
-            () = serve_near(near, service.clone(), offer.clone()) => {}
-            () = self.serve_away(far, service, offer) => {}
-            () = self.keep(keeping) => {}
+            () = until_one_ends(&mut running) => {}
+            () = serve_near(near, services.clone(), offer.clone()) => {}
+            () = self.serve_away(far, services, offer) => {}
+            () = self.keep(store, parts) => {}
         }
         Ok(())
     }
 
-    async fn serve_away(&self, listener: Option<Listener>, service: Service, offer: Offer) {
+    async fn serve_away(&self, listener: Option<Listener>, services: Services, offer: Offer) {
         let Some(listener) = listener else { return core::future::pending().await };
         let folder = self.blobs();
         let opened = tokio::task::spawn_blocking(move || Blobs::open(&folder?).ok()).await;
         let served = Served {
-            service: Some(watch::channel(Some(service)).1),
+            services: Some(services),
             blobs: opened.ok().flatten().map(Arc::new),
             store: Some(offer),
         };
         listener.serve(served).await;
     }
 
-    async fn keep(&self, store: Arc<dyn Store>) {
+    async fn keep(&self, store: Arc<dyn Store>, parts: u16) {
         match self.blobs() {
-            Some(folder) => keeper::keep(store, Part(0), folder).await,
+            Some(folder) => keeper::keep(store, parts, folder).await,
             None => core::future::pending().await,
         }
     }
@@ -136,7 +150,7 @@ impl Holder {
     /// Stays connected with the holder until it ends. Returns whether there was one.
     async fn follow(&self) -> bool {
         let Some(path) = self.socket() else { return false };
-        let Ok(remote) = socket::connect(&path).await else { return false };
+        let Ok(remote) = socket::connect(&path, Part(0)).await else { return false };
         away::stay(remote, Place::There(path), &self.sender).await;
         true
     }
@@ -162,15 +176,28 @@ enum Unserved {
     /// Nobody listens where others were told to come.
     #[error(transparent)]
     Listen(#[from] NetError),
-    /// The role was not taken.
+    /// How many parts the store has is not known.
+    #[error(transparent)]
+    Parts(#[from] PartsError),
+    /// A role was not taken.
     #[error(transparent)]
     Service(#[from] ServiceError),
 }
 
+/// Runs the services of all parts until one of them ends. They are not tasks of the runtime: when
+/// this is dropped the store is free.
+async fn until_one_ends<F: Future>(running: &mut [Pin<Box<F>>]) {
+    core::future::poll_fn(|context| {
+        let is_over = running.iter_mut().any(|one| one.as_mut().poll(context).is_ready());
+        if is_over { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}
+
 /// Serves the other processes of the host.
-async fn serve_near(listening: Option<io::Result<UnixListener>>, service: Service, offer: Offer) {
+async fn serve_near(listening: Option<io::Result<UnixListener>>, services: Services, offer: Offer) {
     match listening {
-        Some(Ok(listener)) => drop(socket::serve(listener, service, offer).await),
+        Some(Ok(listener)) => socket::serve(listener, services, offer).await,
         // Other processes cannot come; this one can.
         Some(Err(_)) | None => core::future::pending().await,
     }

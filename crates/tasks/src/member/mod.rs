@@ -13,11 +13,16 @@
 //! A member that only *asks* leaves the role to others as long as there are any: it would take the
 //! role along when it ends, a moment later.
 //!
+//! A store may have several parts ([`parts`](crate::parts)). The process that holds a file serves
+//! all of them. Of a store that all can open each part has a role of its own, so several processes
+//! may serve some each.
+//!
 //! Invariant: two members of an embedded store never serve at a time, since its lock admits one.
 //! Two of a store in an etcd may believe for a while that they do; the store refuses what the
 //! earlier one commits.
 
 mod away;
+mod chair;
 mod holder;
 mod in_memory;
 mod link;
@@ -31,11 +36,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tidings_primitives::KeyRing;
+use tidings_tasks_core::id::Part;
 use tidings_tasks_core::reign::Candidate;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use self::place::{Bid, FAREWELL, LONGEST_WAIT, Place};
+use self::place::{Bid, FAREWELL, LONGEST_WAIT, Others, Place, Places};
 use crate::blobs;
 use crate::net::endpoint::Endpoint;
 use crate::net::{Credentials, connect, route};
@@ -67,7 +73,7 @@ impl Network {
 /// This process among those that use a store. Dropped, it gives the store up if it serves it.
 #[derive(Debug)]
 pub struct Member {
-    place: watch::Receiver<Place>,
+    places: Places,
     serving: JoinHandle<()>,
     leaving: watch::Sender<bool>,
     address: Address,
@@ -121,10 +127,13 @@ impl Member {
         let (leaving, is_leaving) = watch::channel(false);
         let own = Credentials { ring: KeyRing::open(cluster), cluster: cluster.to_owned() };
         let blobs = options.blobs.clone();
-        let opened = opened::Opened { store, candidate, options, sender, leaving: is_leaving };
+        let others = Others::default();
+        let places = Places { first: place, others: others.clone() };
+        let opened =
+            opened::Opened { store, candidate, options, sender, others, leaving: is_leaving };
         let serving = tokio::spawn(opened.run());
         let (address, listen) = (Address::Memory, None);
-        Self { place, serving, leaving, address, own, listen, blobs }
+        Self { places, serving, leaving, address, own, listen, blobs }
     }
 
     fn begin(
@@ -140,6 +149,8 @@ impl Member {
         let listen = network.listen;
         let told = listen.clone();
         let (to, by) = (address.clone(), own.clone());
+        let others = Others::default();
+        let places = Places { first: place, others: others.clone() };
         let blobs = match &address {
             Address::File(file) => Some(blobs::beside(file)),
             shared if shared.is_shared() => options.blobs.clone(),
@@ -155,6 +166,7 @@ impl Member {
                     candidate,
                     options,
                     sender,
+                    others,
                     leaving: is_leaving,
                 }
                 .run(),
@@ -174,25 +186,25 @@ impl Member {
                 .run(),
             )
         };
-        Self { place, serving, leaving, address, own, listen: told, blobs }
+        Self { places, serving, leaving, address, own, listen: told, blobs }
     }
 
-    /// Whether this process serves the store.
+    /// Whether this process serves the store, or a part of it.
     pub fn holds(&self) -> bool {
-        matches!(*self.place.borrow(), Place::Here(..))
+        self.places.all().iter().any(|place| matches!(place, Place::Here(..)))
     }
 
     /// Where processes of other hosts reach this one, if it serves the store and listens.
     pub fn reached(&self) -> Option<Endpoint> {
-        match &*self.place.borrow() {
-            Place::Here(_, reached) => reached.clone(),
+        self.places.all().into_iter().find_map(|place| match place {
+            Place::Here(_, reached) => reached,
             _ => None,
-        }
+        })
     }
 
     /// Waits until this process serves the store and listens, and says where.
     pub async fn listens(&self) -> Endpoint {
-        let mut place = self.place.clone();
+        let mut place = self.places.first.clone();
         let listens = |place: &Place| matches!(place, Place::Here(_, Some(_)));
         let found = place.wait_for(listens).await.ok().map(|found| (*found).clone());
         match found {
@@ -204,7 +216,7 @@ impl Member {
 
     /// Why the store cannot be reached just now: to be told to whoever waits.
     pub fn trouble(&self) -> Option<LinkError> {
-        match &*self.place.borrow() {
+        match &*self.places.first.borrow() {
             Place::Nowhere(trouble) => trouble.clone(),
             _ => None,
         }
@@ -246,15 +258,23 @@ impl Member {
         &self.own
     }
 
-    /// A link to whoever serves the store, as soon as somebody does.
+    /// A link to whoever serves the first part of the store, as soon as somebody does.
     ///
     /// # Errors
     /// The store cannot be opened, by nobody of this version and cluster.
     pub async fn link(&self) -> Result<Link, LinkError> {
-        let mut place = self.place.clone();
+        self.link_of(Part(0)).await
+    }
+
+    /// A link to whoever serves a part of the store, as soon as somebody does.
+    ///
+    /// # Errors
+    /// As of [`Member::link`].
+    pub async fn link_of(&self, part: Part) -> Result<Link, LinkError> {
+        let mut place = self.places.of(part);
         loop {
             let now = place.borrow_and_update().clone();
-            if let Some(link) = self.link_to(now).await? {
+            if let Some(link) = self.link_to(now, part).await? {
                 return Ok(link);
             }
             // A holder that could not be reached, and still holds, is tried again.
@@ -265,12 +285,12 @@ impl Member {
         }
     }
 
-    async fn link_to(&self, place: Place) -> Result<Option<Link>, LinkError> {
+    async fn link_to(&self, place: Place, part: Part) -> Result<Option<Link>, LinkError> {
         Ok(match place {
-            Place::Here(service, _) => service.connect().await.ok().map(Link::here),
-            Place::There(path) => socket::connect(&path).await.ok().map(Link::there),
-            Place::Away(at) => match connect::connect(&at, &self.own).await {
-                Ok(remote) => Some(Link::away(remote, at, self.place.clone())),
+            Place::Here(services, _) => services.connect(part).await.map(Link::here),
+            Place::There(path) => socket::connect(&path, part).await.ok().map(Link::there),
+            Place::Away(at) => match connect::connect(&at, &self.own, part).await {
+                Ok(remote) => Some(Link::away(remote, at, self.places.of(part))),
                 // Whoever follows it says what is fatal.
                 Err(_) => None,
             },
@@ -283,7 +303,7 @@ impl Member {
     /// returns when that is done, or cannot be done in time. Links of this process end.
     pub async fn leave(&self) {
         self.leaving.send_replace(true);
-        let mut place = self.place.clone();
+        let mut place = self.places.first.clone();
         // The sender goes when all is given up.
         let given_up = async { while place.changed().await.is_ok() {} };
         let _ = tokio::time::timeout(FAREWELL, given_up).await;

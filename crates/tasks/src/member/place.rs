@@ -1,14 +1,16 @@
 //! Places: where the service of a store is, as a member knows it, and why it cannot be had.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use tidings_tasks_core::id::Part;
 use tokio::sync::watch;
 
 use crate::net::NetError;
 use crate::net::endpoint::Endpoint;
-use crate::service::Service;
+use crate::parts::PartsError;
+use crate::service::Services;
 use crate::store::address::OpenError;
 
 /// The first wait for a holder that does not listen yet; it doubles up to [`LONGEST_WAIT`].
@@ -19,6 +21,9 @@ pub(super) const LONGEST_WAIT: Duration = Duration::from_millis(100);
 /// need to see that it is free.
 pub(super) const LEFT_TO_OTHERS: Duration = Duration::from_secs(1);
 
+/// What the address of a process begins with.
+pub(super) const SCHEME: &str = "tcp://";
+
 /// The time that a member has to give up what it serves.
 pub(super) const FAREWELL: Duration = Duration::from_secs(3);
 
@@ -28,13 +33,53 @@ pub(super) enum Place {
     /// Nobody serves the store, as far as is known; why, if that is known.
     Nowhere(Option<LinkError>),
     /// In this process, which may listen for other hosts.
-    Here(Service, Option<Endpoint>),
+    Here(Services, Option<Endpoint>),
     /// Behind this socket.
     There(PathBuf),
     /// At this place of the network.
     Away(Endpoint),
     /// It is not to be had.
     Failed(LinkError),
+}
+
+/// Where the services of all parts are.
+///
+/// In a store that several processes coordinate each part has a place. Else all parts have that of
+/// the first.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    pub(super) first: watch::Receiver<Place>,
+    pub(super) others: Others,
+}
+
+/// The places of the parts behind the first, once they are known to have some of their own.
+pub(super) type Others = Arc<OnceLock<Vec<watch::Sender<Place>>>>;
+
+/// The places of the parts behind the first that are known.
+pub(super) fn places_of(others: &Others) -> &[watch::Sender<Place>] {
+    others.get().map_or(&[], Vec::as_slice)
+}
+
+impl Place {
+    /// Those of the parts behind the first, before anything is known of them.
+    pub(super) fn nowhere(parts: u16) -> Vec<watch::Sender<Self>> {
+        (1..parts).map(|_| watch::channel(Self::Nowhere(None)).0).collect()
+    }
+}
+
+impl Places {
+    /// Where the service of a part is.
+    pub(super) fn of(&self, part: Part) -> watch::Receiver<Place> {
+        let at = usize::from(part.0).checked_sub(1);
+        let own = at.and_then(|at| places_of(&self.others).get(at));
+        own.map_or_else(|| self.first.clone(), watch::Sender::subscribe)
+    }
+
+    /// All that are known.
+    pub(super) fn all(&self) -> Vec<Place> {
+        let others = places_of(&self.others).iter().map(|place| place.borrow().clone());
+        core::iter::once(self.first.borrow().clone()).chain(others).collect()
+    }
 }
 
 /// Whether a member takes a role that is free.
@@ -71,6 +116,14 @@ pub enum LinkError {
         place: String,
         /// What was noticed.
         why: String,
+    },
+    /// How many parts the store has is not known.
+    #[error("{place}: {why}")]
+    Parts {
+        /// The store.
+        place: String,
+        /// What is wrong.
+        why: PartsError,
     },
     /// The role names no address that this program knows.
     #[error(

@@ -1,8 +1,9 @@
 //! A member of a store that many processes open at a time: in an etcd, or in their memory.
 //!
-//! It listens before it stands by, since the record of the role says where others find whoever has
+//! It listens before it stands by, since the record of a role says where others find whoever has
 //! it. The store tells who that is ([`standby`](crate::standby)); links move there by themselves
-//! when it changes, also those whose other side is only frozen.
+//! when it changes, also those whose other side is only frozen. It stands by for each part of the
+//! store (`chair`), and listens once for all.
 //!
 //! A process that the others of a store in memory found dead, and is not, opens it again.
 
@@ -11,21 +12,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidings_tasks_core::id::Part;
-use tidings_tasks_core::record::Reign;
 use tidings_tasks_core::reign::Candidate;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
-use super::away;
+use super::chair::Chair;
 use super::in_memory::InMemory;
-use super::place::{Bid, LEFT_TO_OTHERS, LinkError, Place, until_left};
+use super::place::{
+    Bid, LEFT_TO_OTHERS, LONGEST_WAIT, LinkError, Others, Place, SCHEME, places_of, until_left,
+};
 use crate::blocks::{Blocks, Settings};
-use crate::keeper;
 use crate::net::endpoint::Endpoint;
 use crate::net::listen::{self, Listener, Served};
 use crate::net::store::offer::Offer;
-use crate::net::{Credentials, Failure, route};
-use crate::service::{Options, Service};
-use crate::standby::{Standby, Standing};
+use crate::net::{Credentials, route};
+use crate::parts::{self, PartsError};
+use crate::service::{Options, Services};
+use crate::standby::{Seats, Standby};
 use crate::store::Store;
 use crate::store::address::{Address, OpenError};
 #[cfg(feature = "etcd")]
@@ -36,9 +39,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The wait before servers are tried again that could not be used.
 const AGAIN: Duration = Duration::from_secs(1);
-
-/// What the address of a process begins with.
-const SCHEME: &str = "tcp://";
 
 /// A store that is open, and this process among those in whose memory it is.
 #[derive(Clone)]
@@ -56,6 +56,7 @@ pub(super) struct Sharer {
     pub(super) candidate: Candidate,
     pub(super) options: Options,
     pub(super) sender: watch::Sender<Place>,
+    pub(super) others: Others,
     pub(super) leaving: watch::Receiver<bool>,
 }
 
@@ -67,7 +68,9 @@ impl Sharer {
             }
             self.is_nowhere(None);
         };
-        self.sender.send_replace(Place::Failed(ended));
+        for place in places_of(&self.others).iter().chain([&self.sender]) {
+            place.send_replace(Place::Failed(ended.clone()));
+        }
     }
 
     /// Takes part until that is over, for the reason that it returns, or must begin again.
@@ -159,97 +162,99 @@ impl Sharer {
         }
     }
 
-    /// Stands by until it is to end, or cannot go on: why. Without a reason it must begin again.
+    /// Stands by for each part until it is to end, or cannot go on: why. Without a reason it must
+    /// begin again.
     async fn take_part(
         &self,
         store: &Arc<dyn Store>,
         blocks: Option<&Blocks>,
         listener: Listener,
     ) -> Option<LinkError> {
-        let reached = listener.reached().clone();
+        let parts = match self.parts(&**store).await {
+            Ok(parts) => parts,
+            Err(error) => return Some(error),
+        };
+        let (ending, is_ending) = watch::channel(false);
+        let mut chairs = JoinSet::new();
+        let services = self.stand_by(&mut chairs, store, (parts, listener.reached()), &is_ending);
+        // Also while another one has the role: who cannot reach the servers speaks through this.
+        let all = Served {
+            services: Some(services),
+            store: Some(Offer::of_blocks(store.clone())),
+            ..Served::default()
+        };
+        let ended = tokio::select! {
+            Some(ended) = chairs.join_next() => Some(ended.unwrap_or(LinkError::Ended)),
+            () = listener.serve(all) => Some(LinkError::Ended),
+            () = until_left(&self.leaving) => Some(LinkError::Ended),
+            () = until_lost(blocks) => None,
+        };
+        ending.send_replace(true);
+        while chairs.join_next().await.is_some() {}
+        ended
+    }
+
+    /// How many parts there are, as soon as the store says so.
+    async fn parts(&self, store: &dyn Store) -> Result<u16, LinkError> {
+        loop {
+            match parts::of(store).await {
+                Ok((parts, _)) => return Ok(parts),
+                Err(PartsError::Lost(lost)) => {
+                    let (place, why) = (self.place(), lost.to_string());
+                    self.is_nowhere(Some(LinkError::Lost { place, why }));
+                    tokio::select! {
+                        () = tokio::time::sleep(LONGEST_WAIT) => {}
+                        () = until_left(&self.leaving) => return Err(LinkError::Ended),
+                    }
+                }
+                Err(why) => return Err(LinkError::Parts { place: self.place(), why }),
+            }
+        }
+    }
+
+    /// Stands by for all parts. The services of those whose role this process has are the result.
+    fn stand_by(
+        &self,
+        chairs: &mut JoinSet<LinkError>,
+        store: &Arc<dyn Store>,
+        (parts, reached): (u16, &Endpoint),
+        ending: &watch::Receiver<bool>,
+    ) -> Services {
         let candidate =
             Candidate { address: format!("{SCHEME}{reached}"), ..self.candidate.clone() };
         let patience = match self.bid {
             Bid::AtOnce => Duration::ZERO,
             Bid::IfNobodyElse => LEFT_TO_OTHERS,
         };
-        let options = self.options.clone();
-        let standby = Standby::begin(store.clone(), Part(0), candidate, options, patience);
-        let (served, serving) = watch::channel(None);
-        // Also while another one has the role: who cannot reach the servers speaks through this.
-        let all = Served {
-            service: Some(serving),
-            store: Some(Offer::of_blocks(store.clone())),
-            ..Served::default()
-        };
-        let ended = tokio::select! {
-            ended = self.stand_by(store, &standby, &reached, &served) => Some(ended),
-            () = listener.serve(all) => Some(LinkError::Ended),
-            () = until_left(&self.leaving) => Some(LinkError::Ended),
-            () = until_lost(blocks) => None,
-        };
-        served.send_replace(None);
-        standby.leave().await;
-        ended
-    }
-
-    /// Serves, or follows whoever serves, as the role goes from one to the other.
-    async fn stand_by(
-        &self,
-        store: &Arc<dyn Store>,
-        standby: &Standby,
-        reached: &Endpoint,
-        served: &watch::Sender<Option<Service>>,
-    ) -> LinkError {
-        let mut standing = standby.standing();
-        loop {
-            let now = standing.borrow_and_update().clone();
-            let leads = matches!(now, Standing::Leads(_));
-            if !leads {
-                served.send_replace(None);
-            }
-            let doing = async {
-                match now {
-                    Standing::Open(None) => self.is_nowhere(None),
-                    Standing::Open(Some(why)) => {
-                        self.is_nowhere(Some(LinkError::Lost { place: self.place(), why }));
-                    }
-                    Standing::Leads(service) => {
-                        served.send_replace(Some(service.clone()));
-                        self.sender.send_replace(Place::Here(service, Some(reached.clone())));
-                        if let Some(folder) = self.options.blobs.clone() {
-                            keeper::keep(store.clone(), Part(0), folder).await;
-                        }
-                    }
-                    Standing::Follows(reign) => return self.follow(&reign, standby).await,
-                }
-                core::future::pending().await
-            };
-            tokio::select! {
-                ended = doing => return ended,
-                changed = standing.changed() => if changed.is_err() {
-                    return LinkError::Ended;
-                },
-            }
-        }
-    }
-
-    /// Follows whoever serves, as long as nothing else is known.
-    async fn follow(&self, reign: &Reign, standby: &Standby) -> LinkError {
-        let place = reign.address.strip_prefix(SCHEME).and_then(|place| place.parse().ok());
-        let Some(at) = place else {
-            return LinkError::Role {
+        self.others.get_or_init(|| Place::nowhere(parts));
+        let (served, serving): (Vec<_>, Vec<_>) =
+            parts::all(parts).map(|_| watch::channel(None)).unzip();
+        let services = Services::of(serving);
+        let places = core::iter::once(&self.sender).chain(places_of(&self.others));
+        let seats = Seats::default();
+        for ((part, sender), served) in parts::all(parts).zip(places).zip(served) {
+            let (candidate, options) = (candidate.clone(), self.options.clone());
+            let store = store.clone();
+            let standby =
+                Standby::begin_among(&seats, store.clone(), part, candidate, options, patience);
+            // Blobs are those of all parts: who has the first frees them.
+            let blobs = self.options.blobs.clone().filter(|_| part == Part(0));
+            let chair = Chair {
+                part,
+                parts,
+                contends: self.bid == Bid::AtOnce,
                 place: self.place(),
-                coordinator: reign.coordinator.clone(),
-                address: reign.address.clone(),
+                own: self.own.clone(),
+                reached: reached.clone(),
+                blobs,
+                store,
+                services: services.clone(),
+                served,
+                sender: sender.clone(),
             };
-        };
-        // Something else may listen where the one that served has ended just now.
-        let fatal = |failure: &Failure| {
-            matches!(failure, Failure::Key | Failure::Cluster(_) | Failure::Version(_))
-        };
-        let ended = || standby.has_ended(reign.epoch);
-        away::follow(&at, &self.own, &self.sender, fatal, ended).await
+            chairs.spawn(chair.keep(standby, ending.clone()));
+        }
+        services
     }
 
     fn is_nowhere(&self, trouble: Option<LinkError>) {

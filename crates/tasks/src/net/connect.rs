@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use rustix::net::sockopt;
+use tidings_tasks_core::id::Part;
 use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -48,12 +49,12 @@ pub(super) fn halves(stream: TcpStream) -> (BufReader<OwnedReadHalf>, OwnedWrite
     (BufReader::with_capacity(1 << 16, reading), writing)
 }
 
-/// Connects with the service that listens there.
+/// Connects with the service of a part that listens there.
 ///
 /// # Errors
 /// Nobody does, or with another key, cluster or version.
-pub async fn connect(to: &Endpoint, own: &Credentials) -> Result<Remote, NetError> {
-    let (reading, writing) = open(to, own, frame::HELLO).await?;
+pub async fn connect(to: &Endpoint, own: &Credentials, part: Part) -> Result<Remote, NetError> {
+    let (reading, writing) = open(to, own, &frame::hello_of(part)).await?;
     Ok(Remote::over(reading, writing))
 }
 

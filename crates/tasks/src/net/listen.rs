@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::blobs;
@@ -23,7 +23,7 @@ use super::handshake::{self, Credentials};
 use super::store::{self, offer::Offer};
 use crate::blobs::Blobs;
 use crate::frame;
-use crate::service::Service;
+use crate::service::Services;
 use crate::stream;
 
 /// Connections that are served at a time.
@@ -150,8 +150,8 @@ async fn welcome(
 /// What those get who come.
 #[derive(Debug, Default)]
 pub struct Served {
-    /// The service of tasks, as long as it is here.
-    pub service: Option<watch::Receiver<Option<Service>>>,
+    /// The services of tasks, as long as they are here.
+    pub services: Option<Services>,
     /// The blobs beside its store.
     pub blobs: Option<Arc<Blobs>>,
     /// The store.
@@ -161,18 +161,18 @@ pub struct Served {
 impl Served {
     async fn serve(&self, wants: &str, reading: Reading, writing: Writing) -> io::Result<()> {
         match wants {
-            frame::HELLO => {
-                let service = self.service.as_ref().and_then(|service| service.borrow().clone());
-                let service = service.ok_or(io::ErrorKind::NotConnected)?;
-                let connection = service.connect().await.map_err(io::Error::other)?;
-                stream::pump(reading, writing, connection).await
-            }
             blobs::HELLO => blobs::serve(reading, writing, self.blobs.as_ref()).await,
             store::HELLO => {
                 let offer = self.store.clone().ok_or(io::ErrorKind::NotConnected)?;
                 offer.serve(reading, writing).await
             }
-            _ => Ok(()),
+            _ => {
+                let wanted = frame::part_of(wants).zip(self.services.as_ref());
+                let (part, services) = wanted.ok_or(io::ErrorKind::NotConnected)?;
+                let connected = services.connect(part).await;
+                let connection = connected.ok_or(io::ErrorKind::NotConnected)?;
+                stream::pump(reading, writing, connection).await
+            }
         }
     }
 }

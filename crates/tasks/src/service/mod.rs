@@ -12,13 +12,15 @@
 //! was replaced notices it when it next has something to commit, not before; nothing that it says
 //! until then changes a task.
 
+mod clock;
+mod inbox;
 mod options;
+mod services;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use tidings_primitives::Instant;
 use tidings_tasks_core::coordinator::{Coordinator, Counters, Read, Reply, Settings, Ticket};
@@ -27,15 +29,21 @@ use tidings_tasks_core::keys;
 use tidings_tasks_core::message::{Call, Message, Peer, Request};
 use tidings_tasks_core::record::RecordError;
 use tidings_tasks_core::reign::{self, Candidate};
-use tidings_tasks_core::transaction::{CommitError, Durability, Record, Revision, Transaction};
-use tokio::sync::{mpsc, oneshot};
+use tidings_tasks_core::transaction::{
+    CommitError, Durability, Expect, Record, Revision, Transaction,
+};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use crate::changes::Watches;
+use crate::parts::{self, PartsError};
 use crate::placement::{self, Look, Lookout};
 use crate::store::{Lost, Store};
 
+use clock::{Clock, sleep_until};
+use inbox::{Inbox, News};
 pub use options::Options;
+pub use services::Services;
 
 /// Requests of all connections that may wait for the service.
 const INPUTS: usize = 4_096;
@@ -58,6 +66,9 @@ pub enum ServiceError {
     /// The record of the role cannot be read.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// How many parts the store has is not known.
+    #[error(transparent)]
+    Parts(#[from] PartsError),
     /// Another coordinator has the part. Nothing that was acknowledged is lost.
     #[error("another coordinator has the part now")]
     Deposed,
@@ -83,6 +94,8 @@ pub struct Service {
     role: Revision,
     inputs: mpsc::Sender<Input>,
     last_peer: Arc<AtomicU64>,
+    /// How many parts a process has that asks for this one.
+    asked: watch::Receiver<Option<u32>>,
 }
 
 /// A worker's or client's connection to a service in the same process.
@@ -130,14 +143,19 @@ impl Service {
         candidate: &Candidate,
         options: Options,
     ) -> Result<(Self, impl Future<Output = ServiceError> + Send + use<>), ServiceError> {
-        let (transaction, reign) = reign::take(part, seen, candidate)?;
+        let (parts, stated) = parts::of(&*store).await?;
+        let (mut transaction, reign) = reign::take(part, seen, candidate)?;
+        let expect = stated.map_or(Expect::Absent, |stated| Expect::At(stated.revision));
+        transaction.expect(keys::parts(), expect);
         let role = store.commit(transaction).await.map_err(ServiceError::Role)?;
         let clock = Clock::new();
-        let settings = settings(&*store, part, (reign.epoch, role), &options, &clock);
+        let settings = settings(&*store, (part, parts), (reign.epoch, role), &options, &clock);
         let (inputs, waiting) = mpsc::channel(INPUTS);
+        let (asks, asked) = watch::channel(None);
         let driver = Driver {
             is_at_once: settings.limits.durability == Durability::Volatile,
             machine: Coordinator::new(settings, clock.now()),
+            inbox: (parts > 1).then(|| Inbox::after(store.clone(), part, role)),
             store,
             clock,
             connections: BTreeMap::new(),
@@ -145,8 +163,9 @@ impl Service {
             work: JoinSet::new(),
             lookout: options.board.map(|path| Lookout::new(path, &candidate.host)),
             settling: Vec::new(),
+            asks,
         };
-        let service = Self { role, inputs, last_peer: Arc::default() };
+        let service = Self { role, inputs, last_peer: Arc::default(), asked };
         Ok((service, driver.run(waiting)))
     }
 
@@ -191,6 +210,11 @@ impl Service {
         if self.send(Input::Settle(sender)).await.is_ok() {
             let _ = answer.await;
         }
+    }
+
+    /// How many parts those have that ask for this one, as they do.
+    pub(crate) fn asked(&self) -> watch::Receiver<Option<u32>> {
+        self.asked.clone()
     }
 
     async fn send(&self, input: Input) -> Result<(), ServiceError> {
@@ -255,37 +279,16 @@ impl Drop for Sender {
     }
 }
 
-/// The service's own clock: monotonic, and when it began.
-struct Clock {
-    began: tokio::time::Instant,
-    epoch_ms: u64,
-}
-
-impl Clock {
-    fn new() -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { began: tokio::time::Instant::now(), epoch_ms: since.as_millis() as u64 }
-    }
-
-    fn now(&self) -> Instant {
-        Instant::EPOCH + self.began.elapsed()
-    }
-
-    fn moment(&self, at: Instant) -> tokio::time::Instant {
-        self.began + at.saturating_since(Instant::EPOCH)
-    }
-}
-
 fn settings(
     store: &dyn Store,
-    part: Part,
+    (part, parts): (Part, u16),
     (epoch, role): (Epoch, Revision),
     options: &Options,
     clock: &Clock,
 ) -> Settings {
     Settings {
         part,
-        parts: 1,
+        parts,
         epoch,
         role,
         limits: store.limits(),
@@ -309,6 +312,8 @@ enum Answered {
 /// The machine and what it is connected with.
 struct Driver {
     machine: Coordinator,
+    /// What other parts write, if there are any.
+    inbox: Option<Inbox>,
     store: Arc<dyn Store>,
     /// Whether the store answers at once, most likely.
     is_at_once: bool,
@@ -319,6 +324,7 @@ struct Driver {
     lookout: Option<Lookout>,
     /// Who waits until all is committed.
     settling: Vec<oneshot::Sender<()>>,
+    asks: watch::Sender<Option<u32>>,
 }
 
 impl Driver {
@@ -347,9 +353,18 @@ impl Driver {
                         self.pass_in_waiting(&mut inputs);
                     }
                 },
+                news = inbox::next(&mut self.inbox) => self.hear(news),
                 () = sleep_until(until) => self.machine.handle_timeout(self.clock.now()),
                 () = sleep_until(look) => self.look(),
             }
+        }
+    }
+
+    fn hear(&mut self, news: News) {
+        let now = self.clock.now();
+        match news {
+            News::Changes(events) => self.machine.handle_inbox(now, &events),
+            News::Missed => self.machine.handle_inbox_lost(now),
         }
     }
 
@@ -442,6 +457,9 @@ impl Driver {
                 self.watches.begin(asker, prefix.into(), after, &self.store);
             }
             Input::Request(peer, call, request) => {
+                if let Request::Cede { has } = request {
+                    self.asks.send_replace(Some(has));
+                }
                 self.machine.handle_request(now, peer, call, request);
             }
             Input::Close(peer) => self.gone(now, peer),
@@ -474,12 +492,5 @@ async fn fetch(store: &dyn Store, read: Read) -> Reply {
         Read::Scan { from, end, limit } => {
             store.scan(&from, end.as_ref(), limit).await.map_or(Reply::Lost, Reply::Page)
         }
-    }
-}
-
-async fn sleep_until(until: Option<tokio::time::Instant>) {
-    match until {
-        Some(until) => tokio::time::sleep_until(until).await,
-        None => core::future::pending().await,
     }
 }

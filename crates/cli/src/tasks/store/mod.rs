@@ -1,9 +1,10 @@
-//! `tidings store`: values that programs keep under names, and the records of a store.
+//! `tidings store`: values that programs keep under names, and the records and parts of a store.
 //!
 //! Values are read, written and followed as by any other client, while others use the store.
 //! Records are looked into, checked and moved while nobody does.
 
 mod key;
+mod make;
 mod records;
 mod values;
 mod watch;
@@ -21,14 +22,15 @@ use crate::output::{self, Agent};
 const AFTER_HELP: &str = concat!(
     "\
 `get` to `watch` are about values that programs keep under names, as tidings.tasks.Store of Python
-does; the store may be in use. For `records` to `import` it must not be: end its workers and
-commands first.
+does; the store may be in use. For `make` to `import` it must not be: end its workers and commands
+first.
 
 Examples:
   tidings store put limits/tolerance 1e-6     prints the revision of the value
   tidings store get limits/tolerance
   tidings store cas owner me --expect 0       if it has no value yet; 5 if another was faster
   tidings store watch limits/                 each change, until Ctrl-C
+  tidings store make --parts 4                four coordinators share the queues of a new store
   tidings store check                         is each task in one place, is each blob there?
   tidings store records p0000/t/              the records of tasks that have not ended
   tidings store export tasks.archive
@@ -99,6 +101,16 @@ enum Action {
     },
     /// Print changes of keys as they come
     Watch(watch::Options),
+    /// Make a store, and state how many parts it has; without this it has one
+    ///
+    /// Each queue is of one part, by its name, and each part has a coordinator of its own: so
+    /// several processes coordinate a store in an etcd, some parts each. The number stays as it is.
+    /// Stating it again does nothing.
+    Make {
+        /// How many, from 1 to 64
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+        parts: u16,
+    },
     /// List the keys of all records, in order
     Records {
         /// How they begin [default: all]
@@ -158,6 +170,11 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
         Action::Rm { key, expect } => Ok(block_on(values::remove(place, &key.key, *expect))?),
         Action::Ls { prefix, json } => Ok(block_on(values::list(place, prefix.as_ref(), *json))?),
         Action::Watch(options) => Ok(block_on(watch::run(place, options))?),
+        Action::Make { parts } => {
+            block_on(make::make(place, *parts))?;
+            let noun = if *parts == 1 { "part" } else { "parts" };
+            output::print(&format!("{} has {parts} {noun}\n", place.address))
+        }
         Action::Records { prefix, json } => {
             Ok(block_on(records::list(place, prefix.as_ref(), *json))?)
         }

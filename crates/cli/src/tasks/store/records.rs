@@ -14,11 +14,13 @@ use serde_json::{Value, json};
 use tidings_tasks::blobs::{self, Blobs};
 use tidings_tasks::inspect::check::{Found, check};
 use tidings_tasks::inspect::{Content, Pages, archive};
+use tidings_tasks::parts;
 use tidings_tasks::store;
 use tidings_tasks::store::address::Address;
 use tidings_tasks::usual;
 use tidings_tasks_core::id::Part;
-use tidings_tasks_core::keys;
+use tidings_tasks_core::keys::{self, Letter};
+use tidings_tasks_core::record::{Ended, decode};
 use tidings_tasks_core::semaphore::{Grant, Semaphore};
 use tidings_tasks_core::transaction::{Key, Record};
 use tidings_tasks_core::view::Shown;
@@ -67,11 +69,7 @@ async fn open(place: &Place) -> Result<Arc<dyn store::Store>, TasksError> {
             let remedy = "name another one with --store";
             return Err(TasksError::NotFound(format!("{} has no store: {remedy}", path.display())));
         }
-        Address::Tcp(_) | Address::Memory => {
-            let text =
-                format!("{}: name the store itself, as file:PATH on its host", place.address);
-            return Err(TasksError::Usage(text));
-        }
+        Address::Tcp(_) | Address::Memory => return Err(not_itself(place)),
         _ => {}
     }
     let store = place.address.open(usual::CLUSTER).await?;
@@ -81,10 +79,17 @@ async fn open(place: &Place) -> Result<Arc<dyn store::Store>, TasksError> {
     Ok(store)
 }
 
+/// What is named is a way to a store.
+pub(super) fn not_itself(place: &Place) -> TasksError {
+    TasksError::Usage(format!("{}: name the store itself, as file:PATH on its host", place.address))
+}
+
 /// Who opens a file is alone with it. Of a store that hosts share, the sign of its coordinator,
 /// which goes with the coordinator's session, says whether it is in use.
 async fn not_in_use(store: &dyn store::Store) -> Result<(), TasksError> {
-    let signs = store.get(&[keys::lives(Part(0))]).await?.records;
+    let (parts, _) = parts::of(store).await?;
+    let signs: Vec<_> = (0..parts).map(|part| keys::lives(Part(part))).collect();
+    let signs = store.get(&signs).await?.records;
     match signs.into_iter().flatten().next() {
         None => Ok(()),
         Some(sign) => {
@@ -127,6 +132,10 @@ pub(super) async fn list(
 /// What a record is.
 fn kind(record: &Record) -> &'static str {
     match Content::of(record) {
+        Ok(Content::Parts(_)) => "parts",
+        Ok(Content::Letter(_, Letter::Bell)) => "bell",
+        Ok(Content::Letter(_, Letter::Ended(_))) => "ended",
+        Ok(Content::Letter(_, Letter::Wanted(..))) => "wanted",
         Ok(Content::Role(..)) => "role",
         Ok(Content::Fence(_)) => "fence",
         Ok(Content::Lives(_)) => "lives",
@@ -178,6 +187,8 @@ fn content(record: &Record) -> Value {
         Ok(Content::Staged(_, _, staged)) => {
             staged.tasks.into_iter().map(|(id, task)| shown(id, Shown::Live(task))).collect()
         }
+        Ok(Content::Parts(parts)) => json!(parts),
+        Ok(Content::Letter(part, letter)) => letter_view(record, part, letter),
         Ok(
             Content::Fence(_)
             | Content::Lives(_)
@@ -186,6 +197,25 @@ fn content(record: &Record) -> Value {
             | Content::Block(_),
         )
         | Err(_) => json!(record.value.escape_ascii().to_string()),
+    }
+}
+
+/// What one part has told another.
+fn letter_view(record: &Record, part: Part, letter: Letter) -> Value {
+    match letter {
+        Letter::Bell => json!({ "part": part.0 }),
+        Letter::Wanted(task, by) => {
+            json!({ "part": part.0, "task": task.to_string(), "waits": by.0 })
+        }
+        Letter::Ended(task) => match decode::<Ended>(record) {
+            Ok(ended) => json!({
+                "part": part.0,
+                "task": task.to_string(),
+                "of": ended.part.0,
+                "known": ended.is_known,
+            }),
+            Err(error) => json!(error.to_string()),
+        },
     }
 }
 

@@ -1,24 +1,18 @@
-//! Sessions: a worker's or client's side, which outlives connections and coordinators.
-//!
-//! A [`Session`] asks and is answered; what happens in between, a link that breaks, a holder that
-//! dies, a coordinator that begins again, it does not see: what was not answered is sent again to
-//! whoever serves then, and tasks that it has in hand are named when it comes back.
+//! The driver of a session: what keeps it alive with the coordinator of one part.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tidings_tasks_core::id::{Attempt, TaskId};
+use tidings_tasks_core::id::{Attempt, Part, TaskId};
 use tidings_tasks_core::message::{Answer, Call, Message, Refusal, Request};
 use tidings_tasks_core::outstanding::Outstanding;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, watch};
 
+use super::asked::{Asked, Asker, Assigned, Notice};
+use super::held::Held;
 use crate::member::{Link, Member};
 use crate::renewal::Renewal;
-use crate::replies::Replies;
-
-/// Requests that may wait to be sent, and assignments to be taken.
-const QUEUE: usize = 1_024;
 
 /// Requests that are sent before it is looked what has come.
 const TOGETHER: usize = 64;
@@ -30,133 +24,22 @@ const AGAIN: Duration = Duration::from_millis(20);
 /// other all the time.
 const LAPSED: Duration = Duration::from_millis(200);
 
-/// A task that this session is to do.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Assigned {
-    /// Which task.
-    pub task: TaskId,
-    /// Which try: the completion names it.
-    pub attempt: Attempt,
-    /// Its queue.
-    pub queue: String,
-    /// What is to be done.
-    pub payload: Vec<u8>,
-    /// The nodes that are to have its output; 0: it lies with the store.
-    pub copies: u32,
-}
-
-/// What a session is told without asking.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Notice {
-    /// A task to do.
-    Assigned(Assigned),
-    /// This try of a task is no longer wanted. It is to be failed all the same, as soon as it has
-    /// stopped.
-    Stop(TaskId, Attempt),
-    /// The session was silent for too long and had ended; it is opened again. Its permits are with
-    /// others, and tries that it has in hand no longer count.
-    Lapsed,
-}
-
-/// An open session. Its clones are the same session.
+/// Whose session it is, and with whom.
 #[derive(Clone, Debug)]
-pub struct Session {
-    requests: mpsc::Sender<(Request, Asker)>,
-    /// Why its driver has ended, if it has.
-    ended: Arc<OnceLock<String>>,
+pub(super) struct With {
+    pub(super) member: Arc<Member>,
+    pub(super) part: Part,
+    pub(super) name: String,
+    pub(super) host: String,
+    /// What the session has in hand, of all parts.
+    pub(super) held: Arc<Held>,
 }
 
-/// Who is told an answer.
-#[derive(Debug)]
-enum Asker {
-    One(oneshot::Sender<Answer>),
-    Of(TaskId, Replies),
-}
-
-impl Asker {
-    fn tell(self, answer: Answer) {
-        // Whoever asked may have given up.
-        match self {
-            Self::One(asker) => drop(asker.send(answer)),
-            Self::Of(task, replies) => replies.put(task, answer),
-        }
-    }
-}
-
-/// The session has ended: its process takes no part in the store any more.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("the session has ended: {0}")]
-pub struct SessionEnded(String);
-
-impl Session {
-    /// Opens a session under a name that no other session has, on a host as the board names it. The
-    /// second result tells what it is to do.
-    pub fn open(member: Arc<Member>, name: &str, host: &str) -> (Self, mpsc::Receiver<Notice>) {
-        let (requests, waiting) = mpsc::channel(QUEUE);
-        let (notices, told) = mpsc::channel(QUEUE);
-        let ended = Arc::new(OnceLock::new());
-        let driver = Driver {
-            ended: ended.clone(),
-            member,
-            name: name.to_owned(),
-            host: host.to_owned(),
-            outstanding: Outstanding::default(),
-            answers: BTreeMap::new(),
-            holding: BTreeSet::new(),
-            finishing: BTreeMap::new(),
-            offer: None,
-            keeps: None,
-            notices,
-        };
-        tokio::spawn(driver.run(waiting));
-        (Self { requests, ended }, told)
-    }
-
-    /// Sends a request until it is answered, however often links and coordinators change meanwhile.
-    ///
-    /// # Errors
-    /// The store cannot be had, or the runtime is ending. Whether the request was served is
-    /// unknown.
-    pub async fn ask(&self, request: Request) -> Result<Answer, SessionEnded> {
-        let (sender, answer) = oneshot::channel();
-        if self.requests.send((request, Asker::One(sender))).await.is_err() {
-            return Err(self.why());
-        }
-        answer.await.map_err(|_| self.why())
-    }
-
-    /// Sends a request about a task as [`Session::ask`] does, and goes on: the answer comes with
-    /// others in a queue. That is for those who wait for many. When the session has ended
-    /// ([`Session::closed`]) none comes any more.
-    ///
-    /// # Errors
-    /// The session has ended.
-    pub async fn post(
-        &self,
-        task: TaskId,
-        request: Request,
-        replies: &Replies,
-    ) -> Result<(), SessionEnded> {
-        let asker = Asker::Of(task, replies.clone());
-        self.requests.send((request, asker)).await.map_err(|_| self.why())
-    }
-
-    /// Waits until the session has ended, and says why.
-    pub async fn closed(&self) -> SessionEnded {
-        self.requests.closed().await;
-        self.why()
-    }
-
-    fn why(&self) -> SessionEnded {
-        SessionEnded(self.ended.get().map_or("the runtime is ending", String::as_str).to_owned())
-    }
-}
-
-/// What keeps a session alive.
-struct Driver {
-    member: Arc<Member>,
-    name: String,
-    host: String,
+/// What keeps a session alive with the coordinator of one part.
+pub(super) struct Driver {
+    with: With,
+    /// How many parts there are, once it is known; 0 before.
+    parts: watch::Sender<u16>,
     outstanding: Outstanding,
     answers: BTreeMap<Call, Asker>,
     /// Tasks in hand.
@@ -171,6 +54,13 @@ struct Driver {
     ended: Arc<OnceLock<String>>,
 }
 
+/// What a driver tells those who use the session.
+pub(super) struct Tells {
+    pub(super) parts: watch::Sender<u16>,
+    pub(super) notices: mpsc::Sender<Notice>,
+    pub(super) ended: Arc<OnceLock<String>>,
+}
+
 /// Why a link is given up.
 enum Broken {
     /// The session is refused, for this reason.
@@ -182,9 +72,25 @@ enum Broken {
 }
 
 impl Driver {
-    async fn run(mut self, mut requests: mpsc::Receiver<(Request, Asker)>) {
+    pub(super) fn new(with: With, tells: Tells) -> Self {
+        let Tells { parts, notices, ended } = tells;
+        Self {
+            with,
+            parts,
+            outstanding: Outstanding::default(),
+            answers: BTreeMap::new(),
+            holding: BTreeSet::new(),
+            finishing: BTreeMap::new(),
+            offer: None,
+            keeps: None,
+            notices,
+            ended,
+        }
+    }
+
+    pub(super) async fn run(mut self, mut requests: mpsc::Receiver<Asked>) {
         loop {
-            let link = match self.member.link().await {
+            let link = match self.with.member.link_of(self.with.part).await {
                 Ok(link) => link,
                 Err(error) => return self.end(error.to_string()),
             };
@@ -202,11 +108,7 @@ impl Driver {
         let _ = self.ended.set(reason);
     }
 
-    async fn use_link(
-        &mut self,
-        mut link: Link,
-        requests: &mut mpsc::Receiver<(Request, Asker)>,
-    ) -> Broken {
+    async fn use_link(&mut self, mut link: Link, requests: &mut mpsc::Receiver<Asked>) -> Broken {
         let mut renewal = match self.begin(&mut link).await {
             Ok(renewal) => renewal,
             Err(broken) => return broken,
@@ -262,8 +164,8 @@ impl Driver {
     async fn send_waiting(
         &mut self,
         link: &Link,
-        first: (Request, Asker),
-        requests: &mut mpsc::Receiver<(Request, Asker)>,
+        first: Asked,
+        requests: &mut mpsc::Receiver<Asked>,
     ) -> bool {
         let mut next = Some(first);
         let mut left = TOGETHER;
@@ -281,14 +183,18 @@ impl Driver {
     /// Opens the session over a new link and sends all that is outstanding.
     async fn begin(&mut self, link: &mut Link) -> Result<Renewal, Broken> {
         let holding = self.holding.iter().copied().collect();
-        let join = Request::Join { name: self.name.clone(), host: self.host.clone(), holding };
+        let (name, host) = (self.with.name.clone(), self.with.host.clone());
+        let join = Request::Join { name, host, holding };
         let call = self.outstanding.number();
         if !link.send(call, join).await {
             return Err(Broken::Link);
         }
-        let ttl_ms = loop {
+        let (ttl_ms, parts) = loop {
             match link.receive().await.ok_or(Broken::Link)? {
-                Message::Answer(of, Answer::Joined(ttl_ms)) if of == call => break ttl_ms,
+                Message::Answer(of, Answer::Joined(ttl_ms)) if of == call => break (ttl_ms, 1),
+                Message::Answer(of, Answer::JoinedPart(ttl_ms, parts)) if of == call => {
+                    break (ttl_ms, parts);
+                }
                 Message::Answer(of, Answer::Refused(refusal)) if of == call => {
                     return Err(refused(&refusal));
                 }
@@ -296,6 +202,7 @@ impl Driver {
                 other => drop(self.told(other).await),
             }
         };
+        self.parts.send_replace(parts);
         for offer in self.keeps.clone().into_iter().chain(self.offer.clone()) {
             let call = self.outstanding.number();
             link.send(call, offer).await;
@@ -330,6 +237,7 @@ impl Driver {
         };
         let call = self.outstanding.add(request);
         if let Some(held) = finishes {
+            self.with.held.ends(held);
             self.finishing.insert(call, held);
         }
         self.answers.insert(call, answer);
@@ -340,9 +248,12 @@ impl Driver {
     async fn told(&mut self, message: Message) -> bool {
         let notice = match message {
             Message::Answer(call, answer) => return !self.answered(call, answer),
-            Message::Assign { task, attempt, queue, payload, copies } => {
+            Message::Assign { task, attempt, queue, payload, copies, need } => {
                 if !self.holding.insert((task, attempt)) {
                     return false;
+                }
+                if let Some(need) = need {
+                    self.with.held.begins((task, attempt), self.with.part, need);
                 }
                 Notice::Assigned(Assigned { task, attempt, queue, payload, copies })
             }
@@ -361,6 +272,7 @@ impl Driver {
         }
         if let Some(held) = self.finishing.remove(&call) {
             self.holding.remove(&held);
+            self.with.held.answered(held, &answer);
         }
         if let Some(asked) = self.answers.remove(&call) {
             asked.tell(answer);

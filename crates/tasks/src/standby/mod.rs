@@ -11,9 +11,14 @@
 //! * A coordinator stops as soon as its session has ended or another has the role; what it commits
 //!   before it notices is refused by the store ([`reign`]).
 //!
+//! Of several parts each has a standby of its own ([`Standby::begin_among`]): a process that has
+//! one already leaves the next to others for a moment (`seats`).
+//!
 //! The price: a coordinator that is silent is replaced when its session has ended, 1.5 to 2.5 s
 //! later. One that ends in order closes its session, and is replaced at once; so is one whose
 //! process was killed, where the standby was connected with it.
+
+mod seats;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +33,9 @@ use tokio::task::JoinHandle;
 
 use crate::service::{Options, Service, ServiceError};
 use crate::store::{SessionError, Store};
+
+use seats::Seat;
+pub use seats::Seats;
 
 /// How long a coordinator may be silent before another takes its role.
 const TTL: Duration = Duration::from_secs(2);
@@ -57,6 +65,8 @@ pub enum Standing {
 /// A process among those that would coordinate a part. Dropped, it gives the role up.
 #[derive(Debug)]
 pub struct Standby {
+    part: Part,
+    seats: Seats,
     standing: watch::Receiver<Standing>,
     leaving: watch::Sender<bool>,
     ended: watch::Sender<Option<Epoch>>,
@@ -73,6 +83,18 @@ impl Standby {
         options: Options,
         patience: Duration,
     ) -> Self {
+        Self::begin_among(&Seats::default(), store, part, candidate, options, patience)
+    }
+
+    /// As [`Standby::begin`], beside those for other parts that have the same seats.
+    pub fn begin_among(
+        seats: &Seats,
+        store: Arc<dyn Store>,
+        part: Part,
+        candidate: Candidate,
+        options: Options,
+        patience: Duration,
+    ) -> Self {
         let (sender, standing) = watch::channel(Standing::Open(None));
         let (leaving, is_leaving) = watch::channel(false);
         let (ended, has_ended) = watch::channel(None);
@@ -82,11 +104,13 @@ impl Standby {
             candidate,
             options,
             patience,
+            seats: seats.clone(),
             sender,
             leaving: is_leaving,
             ended: has_ended,
         };
-        Self { standing, leaving, ended, contending: tokio::spawn(contender.contend()) }
+        let (seats, contending) = (seats.clone(), tokio::spawn(contender.contend()));
+        Self { part, seats, standing, leaving, ended, contending }
     }
 
     /// Who coordinates now, and from now on.
@@ -110,6 +134,12 @@ impl Standby {
         self.ended.send_replace(Some(epoch));
     }
 
+    /// Returns when the part should be asked of the process that has it, since that has most; with
+    /// how many this one has.
+    pub async fn wishes(&self) -> u32 {
+        self.seats.wish(self.part).await
+    }
+
     /// Gives the role up if it has it. Returns when others see that, or when the store has had its
     /// time to answer: then they find out.
     pub async fn leave(mut self) {
@@ -131,6 +161,7 @@ struct Contender {
     candidate: Candidate,
     options: Options,
     patience: Duration,
+    seats: Seats,
     sender: watch::Sender<Standing>,
     leaving: watch::Receiver<bool>,
     /// The last reign that is known to have ended.
@@ -167,15 +198,19 @@ impl Contender {
         match reign {
             Some(reign) if !self.is_vacant(&reign, lives.is_some()) => {
                 let epoch = reign.epoch;
+                self.seats.is_of(self.part, Some(&reign.coordinator));
                 self.sender.send_replace(Standing::Follows(reign));
                 tokio::select! {
                     () = self.until_change_or_left(found.revision) => {}
                     () = self.until_ended(epoch) => {}
                 }
+                self.seats.is_of(self.part, None);
                 Ok(())
             }
-            _ if self.is_taken(found.revision).await => Ok(()),
-            _ => self.lead(role.as_ref()).await,
+            _ => match self.seat(found.revision).await {
+                Some(seat) => self.lead(role.as_ref(), seat).await,
+                None => Ok(()),
+            },
         }
     }
 
@@ -184,17 +219,24 @@ impl Contender {
         reign::is_vacant(Some(reign), lives, |_| has_ended)
     }
 
-    /// Whether somebody takes a vacant role while it is left to others.
-    async fn is_taken(&self, after: Revision) -> bool {
-        if self.patience.is_zero() {
-            return false;
+    /// A seat for a vacant role, unless somebody takes it while it is left to others.
+    async fn seat(&self, after: Revision) -> Option<Seat> {
+        tokio::select! {
+            biased;
+            seat = self.sit() => Some(seat),
+            () = self.until_change_or_left(after) => None,
         }
-        let change = self.until_change_or_left(after);
-        tokio::time::timeout(self.patience, change).await.is_ok()
+    }
+
+    async fn sit(&self) -> Seat {
+        if !self.patience.is_zero() {
+            tokio::time::sleep(self.patience).await;
+        }
+        self.seats.sit().await
     }
 
     /// Takes the role as it was seen, and serves until it is lost or given up.
-    async fn lead(&self, seen: Option<&Record>) -> Result<(), ServiceError> {
+    async fn lead(&self, seen: Option<&Record>, mut seat: Seat) -> Result<(), ServiceError> {
         let sign = Sign::open(&self.store).await?;
         let candidate = Candidate { session: Some(sign.session), ..self.candidate.clone() };
         let store = self.store.clone();
@@ -203,7 +245,10 @@ impl Contender {
         let role = service.role();
         self.sender.send_replace(Standing::Leads(service.clone()));
         let given_up = async {
-            self.left().await;
+            tokio::select! {
+                () = self.left() => {}
+                () = ceded(&service, &mut seat) => {}
+            }
             // What it was asked last need not be found out by the next one.
             let _ = tokio::time::timeout(FAREWELL / 2, service.settled()).await;
         };
@@ -248,6 +293,16 @@ impl Contender {
             // A watch that ends is no knowledge: then who called looks again.
             let _ = changes.next().await;
         }
+    }
+}
+
+/// Returns when a process that has fewer parts than this one has asked for this one.
+async fn ceded(service: &Service, seat: &mut Seat) {
+    let mut asked = service.asked();
+    let gives = |has: &Option<u32>| has.is_some_and(|has| seat.cede(has));
+    if asked.wait_for(gives).await.is_err() {
+        // The service has ended, which is seen elsewhere.
+        core::future::pending::<()>().await;
     }
 }
 

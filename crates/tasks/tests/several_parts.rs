@@ -1,0 +1,443 @@
+//! Stores of several parts: each has a coordinator of its own, and sessions see one store.
+
+#![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
+
+mod parties;
+#[cfg(feature = "etcd")]
+mod servers;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use parties::{assigned, completion, offer, work};
+use tidings_tasks::member::Member;
+use tidings_tasks::parts;
+use tidings_tasks::replies::Replies;
+use tidings_tasks::service::Options;
+use tidings_tasks::session::{Notice, Session};
+use tidings_tasks::store::Store;
+use tidings_tasks::store::address::Address;
+use tidings_tasks::store::memory::Memory;
+use tidings_tasks_core::id::{Part, TaskId};
+use tidings_tasks_core::keys;
+use tidings_tasks_core::message::{Answer, Effect, Put, Request, Submission};
+use tidings_tasks_core::record::Outcome;
+use tidings_tasks_core::reign::Candidate;
+use tidings_tasks_core::resources::{Need, UNIT};
+use tidings_tasks_core::tuple::{Field, Tuple};
+use tidings_tasks_core::view::{Overview, Which};
+use tokio::sync::mpsc;
+
+fn candidate(name: &str) -> Candidate {
+    let (name, host) = (name.to_owned(), "here".to_owned());
+    Candidate { name, host, address: String::new(), session: None }
+}
+
+/// A store of so many parts in memory, and its one member.
+async fn here(count: u16) -> (Arc<dyn Store>, Arc<Member>) {
+    let store: Arc<dyn Store> = Arc::new(Memory::default());
+    parts::state(&*store, count).await.unwrap();
+    let (candidate, options) = (candidate("here"), Options::default());
+    let member = Member::join_opened(store.clone(), "test", candidate, options);
+    (store, Arc::new(member))
+}
+
+/// A member of a store of two parts in a file.
+fn member(file: &Path, name: &str) -> Arc<Member> {
+    let address = Address::File(file.into());
+    Arc::new(Member::join(address, "test", candidate(name), Options::default()))
+}
+
+fn open(member: &Arc<Member>, name: &str) -> (Session, mpsc::Receiver<Notice>) {
+    Session::open(member.clone(), name, "here")
+}
+
+/// The name of a queue of a part.
+fn queue(part: u64, parts: u16) -> String {
+    let mut names = (0..).map(|number| format!("q{number}"));
+    names.find(|name| u64::from(Part::of(name, parts).0) == part).unwrap()
+}
+
+fn id(number: u64) -> TaskId {
+    TaskId::of("task", number)
+}
+
+/// A task of a part that waits for the one before, which is of another part.
+fn link(number: u64, parts: u16) -> Submission {
+    let inputs = number.checked_sub(1).map(id).into_iter().collect();
+    let queue = queue(number % u64::from(parts), parts);
+    Submission { inputs, ..Submission::new(id(number), queue, number.to_be_bytes()) }
+}
+
+async fn submit(client: &Session, tasks: Vec<Submission>) -> u32 {
+    match client.ask(Request::Submit { tasks }).await.unwrap() {
+        Answer::Submitted(new) => new,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn is_done(client: &Session, task: TaskId) {
+    match client.ask(Request::Wait { task }).await.unwrap() {
+        Answer::Outcome(finished) => assert!(matches!(finished.outcome, Outcome::Done(_))),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn overview(client: &Session) -> Overview {
+    match client.ask(Request::Overview).await.unwrap() {
+        Answer::Overview(overview) => *overview,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Returns when no letter is left in any inbox.
+async fn until_letters_are_gone(store: &dyn Store, parts: u16) {
+    for part in (0..parts).map(Part) {
+        loop {
+            let (from, end) = (keys::inbox(part), keys::inbox(part).after_prefix());
+            let page = store.scan(&from, end.as_ref(), 10).await.unwrap();
+            if page.records.iter().all(|record| record.key == keys::bell(part)) {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_graph_across_parts_is_done_behind_its_inputs() {
+    let (store, here) = here(3).await;
+    let (client, _told) = open(&here, "client");
+    let (worker, mut notices) = open(&here, "worker");
+    // The last one first: the submission is put in order.
+    assert_eq!(submit(&client, (0..20).rev().map(|number| link(number, 3)).collect()).await, 20);
+    assert_eq!(submit(&client, (0..24).map(|number| link(number, 3)).collect()).await, 4);
+    offer(&worker, 2).await;
+    for number in 0..24 {
+        let assigned = assigned(&mut notices).await;
+        assert_eq!(assigned.task, id(number), "each waits for the one before");
+        assert_eq!(worker.ask(completion(&assigned)).await.unwrap(), Answer::Done);
+    }
+    for number in 0..24 {
+        is_done(&client, id(number)).await;
+        let part = Part((number % 3) as u16);
+        let record = store.get(&[keys::finished(part, id(number))]).await.unwrap().records;
+        assert!(record[0].is_some(), "{number} is in the part of its queue");
+    }
+    until_letters_are_gone(&*store, 3).await;
+    let overview = overview(&client).await;
+    assert_eq!((overview.tasks, overview.counters.done), (0, 24));
+    assert_eq!(
+        overview.sessions.iter().map(|one| &*one.name).collect::<Vec<_>>(),
+        ["client", "worker"]
+    );
+}
+
+#[tokio::test]
+async fn who_asks_sees_one_store() {
+    let (_store, here) = here(2).await;
+    let (client, _told) = open(&here, "client");
+    let (worker, notices) = open(&here, "worker");
+    let tasks: Vec<_> = (0..40).map(|n| Submission::new(id(n), queue(n % 2, 2), *b"x")).collect();
+    assert_eq!(submit(&client, tasks).await, 40);
+    let overview = overview(&client).await;
+    assert_eq!((overview.tasks, overview.queues.len()), (40, 2));
+    let (mut listed, mut from) = (Vec::new(), None);
+    loop {
+        let request = Request::List { queue: None, state: Which::Live, from, limit: 7 };
+        let Answer::Listed(page, next) = client.ask(request).await.unwrap() else { panic!() };
+        listed.extend(page.into_iter().map(|(task, _)| task));
+        match next {
+            Some(_) => from = next,
+            None => break,
+        }
+    }
+    assert_eq!(listed, (0..40).map(id).collect::<Vec<_>>());
+
+    // One in each part is cancelled; one is nowhere.
+    for number in [6, 7] {
+        let task = id(number);
+        assert_eq!(client.ask(Request::Cancel { task }).await.unwrap(), Answer::Done);
+    }
+    let answer = client.ask(Request::Show { task: id(100) }).await.unwrap();
+    assert!(matches!(answer, Answer::Refused(_)), "{answer:?}");
+    let tasks = vec![id(1), id(100), id(2)];
+    let unknown = client.ask(Request::Unknown { tasks }).await.unwrap();
+    assert_eq!(unknown, Answer::Unknown(vec![id(100)]));
+
+    let replies = Replies::default();
+    for task in (0..40).map(id) {
+        client.post(task, Request::Wait { task }, &replies).await.unwrap();
+    }
+    offer(&worker, 3).await;
+    tokio::spawn(work(worker, notices));
+    let mut ended = BTreeSet::new();
+    while ended.len() < 40 {
+        for (task, answer) in replies.take().await {
+            assert!(matches!(answer, Answer::Outcome(_)), "{answer:?}");
+            assert!(ended.insert(task), "{task} has ended before");
+        }
+    }
+    let Answer::Recent(tries, _) = client.ask(Request::Recent { after: 0 }).await.unwrap() else {
+        panic!()
+    };
+    assert_eq!(tries.len(), 38);
+    let last = tries.iter().map(|one| one.number).max().unwrap();
+    let rest = client.ask(Request::Recent { after: last }).await.unwrap();
+    assert_eq!(rest, Answer::Recent(Vec::new(), Vec::new()));
+    let forget = Request::Forget { tasks: (0..40).map(id).collect() };
+    assert_eq!(client.ask(forget).await.unwrap(), Answer::Forgotten(40));
+}
+
+#[tokio::test]
+async fn what_a_worker_offers_is_not_promised_twice() {
+    for resources in [Vec::new(), vec![("cpus".to_owned(), 4 * UNIT)]] {
+        let (_store, here) = here(2).await;
+        let (client, _told) = open(&here, "client");
+        let (worker, mut notices) = open(&here, "worker");
+        let need = Need::new([("cpus".to_owned(), 2 * UNIT)]).unwrap();
+        let task =
+            |n| Submission { need: need.clone(), ..Submission::new(id(n), queue(n % 2, 2), *b"x") };
+        assert_eq!(submit(&client, (0..100).map(task).collect()).await, 100);
+        // By slots alone two fit, and with resources as many though there are more slots.
+        let slots = if resources.is_empty() { 2 } else { 8 };
+        let offer = Request::Offer { queues: Vec::new(), slots, resources, ahead: 0 };
+        assert_eq!(worker.ask(offer).await.unwrap(), Answer::Done);
+        let (mut in_hand, mut done) = (Vec::new(), BTreeMap::new());
+        while done.len() < 100 {
+            if in_hand.is_empty() {
+                in_hand.push(assigned(&mut notices).await);
+            }
+            // What else has come by now.
+            while let Ok(notice) = notices.try_recv() {
+                let Notice::Assigned(assigned) = notice else { panic!("{notice:?}") };
+                in_hand.push(assigned);
+            }
+            assert!(in_hand.len() <= 2, "{in_hand:?}");
+            let one = in_hand.remove(0);
+            assert_eq!(worker.ask(completion(&one)).await.unwrap(), Answer::Done);
+            assert_eq!(done.insert(one.task, one.attempt.0), None);
+        }
+        assert!(done.values().all(|attempt| *attempt == 1), "none was given back");
+    }
+}
+
+#[tokio::test]
+async fn a_part_that_always_has_tasks_does_not_keep_the_others_from_a_worker() {
+    let (_store, here) = here(2).await;
+    let (client, _told) = open(&here, "client");
+    let (worker, mut notices) = open(&here, "worker");
+    offer(&worker, 1).await;
+    for (busy, other) in [(0, 1), (1, 0)] {
+        let (base, end) = (1_000 * (busy + 1), id(busy));
+        let task = |number, part| Submission::new(id(number), queue(part, 2), *b"x");
+        submit(&client, (base..base + 2).map(|number| task(number, busy)).collect()).await;
+        let mut next = base + 2;
+        submit(&client, vec![Submission::new(end, queue(other, 2), *b"x")]).await;
+        loop {
+            // There is always one that is ready when one is done.
+            let assigned = assigned(&mut notices).await;
+            assert_eq!(worker.ask(completion(&assigned)).await.unwrap(), Answer::Done);
+            if assigned.task == end {
+                break;
+            }
+            submit(&client, vec![task(next, busy)]).await;
+            next += 1;
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_holder_of_a_file_has_all_parts_and_the_next_one_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("store");
+    let store = Address::File(file.clone()).open("test").await.unwrap();
+    parts::state(&*store, 2).await.unwrap();
+    drop(store);
+    let first = member(&file, "first");
+    let (early, _told) = open(&first, "early");
+    assert_eq!(submit(&early, (0..10).map(|number| link(number, 2)).collect()).await, 10);
+    let second = member(&file, "second");
+    let (worker, mut notices) = open(&second, "worker");
+    let (client, _told) = open(&second, "client");
+    offer(&worker, 2).await;
+    // Over the socket, and of the second part.
+    for number in 0..2 {
+        let one = assigned(&mut notices).await;
+        assert_eq!(one.task, id(number));
+        if number == 0 {
+            assert_eq!(worker.ask(completion(&one)).await.unwrap(), Answer::Done);
+            continue;
+        }
+        drop((early, first));
+        // It was given by the coordinator before, and counts for the one after it.
+        assert_eq!(worker.ask(completion(&one)).await.unwrap(), Answer::Done);
+        break;
+    }
+    tokio::spawn(work(worker, notices));
+    for number in 0..10 {
+        is_done(&client, id(number)).await;
+    }
+    assert!(second.holds());
+    assert_eq!(overview(&client).await.tasks, 0);
+}
+
+#[tokio::test]
+async fn what_is_of_no_queue_is_in_one_part() {
+    let (_store, here) = here(4).await;
+    let (client, _told) = open(&here, "client");
+    for semaphore in ["a", "b", "c", "d", "e"] {
+        let (name, permits) = (semaphore.to_owned(), 1);
+        let set = Request::SetPermits { semaphore: name.clone(), permits };
+        assert_eq!(client.ask(set).await.unwrap(), Answer::Done);
+        let acquire = Request::Acquire { semaphore: name, permits };
+        assert_eq!(client.ask(acquire).await.unwrap(), Answer::Done);
+    }
+    let semaphores = overview(&client).await.semaphores;
+    assert!(semaphores.len() == 5 && semaphores.iter().all(|one| one.held == 1), "{semaphores:?}");
+    let effect = Effect { key: b"k".to_vec(), value: Some(b"v".to_vec().into()), expect: None };
+    let written = client.ask(Request::Write { effects: vec![effect] }).await.unwrap();
+    assert!(matches!(written, Answer::Written(_)));
+}
+
+#[tokio::test]
+async fn a_task_of_another_part_puts_no_tuples() {
+    let (_store, here) = here(2).await;
+    let (client, _told) = open(&here, "client");
+    let (worker, mut notices) = open(&here, "worker");
+    offer(&worker, 1).await;
+    let task = Submission::new(id(0), queue(1, 2), *b"x");
+    assert_eq!(submit(&client, vec![task]).await, 1);
+    let one = assigned(&mut notices).await;
+    let Request::Complete { task, attempt, result, children, effects, .. } = completion(&one)
+    else {
+        panic!()
+    };
+    let tuple = Tuple::new(vec![Field::Text("t".to_owned())]);
+    let puts = vec![Put { space: "s".to_owned(), tuple }];
+    let with = Request::Complete { task, attempt, result, children, effects, puts };
+    let Answer::Refused(refusal) = worker.ask(with).await.unwrap() else { panic!() };
+    assert!(refusal.to_string().contains("use a store of one part"), "{refusal}");
+    assert_eq!(worker.ask(completion(&one)).await.unwrap(), Answer::Done);
+}
+
+#[cfg(feature = "etcd")]
+mod in_etcd {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::{Child, Command, Stdio};
+
+    use tidings_tasks::member::Network;
+    use tidings_tasks_core::record::{Reign, decode};
+
+    use super::servers::Servers;
+    use super::*;
+
+    /// Names the store to the process that the test starts.
+    const STORE: &str = "TIDINGS_TEST_STORE_OF_PARTS";
+
+    /// What it prints when it coordinates a part.
+    const SERVES: &str = "it serves a part";
+
+    fn join(address: &str, name: &str) -> Arc<Member> {
+        let (network, address) = (Network::none("test"), address.parse().unwrap());
+        let options = Options::default();
+        Arc::new(Member::join_over(network, address, "test", candidate(name), options))
+    }
+
+    async fn until_holds(member: &Member) {
+        while !member.holds() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Who coordinates the parts, by the store.
+    async fn coordinators(store: &dyn Store, parts: u16) -> Vec<String> {
+        let roles: Vec<_> = (0..parts).map(|part| keys::role(Part(part))).collect();
+        let records = store.get(&roles).await.unwrap().records.into_iter().flatten();
+        records.map(|record| decode::<Reign>(&record).unwrap().coordinator).collect()
+    }
+
+    /// Not a test by itself: the process that the next one starts and kills.
+    #[tokio::test]
+    async fn coordinate_a_part_of_the_store_that_is_named() {
+        let Ok(address) = std::env::var(STORE) else { return };
+        let member = join(&address, "child");
+        until_holds(&member).await;
+        println!("{SERVES}");
+        // Until it is killed, or whoever started it has ended.
+        let rest = || std::io::stdin().lines().count();
+        tokio::task::spawn_blocking(rest).await.unwrap();
+    }
+
+    struct Killed(Child);
+
+    impl Drop for Killed {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    /// Starts a process that takes part, and waits until it coordinates a part.
+    fn start(address: &str) -> Killed {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let name = "in_etcd::coordinate_a_part_of_the_store_that_is_named";
+        command.args(["--exact", "--nocapture", name]);
+        command.env(STORE, address).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let printed = BufReader::new(child.stdout.take().unwrap());
+        let has = printed.lines().map_while(Result::ok).any(|line| line.contains(SERVES));
+        assert!(has, "the process ended before it coordinated a part");
+        Killed(child)
+    }
+
+    #[tokio::test]
+    async fn processes_share_the_parts_and_take_over_those_of_one_that_is_killed() {
+        let servers = Servers::start(1);
+        let address = servers.address("tasks");
+        let store = servers.open("tasks").await;
+        parts::state(&store, 2).await.unwrap();
+        let here = join(&address, "here");
+        let (client, _told) = open(&here, "client");
+        let (worker, mut notices) = open(&here, "worker");
+        assert_eq!(submit(&client, (0..20).map(|number| link(number, 2)).collect()).await, 20);
+        // It has all, and gives one to who comes later.
+        let child = start(&address);
+        loop {
+            let mut names = coordinators(&store, 2).await;
+            names.sort_unstable();
+            if names == ["child", "here"] {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(submit(&client, (0..40).map(|number| link(number, 2)).collect()).await, 20);
+        offer(&worker, 1).await;
+        let mut done = BTreeMap::new();
+        while done.len() < 15 {
+            let one = assigned(&mut notices).await;
+            if worker.ask(completion(&one)).await.unwrap() == Answer::Done {
+                done.insert(one.task, one.attempt);
+            }
+        }
+        // One is in hand: of whichever part, it counts for the next coordinator.
+        let one = assigned(&mut notices).await;
+        drop(child);
+        assert_eq!(worker.ask(completion(&one)).await.unwrap(), Answer::Done);
+        done.insert(one.task, one.attempt);
+        tokio::spawn(work(worker, notices));
+        for task in (0..40).map(id) {
+            match client.ask(Request::Wait { task }).await.unwrap() {
+                // What was done is not done again.
+                Answer::Outcome(finished) => {
+                    let attempt = finished.task.attempt;
+                    assert!(done.get(&task).is_none_or(|done| *done == attempt), "{task}");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(coordinators(&store, 2).await, ["here", "here"]);
+        until_letters_are_gone(&store, 2).await;
+    }
+}
