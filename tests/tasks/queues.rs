@@ -11,6 +11,8 @@ fn an_item_is_claimed_once_and_its_result_is_what_was_printed() {
     // A worker leaves data alone.
     let worker = place.start(&["worker", "-n", "1"]);
     place.text(&["run", "-n", "0", "--", "true"]);
+    let why = place.text(&["task", "explain", &id]);
+    assert!(why.contains("nobody claims items of queue orders"), "{why}");
     let claimed = place.text(&["queue", "claim", "orders", "--", "sh", "-c", "cat; echo ' done'"]);
     assert_eq!(claimed, "n = 3 done\n");
     assert_eq!(place.text(&["task", "log", &id]), "n = 3 done\n");

@@ -7,7 +7,7 @@ use tidings_tasks_core::message::Request;
 use tidings_tasks_core::resources::{Amount, Need, NeedError};
 
 /// What those offer who claim, and what an item needs.
-const RESOURCE: &str = "claim";
+pub const CLAIM: &str = "claim";
 
 /// A whole one, in thousandths.
 const ONE: u64 = 1_000;
@@ -17,7 +17,7 @@ const ONE: u64 = 1_000;
 /// # Panics
 /// Never: one short name is no list that is too long.
 pub fn need() -> Need {
-    Need::new([(RESOURCE.to_owned(), ONE)]).expect("one short name is no list that is too long")
+    Need::new([(CLAIM.to_owned(), ONE)]).expect("one short name is no list that is too long")
 }
 
 /// What an item needs that takes these resources of the one that claims it.
@@ -25,7 +25,12 @@ pub fn need() -> Need {
 /// # Errors
 /// They are too many, or one of them is that of items.
 pub fn need_of(others: &[(String, Amount)]) -> Result<Need, NeedError> {
-    Need::new(core::iter::once((RESOURCE.to_owned(), ONE)).chain(others.iter().cloned()))
+    Need::new(core::iter::once((CLAIM.to_owned(), ONE)).chain(others.iter().cloned()))
+}
+
+/// Whether a task with this need is an item.
+pub fn is_item(need: &Need) -> bool {
+    need.iter().any(|(name, _)| name == CLAIM)
 }
 
 /// What a session offers that claims so many items of a queue at a time.
@@ -35,7 +40,7 @@ pub fn offer(queue: &str, slots: u32) -> Request {
 
 /// As [`offer`], by one that has these resources as well, for items that need more.
 pub fn offer_with(queue: &str, slots: u32, others: &[(String, Amount)]) -> Request {
-    let own = (RESOURCE.to_owned(), ONE * u64::from(slots));
+    let own = (CLAIM.to_owned(), ONE * u64::from(slots));
     let resources = core::iter::once(own).chain(others.iter().cloned()).collect();
     Request::Offer { queues: vec![queue.to_owned()], slots, resources, ahead: 0 }
 }
@@ -48,6 +53,12 @@ pub fn id(queue: &str, key: &str) -> TaskId {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_needs_a_claim_is_an_item() {
+        let more = need_of(&[("gpu".to_owned(), ONE)]).unwrap();
+        assert!(is_item(&need()) && is_item(&more) && !is_item(&Need::default()));
+    }
 
     #[test]
     fn those_who_claim_have_what_items_need() {

@@ -1,6 +1,7 @@
 //! Why a task waits, in a sentence.
 
 use serde::Serialize;
+use tidings_tasks::items;
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, Refusal, Request};
 use tidings_tasks_core::record::{Outcome, State, Task};
@@ -169,6 +170,14 @@ fn live(task: &Task, why: &Why) -> (&'static str, String) {
             "permits",
             format!("it runs, and its worker waits for permits of {}", semaphores.join(", ")),
         ),
+        _ if items::is_item(&task.need) && is_unclaimed(why) => {
+            let queue = &task.queue;
+            let text = format!(
+                "it is an item, and nobody claims items of queue {queue}: a program does, or \
+                 `tidings queue claim {queue}`"
+            );
+            ("no_worker", text)
+        }
         Why::NoWorker => (
             "no_worker",
             format!("no worker takes tasks of queue {}: start `tidings worker`", task.queue),
@@ -184,6 +193,15 @@ fn live(task: &Task, why: &Why) -> (&'static str, String) {
         Why::Next { ready } => {
             ("next", format!("a worker has room, and {ready} tasks of its queue are ready"))
         }
+    }
+}
+
+/// Whether no session offers to claim anything of an item's queue. Workers do not.
+fn is_unclaimed(why: &Why) -> bool {
+    match why {
+        Why::NoWorker => true,
+        Why::Unfit(unfit) => unfit.lacks.iter().any(|(name, ..)| name == items::CLAIM),
+        _ => false,
     }
 }
 
