@@ -343,7 +343,8 @@ async fn what_is_sent_again_since_the_answer_was_lost_is_there_once() {
     for more in [10, 20] {
         tasks.push(flow.submit(&change, (more,)).await.unwrap());
     }
-    // It is asked, and nobody is there for the answer.
+    // The session is open, so what is asked is sent at once; and nobody is there for the answer.
+    Queue::of(&client, "other").put("opens", Vec::new()).await.unwrap();
     {
         let mut sending = core::pin::pin!(flow.send());
         let asked = core::future::poll_fn(|context| Poll::Ready(sending.as_mut().poll(context)));
