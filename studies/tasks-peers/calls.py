@@ -17,6 +17,11 @@ def nothing(number: int) -> int:
     return number
 
 
+def both(left: int, right: int) -> int:
+    """Return a number made of two, which says whether all before it were right."""
+    return (left + right) % 1_000_003
+
+
 def busy(number: int) -> int:
     """Use a processor for a millisecond, as the clock of this thread says."""
     until = time.thread_time_ns() + BUSY_NS

@@ -48,6 +48,13 @@ PLAN = {
         "Tidings, commands": 3,
         "HyperQueue": 3,
     },
+    "graph": {
+        "Tidings, memory": 3,
+        "Tidings, file": 3,
+        "Tidings, workers": 3,
+        "Ray": 3,
+        "Dask": 3,
+    },
     "worker-killed": {
         "Tidings, workers": 2,
         "Tidings, file": 2,

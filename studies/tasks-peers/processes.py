@@ -59,6 +59,12 @@ def _pids() -> list[int]:
     return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
 
 
+def process_cpu_s(pid: int) -> float:
+    """Return the time that one process has had of processors, in steps of :data:`TICK_S`."""
+    fields = _stat(pid)
+    return sum(map(int, fields[11:13])) / TICKS if fields is not None else 0.0
+
+
 def tree(root: int) -> list[int]:
     """Return a process and all below it, itself first."""
     children: dict[int, list[int]] = {}

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import calls
+import graphs
 import tally
-from processes import TICK_S, Group, NotReadyError, send, tree, until
+from processes import TICK_S, Group, NotReadyError, process_cpu_s, send, tree, until
 from systems.system import Call, System
 
 BOUND_S = 30.0
@@ -74,6 +75,41 @@ def steady(system: System, group: Group, sizes: Sizes) -> Iterator[Figure]:
     # Few calls may take less than what is counted.
     by_cpu = tally.efficiency(own_s, max(cpu_s, TICK_S))
     yield Figure("1 ms", "efficiency_cpu", by_cpu, "share")
+
+
+def graph(system: System, group: Group, sizes: Sizes) -> Iterator[Figure]:
+    """Measure calls that do nothing and read what two others have returned."""
+    layers = max(2, sizes.least // graphs.WIDTH)
+    layered(system, group, layers)
+    for seconds in (sizes.seconds / 4, sizes.seconds):
+        wall_s, _ = layered(system, group, layers)
+        layers = tally.enough(layers / wall_s, seconds, layers, MOST // graphs.WIDTH)
+    coordinator = coordinator_of(system)
+    before_s = 0.0 if coordinator is None else process_cpu_s(coordinator)
+    wall_s, cpu_s = layered(system, group, layers)
+    count = layers * graphs.WIDTH
+    yield Figure("graph", "rate", count / wall_s, "tasks/s")
+    yield Figure("graph", "cpu", cpu_s / count * 1e6, "us/task")
+    if coordinator is not None:
+        own_s = process_cpu_s(coordinator) - before_s
+        yield Figure("graph", "coordinator_cpu", own_s / count * 1e6, "us/task")
+
+
+def layered(system: System, group: Group, layers: int) -> tuple[float, float]:
+    """Have a graph done, and check what comes out; return the seconds of :func:`timed`."""
+    expected, found = graphs.expected(layers), list[int]()
+    spent = timed(lambda: found.extend(system.graph(layers)), group)
+    if found != expected:
+        raise RuntimeError(f"another result of {layers} layers")
+    return spent
+
+
+def coordinator_of(system: System) -> int | None:
+    """Return the process that decides, if it is one that does nothing else."""
+    try:
+        return system.coordinator()
+    except NotImplementedError:
+        return None
 
 
 def timed(work: Callable[[], None], group: Group) -> tuple[float, float]:
@@ -211,6 +247,7 @@ Work = Callable[[System, Group, Sizes], Iterator[Figure]]
 # Of each work: what it does, and with how many slots.
 WORKS: dict[str, tuple[Work, int]] = {
     "steady": (steady, 2),
+    "graph": (graph, 2),
     "worker-killed": (worker_killed, 3),
     "coordinator-killed": (coordinator_killed, 3),
     "frozen": (frozen, 2),

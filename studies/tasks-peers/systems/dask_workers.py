@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import time
+from pathlib import Path
+from typing import Any
 
+import calls
+import graphs
 from distributed import Client, Future
 from processes import free_port
 
@@ -19,6 +24,11 @@ class Workers(System):
     """Scheduler and workers without nannies: a worker that dies is not replaced."""
 
     futures: tuple[Future, ...] = ()
+
+    def __init__(self, folder: Path, slots: int) -> None:
+        """Prepare it."""
+        super().__init__(folder, slots)
+        self.numbers = itertools.count()
 
     def start(self) -> None:
         """Start them."""
@@ -55,6 +65,17 @@ class Workers(System):
         self.submit(call, count)
         assert len(self.client.gather(list(self.futures))) == count
         self.futures = ()
+
+    def graph(self, layers: int) -> list[int]:
+        """Send the whole graph at once, its fastest way; all keys are new."""
+        graph: dict[str, tuple[Any, ...]] = {}
+
+        def declared(left: object, right: object) -> str:
+            key = f"both-{next(self.numbers)}"
+            graph[key] = (calls.both, left, right)
+            return key
+
+        return list(self.client.get(graph, graphs.layered(layers, declared)))
 
     def coordinator(self) -> int:
         """Return the scheduler."""

@@ -6,6 +6,9 @@ import concurrent.futures
 import functools
 from multiprocessing import get_context
 
+import calls
+import graphs
+
 from systems.system import Call, System
 
 
@@ -24,6 +27,11 @@ class Futures(System):
     def one(self, call: Call) -> None:
         """Have one done."""
         self.executor.submit(call.function, 0).result()
+
+    def graph(self, layers: int) -> list[int]:
+        """Submit each call with the futures that it reads: of Tidings, the pool has no graphs."""
+        last = graphs.layered(layers, functools.partial(self.executor.submit, calls.both))
+        return [one.result() for one in last]
 
     def submit(self, call: Call, count: int) -> None:
         """Submit each."""

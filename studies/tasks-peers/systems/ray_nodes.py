@@ -6,6 +6,8 @@ import logging
 import os
 import time
 
+import calls
+import graphs
 import ray
 from processes import Crew
 from ray.cluster_utils import Cluster
@@ -59,6 +61,10 @@ class Local(System):
         """Have them done."""
         self.submit(call, count)
         assert len(ray.get(list(self.references))) == count
+
+    def graph(self, layers: int) -> list[int]:
+        """Submit each call with references to what it reads."""
+        return list(ray.get(graphs.layered(layers, ray.remote(calls.both).remote)))
 
     def owner(self, pid: int) -> int:
         """Return the worker process itself: it is replaced."""

@@ -73,6 +73,10 @@ class System(abc.ABC):
         """Have one call done."""
         self.all_of(call, 1)
 
+    def graph(self, layers: int) -> list[int]:
+        """Have the calls of a graph done (:mod:`graphs`); return the results of the last layer."""
+        raise NotImplementedError
+
     def owner(self, pid: int) -> int:
         """Return the process that stands for the worker in which a task runs."""
         return self.crew.owner(pid)

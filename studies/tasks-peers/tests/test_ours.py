@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import itertools
 import json
 import os
 import signal
@@ -11,6 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import calls
+import graphs
 import pytest
 import systems
 from processes import START_S, Group, until
@@ -57,6 +60,23 @@ def test_steady_work_has_rates_costs_and_times(name: str, tmp_path: Path) -> Non
     # The time of processors comes in ticks of 10 ms here: short work may take none.
     measured = [one for one in found.values() if one.figure not in ("cpu", "efficiency_cpu")]
     assert all(one.value > 0 and not one.at_least for one in measured)
+
+
+@pytest.mark.parametrize("name", ["Tidings, memory", "Tidings, file", "Tidings, workers"])
+def test_a_graph_has_a_rate_and_costs(name: str, tmp_path: Path) -> None:
+    """What comes out was checked; a holder that decides alone is told of apart."""
+    found = figures(name, "graph", tmp_path, SMALL)
+    own = {"graph coordinator_cpu"} if name == "Tidings, workers" else set()
+    assert set(found) == {"graph rate", "graph cpu", *own}
+    assert found["graph rate"].value > 0
+
+
+def test_each_call_of_a_graph_counts_for_what_comes_out() -> None:
+    """A call that returns something else changes the last layer."""
+    assert graphs.layered(1, calls.both)[:2] == [1, 3]
+    numbers = itertools.count()
+    wrong = graphs.layered(8, lambda left, right: calls.both(left, right) + (next(numbers) == 70))
+    assert wrong != graphs.expected(8)
 
 
 @pytest.mark.parametrize("name", ["Tidings, file", "Tidings, workers"])
