@@ -15,6 +15,7 @@ import tidings.tasks as tt
 from numpy.typing import NDArray
 
 CELLS = 16
+FAN = 8
 REFLECTED, TRANSMITTED = CELLS, CELLS + 1
 LN2 = 0.6931471805599453
 LOW = np.uint64(0xFFFFFFFF)
@@ -109,6 +110,47 @@ def run(executor: tt.Executor, slab: Slab, photons: int, batch: int) -> list[int
     return [sum(counts[i] for counts in results) for i in range(CELLS + 2)]
 
 
+def filled(slab: Slab, _place: int, first: int, photons: int, counts: list[int]) -> list[int]:
+    """Add to counts where some photons ended."""
+    return joined(0, 0, counts, trace(slab, first, photons))
+
+
+def joined(_place: int, _stride: int, *parts: list[int]) -> list[int]:
+    """Add counts."""
+    return [sum(column) for column in zip(*parts, strict=True)]
+
+
+def dataflow(executor: tt.Executor, slab: Slab, photons: int, batch: int) -> tt.Dependency:
+    """Declare the same as a flow: each batch fills a place, and places are joined along a tree.
+
+    All of them are submitted at once, and nothing waits here. The sum will be at place 0.
+    """
+    flow = tt.Flow(executor)
+    counts = flow.dependency_declare("counts", int)
+    fill = flow.task_declare(filled, Slab, int, int, int)
+    fill.append_inout_dependency(counts, lambda _slab, place, _first, _photons: (place,))
+    join = flow.task_declare(joined, int, int)
+    join.append_inout_dependency(counts, lambda place, _stride: (place,))
+    for part in range(1, FAN):
+        join.append_migrate_dependency(
+            counts, lambda place, stride, part=part: (place + part * stride,)
+        )
+    empty = [0] * (CELLS + 2)
+    firsts = range(0, photons, batch)
+    for place, first in enumerate(firsts):
+        counts.put(place, data=empty)
+        fill.submit(slab, place, first, min(batch, photons - first))
+    stride = 1
+    while stride < len(firsts):
+        for place in range(0, len(firsts) - stride, FAN * stride):
+            for missing in range(place + stride, place + FAN * stride, stride):
+                if missing >= len(firsts):
+                    counts.put(missing, data=empty)
+            join.submit(place, stride)
+        stride *= FAN
+    return counts
+
+
 def main() -> None:
     """Run it as the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -118,12 +160,16 @@ def main() -> None:
     parser.add_argument("-s", "--seed", type=int, default=1)
     parser.add_argument("-n", "--photons", type=int, default=1_000_000)
     parser.add_argument("-b", "--batch", type=int, default=50_000)
+    parser.add_argument("--dataflow", action="store_true", help="as a flow, summed along a tree")
     parser.add_argument("--store", default="memory:", help="memory:, file:PATH or usual")
     parser.add_argument("--workers", type=int, default=None)
     options = parser.parse_args()
     slab = Slab(options.thickness, options.albedo, options.diffuse, options.seed)
     with tt.Executor(options.store, workers=options.workers) as executor:
-        counts = run(executor, slab, options.photons, options.batch)
+        if options.dataflow:
+            counts = dataflow(executor, slab, options.photons, options.batch).get(0)
+        else:
+            counts = run(executor, slab, options.photons, options.batch)
     print(f"transmitted {counts[TRANSMITTED] / options.photons:.6f}")
     print(f"reflected   {counts[REFLECTED] / options.photons:.6f}")
     print(f"absorbed    {sum(counts[:CELLS]) / options.photons:.6f}")

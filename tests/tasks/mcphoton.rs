@@ -75,11 +75,11 @@ fn the_digest_is_the_same_for_one_two_and_three_workers() {
     }
 }
 
-/// Kills a worker with a batch in hand, and one at any moment.
-fn kill_workers(place: &Place) {
+/// Kills a worker with a batch in hand, and one at any moment, of a run or of a flow.
+fn kill_workers(place: &Place, how: &str) {
     let (program, holder) = (program(place), holder(place));
     let alone = told(place, &program, &[&["alone"], &RUN[..]].concat());
-    let mut run = Spoken::start(place.with_store(&program).arg("run").args(RUN));
+    let mut run = Spoken::start(place.with_store(&program).arg(how).args(RUN));
     let mut holding = Spoken::start(place.with_store(&holder).args(["claim", "mcphoton"]));
     assert_eq!(holding.line(), "attempt 1");
     let working = Spoken::start(place.with_store(&program).args(WORK));
@@ -94,13 +94,32 @@ fn kill_workers(place: &Place) {
 
 #[test]
 fn a_killed_worker_changes_nothing() {
-    kill_workers(&Place::new());
+    kill_workers(&Place::new(), "run");
+}
+
+#[test]
+fn a_killed_worker_changes_nothing_in_a_flow() {
+    kill_workers(&Place::new(), "flow");
+}
+
+/// Places without a batch, on each level of the tree, count nothing.
+#[test]
+fn a_flow_has_the_digest_for_every_number_of_batches() {
+    let compiled_at = Place::new();
+    let program = program(&compiled_at);
+    for batch in ["50000", "6250", "5600", "700"] {
+        let place = Place::new();
+        let working = Spoken::start(place.with_store(&program).args(WORK));
+        let flow = ["flow", "-t", "1", "-a", "1", "-n", "50000", "-b", batch];
+        assert_eq!(told(&place, &program, &flow)["digest"], DIGEST, "{batch}");
+        drop(working);
+    }
 }
 
 #[test]
 fn the_same_program_runs_over_an_etcd() {
     let servers = Servers::start(1);
-    kill_workers(&Place::of(servers.address("tasks")));
+    kill_workers(&Place::of(servers.address("tasks")), "run");
 }
 
 /// Of the processes that have the store in their memory two are killed, and others come.
@@ -108,6 +127,6 @@ fn the_same_program_runs_over_an_etcd() {
 fn the_same_program_runs_over_the_memory_of_its_processes() {
     let views = Place::new();
     let head = views.start(&["worker", "--slots", "1"]);
-    kill_workers(&Place::of(format!("block:photons@{}", views.store())));
+    kill_workers(&Place::of(format!("block:photons@{}", views.store())), "run");
     drop(head);
 }

@@ -38,8 +38,9 @@ with tt.Executor(sys.argv[1], workers=1, queue=sys.argv[3]):
 def example(name: str) -> Iterator[ModuleType]:
     # Processes that call functions look for modules where this one does.
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(EXAMPLES)
-        yield importlib.import_module(name)
+        place = EXAMPLES / name
+        patch.syspath_prepend(place.parent)
+        yield importlib.import_module(place.name)
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,11 @@ def cholesky() -> Iterator[ModuleType]:
 @pytest.fixture(scope="module")
 def matmul() -> Iterator[ModuleType]:
     yield from example("matmul")
+
+
+@pytest.fixture(scope="module")
+def mcphoton() -> Iterator[ModuleType]:
+    yield from example("mcphoton/mcphoton")
 
 
 @pytest.fixture(scope="module")
@@ -130,13 +136,24 @@ def two_workers(folder: Path, store: str, queue: str) -> list[Any]:
     return workers
 
 
+def expect_only_what_was_lost_again(begun: list[Begun], readers: dict[int, set[int]]) -> None:
+    """Expect each call once, and again only what the second worker had begun and nobody read."""
+    seen: dict[int, str] = {}
+    for number, worker in begun:
+        if number in seen:
+            assert (seen[number], worker) == ("second", "first"), "only what was lost is done again"
+            assert seen.keys().isdisjoint(readers[number]), "a reader had its result"
+        seen[number] = worker
+    assert seen.keys() == readers.keys()
+
+
 def called(function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments)
 
 
-def is_half_done(begun: list[Begun]) -> bool:
-    calls = TILES * (TILES + 1) * (TILES + 2) // 6
-    return len(begun) >= calls // 2 and begun[-1].worker == "second"
+def has_begun(calls: int) -> Callable[[list[Begun]], bool]:
+    """Whether so many calls have begun, the last one by the second worker."""
+    return lambda begun: len(begun) >= calls and begun[-1].worker == "second"
 
 
 def test_tiles_are_exact_and_no_result_that_was_read_is_made_again(
@@ -144,7 +161,8 @@ def test_tiles_are_exact_and_no_result_that_was_read_is_made_again(
 ) -> None:
     store = f"file:{tmp_path / 'store'}"
     whole = cholesky.matrix(TILES * SIZE)
-    journal = Journal(tmp_path / "journal", is_half_done)
+    half = TILES * (TILES + 1) * (TILES + 2) // 12
+    journal = Journal(tmp_path / "journal", has_begun(half))
     with tt.Executor(store, workers=0, queue="tiles") as executor:
         workers = two_workers(tmp_path, store, "tiles")
         try:
@@ -161,13 +179,30 @@ def test_tiles_are_exact_and_no_result_that_was_read_is_made_again(
     alone = cholesky.factor(called, cholesky.cut(whole, TILES))
     assert (lower == cholesky.joined(alone)).all()
     assert cholesky.error(whole, lower) < 1e-14
-    seen: dict[int, str] = {}
-    for number, worker in begun:
-        if number in seen:
-            assert (seen[number], worker) == ("second", "first"), "only what was lost is done again"
-            assert seen.keys().isdisjoint(graph.readers[number]), "a reader had its result"
-        seen[number] = worker
-    assert seen.keys() == graph.readers.keys()
+    expect_only_what_was_lost_again(begun, graph.readers)
+
+
+def test_photons_of_a_flow_are_counted_once_though_a_worker_dies(
+    mcphoton: ModuleType, tmp_path: Path
+) -> None:
+    """The digest is that of the photons traced by one process; 100 batches, and 13 + 2 + 1 sums."""
+    store, slab, photons = f"file:{tmp_path / 'store'}", mcphoton.Slab(1.0, 0.5), 20_000
+    journal = Journal(tmp_path / "journal", has_begun(50))
+    with tt.Executor(store, workers=0, queue="photons") as executor:
+        workers = two_workers(tmp_path, store, "photons")
+        try:
+            graph = Graph(executor, journal)
+            counts = mcphoton.dataflow(graph, slab, photons, 200)
+            assert journal.has_come.wait(WAIT)
+            programs.kill(workers[1])
+            found = counts.get(0)
+        finally:
+            begun = journal.close()
+            for program in workers:
+                programs.kill(program)
+    assert mcphoton.digest(found) == mcphoton.digest(mcphoton.trace(slab, 0, photons))
+    assert len(graph.readers) == 100 + 13 + 2 + 1
+    expect_only_what_was_lost_again(begun, graph.readers)
 
 
 @pytest.mark.parametrize("depth", [0, 1, 3])

@@ -91,3 +91,13 @@ def test_the_digest_is_that_of_c_also_when_a_process_is_killed(mcphoton: ModuleT
         os.kill(process, signal.SIGKILL)
         counts = mcphoton.run(executor, slab, 50_000, 2_000)
     assert mcphoton.digest(counts) == DIGEST
+
+
+@pytest.mark.parametrize("batch", [50_000, 6_250, 5_600, 700])
+def test_a_flow_has_the_digest_for_every_number_of_batches(
+    mcphoton: ModuleType, batch: int
+) -> None:
+    """Of 1, 8, 9 and 72 places, some levels of the tree have places without a batch."""
+    with tt.Executor(workers=2) as executor:
+        counts = mcphoton.dataflow(executor, mcphoton.Slab(1.0, 1.0), 50_000, batch)
+        assert mcphoton.digest(counts.get(0)) == DIGEST
