@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
-use tidings_studies::photons::{Cell, Site};
+use tidings_studies::photons::{Cell, Form, Site};
 use tidings_studies::table::{self, Made};
 
 /// Workers at first, when there are most, and at last; tasks, and how often.
@@ -55,7 +55,7 @@ fn measure(plan: &Plan) -> Made {
     let mut table = "repeat,tasks,seconds,tries,lost,killed,longest_gap_ms\n".to_owned();
     for repeat in 1..=plan.repeats {
         let mut cell = Cell::begin(&site, TASK_MS, 0..plan.first);
-        let submitted = cell.submit(plan.tasks);
+        let submitted = cell.submit(Form::Run, plan.tasks);
         until_ended(&cell, plan.tasks / 3);
         cell.start(plan.first..plan.most);
         until_ended(&cell, 2 * plan.tasks / 3);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from statistics import median
 
 from drawing import style
@@ -66,6 +67,11 @@ def measured(table: Table) -> dict[str, str]:
     return {"hosts": markdown([*heads, "holder's CPU µs a task"], lines)}
 
 
+def dataflow(table: Table) -> dict[str, str]:
+    """Return the same of mcphoton as a dataflow."""
+    return {"dataflow": measured(table)["hosts"]}
+
+
 def simulated(table: Table) -> dict[str, str]:
     """Return a line for each number of workers: the efficiency, and how busy the holder is."""
     lines = []
@@ -81,9 +87,14 @@ def simulated(table: Table) -> dict[str, str]:
     return {"simulated": markdown(heads, lines)}
 
 
+HERE = Path(__file__).parent
+MEASURED = (*COLUMNS, "repeat", "holder_us")
+# Drawn where it was measured: it came later than the others.
+LATER = [f"{name}.csv" for name in ("dataflow",) if (HERE / f"{name}.csv").exists()]
 DRAWN = (
-    Drawn("hosts.csv", (*COLUMNS, "repeat", "holder_us"), figure=figure, tables=measured),
+    Drawn("hosts.csv", MEASURED, figure=figure, tables=measured),
     Drawn("simulated.csv", (*COLUMNS, "holder_busy"), figure=figure, tables=simulated),
+    *(Drawn(table, MEASURED, tables=dataflow) for table in LATER),
 )
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 //!
 //! The reference is the time of a task times the tasks a worker has: the time without any runtime.
 //! What a task costs a holder that is busy is measured with tasks that do not wait.
+//!
+//! With `--flow` it is mcphoton as a dataflow, whose sums are tasks too.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -10,7 +12,7 @@ use std::process::ExitCode;
 
 use serde_json::{Map, Value};
 use tidings_experiment::agents::median;
-use tidings_studies::photons::{Cell, Ran, Site};
+use tidings_studies::photons::{Cell, Form, Ran, Site};
 use tidings_studies::table::{self, Made};
 
 /// How many workers, the milliseconds of a task and the tasks a worker, and how often each.
@@ -31,12 +33,14 @@ const MEASURED: Plan = Plan {
 const TINY: Plan = Plan { workers: &[2], lengths: &[(20, 5)], repeats: 1, crowd: 5 };
 
 fn main() -> ExitCode {
-    table::make("hosts", "studies/weak-scaling/run", None, |is_measured| {
-        Ok::<_, Infallible>(measure(if is_measured { &MEASURED } else { &TINY }))
+    let is_flow = std::env::args().any(|argument| argument == "--flow");
+    let (name, form) = if is_flow { ("dataflow", Form::Flow) } else { ("hosts", Form::Run) };
+    table::make(name, "studies/weak-scaling/run", None, |is_measured| {
+        Ok::<_, Infallible>(measure(form, if is_measured { &MEASURED } else { &TINY }))
     })
 }
 
-fn measure(plan: &Plan) -> Made {
+fn measure(form: Form, plan: &Plan) -> Made {
     let most = plan.workers.iter().copied().max().unwrap_or(1);
     let site = Site::new(most);
     let mut table = "workers,task_ms,tasks,repeat,seconds,efficiency,holder_us\n".to_owned();
@@ -49,7 +53,7 @@ fn measure(plan: &Plan) -> Made {
                     idle.push(cell.idle_us());
                 }
                 let tasks = workers as u64 * each;
-                let Ran { seconds, holder_us } = cell.wait(cell.submit(tasks));
+                let Ran { seconds, holder_us } = cell.wait(cell.submit(form, tasks));
                 let efficiency = (task_ms * each) as f64 / 1e3 / seconds;
                 let _ = writeln!(
                     table,
@@ -59,7 +63,7 @@ fn measure(plan: &Plan) -> Made {
             }
         }
         let crowd = Cell::begin(&site, 0, 0..most);
-        let ran = crowd.wait(crowd.submit(most as u64 * plan.crowd));
+        let ran = crowd.wait(crowd.submit(form, most as u64 * plan.crowd));
         note(&format!("{} us of the holder a task in {:.1} s", ran.holder_us, ran.seconds));
         busy.push(ran.holder_us);
     }

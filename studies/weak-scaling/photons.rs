@@ -62,6 +62,25 @@ pub struct Site {
     program: PathBuf,
 }
 
+/// Who adds up what tasks came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// The program that has submitted them.
+    Run,
+    /// Further tasks, along a tree: all is a dataflow.
+    Flow,
+}
+
+impl Form {
+    /// What the program is called with.
+    fn role(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Flow => "flow",
+        }
+    }
+}
+
 /// What a run came to.
 #[derive(Clone, Copy, Debug)]
 pub struct Ran {
@@ -226,14 +245,14 @@ impl<'a> Cell<'a> {
         (self.site.holder_us() - before) / IDLE.as_secs_f64() / self.workers.len() as f64
     }
 
-    /// Begins with so many tasks.
-    pub fn submit(&self, tasks: u64) -> Submitted {
+    /// Begins with so many tasks, or batches of a flow.
+    pub fn submit(&self, form: Form, tasks: u64) -> Submitted {
         let photons = (tasks * PHOTONS).to_string();
         let options = ["-n", &photons, "-b", &PHOTONS.to_string()];
         let alone = Command::new(&self.site.program).arg("alone").args(options).output();
         let alone = alone.expect("it was compiled").stdout;
         let holder_us = self.site.holder_us();
-        let mut command = self.site.mcphoton(CLIENT, "run");
+        let mut command = self.site.mcphoton(CLIENT, form.role());
         command.args(options).stdout(Stdio::piped()).stderr(Stdio::piped());
         let begun = Instant::now();
         let child = command.spawn().expect("iproute2 is there");
