@@ -7,6 +7,8 @@
 
 #[path = "busy-share/driven.rs"]
 pub mod driven;
+#[path = "counter-lines/lines.rs"]
+pub mod lines;
 #[path = "weak-scaling/photons.rs"]
 pub mod photons;
 #[path = "memory-growth/readers.rs"]
