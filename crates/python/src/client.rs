@@ -12,8 +12,9 @@ use tokio::sync::oneshot;
 
 use crate::engine::{Base, Engine};
 use crate::options::Options;
+use crate::outcome::{End, Outcome};
 use crate::place::Setup;
-use crate::requests::{Command, End, Outcome};
+use crate::requests::Command;
 
 /// The id with these bytes.
 pub(crate) fn task_of(bytes: &[u8]) -> PyResult<TaskId> {
@@ -83,14 +84,31 @@ impl Client {
         Ok(self.0.holds().hold(task_of(task)?))
     }
 
-    /// A task is held once less.
-    fn release(&self, py: Python<'_>, task: &[u8]) -> PyResult<()> {
-        let task = task_of(task)?;
-        for task in self.0.holds().release(task) {
-            // At its end it takes no more; then the record stays.
-            py.detach(|| self.0.ask(Command::Forget(task)));
+    /// Each of some tasks is held once less.
+    fn release(&self, py: Python<'_>, tasks: Vec<Vec<u8>>) -> PyResult<()> {
+        let mut over = Vec::new();
+        for task in tasks {
+            over.append(&mut self.0.holds().release(task_of(&task)?));
+        }
+        if !over.is_empty() {
+            // At its end it takes no more; then the records stay.
+            py.detach(|| self.0.ask(Command::Forget(over)));
         }
         Ok(())
+    }
+
+    /// Brings the result of a task that has left it where it is: `take` tells it.
+    fn fetch(&self, py: Python<'_>, task: &[u8]) -> PyResult<()> {
+        let fetch = Command::Fetch(task_of(task)?);
+        let taken = py.detach(|| self.0.ask(fetch));
+        taken.then_some(()).ok_or_else(|| PyRuntimeError::new_err("the executor has ended"))
+    }
+
+    /// Ends the worker and its processes. What is there can still be had.
+    fn rest(&self, py: Python<'_>) {
+        let (sender, told) = oneshot::channel();
+        // One that has ended has no worker.
+        py.detach(|| self.0.ask(Command::Rest(sender)) && told.blocking_recv().is_ok());
     }
 
     /// Nobody wants a task any more.
@@ -143,18 +161,23 @@ impl Client {
     }
 }
 
-/// An outcome as a tuple of Python.
-fn told(py: Python<'_>, Outcome { task, end }: Outcome) -> PyResult<Bound<'_, PyTuple>> {
-    let task = PyBytes::new(py, &task.to_bytes());
-    match end {
-        End::Done(value) => (task, "done", PyBytes::new(py, &value)).into_pyobject(py),
+/// An outcome as a tuple of Python: task, kind and what it is, or what was fetched.
+fn told(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyTuple>> {
+    let task = PyBytes::new(py, &outcome.task.to_bytes());
+    let (kind, what) = match outcome.end {
+        End::Done(value) => ("done", PyBytes::new(py, &value).into_any()),
+        End::Left => ("left", py.None().into_bound(py)),
         End::Failed(failures) => {
             let failures: Vec<_> = failures.into_iter().map(|of| failure(py, of)).collect();
-            (task, "failed", failures).into_pyobject(py)
+            ("failed", failures.into_pyobject(py)?.into_any())
         }
-        End::Cancelled => (task, "cancelled", py.None()).into_pyobject(py),
-        End::Refused(reason) => (task, "refused", reason).into_pyobject(py),
+        End::Cancelled => ("cancelled", py.None().into_bound(py)),
+        End::Refused(reason) => ("refused", reason.into_pyobject(py)?.into_any()),
+    };
+    if outcome.is_fetched {
+        return (task, "fetched", (kind, what)).into_pyobject(py);
     }
+    (task, kind, what).into_pyobject(py)
 }
 
 /// Attempt, cause, text, host and detail.

@@ -24,8 +24,9 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::options::RUNTIME;
+use crate::outcome::Outcome;
 use crate::place::{self, Setup};
-use crate::requests::{Client, Command, Outcome, Pending, lock};
+use crate::requests::{Client, Command, Pending, lock};
 
 /// Commands that may wait.
 const QUEUE: usize = 4_096;
@@ -189,7 +190,7 @@ async fn serve(
         return;
     }
     let (session, _notices) = Session::open(member.clone(), &setup.name, &setup.host);
-    let worker = (setup.workers > 0).then(|| work(&member, setup, folder.as_deref()));
+    let mut worker = (setup.workers > 0).then(|| work(&member, setup, folder.as_deref()));
     let running = worker.as_ref().map(Worker::running).unwrap_or_default();
     if worker.is_some() {
         pending.watch(running.clone());
@@ -202,7 +203,13 @@ async fn serve(
     let client = Client::new(session, payloads, pending, outcomes, holds);
     let mut batch = Vec::new();
     while commands.recv_many(&mut batch, MAX_TASKS).await > 0 {
-        client.take(&mut batch).await;
+        if let Some(told) = client.take(&mut batch).await {
+            if let Some(worker) = worker.take() {
+                worker.stop().await;
+            }
+            // Who has asked may have given up.
+            let _ = told.send(());
+        }
     }
     if let Some(worker) = worker {
         worker.stop().await;

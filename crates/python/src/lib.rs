@@ -8,7 +8,8 @@
 //! | `client` | the class that submits, waits and runs a worker |
 //! | `engine` | its thread: a runtime of tokio with a member, a session and a worker |
 //! | `place` | how this process takes part in a store |
-//! | `requests` | what Python wants as requests, and outcomes |
+//! | `requests` | what Python wants as requests, and when it has ended |
+//! | `outcome` | how it has ended |
 //! | `handles` | large blobs by handle, as Python passes them |
 //! | `sessions` | requests of queues, semaphores, keys and spaces, and their answers |
 //! | `tuples` | tuples and statements, as Python passes them |
@@ -25,6 +26,7 @@ mod frames;
 mod handles;
 mod items;
 mod options;
+mod outcome;
 mod place;
 mod requests;
 mod seals;

@@ -3,6 +3,9 @@
 //! All that came while a submission was on its way goes with the next one, up to [`FLIGHTS`] of
 //! them at a time. Tasks that read what others return go when all that came before is submitted.
 //!
+//! A result that is too long for a record stays where it is: only that it is there is told, and the
+//! record is held for whoever was told. It is brought when Python asks for it.
+//!
 //! To wake a thread takes longer than to handle one task. So while many tasks are on their way,
 //! what is asked and what has ended is passed on once in [`GATHER`], or a few times that with more
 //! of them; with few, at once. And while the processes have enough to do, the thread does not even
@@ -16,18 +19,22 @@ use tidings_tasks::holds::Holds;
 use tidings_tasks::payloads::{MARK, Payloads};
 use tidings_tasks::replies::Replies;
 use tidings_tasks::session::Session;
-use tidings_tasks::work::Report;
 use tidings_tasks::worker::{Running, WHILE};
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, MAX_TASKS, Request, Submission};
-use tidings_tasks_core::record::{Failure, Finished, Outcome as Ended};
+use tidings_tasks_core::record::Outcome as Ended;
 use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use crate::outcome::{End, Outcome, end_of, refused};
 
 /// Submissions on their way at a time.
 const FLIGHTS: u32 = 4;
 
 /// The bytes of calls that go together: of more, `Payloads` would make files.
 const FLIGHT_BYTES: usize = 2 << 20;
+
+/// Results that are brought at a time.
+const FETCHES: usize = 16;
 
 /// Tasks to be forgotten that may wait, and outcomes to be passed on.
 const QUEUE: usize = 4_096;
@@ -49,26 +56,12 @@ pub(crate) enum Command {
     Cancel(TaskId),
     /// A task is not to be done by others, unless a worker has it; whether that came in time.
     Withdraw(TaskId, oneshot::Sender<bool>),
-    /// The record of a task is of no use any more.
-    Forget(TaskId),
-}
-
-/// How a task has ended.
-pub(crate) struct Outcome {
-    pub(crate) task: TaskId,
-    pub(crate) end: End,
-}
-
-/// How.
-pub(crate) enum End {
-    /// The call has returned this.
-    Done(Vec<u8>),
-    /// By the last of these.
-    Failed(Vec<Failure>),
-    /// Nobody wants it.
-    Cancelled,
-    /// It was not submitted, or its outcome cannot be had, for this reason.
-    Refused(String),
+    /// The records of tasks are of no use any more.
+    Forget(Vec<TaskId>),
+    /// The result of a task that has left it where it is.
+    Fetch(TaskId),
+    /// The worker and its processes are to end; told once they have.
+    Rest(oneshot::Sender<()>),
 }
 
 /// What submits and waits. Its clones are the same.
@@ -78,6 +71,7 @@ pub(crate) struct Client {
     payloads: Payloads,
     outcomes: mpsc::Sender<Outcome>,
     flights: Arc<Semaphore>,
+    fetches: Arc<Semaphore>,
     forget: mpsc::Sender<TaskId>,
     pending: Pending,
     holds: Holds,
@@ -140,16 +134,18 @@ impl Client {
         let (outcomes, ended) = mpsc::channel(QUEUE);
         tokio::spawn(pass_on(ended, groups, pending.clone()));
         let flights = Arc::new(Semaphore::new(FLIGHTS as usize));
+        let fetches = Arc::new(Semaphore::new(FETCHES));
         let replies = Replies::default();
-        let client = Self { session, payloads, outcomes, flights, forget, pending, holds, replies };
+        let client =
+            Self { session, payloads, outcomes, flights, fetches, forget, pending, holds, replies };
         tokio::spawn(client.clone().take_replies());
         client
     }
 
     /// Does what is wanted, in order: what is cancelled was submitted before. Returns when more is
-    /// to be taken.
-    pub(crate) async fn take(&self, batch: &mut Vec<Command>) {
-        let (mut tasks, mut bytes) = (Vec::new(), 0);
+    /// to be taken, and who is to be told when the worker has ended, if it is to end.
+    pub(crate) async fn take(&self, batch: &mut Vec<Command>) -> Option<oneshot::Sender<()>> {
+        let (mut tasks, mut bytes, mut resting) = (Vec::new(), 0, None);
         for command in batch.drain(..) {
             match command {
                 Command::Submit(task) => {
@@ -161,8 +157,9 @@ impl Client {
                         self.submit(core::mem::take(&mut tasks)).await;
                     }
                 }
-                // If nobody listens any more, the record stays.
-                Command::Forget(task) => drop(self.forget.send(task).await),
+                Command::Forget(tasks) => self.forget(tasks).await,
+                Command::Fetch(task) => drop(tokio::spawn(self.clone().fetch(task))),
+                Command::Rest(told) => resting = Some(told),
                 Command::Cancel(task) => {
                     self.submit(core::mem::take(&mut tasks)).await;
                     drop(tokio::spawn(self.clone().cancel(task)));
@@ -175,6 +172,14 @@ impl Client {
         }
         self.submit(tasks).await;
         self.pending.gather().await;
+        resting
+    }
+
+    async fn forget(&self, tasks: Vec<TaskId>) {
+        for task in tasks {
+            // If nobody listens any more, the record stays.
+            let _ = self.forget.send(task).await;
+        }
     }
 
     /// Sends tasks on their way, as soon as there is room.
@@ -198,7 +203,9 @@ impl Client {
             for task in ids {
                 match &refused {
                     None => client.wait(task).await,
-                    Some(reason) => client.end(task, End::Refused(reason.clone())).await,
+                    Some(reason) => {
+                        client.end(task, End::Refused(reason.clone())).await;
+                    }
                 }
             }
         });
@@ -251,61 +258,51 @@ impl Client {
     }
 
     async fn answered(&self, task: TaskId, answer: Answer) {
-        let reason = match answer {
-            Answer::Outcome(finished) => return self.ended(task, *finished).await,
-            Answer::Refused(refusal) => refusal.to_string(),
-            other => format!("the answer of one who waits was {other:?}"),
-        };
-        self.end(task, End::Refused(reason)).await;
-    }
-
-    async fn ended(&self, task: TaskId, finished: Finished) {
-        if finished.kept.is_some() {
-            let client = self.clone();
-            tokio::spawn(async move {
-                let fetched = client.payloads.result(&client.session, task, finished, false).await;
-                match fetched {
-                    Ok(finished) => client.over(task, finished).await,
-                    Err(error) => client.end(task, End::Refused(error.to_string())).await,
+        match answer {
+            Answer::Outcome(finished) => match &finished.outcome {
+                Ended::Done(result) if result.starts_with(MARK) => self.leave(task).await,
+                _ => {
+                    self.end(task, end_of(*finished)).await;
                 }
-            });
-            return;
-        }
-        self.over(task, finished).await;
-    }
-
-    async fn over(&self, task: TaskId, finished: Finished) {
-        match finished.outcome {
-            // It has to be read from its file.
-            Ended::Done(result) if result.starts_with(MARK) => {
-                let client = self.clone();
-                tokio::spawn(async move {
-                    let end = match client.payloads.whole(result).await {
-                        Ok(result) => returned(&result),
-                        Err(error) => End::Refused(error.to_string()),
-                    };
-                    client.end(task, end).await;
-                });
+            },
+            other => {
+                self.end(task, End::Refused(refused(&other))).await;
             }
-            Ended::Done(result) => self.end(task, returned(&result)).await,
-            Ended::Failed => self.end(task, End::Failed(finished.task.failures)).await,
-            Ended::Cancelled => self.end(task, End::Cancelled).await,
         }
     }
 
-    /// A task that was submitted has ended.
-    async fn end(&self, task: TaskId, end: End) {
+    /// A task has ended whose result is too long for a record.
+    async fn leave(&self, task: TaskId) {
+        if self.holds.hold(task) && !self.end(task, End::Left).await {
+            self.forget(self.holds.release(task)).await;
+        }
+    }
+
+    /// Brings the result of a task that was left where it is.
+    async fn fetch(self, task: TaskId) {
+        let _one = self.fetches.acquire().await;
+        let end = match self.payloads.outcome(&self.session, task).await {
+            Ok(Answer::Outcome(finished)) => end_of(*finished),
+            Ok(other) => End::Refused(refused(&other)),
+            Err(error) => End::Refused(error.to_string()),
+        };
+        // Nobody listens any more when the executor ends.
+        let _ = self.outcomes.send(Outcome { task, end, is_fetched: true }).await;
+    }
+
+    /// A task that was submitted has ended; whether that is news.
+    async fn end(&self, task: TaskId, end: End) -> bool {
         let refused = match &end {
             End::Refused(why) => Some(why.as_str()),
-            End::Done(_) | End::Failed(_) | End::Cancelled => None,
+            _ => None,
         };
         // It may have been told that the session has ended.
-        let Some(over) = self.holds.end(task, refused) else { return };
-        for task in over {
-            // If nobody listens any more, the record stays.
-            let _ = self.forget.send(task).await;
-        }
-        self.tell(task, end).await;
+        let Some(over) = self.holds.end(task, refused) else { return false };
+        self.forget(over).await;
+        self.pending.count.fetch_sub(1, Ordering::Relaxed);
+        // Nobody listens any more when the executor ends.
+        let _ = self.outcomes.send(Outcome { task, end, is_fetched: false }).await;
+        true
     }
 
     /// Cancels a task once all that was submitted before is with the coordinator.
@@ -321,12 +318,6 @@ impl Client {
         let answer = self.session.ask(Request::Withdraw { task }).await;
         // Who asked may have ended.
         let _ = told.send(matches!(answer, Ok(Answer::Done)));
-    }
-
-    async fn tell(&self, task: TaskId, end: End) {
-        self.pending.count.fetch_sub(1, Ordering::Relaxed);
-        // Nobody listens any more when the executor ends.
-        let _ = self.outcomes.send(Outcome { task, end }).await;
     }
 }
 
@@ -360,12 +351,4 @@ async fn forget_all(session: Session, mut told: mpsc::Receiver<TaskId>, pending:
 /// What a lock guards is whole even if its holder panicked: each change is one call.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The end of a task with a result.
-fn returned(result: &[u8]) -> End {
-    match Report::from_result(result) {
-        Ok(report) => End::Done(report.value),
-        Err(error) => End::Refused(error.to_string()),
-    }
 }

@@ -1,14 +1,17 @@
 """The collector: one thread that takes what has ended and settles its futures.
 
 Invariant: a future is among the pending ones from its submission until its task has ended or it
-was cancelled; the store's client ends only when none is pending.
+was cancelled; the store's client ends only when none is pending, and no future has a result that
+was left where it is. The worker and its processes end before that.
 """
 
 from __future__ import annotations
 
 import atexit
+import collections
 import concurrent.futures
 import contextlib
+import functools
 import os
 import shutil
 import threading
@@ -21,6 +24,7 @@ from tidings.tasks import failures, inputs, pickles
 from tidings.tasks.connection import Connection
 from tidings.tasks.errors import RemoteError, SealError, StoreError
 from tidings.tasks.future import Future
+from tidings.tasks.left import Left
 from tidings.tasks.seal import CALL, FAILURE, RESULT, Seal
 
 _all: weakref.WeakSet[Collector] = weakref.WeakSet()
@@ -41,10 +45,17 @@ class Collector:
         # What has failed by an input of which it is not known here yet.
         self._early: list[tuple[Future[Any], str, Any]] = []
         self._lock = threading.Lock()
+        # Results that are brought, those that nobody asks for any more, and how many there are.
+        self._coming: dict[bytes, list[Left]] = {}
+        self._dropped: collections.deque[bytes] = collections.deque()
+        self._left = 0
         # Notified when fewer are pending, if somebody waits for that.
         self._room = threading.Condition(self._lock)
         self._waiting = 0
         self._closing = False
+        self._is_over = False
+        # Set when nothing is pending after the shutdown, and the worker is gone.
+        self._rested = threading.Event()
         self._broken: BaseException | None = None
         self._connection: Connection | None = None
         self._process = os.getpid()
@@ -112,7 +123,34 @@ class Collector:
 
     def let_go(self, task: bytes) -> None:
         """Hold a task once less."""
-        self._client.release(task)
+        self._client.release([task])
+
+    def fetch(self, left: Left) -> None:
+        """Begin to bring a result that was left where it is."""
+        with self._lock:
+            if self._process != os.getpid():
+                raise RuntimeError("a result is not brought after a fork: ask for it in the parent")
+            if self._is_over:
+                raise StoreError(f"the executor has ended: the result of {left.task.hex()} is gone")
+            waiting = self._coming.setdefault(left.task, [])
+            waiting.append(left)
+        if len(waiting) == 1:
+            self._client.fetch(left.task)
+
+    def drop(self, task: bytes) -> None:
+        """Nobody asks for the result of a task any more. Called wherever garbage is collected."""
+        self._dropped.append(task)
+        if self._process == os.getpid():
+            self._client.wake()
+
+    def wait_for(self, coming: concurrent.futures.Future[Any], timeout: float | None) -> None:
+        """Wait until a result is here, or the time is over."""
+        if threading.current_thread() is not self._thread:
+            concurrent.futures.wait([coming], timeout)
+            return
+        # Nobody else settles it.
+        while not coming.done():
+            self._settle_all(self._client.take())
 
     def endpoint(self) -> str | None:
         """Return where other hosts reach this process."""
@@ -160,7 +198,14 @@ class Collector:
                     future.cancel()
         self._client.wake()
         if wait and self._thread is not threading.current_thread():
-            self._thread.join()
+            self._rested.wait()
+
+    def end(self) -> None:
+        """Let all that is pending end, and leave: what was not brought is gone."""
+        self.shut_down(wait=True, cancel=False)
+        self._is_over = True
+        self._client.wake()
+        self._thread.join()
 
     def _check(self) -> None:
         if self._broken is not None:
@@ -172,26 +217,69 @@ class Collector:
 
     def _collect(self) -> None:
         try:
-            while True:
+            while not self._has_ended():
                 self._settle_all(self._client.take())
-                with self._lock:
-                    if self._closing and not self._pending:
-                        return
         finally:
-            if self._connection is not None:
-                self._connection.close()
-            self._client.close()
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._finish()
+
+    def _has_ended(self) -> bool:
+        """Whether nothing is pending, and nobody can ask for a result that is elsewhere."""
+        self._release_dropped()
+        with self._lock:
+            if not self._closing or self._pending:
+                return False
+            if self._is_over:
+                return True
+            if self._coming:
+                return False
+        if self._left == 0:
+            return True
+        if not self._rested.is_set():
+            self._rest()
+            self._rested.set()
+        return False
+
+    def _rest(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._client.rest()
+
+    def _finish(self) -> None:
+        with self._lock:
+            self._is_over = True
+            coming, self._coming = self._coming, {}
+        for left in (one for some in coming.values() for one in some):
+            left.fail(StoreError("the executor has ended"))
+        if self._connection is not None:
+            self._connection.close()
+        self._client.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+        self._rested.set()
+
+    def _release_dropped(self) -> None:
+        dropped = []
+        while self._dropped:
+            dropped.append(self._dropped.popleft())
+        if dropped:
+            self._left -= len(dropped)
+            self._client.release(dropped)
 
     def _settle_all(self, ended: list[tuple[bytes, str, Any]]) -> None:
         with self._lock:
-            futures = [self._pending.pop(task, None) for task, _, _ in ended]
+            futures = [
+                None if kind == "fetched" else self._pending.pop(task, None)
+                for task, kind, _ in ended
+            ]
             self._make_room()
         # One that is settled is not held here any more.
         futures.reverse()
-        for _, kind, what in ended:
+        for task, kind, what in ended:
             future = futures.pop()
-            if future is not None:
+            if kind == "fetched":
+                self._arrive(task, *what)
+            elif kind == "left":
+                self._leave(task, future)
+            elif future is not None:
                 self._settle(future, kind, what)
         while (count := len(self._early)) > 0:
             early, self._early = self._early, []
@@ -199,6 +287,48 @@ class Collector:
                 self._settle(future, kind, what)
             if len(self._early) == count:
                 break
+
+    def _leave(self, task: bytes, future: Future[Any] | None) -> None:
+        """Let a future end with a result that stays where it is, unless somebody wants it here."""
+        self._left += 1
+        left = Left(self, task)
+        if future is None:
+            return
+        future.inputs = ()
+        future.handles = ()
+        if not future.leave(left):
+            left.fetch().add_done_callback(functools.partial(_pass_on, future))
+
+    def _arrive(self, task: bytes, kind: str, what: Any) -> None:
+        """Take a result that was brought."""
+        with self._lock:
+            some = self._coming.pop(task, [])
+        for left in some:
+            try:
+                value, error = self._result_of(task, kind, what), None
+            except BaseException as raised:
+                value, error = None, raised
+            if error is None:
+                left.settle(value)
+            else:
+                left.fail(error)
+            if left.is_here:
+                self._dropped.append(task)
+
+    def _result_of(self, task: bytes, kind: str, what: Any) -> Any:
+        """Return what a call has returned, or raise why it cannot be had."""
+        if kind == "refused":
+            raise StoreError(what)
+        if kind == "cancelled":
+            raise RemoteError("it was cancelled while it was made again", "lost", "?", 1)
+        if kind == "failed":
+            raise failures.error_of(what, lambda packed: self._seal.open(FAILURE, task, packed))
+        packed = self._seal.open(RESULT, task, what)
+        try:
+            return pickles.loads(packed)
+        except Exception as error:
+            text = f"its result cannot be unpickled here: {error}"
+            raise RemoteError(text, "error", "?", 1) from None
 
     def _settle(self, future: Future[Any], kind: str, what: Any) -> None:
         task, waited_for = future._task, future.inputs
@@ -211,12 +341,9 @@ class Collector:
         future.handles = ()
         if kind == "done":
             try:
-                future.settle(pickles.loads(self._seal.open(RESULT, task, what)))
-            except SealError as error:
+                future.settle(self._result_of(task, kind, what))
+            except (SealError, RemoteError) as error:
                 future.fail(error)
-            except Exception as error:
-                text = f"its result cannot be unpickled here: {error}"
-                future.fail(RemoteError(text, "error", "?", 1))
         elif failed is not None:
             inputs.pass_on(failed, future)
         elif kind == "failed":
@@ -245,11 +372,20 @@ class Collector:
             self.release(task)
 
 
+def _pass_on(to: Future[Any], of: concurrent.futures.Future[Any]) -> None:
+    """Settle a future by what was brought for it."""
+    error = of.exception()
+    if error is None:
+        to.settle(of.result())
+    else:
+        to.fail(error)
+
+
 def _finish() -> None:
     """Let what was submitted end before the interpreter does."""
     for collector in list(_all):
         if collector._process == os.getpid():
-            collector.shut_down(wait=True, cancel=False)
+            collector.end()
 
 
 atexit.register(_finish)

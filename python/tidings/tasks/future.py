@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
-from collections.abc import Generator
-from typing import Any, Protocol, TypeVar
+import threading
+import time
+from collections.abc import Callable, Generator
+from typing import Any, Protocol, TypeVar, cast
 
 from tidings.tasks import inputs
+from tidings.tasks.left import Left
 
 T = TypeVar("T")
 
 # A call that a worker has may come back to its queue: who waits for it asks so often, in seconds,
 # whether to do it.
 AGAIN = 1.0
+
+# Held while it is decided whether a result that may stay where it is comes at once.
+_deciding = threading.Lock()
 
 
 class Keeper(Protocol):
@@ -39,6 +45,8 @@ class Future(concurrent.futures.Future[T]):
 
     It is a future of ``concurrent.futures``, so ``wait`` and ``as_completed`` of that module take
     it, and it can be awaited in ``asyncio``. Beside those it can be cancelled while it runs.
+
+    A result of more than some kilobytes stays where it is until ``result()`` asks for it.
     """
 
     def __init__(self, keeper: Keeper, task: bytes) -> None:
@@ -53,22 +61,51 @@ class Future(concurrent.futures.Future[T]):
         self.inputs: tuple[Future[Any], ...] = ()
         # Large blobs that it names, held until it has ended.
         self.handles: tuple[object, ...] = ()
+        # The result, if it was left where it is; and whether somebody is to be called with it.
+        self._left: Left | None = None
+        self._is_wanted = False
 
     @property
     def id(self) -> str:
         """The id of the task: 32 hexadecimal digits."""
         return self._task.hex()
 
+    @property
+    def is_here(self) -> bool:
+        """Whether it has ended, and its result need not be brought any more."""
+        return self.done() and (self._left is None or self._left.is_here)
+
     def result(self, timeout: float | None = None) -> T:
-        """Return the result, as soon as it is there."""
-        return super().result(self._left_of(timeout))
+        """Return the result, as soon as it is there; bring it, if it is elsewhere."""
+        until = None if timeout is None else time.monotonic() + timeout
+        result = super().result(self._time_left(timeout))
+        if self._left is None:
+            return result
+        rest = None if until is None else max(0.0, until - time.monotonic())
+        return cast("T", self._left.result(rest))
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """Return the exception that the call has raised, None if it has returned."""
-        return super().exception(self._left_of(timeout))
+        error = super().exception(self._time_left(timeout))
+        return error if self._left is None else self._left.exception()
 
-    def _left_of(self, timeout: float | None) -> float | None:
+    def _time_left(self, timeout: float | None) -> float | None:
         return timeout if self.inline is None else self.inline.wait(timeout)
+
+    def add_done_callback(self, fn: Callable[[Any], object]) -> None:
+        """Call a function with this future once it has ended and its result is here."""
+        with _deciding:
+            self._is_wanted = True
+            left = self._left
+        if left is None or left.is_here:
+            super().add_done_callback(fn)
+        else:
+            add = super().add_done_callback
+            left.fetch().add_done_callback(lambda _: add(fn))
+
+    def when_ended(self, fn: Callable[[Any], object]) -> None:
+        """Call a function with this future once it has ended, wherever its result is."""
+        super().add_done_callback(fn)
 
     def cancel(self) -> bool:
         """Cancel the task; return False if it has ended.
@@ -95,6 +132,18 @@ class Future(concurrent.futures.Future[T]):
             self.set_result(result)
         except concurrent.futures.InvalidStateError:
             return  # `contextlib.suppress` takes as long as the rest of it
+
+    def leave(self, left: Left) -> bool:
+        """Let it end with a result that stays where it is; False: somebody wants it here."""
+        with _deciding:
+            if self._is_wanted:
+                return False
+            self._left = left
+        try:
+            self.set_result(cast("T", left))
+        except concurrent.futures.InvalidStateError:
+            self._left = None
+        return True
 
     def fail(self, error: BaseException) -> None:
         """Set the exception, unless the task was cancelled meanwhile."""

@@ -86,7 +86,7 @@ class Inputs:
             return True
         if len(self.tasks) == _MOST or not holder.hold(task):
             return False
-        if future.done():
+        if future.is_here:
             # Its result is here: the task need not wait for it.
             holder.let_go(task)
             return False

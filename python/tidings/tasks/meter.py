@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from tidings.tasks import context, screens
+from tidings.tasks import future as ours
 
 T = TypeVar("T")
 
@@ -81,7 +82,9 @@ class Meter:
                 self._done += calls
                 self._failed += calls if has_failed else 0
 
-        future.add_done_callback(count)
+        # What is counted is not brought here for that.
+        add = future.when_ended if isinstance(future, ours.Future) else future.add_done_callback
+        add(count)
 
     def expect(self, total: int) -> None:
         """Say how many calls there will be."""

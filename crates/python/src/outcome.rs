@@ -1,0 +1,48 @@
+//! Outcomes: what Python is told of the tasks that it has submitted.
+
+use tidings_tasks::work::Report;
+use tidings_tasks_core::id::TaskId;
+use tidings_tasks_core::message::Answer;
+use tidings_tasks_core::record::{Failure, Finished, Outcome as Ended};
+
+/// What has become of a task.
+pub(crate) struct Outcome {
+    pub(crate) task: TaskId,
+    pub(crate) end: End,
+    /// Whether it was left where it was, and was asked for.
+    pub(crate) is_fetched: bool,
+}
+
+/// How.
+pub(crate) enum End {
+    /// The call has returned this.
+    Done(Vec<u8>),
+    /// The call has returned something long. The task is held until it is released.
+    Left,
+    /// By the last of these.
+    Failed(Vec<Failure>),
+    /// Nobody wants it.
+    Cancelled,
+    /// It was not submitted, or its outcome cannot be had, for this reason.
+    Refused(String),
+}
+
+/// How a task has ended, whose result is whole.
+pub(crate) fn end_of(finished: Finished) -> End {
+    match finished.outcome {
+        Ended::Done(result) => match Report::from_result(&result) {
+            Ok(report) => End::Done(report.value),
+            Err(error) => End::Refused(error.to_string()),
+        },
+        Ended::Failed => End::Failed(finished.task.failures),
+        Ended::Cancelled => End::Cancelled,
+    }
+}
+
+/// Why there is no outcome.
+pub(crate) fn refused(answer: &Answer) -> String {
+    match answer {
+        Answer::Refused(refusal) => refusal.to_string(),
+        other => format!("the answer of one who waits was {other:?}"),
+    }
+}
