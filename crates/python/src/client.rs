@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::engine::{Base, Engine};
 use crate::options::Options;
-use crate::outcome::{End, Outcome};
+use crate::outcome::{End, Obstacle, Outcome};
 use crate::place::Setup;
 use crate::requests::Command;
 
@@ -173,11 +173,20 @@ fn told(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyTuple>> {
         }
         End::Cancelled => ("cancelled", py.None().into_bound(py)),
         End::Refused(reason) => ("refused", reason.into_pyobject(py)?.into_any()),
+        End::Unfit(obstacle) => ("unfit", unfit(py, *obstacle)?.into_any()),
+        End::Fits(kind) => ("fits", kind.into_pyobject(py)?.into_any()),
     };
     if outcome.is_fetched {
         return (task, "fetched", (kind, what)).into_pyobject(py);
     }
     (task, kind, what).into_pyobject(py)
+}
+
+/// Kind, queue and filter; and what the workers of the queue lack, if there are any.
+fn unfit(py: Python<'_>, obstacle: Obstacle) -> PyResult<Bound<'_, PyTuple>> {
+    let Obstacle { kind, queue, filter, unfit } = obstacle;
+    let unfit = unfit.map(|of| (of.workers, of.lacks, of.is_filtered, of.board));
+    (kind, queue, filter, unfit).into_pyobject(py)
 }
 
 /// Attempt, cause, text, host and detail.

@@ -10,6 +10,7 @@
 //! | `place` | how this process takes part in a store |
 //! | `requests` | what Python wants as requests, and when it has ended |
 //! | `outcome` | how it has ended |
+//! | `unfit` | calls that no worker fits |
 //! | `handles` | large blobs by handle, as Python passes them |
 //! | `sessions` | requests of queues, semaphores, keys and spaces, and their answers |
 //! | `tuples` | tuples and statements, as Python passes them |
@@ -33,6 +34,7 @@ mod seals;
 mod sessions;
 mod told;
 mod tuples;
+mod unfit;
 
 use pyo3::prelude::*;
 

@@ -4,6 +4,7 @@ use tidings_tasks::work::Report;
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::Answer;
 use tidings_tasks_core::record::{Failure, Finished, Outcome as Ended};
+use tidings_tasks_core::view::Unfit;
 
 /// What has become of a task.
 pub(crate) struct Outcome {
@@ -25,6 +26,21 @@ pub(crate) enum End {
     Cancelled,
     /// It was not submitted, or its outcome cannot be had, for this reason.
     Refused(String),
+    /// It has not ended: no worker could take it and others of its kind.
+    Unfit(Box<Obstacle>),
+    /// It has not ended, or is not the last: a worker has come for this kind.
+    Fits(u32),
+}
+
+/// Why no worker could take calls of a kind.
+pub(crate) struct Obstacle {
+    /// Which kind.
+    pub(crate) kind: u32,
+    pub(crate) queue: String,
+    /// The nodes that it is for.
+    pub(crate) filter: String,
+    /// None if nobody takes anything of the queue.
+    pub(crate) unfit: Option<Unfit>,
 }
 
 /// How a task has ended, whose result is whole.

@@ -26,6 +26,7 @@ use tidings_tasks_core::record::Outcome as Ended;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::outcome::{End, Outcome, end_of, refused};
+use crate::unfit::Kinds;
 
 /// Submissions on their way at a time.
 const FLIGHTS: u32 = 4;
@@ -75,6 +76,7 @@ pub(crate) struct Client {
     forget: mpsc::Sender<TaskId>,
     pending: Pending,
     holds: Holds,
+    kinds: Kinds,
     replies: Replies,
 }
 
@@ -136,8 +138,19 @@ impl Client {
         let flights = Arc::new(Semaphore::new(FLIGHTS as usize));
         let fetches = Arc::new(Semaphore::new(FETCHES));
         let replies = Replies::default();
-        let client =
-            Self { session, payloads, outcomes, flights, fetches, forget, pending, holds, replies };
+        let client = Self {
+            session,
+            payloads,
+            outcomes,
+            flights,
+            fetches,
+            forget,
+            pending,
+            holds,
+            kinds: Kinds::default(),
+            replies,
+        };
+        tokio::spawn(client.kinds.clone().watch(client.session.clone(), client.outcomes.clone()));
         tokio::spawn(client.clone().take_replies());
         client
     }
@@ -150,6 +163,7 @@ impl Client {
             match command {
                 Command::Submit(task) => {
                     self.pending.count.fetch_add(1, Ordering::Relaxed);
+                    self.kinds.begin(&task);
                     bytes += task.payload.len();
                     tasks.push(*task);
                     if bytes > FLIGHT_BYTES {
@@ -300,8 +314,12 @@ impl Client {
         let Some(over) = self.holds.end(task, refused) else { return false };
         self.forget(over).await;
         self.pending.count.fetch_sub(1, Ordering::Relaxed);
+        let outcome = |end| Outcome { task, end, is_fetched: false };
         // Nobody listens any more when the executor ends.
-        let _ = self.outcomes.send(Outcome { task, end, is_fetched: false }).await;
+        if let Some(kind) = self.kinds.end(task) {
+            let _ = self.outcomes.send(outcome(End::Fits(kind))).await;
+        }
+        let _ = self.outcomes.send(outcome(end)).await;
         true
     }
 

@@ -17,6 +17,7 @@ from tidings.tasks.errors import (
     SealError,
     StoreError,
     TaskError,
+    UnfitWarning,
 )
 from tidings.tasks.executor import Executor
 from tidings.tasks.flow import Dependency, Flow
@@ -61,6 +62,7 @@ __all__ = [
     "Stored",
     "Task",
     "TaskError",
+    "UnfitWarning",
     "as_completed",
     "attempt",
     "cancelled",

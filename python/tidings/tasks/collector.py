@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import tidings.tasks._native as _native
-from tidings.tasks import failures, inputs, pickles
+from tidings.tasks import failures, inputs, pickles, unfit
 from tidings.tasks.connection import Connection
 from tidings.tasks.errors import RemoteError, SealError, StoreError
 from tidings.tasks.future import Future
@@ -29,12 +29,20 @@ from tidings.tasks.seal import CALL, FAILURE, RESULT, Seal
 
 _all: weakref.WeakSet[Collector] = weakref.WeakSet()
 
+# What is told of tasks that is not how they have ended.
+_NEWS = frozenset(("fetched", "unfit", "fits"))
+
 
 class Collector:
     """The pending futures of an executor, and what settles them. Safe to use by all threads."""
 
     def __init__(
-        self, client: _native.Client, seal: Seal, scratch: str, most: int | None = None
+        self,
+        client: _native.Client,
+        seal: Seal,
+        scratch: str,
+        most: int | None = None,
+        store: str = "memory:",
     ) -> None:
         self._seal = seal
         self._scratch = scratch
@@ -42,6 +50,7 @@ class Collector:
         self._most = most
         self._client = client
         self._pending: dict[bytes, Future[Any]] = {}
+        self._unfit = unfit.Unfit(store)
         # What has failed by an input of which it is not known here yet.
         self._early: list[tuple[Future[Any], str, Any]] = []
         self._lock = threading.Lock()
@@ -253,6 +262,7 @@ class Collector:
         if self._connection is not None:
             self._connection.close()
         self._client.close()
+        self._unfit.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
         self._rested.set()
 
@@ -267,8 +277,7 @@ class Collector:
     def _settle_all(self, ended: list[tuple[bytes, str, Any]]) -> None:
         with self._lock:
             futures = [
-                None if kind == "fetched" else self._pending.pop(task, None)
-                for task, kind, _ in ended
+                None if kind in _NEWS else self._pending.pop(task, None) for task, kind, _ in ended
             ]
             self._make_room()
         # One that is settled is not held here any more.
@@ -277,6 +286,8 @@ class Collector:
             future = futures.pop()
             if kind == "fetched":
                 self._arrive(task, *what)
+            elif kind in _NEWS:
+                unfit.told(self._unfit, kind, what)
             elif kind == "left":
                 self._leave(task, future)
             elif future is not None:

@@ -67,3 +67,7 @@ class RemoteError(TaskError):
     def __str__(self) -> str:
         """Return what the worker has said, with where and why."""
         return f"{self.cause} on host {self.host}, attempt {self.attempts}: {self.text}"
+
+
+class UnfitWarning(UserWarning):
+    """Calls wait that no worker which is there could take. The text says what is missing."""

@@ -114,7 +114,8 @@ class Executor(concurrent.futures.Executor):
                 workers=workers,
                 command=_command(self.store, key_file(keys), setup.blob_folder(blobs), initial),
             )
-            self._collector = Collector(_native.Client(how), seal, scratch, pending)
+            client = _native.Client(how)
+            self._collector = Collector(client, seal, scratch, pending, self.store)
         except (RuntimeError, StoreError) as error:
             shutil.rmtree(scratch, ignore_errors=True)
             raise StoreError(str(error)) from None

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from tidings.tasks import context, screens
+from tidings.tasks import context, screens, unfit
 from tidings.tasks import future as ours
 
 T = TypeVar("T")
@@ -100,7 +100,8 @@ class Meter:
         with self._lock:
             done, failed = self._done, self._failed
         rate = (done - self._before) / seconds if seconds > 0 else 0.0
-        return text(done, self._total, failed, rate, seconds)
+        line, note = text(done, self._total, failed, rate, seconds), unfit.note()
+        return f"{line}; some wait: {note}" if note else line
 
     @contextlib.contextmanager
     def shown(self, *, stays: bool = True) -> Iterator[None]:
