@@ -2,6 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use tidings_nodes::filter::Filter;
 use tidings_tasks::work::{What, Work, WorkLimits};
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{MAX_FILTER_BYTES, Submission};
@@ -47,6 +48,10 @@ impl Options {
         if fields.filter.len() > MAX_FILTER_BYTES {
             let text = format!("`where` has at most {MAX_FILTER_BYTES} bytes");
             return Err(PyValueError::new_err(text));
+        }
+        if !fields.filter.is_empty() {
+            let read = Filter::parse(&fields.filter);
+            read.map_err(|error| PyValueError::new_err(format!("`where`: {error}")))?;
         }
         if fields.copies > MAX_COPIES {
             let text = format!("`copies` is at most {MAX_COPIES}");

@@ -13,6 +13,12 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **more}
 
 
+def pipe(path: Path) -> Path:
+    """Make a pipe with a name: who opens it waits for the other side."""
+    os.mkfifo(path)
+    return path
+
+
 def start(text: str, folder: Path, *arguments: str) -> subprocess.Popen[str]:
     """Start a program in a folder."""
     return subprocess.Popen(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import fcntl
 import gc
 import os
@@ -18,6 +19,8 @@ from pathlib import Path
 import pytest
 
 import tidings.tasks as tt
+
+from . import programs
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +58,6 @@ def until_cancelled(begun: Path, seen: Path) -> None:
 def passed_after(begun: Path, gate: Path) -> str:
     begun.write_text("begun")
     return passed(gate)
-
-
-def pipe(path: Path) -> Path:
-    os.mkfifo(path)
-    return path
 
 
 def raise_value_error() -> None:
@@ -125,13 +123,93 @@ def test_data_of_any_length_go_and_come(executor: tt.Executor) -> None:
 def test_what_cannot_be_pickled_is_refused_at_once(executor: tt.Executor) -> None:
     with pytest.raises(pickle.PicklingError, match=r"argument 1 of .*:pow \(a lock\) cannot"):
         executor.submit(pow, threading.Lock())
+    with pytest.raises(pickle.PicklingError, match=r"argument 1 of .*:sum \(a generator\) cannot"):
+        executor.submit(sum, (number for number in range(3)))
     with pytest.raises(TypeError):
         executor.submit(raise_value_error, 1, 2).result()
 
 
+def generated(count: int) -> Iterator[int]:
+    yield from range(count)
+
+
 def test_a_result_that_cannot_be_pickled_is_an_error(executor: tt.Executor) -> None:
-    with pytest.raises(TypeError, match="cannot pickle"):
+    with pytest.raises(TypeError, match=r"^the result \(a lock\) cannot be pickled: cannot pickle"):
         executor.submit(threading.Lock).result()
+    with pytest.raises(TypeError, match=r"^the result \(a generator\) cannot be pickled"):
+        executor.submit(generated, 3).result()
+
+
+class HoldingError(Exception):
+    """An exception that cannot be pickled."""
+
+    def __init__(self) -> None:
+        super().__init__("it holds a lock")
+        self.lock = threading.Lock()
+
+
+class PickyError(Exception):
+    """An exception that is made of other arguments than it has."""
+
+    def __init__(self, left: int, right: int) -> None:
+        super().__init__(f"{left} is not {right}")
+
+
+def raised(kind: type[Exception], *arguments: int) -> None:
+    raise kind(*arguments)
+
+
+def test_exceptions_that_cannot_be_passed_on_are_told(executor: tt.Executor) -> None:
+    for arguments, text in (
+        ((HoldingError,), "HoldingError: it holds a lock"),
+        ((PickyError, 1, 2), "1 is not 2"),
+    ):
+        with pytest.raises(tt.RemoteError, match=text) as told:
+            executor.submit(raised, *arguments).result()
+        assert told.value.cause == "error"
+        assert isinstance(told.value.__cause__, tt.RemoteTraceback)
+
+
+def fallen(depth: int) -> int:
+    return fallen(depth + 1)
+
+
+def test_recursion_without_end_is_an_error(executor: tt.Executor) -> None:
+    nested: list[object] = []
+    for _ in range(100_000):
+        nested = [nested]
+    with pytest.raises(RecursionError):
+        executor.submit(fallen, 0).result()
+    with pytest.raises(pickle.PicklingError, match=r"argument 1 of .*:len"):
+        executor.submit(len, nested)
+    assert executor.submit(abs, -1).result() == 1
+
+
+def test_a_loop_that_was_closed_is_told_nothing(
+    executor: tt.Executor, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate = Gate(tmp_path)
+    futures = [executor.submit(passed, gate.path) for _ in range(3)]
+
+    async def begin() -> None:
+        first = tt.as_completed(futures).__aiter__().__anext__()
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(first, 0.01)
+
+    asyncio.run(begin())
+    gate.open()
+    assert [one.result() for one in futures] == ["passed"] * 3
+    assert not caplog.records
+
+
+def test_calls_come_from_several_threads(executor: tt.Executor) -> None:
+    def submit(number: int) -> list[int]:
+        futures = [executor.submit(pow, number, power) for power in range(30)]
+        return [future.result() for future in futures]
+
+    with concurrent.futures.ThreadPoolExecutor(8) as threads:
+        results = list(threads.map(submit, range(16)))
+    assert results == [[number**power for power in range(30)] for number in range(16)]
 
 
 def test_another_detector_is_chosen_or_refused() -> None:
@@ -196,7 +274,7 @@ def test_futures_are_awaited(executor: tt.Executor) -> None:
 
 def test_a_task_that_runs_is_cancelled(executor: tt.Executor, tmp_path: Path) -> None:
     """It is told to stop, and its process does the next one."""
-    begun, seen = pipe(tmp_path / "begun"), pipe(tmp_path / "seen")
+    begun, seen = programs.pipe(tmp_path / "begun"), programs.pipe(tmp_path / "seen")
     future = executor.submit(until_cancelled, begun, seen)
     assert begun.read_text() == "begun"
     assert future.running()
@@ -291,7 +369,7 @@ def test_who_waits_to_submit_is_told_of_the_shutdown(tmp_path: Path) -> None:
 
 
 def test_shutdown_waits_or_cancels(tmp_path: Path) -> None:
-    gate, begun = Gate(tmp_path), pipe(tmp_path / "begun")
+    gate, begun = Gate(tmp_path), programs.pipe(tmp_path / "begun")
     executor = tt.Executor(workers=1)
     first = executor.submit(passed_after, begun, gate.path)
     others = [executor.submit(passed, gate.path) for _ in range(20)]
@@ -341,6 +419,11 @@ def test_an_executor_does_not_outlive_a_fork() -> None:
         "        os._exit('fork' not in str(error))\n"
         "assert os.waitpid(child, 0)[1] == 0\n"
         "assert executor.submit(pow, 2, 1).result() == 2\n"
+        "child = None\n"
+        "with executor:\n"
+        "    child = os.fork()\n"
+        "if child:\n"
+        "    assert os.waitpid(child, 0)[1] == 0\n"
     )
     subprocess.run([sys.executable, "-c", program], env=environment(), check=True)
 
@@ -365,5 +448,7 @@ def test_mistakes_are_told_at_once(tmp_path: Path) -> None:
         tt.Executor(workers=0)
     with pytest.raises(ValueError, match="or more"):
         tt.Executor(workers=-1)
+    with pytest.raises(TypeError, match="for so many workers write workers="):
+        tt.Executor(4)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="callable"):
         tt.Executor(workers=1, initializer=3)  # type: ignore[arg-type]

@@ -108,6 +108,15 @@ def test_what_is_needed_is_checked_when_it_is_said() -> None:
         tt.task(need={"cpus": "many"})(len)
     with pytest.raises(ValueError, match="no duration"):
         tt.task(timeout="soon")(len)
+    with pytest.raises(TypeError, match=r"need is a mapping such as .*, not \['cpus'\]"):
+        tt.task(need=["cpus"])(len)  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match=r"retries is a whole number from 0 to 65535, not '2'"):
+        tt.task(retries="2")(len)  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match=r"priority is a whole number from -32768 to 32767"):
+        tt.task(priority=1 << 15)(len)
+    for where in ("nonsense ===", "no_such_reading < 2"):
+        with pytest.raises(ValueError, match="`where`"):
+            tt.task(where=where)(len)
     assert tt.task(need={"cpus": 0.5, "mem": "8GiB"})(len)([1]) == 1
 
 

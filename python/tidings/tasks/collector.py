@@ -14,6 +14,7 @@ import contextlib
 import functools
 import os
 import shutil
+import sys
 import threading
 import weakref
 from collections.abc import Sequence
@@ -197,6 +198,8 @@ class Collector:
 
     def shut_down(self, wait: bool, cancel: bool) -> None:
         """Take no more; end when all pending tasks have ended, or were cancelled."""
+        if self._process != os.getpid():
+            return  # it is the parent's
         with self._lock:
             self._closing = True
             self._make_room()
@@ -208,6 +211,21 @@ class Collector:
         self._client.wake()
         if wait and self._thread is not threading.current_thread():
             self._rested.wait()
+
+    def abandon(self) -> None:
+        """Take no more, and end at once: what is pending stays in the store, if that stays."""
+        if self._process != os.getpid():
+            return
+        with self._lock:
+            self._closing = self._is_over = True
+            pending, self._pending = list(self._pending.values()), {}
+            self._make_room()
+        for future in pending:
+            if concurrent.futures.Future.cancel(future):
+                future.set_running_or_notify_cancel()
+        self._client.wake()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
 
     def end(self) -> None:
         """Let all that is pending end, and leave: what was not brought is gone."""
@@ -393,9 +411,16 @@ def _pass_on(to: Future[Any], of: concurrent.futures.Future[Any]) -> None:
 
 
 def _finish() -> None:
-    """Let what was submitted end before the interpreter does."""
+    """Let what was submitted end before the interpreter does, unless Ctrl-C ends it."""
+    # Whoever has pressed it goes on in an interactive one.
+    was_interrupted = isinstance(getattr(sys, "last_value", None), KeyboardInterrupt)
+    is_interactive = hasattr(sys, "ps1")
     for collector in list(_all):
-        if collector._process == os.getpid():
+        if collector._process != os.getpid():
+            continue
+        if was_interrupted and not is_interactive:
+            collector.abandon()
+        else:
             collector.end()
 
 

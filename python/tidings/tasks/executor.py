@@ -207,10 +207,13 @@ class Executor(concurrent.futures.Executor):
         current.enter(self)
         return self
 
-    def __exit__(self, *raised: object) -> None:
-        """Wait until all that was submitted has ended."""
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Wait until all that was submitted has ended; after Ctrl-C do not wait."""
         current.leave(self)
-        self.shutdown()
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            self._collector.abandon()
+        else:
+            self.shutdown()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more calls; with ``wait`` return once all have ended and the workers are gone.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any, Generic, TypeVar, cast
@@ -103,7 +104,9 @@ class as_completed(Generic[F]):  # noqa: N801, it reads as that of concurrent.fu
         ended: asyncio.Queue[F] = asyncio.Queue()
 
         def tell(future: Any) -> None:
-            loop.call_soon_threadsafe(ended.put_nowait, future)
+            # Nobody waits any more in a loop that was closed.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(ended.put_nowait, future)
 
         waiting = set(self._futures)
         for future in waiting:

@@ -12,6 +12,9 @@ import tidings.tasks._native as _native
 
 QUEUE = "python"
 
+# The largest number of retries: two bytes of a record.
+_MOST = 65_535
+
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -27,6 +30,21 @@ def milliseconds(duration: float | str | None) -> int:
     if not 0 <= duration < 1e12:
         raise ValueError(f"a duration of {duration} s is not possible: write 0 or more")
     return max(1, round(duration * 1_000)) if duration else 0
+
+
+def needs(need: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what a function needs of a worker as a dictionary of its own."""
+    if need is None:
+        return {}
+    if not isinstance(need, Mapping):
+        raise TypeError(f"need is a mapping such as {{'cpus': 4, 'mem': '8GiB'}}, not {need!r}")
+    return dict(need)
+
+
+def _whole(name: str, value: object, least: int, most: int) -> int:
+    if not isinstance(value, int) or not least <= value <= most:
+        raise ValueError(f"{name} is a whole number from {least} to {most}, not {value!r}")
+    return int(value)
 
 
 @dataclass(frozen=True)
@@ -57,16 +75,16 @@ class Options:
                 "name": self.name[:200],
                 "queue": self.queue,
                 "group": self.group,
-                "priority": self.priority,
+                "priority": _whole("priority", self.priority, -_MOST // 2, _MOST // 2),
                 "delay_ms": milliseconds(self.delay),
-                "retries": self.retries,
-                "losses": self.poison_after,
+                "retries": _whole("retries", self.retries, 0, _MOST),
+                "losses": _whole("poison_after", self.poison_after, 0, _MOST),
                 "backoff_ms": milliseconds(self.backoff),
                 "time_ms": milliseconds(self.timeout),
                 "grace_ms": milliseconds(self.grace),
                 "need": ",".join(f"{name}={amount}" for name, amount in self.need.items()),
                 "filter": self.where,
                 "keep": self.keep or self.key is not None,
-                "copies": self.copies,
+                "copies": _whole("copies", self.copies, 0, _MOST),
             }
         )

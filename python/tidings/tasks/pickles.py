@@ -31,6 +31,9 @@ _PROTOCOL = 5
 # How many functions of calls that were pickled apart a process keeps.
 _MOST_FUNCTIONS = 64
 
+# What those raise of which an instance can be made from a text.
+_PICKLING_ERRORS = (pickle.PicklingError, TypeError, AttributeError, RecursionError)
+
 _hashes: dict[str, bytes] = {}
 _functions: dict[bytes, Callable[..., Any]] = {}
 
@@ -62,6 +65,18 @@ def dumps(value: object) -> bytes:
     version = bytes(sys.version_info[:2])
     pickled: bytes = cloudpickle.dumps(value, _PROTOCOL)
     return _BY_VALUE + version + pickled
+
+
+def dump_result(value: object) -> bytes:
+    """Return the bytes of what a call has returned, or say that this cannot be pickled."""
+    try:
+        return dumps(value)
+    except Exception as error:
+        kind = type(value).__qualname__
+        text = f"the result (a {kind}) cannot be pickled: {error}; return plain data made from it"
+        # As the same type: who catches it need not know of this.
+        told = type(error)(text) if type(error) in _PICKLING_ERRORS else pickle.PicklingError(text)
+        raise told from error
 
 
 def loads(data: bytes) -> Any:

@@ -16,6 +16,11 @@ from tidings.tasks.seal import Seal
 
 def address(store: str | None) -> str:
     """Return the address of a store: ``usual`` is the one of the commands."""
+    if store is not None and not isinstance(store, str):
+        raise TypeError(
+            f"the store is a text such as 'file:PATH', not {store!r}: for so many workers write "
+            "workers="
+        )
     if store == "usual":
         try:
             return _native.usual_store()

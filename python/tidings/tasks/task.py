@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar, overload
 from tidings.tasks import context, current, nested
 from tidings.tasks.executor import Executor
 from tidings.tasks.future import Future
-from tidings.tasks.options import QUEUE, Options
+from tidings.tasks.options import QUEUE, Options, needs
 
 T = TypeVar("T")
 
@@ -147,7 +147,7 @@ def task(
             backoff=backoff,
             timeout=timeout,
             grace=grace,
-            need=dict(need or {}),
+            need=needs(need),
             where=where,
             key=key,
             copies=copies,

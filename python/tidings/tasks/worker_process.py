@@ -164,7 +164,7 @@ class Process:
             self._set_up()
             function, args, kwargs = pickles.load_call(self._seal.open(CALL, task, body))
             inputs.give({})
-            value = pickles.dumps(function(*args, **kwargs))
+            value = pickles.dump_result(function(*args, **kwargs))
             value = self._seal.close(RESULT, task, value)
             writes, puts = effects.native_writes(), effects.puts
             frame = _native.done(task, attempt, value, effects.items, writes, puts)
