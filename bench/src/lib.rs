@@ -8,6 +8,7 @@
 
 pub mod colony;
 pub mod durable;
+pub mod link;
 pub mod steady;
 
 use std::time::{Duration, Instant};

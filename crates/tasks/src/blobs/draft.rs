@@ -24,18 +24,16 @@ use super::mapped::Mapped;
 /// Drafts that this process has begun.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
-/// A blob that is being written. Dropped, it leaves nothing.
+/// A file of a blob that has no name yet. Dropped, it leaves nothing.
 #[derive(Debug)]
-pub struct Draft {
+pub(super) struct Unnamed {
     folder: Arc<Folder>,
     file: File,
     path: PathBuf,
-    hasher: Sha256,
-    bytes: u64,
     is_named: bool,
 }
 
-impl Draft {
+impl Unnamed {
     pub(super) fn begin(folder: &Arc<Folder>) -> Result<Self, BlobError> {
         // Nobody sweeps between its name and its lock.
         let _shared = folder.share()?;
@@ -50,70 +48,22 @@ impl Draft {
             };
             flock(&file, FlockOperation::NonBlockingLockExclusive)
                 .map_err(|error| failed(error.into()))?;
-            let (folder, hasher) = (folder.clone(), Sha256::new());
-            return Ok(Self { folder, file, path, hasher, bytes: 0, is_named: false });
+            return Ok(Self { folder: folder.clone(), file, path, is_named: false });
         }
     }
 
-    /// Adds bytes at the end.
-    ///
-    /// # Errors
-    /// No space, or too many bytes. The draft is of no use any more.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
-        self.bytes += bytes.len() as u64;
-        if self.bytes > MAX_BLOB_BYTES {
-            return Err(BlobError::TooLarge);
-        }
-        self.hasher.update(bytes);
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
         self.file.write_all(bytes).map_err(|error| BlobError::file(&self.path, &error))
     }
 
-    /// The file, for a program that writes it itself instead.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// What is wrong with a content that has come in place of another one.
+    pub(super) fn other(&self, came: u64, wanted: &Handle) -> BlobError {
+        let why = format!("{came} bytes came that are not {wanted}");
+        BlobError::Damaged { path: self.path.clone(), why }
     }
 
-    /// Takes what another has written into its file, which must not change any more.
-    ///
-    /// # Errors
-    /// It cannot be read, or has too many bytes.
-    pub(crate) fn take_written(&mut self) -> Result<(), BlobError> {
-        let failed = |error| BlobError::file(&self.path, &error);
-        let file = File::open(&self.path).map_err(failed)?;
-        let mapped = Mapped::of(&file).map_err(failed)?;
-        self.bytes = mapped.len() as u64;
-        if self.bytes > MAX_BLOB_BYTES {
-            return Err(BlobError::TooLarge);
-        }
-        self.hasher = Sha256::new_with_prefix(&*mapped);
-        Ok(())
-    }
-
-    /// Makes it a blob, durable.
-    ///
-    /// # Errors
-    /// No space. Nothing is left of it.
-    pub fn finish(mut self) -> Result<Handle, BlobError> {
-        let hash = self.hasher.clone().finalize().into();
-        let handle = Handle { hash, bytes: self.bytes };
-        self.name(&handle)?;
-        Ok(handle)
-    }
-
-    /// Makes it the blob with this handle.
-    ///
-    /// # Errors
-    /// It is another one, or there is no space. Nothing is left of it.
-    pub fn finish_as(mut self, handle: &Handle) -> Result<(), BlobError> {
-        let hash: [u8; 32] = self.hasher.clone().finalize().into();
-        if hash != handle.hash || self.bytes != handle.bytes {
-            let why = format!("{} bytes came that are not {handle}", self.bytes);
-            return Err(BlobError::Damaged { path: self.path.clone(), why });
-        }
-        self.name(handle)
-    }
-
-    fn name(&mut self, handle: &Handle) -> Result<(), BlobError> {
+    /// Makes it the blob with this handle, durable.
+    pub(super) fn name(mut self, handle: &Handle) -> Result<(), BlobError> {
         let path = self.path.clone();
         let failed = |error| BlobError::file(&path, &error);
         self.file.set_permissions(Permissions::from_mode(0o444)).map_err(failed)?;
@@ -128,12 +78,70 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for Unnamed {
     fn drop(&mut self) {
         if !self.is_named {
             // What stays all the same is swept.
             let _ = fs::remove_file(&self.path);
         }
+    }
+}
+
+/// A blob that is being written. Dropped, it leaves nothing.
+#[derive(Debug)]
+pub struct Draft {
+    unnamed: Unnamed,
+    hasher: Sha256,
+    bytes: u64,
+}
+
+impl Draft {
+    pub(super) fn begin(folder: &Arc<Folder>) -> Result<Self, BlobError> {
+        Ok(Self { unnamed: Unnamed::begin(folder)?, hasher: Sha256::new(), bytes: 0 })
+    }
+
+    /// Adds bytes at the end.
+    ///
+    /// # Errors
+    /// No space, or too many bytes. The draft is of no use any more.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
+        self.bytes += bytes.len() as u64;
+        if self.bytes > MAX_BLOB_BYTES {
+            return Err(BlobError::TooLarge);
+        }
+        self.hasher.update(bytes);
+        self.unnamed.write(bytes)
+    }
+
+    /// The file, for a program that writes it itself instead.
+    pub(crate) fn path(&self) -> &Path {
+        &self.unnamed.path
+    }
+
+    /// Takes what another has written into its file, which must not change any more.
+    ///
+    /// # Errors
+    /// It cannot be read, or has too many bytes.
+    pub(crate) fn take_written(&mut self) -> Result<(), BlobError> {
+        let failed = |error| BlobError::file(&self.unnamed.path, &error);
+        let file = File::open(&self.unnamed.path).map_err(failed)?;
+        let mapped = Mapped::of(&file).map_err(failed)?;
+        self.bytes = mapped.len() as u64;
+        if self.bytes > MAX_BLOB_BYTES {
+            return Err(BlobError::TooLarge);
+        }
+        self.hasher = Sha256::new_with_prefix(&*mapped);
+        Ok(())
+    }
+
+    /// Makes it a blob, durable.
+    ///
+    /// # Errors
+    /// No space. Nothing is left of it.
+    pub fn finish(self) -> Result<Handle, BlobError> {
+        let handle = Handle { hash: self.hasher.finalize().into(), bytes: self.bytes };
+        self.unnamed.name(&handle)?;
+        Ok(handle)
     }
 }
 

@@ -29,7 +29,7 @@ const FORMAT: &str = "tidings blobs 1";
 pub(super) struct Folder {
     pub(super) root: PathBuf,
     /// Whether what is acknowledged survives the host.
-    is_durable: bool,
+    pub(super) is_durable: bool,
 }
 
 /// The lock, until this is dropped.

@@ -18,7 +18,8 @@
 //! * A file below `data` is whole and never changes. It is put there by a rename, after a sync.
 //! * What was put has been synced, and so has its name; so has a pin. An error leaves nothing.
 //! * A pinned blob is not collected, nor one that was put, found again or pinned within the grace.
-//! * Whoever reads a blob for the first time in a process checks its hash.
+//! * Whoever reads a blob for the first time in a process checks its hash, unless it lies in
+//!   memory.
 //!
 //! All calls block on the disk; from a task of tokio they belong into `spawn_blocking`.
 
@@ -27,6 +28,7 @@ mod draft;
 mod error;
 mod folder;
 mod handle;
+mod incoming;
 mod mapped;
 mod pins;
 #[cfg(test)]
@@ -49,6 +51,7 @@ pub(crate) use folder::make_folder;
 use folder::{Folder, names};
 pub use handle::{Handle, HandleError, MAX_BLOB_BYTES};
 pub(crate) use handle::{hash_of, hex};
+pub(crate) use incoming::{Incoming, Source};
 pub use mapped::Mapped;
 
 /// How long a blob that nobody pins, and a pin whose task has no record, are left in peace.
@@ -177,6 +180,19 @@ impl Blobs {
         Draft::begin(&self.folder)
     }
 
+    /// Begins a blob that comes from another folder.
+    ///
+    /// # Errors
+    /// The folder cannot be used.
+    pub(crate) fn incoming(&self, handle: Handle, from: Source) -> Result<Incoming, BlobError> {
+        Incoming::begin(&self.folder, handle, from)
+    }
+
+    /// Whether it lies in memory: nothing of it survives the host, and no disk can damage it.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        !self.folder.is_durable
+    }
+
     /// Whether a blob is there. It may be damaged.
     pub fn has(&self, handle: &Handle) -> bool {
         fs::metadata(self.path(handle)).is_ok_and(|found| found.len() == handle.bytes)
@@ -206,6 +222,14 @@ impl Blobs {
     /// It is not there.
     pub fn map(&self, handle: &Handle) -> Result<Mapped, BlobError> {
         self.open_mapped(handle).map(|(mapped, _)| mapped)
+    }
+
+    /// Maps a blob for another folder: its hash is checked here as those on this host check it.
+    ///
+    /// # Errors
+    /// It is not there, or is damaged.
+    pub(crate) fn lend(&self, handle: &Handle) -> Result<Mapped, BlobError> {
+        if self.is_in_memory() { self.map(handle) } else { self.get(handle) }
     }
 
     /// A blob, mapped, and the number of its file.

@@ -140,12 +140,32 @@ fn a_draft_leaves_nothing_unless_it_is_finished() {
     assert_eq!(names(&blobs.folder.new_ones()).unwrap().len(), 1);
     drop(draft);
     assert_eq!(names(&blobs.folder.new_ones()).unwrap().len(), 0);
-    let mut draft = blobs.draft().unwrap();
-    draft.write(b"other bytes").unwrap();
-    let error = draft.finish_as(&Handle::of(b"these bytes")).unwrap_err();
+    assert_eq!(blobs.bytes().unwrap(), 0);
+}
+
+/// What comes from whom nobody believes has the bytes of its handle; what is proven to come from a
+/// holder of the key has their number at least.
+#[test]
+fn what_comes_is_the_blob_that_was_asked_for() {
+    let (_folder, blobs) = blobs();
+    let handle = Handle::of(b"these bytes");
+    let comes = |from, pieces: &[&[u8]]| {
+        let mut incoming = blobs.incoming(handle, from)?;
+        pieces.iter().try_for_each(|piece| incoming.write(piece))?;
+        incoming.finish()
+    };
+    let wrong: [&[&[u8]]; 3] = [&[b"these ", b"byte"], &[], &[b"these bytes", b"!"]];
+    for from in [Source::Any, Source::Proven] {
+        for pieces in wrong {
+            let error = comes(from, pieces).unwrap_err();
+            assert!(matches!(error, BlobError::Damaged { .. }), "{from:?}: {error}");
+        }
+        comes(from, &[b"these ", b"bytes"]).unwrap();
+        assert_eq!(*blobs.get(&handle).unwrap(), *b"these bytes");
+    }
+    let error = comes(Source::Any, &[b"other bytes"]).unwrap_err();
     assert!(matches!(error, BlobError::Damaged { .. }), "{error}");
     assert_eq!(names(&blobs.folder.new_ones()).unwrap().len(), 0);
-    assert_eq!(blobs.bytes().unwrap(), 0);
 }
 
 #[test]

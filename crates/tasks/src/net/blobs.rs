@@ -1,26 +1,26 @@
 //! Blobs over a connection: what is said, and the side of the one that has the folder.
 //!
-//! The client asks one thing at a time. Contents go in pieces, so that no side holds more than one
-//! of them in memory beyond what is mapped, and whoever gets a content checks its hash before it
-//! has a name.
+//! The client asks one thing at a time. A content goes as it is, behind the frame that announces
+//! it: its handle has said how long it is. It is read in pieces, so that no side holds more than
+//! some of them beyond what is mapped. Whoever gets a content checks its hash before it has a name,
+//! unless it comes from memory into memory, sealed with the cluster's key (`Source::Proven`).
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use minicbor::bytes::{ByteSlice, ByteVec};
 use minicbor::{Decode, Encode};
 use tidings_tasks_core::id::TaskId;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-use crate::blobs::{BlobError, Blobs, Handle};
+use crate::blobs::{BlobError, Blobs, Handle, Source};
 use crate::frame;
 
 /// The first frame in both directions, of those that pass blobs.
-pub(super) const HELLO: &str = "tidings-blobs 1";
+pub(super) const HELLO: &str = "tidings-blobs 2";
 
-/// Bytes of a piece.
+/// Bytes that are read or sent at a time.
 pub(super) const PIECE_BYTES: usize = 256 << 10;
 
 /// Bytes that are put at a time: before each batch the client hears whether to go on.
@@ -35,27 +35,24 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// What a client asks.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 pub(super) enum Ask {
-    /// The content: pieces and [`Say::Done`] are the answer.
+    /// The content: [`Say::Comes`], the bytes and [`Say::Done`] are the answer.
     #[n(0)]
     Get(#[n(0)] Handle),
-    /// That it is there, pinned for these tasks: pieces follow each [`Say::Go`].
+    /// That it is there, pinned for these tasks: bytes follow each [`Say::Go`].
     #[n(1)]
     Put(#[n(0)] Handle, #[n(1)] Vec<TaskId>),
     /// That it is pinned for these tasks.
     #[n(2)]
     Pin(#[n(0)] Handle, #[n(1)] Vec<TaskId>),
-    /// The next piece of what is put.
-    #[n(3)]
-    Piece(#[n(0)] ByteVec),
 }
 
 /// What is said to a client.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 pub(super) enum Say {
-    /// The next piece of what it wants.
+    /// All bytes of what it wants follow, as they are.
     #[n(0)]
-    Piece(#[n(0)] ByteVec),
-    /// Send pieces: the next [`BATCH_BYTES`], or all that is left.
+    Comes,
+    /// Send the next [`BATCH_BYTES`], or all that is left, as they are.
     #[n(1)]
     Go,
     /// It is done, and durable.
@@ -67,13 +64,6 @@ pub(super) enum Say {
     /// It is not done, for this reason.
     #[n(4)]
     Refused(#[n(0)] String),
-}
-
-/// [`Say::Piece`], of bytes that lie elsewhere.
-#[derive(Encode)]
-enum Given<'a> {
-    #[n(0)]
-    Piece(#[n(0)] &'a ByteSlice),
 }
 
 impl From<BlobError> for Say {
@@ -102,7 +92,7 @@ pub(super) async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     writing: W,
     blobs: Option<&Arc<Blobs>>,
 ) -> io::Result<()> {
-    let mut client = Client { reading: BufReader::new(reading), writing, buffer: Vec::new() };
+    let mut client = Client { reading, writing, buffer: Vec::new() };
     while let Some(ask) = client.hear().await? {
         let Some(blobs) = blobs else {
             client.say(&Say::Refused("this store keeps no blobs; use file:PATH".into())).await?;
@@ -138,7 +128,7 @@ impl From<io::Error> for Trouble {
 }
 
 struct Client<R, W> {
-    reading: BufReader<R>,
+    reading: R,
     writing: W,
     buffer: Vec<u8>,
 }
@@ -158,18 +148,16 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
             Ask::Get(handle) => self.give(blobs, handle).await?,
             Ask::Put(handle, tasks) => self.take(blobs, handle, &tasks).await?,
             Ask::Pin(handle, tasks) => pin(blobs, handle, &tasks).await?,
-            Ask::Piece(_) => return Err(unasked("a piece").into()),
         }
         Ok(self.say(&Say::Done).await?)
     }
 
     async fn give(&mut self, blobs: &Arc<Blobs>, handle: Handle) -> Result<(), Trouble> {
         let blobs = blobs.clone();
-        let mapped = blocking(move || blobs.get(&handle)).await?;
+        let mapped = blocking(move || blobs.lend(&handle)).await?;
+        self.say(&Say::Comes).await?;
         for piece in mapped.chunks(PIECE_BYTES) {
-            self.buffer.clear();
-            frame::append(&mut self.buffer, &Given::Piece(piece.into()))?;
-            let sent = self.writing.write_all(&self.buffer);
+            let sent = self.writing.write_all(piece);
             tokio::time::timeout(PATIENCE, sent).await.map_err(io::Error::from)??;
         }
         Ok(())
@@ -187,28 +175,27 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
             other => return other,
         }
         let folder = blobs.clone();
-        let mut draft = blocking(move || folder.draft()).await?;
+        let mut incoming = blocking(move || folder.incoming(handle, Source::Any)).await?;
         let mut left = handle.bytes;
         while left > 0 {
             self.say(&Say::Go).await?;
             let batch = self.batch(left.min(BATCH_BYTES)).await?;
             left -= batch.len() as u64;
-            draft = blocking(move || draft.write(&batch).map(|()| draft)).await?;
+            incoming = blocking(move || incoming.write(&batch).map(|()| incoming)).await?;
         }
-        blocking(move || draft.finish_as(&handle)).await?;
+        blocking(move || incoming.finish()).await?;
         pin(blobs, handle, tasks).await
     }
 
-    /// The pieces of so many bytes.
+    /// So many bytes, as they come.
     async fn batch(&mut self, bytes: u64) -> io::Result<Vec<u8>> {
         let mut batch = Vec::new();
         while (batch.len() as u64) < bytes {
-            match self.hear().await? {
-                Some(Ask::Piece(piece)) if !piece.is_empty() => batch.extend_from_slice(&piece),
-                _ => return Err(unasked("something else than a piece")),
-            }
-            if batch.len() as u64 > bytes {
-                return Err(unasked("more than was announced"));
+            let piece = (bytes - batch.len() as u64).min(PIECE_BYTES as u64);
+            let mut piecewise = (&mut self.reading).take(piece);
+            let read = piecewise.read_to_end(&mut batch);
+            if (tokio::time::timeout(PATIENCE, read).await?? as u64) < piece {
+                return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
         Ok(batch)

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use rustix::net::sockopt;
 use tidings_tasks_core::id::Part;
-use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
@@ -26,7 +25,7 @@ const PROBE: Duration = Duration::from_secs(3);
 const PROBES: u32 = 3;
 
 /// What is read of a connection.
-pub(crate) type Reading = SealedReader<BufReader<OwnedReadHalf>>;
+pub(crate) type Reading = SealedReader<OwnedReadHalf>;
 
 /// What is written to a connection.
 pub(crate) type Writing = SealedWriter<OwnedWriteHalf>;
@@ -41,12 +40,6 @@ pub(super) fn tune(stream: &TcpStream) -> io::Result<()> {
     let gone = PROBE * (PROBES + 1);
     sockopt::set_tcp_user_timeout(stream, gone.as_millis() as u32)?;
     Ok(())
-}
-
-/// The halves of a connection, as the handshake takes them.
-pub(super) fn halves(stream: TcpStream) -> (BufReader<OwnedReadHalf>, OwnedWriteHalf) {
-    let (reading, writing) = stream.into_split();
-    (BufReader::with_capacity(1 << 16, reading), writing)
 }
 
 /// Connects with the service of a part that listens there.
@@ -76,7 +69,7 @@ async fn opening(
     let connected = tokio::time::timeout(PATIENCE, connecting).await;
     let stream = connected.map_err(|_| Failure::Silent)??;
     tune(&stream)?;
-    let (reading, writing) = handshake::call(halves(stream), own).await?;
+    let (reading, writing) = handshake::call(stream.into_split(), own).await?;
     let mut both = tokio::io::join(reading, writing);
     frame::greet(&mut both, hello).await?;
     Ok(both.into_inner())

@@ -8,9 +8,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use minicbor::bytes::ByteVec;
 use tidings_tasks_core::id::TaskId;
-use tokio::io::BufReader;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::{Mutex, mpsc};
 
 use super::blobs::{Ask, BATCH_BYTES, HELLO, MAX_TASKS, PIECE_BYTES, Say, send};
@@ -18,7 +17,7 @@ use super::connect::{self, Reading, Writing};
 use super::endpoint::Endpoint;
 use super::error::{Failure, NetError};
 use super::handshake::Credentials;
-use crate::blobs::{BlobError, Blobs, Draft, Handle};
+use crate::blobs::{BlobError, Blobs, Handle, Incoming, Source};
 use crate::frame;
 
 /// The first wait before the holder is asked again; it doubles up to [`LONGEST_WAIT`].
@@ -77,9 +76,11 @@ enum Job<'a> {
 }
 
 struct Connection {
-    reading: BufReader<Reading>,
+    reading: Reading,
     writing: Writing,
     buffer: Vec<u8>,
+    /// Whether the key with which it is sealed is a secret.
+    is_secret: bool,
 }
 
 impl core::fmt::Debug for Connection {
@@ -102,7 +103,8 @@ impl Depot {
         Self { at, own, idle: Mutex::default() }
     }
 
-    /// Copies a blob into a folder here, its hash checked.
+    /// Copies a blob into a folder here. Its hash is checked, unless that is in memory and the key
+    /// a secret.
     ///
     /// # Errors
     /// It is not there, or there is no space here.
@@ -196,8 +198,8 @@ impl Depot {
             }
         }
         let (reading, writing) = connect::open(&self.at, &self.own, HELLO).await?;
-        let reading = BufReader::new(reading);
-        let mut connection = Connection { reading, writing, buffer: Vec::new() };
+        let is_secret = self.own.ring.is_secret();
+        let mut connection = Connection { reading, writing, buffer: Vec::new(), is_secret };
         match connection.ask(job).await {
             Ok(ended) => Ok(self.keep(connection, ended).await),
             Err(failure) => Err(failure.of(format!("tcp://{}", self.at))),
@@ -227,37 +229,47 @@ impl Connection {
 
     async fn fetch(&mut self, into: &Arc<Blobs>, handle: Handle) -> Result<Ended, Failure> {
         send(&mut self.writing, &Ask::Get(handle)).await?;
-        let (pieces, coming) = mpsc::channel(PIECES);
+        match self.hear().await? {
+            Say::Comes => {}
+            Say::Done => return Err(unexpected("an end before the content")),
+            other => return end(other),
+        }
+        let (full, coming) = mpsc::channel(PIECES);
+        let (written, empty) = mpsc::channel(PIECES);
+        let is_proven = self.is_secret && into.is_in_memory();
+        let from = if is_proven { Source::Proven } else { Source::Any };
         let into = into.clone();
-        let writing = here(move || write(into.draft()?, coming));
-        // Dropped, whichever of both ends first, the channel ends the other.
-        let (heard, written) = tokio::join!(self.pieces(handle.bytes, pieces), writing);
-        match (heard?, written) {
-            (_, Err(error)) => Ok(Ended::Here(error)),
-            (Ended::Done, Ok(draft)) => finish(draft, handle).await,
-            (other, Ok(_)) => Ok(other),
+        let writing = here(move || write(into.incoming(handle, from)?, coming, &written));
+        // Dropped, whichever of both ends first, a channel ends the other.
+        let (heard, incoming) = tokio::join!(self.content(handle.bytes, full, empty), writing);
+        heard?;
+        match incoming {
+            Ok(incoming) => finish(incoming).await,
+            Err(error) => Ok(Ended::Here(error)),
         }
     }
 
-    /// Passes on the pieces of so many bytes, and tells how the answer has ended. It is of no use
-    /// when nobody takes them any more.
-    async fn pieces(
+    /// Passes on a content of so many bytes in pieces, to its end, or until nobody takes them any
+    /// more; then the connection is of no use.
+    async fn content(
         &mut self,
         bytes: u64,
-        pieces: mpsc::Sender<ByteVec>,
-    ) -> Result<Ended, Failure> {
+        full: mpsc::Sender<Vec<u8>>,
+        mut empty: mpsc::Receiver<Vec<u8>>,
+    ) -> Result<(), Failure> {
         let mut left = bytes;
-        loop {
-            let piece = match self.hear().await? {
-                Say::Piece(piece) if !piece.is_empty() && piece.len() as u64 <= left => piece,
-                Say::Piece(_) => return Err(unexpected("a piece of another length")),
-                Say::Done if left == 0 => return Ok(Ended::Done),
-                other => return end(other).map_err(|_| unexpected("an end before the end")),
-            };
+        while left > 0 {
+            let mut piece = empty.try_recv().unwrap_or_else(|_| vec![0; PIECE_BYTES]);
+            piece.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+            self.reading.read_exact(&mut piece).await?;
             left -= piece.len() as u64;
-            if pieces.send(piece).await.is_err() {
-                return Ok(Ended::Done);
+            if full.send(piece).await.is_err() {
+                return Ok(());
             }
+        }
+        match self.hear().await? {
+            Say::Done => Ok(()),
+            _ => Err(unexpected("something else behind the content")),
         }
     }
 
@@ -273,9 +285,8 @@ impl Connection {
             match self.hear().await? {
                 Say::Go => {
                     let batch = batches.next().ok_or_else(|| unexpected("too many goes"))?;
-                    for piece in batch.chunks(PIECE_BYTES) {
-                        send(&mut self.writing, &Ask::Piece(piece.to_vec().into())).await?;
-                    }
+                    self.writing.write_all(batch).await?;
+                    self.writing.flush().await?;
                 }
                 other => return end(other),
             }
@@ -293,7 +304,7 @@ fn end(said: Say) -> Result<Ended, Failure> {
         Say::Done => Ok(Ended::Done),
         Say::Missing => Ok(Ended::Missing),
         Say::Refused(why) => Ok(Ended::Refused(why)),
-        Say::Go | Say::Piece(_) => Err(unexpected("another answer")),
+        Say::Go | Say::Comes => Err(unexpected("another answer")),
     }
 }
 
@@ -301,18 +312,24 @@ fn unexpected(what: &str) -> Failure {
     Failure::Protocol(format!("{what} has come"))
 }
 
-/// Writes and hashes the pieces that come, beside whoever gets them from the network.
-fn write(mut draft: Draft, mut coming: mpsc::Receiver<ByteVec>) -> Result<Draft, BlobError> {
+/// Writes the pieces that come, beside whoever gets them from the network, and gives them back.
+fn write(
+    mut incoming: Incoming,
+    mut coming: mpsc::Receiver<Vec<u8>>,
+    written: &mpsc::Sender<Vec<u8>>,
+) -> Result<Incoming, BlobError> {
     while let Some(piece) = coming.blocking_recv() {
-        draft.write(&piece)?;
+        incoming.write(&piece)?;
+        // Whoever gets them has all already, or has enough of them.
+        let _ = written.try_send(piece);
     }
-    Ok(draft)
+    Ok(incoming)
 }
 
-async fn finish(draft: Draft, handle: Handle) -> Result<Ended, Failure> {
-    match here(move || draft.finish_as(&handle)).await {
+async fn finish(incoming: Incoming) -> Result<Ended, Failure> {
+    match here(move || incoming.finish()).await {
         Ok(()) => Ok(Ended::Done),
-        // Its hash is checked there before it is sent.
+        // Another content was sent than the one that was asked for.
         Err(BlobError::Damaged { why, .. }) => Err(Failure::Protocol(why)),
         Err(error) => Ok(Ended::Here(error)),
     }
@@ -325,5 +342,116 @@ async fn here<T: Send + 'static>(
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidings_primitives::{Key, KeyRing};
+    use tokio::net::TcpListener;
+
+    use super::super::handshake;
+    use super::*;
+
+    const CONTENT: &[u8] = b"these bytes";
+    const OTHER: &[u8] = b"other bytes";
+
+    fn own(ring: KeyRing) -> Credentials {
+        Credentials { ring, cluster: "test".into() }
+    }
+
+    fn secret() -> Credentials {
+        own(KeyRing::new(&[Key::from_bytes([7; 32])]).unwrap())
+    }
+
+    fn framed(say: &Say) -> Vec<u8> {
+        let mut buffer = Vec::new();
+        frame::append(&mut buffer, say).unwrap();
+        buffer
+    }
+
+    /// A peer that says this to the first who asks for a blob, and hangs up.
+    async fn peer(own: Credentials, says: Vec<u8>) -> Endpoint {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = listener.local_addr().unwrap().to_string().parse().unwrap();
+        tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let (reading, writing) = handshake::answer(stream.into_split(), &own).await.unwrap();
+            let mut both = tokio::io::join(reading, writing);
+            frame::wanted(&mut both, &[HELLO]).await.unwrap();
+            let asked: Option<Ask> = frame::read(&mut both, &mut Vec::new()).await.unwrap();
+            assert_eq!(asked, Some(Ask::Get(Handle::of(CONTENT))));
+            both.write_all(&says).await.unwrap();
+            both.flush().await.unwrap();
+        });
+        at
+    }
+
+    /// What a folder in memory has of a peer that says this.
+    async fn fetched(own: Credentials, says: &[&[u8]]) -> Result<Vec<u8>, DepotError> {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Arc::new(Blobs::open_in_memory(&folder.path().join("b")).unwrap());
+        let at = peer(own.clone(), says.concat()).await;
+        let ended = Depot::new(at, own).fetch_once(Handle::of(CONTENT), &blobs).await;
+        let left = std::fs::read_dir(blobs.folder().join("new")).unwrap().count();
+        assert_eq!((left, blobs.has(&Handle::of(CONTENT))), (0, ended.is_ok()));
+        ended.map(|()| blobs.map(&Handle::of(CONTENT)).unwrap().to_vec())
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_does_not_keep_to_the_protocol_gives_nothing() {
+        let [comes, done, go] = [Say::Comes, Say::Done, Say::Go].map(|say| framed(&say));
+        let whole = [&comes[..], CONTENT, &done];
+        assert_eq!(fetched(secret(), &whole).await.unwrap(), CONTENT);
+        let wrong: [&[&[u8]]; 6] = [
+            &[&done],
+            &[&go],
+            &[&comes, &CONTENT[1..], &done],
+            &[&comes, CONTENT, b"more", &done],
+            &[&comes, CONTENT, &comes],
+            &[b"\xff\xff\xff\xff"],
+        ];
+        for says in wrong {
+            let error = fetched(secret(), says).await.unwrap_err();
+            let DepotError::Net(failure) = &error else { panic!("{error:?}") };
+            let is_cut = matches!(failure.why, Failure::Unreachable(_));
+            let is_wrong = matches!(failure.why, Failure::Protocol(_));
+            assert!(is_cut || is_wrong, "{says:?}: {error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_dies_in_the_middle_gives_nothing() {
+        let comes = framed(&Say::Comes);
+        let some: [&[&[u8]]; 4] = [&[], &[&comes], &[&comes, &CONTENT[..5]], &[&comes, CONTENT]];
+        for says in some {
+            let error = fetched(secret(), says).await.unwrap_err();
+            let DepotError::Net(failure) = &error else { panic!("{error:?}") };
+            assert!(matches!(failure.why, Failure::Unreachable(_)), "{error}");
+        }
+    }
+
+    /// Without a secret anybody of this host may answer in the owner's place.
+    #[tokio::test]
+    async fn the_hash_is_checked_of_what_anybody_may_have_sent() {
+        let [comes, done] = [Say::Comes, Say::Done].map(|say| framed(&say));
+        let says = [&comes[..], OTHER, &done];
+        let error = fetched(own(KeyRing::open("test")), &says).await.unwrap_err();
+        let DepotError::Net(failure) = &error else { panic!("{error:?}") };
+        assert!(matches!(failure.why, Failure::Protocol(_)), "{error}");
+        // A holder of the key is believed as its neighbours believe it, who map its file.
+        assert_eq!(fetched(secret(), &says).await.unwrap(), OTHER);
+    }
+
+    /// What is kept on disks is checked, whoever has sent it.
+    #[tokio::test]
+    async fn the_hash_is_checked_of_what_is_kept_on_disks() {
+        let [comes, done] = [Say::Comes, Say::Done].map(|say| framed(&say));
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Arc::new(Blobs::open(&folder.path().join("b")).unwrap());
+        let at = peer(secret(), [&comes[..], OTHER, &done].concat()).await;
+        let ended = Depot::new(at, secret()).fetch_once(Handle::of(CONTENT), &blobs).await;
+        assert!(matches!(ended, Err(DepotError::Net(_))), "{ended:?}");
+        assert!(!blobs.has(&Handle::of(CONTENT)));
     }
 }

@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::blobs;
-use super::connect::{Reading, Writing, halves, tune};
+use super::connect::{Reading, Writing, tune};
 use super::endpoint::Endpoint;
 use super::error::{Failure, NetError};
 use super::handshake::{self, Credentials};
@@ -138,7 +138,7 @@ async fn welcome(
     greets: OwnedSemaphorePermit,
 ) -> io::Result<(String, Reading, Writing)> {
     tune(&stream)?;
-    let answered = handshake::answer(halves(stream), own).await;
+    let answered = handshake::answer(stream.into_split(), own).await;
     let (reading, writing) = answered.map_err(|failure| io::Error::other(failure.to_string()))?;
     let mut both = tokio::io::join(reading, writing);
     let wants = tokio::time::timeout(PATIENCE, frame::wanted(&mut both, known)).await;

@@ -29,7 +29,8 @@ impl Peers {
         Self { own, known: Mutex::default() }
     }
 
-    /// Copies a blob into a folder here from the first depot that has it, its hash checked.
+    /// Copies a blob into a folder here from the first depot that has it, checked as
+    /// [`Depot::fetch`] does.
     ///
     /// # Errors
     /// None has it, or there is no space here: why the last one gave nothing.

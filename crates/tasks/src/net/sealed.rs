@@ -6,9 +6,11 @@
 //! another connection does not open. The length is sealed with the record, as its head.
 //!
 //! Invariants: a length is bounded before anything is read; after an error a stream gives nothing
-//! more. A stream that was cut between two records looks like one that ended: what is sent on it
-//! must tell by itself where it ends.
+//! more; records are opened in place, each before the next is looked at. A stream that was cut
+//! between two records looks like one that ended: what is sent on it must tell by itself where it
+//! ends.
 
+use core::ops::Range;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -22,6 +24,12 @@ pub(super) const MAX_BODY_BYTES: usize = 64 << 10;
 
 /// Bytes of a length.
 const LENGTH_BYTES: usize = 4;
+
+/// Bytes of the longest record.
+const MAX_RECORD_BYTES: usize = LENGTH_BYTES + MAX_BODY_BYTES + TAG_BYTES;
+
+/// Records that are got at a time.
+const BUFFERED_RECORDS: usize = 4;
 
 /// Where in a buffer begins what is sent: the length overwrites the end of the nonce, which is not.
 const WIRE_AT: usize = HEAD_BYTES - LENGTH_BYTES;
@@ -47,45 +55,55 @@ impl Direction {
     }
 }
 
-/// What is read of a sealed stream.
+/// What is read of a sealed stream. Records are opened where they have come to lie.
 pub(crate) struct SealedReader<R> {
     stream: R,
     direction: Direction,
-    /// A head, then a body and its tag.
+    /// Records as they come, and room before the first for what of its head is not sent.
     buffer: Vec<u8>,
-    /// Bytes of a record that have come, its length among them.
-    come: usize,
+    /// What has come and was not opened yet. It begins with a record.
+    come: Range<usize>,
     /// The part of an opened body that was not read yet.
-    open: core::ops::Range<usize>,
+    open: Range<usize>,
 }
 
 impl<R> SealedReader<R> {
     pub(super) fn new(stream: R, ring: KeyRing) -> Self {
-        let buffer = vec![0; HEAD_BYTES + MAX_BODY_BYTES + TAG_BYTES];
-        Self { stream, direction: Direction { ring, count: 0 }, buffer, come: 0, open: 0..0 }
+        let buffer = vec![0; WIRE_AT + BUFFERED_RECORDS * MAX_RECORD_BYTES];
+        let direction = Direction { ring, count: 0 };
+        Self { stream, direction, buffer, come: WIRE_AT..WIRE_AT, open: 0..0 }
     }
 
     /// The bytes of the record that is coming, as far as they are known; bounded.
     fn needed(&self) -> io::Result<usize> {
-        if self.come < LENGTH_BYTES {
+        let Some(length) = self.buffer[self.come.clone()].first_chunk::<LENGTH_BYTES>() else {
             return Ok(LENGTH_BYTES);
-        }
-        let mut length = [0; LENGTH_BYTES];
-        length.copy_from_slice(&self.buffer[WIRE_AT..HEAD_BYTES]);
-        match u32::from_le_bytes(length) as usize {
+        };
+        match u32::from_le_bytes(*length) as usize {
             body @ 1..=MAX_BODY_BYTES => Ok(LENGTH_BYTES + body + TAG_BYTES),
             body => Err(invalid(format!("a record of {body} bytes"))),
         }
     }
 
-    fn unseal(&mut self) -> io::Result<()> {
-        let end = WIRE_AT + self.come;
-        let body = HEAD_BYTES..end - TAG_BYTES;
-        self.direction.head(&mut self.buffer, body.len());
-        let opened = self.direction.ring.unseal(&mut self.buffer[..end]);
+    /// Makes room for the rest of a record of so many bytes.
+    fn make_room(&mut self, needed: usize) {
+        if self.come.is_empty() || self.come.start + needed > self.buffer.len() {
+            let bytes = self.come.len();
+            self.buffer.copy_within(self.come.clone(), WIRE_AT);
+            self.come = WIRE_AT..WIRE_AT + bytes;
+        }
+    }
+
+    /// Opens the first record that has come, which has so many bytes.
+    fn unseal(&mut self, bytes: usize) -> io::Result<()> {
+        // What lies before it was read: there is room for the rest of its head.
+        let record = self.come.start - WIRE_AT..self.come.start + bytes;
+        let body = record.start + HEAD_BYTES..record.end - TAG_BYTES;
+        self.direction.head(&mut self.buffer[record.clone()], body.len());
+        let opened = self.direction.ring.unseal(&mut self.buffer[record.clone()]);
         opened
             .map_err(|_| invalid("a record that does not open: changed, or not the next".into()))?;
-        self.come = 0;
+        self.come.start = record.end;
         self.open = body;
         Ok(())
     }
@@ -95,6 +113,26 @@ fn invalid(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
+impl<R: AsyncRead + Unpin> SealedReader<R> {
+    /// Opens the next record, or finds that there is none.
+    fn poll_open(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            let needed = self.needed()?;
+            if needed > LENGTH_BYTES && needed <= self.come.len() {
+                return Poll::Ready(self.unseal(needed));
+            }
+            self.make_room(needed);
+            let mut place = ReadBuf::new(&mut self.buffer[self.come.end..]);
+            ready!(Pin::new(&mut self.stream).poll_read(context, &mut place))?;
+            match (place.filled().len(), self.come.len()) {
+                (0, 0) => return Poll::Ready(Ok(())),
+                (0, _) => return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
+                (read, _) => self.come.end += read,
+            }
+        }
+    }
+}
+
 impl<R: AsyncRead + Unpin> AsyncRead for SealedReader<R> {
     fn poll_read(
         self: Pin<&mut Self>,
@@ -102,20 +140,8 @@ impl<R: AsyncRead + Unpin> AsyncRead for SealedReader<R> {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        while this.open.is_empty() {
-            let needed = this.needed()?;
-            if this.come == needed {
-                this.unseal()?;
-                break;
-            }
-            let place = &mut this.buffer[WIRE_AT + this.come..WIRE_AT + needed];
-            let mut place = ReadBuf::new(place);
-            ready!(Pin::new(&mut this.stream).poll_read(context, &mut place))?;
-            match (place.filled().len(), this.come) {
-                (0, 0) => return Poll::Ready(Ok(())),
-                (0, _) => return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
-                (read, _) => this.come += read,
-            }
+        if this.open.is_empty() {
+            ready!(this.poll_open(context))?;
         }
         let bytes = into.remaining().min(this.open.len());
         into.put_slice(&this.buffer[this.open.start..this.open.start + bytes]);
@@ -130,7 +156,7 @@ pub(crate) struct SealedWriter<W> {
     direction: Direction,
     buffer: Vec<u8>,
     /// The part of the buffer that was not sent yet.
-    unsent: core::ops::Range<usize>,
+    unsent: Range<usize>,
 }
 
 impl<W> SealedWriter<W> {
@@ -274,21 +300,24 @@ mod tests {
         }
     }
 
-    /// A writer whose stream takes a few bytes at a time loses and doubles nothing.
+    /// A writer whose stream takes some bytes at a time loses and doubles nothing, nor does a
+    /// reader that gets records in parts, or some at a time.
     #[test]
     fn a_slow_stream_gets_all() {
-        let all: Vec<u8> = (0..300_000).map(|at| (at / 7) as u8).collect();
-        let read = run(async {
-            let (here, there) = tokio::io::duplex(1_000);
-            let (mut writer, mut reader) =
-                (SealedWriter::new(here, ring()), SealedReader::new(there, ring()));
-            let (mut read, write) = (Vec::new(), async {
-                writer.write_all(&all).await.unwrap();
-                writer.shutdown().await.unwrap();
+        let all: Vec<u8> = (0..600_000).map(|at| (at / 7) as u8).collect();
+        for at_a_time in [1_000, 100_000, 1 << 20] {
+            let read = run(async {
+                let (here, there) = tokio::io::duplex(at_a_time);
+                let (mut writer, mut reader) =
+                    (SealedWriter::new(here, ring()), SealedReader::new(there, ring()));
+                let (mut read, write) = (Vec::new(), async {
+                    writer.write_all(&all).await.unwrap();
+                    writer.shutdown().await.unwrap();
+                });
+                tokio::join!(write, async { reader.read_to_end(&mut read).await.unwrap() });
+                read
             });
-            tokio::join!(write, async { reader.read_to_end(&mut read).await.unwrap() });
-            read
-        });
-        assert!(read == all);
+            assert!(read == all, "{at_a_time}");
+        }
     }
 }
