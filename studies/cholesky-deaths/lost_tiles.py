@@ -74,7 +74,6 @@ class AtDeath(NamedTuple):
     """What was known just before a node died, and when it did, as lines say it."""
 
     lines: list[Line]
-    held: set[int]
     at_s: float
 
 
@@ -83,6 +82,8 @@ class Ran(NamedTuple):
 
     factor: cholesky.Tile
     readers: dict[int, set[int]]
+    wanted: set[int]
+    """The calls that make the factor."""
     lines: list[Line]
     begun_s: float
     seconds: float
@@ -153,19 +154,16 @@ class Graph:
         return future
 
 
-def kill(
-    death: Death, graph: Graph, file: Path, started: dict[str, subprocess.Popen[str]]
-) -> AtDeath:
+def kill(death: Death, file: Path, started: dict[str, subprocess.Popen[str]]) -> AtDeath:
     """Kill a node when it is time; return what was known just before."""
     end = time.monotonic() + WAIT_S
     while sum(line.is_begin for line in lines(file)) < death.calls:
         if time.monotonic() > end:
             raise WrongError(f"{death.calls} calls have not begun within {WAIT_S} s")
         time.sleep(PAUSE_S)
-    held = {number for future, number in graph.futures.items() if future.done()}
     known = lines(file)
     started[death.node].send_signal(signal.SIGKILL)
-    return AtDeath(known, held, time.monotonic())
+    return AtDeath(known, time.monotonic())
 
 
 def run(sizes: Sizes, death: Death | None) -> Ran:
@@ -183,11 +181,12 @@ def run(sizes: Sizes, death: Death | None) -> Ran:
             begun_s = time.monotonic()
             graph = Graph(file, sizes.least_s)
             futures = cholesky.factor(graph.submit, tiles)
-            known = kill(death, graph, file, started) if death else None
+            known = kill(death, file, started) if death else None
             made = [[future.result(WAIT_S) for future in row] for row in futures]
             seconds = time.monotonic() - begun_s
         whole = cholesky.joined(made)
-        return Ran(whole, graph.readers, lines(file), begun_s, seconds, known)
+        wanted = {graph.futures[future] for row in futures for future in row}
+        return Ran(whole, graph.readers, wanted, lines(file), begun_s, seconds, known)
 
 
 def row(sizes: Sizes, death: Death, ran: Ran, calm: Ran) -> dict[str, object]:
@@ -203,7 +202,7 @@ def row(sizes: Sizes, death: Death, ran: Ran, calm: Ran) -> dict[str, object]:
         for call, times in Counter(line.call for line in ran.lines if line.is_begin).items()
         if times > 1
     }
-    expected = done_again(Known(ran.readers, begun, ended, elsewhere, known.held))
+    expected = done_again(Known(ran.readers, begun, ended, elsewhere, ran.wanted))
     beyond = again - expected
     whole = cholesky.matrix(sizes.tiles * sizes.size)
     if not np.array_equal(ran.factor, calm.factor):

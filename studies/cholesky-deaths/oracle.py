@@ -2,7 +2,7 @@
 
 A call is done again if the node had it in hand, or if the only copy of its output was there and
 something still needs it: a call that reads it and has not begun elsewhere or is done again itself,
-or the program that wants the factor. Nothing else is.
+or the program, which asks for the tiles of the factor at the end. Nothing else is.
 
 It is told of what was before the death. What happened between that moment and the death can only
 make less of it necessary, so this is an upper bound, and off by little.
@@ -25,8 +25,8 @@ class Known(NamedTuple):
     """Those of them that it has ended, whose output has no copy elsewhere."""
     begun_elsewhere: Set[int]
     """Those that other nodes have begun, with their inputs in hand."""
-    held: Set[int]
-    """Those whose result the program has."""
+    wanted: Set[int]
+    """Those whose result the program asks for, and has not yet."""
 
 
 def done_again(known: Known) -> set[int]:
@@ -38,6 +38,6 @@ def done_again(known: Known) -> set[int]:
             reader in again or reader not in known.begun_elsewhere | known.begun_there
             for reader in known.readers[call]
         )
-        if call not in known.ended_there or is_read or call not in known.held:
+        if call not in known.ended_there or is_read or call in known.wanted:
             again.add(call)
     return again
