@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import operator
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import tidings.tasks as tt
+
+from . import programs
 
 # The longest wait for what does not happen at all if it is wrong, in seconds.
 WAIT = 120
@@ -94,3 +98,27 @@ def test_a_store_in_memory_is_out_of_reach() -> None:
     expected = pytest.raises(tt.StoreError, match="use an executor with file:PATH")
     with tt.Executor(workers=1) as executor, expected:
         executor.submit(fibonacci, 3).result(WAIT)
+
+
+# What is submitted, and stored, by a task; its process may be killed when the worker ends.
+PROGRAM = """
+import tidings.tasks as tt
+
+def submitting(number):
+    tt.Store()["number"] = number
+    return tt.current_executor().submit(abs, -number).result()
+
+if __name__ == "__main__":
+    with tt.Executor("file:store", workers=1) as executor:
+        print(executor.submit(submitting, 3).result())
+"""
+
+
+def test_the_process_of_a_task_leaves_no_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    environment = programs.environment(TMPDIR=str(folder))
+    command = [sys.executable, "-c", PROGRAM]
+    said = subprocess.check_output(command, cwd=tmp_path, env=environment, timeout=WAIT)
+    assert said == b"3\n"
+    assert list(folder.iterdir()) == []

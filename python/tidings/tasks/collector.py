@@ -13,7 +13,6 @@ import concurrent.futures
 import contextlib
 import functools
 import os
-import shutil
 import sys
 import threading
 import weakref
@@ -21,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import tidings.tasks._native as _native
-from tidings.tasks import failures, inputs, pickles, unfit
+from tidings.tasks import failures, inputs, pickles, setup, unfit
 from tidings.tasks.connection import Connection
 from tidings.tasks.errors import RemoteError, SealError, StoreError
 from tidings.tasks.future import Future
@@ -281,7 +280,7 @@ class Collector:
             self._connection.close()
         self._client.close()
         self._unfit.close()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        setup.remove(self._scratch)
         self._rested.set()
 
     def _release_dropped(self) -> None:

@@ -15,8 +15,6 @@ import contextlib
 import itertools
 import os
 import queue
-import shutil
-import tempfile
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -264,22 +262,12 @@ def connection_of(
 
 
 def _open(address: str, keys: str | None) -> Connection:
-    scratch = tempfile.mkdtemp(prefix="tidings-")
     try:
         seal = setup.seal(keys)
-        client = _native.Client(setup.setup(address, scratch, keys=keys))
+        client = _native.Client(setup.setup(address, "", keys=keys))
     except RuntimeError as error:
-        shutil.rmtree(scratch, ignore_errors=True)
         raise StoreError(str(error)) from None
-    except BaseException:
-        shutil.rmtree(scratch, ignore_errors=True)
-        raise
-
-    def close() -> None:
-        client.close()
-        shutil.rmtree(scratch, ignore_errors=True)
-
-    return Connection(client, seal, close)
+    return Connection(client, seal, client.close)
 
 
 def _refusal(kind: str, text: str) -> Exception:

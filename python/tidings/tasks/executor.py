@@ -18,9 +18,7 @@ import functools
 import itertools
 import json
 import os
-import shutil
 import sys
-import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -99,7 +97,7 @@ class Executor(concurrent.futures.Executor):
         self.workers = workers
         self.queue = queue
         initial = None if initializer is None else (initializer, initargs)
-        scratch = tempfile.mkdtemp(prefix="tidings-")
+        scratch = setup.scratch(self.store, workers)
         try:
             seal = setup.seal(key_file(keys))
             how = setup.setup(
@@ -117,7 +115,7 @@ class Executor(concurrent.futures.Executor):
             client = _native.Client(how)
             self._collector = Collector(client, seal, scratch, pending, self.store)
         except (RuntimeError, StoreError) as error:
-            shutil.rmtree(scratch, ignore_errors=True)
+            setup.remove(scratch)
             raise StoreError(str(error)) from None
         # What keeps the results of calls that others wait for; None: they are waited for here.
         self._holder: Collector | None = self._collector

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
+import tempfile
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +29,20 @@ def address(store: str | None) -> str:
         except RuntimeError as error:
             raise StoreError(str(error)) from None
     return store or "memory:"
+
+
+def scratch(store: str, workers: int) -> str:
+    """Make the folder of an executor, if it needs one: for blobs in memory, and for workers.
+
+    A process that does tasks may be killed at any time. It has none, so it leaves none.
+    """
+    return tempfile.mkdtemp(prefix="tidings-") if store == "memory:" or workers else ""
+
+
+def remove(scratch: str) -> None:
+    """Remove the folder of an executor, if it has one."""
+    if scratch:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def setup(
