@@ -81,6 +81,8 @@ def test_what_nobody_asks_for_is_not_brought(executor: tt.Executor) -> None:
     assert fetched(executor) == []
     assert futures[3].result(WAIT) == made(3)
     assert futures[3].result() is futures[3].result()
+    assert repr(futures[3]).endswith("state=finished, its result is here>")
+    assert repr(futures[4]).endswith("state=finished, its result was not fetched>")
     assert fetched(executor) == [futures[3]._task]
     assert not any(isinstance(one._result, bytes) for one in futures)
 

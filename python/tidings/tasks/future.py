@@ -150,6 +150,13 @@ class Future(concurrent.futures.Future[T]):
         with contextlib.suppress(concurrent.futures.InvalidStateError):
             self.set_exception(error)
 
+    def __repr__(self) -> str:
+        """Return its state, and of a result that may be elsewhere whether it is here."""
+        if self._left is None:
+            return super().__repr__()
+        where = "is here" if self._left.is_here else "was not fetched"
+        return f"<{type(self).__name__} at {id(self):#x} state=finished, its result {where}>"
+
     def __reduce__(self) -> Any:
         """Stand for the result in the arguments of a call."""
         return inputs.reduced(self)
