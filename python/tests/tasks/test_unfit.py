@@ -89,25 +89,49 @@ def test_a_warning_that_is_an_error_ends_nothing(
         assert waiting.cancel()
 
 
-def test_it_is_over_when_such_a_worker_comes(tmp_path: Path) -> None:
-    root = Path(__file__).parents[3]
-    program = Path(os.environ.get("TIDINGS_BIN_DIR", root / "target" / "debug")) / "tidings"
-    store = f"file:{tmp_path / 'store'}"
-    with warnings.catch_warnings(record=True) as told, tt.Executor(store, workers=1) as executor:
-        warnings.simplefilter("always")
-        waiting = executor.submit(large, 7)
-        until(lambda: bool(told), executor)
-        assert "no worker takes calls of queue large: start `tidings worker" in str(told[0].message)
-        command = ["worker", "--store", store, "--queue", "large", "--python", sys.executable]
-        worker = subprocess.Popen(
-            [program, *command, "--resource", "gpu=2"],
+@tt.task(queue="large")
+def any_of(number: int) -> int:
+    return number
+
+
+class Worker:
+    """A worker for the large calls of a store."""
+
+    def __init__(self, store: str, *more: str) -> None:
+        root = Path(__file__).parents[3]
+        program = Path(os.environ.get("TIDINGS_BIN_DIR", root / "target" / "debug")) / "tidings"
+        command: list[str | Path] = [program, "worker", "--store", store, "--queue", "large"]
+        self._process = subprocess.Popen(
+            [*command, "--python", sys.executable, *more],
             env=programs.environment(),
             stderr=subprocess.DEVNULL,
         )
-        try:
+
+    def __enter__(self) -> None:
+        """Have it running."""
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait()
+
+
+def test_it_is_over_when_such_a_worker_comes(tmp_path: Path) -> None:
+    store = f"file:{tmp_path / 'store'}"
+    with warnings.catch_warnings(record=True) as told, tt.Executor(store, workers=1) as executor:
+        warnings.simplefilter("always")
+        waiting = executor.submit(any_of, 7)
+        until(lambda: bool(told), executor)
+        assert "no worker takes calls of queue large: start `tidings worker" in str(told[0].message)
+        with Worker(store):
             assert waiting.result(WAIT) == 7
             until(lambda: unfit.note() == "", executor)
-        finally:
-            worker.terminate()
-            worker.wait()
-    assert len(told) == 1
+            waiting = executor.submit(large, 8)
+            until(lambda: len(told) > 1, executor)
+            lacks = (
+                "calls wait, since the only worker has not gpu=2 (the most is 0): start `tidings"
+            )
+            assert str(told[1].message).startswith(lacks)
+            with Worker(store, "--resource", "gpu=2"):
+                assert waiting.result(WAIT) == 8
+                until(lambda: unfit.note() == "", executor)
+    assert len(told) == 2
