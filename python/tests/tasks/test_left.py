@@ -110,6 +110,32 @@ def test_results_go_from_call_to_call_without_the_program(executor: tt.Executor)
     assert executor.submit(len, again[0]).result(WAIT) == LONG
 
 
+def in_a_task(length: int) -> tuple[int, list[int]]:
+    executor = tt.current_executor()
+    first = executor.submit(bytes, length)
+    others = [executor.submit(bytes, length) for _ in range(3)]
+    return executor.submit(len, first).result(), [len(one.result()) for one in others]
+
+
+@tt.task(delay=0.01)
+def delayed(data: bytes) -> int:
+    return len(data)
+
+
+def test_what_cannot_be_referred_to_is_brought(tmp_path: Path) -> None:
+    with tt.Executor(f"file:{tmp_path / 'store'}", workers=1) as executor:
+        assert executor.submit(in_a_task, LONG).result(WAIT) == (LONG, [LONG] * 3)
+        first = executor.submit(made, 1)
+        concurrent.futures.wait([first], WAIT)
+        # A record has inputs or a delay.
+        assert executor.submit(delayed, first).result(WAIT) == LONG
+        with tt.Executor(workers=1) as other:
+            assert other.submit(len, executor.submit(made, 2)).result(WAIT) == LONG
+        # More than a record can name.
+        many = [executor.submit(bytes, 20_000) for _ in range(260)]
+        assert executor.submit(len, many).result(WAIT) == 260
+
+
 def test_what_nobody_holds_is_let_go(executor: tt.Executor) -> None:
     futures = [executor.submit(made, number) for number in range(10)]
     tasks = [one._task for one in futures]
