@@ -10,12 +10,13 @@ use rustix::process::Signal;
 
 use crate::place::{Pipe, Place, Running};
 
-/// Six outputs of 100,000 lines' numbers and more, that six tasks read once the gate is open.
+/// Six outputs of more than a MiB, so large that they are copied from whichever node has them, that
+/// six tasks read once the gate is open.
 const GRAPH: &str = r#"
 copies = COPIES
 
 [task.seed]
-shell = "echo seed $(hostname) >> log; seq 1 30000"
+shell = "echo seed $(hostname) >> log; seq 1 200000"
 
 [task.make]
 each = "1-6"
@@ -126,7 +127,7 @@ impl Cluster {
         assert_eq!(code, 0, "{errors}");
         let mut sums: Vec<&str> = printed.lines().collect();
         sums.sort_unstable();
-        let sum = |number: u64| (450_015_000_u64 * number).to_string();
+        let sum = |number: u64| (20_000_100_000_u64 * number).to_string();
         let mut expected: Vec<String> = (2..=7).map(sum).collect();
         expected.push("open".to_owned());
         expected.sort_unstable();

@@ -178,12 +178,12 @@ async fn serve(
         Err(error) => return drop(begun.send(Err(error))),
     };
     let member = Member::join_over(network, address, &setup.cluster, candidate, options);
+    let member = Arc::new(member);
     let payloads = match &folder {
         Some(folder) if is_own => Payloads::in_folder(folder),
         Some(folder) => Payloads::of(&member, folder),
         None => Payloads::nowhere(),
     };
-    let member = Arc::new(member);
     if let Err(error) = place::link(&member).await {
         // Who began waits for this, and gives it to Python.
         let _ = begun.send(Err(error));

@@ -45,6 +45,12 @@ pub struct Counters {
     /// Tasks that are done again since their outputs were lost.
     #[cbor(n(12), default)]
     pub remade: u64,
+    /// Copies of large blobs that depots have made.
+    #[cbor(n(13), default)]
+    pub copied: u64,
+    /// Those of them that came from a depot which had copied the blob itself.
+    #[cbor(n(14), default)]
+    pub relayed: u64,
 }
 
 impl Counters {
@@ -64,6 +70,8 @@ impl Counters {
             unreadable,
             recoveries,
             remade,
+            copied,
+            relayed,
         } = *other;
         self.commits += commits;
         self.changes += changes;
@@ -78,5 +86,7 @@ impl Counters {
         self.unreadable += unreadable;
         self.recoveries += recoveries;
         self.remade += remade;
+        self.copied += copied;
+        self.relayed += relayed;
     }
 }

@@ -19,6 +19,7 @@
 //! | [`hosts`] | where a task would go on well |
 //! | [`message`] | requests of workers and clients, and what they are told |
 //! | [`topology`] | an order of tasks in which each comes behind its inputs |
+//! | [`broadcast`] | how a large blob gets to many hosts |
 //! | [`tree`] | how the results of many tasks are combined |
 //! | [`view`], [`counters`] | what those who look on are shown |
 //! | [`reign`] | who coordinates a part |
@@ -31,6 +32,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod broadcast;
 mod class;
 pub mod coordinator;
 pub mod counters;

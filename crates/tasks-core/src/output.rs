@@ -144,6 +144,34 @@ pub struct Reached {
     pub folder: Option<String>,
 }
 
+/// One that has a blob.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Encode, Decode)]
+pub enum Owner {
+    /// Whoever holds the store, for all that lies with it.
+    #[n(0)]
+    Store,
+    /// The depot of this number.
+    #[n(1)]
+    Depot(#[n(0)] u64),
+}
+
+/// From where a depot is to copy a blob.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub enum Source {
+    /// From whoever holds the store.
+    #[n(0)]
+    Store,
+    /// From another depot.
+    #[n(1)]
+    Depot(#[n(0)] Reached),
+    /// From nowhere: another process of its host has copied it.
+    #[n(2)]
+    Here,
+    /// Nobody that is there has it.
+    #[n(3)]
+    Nowhere,
+}
+
 impl Kept {
     /// What is wrong with it.
     ///

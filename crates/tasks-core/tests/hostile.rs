@@ -12,7 +12,7 @@ use tidings_tasks_core::id::{Attempt, Epoch, Part, TaskId};
 use tidings_tasks_core::keys;
 use tidings_tasks_core::ledger::Ledger;
 use tidings_tasks_core::message::{Call, Effect, Message, Peer, Place, Put, Request, Submission};
-use tidings_tasks_core::output::{Depot, Kept, Reached};
+use tidings_tasks_core::output::{Depot, Kept, Owner, Reached};
 use tidings_tasks_core::record::{Finished, Reign, Task};
 use tidings_tasks_core::reign::{self, Candidate};
 use tidings_tasks_core::resources::Need;
@@ -94,6 +94,10 @@ fn depot() -> impl Strategy<Value = Depot> {
     (0..3_u64, name()).prop_map(|(id, host)| Depot { id, host })
 }
 
+fn owner() -> impl Strategy<Value = Owner> {
+    prop_oneof![Just(Owner::Store), (0..4_u64).prop_map(Owner::Depot)]
+}
+
 /// A request about outputs that stay on nodes.
 fn of_outputs() -> impl Strategy<Value = Request> {
     let kept = (number(), vec(depot(), 0..10)).prop_map(|(bytes, depots)| Kept { bytes, depots });
@@ -118,6 +122,11 @@ fn of_outputs() -> impl Strategy<Value = Request> {
         1 => depots.prop_map(|(own, count)| Request::Depots { own, count }),
         1 => vec(id(), 0..8).prop_map(|tasks| Request::Unknown { tasks }),
         1 => (0..4_u64).prop_map(|depot| Request::Locate { depot }),
+        2 => (vec(owner(), 0..10), prop::option::of(owner())).prop_map(|(owners, failed)| {
+            Request::Source { blob: [7; 32].into(), owners, failed }
+        }),
+        2 => any::<bool>()
+            .prop_map(|is_there| Request::Copied { blob: [7; 32].into(), is_there }),
         1 => blobs.prop_map(|count| Request::Unnamed { blobs: vec![[7; 32].into(); count] }),
         1 => vec(name(), 0..3).prop_map(|queues| Request::AwaitReady { queues }),
         1 => (0..3_u32).prop_map(|has| Request::Cede { has }),

@@ -90,7 +90,7 @@ impl Engine {
 }
 
 /// Copies bytes into the memory that this host shares: whoever has the handle gets them, on the
-/// same host without a copy, elsewhere straight from this one. Writes the handle to `handle`,
+/// same host without a copy, elsewhere from a host that has it. Writes the handle to `handle`,
 /// unless that is null, and what holds the blob to `blob`. It stays as long as that is held by some
 /// process, a tuple names it, or a task for which it was pinned has a record; and half a minute
 /// longer.

@@ -156,8 +156,8 @@ impl Client {
         // Only copies of what lies on other hosts need the folder.
         let is_file = matches!(address_of, Address::File(_) | Address::Memory);
         let cache = if is_file { PathBuf::new() } else { usual::cache() };
-        let payloads = Payloads::of(&member, &cache);
         let member = Arc::new(member);
+        let payloads = Payloads::of(&member, &cache);
         let (session, notices) = Session::open(Arc::clone(&member), &name, &host);
         Self { member, session, payloads, notices, host, name }
     }

@@ -41,6 +41,7 @@ pub mod blocks;
 mod changes;
 pub mod client;
 pub mod collection;
+mod copying;
 pub mod depot;
 pub mod flow;
 mod frame;

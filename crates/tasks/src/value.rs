@@ -3,7 +3,8 @@
 //! A value is a task without work, whose result it is. Both who writes and who reads submit it,
 //! which adds it once; who writes claims it and completes it; who reads waits for its end. So a
 //! reader may come first, a writer that dies is replaced by the next, and one value counts. One
-//! that is too long for a record is a blob: all readers of a host map the same copy.
+//! that is too long for a record is a blob: all readers of a host map the same copy, which comes
+//! from a host that has one if it is large.
 
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, Refusal, Request, Submission};

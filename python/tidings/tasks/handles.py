@@ -3,7 +3,7 @@
 ``put`` copies an array, or any other buffer, into shared memory once and returns its handle, which
 is small: in a tuple, in the arguments of a task or in its result. Whoever has the handle gets the
 bytes: on the same host the same memory is mapped, without a copy; on another host they are fetched
-once, straight from the node that has them.
+once, from a node that has them.
 """
 
 from __future__ import annotations

@@ -389,7 +389,8 @@ impl Coordinator {
             self.refuse(peer, call, Refusal::Elsewhere);
         }
         self.refuse_waits();
-        for (peer, call) in self.waits.take_all().into_iter().chain(self.beside.take_all()) {
+        let waiting = self.waits.take_all().into_iter().chain(self.beside.take_all());
+        for (peer, call) in waiting.chain(self.broadcasts.take_waiting()) {
             self.refuse(peer, call, Refusal::Elsewhere);
         }
     }

@@ -48,9 +48,15 @@ impl Depots {
         self.by_id.contains_key(&id)
     }
 
-    /// The sessions of its node that are at it.
+    /// The sessions of its node that are at it and take outputs.
     pub(super) fn sessions(&self, id: u64) -> impl Iterator<Item = Peer> {
-        self.by_id.get(&id).into_iter().flatten().copied()
+        let all = self.by_id.get(&id).into_iter().flatten().copied();
+        all.filter(|peer| self.takes_outputs(*peer))
+    }
+
+    /// Whether outputs may be copied to the depot of a session: others serve what they have copied.
+    fn takes_outputs(&self, peer: Peer) -> bool {
+        self.by_peer.get(&peer).is_some_and(|reached| reached.folder.is_none())
     }
 
     /// The depot of a session.
@@ -74,11 +80,13 @@ impl Depots {
         let turn = self.last;
         let mut hosts = BTreeSet::from([own.host.clone()]);
         let mixed = |id: u64| tidings_primitives::chance::mix(id ^ turn);
-        let mut all: Vec<(u64, Peer)> = Vec::new();
-        all.extend(self.by_id.iter().filter_map(|(id, peers)| Some((mixed(*id), *peers.first()?))));
+        let taker =
+            |peers: &BTreeSet<Peer>| peers.iter().copied().find(|peer| self.takes_outputs(*peer));
+        let all = self.by_id.iter();
+        let mut all: Vec<(u64, Peer)> =
+            all.filter_map(|(id, peers)| Some((mixed(*id), taker(peers)?))).collect();
         all.sort_unstable();
         let all = all.into_iter().filter_map(|(_, peer)| self.by_peer.get(&peer));
-        let all = all.filter(|reached| reached.folder.is_none());
         let others = all.filter(|reached| hosts.insert(reached.depot.host.clone()));
         others.take(count).cloned().collect()
     }
@@ -126,5 +134,7 @@ mod tests {
         depots.keep(Peer(6), Reached { folder: Some("/dev/shm/d".to_owned()), ..reached(6, "d") });
         assert_eq!(depots.others(&own, 8).len(), 2, "none goes to memory");
         assert_eq!(depots.reached(&[reached(6, "d").depot]).len(), 1);
+        depots.keep(Peer(7), reached(6, "d"));
+        assert_eq!(depots.others(&own, 8).len(), 3, "one of its sessions takes them");
     }
 }

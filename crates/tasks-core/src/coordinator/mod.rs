@@ -31,9 +31,9 @@
 //!    result counts.
 //! 4. Memory: some 100 bytes a task that has not ended, none for others but the last few thousand
 //!    tries; some 150 for each output that stays on nodes and is read by one of them; some 50 for
-//!    each session with room and each class (`rooms.rs`) of tasks that it could take; tuples, up to
-//!    a bound (`spaces.rs`), and the last statements of sessions; all queues of messages and
-//!    requests are bounded by the peers' outstanding requests.
+//!    each session with room and each class (`rooms.rs`) of tasks that it could take; tuples, and
+//!    who has large blobs, up to bounds (`spaces.rs`, `broadcasts.rs`), and the last statements of
+//!    sessions; all queues of messages and requests are bounded by the peers' outstanding requests.
 //!
 //! Source: libFOX (FOX final report, §3.1), with leases, attempts and epochs, which it left open.
 //! Why the index lies in memory and not in the store: docs/decisions/0022-tasks-as-records.md.
@@ -43,6 +43,8 @@ mod acquiring;
 mod askers;
 mod assign;
 mod beside;
+mod broadcasting;
+mod broadcasts;
 mod change;
 mod commit;
 mod depots;
@@ -103,6 +105,7 @@ use crate::message::{Answer, Call, Message, Peer, Refusal, Request};
 use crate::transaction::{Durability, Limits, Revision};
 
 use askers::Askers;
+use broadcasts::Broadcasts;
 use change::Change;
 use depots::Depots;
 use edges::Edges;
@@ -225,6 +228,7 @@ pub struct Coordinator {
     edges: Edges,
     inbox: Inbox,
     depots: Depots,
+    broadcasts: Broadcasts,
     outputs: Outputs,
     near: Near,
     recent: Recent,
@@ -265,6 +269,7 @@ impl Coordinator {
             edges: Edges::default(),
             inbox: Inbox::default(),
             depots: Depots::default(),
+            broadcasts: Broadcasts::default(),
             outputs: Outputs::default(),
             near: Near::default(),
             recent: Recent::new(settings.epoch),
@@ -321,6 +326,7 @@ impl Coordinator {
         self.parked.forget(peer);
         self.waits.forget(peer);
         self.beside.forget(peer);
+        self.broadcasts.forget(peer);
         self.forget_waits(peer);
     }
 

@@ -75,6 +75,7 @@ impl Coordinator {
     /// A depot is no longer there.
     pub(super) fn depot_gone(&mut self, depot: u64) {
         self.end_near(Some(depot));
+        self.lose_sources(depot);
         for id in self.outputs.at(depot) {
             self.evaluate(id);
         }

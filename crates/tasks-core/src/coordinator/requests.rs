@@ -57,12 +57,10 @@ impl Coordinator {
             Request::List { queue, state, from, limit } => {
                 self.list((peer, call), (queue, state), from, limit);
             }
-            Request::Read { keys } => self.read_keys(peer, call, &keys),
-            Request::Keys { prefix, from, limit } => {
-                self.list_keys((peer, call), &prefix, from.as_deref().map(Vec::as_slice), limit);
-            }
-            Request::Write { effects } => self.write_keys(peer, call, effects),
-            Request::Changes { .. } => self.refuse(peer, call, Refusal::Invalid(no_history())),
+            Request::Read { .. }
+            | Request::Keys { .. }
+            | Request::Write { .. }
+            | Request::Changes { .. } => self.serve_keys(peer, call, request),
             Request::Execute { .. }
             | Request::GiveUp { .. }
             | Request::Spaces { .. }
@@ -73,6 +71,8 @@ impl Coordinator {
             | Request::Lost { .. }
             | Request::Depots { .. }
             | Request::Unknown { .. }
+            | Request::Source { .. }
+            | Request::Copied { .. }
             | Request::Locate { .. }
             | Request::Unnamed { .. } => self.serve_outputs(peer, call, request),
             Request::AwaitReady { .. } | Request::Cede { .. } => self.ask_turn(peer, call, request),
@@ -101,6 +101,19 @@ impl Coordinator {
             self.answer(peer, call, Answer::Done);
         } else {
             self.refuse(peer, call, Refusal::Superseded);
+        }
+    }
+
+    /// Serves a request about keys of the users'.
+    fn serve_keys(&mut self, peer: Peer, call: Call, request: Request) {
+        match request {
+            Request::Read { keys } => self.read_keys(peer, call, &keys),
+            Request::Keys { prefix, from, limit } => {
+                self.list_keys((peer, call), &prefix, from.as_deref().map(Vec::as_slice), limit);
+            }
+            Request::Write { effects } => self.write_keys(peer, call, effects),
+            Request::Changes { .. } => self.refuse(peer, call, Refusal::Invalid(no_history())),
+            _ => {}
         }
     }
 
@@ -146,6 +159,9 @@ impl Coordinator {
             Request::Lost { task, attempt } => self.lost(peer, call, task, attempt),
             Request::Depots { own, count } => self.name_depots(peer, call, &own, count),
             Request::Unknown { tasks } => self.tell_unknown(peer, call, tasks),
+            Request::Source { .. } | Request::Copied { .. } => {
+                self.serve_copying(peer, call, request);
+            }
             Request::Locate { depot } => self.locate(peer, call, depot),
             Request::Unnamed { blobs } => self.tell_unnamed(peer, call, blobs),
             _ => {}
@@ -200,6 +216,8 @@ impl Coordinator {
             | Request::Unknown { .. }
             | Request::Locate { .. }
             | Request::Unnamed { .. }
+            | Request::Source { .. }
+            | Request::Copied { .. }
             | Request::AwaitReady { .. }
             | Request::Cede { .. }
             | Request::Progress { .. } => None,
@@ -259,6 +277,7 @@ impl Coordinator {
         if let Some(other) = self.sessions.named(name) {
             running.extend(self.sessions.close(other).into_iter().flat_map(|old| old.running));
             self.depots.hand_over(other, peer);
+            self.broadcasts.hand_over(other, peer);
             if other != peer {
                 self.messages.push_back((other, Message::Ended));
             }
@@ -332,6 +351,7 @@ impl Coordinator {
         self.release_holder(&session.name);
         self.forget_waits(peer);
         self.release_claims(&session.name);
+        self.end_copying(peer);
         if let Some(depot) = self.depots.close(peer) {
             self.depot_gone(depot);
         }

@@ -4,7 +4,7 @@ use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 
 use crate::id::TaskId;
-use crate::output::Reached;
+use crate::output::{Reached, Source};
 use crate::record::Finished;
 use crate::tuple::Matched;
 use crate::view::{KeyChange, KeyValue, Lies, Overview, Shown, SpaceView, TryView, TupleView, Why};
@@ -84,6 +84,9 @@ pub enum Answer {
     /// As [`Answer::Joined`], with the coordinator of one of so many parts.
     #[n(21)]
     JoinedPart(#[n(0)] u64, #[n(1)] u16),
+    /// From where the blob is to be copied.
+    #[n(22)]
+    Source(#[n(0)] Source),
     /// Where the depot is reached; none: no session says that it is there.
     #[n(26)]
     Located(#[n(0)] Option<Reached>),

@@ -9,20 +9,22 @@
 
 mod answer;
 mod refusal;
+mod said;
 mod submission;
 
 use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 
 use crate::id::{Attempt, TaskId};
-use crate::output::{Depot, Kept, Reached};
-use crate::resources::{Amount, Need};
+use crate::output::{Depot, Kept, Owner, Reached};
+use crate::resources::Amount;
 use crate::retry::Cause;
 use crate::tuple::Statement;
 use crate::view::Which;
 
 pub use answer::Answer;
 pub use refusal::Refusal;
+pub use said::Message;
 pub use submission::{
     Effect, MAX_EFFECTS, MAX_FILTER_BYTES, MAX_INLINE_BYTES, MAX_INPUTS, MAX_TASKS, Put, Submission,
 };
@@ -422,6 +424,31 @@ pub enum Request {
         #[n(0)]
         has: u32,
     },
+    /// Tells from where the session's depot is to copy a large blob: as soon as one that has it is
+    /// free, or another process of the same host has copied it.
+    #[n(37)]
+    Source {
+        /// SHA-256 of its bytes.
+        #[n(0)]
+        blob: ByteArray<32>,
+        /// Who has it, as far as the asker knows: at most
+        /// [`MAX_COPIES`](crate::output::MAX_COPIES).
+        #[n(1)]
+        owners: Vec<Owner>,
+        /// From whom it was not to be had before: that one is named to nobody any more.
+        #[n(2)]
+        failed: Option<Owner>,
+    },
+    /// The session's depot copies a blob no longer.
+    #[n(38)]
+    Copied {
+        /// SHA-256 of its bytes.
+        #[n(0)]
+        blob: ByteArray<32>,
+        /// Whether it has it: others may copy it from there.
+        #[n(1)]
+        is_there: bool,
+    },
     /// Tells where a depot is reached.
     #[n(42)]
     Locate {
@@ -451,49 +478,4 @@ pub struct Place {
     /// Which statement of the slot.
     #[n(1)]
     pub sequence: u64,
-}
-
-/// What a coordinator says.
-#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
-pub enum Message {
-    /// The answer to a request.
-    #[n(0)]
-    Answer(#[n(0)] Call, #[n(1)] Answer),
-    /// The session does this try of a task from now on.
-    #[n(1)]
-    Assign {
-        /// Which task.
-        #[n(0)]
-        task: TaskId,
-        /// Which try: also a key by which a receiver of side effects can know repetitions.
-        #[n(1)]
-        attempt: Attempt,
-        /// Its queue.
-        #[n(2)]
-        queue: String,
-        /// What is to be done.
-        #[cbor(n(3), with = "minicbor::bytes")]
-        payload: Vec<u8>,
-        /// The nodes that are to have its output; 0: it lies with the store.
-        #[cbor(n(4), default)]
-        copies: u32,
-        /// What it takes of the session's resources, where the session may have tasks of several
-        /// parts; none: its coordinator alone knows.
-        #[n(5)]
-        need: Option<Need>,
-    },
-    /// Nobody wants this try of a task: its result will be refused. The session reports a failure
-    /// of it all the same: until then the try takes one of its slots.
-    #[n(2)]
-    Stop {
-        /// Which task.
-        #[n(0)]
-        task: TaskId,
-        /// Which try.
-        #[n(1)]
-        attempt: Attempt,
-    },
-    /// The session has ended, since it was silent or another one took its name: it must join again.
-    #[n(3)]
-    Ended,
 }

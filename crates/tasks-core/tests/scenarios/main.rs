@@ -3,6 +3,7 @@
 //! Each is the story of something that goes wrong in other systems, or went wrong here.
 
 mod beside;
+mod broadcasts;
 mod conserved;
 mod effects;
 mod graphs;

@@ -3,7 +3,7 @@
 use core::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use tidings_tasks_core::output::SharedBlob;
+use tidings_tasks_core::output::{Depot, SharedBlob};
 
 use super::holder::Hold;
 use crate::blobs::Mapped;
@@ -16,6 +16,7 @@ pub struct Held {
     pub(super) blob: SharedBlob,
     pub(super) mapped: Mapped,
     pub(super) moved_bytes: u64,
+    pub(super) from: Option<Depot>,
     pub(super) path: PathBuf,
     #[expect(dead_code, reason = "it is held, not read")]
     pub(super) hold: Option<Hold>,
@@ -36,6 +37,12 @@ impl Held {
     /// was mapped as it is.
     pub fn moved_bytes(&self) -> u64 {
         self.moved_bytes
+    }
+
+    /// The depot from which this process has copied it, its owner's or one that had copied it
+    /// before; none: nothing was copied for this.
+    pub fn copied_from(&self) -> Option<&Depot> {
+        self.from.as_ref()
     }
 }
 

@@ -4,8 +4,9 @@
 //! A tuple, a payload or a result carries the *handle* of a shared blob: which bytes, how many, and
 //! the depot where they lie, a folder in memory of one node, its user and its store. Whoever has
 //! the handle gets the bytes, however many: a process of the same host maps the file, which copies
-//! nothing; one of another host fetches it once, straight from the owner, and maps the copy. Both
-//! believe what lies there; only what comes without the cluster's key has its hash checked.
+//! nothing; one of another host fetches it once, from the owner or a host that has a copy, and maps
+//! its own. Both believe what lies there; only what comes without the cluster's key has its hash
+//! checked.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, Request};
-use tidings_tasks_core::output::{Depot, Reached, SharedBlob};
+use tidings_tasks_core::output::{Depot, Owner, Reached, SharedBlob};
 use tokio::task::JoinSet;
 
 use super::error::ShareError;
@@ -15,6 +15,7 @@ use super::holder::Holder;
 use super::place::Passing;
 use super::tending;
 use crate::blobs::{BlobError, Blobs, Handle, Mapped};
+use crate::copying::{Copier, CopyError, LARGE_BYTES};
 use crate::depot::serving;
 use crate::keeper::KeepError;
 use crate::member::Member;
@@ -36,7 +37,8 @@ struct Opened {
     blobs: Arc<Blobs>,
     own: Depot,
     holder: Arc<Holder>,
-    peers: Peers,
+    peers: Arc<Peers>,
+    copier: Arc<Copier>,
     /// Where depots of others were reached.
     known: Mutex<BTreeMap<u64, Reached>>,
     /// It serves and tends.
@@ -49,7 +51,8 @@ struct Opened {
 /// Where a blob of another depot is.
 enum Found {
     Mapped(Mapped, PathBuf),
-    Fetched,
+    /// Here, from this depot; from none, if another process of this host has copied it.
+    Copied(Option<Depot>),
 }
 
 impl Handles {
@@ -85,9 +88,16 @@ impl Handles {
         let mut beside = JoinSet::new();
         beside.spawn(serving);
         beside.spawn(tending::tend(session.clone(), blobs.clone()));
-        let peers = Peers::new(member.credentials().clone());
+        let peers = Arc::new(Peers::new(member.credentials().clone()));
         let (session, known) = (session.clone(), Mutex::default());
-        let opened = Opened { session, blobs, own, holder, peers, known, beside, passing };
+        let copier = Arc::new(Copier {
+            session: session.clone(),
+            own: own.id,
+            blobs: blobs.clone(),
+            peers: peers.clone(),
+            store: None,
+        });
+        let opened = Opened { session, blobs, own, holder, peers, copier, known, beside, passing };
         Ok(Self(Arc::new(opened)))
     }
 
@@ -124,12 +134,14 @@ impl Handles {
         }
         match self.find(blob, handle).await? {
             Found::Mapped(mapped, path) => {
-                Ok(Held { blob: blob.clone(), mapped, path, moved_bytes: 0, hold: None })
+                let (blob, from) = (blob.clone(), None);
+                Ok(Held { blob, mapped, path, moved_bytes: 0, from, hold: None })
             }
-            Found::Fetched => {
+            Found::Copied(from) => {
                 let to = self.clone();
-                let held = blocking(move || Ok(to.own(handle, handle.bytes))).await??;
-                Ok(Held { blob: blob.clone(), ..held })
+                let moved_bytes = if from.is_some() { handle.bytes } else { 0 };
+                let held = blocking(move || Ok(to.own(handle, moved_bytes))).await??;
+                Ok(Held { blob: blob.clone(), from, ..held })
             }
         }
     }
@@ -183,11 +195,15 @@ impl Handles {
         let mapped = self.0.blobs.map(&handle)?;
         let Handle { hash, bytes } = handle;
         let blob = SharedBlob { hash, bytes, depot: self.0.own.clone() };
-        Ok(Held { blob, mapped, path: self.0.blobs.path(&handle), moved_bytes, hold })
+        let (path, from) = (self.0.blobs.path(&handle), None);
+        Ok(Held { blob, mapped, moved_bytes, from, path, hold })
     }
 
     /// Has a blob of another depot mapped, if that is of this host, or copies it here.
     async fn find(&self, blob: &SharedBlob, handle: Handle) -> Result<Found, ShareError> {
+        if handle.bytes >= LARGE_BYTES && blob.depot.host != self.0.own.host {
+            return self.copy(blob, handle).await;
+        }
         // Where it was before may be wrong since; then it is asked for once more.
         if let Some(reached) = self.known(blob.depot.id) {
             if let Ok(found) = self.found_at(&reached, handle).await {
@@ -199,6 +215,18 @@ impl Handles {
         self.found_at(&reached, handle).await.map_err(|why| self.failed(blob, why))
     }
 
+    /// Copies a large blob here from its owner, or another one that has copied it.
+    async fn copy(&self, blob: &SharedBlob, handle: Handle) -> Result<Found, ShareError> {
+        let copied = self.0.copier.copy(handle, vec![Owner::Depot(blob.depot.id)]).await;
+        copied.map(Found::Copied).map_err(|error| match error {
+            CopyError::Depot(DepotError::Nowhere(_)) => gone(blob),
+            CopyError::Depot(why) => self.failed(blob, why),
+            CopyError::Ended(error) => error.into(),
+            CopyError::Answer(answer) => ShareError::Answer(answer),
+            CopyError::Ending => ShareError::Ending,
+        })
+    }
+
     async fn found_at(&self, reached: &Reached, handle: Handle) -> Result<Found, DepotError> {
         if let Some(folder) = self.same_host(reached).await {
             let at = reached.address.clone();
@@ -208,7 +236,8 @@ impl Handles {
             return mapped.map(|(mapped, path)| Found::Mapped(mapped, path)).map_err(Into::into);
         }
         let from = core::slice::from_ref(reached);
-        self.0.peers.fetch(from, handle, &self.0.blobs).await.map(|()| Found::Fetched)
+        let fetched = self.0.peers.fetch(from, handle, &self.0.blobs).await;
+        fetched.map(|()| Found::Copied(Some(reached.depot.clone())))
     }
 
     /// The folder of a depot, if it is of this host and this process may read it.
@@ -231,10 +260,7 @@ impl Handles {
                 self.remember(reached.clone());
                 Ok(reached)
             }
-            Answer::Located(None) => {
-                let why = "no process of that node that shares blobs is there any more".to_owned();
-                Err(ShareError::Gone { blob: blob.clone(), why })
-            }
+            Answer::Located(None) => Err(gone(blob)),
             other => Err(ShareError::Answer(Box::new(other))),
         }
     }
@@ -268,6 +294,11 @@ impl Handles {
 /// The content that a handle names.
 fn handle_of(blob: &SharedBlob) -> Handle {
     Handle { hash: blob.hash, bytes: blob.bytes }
+}
+
+fn gone(blob: &SharedBlob) -> ShareError {
+    let why = "no process of that node that shares blobs is there any more".to_owned();
+    ShareError::Gone { blob: blob.clone(), why }
 }
 
 fn freed(blob: &SharedBlob) -> ShareError {

@@ -80,6 +80,8 @@ pub struct Member {
     own: Credentials,
     listen: Option<Endpoint>,
     blobs: Option<PathBuf>,
+    name: String,
+    host: String,
 }
 
 impl Member {
@@ -127,13 +129,14 @@ impl Member {
         let (leaving, is_leaving) = watch::channel(false);
         let own = Credentials { ring: KeyRing::open(cluster), cluster: cluster.to_owned() };
         let blobs = options.blobs.clone();
+        let (name, host) = (candidate.name.clone(), candidate.host.clone());
         let others = Others::default();
         let places = Places { first: place, others: others.clone() };
         let opened =
             opened::Opened { store, candidate, options, sender, others, leaving: is_leaving };
         let serving = tokio::spawn(opened.run());
         let (address, listen) = (Address::Memory, None);
-        Self { places, serving, leaving, address, own, listen, blobs }
+        Self { places, serving, leaving, address, own, listen, blobs, name, host }
     }
 
     fn begin(
@@ -148,6 +151,7 @@ impl Member {
         let own = Credentials { ring: network.ring, cluster: cluster.to_owned() };
         let listen = network.listen;
         let told = listen.clone();
+        let (name, host) = (candidate.name.clone(), candidate.host.clone());
         let (to, by) = (address.clone(), own.clone());
         let others = Others::default();
         let places = Places { first: place, others: others.clone() };
@@ -186,7 +190,7 @@ impl Member {
                 .run(),
             )
         };
-        Self { places, serving, leaving, address, own, listen: told, blobs }
+        Self { places, serving, leaving, address, own, listen: told, blobs, name, host }
     }
 
     /// Whether this process serves the store, or a part of it.
@@ -230,6 +234,16 @@ impl Member {
     /// Whether the store is held on another host.
     pub fn is_away(&self) -> bool {
         matches!(self.address, Address::Tcp(_))
+    }
+
+    /// The name of this process's life.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The name of this host.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
     }
 
     /// The folder in which all blobs of the store lie, if this host can reach it.

@@ -24,6 +24,11 @@ use crate::frame;
 const FIRST_WAIT: Duration = Duration::from_millis(20);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
+/// The time in which a piece comes that was asked for; longer for a blob whose hash is checked
+/// first by whoever sends it, which reads so many bytes in a microsecond.
+const SILENCE: Duration = Duration::from_secs(5);
+const CHECKED_BYTES: u64 = 100;
+
 /// Pieces that have come and wait to be written.
 const PIECES: usize = 8;
 
@@ -229,7 +234,8 @@ impl Connection {
 
     async fn fetch(&mut self, into: &Arc<Blobs>, handle: Handle) -> Result<Ended, Failure> {
         send(&mut self.writing, &Ask::Get(handle)).await?;
-        match self.hear().await? {
+        let checked = Duration::from_micros(handle.bytes / CHECKED_BYTES);
+        match within(SILENCE + checked, self.hear()).await? {
             Say::Comes => {}
             Say::Done => return Err(unexpected("an end before the content")),
             other => return end(other),
@@ -261,13 +267,14 @@ impl Connection {
         while left > 0 {
             let mut piece = empty.try_recv().unwrap_or_else(|_| vec![0; PIECE_BYTES]);
             piece.truncate(usize::try_from(left).unwrap_or(usize::MAX));
-            self.reading.read_exact(&mut piece).await?;
+            let read = async { Ok(self.reading.read_exact(&mut piece).await?) };
+            within(SILENCE, read).await?;
             left -= piece.len() as u64;
             if full.send(piece).await.is_err() {
                 return Ok(());
             }
         }
-        match self.hear().await? {
+        match within(SILENCE, self.hear()).await? {
             Say::Done => Ok(()),
             _ => Err(unexpected("something else behind the content")),
         }
@@ -297,6 +304,14 @@ impl Connection {
         let heard = frame::read(&mut self.reading, &mut self.buffer).await?;
         heard.ok_or_else(|| Failure::Unreachable("the connection has ended".into()))
     }
+}
+
+/// What comes from a depot, if it comes in time: one that is stopped keeps its connections.
+async fn within<T>(
+    patience: Duration,
+    coming: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    tokio::time::timeout(patience, coming).await.map_err(|_| Failure::Silent)?
 }
 
 fn end(said: Say) -> Result<Ended, Failure> {

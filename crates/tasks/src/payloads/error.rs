@@ -3,6 +3,7 @@
 use tidings_tasks_core::message::{Answer, MAX_INLINE_BYTES};
 
 use crate::blobs::BlobError;
+use crate::copying::CopyError;
 use crate::net::depot::DepotError;
 use crate::session::SessionEnded;
 
@@ -36,4 +37,15 @@ pub enum PayloadError {
     /// What nobody is answered who asks for a result.
     #[error("the coordinator said {0:?}")]
     Answer(Box<Answer>),
+}
+
+impl From<CopyError> for PayloadError {
+    fn from(error: CopyError) -> Self {
+        match error {
+            CopyError::Depot(error) => Self::Depot(error),
+            CopyError::Ended(error) => Self::Ended(error),
+            CopyError::Answer(answer) => Self::Answer(answer),
+            CopyError::Ending => Self::Ending,
+        }
+    }
 }

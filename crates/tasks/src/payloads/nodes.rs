@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, Refusal, Request};
-use tidings_tasks_core::output::Reached;
+use tidings_tasks_core::output::{Owner, Reached};
 use tidings_tasks_core::record::{Finished, Outcome};
 
 use crate::blobs::{Blobs, Handle};
@@ -30,11 +30,17 @@ impl Payloads {
         if let Some(brought) = self.copied(handle).await {
             return Ok(brought);
         }
-        let copies = self.copies(|blobs| Ok(blobs.clone())).await?;
-        nodes.peers.fetch(from, handle, &copies).await?;
+        let is_moved = if let Some(copier) = self.copier(handle).await {
+            let owners = from.iter().map(|reached| Owner::Depot(reached.depot.id)).collect();
+            copier.copy(handle, owners).await?.is_some()
+        } else {
+            let copies = self.copies(|blobs| Ok(blobs.clone())).await?;
+            nodes.peers.fetch(from, handle, &copies).await?;
+            true
+        };
         let found = move |blobs: &Arc<Blobs>| Ok((blobs.get(&handle)?, blobs.path(&handle)));
         let (mapped, path) = self.copies(found).await?;
-        Ok(Brought { mapped, path, moved_bytes: handle.bytes })
+        Ok(Brought { mapped, path, moved_bytes: if is_moved { handle.bytes } else { 0 } })
     }
 
     /// Copies a content of a task to another node.

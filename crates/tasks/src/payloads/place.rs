@@ -1,13 +1,15 @@
 //! Where payloads and results are that are too long for a record.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tidings_tasks_core::id::TaskId;
+use tidings_tasks_core::output::Owner;
+use tokio::sync::OnceCell;
 
 use crate::blobs::{self, BlobError, Blobs, Handle, Mapped};
+use crate::copying::{Copier, LARGE_BYTES, Serving};
 use crate::member::Member;
-use crate::net::Credentials;
 use crate::net::depot::Depot;
 use crate::net::peers::Peers;
 use crate::store::address::Address;
@@ -25,7 +27,7 @@ pub(super) struct Place {
     /// The folder, opened when it is first needed: a store without blobs has none.
     opened: Mutex<Option<Arc<Blobs>>>,
     /// Where the blobs are, if that is another host.
-    depot: Option<Depot>,
+    depot: Option<Arc<Depot>>,
     /// Where outputs come from that stay on nodes.
     pub(super) nodes: Option<Nodes>,
 }
@@ -33,15 +35,13 @@ pub(super) struct Place {
 /// Other nodes, and the folder of what is copied from them.
 #[derive(Debug)]
 pub(super) struct Nodes {
-    pub(super) peers: Peers,
+    pub(super) peers: Arc<Peers>,
     copies: PathBuf,
     opened: Mutex<Option<Arc<Blobs>>>,
-}
-
-impl Nodes {
-    fn new(own: Credentials, copies: PathBuf) -> Self {
-        Self { peers: Peers::new(own), copies, opened: Mutex::default() }
-    }
+    /// This process, where it serves what it copies; it may have ended.
+    member: Option<Weak<Member>>,
+    /// What copies large blobs, once there was one; none if others cannot reach this host.
+    serving: OnceCell<Option<Serving>>,
 }
 
 /// A blob of an output.
@@ -55,19 +55,26 @@ pub(crate) struct Brought {
 
 impl Payloads {
     /// Those of the store that a member uses. Copies of blobs from another host lie in `cache`.
-    pub fn of(member: &Member, cache: &Path) -> Self {
+    pub fn of(member: &Arc<Member>, cache: &Path) -> Self {
         Self::of_nodes(member, member.blobs(), cache)
     }
 
     /// The same, of a store whose blobs lie in another folder.
-    pub(crate) fn of_nodes(member: &Member, folder: Option<&Path>, cache: &Path) -> Self {
+    pub(crate) fn of_nodes(member: &Arc<Member>, folder: Option<&Path>, cache: &Path) -> Self {
         let own = member.credentials();
         let (folder, depot) = match member.address() {
-            Address::Tcp(at) => (Some(cache), Some(Depot::new(at.clone(), own.clone()))),
+            Address::Tcp(at) => (Some(cache), Some(Arc::new(Depot::new(at.clone(), own.clone())))),
             _ => (folder, None),
         };
-        let copies = folder.unwrap_or(cache).into();
-        let nodes = Nodes::new(own.clone(), copies);
+        // A folder that all hosts share has nothing that were copied to any.
+        let serves = member.address().is_of_hosts() && (depot.is_some() || folder.is_none());
+        let nodes = Nodes {
+            peers: Arc::new(Peers::new(own.clone())),
+            copies: folder.unwrap_or(cache).into(),
+            opened: Mutex::default(),
+            member: serves.then(|| Arc::downgrade(member)),
+            serving: OnceCell::new(),
+        };
         Self::at(folder.map(Into::into), depot, Some(nodes))
     }
 
@@ -89,10 +96,10 @@ impl Payloads {
     /// On another host. Copies lie in the folder `cache`, which processes of this host may share;
     /// what nobody has needed for the grace is removed when one of them begins to use it.
     pub fn away(depot: Depot, cache: &Path) -> Self {
-        Self::at(Some(cache.into()), Some(depot), None)
+        Self::at(Some(cache.into()), Some(Arc::new(depot)), None)
     }
 
-    fn at(folder: Option<PathBuf>, depot: Option<Depot>, nodes: Option<Nodes>) -> Self {
+    fn at(folder: Option<PathBuf>, depot: Option<Arc<Depot>>, nodes: Option<Nodes>) -> Self {
         Self(Arc::new(Place { folder, opened: Mutex::default(), depot, nodes }))
     }
 
@@ -156,9 +163,26 @@ impl Payloads {
         else {
             return found;
         };
-        let cache = self.work(handle.bytes, |blobs| Ok(blobs.clone())).await?;
-        depot.fetch(handle, &cache).await?;
+        if let Some(copier) = self.copier(handle).await {
+            copier.copy(handle, vec![Owner::Store]).await?;
+        } else {
+            let cache = self.work(handle.bytes, |blobs| Ok(blobs.clone())).await?;
+            depot.fetch(handle, &cache).await?;
+        }
         self.work(handle.bytes, move |blobs| blobs.get(&handle)).await
+    }
+
+    /// What copies a blob from other hosts, if that is large and they can reach this one.
+    pub(super) async fn copier(&self, handle: Handle) -> Option<Arc<Copier>> {
+        let nodes = self.0.nodes.as_ref().filter(|_| handle.bytes >= LARGE_BYTES)?;
+        let member = nodes.member.as_ref()?.upgrade()?;
+        // What is done once is large.
+        let begin = Box::pin(async {
+            let copies = self.copies(|blobs| Ok(blobs.clone())).await.ok()?;
+            Serving::begin(&member, copies, nodes.peers.clone(), self.0.depot.clone()).await
+        });
+        let serving = nodes.serving.get_or_init(|| begin).await;
+        serving.as_ref().map(|serving| serving.copier.clone())
     }
 
     /// Maps a blob, and tells its file: for other processes of this host.

@@ -110,6 +110,8 @@ impl Many {
             | Request::Spaces { .. }
             | Request::Tuples { .. }
             | Request::Depots { .. }
+            | Request::Source { .. }
+            | Request::Copied { .. }
             | Request::Locate { .. }
             | Request::Unnamed { .. } => self.way(Part(0)).ask(request).await,
         }
