@@ -19,6 +19,7 @@ mod host;
 #[allow(dead_code, reason = "the tests of tasks use all of it")]
 #[path = "../tasks/place.rs"]
 mod place;
+mod plan;
 mod run;
 mod seeds;
 #[path = "../../crates/tasks/tests/servers/process.rs"]
