@@ -1,0 +1,118 @@
+//! Several processes, each of which coordinates some parts of an etcd.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use tidings_tasks::member::Network;
+use tidings_tasks_core::record::{Reign, decode};
+
+use super::servers::Servers;
+use super::*;
+
+/// Names the store to the process that the test starts.
+const STORE: &str = "TIDINGS_TEST_STORE_OF_PARTS";
+
+/// What it prints when it coordinates a part.
+const SERVES: &str = "it serves a part";
+
+fn join(address: &str, name: &str) -> Arc<Member> {
+    let (network, address) = (Network::none("test"), address.parse().unwrap());
+    let options = Options::default();
+    Arc::new(Member::join_over(network, address, "test", candidate(name), options))
+}
+
+async fn until_holds(member: &Member) {
+    while !member.holds() {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Who coordinates the parts, by the store.
+async fn coordinators(store: &dyn Store, parts: u16) -> Vec<String> {
+    let roles: Vec<_> = (0..parts).map(|part| keys::role(Part(part))).collect();
+    let records = store.get(&roles).await.unwrap().records.into_iter().flatten();
+    records.map(|record| decode::<Reign>(&record).unwrap().coordinator).collect()
+}
+
+/// Not a test by itself: the process that the next one starts and kills.
+#[tokio::test]
+async fn coordinate_a_part_of_the_store_that_is_named() {
+    let Ok(address) = std::env::var(STORE) else { return };
+    let member = join(&address, "child");
+    until_holds(&member).await;
+    println!("{SERVES}");
+    // Until it is killed, or whoever started it has ended.
+    let rest = || std::io::stdin().lines().count();
+    tokio::task::spawn_blocking(rest).await.unwrap();
+}
+
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a process that takes part, and waits until it coordinates a part.
+fn start(address: &str) -> Killed {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let name = "in_etcd::coordinate_a_part_of_the_store_that_is_named";
+    command.args(["--exact", "--nocapture", name]);
+    command.env(STORE, address).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let printed = BufReader::new(child.stdout.take().unwrap());
+    let has = printed.lines().map_while(Result::ok).any(|line| line.contains(SERVES));
+    assert!(has, "the process ended before it coordinated a part");
+    Killed(child)
+}
+
+#[tokio::test]
+async fn processes_share_the_parts_and_take_over_those_of_one_that_is_killed() {
+    let servers = Servers::start(1);
+    let address = servers.address("tasks");
+    let store = servers.open("tasks").await;
+    parts::state(&store, 2).await.unwrap();
+    let here = join(&address, "here");
+    let (client, _told) = open(&here, "client");
+    let (worker, mut notices) = open(&here, "worker");
+    assert_eq!(submit(&client, (0..20).map(|number| link(number, 2)).collect()).await, 20);
+    // It has all, and gives one to who comes later.
+    let child = start(&address);
+    loop {
+        let mut names = coordinators(&store, 2).await;
+        names.sort_unstable();
+        if names == ["child", "here"] {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(submit(&client, (0..40).map(|number| link(number, 2)).collect()).await, 20);
+    offer(&worker, 1).await;
+    let mut done = BTreeMap::new();
+    while done.len() < 15 {
+        let one = assigned(&mut notices).await;
+        if worker.ask(completion(&one)).await.unwrap() == Answer::Done {
+            done.insert(one.task, one.attempt);
+        }
+    }
+    // One is in hand: of whichever part, it counts for the next coordinator.
+    let one = assigned(&mut notices).await;
+    drop(child);
+    assert_eq!(worker.ask(completion(&one)).await.unwrap(), Answer::Done);
+    done.insert(one.task, one.attempt);
+    tokio::spawn(work(worker, notices));
+    for task in (0..40).map(id) {
+        match client.ask(Request::Wait { task }).await.unwrap() {
+            // What was done is not done again.
+            Answer::Outcome(finished) => {
+                let attempt = finished.task.attempt;
+                assert!(done.get(&task).is_none_or(|done| *done == attempt), "{task}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(coordinators(&store, 2).await, ["here", "here"]);
+    until_letters_are_gone(&store, 2).await;
+}
