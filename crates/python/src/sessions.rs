@@ -354,7 +354,7 @@ async fn forward(payloads: Payloads, mut notices: mpsc::Receiver<Notice>, open: 
             }
             // Who has it finds out when it is done.
             Notice::Stop(..) => continue,
-            Notice::Lapsed => What::Lapsed,
+            Notice::Lapsed(lapse) => What::Lapsed(lapse),
         };
         let _ = open.telling.send(Some(Told { at: open.at, what }));
     }
@@ -381,7 +381,13 @@ fn shown(py: Python<'_>, told: Told) -> PyResult<Bound<'_, PyTuple>> {
             tuple(py, at, "job", what.into_any())
         }
         What::Held(held) => tuple(py, at, "done", Bound::new(py, *held)?.into_any()),
-        What::Lapsed => tuple(py, at, "lapsed", py.None().into_bound(py)),
+        What::Lapsed(lapse) => {
+            let tries = lapse.tries.into_iter();
+            let tries =
+                tries.map(|(task, attempt)| (PyBytes::new(py, &task.to_bytes()), attempt.0));
+            let what = (tries.collect::<Vec<_>>(), lapse.is_of_claims).into_pyobject(py)?;
+            tuple(py, at, "lapsed", what.into_any())
+        }
         What::Ended(reason) => tuple(py, at, "ended", reason.into_pyobject(py)?.into_any()),
     }
 }

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use tidings_tasks::session::Lapse;
 use tidings_tasks_core::message::Answer;
 use tidings_tasks_core::view::{KeyChange, KeyValue};
 use tokio::sync::mpsc;
@@ -26,7 +27,8 @@ pub(crate) enum What {
     Answer(Box<Answer>),
     Held(Box<Held>),
     Job(Job),
-    Lapsed,
+    /// The tries that no longer count, and whether permits or tuples may be with others.
+    Lapsed(Lapse),
     /// There is no answer, for this reason.
     Ended(String),
 }

@@ -51,7 +51,8 @@ impl TidingsTasksPermits {
         engine.inside(|| {
             tokio::spawn(async move {
                 while let Some(notice) = notices.recv().await {
-                    noted.fetch_or(notice == Notice::Lapsed, Ordering::Relaxed);
+                    let is_lost = matches!(&notice, Notice::Lapsed(lapse) if lapse.is_of_claims);
+                    noted.fetch_or(is_lost, Ordering::Relaxed);
                 }
             })
         });

@@ -105,12 +105,11 @@ impl Slots {
         self.ready.remove(at)
     }
 
-    /// The session had ended: what is in hand does not count. Returns what no thread has.
-    pub(crate) fn lapse(&mut self) -> Vec<Assigned> {
-        for (_, wanted) in core::mem::take(&mut self.held) {
-            wanted.store(false, Ordering::Relaxed);
-        }
-        core::mem::take(&mut self.ready).into()
+    /// A try does not count any more, and takes no slot. It is returned if no thread has it.
+    pub(crate) fn lapse(&mut self, key: Key) -> Option<Assigned> {
+        let unwanted = self.stop(key);
+        self.held.remove(&key);
+        unwanted
     }
 }
 
@@ -175,7 +174,7 @@ mod tests {
         assert_eq!(slots.stop(key(0)), None);
         assert!(!first.load(Ordering::Relaxed));
         assert_eq!(slots.stop(key(1)), Some(task(1)));
-        assert_eq!(slots.lapse(), [task(2)]);
+        assert_eq!((slots.lapse(key(0)), slots.lapse(key(2))), (None, Some(task(2))));
         // Two threads wait on; what was in hand takes no slot of the session that comes next.
         assert_eq!(slots.wanted(), 2);
         slots.end(key(0), Instant::now());

@@ -175,9 +175,11 @@ impl Pump {
                 let unwanted = self.taker.lock().slots.stop((task, attempt));
                 self.taker.give_back(unwanted);
             }
-            Notice::Lapsed => {
-                let unwanted = self.taker.lock().slots.lapse();
-                self.taker.give_back(unwanted);
+            Notice::Lapsed(lapse) => {
+                for key in lapse.tries {
+                    let unwanted = self.taker.lock().slots.lapse(key);
+                    self.taker.give_back(unwanted);
+                }
             }
         }
     }

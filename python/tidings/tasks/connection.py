@@ -176,11 +176,13 @@ class Session:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._jobs: queue.SimpleQueue[tuple[Given, int] | StoreError] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Given | StoreError] = queue.SimpleQueue()
         self.native = connection.native
         self.seal = connection.seal
-        # How often it had ended since this process was silent, and was opened again; and how often
-        # when the last answer came.
+        # Tries that no longer count, since this process was silent.
+        self.lost: set[tuple[bytes, int]] = set()
+        # How often permits and tuples went to others for that; and how often when the last answer
+        # came.
         self.lapses = 0
         self.lapses_at_answer = 0
         self.number, name = connection.enter(self)
@@ -200,8 +202,8 @@ class Session:
         """Return the answer to a request, or raise why it was refused."""
         return self.begin(request, *arguments).result()
 
-    def next_job(self, timeout: float | None) -> tuple[Given, int]:
-        """Return the next job that it is given, and its lapses then; or raise TimeoutError."""
+    def next_job(self, timeout: float | None) -> Given:
+        """Return the next job that it is given, or raise TimeoutError."""
         try:
             given = self._jobs.get(timeout=timeout)
         except queue.Empty:
@@ -214,9 +216,11 @@ class Session:
     def told(self, kind: str, what: Any) -> None:
         """Take what was said, answers included."""
         if kind == "job":
-            self._jobs.put((what, self.lapses))
+            self._jobs.put(what)
         elif kind == "lapsed":
-            self.lapses += 1
+            tries, is_of_claims = what
+            self.lost.update(tries)
+            self.lapses += is_of_claims
         elif kind == "ended":
             self._jobs.put(StoreError(what))
         else:

@@ -28,13 +28,13 @@ class Job:
     def __init__(
         self,
         session: Session,
-        given: tuple[Given, int],
+        given: Given,
         serializer: Serializer,
         lease_ms: int,
         *,
         is_last: bool,
     ) -> None:
-        (self._task, self._attempt, self._data, self._fault), self._lapses = given
+        self._task, self._attempt, self._data, self._fault = given
         self._session = session
         self._serializer = serializer
         self._effects = Effects(self._task, session.seal)
@@ -65,7 +65,7 @@ class Job:
     @property
     def lost(self) -> bool:
         """Whether others have it: it took longer than its lease, or this process was silent."""
-        return self._is_late or self._session.lapses > self._lapses
+        return self._is_late or (self._task, self._attempt) in self._session.lost
 
     @property
     def data(self) -> Any:

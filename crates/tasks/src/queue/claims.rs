@@ -73,7 +73,7 @@ impl Claims {
             match self.notices.recv().await {
                 Some(Notice::Assigned(assigned)) => self.given = Some(assigned),
                 // The result of an item that is not wanted any more is refused.
-                Some(Notice::Stop(..) | Notice::Lapsed) => {}
+                Some(Notice::Stop(..) | Notice::Lapsed(_)) => {}
                 None => return Err(self.session.closed().await.into()),
             }
         }

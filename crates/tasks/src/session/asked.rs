@@ -29,9 +29,17 @@ pub enum Notice {
     /// This try of a task is no longer wanted. It is to be failed all the same, as soon as it has
     /// stopped.
     Stop(TaskId, Attempt),
-    /// The session was silent for too long and had ended; it is opened again. Its permits are with
-    /// others, and tries that it has in hand no longer count.
-    Lapsed,
+    /// The session was silent for too long and had ended; it is opened again.
+    Lapsed(Lapse),
+}
+
+/// What a session has lost that had ended with a coordinator. What it has of other parts stays.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lapse {
+    /// Tries in hand that no longer count.
+    pub tries: Vec<(TaskId, Attempt)>,
+    /// Whether it has asked this coordinator for permits or tuples: others have those now.
+    pub is_of_claims: bool,
 }
 
 /// A request, and who is told the answer.

@@ -9,7 +9,7 @@ use tidings_tasks_core::message::{Answer, Call, Message, Refusal, Request};
 use tidings_tasks_core::outstanding::Outstanding;
 use tokio::sync::{mpsc, watch};
 
-use super::asked::{Asked, Asker, Assigned, Notice};
+use super::asked::{Asked, Asker, Assigned, Lapse, Notice};
 use super::held::Held;
 use crate::member::{Link, Member};
 use crate::renewal::Renewal;
@@ -50,6 +50,8 @@ pub(super) struct Driver {
     offer: Option<Request>,
     /// Which depot its node keeps: that is said again as well.
     keeps: Option<Request>,
+    /// Whether permits or tuples were asked for.
+    claims: bool,
     notices: mpsc::Sender<Notice>,
     ended: Arc<OnceLock<String>>,
 }
@@ -83,6 +85,7 @@ impl Driver {
             finishing: BTreeMap::new(),
             offer: None,
             keeps: None,
+            claims: false,
             notices,
             ended,
         }
@@ -120,7 +123,7 @@ impl Driver {
                     None => return Broken::Link,
                     Some(Message::Ended) => {
                         // Those who do not listen to notices hold nothing.
-                        let _ = self.notices.send(Notice::Lapsed).await;
+                        let _ = self.notices.send(Notice::Lapsed(self.lapse())).await;
                         tokio::time::sleep(LAPSED).await;
                         return Broken::Link;
                     }
@@ -213,6 +216,11 @@ impl Driver {
         Ok(Renewal::new(ttl_ms))
     }
 
+    /// What is lost with the session.
+    fn lapse(&self) -> Lapse {
+        Lapse { tries: self.holding.iter().copied().collect(), is_of_claims: self.claims }
+    }
+
     async fn send_all(&self, link: &Link) -> bool {
         for (call, request) in self.outstanding.all() {
             if !link.send(call, request.clone()).await {
@@ -229,6 +237,7 @@ impl Driver {
         if let Request::Keep { .. } = &request {
             self.keeps = Some(request.clone());
         }
+        self.claims |= matches!(request, Request::Acquire { .. } | Request::Execute { .. });
         let finishes = match &request {
             Request::Complete { task, attempt, .. }
             | Request::CompleteKept { task, attempt, .. }

@@ -41,7 +41,7 @@ use self::way::{Way, Ways};
 use crate::member::Member;
 use crate::replies::Replies;
 
-pub use self::asked::{Assigned, Notice, SessionEnded};
+pub use self::asked::{Assigned, Lapse, Notice, SessionEnded};
 
 /// Requests that may wait to be sent, and assignments to be taken.
 const QUEUE: usize = 1_024;

@@ -164,7 +164,7 @@ async fn work(worker: Session, mut notices: mpsc::Receiver<Notice>, seen: Shared
             Notice::Assigned(assigned) => assigned,
             // It has ended, as its answer is going to say.
             Notice::Stop(..) => continue,
-            Notice::Lapsed => {
+            Notice::Lapsed(_) => {
                 seen.lock().unwrap().complaints.push("nobody was silent".to_owned());
                 continue;
             }

@@ -15,17 +15,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parties::{assigned, completion, offer, work};
-use tidings_tasks::member::Member;
+use tidings_tasks::member::{Link, Member};
 use tidings_tasks::parts;
 use tidings_tasks::replies::Replies;
 use tidings_tasks::service::Options;
-use tidings_tasks::session::{Notice, Session};
+use tidings_tasks::session::{Lapse, Notice, Session};
 use tidings_tasks::store::Store;
 use tidings_tasks::store::address::Address;
 use tidings_tasks::store::memory::Memory;
 use tidings_tasks_core::id::{Part, TaskId};
 use tidings_tasks_core::keys;
-use tidings_tasks_core::message::{Answer, Effect, Put, Request, Submission};
+use tidings_tasks_core::message::{Answer, Call, Effect, Put, Request, Submission};
 use tidings_tasks_core::record::Outcome;
 use tidings_tasks_core::reign::Candidate;
 use tidings_tasks_core::resources::{Need, UNIT};
@@ -55,6 +55,14 @@ fn member(file: &Path, name: &str) -> Arc<Member> {
 
 fn open(member: &Arc<Member>, name: &str) -> (Session, mpsc::Receiver<Notice>) {
     Session::open(member.clone(), name, "here")
+}
+
+/// A session of this name with the coordinator of one part alone.
+async fn join(member: &Member, part: u16, name: &str) -> Link {
+    let link = member.link_of(Part(part)).await.unwrap();
+    let (name, host) = (name.to_owned(), "here".to_owned());
+    assert!(link.send(Call(1), Request::Join { name, host, holding: Vec::new() }).await);
+    link
 }
 
 /// The name of a queue of a part.
@@ -249,6 +257,40 @@ async fn a_part_that_always_has_tasks_does_not_keep_the_others_from_a_worker() {
             submit(&client, vec![task(next, busy)]).await;
             next += 1;
         }
+    }
+}
+
+/// A session that has lapsed with one coordinator has lost what it had of that one, and no more.
+#[tokio::test]
+async fn what_is_lost_with_one_coordinator_is_of_its_part() {
+    let (_store, here) = here(2).await;
+    let (client, _told) = open(&here, "client");
+    let (worker, mut notices) = open(&here, "worker");
+    offer(&worker, 2).await;
+    let tasks = [0, 1].map(|part| Submission::new(id(part), queue(part, 2), *b"x"));
+    submit(&client, tasks.into()).await;
+    let mut both = [assigned(&mut notices).await, assigned(&mut notices).await];
+    both.sort_by_key(|one| one.task != id(0));
+    let semaphore = queue(0, 2);
+    let request = Request::SetPermits { semaphore: semaphore.clone(), permits: 1 };
+    assert_eq!(worker.ask(request).await.unwrap(), Answer::Done);
+    let request = Request::Acquire { semaphore, permits: 1 };
+    assert_eq!(worker.ask(request).await.unwrap(), Answer::Done);
+    for part in [1, 0] {
+        // Another session takes the worker's name, with this coordinator alone.
+        let link = join(&here, part, "worker").await;
+        let lost = &both[usize::from(part)];
+        let lapse = Lapse { tries: vec![(lost.task, lost.attempt)], is_of_claims: part == 0 };
+        // What was lost before is given to it again.
+        let told = loop {
+            if let Notice::Lapsed(lapse) = notices.recv().await.unwrap() {
+                break lapse;
+            }
+        };
+        assert_eq!(told, lapse);
+        link.send(Call(2), Request::Leave).await;
+        let answer = worker.ask(completion(lost)).await.unwrap();
+        assert!(matches!(answer, Answer::Refused(_)), "{part}: {answer:?}");
     }
 }
 

@@ -225,11 +225,9 @@ impl Driver {
     fn take(&mut self, notice: Notice) {
         match notice {
             Notice::Assigned(assigned) => self.assigned(assigned),
-            Notice::Stop(task, attempt) => self.stop((task, attempt)),
-            Notice::Lapsed => {
-                self.order(Order::Kill);
-                self.ask_back();
-                self.return_waiting(ENDING);
+            Notice::Stop(task, attempt) => self.end((task, attempt), Order::Stop),
+            Notice::Lapsed(lapse) => {
+                lapse.tries.iter().for_each(|key| self.end(*key, Order::Kill));
                 self.shared.tell(Event::Lapsed);
             }
         }
@@ -271,9 +269,10 @@ impl Driver {
     }
 
     /// A try is not wanted.
-    fn stop(&mut self, key: Key) {
+    /// Ends a try that nobody wants.
+    fn end(&mut self, key: Key, order: Order) {
         if let Some(running) = self.running.get(&key) {
-            running.raise(Order::Stop);
+            running.raise(order);
             // It may lie with its process, and not have begun.
             if let Some(busy) = self.busy.get_mut(&running.slot).filter(|busy| busy.count > 1) {
                 busy.is_asked = busy.says.try_send(Say::Back).is_ok();
