@@ -92,6 +92,11 @@ impl Driver {
     }
 
     pub(super) async fn run(mut self, mut requests: mpsc::Receiver<Asked>) {
+        if self.with.part != Part(0) {
+            // The coordinator of the first part says how many there are; others may not be needed.
+            let Some((request, asker)) = self.needed(&mut requests).await else { return };
+            self.add(request, asker);
+        }
         loop {
             let link = match self.with.member.link_of(self.with.part).await {
                 Ok(link) => link,
@@ -103,6 +108,20 @@ impl Driver {
                 Broken::Refused(reason) => return self.end(reason),
             }
         }
+    }
+
+    /// The first request for which a session is needed. Without one there is nothing to keep alive
+    /// or to leave.
+    async fn needed(&mut self, requests: &mut mpsc::Receiver<Asked>) -> Option<Asked> {
+        while let Some((request, asker)) = requests.recv().await {
+            match request {
+                Request::Keep { .. } => self.keeps = Some(request),
+                Request::Heartbeat | Request::Leave => {}
+                _ => return Some((request, asker)),
+            }
+            asker.tell(Answer::Done);
+        }
+        None
     }
 
     /// Says why, before those who wait see that it has ended.

@@ -8,6 +8,7 @@
 //! Invariants:
 //! * What all parts may have given to this worker at a time is no more than it offers: the room is
 //!   taken back from one coordinator, and that is answered, before another gets it.
+//! * A part that has none of the queues that the worker serves is offered nothing.
 //! * An idle worker sends nothing. A part whose turn was of no use, since what it has does not fit
 //!   here, gets the next one later, at last once a second.
 //!
@@ -133,10 +134,15 @@ impl Turns {
         let room = Room { queues, slots, ahead, resources };
         let is_asked = room.queues == self.room.queues && room.is_some() == self.room.is_some();
         self.room = room;
+        let parts = || crate::parts::all(self.seats.len() as u16);
+        if !self.is_for(self.turn) {
+            let next = parts().find(|part| self.is_for(*part));
+            (self.turn, self.since) = (next.unwrap_or(self.turn), None);
+            self.before = self.held.begun(self.turn);
+        }
         // First those that are offered nothing, so that no slot is offered twice.
         let turn = self.turn;
-        let parts = crate::parts::all(self.seats.len() as u16);
-        for part in parts.filter(|part| *part != turn) {
+        for part in parts().filter(|part| *part != turn) {
             let answer = self.tell(part).await?;
             if !is_asked {
                 self.ask(part).await?;
@@ -148,6 +154,12 @@ impl Turns {
         Ok(self.tell(self.turn).await?.unwrap_or(Answer::Done))
     }
 
+    /// Whether one of the queues that are served is of this part.
+    fn is_for(&self, part: Part) -> bool {
+        let (queues, parts) = (&self.room.queues, self.seats.len() as u16);
+        queues.is_empty() || queues.iter().any(|queue| Part::of(queue, parts) == part)
+    }
+
     /// Tells a part what it is offered, if that is something else than before.
     async fn tell(&mut self, part: Part) -> Result<Option<Answer>, Over> {
         let share = if part == self.turn {
@@ -155,8 +167,10 @@ impl Turns {
         } else {
             self.room.none()
         };
+        let is_for = self.is_for(part);
         let Some(seat) = self.seats.get_mut(usize::from(part.0)) else { return Ok(None) };
-        if seat.told.as_ref() == Some(&share) {
+        // Who has none of the queues, and was told nothing, needs no session.
+        if seat.told.as_ref() == Some(&share) || (seat.told.is_none() && !is_for) {
             return Ok(None);
         }
         seat.told = Some(share.clone());
@@ -172,7 +186,7 @@ impl Turns {
     /// Has a part tell when it wants a turn.
     async fn ask(&mut self, part: Part) -> Result<(), Over> {
         let at = usize::from(part.0);
-        self.seats[at].wants = if self.room.is_some() {
+        self.seats[at].wants = if self.room.is_some() && self.is_for(part) {
             let queues = self.room.queues.clone();
             Wants::Asked(self.begin(part, Request::AwaitReady { queues }).await?)
         } else {

@@ -25,7 +25,7 @@ use tidings_tasks::store::address::Address;
 use tidings_tasks::store::memory::Memory;
 use tidings_tasks_core::id::{Part, TaskId};
 use tidings_tasks_core::keys;
-use tidings_tasks_core::message::{Answer, Call, Effect, Put, Request, Submission};
+use tidings_tasks_core::message::{Answer, Call, Effect, Message, Put, Request, Submission};
 use tidings_tasks_core::record::Outcome;
 use tidings_tasks_core::reign::Candidate;
 use tidings_tasks_core::resources::{Need, UNIT};
@@ -291,6 +291,31 @@ async fn what_is_lost_with_one_coordinator_is_of_its_part() {
         link.send(Call(2), Request::Leave).await;
         let answer = worker.ask(completion(lost)).await.unwrap();
         assert!(matches!(answer, Answer::Refused(_)), "{part}: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_worker_has_sessions_with_those_alone_that_have_its_queues() {
+    let (_store, here) = here(3).await;
+    let ((worker, mut notices), queues) = (open(&here, "worker"), vec![queue(1, 3)]);
+    let offer = Request::Offer { queues, slots: 1, resources: Vec::new(), ahead: 0 };
+    assert_eq!(worker.ask(offer).await.unwrap(), Answer::Done);
+    assert_eq!(worker.ask(Request::Heartbeat).await.unwrap(), Answer::Done);
+    let (client, _told) = open(&here, "client");
+    submit(&client, (0..3).map(|part| Submission::new(id(part), queue(part, 3), *b"x")).collect())
+        .await;
+    assert_eq!(assigned(&mut notices).await.task, id(1));
+    for (part, is_there) in [(0, true), (1, true), (2, false)] {
+        let mut link = join(&here, part, "look").await;
+        assert!(link.send(Call(2), Request::Overview).await);
+        let overview = loop {
+            match link.receive().await.unwrap() {
+                Message::Answer(_, Answer::Overview(overview)) => break overview,
+                _ => continue,
+            }
+        };
+        let has_joined = overview.sessions.iter().any(|one| one.name == "worker");
+        assert_eq!(has_joined, is_there, "{part}");
     }
 }
 
