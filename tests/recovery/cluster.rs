@@ -12,10 +12,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tidings_experiment::agents::programs;
 use tidings_experiment::hosts::Hosts;
+use tidings_tasks_core::id::Part;
 
 use crate::account::Account;
 use crate::host::{self, Fault};
 use crate::place::{Place, Running};
+use crate::plan::Job;
 use crate::run::{Run, Word};
 use crate::site::{CLIENT, HEAD, SERVERS, Site, WORKERS};
 
@@ -27,8 +29,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Where the head lets other hosts in.
 const PORT: u16 = 7_001;
 
-/// The file of a run that is a graph.
-pub(crate) const GRAPH: &str = "graph.toml";
+/// The name of a run, if there is only one.
+const RUN: &str = "r";
 
 /// A store with its workers, on the hosts of a site.
 pub(crate) struct Cluster<'s> {
@@ -43,11 +45,23 @@ pub(crate) struct Cluster<'s> {
 impl<'s> Cluster<'s> {
     /// Starts workers that use a store which nobody has used: in an etcd, the one of this name.
     pub(crate) fn new(site: &'s mut Site, name: &str) -> Self {
+        Self::in_parts(site, name, 1)
+    }
+
+    /// The same; a store in an etcd has so many parts.
+    pub(crate) fn in_parts(site: &'s mut Site, name: &str, parts: u16) -> Self {
         let place = match &site.servers {
             Some(servers) => Place::of(servers.address(name)),
             None => Place::with_disk(),
         };
-        Self::at(site, place, BTreeMap::new())
+        let mut cluster = Self::empty(site, place, BTreeMap::new());
+        if parts > 1 {
+            let make = ["store", "make", "--parts", &parts.to_string()];
+            let made = cluster.tidings(CLIENT, &make).output().unwrap();
+            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        }
+        cluster.begin_all();
+        cluster
     }
 
     /// Starts workers at a place. What is started on some hosts has words before it.
@@ -56,15 +70,23 @@ impl<'s> Cluster<'s> {
         place: Place,
         before: BTreeMap<usize, Vec<String>>,
     ) -> Self {
-        let (running, broken) = (BTreeMap::new(), BTreeMap::new());
-        site.begin_agents();
-        let mut cluster = Self { site, place, before, running, broken };
-        cluster.begin(HEAD);
-        cluster.until("somebody serves the store", Self::coordinator);
-        for host in WORKERS {
-            cluster.begin(host);
-        }
+        let mut cluster = Self::empty(site, place, before);
+        cluster.begin_all();
         cluster
+    }
+
+    fn empty(site: &'s mut Site, place: Place, before: BTreeMap<usize, Vec<String>>) -> Self {
+        let (running, broken) = (BTreeMap::new(), BTreeMap::new());
+        Self { site, place, before, running, broken }
+    }
+
+    fn begin_all(&mut self) {
+        self.site.begin_agents();
+        self.begin(HEAD);
+        self.until("somebody serves the store", Self::coordinator);
+        for host in WORKERS {
+            self.begin(host);
+        }
     }
 
     /// Whether the store is a file, which the head's processes alone can serve.
@@ -119,13 +141,21 @@ impl<'s> Cluster<'s> {
         self.place.path(&format!("log.{}", host::name(host)))
     }
 
-    /// Starts a run of these tasks, or of the graph if there is one, or goes on with it.
+    /// Starts a run of these tasks, or goes on with it.
     pub(crate) fn run(&self, names: &[String]) -> Run {
-        let mut command = self.tidings(CLIENT, &["run", "-n", "0", "--resume", "r", "--json"]);
-        if self.place.path(GRAPH).exists() {
-            command.arg(GRAPH);
+        self.run_job(&Job { name: RUN.to_owned(), tasks: names.to_vec(), graph: None })
+    }
+
+    /// Starts a run of tasks or of a graph, or goes on with it.
+    pub(crate) fn run_job(&self, job: &Job) -> Run {
+        let mut command =
+            self.tidings(CLIENT, &["run", "-n", "0", "--resume", &job.name, "--json"]);
+        if let Some(graph) = &job.graph {
+            let file = self.place.path(&format!("{}.toml", job.name));
+            fs::write(&file, graph).unwrap();
+            command.arg(file);
         } else {
-            command.args(["--", "sh", "task", "{}", ":::"]).args(names);
+            command.args(["--", "sh", "task", "{}", ":::"]).args(&job.tasks);
         }
         let log = OpenOptions::new().create(true).append(true).open(self.log(CLIENT)).unwrap();
         Run::begin(command.stderr(log))
@@ -133,28 +163,49 @@ impl<'s> Cluster<'s> {
 
     /// Goes on with the run until all tasks have ended.
     pub(crate) fn complete(&self, account: &mut Account, names: &[String], begun: Run) {
+        let job = Job { name: RUN.to_owned(), tasks: names.to_vec(), graph: None };
+        self.complete_job(account, &job, begun);
+    }
+
+    fn complete_job(&self, account: &mut Account, job: &Job, begun: Run) {
         let mut run = begun;
         loop {
             match run.next(PATIENCE) {
                 Word::Ended(object) => account.take(&object),
                 Word::Nothing => self.despair("a task ends"),
-                Word::Over => match run.end() {
-                    0 => return,
-                    // Tasks were lost too often, or the run was killed: it goes on by its name.
-                    5 | -1 => run = self.run(names),
-                    code => self.despair(&format!("the run goes on: it has ended with {code}")),
+                Word::Over => match self.again(run, job) {
+                    Some(again) => run = again,
+                    None => return,
                 },
             }
         }
     }
 
+    /// Starts a run again that is over, unless all has ended.
+    pub(crate) fn again(&self, run: Run, job: &Job) -> Option<Run> {
+        match run.end() {
+            0 => None,
+            // Tasks were lost too often, or the run was killed: it goes on by its name.
+            5 | -1 => Some(self.run_job(job)),
+            code => self.despair(&format!("the run goes on: it has ended with {code}")),
+        }
+    }
+
     /// Looks whether all that has ended is there once, when nothing goes wrong any more.
     pub(crate) fn check(&mut self, account: &mut Account, names: &[String]) {
+        let job = Job { name: RUN.to_owned(), tasks: names.to_vec(), graph: None };
+        self.check_jobs(account, &[job]);
+    }
+
+    /// The same of all tasks of several runs.
+    pub(crate) fn check_jobs(&mut self, account: &mut Account, jobs: &[Job]) {
         self.broken.keys().copied().collect::<Vec<_>>().into_iter().for_each(|h| self.mend(h));
         self.until_idle();
-        let again = self.run(names);
-        self.complete(account, names, again);
-        account.check(&self.place, names);
+        for job in jobs {
+            self.complete_job(account, job, self.run_job(job));
+        }
+        let names: Vec<String> = jobs.iter().flat_map(|job| job.tasks.clone()).collect();
+        account.check(&self.place, &names);
     }
 
     /// Waits until all workers are there and have nothing to do.
@@ -176,14 +227,19 @@ impl<'s> Cluster<'s> {
         serde_json::from_slice(&shown.stdout).ok()
     }
 
-    /// The host whose process serves the store, as far as can be said.
+    /// The host whose process serves the store, or its first part, as far as can be said.
     pub(crate) fn coordinator(&self) -> Option<usize> {
+        self.coordinator_of(Part(0))
+    }
+
+    /// The host whose process serves a part of the store, as far as can be said.
+    pub(crate) fn coordinator_of(&self, part: Part) -> Option<usize> {
         let Some(servers) = &self.site.servers else {
             return self.place.path("disk/store").exists().then_some(HEAD);
         };
         let address = servers.address("");
         let prefix = self.place.store().strip_prefix(&address)?;
-        let key = format!("{prefix}//k/p0000/role");
+        let key = format!("{prefix}//k/p{:04x}/role", part.0);
         let up = (0..SERVERS.len()).filter(|server| !self.broken.contains_key(&SERVERS[*server]));
         let mut asked = up.map(|server| servers.ask(server, &["get", &key, "--write-out", "json"]));
         asked.find_map(|answer| role_of(&answer))

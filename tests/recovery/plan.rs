@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tidings_primitives::Chance;
+use tidings_tasks_core::id::Part;
 
 use crate::account::names;
 use crate::host::{FAULTS, Fault};
@@ -11,6 +12,9 @@ use crate::site::{SERVERS, WORKERS};
 /// Times without an end of a task after which what is next happens: in the first, sessions last on;
 /// in the last, they end.
 const PATIENCE_MS: [u64; 3] = [300, 1_000, 4_500];
+
+/// The parts of a store that has several.
+const PARTS: u16 = 3;
 
 /// Where something happens.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -35,12 +39,22 @@ pub(crate) enum Event {
     HolderKilled,
 }
 
+/// A run and its tasks.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    pub(crate) name: String,
+    pub(crate) tasks: Vec<String>,
+    /// The file that says which tasks read the results of which, if they are a graph.
+    pub(crate) graph: Option<String>,
+}
+
 /// What a seed has drawn.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(crate) tasks: Vec<String>,
-    /// Of which of those before it each task reads the results; none if they are no graph.
-    graph: Option<Vec<Vec<usize>>>,
+    /// Parts of the store.
+    pub(crate) parts: u16,
+    /// A run for each part.
+    pub(crate) jobs: Vec<Job>,
     pub(crate) patience: Duration,
     /// After so many tasks have ended, the last one first.
     pub(crate) events: Vec<(usize, usize, Event)>,
@@ -72,19 +86,30 @@ impl Plan {
             core::cmp::Reverse((moment, matches!(event, Event::End(_)), number))
         });
         let graph = chance.happens(0.5).then(|| graph(count, &mut chance));
-        Self { tasks: names(count), graph, patience, events }
+        let parts = if is_of_file || seed % 3 > 0 { 1 } else { PARTS };
+        Self { parts, jobs: jobs(&names(count), graph.as_deref(), parts), patience, events }
     }
+}
 
-    /// The file of the graph.
-    pub(crate) fn text(&self) -> Option<String> {
-        let task = |(name, inputs): (&String, &Vec<usize>)| {
-            let inputs = inputs.iter().map(|at| format!(", \"{{in.{}}}\"", self.tasks[*at]));
-            let inputs = inputs.collect::<Vec<_>>().concat();
+/// A run for each part. Of a graph, tasks of one run read nothing of those of another.
+fn jobs(tasks: &[String], graph: Option<&[Vec<usize>]>, parts: u16) -> Vec<Job> {
+    let count = tasks.len().div_ceil(usize::from(parts));
+    let job = |(part, own): (u16, &[String])| {
+        let first = usize::from(part) * count;
+        let task = |(at, name): (usize, &String)| {
+            let inputs = graph.into_iter().flat_map(|graph| &graph[first + at]);
+            let inputs = inputs.filter(|at| **at >= first);
+            let inputs = inputs.map(|at| format!(", \"{{in.{}}}\"", tasks[*at]));
+            let inputs = inputs.collect::<String>();
             format!("[task.{name}]\ncommand = [\"sh\", \"task\", \"{name}\"{inputs}]\n")
         };
-        let all: Vec<String> = self.tasks.iter().zip(self.graph.as_ref()?).map(task).collect();
-        Some(all.concat())
-    }
+        let text = || own.iter().enumerate().map(task).collect::<String>();
+        let mut names = (0..).map(|number| format!("r{number}"));
+        let is_its = |name: &String| Part::of(&format!("run/{name}"), parts) == Part(part);
+        let name = names.find(is_its).expect("some name is of each part");
+        Job { name, tasks: own.to_vec(), graph: graph.map(|_| text()) }
+    };
+    (0..parts).zip(tasks.chunks(count)).map(job).collect()
 }
 
 /// A graph of so many tasks: layers, chains, and some that read many others.

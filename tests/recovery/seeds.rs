@@ -1,7 +1,8 @@
 //! Faults at random moments of a run of short tasks, which with half of the seeds are a graph and
-//! read the results of those that they wait for: a seed draws what happens to which host, after
-//! how many tasks have ended, and how many later it is over. Where nothing ends any more, what is
-//! next happens after a while.
+//! read the results of those that they wait for: a seed draws what happens to which host, after how
+//! many tasks have ended, and how many later it is over. Where nothing ends any more, what is next
+//! happens after a while. With each third seed a store in an etcd has three parts, and a run in
+//! each.
 //!
 //! A seed that fails is printed. `TIDINGS_RECOVERY_SEED=17 cargo test -p tidings-tests --test
 //! recovery seeds` draws the same again; the processes take other turns than before.
@@ -9,18 +10,19 @@
 //! `TIDINGS_RECOVERY_FIRST` on.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use tidings_tasks_core::id::Part;
 
 use crate::account::{Account, SHORT};
-use crate::cluster::{Cluster, GRAPH};
+use crate::cluster::Cluster;
 use crate::host::{FAULTS, Fault};
-use crate::plan::{Event, Plan, Target};
-use crate::run::Word;
+use crate::plan::{Event, Job, Plan, Target};
+use crate::run::{Run, Word};
 use crate::site::{CLIENT, HEAD, SERVERS, Site};
 
 /// Sites on which seeds are played at a time: most of their time they wait.
@@ -31,6 +33,9 @@ const SEEDS: u64 = 25;
 
 /// How often that may be with nothing left to happen.
 const VAIN: usize = 400;
+
+/// How long one run is listened to that says nothing.
+const LISTEN: Duration = Duration::from_millis(5);
 
 /// How often what has happened.
 type Happened = BTreeMap<Fault, usize>;
@@ -64,7 +69,7 @@ impl Play<'_> {
                 }
             }
             Event::Begin(target, fault) => {
-                let place = self.place_of(target);
+                let place = self.place_of(target, number);
                 if let Some(host) = place.filter(|&host| self.cluster.strike(host, fault)) {
                     self.struck.insert(number, host);
                     *self.happened.entry(fault).or_default() += 1;
@@ -75,12 +80,14 @@ impl Play<'_> {
     }
 
     /// The host that is meant; none if it cannot be said, or an etcd would lose another server.
-    fn place_of(&self, target: Target) -> Option<usize> {
+    fn place_of(&self, target: Target, number: usize) -> Option<usize> {
         let is_etcd_whole = || !self.cluster.is_broken(&SERVERS);
         match target {
             Target::Worker(host) => Some(host),
             Target::Client => Some(CLIENT),
-            Target::Coordinator => self.cluster.coordinator(),
+            Target::Coordinator => {
+                self.cluster.coordinator_of(Part(number as u16 % self.plan.parts))
+            }
             Target::Server(host) => is_etcd_whole().then_some(host),
             Target::Leader => is_etcd_whole().then(|| self.cluster.site.leader()).flatten(),
         }
@@ -88,46 +95,62 @@ impl Play<'_> {
 
     /// Runs all tasks, whatever happens meanwhile.
     fn run(&mut self, account: &mut Account) {
-        let tasks = self.plan.tasks.clone();
-        let (mut run, mut vain) = (self.cluster.run(&tasks), 0);
-        loop {
-            match run.next(self.plan.patience) {
+        let jobs = self.plan.jobs.clone();
+        let mut runs: Vec<_> = jobs.iter().map(|job| Some(self.cluster.run_job(job))).collect();
+        let (mut vain, mut last) = (0, Instant::now());
+        while runs.iter().any(Option::is_some) {
+            for (slot, job) in runs.iter_mut().zip(&jobs) {
+                if self.listen(slot, job, account) {
+                    last = Instant::now();
+                }
+            }
+            if last.elapsed() < self.plan.patience {
+                continue;
+            }
+            last = Instant::now();
+            vain += usize::from(!self.next());
+            if vain > VAIN {
+                self.cluster.despair("a task ends");
+            }
+        }
+    }
+
+    /// Takes what a run has said; one that is over goes on, unless all has ended. Returns whether
+    /// something was said.
+    fn listen(&mut self, slot: &mut Option<Run>, job: &Job, account: &mut Account) -> bool {
+        let mut has_said = false;
+        while let Some(run) = slot {
+            match run.next(LISTEN) {
                 Word::Ended(object) => {
                     account.take(&object);
                     self.happen(account.len());
                 }
-                Word::Nothing if self.next() => {}
-                Word::Nothing if vain < VAIN => vain += 1,
-                Word::Nothing => self.cluster.despair("a task ends"),
-                Word::Over => match run.end() {
-                    0 => return,
-                    // Tasks were lost too often, or the run was killed: it goes on by its name.
-                    5 | -1 => run = self.cluster.run(&tasks),
-                    code => self.cluster.despair(&format!("the run, which ended with {code}")),
-                },
+                Word::Nothing => break,
+                Word::Over => {
+                    *slot = slot.take().and_then(|over| self.cluster.again(over, job));
+                }
             }
+            has_said = true;
         }
+        has_said
     }
 }
 
 fn play(site: &mut Site, seed: u64) -> Happened {
     let plan = Plan::draw(seed, site.servers.is_none());
-    let tasks = plan.tasks.clone();
-    let cluster = Cluster::new(site, &format!("seed-{seed}"));
+    let (jobs, parts) = (plan.jobs.clone(), plan.parts);
+    let cluster = Cluster::in_parts(site, &format!("seed-{seed}"), parts);
     cluster.place.script("task", SHORT);
-    if let Some(text) = plan.text() {
-        fs::write(cluster.place.path(GRAPH), text).unwrap();
-    }
     let (struck, happened) = (BTreeMap::new(), Happened::new());
     let mut one = Play { cluster, plan, struck, happened };
     let mut account = Account::default();
     let begun = Instant::now();
     one.run(&mut account);
     let run = begun.elapsed();
-    one.cluster.check(&mut account, &tasks);
+    one.cluster.check_jobs(&mut account, &jobs);
     let (ended, tries) = (account.len(), one.cluster.place.lines("ran").len());
     println!(
-        "seed {seed}: {ended} tasks, {tries} tries, {:?}; run {run:.1?}, all {:.1?}",
+        "seed {seed}: {ended} tasks in parts: {parts}, {tries} tries, {:?}; run {run:.1?}, all {:.1?}",
         one.happened,
         begun.elapsed()
     );
