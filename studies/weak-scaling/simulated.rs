@@ -10,6 +10,11 @@
 //! - a commit, of which one is on its way at a time and carries all that waits;
 //! - the way of a message, each way.
 //!
+//! A store of several parts has a holder for each, on a processor of its own, and the workers of
+//! each part have a queue in it. What is simulated is the first part, which has the most to do: the
+//! workers of all parts tell its holder that they are there, since it knows how many parts there
+//! are.
+//!
 //! The costs of a turn and of a way are such that one worker with tasks of 50 ms has here what was
 //! measured with it. More workers are a test of the model.
 //!
@@ -34,6 +39,10 @@ use tidings_tasks_core::transaction::Revision;
 /// The numbers of workers, from one to these powers of two.
 const MEASURED: u32 = 12;
 const TINY: u32 = 3;
+
+/// The numbers of parts of the store, and the fewest workers that each part has.
+const PARTS: [u64; 4] = [1, 4, 16, 64];
+const WORKERS_OF_PART: u64 = 16;
 
 /// The time of a task and how many of them a worker has, as in `measure.rs`.
 const LENGTHS: [(u64, u64); 2] = [(1_000, 10), (50, 200)];
@@ -97,10 +106,12 @@ struct Ran {
     turns: u64,
 }
 
-/// A cluster: so many workers, a program that submits, and a holder between them.
+/// A part of a cluster: so many workers, a program that submits, and a holder between them.
 struct Cluster {
     costs: Costs,
     workers: u64,
+    /// The workers of all parts.
+    telling: u64,
     task_ns: u64,
     coordinator: Coordinator,
     /// What will happen, the earliest first, in the order in which it was caused.
@@ -146,7 +157,7 @@ fn measured() -> Measured {
 fn fitted(measured: Measured) -> Costs {
     let Measured { task, worker_second, commit, alone, each } = measured;
     let mut costs = Costs { turn: 0, task, worker_second, commit, way: 0 };
-    let simulated = |costs| Cluster::new(costs, 1, ALONE_MS, ALONE_TASKS).run();
+    let simulated = |costs| Cluster::new(costs, (1, 1), ALONE_MS, ALONE_TASKS).run();
     let Ran { seconds, busy, turns } = simulated(costs);
     let cheap = (seconds * busy * 1e9) as u64 / ALONE_TASKS;
     costs.turn = alone.saturating_sub(cheap) * ALONE_TASKS / turns;
@@ -156,13 +167,15 @@ fn fitted(measured: Measured) -> Costs {
 }
 
 fn simulate(powers: u32, costs: Costs) -> Made {
-    let mut table = "workers,task_ms,tasks,seconds,efficiency,holder_busy\n".to_owned();
+    let mut table = "workers,parts,task_ms,tasks,seconds,efficiency,holder_busy\n".to_owned();
     for (task_ms, each) in LENGTHS {
-        for workers in (0..=powers).map(|power| 1 << power) {
-            let tasks = workers * each;
-            let Ran { seconds, busy, .. } = Cluster::new(costs, workers, task_ms, tasks).run();
-            let efficiency = (task_ms * each) as f64 / 1e3 / seconds;
-            let row = format!("{workers},{task_ms},{tasks},{seconds:.3},{efficiency:.4},{busy:.3}");
+        for (workers, parts) in sizes(powers) {
+            let own = workers / parts;
+            let part = Cluster::new(costs, (own, workers), task_ms, own * each);
+            let Ran { seconds, busy, .. } = part.run();
+            let (tasks, efficiency) = (workers * each, (task_ms * each) as f64 / 1e3 / seconds);
+            let size = format!("{workers},{parts},{task_ms},{tasks}");
+            let row = format!("{size},{seconds:.3},{efficiency:.4},{busy:.3}");
             let _ = writeln!(std::io::stderr(), "{row}"); // who does not read wants no more
             table.push_str(&row);
             table.push('\n');
@@ -183,8 +196,18 @@ fn simulate(powers: u32, costs: Costs) -> Made {
     (table, facts)
 }
 
+/// Numbers of workers and of parts.
+fn sizes(powers: u32) -> impl Iterator<Item = (u64, u64)> {
+    let all = (0..=powers).map(|power| 1 << power);
+    all.flat_map(|workers| {
+        let is_large = move |parts: &u64| *parts == 1 || workers / parts >= WORKERS_OF_PART;
+        PARTS.into_iter().filter(is_large).map(move |parts| (workers, parts))
+    })
+}
+
 impl Cluster {
-    fn new(costs: Costs, workers: u64, task_ms: u64, tasks: u64) -> Self {
+    /// One with so many workers of its own and of all parts.
+    fn new(costs: Costs, (workers, telling): (u64, u64), task_ms: u64, tasks: u64) -> Self {
         // Sessions are not renewed here: what that costs is in the cost of a worker.
         let session_ttl = Duration::from_secs(1_000_000);
         // All payloads stay in memory: the store is read at the beginning only.
@@ -194,6 +217,7 @@ impl Cluster {
         Self {
             costs,
             workers,
+            telling,
             task_ns: task_ms * 1_000_000,
             coordinator: Coordinator::new(settings, Instant::EPOCH),
             events: BinaryHeap::new(),
@@ -245,8 +269,8 @@ impl Cluster {
             }
         }
         while self.coordinator.poll_message().is_some() {}
-        for worker in 0..self.workers {
-            self.cause(worker * SECOND / self.workers, Event::Beats(worker));
+        for worker in 0..self.telling {
+            self.cause(worker * SECOND / self.telling, Event::Beats(worker));
         }
     }
 
