@@ -35,8 +35,8 @@ fn told(stage: &mut Stage, peer: Peer, request: Request) -> Option<Answer> {
     answer(&said, call).cloned()
 }
 
-fn of(depot: u64) -> Option<Answer> {
-    Some(Answer::Source(Source::Depot(reached(depot))))
+fn of(depot: u64) -> Answer {
+    Answer::Source(Source::Depot(reached(depot)))
 }
 
 const STORE: Option<Answer> = Some(Answer::Source(Source::Store));
@@ -50,13 +50,13 @@ fn a_copy_is_named_to_those_who_ask_next() {
     let owners = [Owner::Store];
     assert_eq!(told(&mut stage, A, source(&owners, None)), STORE);
     assert_eq!(told(&mut stage, A, copied(true)), Some(Answer::Done));
-    assert_eq!(told(&mut stage, B, source(&owners, None)), of(1));
+    assert_eq!(told(&mut stage, B, source(&owners, None)), Some(of(1)));
     // Its sender is not to be reached: no other one is sent there.
     assert_eq!(told(&mut stage, B, source(&owners, Some(Owner::Depot(1)))), STORE);
     assert_eq!(told(&mut stage, C, source(&owners, None)), STORE);
     assert_eq!(told(&mut stage, B, copied(true)), Some(Answer::Done));
     // The store's copy is gone, and one sender is left, which has it again.
-    assert_eq!(told(&mut stage, C, source(&[], Some(Owner::Store))), of(2));
+    assert_eq!(told(&mut stage, C, source(&[], Some(Owner::Store))), Some(of(2)));
     assert_eq!(told(&mut stage, B, source(&owners, None)), Some(Answer::Source(Source::Here)));
     let counters = *stage.coordinator.counters();
     assert_eq!((counters.copied, counters.relayed), (2, 0));
