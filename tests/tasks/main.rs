@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
 
 mod cluster;
+mod far;
 mod flows;
 mod graphs;
 mod hosts;
@@ -14,6 +15,7 @@ mod nodes;
 mod place;
 mod queues;
 mod refusals;
+mod room;
 mod runs;
 #[path = "../../crates/tasks/tests/servers/process.rs"]
 mod servers;

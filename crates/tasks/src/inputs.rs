@@ -196,7 +196,7 @@ pub(crate) async fn read_done(
     };
     let (attempt, is_kept) = (finished.task.attempt, finished.kept.is_some());
     match content(payloads, *finished, Some(&from)).await {
-        Err(InputError::Payload(PayloadError::Depot(error))) if is_kept => {
+        Err(InputError::Payload(PayloadError::Depot(error))) if is_kept && !error.is_here() => {
             session.ask(Request::Lost { task, attempt }).await?;
             Err(InputError::Gone { task, why: error.to_string() })
         }

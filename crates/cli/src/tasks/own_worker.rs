@@ -1,6 +1,7 @@
 //! The worker of a command: of this process, with the slots and resources that it is given.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::env;
 use std::fs;
 use std::num::NonZero;
@@ -17,6 +18,7 @@ use tokio::sync::mpsc;
 use super::client::{Client, Place};
 use super::failure::TasksError;
 use super::outputs;
+use crate::output;
 
 /// What a worker takes.
 pub(super) struct Offer {
@@ -52,6 +54,25 @@ pub(super) fn begin(
         drain: offer.drain,
     };
     Ok(Worker::begin(Arc::clone(&client.member), settings))
+}
+
+/// What people are told of the room on this host, if that is what has happened.
+pub(super) fn of_room(event: &Event) -> Option<String> {
+    match event {
+        Event::NoRoom(why) => Some(format!("{why}; until then this worker takes no tasks")),
+        Event::Room => Some("there is space again: this worker goes on".to_owned()),
+        _ => None,
+    }
+}
+
+/// Says what happens to the room on this host; nothing else, if there is no worker.
+pub(super) async fn tell_of_room(events: Option<mpsc::Receiver<Event>>) -> Infallible {
+    if let Some(mut events) = events {
+        while let Some(event) = events.recv().await {
+            of_room(&event).iter().for_each(|text| output::complain(text));
+        }
+    }
+    core::future::pending().await
 }
 
 /// Where large outputs go.

@@ -197,7 +197,7 @@ async fn watch(events: &mut mpsc::Receiver<Event>, is_verbose: bool) -> TasksErr
                 "this worker was silent for too long: its tasks run elsewhere, their results here \
                  no longer count",
             ),
-            _ => {}
+            event => own_worker::of_room(&event).iter().for_each(|text| output::complain(text)),
         }
     }
     // It says why before.

@@ -64,12 +64,16 @@ pub(super) enum Say {
     /// It is not done, for this reason.
     #[n(4)]
     Refused(#[n(0)] String),
+    /// There is no space for it here, in these words.
+    #[n(5)]
+    Full(#[n(0)] String),
 }
 
 impl From<BlobError> for Say {
     fn from(error: BlobError) -> Self {
         match error {
             BlobError::Missing { .. } => Self::Missing,
+            BlobError::Full { .. } => Self::Full(error.to_string()),
             other => Self::Refused(other.to_string()),
         }
     }

@@ -65,6 +65,14 @@ pub enum DepotError {
         /// In its words.
         why: String,
     },
+    /// It has no space.
+    #[error("tcp://{at} has {why}")]
+    Full {
+        /// Where.
+        at: Endpoint,
+        /// In its words.
+        why: String,
+    },
     /// It cannot be spoken with, and waiting does not help.
     #[error(transparent)]
     Net(#[from] NetError),
@@ -99,7 +107,15 @@ enum Ended {
     Done,
     Missing,
     Refused(String),
+    Full(String),
     Here(BlobError),
+}
+
+impl DepotError {
+    /// Whether it is this host that cannot have the copy, so that nothing is known of the depot.
+    pub fn is_here(&self) -> bool {
+        matches!(self, Self::Blob(BlobError::Full { .. }))
+    }
 }
 
 impl Depot {
@@ -190,6 +206,7 @@ impl Depot {
             Ended::Done => Ok(()),
             Ended::Missing => Err(DepotError::Missing { handle, at: self.at.clone() }),
             Ended::Refused(why) => Err(DepotError::Refused { at: self.at.clone(), why }),
+            Ended::Full(why) => Err(DepotError::Full { at: self.at.clone(), why }),
             Ended::Here(error) => Err(error.into()),
         }
     }
@@ -319,6 +336,7 @@ fn end(said: Say) -> Result<Ended, Failure> {
         Say::Done => Ok(Ended::Done),
         Say::Missing => Ok(Ended::Missing),
         Say::Refused(why) => Ok(Ended::Refused(why)),
+        Say::Full(why) => Ok(Ended::Full(why)),
         Say::Go | Say::Comes => Err(unexpected("another answer")),
     }
 }

@@ -79,7 +79,7 @@ impl Payloads {
             let attempt = finished.task.attempt;
             finished.outcome = Outcome::Done(result);
             match self.fetched(session, task, finished, with_outputs).await {
-                Err(PayloadError::Depot(_)) => {
+                Err(PayloadError::Depot(error)) if !error.is_here() => {
                     session.ask(Request::Lost { task, attempt }).await?;
                 }
                 // It is made again.

@@ -13,6 +13,7 @@ use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::retry::Cause;
 
 use crate::blobs::Handle;
+use crate::payloads::PayloadError;
 use crate::runtime::{FromRuntime, Given, MAX_FRAME_BYTES, ToRuntime};
 use crate::work::{Report, What, Work};
 
@@ -21,6 +22,7 @@ use super::ending::Ending;
 use super::given::{Content, Key, Todo};
 use super::kept::{Kept, Runtimes};
 use super::process::Start;
+use super::room::Short;
 use super::running::During;
 use super::shared::{Shared, Try};
 use super::usage::Usage;
@@ -151,17 +153,20 @@ pub(super) async fn whole(
     kept: &Kept,
     call: &Call,
     inputs: Vec<Given>,
-) -> Result<ToRuntime, String> {
+) -> Result<ToRuntime, Verdict> {
     let new = call.code.filter(|handle| !kept.known.contains(&handle.hash));
     let values: usize = inputs.iter().map(Given::frame_bytes).sum();
     let length = new.map_or(0, |handle| handle.bytes as usize) + call.body.len() + values;
     if length > MAX_FRAME_BYTES as usize {
-        return Err(too_long(length));
+        return Err(Verdict::failed(Cause::Error, too_long(length)));
     }
     let bytes = match new {
         Some(handle) => {
             let mapped = shared.payloads.get(handle).await;
-            Some(mapped.map_err(|error| format!("its code is not to be had: {error}"))?.to_vec())
+            let wrong = |error: PayloadError| {
+                verdict::not_read(&error, format!("its code is not to be had: {error}"))
+            };
+            Some(mapped.map_err(wrong)?.to_vec())
         }
         None => None,
     };
@@ -214,19 +219,27 @@ pub(super) fn spoken(said: FromRuntime, mut report: Report, ending: &Ending) -> 
     }
 }
 
-/// What a call took whose process goes on.
-pub(super) async fn report(shared: &Shared, call: &Call, kept: &mut Kept, used: Usage) -> Report {
+/// What a call took whose process goes on, and whether there was no room for what it has printed.
+pub(super) async fn report(
+    shared: &Shared,
+    call: &Call,
+    kept: &mut Kept,
+    used: Usage,
+) -> (Report, Option<Short>) {
     let streams = &mut kept.process.streams;
-    Report {
+    let printed = (streams.stdout.split(), streams.stderr.split());
+    let (stdout, stderr, short) = shared.outputs(printed, &call.of).await;
+    let report = Report {
         cpu_us: used.cpu_us,
         max_rss_bytes: used.peak_bytes,
         host: shared.settings.host.clone(),
-        stdout: shared.output(streams.stdout.split(), &call.of).await,
-        stderr: shared.output(streams.stderr.split(), &call.of).await,
+        stdout,
+        stderr,
         name: call.name.clone(),
         moved_bytes: call.moved_bytes,
         ..Report::default()
-    }
+    };
+    (report, short)
 }
 
 /// The verdict on a call whose process has ended, or is ended now.
@@ -250,7 +263,7 @@ pub(super) async fn post_mortem(shared: &Shared, call: &Call, kept: Kept, lost: 
         Ok(closed) => closed,
         Err(error) => return verdict::host_fault(&error),
     };
-    let Closed { report, status, was_out_of_memory } = closed;
+    let Closed { report, status, was_out_of_memory, .. } = closed;
     let sentence = match &lost {
         Lost::NotReady => Some(format!("its runtime was not ready within {READY:?}")),
         Lost::Link(error) if was_alive => Some(format!("its runtime broke off: {error}")),

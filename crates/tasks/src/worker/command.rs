@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::work::{Report, WorkLimits};
 
 use super::closing::{self, Closed};
-use super::ending::{Act, Ending};
+use super::ending::{Act, Ending, Why};
 use super::leader::Leader;
 use super::process::{Process, Start};
 use super::shared::{Shared, Try};
@@ -46,11 +46,14 @@ pub(super) async fn run(shared: &Shared, of: &Try, parts: Parts, ending: &mut En
         Ok(closed) => closed,
         Err(error) => return verdict::host_fault(&error),
     };
-    let Closed { mut report, status, was_out_of_memory } = closed;
+    let Closed { mut report, status, was_out_of_memory, short } = closed;
     report.wall_us = begun.elapsed().as_micros() as u64;
+    if let Some(short) = short.clone().filter(|_| ending.why() == Some(Why::Room)) {
+        return Verdict::no_room(short);
+    }
     let failure = verdict::failure(ending.why(), was_out_of_memory, status, limits);
     let failure = failure.map(|(cause, text)| (cause, verdict::with_log(&text, &report)));
-    Verdict { failure, report: Some(Box::new(report)), ..Verdict::default() }
+    Verdict { failure, report: Some(Box::new(report)), ..Verdict::default() }.unless(short)
 }
 
 fn prepare<'s>(
@@ -83,7 +86,12 @@ async fn wait(process: &mut Process, ending: &mut Ending) {
     loop {
         tokio::select! {
             () = exit.wait() => return,
-            () = streams.pump() => {}
+            () = streams.pump() => {
+                // Nobody could read what it goes on to print.
+                if streams.are_short() && ending.has_no_room() {
+                    leader.kill();
+                }
+            }
             act = ending.act() => perform(act, leader, ending),
         }
     }

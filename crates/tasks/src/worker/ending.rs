@@ -30,6 +30,8 @@ pub(super) enum Why {
     Memory(u64),
     /// Its worker wanted it.
     Order(Order),
+    /// There is no room for what it prints.
+    Room,
 }
 
 /// What is to be done with a try now.
@@ -69,6 +71,13 @@ impl Ending {
     /// Why it is ended, if it is.
     pub(super) fn why(&self) -> Option<Why> {
         self.why
+    }
+
+    /// There is no room for what it prints. Returns whether that is news.
+    pub(super) fn has_no_room(&mut self) -> bool {
+        let is_news = self.why.is_none();
+        self.why.get_or_insert(Why::Room);
+        is_news
     }
 
     /// The limits.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tidings_tasks_core::id::{Attempt, TaskId};
+use tidings_tasks_core::retry::Cause;
 use tokio::sync::{mpsc, watch};
 
 use crate::work::Work;
@@ -12,7 +13,7 @@ use crate::work::Work;
 use super::ending::Order;
 use super::kept::Runtimes;
 use super::shared::Shared;
-use super::verdict::Verdict;
+use super::verdict::{self, Verdict};
 
 /// The longest grace that is waited for when a worker ends.
 const MAX_GRACE_MS: u64 = 3_600_000;
@@ -109,11 +110,12 @@ impl Ear {
 }
 
 /// The work in what is to be done, or why there is none.
-pub(super) async fn read(shared: &Shared, content: Content) -> Result<Work, String> {
+pub(super) async fn read(shared: &Shared, content: Content) -> Result<Work, Verdict> {
     let payload = match content {
         Content::Payload(payload) => payload,
         Content::Work(work) => return Ok(work),
     };
-    let whole = shared.payloads.whole(payload).await.map_err(|error| error.to_string())?;
-    Work::from_payload(&whole).map_err(|error| error.to_string())
+    let whole = shared.payloads.whole(payload).await;
+    let whole = whole.map_err(|error| verdict::not_read(&error, error.to_string()))?;
+    Work::from_payload(&whole).map_err(|error| Verdict::failed(Cause::Error, error.to_string()))
 }

@@ -12,6 +12,7 @@ use crate::inputs::{self, InputError};
 use crate::work::Input;
 
 use super::command::Parts;
+use super::room::Short;
 use super::shared::Shared;
 use super::verdict::{self, Verdict};
 
@@ -29,26 +30,28 @@ pub(super) async fn fetch(
         return Ok((None, 0));
     }
     let mut moved_bytes = 0;
-    let folder = tempfile::tempdir_in(&shared.settings.scratch)
-        .map_err(|error| verdict::host_fault(&error))?;
+    let scratch = &shared.settings.scratch;
+    let not_written = |error| verdict::not_written(scratch, &error);
+    let folder = tempfile::tempdir_in(scratch).map_err(not_written)?;
     for input in all {
         let content = inputs::read_done(&shared.session, &shared.payloads, input.task).await;
         let content = content.map_err(|error| {
             let text = format!("input {} ({}) cannot be had: {error}", input.name, input.task);
-            Verdict::failed(cause(&error), text)
+            not_had(&error, text)
         })?;
         moved_bytes += content.moved_bytes();
-        write(folder.path(), input, &content).map_err(|error| verdict::host_fault(&error))?;
+        write(folder.path(), input, &content).map_err(not_written)?;
     }
     name(folder.path(), parts, all).map_err(|text| Verdict::failed(Cause::Error, text))?;
     Ok((Some(folder), moved_bytes))
 }
 
-/// What a try fails by that cannot have an input.
-pub(super) fn cause(error: &InputError) -> Cause {
-    match error {
-        InputError::Gone { .. } => Cause::Gone,
-        _ => Cause::Error,
+/// The verdict on a try that cannot have an input.
+pub(super) fn not_had(error: &InputError, text: String) -> Verdict {
+    match (Short::of_input(error), error) {
+        (Some(short), _) => Verdict::no_room(short),
+        (None, InputError::Gone { .. }) => Verdict::failed(Cause::Gone, text),
+        (None, _) => Verdict::failed(Cause::Error, text),
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) async fn run(shared: Arc<Shared>, mut slot: Slot, first: Given, mut e
     let (queue, copies) = (todo.queue, todo.copies);
     let of = Try { task, attempt, queue, slot: slot.number, copies };
     match given::read(&shared, todo.content).await {
-        Err(text) => ear.ended(key, Verdict::failed(Cause::Error, text), begun.elapsed()).await,
+        Err(verdict) => ear.ended(key, verdict, begun.elapsed()).await,
         Ok(Work { name, what: What::Call { runtime, code, body, inputs }, limits }) => {
             let called = Called { name, runtime, code, body, inputs };
             let call = Call::new(of, called, Ending::new(limits, orders), grace_ms);

@@ -18,6 +18,7 @@
 //! | `kept`, `link`, `permits` | a runtime process that is kept for its next calls |
 //! | `ending`, `verdict`, `closing`, `settle` | why a try ends, what is said of it, and to whom |
 //! | `process`, `output` | a process with its pipes |
+//! | `room` | what happens when a disk of its host is full |
 //! | `running` | what other threads see of the tries |
 //! | `leader`, `launcher`, `guardian`, `cgroup`, `system` | no process is left behind |
 //! | `memory`, `usage` | limits and numbers where the kernel has none |
@@ -45,6 +46,7 @@ mod output;
 mod pace;
 mod permits;
 mod process;
+mod room;
 mod running;
 mod scratch;
 mod series;

@@ -12,6 +12,8 @@ use tokio::net::unix::pipe::Receiver;
 
 use crate::work::TAIL_BYTES;
 
+use super::room::Short;
+
 /// What is read at once.
 const READ_BYTES: usize = 16 << 10;
 
@@ -35,6 +37,8 @@ pub(super) struct Read {
     tail: VecDeque<u8>,
     /// All of it, once it is longer than its end.
     pub(super) whole: Option<File>,
+    /// There is no room for all of it.
+    pub(super) short: Option<Short>,
 }
 
 impl Capture {
@@ -87,6 +91,11 @@ impl Capture {
         }
     }
 
+    /// Whether there is no room for all that comes.
+    pub(super) fn is_short(&self) -> bool {
+        self.read.short.is_some()
+    }
+
     /// What was read since the last time; what follows is of another task.
     pub(super) fn split(&mut self) -> Read {
         std::mem::take(&mut self.read)
@@ -117,8 +126,9 @@ impl Read {
         let before = self.bytes_total;
         self.bytes_total += bytes.len() as u64;
         if let Some(scratch) = scratch {
-            // A full disk costs the blob, not the task.
-            if self.keep(before, bytes, scratch).is_err() {
+            if let Err(error) = self.keep(before, bytes, scratch) {
+                // Without room others do the task; whatever else it is costs the blob.
+                self.short = Short::of_file(scratch, self.bytes_total, &error);
                 self.whole = None;
             }
         }

@@ -115,6 +115,11 @@ impl Streams {
         self.stderr.take_some();
     }
 
+    /// Whether there is no room for all that comes.
+    pub(super) fn are_short(&self) -> bool {
+        self.stdout.is_short() || self.stderr.is_short()
+    }
+
     /// Reads what is left once the process has ended.
     pub(super) async fn finish(&mut self) {
         self.stdin = None;

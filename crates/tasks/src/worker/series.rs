@@ -11,7 +11,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
-use tidings_tasks_core::retry::Cause;
 use tokio::time::Instant;
 
 use crate::runtime::{FromRuntime, ToRuntime};
@@ -241,8 +240,7 @@ impl Calls<'_> {
             }
         };
         call.moved_bytes = moved_bytes;
-        let frame = call::whole(self.shared, &self.kept, call, values).await;
-        frame.map_err(|text| Verdict::failed(Cause::Error, text))
+        call::whole(self.shared, &self.kept, call, values).await
     }
 
     /// A call begins, as far as is known.
@@ -332,7 +330,7 @@ impl Calls<'_> {
         }
         kept.known.extend(call.code.map(|code| code.hash));
         let used = kept.used(self.before.take());
-        let mut report = call::report(self.shared, &call, kept, used).await;
+        let (mut report, short) = call::report(self.shared, &call, kept, used).await;
         self.is_quiet = report.stdout.bytes_total == 0 && report.stderr.bytes_total == 0;
         let took = match std::mem::take(&mut self.wall_us) {
             0 => self.begun.elapsed(),
@@ -341,7 +339,7 @@ impl Calls<'_> {
         self.took = took.min(std::mem::replace(&mut self.last_took, took));
         self.begun = Instant::now();
         report.wall_us = took.as_micros() as u64;
-        let verdict = call::spoken(said, report, &call.ending);
+        let verdict = call::spoken(said, report, &call.ending).unless(short);
         self.ear.ended(call.key(), verdict, took).await;
         drop(call);
         if let Some(next) = self.ahead.pop_front() {
@@ -392,8 +390,7 @@ impl Calls<'_> {
         let Given { todo, orders, grace_ms } = next;
         let Todo { task, attempt, queue, copies, content } = todo;
         match given::read(self.shared, content).await {
-            Err(text) => {
-                let verdict = Verdict::failed(Cause::Error, text);
+            Err(verdict) => {
                 self.ear.ended((task, attempt), verdict, Duration::ZERO).await;
             }
             Ok(Work { name, what: What::Call { runtime, code, body, inputs }, limits })

@@ -76,6 +76,10 @@ pub enum Event {
         /// What it took. None if nothing could be started.
         report: Option<Box<Report>>,
     },
+    /// A folder of the host is full, as it says: the worker takes no tasks until there is room.
+    NoRoom(String),
+    /// There is room again: the worker goes on.
+    Room,
     /// The session had ended, and was opened again: what was running was killed and is with others.
     Lapsed,
     /// The worker has ended, for this reason. All that was running was killed.

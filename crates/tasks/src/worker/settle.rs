@@ -13,6 +13,7 @@ use crate::payloads::{PayloadError, stand_in};
 use crate::session::Session;
 use crate::work::Report;
 
+use super::room::{self, Patience, Short};
 use super::settings::Event;
 use super::shared::Shared;
 use super::verdict::Verdict;
@@ -20,14 +21,15 @@ use super::verdict::Verdict;
 /// The wait before a store that was full is asked again.
 const FULL: Duration = Duration::from_secs(1);
 
-/// Tells the coordinator, then whoever listens to the worker.
+/// Tells the coordinator, then whoever listens to the worker. Without room for the result nobody is
+/// told: that is returned.
 pub(super) async fn settle(
     shared: &Shared,
     session: &Session,
     ((task, attempt), copies): ((TaskId, Attempt), u32),
     verdict: Verdict,
-) {
-    let Verdict { mut failure, detail, report, children, effects, puts } = verdict;
+) -> Option<Short> {
+    let Verdict { mut failure, detail, report, children, effects, puts, .. } = verdict;
     if failure.is_none() {
         let report = report.as_deref();
         failure = match finish(shared, session, (task, copies), report).await {
@@ -40,7 +42,8 @@ pub(super) async fn settle(
                     Request::CompleteKept { task, attempt, result, children, effects, kept, puts };
                 completed(session, (task, attempt), request).await
             }
-            Err(error) => {
+            Err(Unkept::Short(short)) => return Some(short),
+            Err(Unkept::Wrong(error)) => {
                 let text = format!("its result could not be kept: {error}");
                 fail(session, (task, attempt), Cause::Error, text.clone(), Vec::new()).await;
                 Some((Cause::Error, text))
@@ -51,11 +54,41 @@ pub(super) async fn settle(
     }
     let (cause, text) = failure.map_or((None, String::new()), |(cause, text)| (Some(cause), text));
     shared.tell(Event::Ended { task, attempt, cause, text, report });
+    None
+}
+
+/// Why a result is not kept.
+enum Unkept {
+    Short(Short),
+    Wrong(PayloadError),
+}
+
+/// Keeps a result, once there is room for it.
+async fn finish(
+    shared: &Shared,
+    session: &Session,
+    of: (TaskId, u32),
+    report: Option<&Report>,
+) -> Result<(Vec<u8>, Option<Kept>), Unkept> {
+    let patience = Patience::new();
+    loop {
+        let error = match keep(shared, session, of, report).await {
+            Ok(kept) => return Ok(kept),
+            Err(error) => error,
+        };
+        let bytes = report.map_or(0, |report| report.to_result().len() as u64);
+        match Short::of_payload(&error, bytes) {
+            Some(short) if !patience.lasts().await => return Err(Unkept::Short(short)),
+            // Where the store has none for it, others have none either.
+            None if !room::of_store(&error).await => return Err(Unkept::Wrong(error)),
+            _ => {}
+        }
+    }
 }
 
 /// The result of a task for its record, and where its output lies if it stays on nodes: it is there
 /// when this returns.
-async fn finish(
+async fn keep(
     shared: &Shared,
     session: &Session,
     (task, copies): (TaskId, u32),

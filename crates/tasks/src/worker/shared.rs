@@ -1,11 +1,13 @@
 //! What all tries of a worker use.
 
+use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
 use tidings_tasks_core::id::{Attempt, TaskId};
 use tokio::sync::mpsc;
 
+use crate::blobs::Handle;
 use crate::payloads::Payloads;
 use crate::session::Session;
 use crate::work::Output;
@@ -13,6 +15,7 @@ use crate::work::Output;
 use super::depot::OwnDepot;
 use super::launcher::Launcher;
 use super::output::Read;
+use super::room::{self, Patience, Short};
 use super::running::Running;
 use super::settings::{Event, Settings};
 
@@ -61,17 +64,43 @@ impl Shared {
         }
     }
 
+    /// The outputs of a try, standard output and error, and whether there was no room for one.
+    pub(super) async fn outputs(
+        &self,
+        (stdout, stderr): (Read, Read),
+        of: &Try,
+    ) -> (Output, Output, Option<Short>) {
+        let (stdout, first) = self.output(stdout, of).await;
+        let (stderr, second) = self.output(stderr, of).await;
+        (stdout, stderr, first.or(second))
+    }
+
     /// An output as the report has it, the whole of it in a blob if it is long.
-    pub(super) async fn output(&self, read: Read, of: &Try) -> Output {
-        let tail = read.tail();
-        let blob = match read.whole {
-            Some(file) => {
-                let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-                // A full disk costs the blob, not the task.
-                self.place_of(of.copies).put_file(of.task, Path::new(&path)).await.ok()
-            }
-            None => None,
+    async fn output(&self, read: Read, of: &Try) -> (Output, Option<Short>) {
+        let (bytes_total, tail) = (read.bytes_total, read.tail());
+        let (blob, short) = match read.whole {
+            Some(file) => self.put(&file, bytes_total, of).await,
+            None => (None, read.short),
         };
-        Output { bytes_total: read.bytes_total, tail, blob }
+        (Output { bytes_total, tail, blob }, short)
+    }
+
+    /// Puts a file with so much output as a blob, once there is room.
+    async fn put(&self, file: &File, bytes: u64, of: &Try) -> (Option<Handle>, Option<Short>) {
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let patience = Patience::new();
+        loop {
+            let error = match self.place_of(of.copies).put_file(of.task, Path::new(&path)).await {
+                Ok(handle) => return (Some(handle), None),
+                Err(error) => error,
+            };
+            let short = Short::of_payload(&error, bytes);
+            // Where the store has none for it, others have none either.
+            let waits =
+                if short.is_some() { patience.lasts().await } else { room::of_store(&error).await };
+            if !waits {
+                return (None, short);
+            }
+        }
     }
 }

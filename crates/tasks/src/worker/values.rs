@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use crate::inputs::{self, Content};
 use crate::runtime::{Given, Value};
 
-use super::inputs::cause;
+use super::inputs::not_had;
 use super::shared::Shared;
 use super::verdict::Verdict;
 
@@ -27,9 +27,8 @@ pub(super) async fn of(shared: &Shared, calls: &[TaskId]) -> Result<(Vec<Given>,
             // Nothing is cancelled here.
             std::panic::resume_unwind(error.into_panic())
         });
-        let content = content.map_err(|error| {
-            Verdict::failed(cause(&error), format!("input {task} cannot be had: {error}"))
-        })?;
+        let content = content
+            .map_err(|error| not_had(&error, format!("input {task} cannot be had: {error}")))?;
         moved_bytes += content.moved_bytes();
         values.push((at, Given { task, value: value(&content) }));
     }

@@ -2,15 +2,18 @@
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::ExitStatus;
 
 use tidings_tasks_core::message::{Effect, Put, Submission};
 use tidings_tasks_core::record::MAX_FAILURE_BYTES;
 use tidings_tasks_core::retry::Cause;
 
+use crate::payloads::PayloadError;
 use crate::work::{Output, Report, WorkLimits};
 
 use super::ending::{Order, Why};
+use super::room::Short;
 
 /// How a try has ended.
 #[derive(Debug, Default)]
@@ -24,12 +27,44 @@ pub(super) struct Verdict {
     pub(super) children: Vec<Submission>,
     pub(super) effects: Vec<Effect>,
     pub(super) puts: Vec<Put>,
+    /// Its host has no room for it: others are to do it.
+    pub(super) short: Option<Short>,
 }
 
 impl Verdict {
     /// It has failed before anything was started.
     pub(super) fn failed(cause: Cause, text: impl Into<String>) -> Self {
         Self { failure: Some((cause, text.into())), ..Self::default() }
+    }
+
+    /// The same, unless it is done and its host has no room for what it has printed.
+    pub(super) fn unless(self, short: Option<Short>) -> Self {
+        match short {
+            Some(short) if self.failure.is_none() => Self::no_room(short),
+            _ => self,
+        }
+    }
+
+    /// It is given back, since its host has no room for it.
+    pub(super) fn no_room(short: Short) -> Self {
+        Self { short: Some(short.clone()), ..Self::failed(Cause::Returned, short.text) }
+    }
+}
+
+/// The verdict where a folder of the host is full, if this is why something was not written there:
+/// it is given back. Else that of another fault of the host.
+pub(super) fn not_written(folder: &Path, error: &io::Error) -> Verdict {
+    match Short::of_file(folder, 0, error) {
+        Some(short) => Verdict::no_room(short),
+        None => host_fault(error),
+    }
+}
+
+/// The verdict where a payload cannot be had.
+pub(super) fn not_read(error: &PayloadError, text: String) -> Verdict {
+    match Short::of_payload(error, 0) {
+        Some(short) => Verdict::no_room(short),
+        None => Verdict::failed(Cause::Error, text),
     }
 }
 
@@ -74,6 +109,7 @@ pub(super) fn ended(why: Why, limits: WorkLimits) -> (Cause, String) {
             let limit = limits.memory_bytes;
             (Cause::Memory, format!("it had {bytes} bytes of memory; {limit} is its limit"))
         }
+        Why::Room => (Cause::Returned, "its host has no room for what it prints".to_owned()),
         Why::Order(Order::Stop) => (Cause::Returned, "it was no longer wanted".to_owned()),
         Why::Order(_) => (Cause::Returned, "its worker gave it back".to_owned()),
     }

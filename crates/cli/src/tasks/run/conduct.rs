@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use tidings_tasks::payloads::Payloads;
 use tidings_tasks::work::{Input, WorkLimits};
-use tidings_tasks::worker::Worker;
+use tidings_tasks::worker::{Event, Worker};
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Request, Submission};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::super::client::{Client, Place};
@@ -36,6 +36,9 @@ const WINDOW: usize = 2_048;
 
 /// How long a store may be out of reach before nobody waits to clean up in it.
 const OUT_OF_REACH: Duration = Duration::from_secs(5);
+
+/// A worker, and what it tells.
+type Working = (Worker, mpsc::Receiver<Event>);
 
 /// Tasks that are forgotten by one request.
 const FORGOTTEN: usize = 1_000;
@@ -90,7 +93,7 @@ impl<'o> Run<'o> {
     pub(super) async fn conduct(mut self, rows: usize) -> Result<(), TasksError> {
         let mut ending = Ending::begin()?;
         let client = Client::stay(&self.place, "run")?;
-        let worker = self.begin_worker(&client)?;
+        let (worker, events) = self.begin_worker(&client)?.unzip();
         let mut printer = Printer::new(
             self.options.printing.json,
             self.options.printing.keep_order,
@@ -101,6 +104,7 @@ impl<'o> Run<'o> {
             ended = self.all(rows, &client, &mut printer, &mut screen) => ended.map(|()| None),
             signal = ending.next() => Ok(Some(signal)),
             never = client.tell_troubles() => match never {},
+            never = own_worker::tell_of_room(events) => match never {},
         };
         screen.clear();
         let stop = async {
@@ -318,7 +322,7 @@ impl<'o> Run<'o> {
     }
 
     /// The worker of this process, unless it is to have none.
-    fn begin_worker(&self, client: &Client) -> Result<Option<Worker>, TasksError> {
+    fn begin_worker(&self, client: &Client) -> Result<Option<Working>, TasksError> {
         let slots = self.options.slots();
         if slots == 0 {
             return Ok(None);
@@ -330,7 +334,7 @@ impl<'o> Run<'o> {
             runtimes: BTreeMap::new(),
             drain: Duration::ZERO,
         };
-        Ok(Some(own_worker::begin(client, &self.place, offer)?.0))
+        Ok(Some(own_worker::begin(client, &self.place, offer)?))
     }
 
     /// What its worker has at least: enough for as many tasks as are to run at a time.

@@ -7,6 +7,7 @@
 //!
 //! Invariant: what is assigned is failed or completed exactly once, whatever happens in between.
 
+mod pause;
 mod sharing;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -26,10 +27,13 @@ use crate::session::{Assigned, Notice, Session, SessionEnded};
 use super::ending::{Order, until};
 use super::given::{Content, Key, Say, Slot, Todo, Told};
 use super::pace::{PATIENCE, Pace};
+use super::room::Short;
 use super::settings::Event;
 use super::settle;
 use super::shared::Shared;
 use super::verdict::Verdict;
+
+use pause::Pause;
 
 /// How long a worker that ends waits for the answers of a coordinator.
 const ANSWERS: Duration = Duration::from_secs(3);
@@ -88,6 +92,8 @@ enum Ended {
     Lane,
     /// What was to be told of a try.
     Telling(Key),
+    /// The same, but there is no room for its result.
+    NoRoom(Key, Short),
 }
 
 type Offering = Pin<Box<dyn Future<Output = Result<Answer, SessionEnded>> + Send>>;
@@ -112,6 +118,8 @@ pub(super) struct Driver {
     waiting: VecDeque<Todo>,
     /// When that has waited for too long.
     patient_until: Option<Instant>,
+    /// While this host has no room.
+    pause: Pause,
     /// Whether what waits is given back when the offer was answered.
     is_returning: bool,
     pace: Pace,
@@ -146,6 +154,7 @@ impl Driver {
             used: 0,
             waiting: VecDeque::new(),
             patient_until: None,
+            pause: Pause::default(),
             is_returning: false,
             pace: Pace::new(),
             offering: None,
@@ -198,10 +207,12 @@ impl Driver {
                 if let Ok(Answer::Refused(refusal)) = answer {
                     return Some(format!("its offer was refused: {refusal}"));
                 }
+                self.return_held();
                 if std::mem::take(&mut self.is_returning) {
-                    self.return_waiting("other tasks of its worker take long");
+                    self.return_waiting("its worker has other tasks that take long, or no room");
                 }
             }
+            () = self.pause.over() => self.has_room(),
             () = until(self.patient_until) => self.return_ahead(),
             () = until(self.drained_at) => self.time_is_up(),
             () = until(self.answered_at), if self.is_idle() => {
@@ -215,7 +226,8 @@ impl Driver {
     /// Says what it takes: nothing more, if it is to end.
     fn offer(&mut self) {
         let (session, settings) = (self.session.clone(), &self.shared.settings);
-        let slots = if self.word.is_some() { 0 } else { settings.slots };
+        let takes_none = self.word.is_some() || self.pause.is_on();
+        let slots = if takes_none { 0 } else { settings.slots };
         let ahead = slots.saturating_mul(self.pace.ahead());
         let (queues, resources) = (settings.queues.clone(), settings.resources.clone());
         let request = Request::Offer { queues, slots, resources, ahead };
@@ -249,6 +261,7 @@ impl Driver {
     fn ended(&mut self, ended: Result<Ended, JoinError>) {
         match ended {
             Ok(Ended::Telling(key)) => drop(self.running.remove(&key)),
+            Ok(Ended::NoRoom(key, short)) => self.no_room(key, short),
             Err(error) if error.is_panic() => {
                 // A defect: what this worker has is given back by its end.
                 std::panic::resume_unwind(error.into_panic());
@@ -259,13 +272,46 @@ impl Driver {
     }
 
     /// Tells how a try has ended.
-    fn tell(&mut self, key: Key, verdict: Verdict) {
+    fn tell(&mut self, key: Key, mut verdict: Verdict) {
+        if let Some(short) = verdict.short.take() {
+            return self.no_room(key, short);
+        }
         let (shared, session) = (self.shared.clone(), self.session.clone());
         let copies = self.running.get(&key).map_or(0, |running| running.copies);
         self.tries.spawn(async move {
-            settle::settle(&shared, &session, (key, copies), verdict).await;
-            Ended::Telling(key)
+            match settle::settle(&shared, &session, (key, copies), verdict).await {
+                None => Ended::Telling(key),
+                Some(short) => Ended::NoRoom(key, short),
+            }
         });
+    }
+
+    /// There is no room for a try.
+    fn no_room(&mut self, key: Key, short: Short) {
+        self.pause.hold(key, short.text.clone());
+        if self.word.is_none() && !self.pause.is_on() {
+            self.shared.tell(Event::NoRoom(short.text.clone()));
+            self.pause.begin(short);
+            self.ask_back();
+        }
+        self.is_returning = true;
+        self.offer();
+    }
+
+    /// There is room again.
+    fn has_room(&mut self) {
+        self.pause.end();
+        self.is_returning = false;
+        self.shared.tell(Event::Room);
+        self.offer();
+        self.fill();
+    }
+
+    /// Gives back what found no room.
+    fn return_held(&mut self) {
+        for (key, why) in self.pause.held() {
+            self.tell(key, Verdict::failed(Cause::Returned, why));
+        }
     }
 
     /// A try is not wanted.
@@ -290,6 +336,7 @@ impl Driver {
             return;
         }
         self.word = Some(word);
+        self.pause.end();
         self.answered_at = Some(Instant::now() + ANSWERS);
         self.offer();
         self.ask_back();

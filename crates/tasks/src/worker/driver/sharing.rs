@@ -20,6 +20,9 @@ impl Driver {
     /// Gives what waits to slots that are free, then to lanes that take more.
     pub(super) fn fill(&mut self) {
         while let Some(todo) = self.waiting.pop_front() {
+            if self.pause.is_on() {
+                return self.waiting.push_front(todo);
+            }
             if let Some(todo) = self.place(todo) {
                 return self.waiting.push_front(todo);
             }
