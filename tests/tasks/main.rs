@@ -8,6 +8,7 @@ mod far;
 mod flows;
 mod graphs;
 mod hosts;
+mod idle;
 mod in_c;
 mod mcphoton;
 mod nodes;

@@ -135,6 +135,11 @@ impl Running {
         self.0.as_mut().unwrap().stdout.take().unwrap()
     }
 
+    /// The number of its process.
+    pub(crate) fn number(&self) -> u32 {
+        self.0.as_ref().unwrap().id()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(self.0.as_ref().unwrap()), signal).unwrap();
     }

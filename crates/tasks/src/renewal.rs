@@ -2,17 +2,22 @@
 //!
 //! A coordinator hears of a session by any request, so a session that asks all the time needs no
 //! sign of life beside. Invariant: no more than a period passes without a request.
+//!
+//! One timer is kept. A request does not move it, which would cost busy sessions; where nothing is
+//! asked between two signs of life it is set once for each of them, so that it wakes for nothing.
 
+use std::pin::Pin;
 use std::time::Duration;
 
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, Sleep, sleep_until};
 
 /// How many times a session is renewed before it would end.
 const RENEWALS: u32 = 3;
 
 /// When the next sign of life is due.
 pub(crate) struct Renewal {
-    ticks: Interval,
+    period: Duration,
+    timer: Pin<Box<Sleep>>,
     /// When a request was sent last.
     sent: Instant,
 }
@@ -22,25 +27,26 @@ impl Renewal {
     pub(crate) fn new(ttl_ms: u64) -> Self {
         let period = Duration::from_millis(ttl_ms.max(RENEWALS.into())) / RENEWALS;
         let sent = Instant::now();
-        let mut ticks = interval_at(sent + period, period);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { ticks, sent }
+        Self { period, timer: Box::pin(sleep_until(sent + period)), sent }
     }
 
     /// A request was sent.
     pub(crate) fn sent(&mut self) {
         self.sent = Instant::now();
+        if self.timer.is_elapsed() {
+            self.timer.as_mut().reset(self.sent + self.period);
+        }
     }
 
     /// Waits until nothing was sent for a period. Dropped before that, it has changed nothing.
     pub(crate) async fn due(&mut self) {
         loop {
-            self.ticks.tick().await;
-            let due = self.sent + self.ticks.period();
+            self.timer.as_mut().await;
+            let due = self.sent + self.period;
             if due <= Instant::now() {
                 return;
             }
-            self.ticks.reset_at(due);
+            self.timer.as_mut().reset(due);
         }
     }
 }

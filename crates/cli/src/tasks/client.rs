@@ -113,6 +113,24 @@ impl Store {
     }
 }
 
+/// Says why the store cannot be reached, as long as this is waited for. What passes soon is not
+/// worth a line; who can reach it is not woken.
+pub(super) async fn tell_troubles(member: &Member) -> Infallible {
+    let mut told: Option<String> = None;
+    loop {
+        member.until_trouble_is_not(told.as_deref()).await;
+        tokio::time::sleep(PATIENCE).await;
+        let trouble = member.trouble().map(|error| error.to_string());
+        if told == trouble {
+            continue;
+        }
+        if let Some(text) = &trouble {
+            output::complain(&format!("{text}; trying again"));
+        }
+        told = trouble;
+    }
+}
+
 impl Client {
     /// Takes part in the store as a `role`, such as `task`, for a moment: in an etcd it serves
     /// others only if nobody else does.
@@ -188,18 +206,7 @@ impl Client {
 
     /// Says why the store cannot be reached, as long as this is waited for.
     pub(super) async fn tell_troubles(&self) -> Infallible {
-        let mut told: Option<String> = None;
-        loop {
-            tokio::time::sleep(PATIENCE).await;
-            let trouble = self.member.trouble().map(|error| error.to_string());
-            if told == trouble {
-                continue;
-            }
-            if let Some(text) = &trouble {
-                output::complain(&format!("{text}; trying again"));
-            }
-            told = trouble;
-        }
+        tell_troubles(&self.member).await
     }
 
     /// Returns when the store has been out of reach for so long.

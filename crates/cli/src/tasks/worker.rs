@@ -13,7 +13,7 @@ use tidings_tasks::worker::{Event, Worker};
 use tidings_tasks_core::resources::Need;
 use tokio::sync::mpsc;
 
-use super::client::{Client, Place, Store, block_on};
+use super::client::{Client, Place, Store, block_on, tell_troubles};
 use super::ending::Ending;
 use super::failure::TasksError;
 use super::queue::without_board;
@@ -100,9 +100,10 @@ async fn work(place: &Place, options: &Options) -> Result<(), TasksError> {
         }
     );
     let (worker, mut events) = own_worker::begin(&client, place, offer)?;
+    let member = client.member.clone();
     output::complain(&begun);
     let reached = async {
-        let endpoint = client.member.listens().await;
+        let endpoint = member.listens().await;
         output::complain(&if place.address.is_shared() {
             "this worker decides which task goes where, for all".to_owned()
         } else {
@@ -111,7 +112,8 @@ async fn work(place: &Place, options: &Options) -> Result<(), TasksError> {
         core::future::pending::<Infallible>().await
     };
     let boarded = async {
-        if let Err(error) = tell_without_board(&client, place).await {
+        // Later the worker's own session is enough: this one, of the client, ends.
+        if let Err(error) = tell_without_board(client, place).await {
             output::complain(&error.to_string());
         }
         core::future::pending::<Infallible>().await
@@ -122,17 +124,17 @@ async fn work(place: &Place, options: &Options) -> Result<(), TasksError> {
         error = watch(&mut events, options.verbose) => return Err(error),
         never = reached => match never {},
         never = boarded => match never {},
-        never = client.tell_troubles() => match never {},
+        never = tell_troubles(&member) => match never {},
     }
     drain(worker, &mut events, &mut ending, options.verbose).await;
-    client.member.leave().await;
+    member.leave().await;
     Ok(())
 }
 
 /// Says that hosts that die are found by their sessions alone, where tasks have several hosts.
-async fn tell_without_board(client: &Client, place: &Place) -> Result<(), TasksError> {
+async fn tell_without_board(client: Client, place: &Place) -> Result<(), TasksError> {
     if place.address.is_of_hosts() {
-        let overview = unknown::overview(client).await?;
+        let overview = unknown::overview(&client).await?;
         let text = without_board(&overview).trim().replace('\n', " ");
         if !text.is_empty() {
             output::complain(&text);

@@ -220,9 +220,17 @@ impl Member {
 
     /// Why the store cannot be reached just now: to be told to whoever waits.
     pub fn trouble(&self) -> Option<LinkError> {
-        match &*self.places.first.borrow() {
-            Place::Nowhere(trouble) => trouble.clone(),
-            _ => None,
+        self.places.first.borrow().trouble()
+    }
+
+    /// Waits until that is something else than this, or the store can be reached again; for ever
+    /// once this process takes part no more.
+    pub async fn until_trouble_is_not(&self, known: Option<&str>) {
+        let mut place = self.places.first.clone();
+        let is_other =
+            |place: &Place| place.trouble().map(|error| error.to_string()).as_deref() != known;
+        if place.wait_for(is_other).await.is_err() {
+            core::future::pending::<()>().await;
         }
     }
 

@@ -42,6 +42,16 @@ pub(super) enum Place {
     Failed(LinkError),
 }
 
+impl Place {
+    /// Why the store cannot be reached, if that is known.
+    pub(super) fn trouble(&self) -> Option<LinkError> {
+        match self {
+            Self::Nowhere(trouble) => trouble.clone(),
+            _ => None,
+        }
+    }
+}
+
 /// Where the services of all parts are.
 ///
 /// In a store that several processes coordinate each part has a place. Else all parts have that of
