@@ -35,6 +35,12 @@ impl Far {
         self.holder = Some(holder);
     }
 
+    /// Kills who holds the store; another does then.
+    pub(crate) fn replace_holder(&mut self) {
+        self.holder.take().unwrap().kill();
+        self.hold();
+    }
+
     /// A worker whose files lie in a place of its own.
     pub(crate) fn worker(&self, node: &Place, variables: &[(&str, String)]) -> Running {
         let mut command = node.tidings(&["worker", "-n", "2"]);

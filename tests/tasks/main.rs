@@ -10,10 +10,12 @@ mod graphs;
 mod hosts;
 mod idle;
 mod in_c;
+mod kills;
 mod mcphoton;
 mod nodes;
 #[allow(dead_code, reason = "the tests of recovery use the rest")]
 mod place;
+mod poison;
 mod queues;
 mod refusals;
 mod room;

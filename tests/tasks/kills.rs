@@ -1,0 +1,124 @@
+//! Coordinators that are killed again and again, each after some tasks have ended: others take
+//! over, all tasks are done, and none that was done runs again.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use crate::far::Far;
+use crate::place::{Place, Running};
+use crate::servers::Servers;
+
+/// Kills of a coordinator, each after so many further tasks: more than were in hand, so that tasks
+/// are assigned in between.
+const KILLS: usize = 10;
+const BETWEEN: usize = 3;
+
+/// More than end between the kills.
+const TASKS: usize = 60;
+
+const TASK: &str = "\
+echo \"$1 $TIDINGS_ATTEMPT\" >> ran
+echo \"$1\" > ended
+echo \"result $1 $TIDINGS_ATTEMPT\"
+";
+
+fn names() -> Vec<String> {
+    (100..100 + TASKS).map(|number| number.to_string()).collect()
+}
+
+/// All tasks of a run are done, and what each has come to is of its last try.
+fn check(place: &Place, run: Running) {
+    let (code, printed, errors) = run.end();
+    assert_eq!(code, 0, "{errors}{printed}");
+    let mut ended = BTreeSet::new();
+    let ran = place.lines("ran");
+    for line in printed.lines() {
+        let task: Value = serde_json::from_str(line).unwrap();
+        let name = task["arguments"][0].as_str().unwrap();
+        let attempts = task["attempts"].as_u64().unwrap();
+        assert_eq!(task["outcome"], "done", "{task}");
+        assert_eq!(task["stdout"], format!("result {name} {attempts}\n"), "{task}");
+        assert!(ended.insert(name.to_owned()), "it has ended twice: {task}");
+        let prefix = format!("{name} ");
+        let tries = ran.iter().filter_map(|line| line.strip_prefix(&prefix));
+        let tries: Vec<u64> = tries.map(|number| number.parse().unwrap()).collect();
+        assert!(tries.contains(&attempts), "{task}: {tries:?}");
+        assert!(tries.iter().all(|number| *number <= attempts), "after its end: {task} {tries:?}");
+        let distinct: BTreeSet<&u64> = tries.iter().collect();
+        assert_eq!(distinct.len(), tries.len(), "a try has begun twice: {task} {tries:?}");
+    }
+    assert_eq!(ended, names().into_iter().collect());
+    println!("{TASKS} tasks, {KILLS} kills: {} tries", ran.len());
+}
+
+#[test]
+fn a_holder_that_is_killed_again_and_again_is_replaced() {
+    let mut far = Far::new();
+    let place = &far.here;
+    place.script("task", TASK);
+    let mut ended = place.pipe("ended");
+    let names = names();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let node = Place::new();
+    let worker = far.worker(&node, &[]);
+    let run = far.run(". ./task", &names);
+    for _ in 0..KILLS {
+        ended.some(BETWEEN);
+        far.replace_holder();
+    }
+    check(&far.here, run);
+    worker.kill();
+}
+
+/// The process that has the role in an etcd, one that lives.
+fn coordinator(servers: &Servers) -> u32 {
+    loop {
+        let answer = servers.ask(0, &["get", "kills//k/p0000/role", "--write-out", "json"]);
+        if let Some(process) = process(&answer) {
+            return process;
+        }
+    }
+}
+
+fn process(answer: &str) -> Option<u32> {
+    let answer: Value = serde_json::from_str(answer).ok()?;
+    let role = STANDARD.decode(answer["kvs"][0]["value"].as_str()?).ok()?;
+    let role = String::from_utf8_lossy(&role).into_owned();
+    let start = ["worker-", "run-"].iter().find_map(|kind| role.find(kind))?;
+    let name = role[start..].split(|c: char| c.is_control()).next()?;
+    let process = name.rsplit('-').nth(1)?.parse().ok()?;
+    fs::exists(format!("/proc/{process}")).ok()?.then_some(process)
+}
+
+/// Processes of a store in an etcd, any of which may coordinate.
+fn begin(place: &Place, number: usize) -> Running {
+    let names = names();
+    let run = ["run", "-n", "0", "--resume", "r", "--json", "--", "sh", "task", "{}", ":::"];
+    let run: Vec<&str> = run.into_iter().chain(names.iter().map(String::as_str)).collect();
+    let arguments: [&[&str]; 3] =
+        [&["worker", "-n", "1", "--queue", "none"], &["worker", "-n", "2"], &run];
+    place.start(arguments[number])
+}
+
+#[test]
+fn a_coordinator_that_is_killed_again_and_again_is_replaced() {
+    let servers = Servers::start(1);
+    let place = Place::of(servers.address("kills"));
+    place.script("task", TASK);
+    let mut ended = place.pipe("ended");
+    let mut all: Vec<Running> = (0..3).map(|number| begin(&place, number)).collect();
+    for _ in 0..KILLS {
+        ended.some(BETWEEN);
+        let process = coordinator(&servers);
+        let number = all.iter().position(|one| one.number() == process);
+        let number = number.unwrap_or_else(|| panic!("{process} is of this test"));
+        all.remove(number).kill();
+        all.insert(number, begin(&place, number));
+    }
+    let run = all.pop().unwrap();
+    check(&place, run);
+}
