@@ -57,8 +57,8 @@ impl<'s> Cluster<'s> {
         let mut cluster = Self::empty(site, place, BTreeMap::new());
         if parts > 1 {
             let make = ["store", "make", "--parts", &parts.to_string()];
-            let made = cluster.tidings(CLIENT, &make).output().unwrap();
-            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+            let done = cluster.tidings(CLIENT, &make).output().unwrap();
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         }
         cluster.begin_all();
         cluster

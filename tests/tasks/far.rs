@@ -31,7 +31,7 @@ impl Far {
         assert!(holder.complaint().contains("1 slots"));
         let said = holder.complaint();
         let address = said.split_whitespace().find_map(|word| word.strip_prefix("tcp://"));
-        self.address = address.unwrap_or_else(|| panic!("{said}")).to_owned();
+        address.unwrap_or_else(|| panic!("{said}")).clone_into(&mut self.address);
         self.holder = Some(holder);
     }
 

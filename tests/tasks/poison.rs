@@ -106,16 +106,16 @@ fn tasks_that_do_harm_are_stopped_and_others_are_not_affected() {
     is_stopped(&all["exit"], "exit", 1, &["it ended with status 1"]);
     is_stopped(&all["hang"], "time", 1, &["it took longer than 8000 ms"]);
     let killer = &all["kill"];
-    let killed = by_cause(killer, "lost");
-    let hosts: BTreeSet<&str> = killed.iter().map(|failure| text(&failure["host"])).collect();
+    let lost = by_cause(killer, "lost");
+    let hosts: BTreeSet<&str> = lost.iter().map(|failure| text(&failure["host"])).collect();
     assert!(killer["outcome"] == "failed" && hosts.len() == 2, "on both hosts: {killer}");
-    let victims: BTreeSet<&str> = killed.iter().map(|failure| text(&failure["worker"])).collect();
+    let victims: BTreeSet<&str> = lost.iter().map(|failure| text(&failure["worker"])).collect();
     for name in &healthy {
         let task = &all[name];
         assert_eq!(task["outcome"], "done", "{task}");
         for failure in failures(task) {
             assert_eq!(failure["cause"], "lost", "{task}");
-            assert!(victims.contains(text(&failure["worker"])), "{task}; killed: {victims:?}");
+            assert!(victims.contains(text(&failure["worker"])), "{task}; lost: {victims:?}");
         }
     }
     let ran = place.lines("ran");

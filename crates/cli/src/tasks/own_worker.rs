@@ -69,7 +69,9 @@ pub(super) fn of_room(event: &Event) -> Option<String> {
 pub(super) async fn tell_of_room(events: Option<mpsc::Receiver<Event>>) -> Infallible {
     if let Some(mut events) = events {
         while let Some(event) = events.recv().await {
-            of_room(&event).iter().for_each(|text| output::complain(text));
+            if let Some(text) = of_room(&event) {
+                output::complain(&text);
+            }
         }
     }
     core::future::pending().await

@@ -199,7 +199,11 @@ async fn watch(events: &mut mpsc::Receiver<Event>, is_verbose: bool) -> TasksErr
                 "this worker was silent for too long: its tasks run elsewhere, their results here \
                  no longer count",
             ),
-            event => own_worker::of_room(&event).iter().for_each(|text| output::complain(text)),
+            event => {
+                if let Some(text) = own_worker::of_room(&event) {
+                    output::complain(&text);
+                }
+            }
         }
     }
     // It says why before.

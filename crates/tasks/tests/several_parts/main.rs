@@ -309,9 +309,9 @@ async fn a_worker_has_sessions_with_those_alone_that_have_its_queues() {
         let mut link = join(&here, part, "look").await;
         assert!(link.send(Call(2), Request::Overview).await);
         let overview = loop {
-            match link.receive().await.unwrap() {
-                Message::Answer(_, Answer::Overview(overview)) => break overview,
-                _ => continue,
+            let said = link.receive().await.unwrap();
+            if let Message::Answer(_, Answer::Overview(overview)) = said {
+                break overview;
             }
         };
         let has_joined = overview.sessions.iter().any(|one| one.name == "worker");
