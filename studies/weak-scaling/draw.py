@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from statistics import median
 
 from drawing import style
-from drawing.csv_table import Table
+from drawing.csv_table import Row, Table
 from drawing.drawn import Drawn, main
 from drawing.pages import markdown
 from matplotlib.figure import Figure
@@ -72,29 +71,54 @@ def dataflow(table: Table) -> dict[str, str]:
     return {"dataflow": measured(table)["hosts"]}
 
 
+def efficiency(row: Row) -> str:
+    """Return the efficiency, and how busy the holder is."""
+    return f"{row.number('efficiency'):.3f} ({row.number('holder_busy'):.2f})"
+
+
 def simulated(table: Table) -> dict[str, str]:
-    """Return a line for each number of workers: the efficiency, and how busy the holder is."""
-    lines = []
-    for number in workers(table):
-        cells = [style.thousands(float(number))]
-        for length in lengths(table):
-            (row,) = table.where(task_ms=length, workers=number).rows
-            cells += [f"{row.number('efficiency'):.3f}", f"{row.number('holder_busy'):.2f}"]
-        lines.append(cells)
-    heads = ["workers"]
+    """Return a table for each length of tasks: the efficiency by workers and parts."""
+    parts = [number for (number,) in table.distinct("parts")]
+    tables = {}
     for length in lengths(table):
-        heads += [f"{name(length)}: efficiency", "holder busy"]
-    return {"simulated": markdown(heads, lines)}
+        own = table.where(task_ms=length)
+        lines = []
+        for number in workers(own):
+            cells = [style.thousands(float(number))]
+            for part in parts:
+                rows = own.where(workers=number, parts=part).rows
+                cells += [efficiency(row) for row in rows] or ["—"]
+            lines.append(cells)
+        heads = ["workers", *("1 part" if part == "1" else f"{part} parts" for part in parts)]
+        tables[f"simulated-{length}"] = markdown(heads, lines)
+    return tables
 
 
-HERE = Path(__file__).parent
+def by_parts(table: Table) -> Figure:
+    """Draw a line for each length of tasks and number of parts."""
+    drawn = style.blank(6.0, 3.2)
+    axes = drawn.subplots()
+    parts = [number for (number,) in table.distinct("parts")]
+    for length, colour in zip(lengths(table), COLOURS, strict=True):
+        for part, marker in zip(parts, "osD^", strict=False):
+            own = table.where(task_ms=length, parts=part)
+            each = own.numbers("workers"), own.numbers("efficiency")
+            label = f"{name(length)}, {'1 part' if part == '1' else f'{part} parts'}"
+            axes.plot(*each, marker=marker, markersize=4, color=colour, label=label)
+    style.log_ticks(axes, x=[float(number) for number in workers(table)])
+    axes.set_ylim(0.0, 1.05)
+    axes.axhline(1.0, color=style.GREY, linewidth=0.8)
+    axes.set_xlabel("workers, each with as many tasks")
+    axes.set_ylabel("time without a runtime / time")
+    axes.legend(loc="lower left", fontsize=7)
+    return drawn
+
+
 MEASURED = (*COLUMNS, "repeat", "holder_us")
-# Drawn where it was measured: it came later than the others.
-LATER = [f"{name}.csv" for name in ("dataflow",) if (HERE / f"{name}.csv").exists()]
 DRAWN = (
     Drawn("hosts.csv", MEASURED, figure=figure, tables=measured),
-    Drawn("simulated.csv", (*COLUMNS, "holder_busy"), figure=figure, tables=simulated),
-    *(Drawn(table, MEASURED, tables=dataflow) for table in LATER),
+    Drawn("simulated.csv", (*COLUMNS, "parts", "holder_busy"), figure=by_parts, tables=simulated),
+    Drawn("dataflow.csv", MEASURED, tables=dataflow),
 )
 
 if __name__ == "__main__":
