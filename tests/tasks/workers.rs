@@ -33,8 +33,12 @@ fn tasks_of_a_frozen_worker_run_elsewhere_when_its_heartbeats_have_stopped() {
     let place = Place::new();
     place.script("task", GATED);
     let (mut began, mut gate) = (place.pipe("began"), place.pipe("gate"));
-    let run = ["run", "-n", "0", "--detector", "phi", "--json", "--", "sh", "task", "{}"];
-    let run = place.start(&[&run[..], &[":::", "x"]].concat());
+    // Whoever is frozen does not hold the store.
+    let none = ["worker", "-n", "1", "--queue", "none", "--detector", "phi"];
+    let mut holder = place.start(&none);
+    assert!(holder.complaint().contains("1 slots"));
+    place.text(&["queue", "ls"]); // answered by the holder
+    let run = place.start(&["run", "-n", "0", "--json", "--", "sh", "task", "{}", ":::", "x"]);
     let first = place.start(&["worker", "-n", "1"]);
     assert_eq!(began.line(), "x");
     first.signal(Signal::STOP);
@@ -46,8 +50,9 @@ fn tasks_of_a_frozen_worker_run_elsewhere_when_its_heartbeats_have_stopped() {
     assert_eq!(code, 0, "{errors}");
     let object: serde_json::Value = serde_json::from_str(&printed).unwrap();
     assert_eq!((&object["attempts"], &object["failures"][0]["cause"]), (&2.into(), &"lost".into()));
-    first.kill();
-    second.kill();
+    for one in [holder, first, second] {
+        one.kill();
+    }
 }
 
 #[test]
