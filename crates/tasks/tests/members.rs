@@ -3,14 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
 
+mod children;
 mod parties;
 
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
+use children::{Killed, child_that_says};
 use parties::{assigned, check, completion, offer, submit, work};
 use tidings_tasks::member::Member;
 use tidings_tasks::replies::Replies;
@@ -144,24 +144,9 @@ async fn hold_the_store_that_is_named() {
     tokio::task::spawn_blocking(|| std::io::read_to_string(std::io::stdin())).await.unwrap().ok();
 }
 
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Starts a process that holds the store, and waits until it does.
 fn start_holder(file: &Path) -> Killed {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "--nocapture", "hold_the_store_that_is_named"]).env(STORE, file);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let printed = BufReader::new(child.stdout.take().unwrap());
-    let holds = printed.lines().map_while(Result::ok).any(|line| line.contains(HOLDS));
-    assert!(holds, "the process ended before it held the store");
-    Killed(child)
+    child_that_says("hold_the_store_that_is_named", (STORE, file.as_os_str()), HOLDS)
 }
 
 #[tokio::test]

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
 
 #[cfg(feature = "etcd")]
+mod children;
+#[cfg(feature = "etcd")]
 mod servers;
 
 use std::sync::Arc;
@@ -165,11 +167,9 @@ async fn who_saw_an_older_role_does_not_get_it() {
 
 #[cfg(feature = "etcd")]
 mod in_etcd {
-    use std::io::{BufRead as _, BufReader};
-    use std::process::{Child, Command, Stdio};
-
     use tidings_tasks::store::address::Address;
 
+    use super::children::{Killed, child_that_says};
     use super::servers::Servers;
     use super::*;
 
@@ -196,25 +196,10 @@ mod in_etcd {
         tokio::task::spawn_blocking(input).await.unwrap().ok();
     }
 
-    struct Killed(Child);
-
-    impl Drop for Killed {
-        fn drop(&mut self) {
-            let _ = self.0.kill();
-            let _ = self.0.wait();
-        }
-    }
-
     /// Starts a process that coordinates, and waits until it has submitted tasks.
     fn start(address: &str) -> Killed {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "--nocapture", "in_etcd::coordinate_the_store_that_is_named"]);
-        command.env(STORE, address).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let printed = BufReader::new(child.stdout.take().unwrap());
-        let has = printed.lines().map_while(Result::ok).any(|line| line.contains(SUBMITTED));
-        assert!(has, "the process ended before it had submitted");
-        Killed(child)
+        let of = "in_etcd::coordinate_the_store_that_is_named";
+        child_that_says(of, (STORE, address.as_ref()), SUBMITTED)
     }
 
     #[tokio::test]

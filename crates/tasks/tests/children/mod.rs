@@ -3,6 +3,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
+use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -24,6 +25,28 @@ pub fn child_on_a_disk(of: &str, folder: &Path, size: &str) -> Child {
     let mut command = Command::new("unshare");
     command.args(["-rm", "sh", "-c", ON_A_DISK, size]).arg(own());
     started(command, of, folder)
+}
+
+/// A child that is killed when this is dropped, and whose input ends then.
+pub struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// This program, to do one thing only with a value of the environment, once it has said a word.
+pub fn child_that_says(of: &str, value: (&str, &OsStr), word: &str) -> Killed {
+    let mut command = Command::new(own());
+    command.args(["--exact", of, "--nocapture"]).env(value.0, value.1);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let printed = BufReader::new(child.stdout.take().expect("it is piped"));
+    let has = printed.lines().map_while(Result::ok).any(|line| line.contains(word));
+    assert!(has, "the process ended before it said: {word}");
+    Killed(child)
 }
 
 /// The folder of a child; none if this program was not started as one.

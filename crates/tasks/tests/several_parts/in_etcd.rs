@@ -1,11 +1,9 @@
 //! Several processes, each of which coordinates some parts of an etcd.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
-
 use tidings_tasks::member::Network;
 use tidings_tasks_core::record::{Reign, decode};
 
+use super::children::{Killed, child_that_says};
 use super::servers::Servers;
 use super::*;
 
@@ -46,26 +44,10 @@ async fn coordinate_a_part_of_the_store_that_is_named() {
     tokio::task::spawn_blocking(rest).await.unwrap();
 }
 
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Starts a process that takes part, and waits until it coordinates a part.
 fn start(address: &str) -> Killed {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    let name = "in_etcd::coordinate_a_part_of_the_store_that_is_named";
-    command.args(["--exact", "--nocapture", name]);
-    command.env(STORE, address).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let printed = BufReader::new(child.stdout.take().unwrap());
-    let has = printed.lines().map_while(Result::ok).any(|line| line.contains(SERVES));
-    assert!(has, "the process ended before it coordinated a part");
-    Killed(child)
+    let of = "in_etcd::coordinate_a_part_of_the_store_that_is_named";
+    child_that_says(of, (STORE, address.as_ref()), SERVES)
 }
 
 #[tokio::test]

@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
 
 #[cfg(feature = "etcd")]
+#[path = "../children/mod.rs"]
+mod children;
+#[cfg(feature = "etcd")]
 mod in_etcd;
 #[path = "../parties/mod.rs"]
 mod parties;
