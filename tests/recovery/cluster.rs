@@ -29,9 +29,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Where the head lets other hosts in.
 const PORT: u16 = 7_001;
 
-/// The name of a run, if there is only one.
-const RUN: &str = "r";
-
 /// A store with its workers, on the hosts of a site.
 pub(crate) struct Cluster<'s> {
     pub(crate) site: &'s mut Site,
@@ -143,7 +140,7 @@ impl<'s> Cluster<'s> {
 
     /// Starts a run of these tasks, or goes on with it.
     pub(crate) fn run(&self, names: &[String]) -> Run {
-        self.run_job(&Job { name: RUN.to_owned(), tasks: names.to_vec(), graph: None })
+        self.run_job(&Job::alone(names))
     }
 
     /// Starts a run of tasks or of a graph, or goes on with it.
@@ -163,8 +160,7 @@ impl<'s> Cluster<'s> {
 
     /// Goes on with the run until all tasks have ended.
     pub(crate) fn complete(&self, account: &mut Account, names: &[String], begun: Run) {
-        let job = Job { name: RUN.to_owned(), tasks: names.to_vec(), graph: None };
-        self.complete_job(account, &job, begun);
+        self.complete_job(account, &Job::alone(names), begun);
     }
 
     fn complete_job(&self, account: &mut Account, job: &Job, begun: Run) {
@@ -193,8 +189,7 @@ impl<'s> Cluster<'s> {
 
     /// Looks whether all that has ended is there once, when nothing goes wrong any more.
     pub(crate) fn check(&mut self, account: &mut Account, names: &[String]) {
-        let job = Job { name: RUN.to_owned(), tasks: names.to_vec(), graph: None };
-        self.check_jobs(account, &[job]);
+        self.check_jobs(account, &[Job::alone(names)]);
     }
 
     /// The same of all tasks of several runs.

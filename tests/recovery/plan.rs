@@ -48,6 +48,13 @@ pub(crate) struct Job {
     pub(crate) graph: Option<String>,
 }
 
+impl Job {
+    /// The tasks of a store that has one run.
+    pub(crate) fn alone(tasks: &[String]) -> Self {
+        Self { name: "r".to_owned(), tasks: tasks.to_vec(), graph: None }
+    }
+}
+
 /// What a seed has drawn.
 #[derive(Debug)]
 pub(crate) struct Plan {
