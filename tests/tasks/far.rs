@@ -58,7 +58,8 @@ impl Far {
         Running::begin(&mut command)
     }
 
-    fn store(&self) -> [String; 4] {
+    /// The options by which the store is reached.
+    pub(crate) fn store(&self) -> [String; 4] {
         let address = format!("tcp://{}", self.address);
         ["--store".to_owned(), address, "--keys".to_owned(), self.key.clone()]
     }

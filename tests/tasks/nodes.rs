@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 
+use crate::far::Far;
 use crate::place::{Pipe, Place, Running};
 
 /// Six outputs of more than a MiB, so large that they are copied from whichever node has them, that
@@ -34,12 +35,9 @@ after = ["gate"]
 copies = 0
 "#;
 
-/// A holder, and nodes by the names of their hosts.
+/// A store of another host, and nodes by the names of their hosts.
 struct Cluster {
-    here: Place,
-    address: String,
-    key: String,
-    holder: Option<Running>,
+    far: Far,
     nodes: BTreeMap<String, (Place, Running)>,
     began: Pipe,
     gate: Pipe,
@@ -47,39 +45,11 @@ struct Cluster {
 
 impl Cluster {
     fn new(graph: &str) -> Self {
-        let here = Place::new();
-        here.text(&["keys", "generate", "--output", "cluster.key"]);
-        let key = here.path("cluster.key").to_str().unwrap().to_owned();
-        fs::write(here.path("graph.toml"), graph).unwrap();
-        here.script("sum.awk", "{s += $1} END {printf \"%.0f\\n\", s}");
-        let (began, gate) = (here.pipe("began"), here.pipe("gate"));
-        let mut cluster = Self {
-            here,
-            address: "127.0.0.1:0".to_owned(),
-            key,
-            holder: None,
-            nodes: BTreeMap::new(),
-            began,
-            gate,
-        };
-        cluster.hold();
-        cluster
-    }
-
-    /// Begins to hold the store, where it was held before.
-    fn hold(&mut self) {
-        let listening = ["--listen", &self.address[..], "--keys", &self.key];
-        let arguments = [&["worker", "-n", "1", "--queue", "none"][..], &listening].concat();
-        let mut holder = self.here.start(&arguments);
-        assert!(holder.complaint().contains("1 slots"));
-        let line = holder.complaint();
-        let address = line.split_whitespace().find_map(|word| word.strip_prefix("tcp://"));
-        address.unwrap().clone_into(&mut self.address);
-        self.holder = Some(holder);
-    }
-
-    fn store(&self) -> [String; 4] {
-        ["--store".into(), format!("tcp://{}", self.address), "--keys".into(), self.key.clone()]
+        let far = Far::new();
+        fs::write(far.here.path("graph.toml"), graph).unwrap();
+        far.here.script("sum.awk", "{s += $1} END {printf \"%.0f\\n\", s}");
+        let (began, gate) = (far.here.pipe("began"), far.here.pipe("gate"));
+        Self { far, nodes: BTreeMap::new(), began, gate }
     }
 
     fn node(&mut self, name: &str) {
@@ -87,7 +57,7 @@ impl Cluster {
         let tidings = tidings_experiment::agents::programs().join("tidings");
         let mut command = place.with_store(Path::new("unshare"));
         command.args(["-Uru", "sh", "-c", "hostname $0; exec \"$@\"", name]);
-        command.arg(tidings).args(["worker", "-n", "2"]).args(self.store());
+        command.arg(tidings).args(["worker", "-n", "2"]).args(self.far.store());
         // Those that an emulated host has for itself.
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut worker = Running::begin(&mut command);
@@ -96,15 +66,15 @@ impl Cluster {
     }
 
     fn run(&self) -> Running {
-        let mut command: Command = self.here.tidings(&["run", "-n", "0"]);
-        command.args(self.store()).arg("graph.toml");
+        let mut command: Command = self.far.here.tidings(&["run", "-n", "0"]);
+        command.args(self.far.store()).arg("graph.toml");
         Running::begin(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
     }
 
     /// On which hosts each task has run.
     fn ran(&self) -> BTreeMap<String, Vec<String>> {
         let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for line in self.here.lines("log") {
+        for line in self.far.here.lines("log") {
             let (task, host) = line.split_once(' ').unwrap();
             all.entry(task.to_owned()).or_default().push(host.to_owned());
         }
@@ -192,8 +162,7 @@ fn the_next_holder_makes_nothing_again() {
     }
     let run = cluster.run();
     cluster.gate();
-    cluster.holder.take().unwrap().kill();
-    cluster.hold();
+    cluster.far.replace_holder();
     cluster.ends(run);
     let again: Vec<_> = cluster.ran().into_iter().filter(|(_, hosts)| hosts.len() > 1).collect();
     assert_eq!(again, [], "each ran once");
@@ -206,15 +175,15 @@ fn where_inputs_lie_is_explained() {
     cluster.node("n1");
     let run = cluster.run();
     assert_eq!(cluster.gate(), "n1");
-    let live = cluster.here.json(&["queue", "ls", "--json"]);
+    let live = cluster.far.here.json(&["queue", "ls", "--json"]);
     let queue = live["queues"][0]["name"].as_str().unwrap().to_owned();
-    let waiting = cluster.here.text(&["queue", "peek", &queue, "--json"]);
+    let waiting = cluster.far.here.text(&["queue", "peek", &queue, "--json"]);
     let tasks =
         waiting.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let reads = |task: &serde_json::Value| task["command"].to_string().contains("sum.1 ");
     let sum = tasks.into_iter().find(reads).unwrap();
     let id = sum["task"].as_str().unwrap().to_owned();
-    let explain = |cluster: &Cluster| cluster.here.json(&["task", "explain", &id, "--json"]);
+    let explain = |cluster: &Cluster| cluster.far.here.json(&["task", "explain", &id, "--json"]);
     let why = explain(&cluster);
     assert!(why["text"].as_str().unwrap().contains("lies on n1"), "{why}");
     assert!(why["outputs"][0]["bytes"].as_u64().unwrap() > 100_000, "{why}");
