@@ -88,6 +88,8 @@ fn the_package_installs_and_removes_and_keeps_the_configuration() {
         "usr/include/tidings_wire.h",
         "usr/include/tidings_tasks.h",
         "usr/include/tidings_tasks.f90",
+        "usr/include/tidings_tasks_flows.f90",
+        "usr/include/tidings_tasks_tuples.f90",
         "usr/lib/libtidings_tasks_c.a",
         "usr/share/man/man1/tidings.1.gz",
         "usr/share/man/man1/tidings-agent.1.gz",

@@ -27,7 +27,7 @@
 //! refused before it touches a lock.
 //!
 //! The header `include/tidings_tasks.h` is made from this crate by cbindgen, a test compares the
-//! two; `fortran/tidings_tasks.f90` is the same for Fortran.
+//! two; the modules in `fortran` are the same for Fortran.
 //!
 //! Source: FOX final report, §3.1 (libFOX).
 

@@ -120,25 +120,34 @@ fn the_header_is_cpp_too() {
     assert_done("c++", &["-std=c++11", "-Wpedantic"], "header.cpp");
 }
 
+/// Compiles a program in Fortran with these modules of the library, and runs it with a store.
+fn assert_done_in_fortran(place: &Place, modules: &[&str], source: &str) {
+    let folder = place.path("");
+    let flags = ["-std=f2018", "-J", folder.to_str().unwrap()];
+    let modules = modules.iter().map(|name| format!("crates/tasks-ffi/fortran/{name}.f90"));
+    let mut sources: Vec<String> = modules.collect();
+    sources.push(format!("tests/tasks/in_c/{source}"));
+    let sources: Vec<&str> = sources.iter().map(String::as_str).collect();
+    let program = compiled(place, "gfortran", &flags, &sources);
+    assert_says_done(place, &program);
+}
+
 #[test]
 fn fortran_has_the_same() {
-    let place = Place::new();
-    let modules = place.path("");
-    let flags = ["-std=f2018", "-J", modules.to_str().unwrap()];
-    let sources = ["crates/tasks-ffi/fortran/tidings_tasks.f90", "tests/tasks/in_c/calls.f90"];
-    let program = compiled(&place, "gfortran", &flags, &sources);
-    assert_says_done(&place, &program);
+    assert_done_in_fortran(&Place::new(), &["tidings_tasks"], "calls.f90");
+}
+
+#[test]
+fn fortran_has_tuples_and_flows() {
+    let modules = ["tidings_tasks", "tidings_tasks_tuples", "tidings_tasks_flows"];
+    assert_done_in_fortran(&Place::new(), &modules, "spaces.f90");
 }
 
 #[test]
 fn a_program_uses_an_etcd() {
     let servers = Servers::start(3);
     let place = Place::of(servers.address("fortran"));
-    let modules = place.path("");
-    let flags = ["-std=f2018", "-J", modules.to_str().unwrap()];
-    let sources = ["crates/tasks-ffi/fortran/tidings_tasks.f90", "tests/tasks/in_c/calls.f90"];
-    let program = compiled(&place, "gfortran", &flags, &sources);
-    assert_says_done(&place, &program);
+    assert_done_in_fortran(&place, &["tidings_tasks"], "calls.f90");
 }
 
 /// Four ranks of an MPI have the sum of the squares below a hundred.
