@@ -150,6 +150,30 @@ fn a_program_uses_an_etcd() {
     assert_done_in_fortran(&place, &["tidings_tasks"], "calls.f90");
 }
 
+/// Ranks of an MPI get blobs from each other.
+fn ranks_share_blobs(mpi: Mpi) {
+    let place = Place::new();
+    let sources = ["tests/tasks/in_c/one_sided.c", "mpi/tasks/tidings_tasks_mpi.c"];
+    let flags = ["-std=gnu11", "-I", "mpi/tasks", "-DTIDINGS_TASKS_MPI_BLOBS=8"];
+    let program = compiled(&place, &mpi.compiler("mpicc"), &flags, &sources);
+    for ranks in [2, 4] {
+        let mut launcher = mpi.launcher(ranks, &place.path(""));
+        let command = place.in_store(&mut launcher).arg(&program);
+        command.env("TIDINGS_SHARED", place.path(&format!("shared{ranks}")));
+        assert_eq!(printed(command), "done\n", "{ranks} ranks");
+    }
+}
+
+#[test]
+fn ranks_of_open_mpi_read_the_blobs_of_others() {
+    ranks_share_blobs(Mpi::Open);
+}
+
+#[test]
+fn ranks_of_mpich_read_the_blobs_of_others() {
+    ranks_share_blobs(Mpi::Mpich);
+}
+
 /// Four ranks of an MPI have the sum of the squares below a hundred.
 fn ranks_share_tasks(mpi: Mpi) {
     let place = Place::new();
