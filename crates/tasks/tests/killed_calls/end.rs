@@ -1,0 +1,90 @@
+//! What is left in a store, and whether it agrees with what processes knew before they died.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tidings_tasks::store::Store;
+use tidings_tasks_core::id::{Part, TaskId};
+use tidings_tasks_core::keys;
+use tidings_tasks_core::record::{Finished, Outcome, decode};
+use tidings_tasks_core::semaphore::Semaphore;
+use tidings_tasks_core::transaction::{Key, Record};
+
+use crate::computation::tasks;
+
+/// What is left in a store.
+pub(crate) struct End {
+    /// Each task that has ended: how, and with which attempt.
+    results: BTreeMap<TaskId, (Outcome, u32)>,
+    effects: usize,
+    /// Who holds permits, and who waits for some.
+    held: Vec<String>,
+    waiting: usize,
+    /// Tasks that have not ended, and children that are none yet.
+    rest: usize,
+}
+
+impl End {
+    pub(crate) async fn of(store: &dyn Store) -> Self {
+        let part = Part(0);
+        let of_task = |record: Record| {
+            let finished: Finished = decode(&record).unwrap();
+            let id = keys::id_of(&record.key).expect("it ends with its id");
+            (id, (finished.outcome, finished.task.attempt.0))
+        };
+        let finished = records(store, &keys::all_finished(part)).await;
+        let semaphores = records(store, &keys::semaphores(part)).await;
+        let semaphores: Vec<Semaphore> =
+            semaphores.iter().map(|record| decode(record).unwrap()).collect();
+        let held = semaphores.iter().flat_map(|it| &it.held).map(|grant| grant.holder.clone());
+        let effects = keys::effects(b"").expect("it is short");
+        let live = records(store, &keys::tasks(part)).await.len();
+        Self {
+            results: finished.into_iter().map(of_task).collect(),
+            effects: records(store, &effects).await.len(),
+            held: held.collect(),
+            waiting: semaphores.iter().map(|it| it.waiting.len()).sum(),
+            rest: live + records(store, &keys::all_staged(part)).await.len(),
+        }
+    }
+
+    /// All is done once, and all that a process knew is so, by the notes of all of them.
+    pub(crate) fn check(&self, notes: &str, case: &str) {
+        let expected: BTreeSet<TaskId> = tasks().into_iter().collect();
+        let done: BTreeSet<TaskId> = self.results.keys().copied().collect();
+        assert_eq!(done, expected, "{case}: tasks that have ended");
+        assert_eq!((self.effects, self.rest), (expected.len(), 0), "{case}: effects, unended");
+        assert!(self.held.len() == 1 && self.waiting == 0, "{case}: permits of {:?}", self.held);
+        assert!(self.held[0].starts_with("client"), "{case}: permits of {:?}", self.held);
+        let all_done =
+            self.results.values().all(|(outcome, _)| matches!(outcome, Outcome::Done(_)));
+        assert!(all_done, "{case}: {:?}", self.results);
+        self.check_notes(notes, case);
+    }
+
+    fn check_notes(&self, notes: &str, case: &str) {
+        let attempts: BTreeMap<String, u32> =
+            self.results.iter().map(|(id, (_, attempt))| (id.to_string(), *attempt)).collect();
+        let (mut done, mut is_submitted) = (BTreeSet::new(), false);
+        for line in notes.lines() {
+            match line.split(' ').collect::<Vec<_>>()[..] {
+                ["submitted", new] => {
+                    assert!(!is_submitted || new == "0", "{case}: submissions were lost");
+                    is_submitted = true;
+                }
+                ["begun", task] => assert!(!done.contains(task), "{case}: {task} ran again"),
+                ["done", task, attempt] => {
+                    let stored = attempts[task].to_string();
+                    assert_eq!(stored, attempt, "{case}: the result of {task} was lost");
+                    done.insert(task);
+                }
+                _ => panic!("{case}: {line}"),
+            }
+        }
+    }
+}
+
+async fn records(store: &dyn Store, prefix: &Key) -> Vec<Record> {
+    let page = store.scan(prefix, prefix.after_prefix().as_ref(), 1_000).await.unwrap();
+    assert!(page.next.is_none(), "it is small");
+    page.records
+}
