@@ -180,10 +180,9 @@ impl Ledger {
     /// Forgets the oldest changes while those that are held take more than so many bytes. The last
     /// commit is held in any case.
     pub fn bound_history(&mut self, most: usize) {
-        while self.history_bytes > most
-            && let Some(oldest) = self.history.front().map(|event| event.revision)
-            && oldest < self.revision
-        {
+        while self.history_bytes > most {
+            let oldest = self.history.front().map(|event| event.revision);
+            let Some(oldest) = oldest.filter(|oldest| *oldest < self.revision) else { return };
             self.compact(oldest);
         }
     }
