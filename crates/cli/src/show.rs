@@ -67,7 +67,7 @@ fn unknown(client: &mut Client, name: &str) -> Failure {
 fn nearest(name: &str, names: impl Iterator<Item = String>) -> Vec<String> {
     let mut names: Vec<_> =
         names.map(|other| (strsim::jaro_winkler(&other, name), other)).collect();
-    names.sort_by(|(a, left), (b, right)| b.total_cmp(a).then_with(|| left.cmp(right)));
+    names.sort_unstable_by(|(a, left), (b, right)| b.total_cmp(a).then_with(|| left.cmp(right)));
     names.into_iter().take(NEAREST_NAMES).map(|(_, name)| name).collect()
 }
 

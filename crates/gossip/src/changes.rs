@@ -60,7 +60,7 @@ mod tests {
             changes.note(place, card);
         }
         let mut taken = [changes.take(), changes.take()];
-        taken.sort();
+        taken.sort_unstable();
         assert_eq!(taken, [Some((1, true)), Some((7, false))]);
         assert_eq!(changes.take(), None);
         changes.note(1, false);

@@ -83,7 +83,7 @@ impl Vigil {
         let reported = self.until_reported(others, host, Change::Dead);
         let mut known_ms: Vec<f64> =
             reported.into_values().map(|reported_ms| reported_ms - killed_ms).collect();
-        known_ms.sort_by(f64::total_cmp);
+        known_ms.sort_unstable_by(f64::total_cmp);
         Kill { host, known_ms }
     }
 
@@ -140,7 +140,7 @@ fn wall_ms() -> f64 {
 /// The median of some values; of an even number, the upper of the two in the middle.
 pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
+    values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 

@@ -99,7 +99,7 @@ impl<'a> Prepared<'a> {
     ) -> Result<Vec<Record>, ExperimentError> {
         let mut records = conduct(self, folder, watcher)?;
         records.retain(|record| self.chosen.contains(&record.index));
-        records.sort_by_key(|record| record.index);
+        records.sort_unstable_by_key(|record| record.index);
         // One that failed and was tried again is there twice: the last counts.
         let mut latest: Vec<Record> = Vec::with_capacity(records.len());
         for record in records {

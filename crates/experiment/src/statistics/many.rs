@@ -8,7 +8,7 @@
 /// The p values adjusted for their number, in the order in which they came.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
-    order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
+    order.sort_unstable_by(|&a, &b| p[a].total_cmp(&p[b]));
     let mut adjusted = vec![1.0; p.len()];
     let mut most: f64 = 0.0;
     for (rank, &at) in order.iter().enumerate() {

@@ -73,7 +73,7 @@ pub fn mann_whitney(values: &[f64], others: &[f64]) -> f64 {
 /// groups of t equal values.
 fn ranked(values: &[f64]) -> (Vec<f64>, f64) {
     let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    order.sort_unstable_by(|&a, &b| values[a].total_cmp(&values[b]));
     let (mut ranks, mut ties, mut before) = (vec![0.0; values.len()], 0.0, 0.0);
     for group in order.chunk_by(|&a, &b| values[a].total_cmp(&values[b]).is_eq()) {
         let t = group.len() as f64;

@@ -189,9 +189,9 @@ fn keep_most(nodes: &mut Vec<(usize, Node)>) -> LeftOut {
     if nodes.len() <= MOST_NODES {
         return LeftOut::default();
     }
-    nodes.sort_by_key(|(number, node)| (!node.critical, *number));
+    nodes.sort_unstable_by_key(|(number, node)| (!node.critical, *number));
     let rest = nodes.split_off(MOST_NODES);
-    nodes.sort_by_key(|(number, _)| *number);
+    nodes.sort_unstable_by_key(|(number, _)| *number);
     let tasks = rest.iter().map(|(_, node)| node.members.len()).sum();
     LeftOut { nodes: rest.len(), tasks, edges: 0 }
 }

@@ -74,7 +74,7 @@ impl Source<'_> {
         for (_, text) in &mut tasks {
             text.copies = text.copies.take().or_else(|| file.copies.clone());
         }
-        tasks.sort_by_key(|(name, _)| name.span().start);
+        tasks.sort_unstable_by_key(|(name, _)| name.span().start);
         Ok(tasks)
     }
 
