@@ -18,6 +18,7 @@ use tokio::task::{JoinError, JoinSet};
 
 use crate::payloads::{PayloadError, Payloads};
 use crate::session::{Assigned, Notice, Session, SessionEnded};
+use crate::spawn::boxed;
 
 /// The nodes of one level that one process has at a time.
 const PLACES: u32 = 256;
@@ -117,11 +118,11 @@ impl Collection {
                 Some(notice) = notices.recv() => {
                     // A completion of what is stopped, or lapsed, is refused.
                     let Notice::Assigned(assigned) = notice else { continue };
-                    nodes.spawn(self.clone().gather(session.clone(), assigned));
+                    nodes.spawn(boxed(self.clone().gather(session.clone(), assigned)));
                 }
                 Some(gathered) = nodes.join_next() => {
                     let end = end(payloads, whole_task(gathered)?, &mut combine).await?;
-                    ends.spawn(tell(session.clone(), end));
+                    ends.spawn(boxed(tell(session.clone(), end)));
                 }
                 Some(told) = ends.join_next() => whole_task(told)?,
             }

@@ -23,6 +23,7 @@ use crate::member::Member;
 use crate::net::depot::{Depot, DepotError};
 use crate::net::peers::Peers;
 use crate::session::{Session, SessionEnded};
+use crate::spawn::boxed;
 
 /// Blobs of fewer bytes are fetched straight from whom they are known to be with: to ask would take
 /// as long.
@@ -81,7 +82,7 @@ impl Serving {
         let at = serving::usual(member).await;
         let (address, serving) = serving::begin(member, blobs.clone(), &host, &at).await.ok()?;
         let folder = blobs.clone();
-        let own = tokio::task::spawn_blocking(move || folder.depot_id()).await.ok()?.ok()?;
+        let own = crate::spawn::spawn_blocking(move || folder.depot_id()).await.ok()?.ok()?;
         let number = BEGUN.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}-copies-{number}", member.name());
         let (session, _notices) = Session::open(member.clone(), &name, &host);
@@ -90,7 +91,7 @@ impl Serving {
         let folder = Some(blobs.folder().display().to_string());
         let reached = Reached { depot, address, folder };
         let mut beside = JoinSet::new();
-        beside.spawn(serving);
+        beside.spawn(boxed(serving));
         match session.ask(Request::Keep { reached }).await {
             Ok(Answer::Done) => {
                 let copier = Arc::new(Copier { session, own, blobs, peers, store });
@@ -114,7 +115,7 @@ impl Copier {
     ) -> Result<Option<output::Depot>, CopyError> {
         let own = self.clone();
         // It comes to its end also if nobody waits for it any more: others may wait for the copy.
-        let copying = tokio::spawn(async move { own.run(handle, owners).await });
+        let copying = crate::spawn::spawn(async move { own.run(handle, owners).await });
         match copying.await {
             Ok(copied) => copied,
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
@@ -172,7 +173,7 @@ impl Copier {
 
     async fn has(&self, handle: Handle) -> bool {
         let blobs = self.blobs.clone();
-        tokio::task::spawn_blocking(move || blobs.has(&handle)).await.is_ok_and(|has| has)
+        crate::spawn::spawn_blocking(move || blobs.has(&handle)).await.is_ok_and(|has| has)
     }
 
     /// Tells how the copying has ended.

@@ -121,7 +121,7 @@ pub(crate) async fn collect(blobs: &Arc<Blobs>, grace: Duration) -> Result<u64, 
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, BlobError> + Send + 'static,
 ) -> Result<T, KeepError> {
-    Ok(tokio::task::spawn_blocking(work).await.map_err(|_| KeepError::Ending)??)
+    Ok(crate::spawn::spawn_blocking(work).await.map_err(|_| KeepError::Ending)??)
 }
 
 #[cfg(test)]

@@ -64,6 +64,7 @@ pub mod service;
 pub mod session;
 pub mod socket;
 pub mod space;
+pub mod spawn;
 pub mod standby;
 pub mod store;
 pub mod stream;

@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use crate::frame;
 use crate::net::store::{self, offer::Offer};
 use crate::service::Services;
+use crate::spawn::boxed;
 use crate::stream::{self, Remote};
 
 /// The wait after nobody could be accepted.
@@ -56,7 +57,7 @@ pub async fn serve(listener: UnixListener, services: Services, offer: Offer) {
             tokio::time::sleep(AGAIN).await;
             continue;
         };
-        serving.spawn(welcome(stream, services.clone(), offer.clone()));
+        serving.spawn(boxed(welcome(stream, services.clone(), offer.clone())));
     }
 }
 

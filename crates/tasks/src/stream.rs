@@ -111,12 +111,12 @@ impl Remote {
         let instead = move |_: &mut Vec<u8>, refused| {
             if let Some(refusals) = refusals.upgrade() {
                 // Beside what is written: who takes messages may wait until a request is sent.
-                tokio::spawn(async move { refusals.send(refused).await });
+                crate::spawn::spawn(async move { refusals.send(refused).await });
             }
             Ok(())
         };
-        tokio::spawn(read_all(reading, sender));
-        tokio::spawn(write_all(writing, queue, instead));
+        crate::spawn::spawn(read_all(reading, sender));
+        crate::spawn::spawn(write_all(writing, queue, instead));
         Self { requests, messages }
     }
 
@@ -184,7 +184,7 @@ mod tests {
     async fn an_answer_that_is_too_long_is_a_refusal() {
         let ((here, there), (messages, queue)) = (duplex(1 << 10), mpsc::channel(2));
         let instead = |buffer: &mut Vec<u8>, refused| frame::append(buffer, &refused);
-        let writing = tokio::spawn(write_all(there, queue, instead));
+        let writing = crate::spawn::spawn(write_all(there, queue, instead));
         let long = Answer::Refused(Refusal::Invalid(long()));
         for message in [Message::Answer(Call(7), long), Message::Answer(Call(8), Answer::Done)] {
             messages.send(message).await.unwrap();

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -278,6 +279,8 @@ pub(super) fn block_on<T>(
 ) -> Result<T, TasksError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|source| TasksError::System { what: "the runtime", source })?;
+    // For each type of future tokio's loop is compiled again, so in a box they are of one type.
+    let work: Pin<Box<dyn Future<Output = Result<T, TasksError>> + '_>> = Box::pin(work);
     let result = runtime.block_on(work);
     // What still runs in other threads, such as a reader of standard input, is not waited for.
     runtime.shutdown_background();

@@ -1,5 +1,6 @@
 //! The signals that end a command on tasks in good order.
 
+use tidings_tasks::spawn::spawn;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
@@ -16,7 +17,7 @@ impl Ending {
             let mut signals = signal(SignalKind::from_raw(number))
                 .map_err(|source| TasksError::System { what: "signals", source })?;
             let sender = sender.clone();
-            tokio::spawn(async move {
+            spawn(async move {
                 while signals.recv().await.is_some() && sender.send(number).await.is_ok() {}
             });
         }

@@ -126,7 +126,7 @@ impl Links {
                     events: self.events.clone(),
                     suspicion: self.suspicion.clone(),
                 };
-                link.calling = Some(Running(tokio::spawn(call.run())));
+                link.calling = Some(Running(crate::spawn::spawn(call.run())));
             }
         }
     }
@@ -149,13 +149,13 @@ impl Links {
         let Streams { reading, writing, until } = streams;
         let (writer, queue) = mpsc::channel(1);
         let (reader_events, writer_events) = (self.events.clone(), self.events.clone());
-        let reading = tokio::spawn(async move {
+        let reading = crate::spawn::spawn(async move {
             // Whatever was wrong with it, it has ended.
             let _ = read(reading, node, number, &reader_events).await;
             drop(until);
             let _ = reader_events.send(Event::Ended(node, number)).await;
         });
-        let writing = tokio::spawn(async move {
+        let writing = crate::spawn::spawn(async move {
             let _ = write(writing, queue, node, number, &writer_events).await;
         });
         let link = self.to.entry(node).or_default();
@@ -207,7 +207,7 @@ impl Links {
         // The later one calls again. The earlier one looks whether it is still there, until it has.
         if let (true, Some(place)) = (node > self.own, self.places.get(&node).cloned()) {
             let (own, suspicion) = (self.credentials.clone(), self.suspicion.clone());
-            link.calling = Some(Running(tokio::spawn(async move {
+            link.calling = Some(Running(crate::spawn::spawn(async move {
                 until_refused(&place, &own).await;
                 let _ = suspicion.send(node).await;
             })));
@@ -269,7 +269,7 @@ pub(super) async fn welcome(
 ) {
     while let Some((reading, writing)) = coming.recv().await {
         let events = events.clone();
-        tokio::spawn(async move {
+        crate::spawn::spawn(async move {
             let met = tokio::time::timeout(PATIENCE, meet(reading, writing, own)).await;
             if let Ok(Ok((node, reading, writing))) = met {
                 let until = oneshot::channel().0;

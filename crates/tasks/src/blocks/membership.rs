@@ -197,7 +197,7 @@ impl Membership {
         let Some(lookout) = &mut self.lookout else { return };
         let path = lookout.begin(0);
         let none = BTreeSet::new();
-        let looking = tokio::task::spawn_blocking(move || placement::look(&path, &none));
+        let looking = crate::spawn::spawn_blocking(move || placement::look(&path, &none));
         let Ok(look) = looking.await else { return };
         let lost = lookout.take(look).lost;
         let of_host =

@@ -105,10 +105,10 @@ impl Blocks {
         let process = Process::new(node, store.clone(), table.clone(), links, told);
         let (peers, coming) = mpsc::channel(16);
         let tasks = vec![
-            tokio::spawn(process.run(posts, waiting, arriving)),
-            tokio::spawn(membership.run(events.clone())),
-            tokio::spawn(door.pass_on(&[links::HELLO], peers)),
-            tokio::spawn(links::welcome(coming, node, events.clone())),
+            crate::spawn::spawn(process.run(posts, waiting, arriving)),
+            crate::spawn::spawn(membership.run(events.clone())),
+            crate::spawn::spawn(door.pass_on(&[links::HELLO], peers)),
+            crate::spawn::spawn(links::welcome(coming, node, events.clone())),
         ];
         // From here on all of it ends with this, also where nobody waits for it any more.
         let blocks = Self { node, store, table, view: view.clone(), events, tasks };

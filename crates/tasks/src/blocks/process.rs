@@ -123,7 +123,7 @@ impl Process {
         }
         while let Some(id) = self.host.poll_lookup() {
             let (store, found) = (self.store.clone(), self.found.clone());
-            tokio::spawn(async move {
+            crate::spawn::spawn(async move {
                 loop {
                     if let Ok(made) = registry::made(&*store, id).await {
                         let _ = found.send(Event::Found(id, made)).await;

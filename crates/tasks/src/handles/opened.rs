@@ -22,6 +22,7 @@ use crate::member::Member;
 use crate::net::depot::DepotError;
 use crate::net::peers::Peers;
 use crate::session::Session;
+use crate::spawn::boxed;
 
 /// Depots whose places are remembered.
 const MAX_KNOWN: usize = 1_024;
@@ -86,8 +87,8 @@ impl Handles {
             other => return Err(ShareError::Answer(Box::new(other))),
         }
         let mut beside = JoinSet::new();
-        beside.spawn(serving);
-        beside.spawn(tending::tend(session.clone(), blobs.clone()));
+        beside.spawn(boxed(serving));
+        beside.spawn(boxed(tending::tend(session.clone(), blobs.clone())));
         let peers = Arc::new(Peers::new(member.credentials().clone()));
         let (session, known) = (session.clone(), Mutex::default());
         let copier = Arc::new(Copier {
@@ -231,7 +232,7 @@ impl Handles {
         if let Some(folder) = self.same_host(reached).await {
             let at = reached.address.clone();
             let map = move || Ok((folder.map(&handle)?, folder.path(&handle)));
-            let mapped = tokio::task::spawn_blocking(map).await;
+            let mapped = crate::spawn::spawn_blocking(map).await;
             let mapped = mapped.unwrap_or_else(|error| Err(panicked(&error, &at)));
             return mapped.map(|(mapped, path)| Found::Mapped(mapped, path)).map_err(Into::into);
         }
@@ -249,7 +250,7 @@ impl Handles {
             // A folder with that number is that depot, whatever hosts are called.
             (found.known_depot_id() == Some(id)).then_some(found)
         };
-        tokio::task::spawn_blocking(open).await.ok().flatten()
+        crate::spawn::spawn_blocking(open).await.ok().flatten()
     }
 
     /// Where the depot of a blob is reached.
@@ -314,5 +315,5 @@ fn panicked(error: &tokio::task::JoinError, path: &str) -> BlobError {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, BlobError> + Send + 'static,
 ) -> Result<T, ShareError> {
-    Ok(tokio::task::spawn_blocking(work).await.map_err(|_| ShareError::Ending)??)
+    Ok(crate::spawn::spawn_blocking(work).await.map_err(|_| ShareError::Ending)??)
 }

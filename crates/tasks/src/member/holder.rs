@@ -131,7 +131,7 @@ impl Holder {
     async fn serve_away(&self, listener: Option<Listener>, services: Services, offer: Offer) {
         let Some(listener) = listener else { return core::future::pending().await };
         let folder = self.blobs();
-        let opened = tokio::task::spawn_blocking(move || Blobs::open(&folder?).ok()).await;
+        let opened = crate::spawn::spawn_blocking(move || Blobs::open(&folder?).ok()).await;
         let served = Served {
             services: Some(services),
             blobs: opened.ok().flatten().map(Arc::new),

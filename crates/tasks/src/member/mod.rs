@@ -134,7 +134,7 @@ impl Member {
         let places = Places { first: place, others: others.clone() };
         let opened =
             opened::Opened { store, candidate, options, sender, others, leaving: is_leaving };
-        let serving = tokio::spawn(opened.run());
+        let serving = crate::spawn::spawn(opened.run());
         let (address, listen) = (Address::Memory, None);
         Self { places, serving, leaving, address, own, listen, blobs, name, host }
     }
@@ -161,7 +161,7 @@ impl Member {
             _ => None,
         };
         let serving = if address.is_shared() {
-            tokio::spawn(
+            crate::spawn::spawn(
                 sharer::Sharer {
                     address: to,
                     own: by,
@@ -177,7 +177,7 @@ impl Member {
             )
         } else {
             // A file has one holder, whoever that is, and over TCP there is nothing to hold.
-            tokio::spawn(
+            crate::spawn::spawn(
                 holder::Holder {
                     address: to,
                     own: by,

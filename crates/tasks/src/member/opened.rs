@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use super::place::{LONGEST_WAIT, LinkError, Others, Place, places_of, until_left};
 use crate::parts::{self, PartsError};
 use crate::service::{Options, Services};
+use crate::spawn::boxed;
 use crate::standby::{Seats, Standby, Standing};
 use crate::store::Store;
 
@@ -62,7 +63,7 @@ impl Opened {
             let options = self.options.clone();
             let standby =
                 Standby::begin_among(&seats, store, part, candidate, options, Duration::ZERO);
-            standing.spawn(tell(standby, part, parts, place.clone(), self.leaving.clone()));
+            standing.spawn(boxed(tell(standby, part, parts, place.clone(), self.leaving.clone())));
         }
         while standing.join_next().await.is_some() {}
         LinkError::Ended

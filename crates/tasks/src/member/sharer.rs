@@ -28,6 +28,7 @@ use crate::net::store::offer::Offer;
 use crate::net::{Credentials, route};
 use crate::parts::{self, PartsError};
 use crate::service::{Options, Services};
+use crate::spawn::boxed;
 use crate::standby::{Seats, Standby};
 use crate::store::Store;
 use crate::store::address::{Address, OpenError};
@@ -252,7 +253,7 @@ impl Sharer {
                 served,
                 sender: sender.clone(),
             };
-            chairs.spawn(chair.keep(standby, ending.clone()));
+            chairs.spawn(boxed(chair.keep(standby, ending.clone())));
         }
         services
     }

@@ -222,7 +222,7 @@ fn unasked(what: &str) -> io::Error {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, BlobError> + Send + 'static,
 ) -> Result<T, BlobError> {
-    match tokio::task::spawn_blocking(work).await {
+    match crate::spawn::spawn_blocking(work).await {
         Ok(done) => done,
         Err(error) => Err(BlobError::File { path: PathBuf::new(), why: error.to_string() }),
     }

@@ -372,7 +372,7 @@ async fn finish(incoming: Incoming) -> Result<Ended, Failure> {
 async fn here<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, BlobError> + Send + 'static,
 ) -> Result<T, BlobError> {
-    match tokio::task::spawn_blocking(work).await {
+    match crate::spawn::spawn_blocking(work).await {
         Ok(done) => done,
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }
@@ -407,7 +407,7 @@ mod tests {
     async fn peer(own: Credentials, says: Vec<u8>) -> Endpoint {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let at = listener.local_addr().unwrap().to_string().parse().unwrap();
-        tokio::spawn(async move {
+        crate::spawn::spawn(async move {
             let (stream, _) = listener.accept().await.unwrap();
             let (reading, writing) = handshake::answer(stream.into_split(), &own).await.unwrap();
             let mut both = tokio::io::join(reading, writing);

@@ -247,7 +247,7 @@ mod tests {
         run(async {
             let own = own(1, "test");
             let (mut middle, client) = tokio::io::duplex(4_096);
-            let calling = tokio::spawn({
+            let calling = crate::spawn::spawn({
                 let own = own.clone();
                 async move {
                     let (_reader, mut writer) = call(tokio::io::split(client), &own).await?;

@@ -24,6 +24,7 @@ use super::store::{self, offer::Offer};
 use crate::blobs::Blobs;
 use crate::frame;
 use crate::service::Services;
+use crate::spawn::boxed;
 use crate::stream;
 
 /// Connections that are served at a time.
@@ -119,13 +120,13 @@ impl Listener {
                 continue;
             };
             let (own, serve) = (self.own.clone(), serve.clone());
-            serving.spawn(async move {
+            serving.spawn(boxed(async move {
                 // Whoever does not keep to the protocol is let go without a word.
                 if let Ok((wants, reading, writing)) = welcome(stream, &own, known, greets).await {
                     let _ = serve(wants, reading, writing).await;
                 }
                 drop(place);
-            });
+            }));
         }
     }
 }

@@ -209,7 +209,7 @@ impl Payloads {
             Some(nodes) => Ok(work(&open(&nodes.opened, &nodes.copies, true)?)?),
             None => Err(PayloadError::NoPlace(0)),
         };
-        tokio::task::spawn_blocking(work).await.map_err(|_| PayloadError::Ending)?
+        crate::spawn::spawn_blocking(work).await.map_err(|_| PayloadError::Ending)?
     }
 
     /// Works on the folder beside the tasks of the runtime.
@@ -223,7 +223,7 @@ impl Payloads {
             Some(blobs) => work(&blobs).map_err(PayloadError::Blob),
             None => Err(PayloadError::NoPlace(bytes)),
         };
-        tokio::task::spawn_blocking(work).await.map_err(|_| PayloadError::Ending)?
+        crate::spawn::spawn_blocking(work).await.map_err(|_| PayloadError::Ending)?
     }
 }
 

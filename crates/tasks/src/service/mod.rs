@@ -38,6 +38,7 @@ use tokio::task::JoinSet;
 use crate::changes::Watches;
 use crate::parts::{self, PartsError};
 use crate::placement::{self, Look, Lookout};
+use crate::spawn::boxed;
 use crate::store::{Lost, Store};
 
 use clock::{Clock, sleep_until};
@@ -397,16 +398,15 @@ impl Driver {
 
     /// Asks something of the store. A store in memory answers at once, without a task of its own.
     fn begin(&mut self, work: impl Future<Output = Answered> + Send + 'static) {
-        if !self.is_at_once {
-            self.work.spawn(work);
-            return;
+        let mut work = boxed(work);
+        if self.is_at_once {
+            let asked = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            if let Poll::Ready(answered) = asked {
+                return self.answered(answered);
+            }
         }
-        let mut work = Box::pin(work);
-        match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(answered) => self.answered(answered),
-            // It is asked again by its task, which then is woken.
-            Poll::Pending => drop(self.work.spawn(work)),
-        }
+        // One that was asked already is asked again by its task, which then is woken.
+        self.work.spawn(work);
     }
 
     fn answered(&mut self, answered: Answered) {

@@ -48,7 +48,7 @@ impl Many {
         let ways = Arc::new(ways);
         let (offers, offered) = mpsc::channel(OFFERS);
         let first = Part::of(name, ways.parts());
-        tokio::spawn(Turns::new(Arc::downgrade(&ways), held.clone(), first).run(offered));
+        crate::spawn::spawn(Turns::new(Arc::downgrade(&ways), held.clone(), first).run(offered));
         Arc::new(Self {
             recent: tokio::sync::Mutex::new(Recent::of(ways.parts())),
             ways,
@@ -129,7 +129,7 @@ impl Many {
         let asked = self.way(first).begin(request.clone()).await?;
         // Whoever waits keeps no session open that is not used any more.
         let (many, replies) = (Arc::downgrade(self), replies.clone());
-        tokio::spawn(async move {
+        crate::spawn::spawn(async move {
             if let Some(answer) = follow(&many, task, (first, asked), (left, request)).await {
                 replies.put(task, answer);
             }

@@ -42,7 +42,7 @@ fn listed(
     let next = [next, other_next].into_iter().flatten().min();
     tasks.extend(others);
     tasks.retain(|(id, _)| next.is_none_or(|next| *id < next));
-    tasks.sort_by_key(|(id, _)| *id);
+    tasks.sort_unstable_by_key(|(id, _)| *id);
     Answer::Listed(tasks, next)
 }
 

@@ -151,6 +151,6 @@ fn begin(with: With, parts: watch::Sender<u16>, notices: mpsc::Sender<Notice>) -
     let (requests, waiting) = mpsc::channel(QUEUE);
     let ended = Arc::default();
     let tells = Tells { parts, notices, ended: Arc::clone(&ended) };
-    tokio::spawn(Driver::new(with, tells).run(waiting));
+    crate::spawn::spawn(Driver::new(with, tells).run(waiting));
     Way::new(requests, ended)
 }

@@ -89,13 +89,15 @@ impl Ways {
         let mut asking = JoinSet::new();
         for (part, request) in requests {
             let way = self.to(part).clone();
-            asking.spawn(async move { way.ask(request).await.map(|answer| (part, answer)) });
+            asking.spawn(crate::spawn::boxed(async move {
+                way.ask(request).await.map(|answer| (part, answer))
+            }));
         }
         let mut answers = Vec::new();
         while let Some(answered) = asking.join_next().await {
             answers.push(answered.map_err(|_| self.0[0].why())??);
         }
-        answers.sort_by_key(|(part, _)| *part);
+        answers.sort_unstable_by_key(|(part, _)| *part);
         Ok(answers)
     }
 }

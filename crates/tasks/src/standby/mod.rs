@@ -109,7 +109,7 @@ impl Standby {
             leaving: is_leaving,
             ended: has_ended,
         };
-        let (seats, contending) = (seats.clone(), tokio::spawn(contender.contend()));
+        let (seats, contending) = (seats.clone(), crate::spawn::spawn(contender.contend()));
         Self { part, seats, standing, leaving, ended, contending }
     }
 

@@ -134,7 +134,7 @@ mod tests {
         let second = seats.sit().await;
         assert_eq!(began.elapsed(), EACH);
         let (others, waiting) = (seats.clone(), Instant::now());
-        let third = tokio::spawn(async move { others.sit().await });
+        let third = crate::spawn::spawn(async move { others.sit().await });
         tokio::task::yield_now().await;
         // One that has less in the meantime waits for less.
         drop((first, second));

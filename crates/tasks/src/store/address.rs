@@ -211,7 +211,7 @@ impl Address {
             }
         };
         let cluster = cluster.to_owned();
-        let opened = tokio::task::spawn_blocking(move || Embedded::open(&path, &cluster));
+        let opened = crate::spawn::spawn_blocking(move || Embedded::open(&path, &cluster));
         match opened.await {
             Ok(opened) => Ok(Arc::new(opened?)),
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),

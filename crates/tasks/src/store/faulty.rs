@@ -184,7 +184,7 @@ impl Store for Faulty {
         let fate = self.chance.fate();
         if fate.fault == Some(Fault::Late) {
             let (inner, late) = (self.inner.clone(), transaction.clone());
-            tokio::spawn(async move {
+            crate::spawn::spawn(async move {
                 wait(LATE).await;
                 inner.commit(late).await
             });

@@ -181,7 +181,7 @@ impl Store for Memory {
         if waits {
             self.0.sooner.notify_one();
         } else {
-            tokio::spawn(end_sessions(Arc::downgrade(&self.0), self.0.sooner.clone()));
+            crate::spawn::spawn(end_sessions(Arc::downgrade(&self.0), self.0.sooner.clone()));
         }
         Ok(session)
     }

@@ -34,7 +34,7 @@ pub(super) async fn begin(
     let at = Endpoint { host: ip.to_string(), port: 0 };
     let (address, serving) = serving::begin(member, blobs.clone(), host, &at).await.ok()?;
     let folder = blobs.clone();
-    let id = tokio::task::spawn_blocking(move || folder.depot_id()).await.ok()?.ok()?;
+    let id = crate::spawn::spawn_blocking(move || folder.depot_id()).await.ok()?.ok()?;
     let depot = Depot { id, host: host.to_owned() };
     let reached = Reached { depot: depot.clone(), address, folder: None };
     let payloads = Payloads::in_folder(blobs.folder());

@@ -176,7 +176,7 @@ mod tests {
         let text = "x".repeat(4 << 20);
         let answer = FromRuntime::Failed { task, attempt, text, detail: Vec::new() };
         let frame = minicbor::to_vec(&answer).unwrap();
-        let other = tokio::spawn(async move {
+        let other = crate::spawn::spawn(async move {
             there.write_all(&(frame.len() as u32).to_le_bytes()).await.unwrap();
             there.write_all(&frame).await.unwrap();
             let mut heard = vec![0; said.len()];

@@ -66,6 +66,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::member::Member;
 use crate::payloads::Payloads;
 use crate::session::Session;
+use crate::spawn::boxed;
 
 use driver::{Driver, Word};
 use launcher::Launcher;
@@ -97,7 +98,7 @@ impl Worker {
         let (ending, ended) = watch::channel(());
         let running = Running::default();
         let noted = running.clone();
-        let driving = tokio::spawn(async move {
+        let driving = crate::spawn::spawn(async move {
             // It is dropped with this task, however that ends.
             let _ending = ending;
             drive(member, settings, events, noted, heard).await;
@@ -150,7 +151,7 @@ async fn drive(
 ) {
     // Without the folder the end of an output is all that is kept.
     let folder = settings.scratch.clone();
-    let _scratch = tokio::task::spawn_blocking(move || Scratch::make(&folder)).await;
+    let _scratch = crate::spawn::spawn_blocking(move || Scratch::make(&folder)).await;
     let launcher = match Launcher::begin() {
         Ok(launcher) => launcher,
         Err(error) => {
@@ -178,8 +179,8 @@ async fn drive(
     // They end with this.
     let mut beside = JoinSet::new();
     let depot = begun.map(|((depot, reached, serving), blobs)| {
-        beside.spawn(serving);
-        beside.spawn(depot::tend(session.clone(), reached, blobs));
+        beside.spawn(boxed(serving));
+        beside.spawn(boxed(depot::tend(session.clone(), reached, blobs)));
         depot
     });
     let shared = Shared { launcher, settings, payloads, depot, events, running, session: own };

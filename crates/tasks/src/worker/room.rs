@@ -73,7 +73,7 @@ impl Short {
             tokio::time::sleep(LOOK).await;
             let this = self.clone();
             // A process that is ending needs none.
-            if tokio::task::spawn_blocking(move || this.has_room()).await.unwrap_or(true) {
+            if crate::spawn::spawn_blocking(move || this.has_room()).await.unwrap_or(true) {
                 return;
             }
         }

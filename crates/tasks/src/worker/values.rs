@@ -8,6 +8,7 @@ use tokio::task::JoinSet;
 
 use crate::inputs::{self, Content};
 use crate::runtime::{Given, Value};
+use crate::spawn::boxed;
 
 use super::inputs::not_had;
 use super::shared::Shared;
@@ -19,7 +20,9 @@ pub(super) async fn of(shared: &Shared, calls: &[TaskId]) -> Result<(Vec<Given>,
     let mut asked = JoinSet::new();
     for (at, &task) in calls.iter().enumerate() {
         let (session, payloads) = (shared.session.clone(), shared.payloads.clone());
-        asked.spawn(async move { (at, task, inputs::read_done(&session, &payloads, task).await) });
+        asked.spawn(boxed(async move {
+            (at, task, inputs::read_done(&session, &payloads, task).await)
+        }));
     }
     let mut values = Vec::with_capacity(calls.len());
     while let Some(got) = asked.join_next().await {

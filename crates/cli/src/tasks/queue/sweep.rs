@@ -1,5 +1,6 @@
 //! Changes of all tasks of a queue: tried again, waited for, removed.
 
+use tidings_tasks::spawn::boxed;
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, MAX_TASKS, Refusal, Request};
 use tidings_tasks_core::view::{Shown, Which};
@@ -82,7 +83,7 @@ async fn each(
         let mut asked = JoinSet::new();
         for (task, _) in page {
             let (session, request) = (client.session.clone(), request(task));
-            asked.spawn(async move { ask(&session, request).await });
+            asked.spawn(boxed(async move { ask(&session, request).await }));
         }
         while let Some(answer) = asked.join_next().await {
             match answer.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic())) {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::Args;
 use crossterm::event::KeyEvent;
 use tidings_nodes::units::Unit;
+use tidings_tasks::spawn::spawn;
 use tidings_tasks_core::message::{Answer, Request};
 use tidings_tasks_core::view::{Overview, QueueView, TryView};
 use tokio::sync::mpsc;
@@ -113,7 +114,7 @@ fn overviews(
 ) -> mpsc::Receiver<Result<Box<Overview>, TasksError>> {
     let (sender, receiver) = mpsc::channel(1);
     let session = client.session.clone();
-    tokio::spawn(async move {
+    spawn(async move {
         let mut ticks = tokio::time::interval(every);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tidings_tasks::payloads::Payloads;
+use tidings_tasks::spawn::boxed;
 use tidings_tasks::work::{Input, WorkLimits};
 use tidings_tasks::worker::{Event, Worker};
 use tidings_tasks_core::id::TaskId;
@@ -143,7 +144,7 @@ impl<'o> Run<'o> {
                 printer.know(&row);
                 screen.know(&row);
                 stalled.know(&row);
-                following.spawn(row.follow(client.session.clone()));
+                following.spawn(boxed(row.follow(client.session.clone())));
                 next += 1;
             }
             if following.is_empty() {
@@ -359,7 +360,9 @@ impl<'o> Run<'o> {
             for &task in tasks {
                 let session = client.session.clone();
                 // It may have ended, or may not have been submitted yet.
-                cancelling.spawn(async move { drop(session.ask(Request::Cancel { task }).await) });
+                cancelling.spawn(boxed(async move {
+                    drop(session.ask(Request::Cancel { task }).await);
+                }));
             }
             while cancelling.join_next().await.is_some() {}
         }

@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use tidings_nodes::units::Unit;
+use tidings_tasks::spawn::spawn;
 use tidings_tasks_core::message::{Answer, Request};
 use tidings_tasks_core::view::Overview;
 use tokio::sync::watch;
@@ -153,7 +154,7 @@ impl Seen {
 fn overviews(client: &Client) -> watch::Receiver<Option<Box<Overview>>> {
     let (sender, receiver) = watch::channel(None);
     let session = client.session.clone();
-    tokio::spawn(async move {
+    spawn(async move {
         let mut ticks = tokio::time::interval(ASKED);
         while !sender.is_closed() {
             ticks.tick().await;

@@ -13,6 +13,7 @@ use std::convert::Infallible;
 use clap::Args;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use tidings_tasks::spawn::spawn_blocking;
 use tidings_tasks_core::message::{Answer, Request};
 use tidings_tasks_core::transaction::Key;
 use tidings_tasks_core::view::KeyChange;
@@ -64,7 +65,7 @@ async fn closed() {
             }
         }
     };
-    if !tokio::task::spawn_blocking(wait).await.unwrap_or(false) {
+    if !spawn_blocking(wait).await.unwrap_or(false) {
         core::future::pending::<()>().await;
     }
 }

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 
 use super::said::{Ask, FRAME_BYTES, Number, Say, bytes_of};
 use crate::frame;
+use crate::spawn::boxed;
 use crate::store::{SessionError, Store, Watch, WatchError};
 
 /// Calls of one connection that are done at a time. Others are not read meanwhile.
@@ -75,11 +76,11 @@ impl Offer {
             }
             let place = places.clone().acquire_owned().await.map_err(io::Error::other)?;
             let (offer, says) = (self.clone(), says.clone());
-            calls.spawn(async move {
+            calls.spawn(boxed(async move {
                 let said = offer.answer(ask).await;
                 drop(place);
                 let _ = says.send((number, said)).await;
-            });
+            }));
             while calls.try_join_next().is_some() {}
         }
         Ok(())

@@ -75,7 +75,7 @@ impl BlockStore {
             }
             blocks.has_now_begun(block.id()).await?;
         }
-        let clock = tokio::spawn(clock::run(block.clone()));
+        let clock = crate::spawn::spawn(clock::run(block.clone()));
         Ok(Self { block, clock, _blocks: blocks })
     }
 

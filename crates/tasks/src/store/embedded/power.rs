@@ -55,7 +55,7 @@ async fn work(path: &Path) -> (Vec<Call>, Vec<Acknowledged>) {
     let clients: Vec<_> = (0..CLIENTS)
         .map(|client| {
             let (store, disk) = (store.clone(), disk.clone());
-            tokio::spawn(async move {
+            crate::spawn::spawn(async move {
                 let mut acknowledged = Vec::new();
                 for number in 1..=STEPS {
                     let revision = store.commit(step(client, number)).await.unwrap();

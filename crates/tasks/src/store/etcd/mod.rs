@@ -104,7 +104,7 @@ impl Etcd {
         };
         let client = self.client.clone();
         // If it fails, the next one makes up for it.
-        tokio::spawn(async move { drop(compact(&client, before).await) });
+        crate::spawn::spawn(async move { drop(compact(&client, before).await) });
     }
 
     /// Some keys as of a revision, or as of now.

@@ -23,6 +23,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 
 use crate::session::{Assigned, Notice, Session, SessionEnded};
+use crate::spawn::boxed;
 
 use super::ending::{Order, until};
 use super::given::{Content, Key, Say, Slot, Todo, Told};
@@ -278,12 +279,12 @@ impl Driver {
         }
         let (shared, session) = (self.shared.clone(), self.session.clone());
         let copies = self.running.get(&key).map_or(0, |running| running.copies);
-        self.tries.spawn(async move {
+        self.tries.spawn(boxed(async move {
             match settle::settle(&shared, &session, (key, copies), verdict).await {
                 None => Ended::Telling(key),
                 Some(short) => Ended::NoRoom(key, short),
             }
-        });
+        }));
     }
 
     /// There is no room for a try.

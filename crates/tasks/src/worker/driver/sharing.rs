@@ -80,10 +80,10 @@ impl Driver {
         self.busy.insert(slot.number, busy);
         let ear = Ear { slot: slot.number, says: heard, told: self.telling.clone() };
         let shared = self.shared.clone();
-        self.tries.spawn(async move {
+        self.tries.spawn(crate::spawn::boxed(async move {
             lane::run(shared, slot, given, ear).await;
             Ended::Lane
-        });
+        }));
     }
 
     /// A lane tells something.
@@ -118,7 +118,7 @@ impl Driver {
                 }
                 self.free.push(slot);
                 // The lowest is used first.
-                self.free.sort_by_key(|slot| core::cmp::Reverse(slot.number));
+                self.free.sort_unstable_by_key(|slot| core::cmp::Reverse(slot.number));
                 self.take_back(all);
                 self.share();
             }
