@@ -52,8 +52,7 @@ demo: build ## start a cluster of real agents on this machine and watch the news
 
 build: ## build the release binaries
 	@.ci/require cargo cc
-	@$(CARGO) build --release --locked --bins
-	@$(CARGO) build --release --locked -p tidings-tasks-ffi
+	@$(CARGO) build --release --locked -p tidings-cli -p tidings-agent -p tidings-tasks-ffi
 
 test: ## install what the tests need, listed first (not with TIDINGS_INSTALL=no), then run them all
 	@missing=$$(for made in $(DOWNLOADED); do [ -e $(TARGET_DIR)/$$made/.ready ] || echo "$(TARGET_DIR)/$$made"; done); \

@@ -28,7 +28,7 @@ require() { .ci/require "$@"; }
 # The agent and the command, in $TARGET/release.
 build() {
     require cargo cc
-    "$CARGO" build --release --locked --bins
+    "$CARGO" build --release --locked -p tidings-cli -p tidings-agent
 }
 
 # Gossip over MPI, the shim and the applications, in $TARGET/mpi.
