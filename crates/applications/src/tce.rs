@@ -1,4 +1,4 @@
-//! A tensor contraction as coupled-cluster programs have them: C[ab,ij] += A[ab,ef] · B[ef,ij].
+//! A tensor contraction as coupled-cluster programs have them: `C[ab,ij] += A[ab,ef] · B[ef,ij]`.
 //!
 //! Each index runs over *tiles*: orbitals of one spin and one irreducible representation of the
 //! molecule's point group. A block of a tensor is zero by symmetry, and does not exist, unless
