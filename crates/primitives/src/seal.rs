@@ -20,6 +20,8 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 use xaes_256_gcm::aead::{AeadInOut, KeyInit};
+use xaes_256_gcm::aes::cipher::BlockCipherEncrypt;
+use xaes_256_gcm::aes::{Aes256, Block};
 use xaes_256_gcm::{Nonce, Tag, Xaes256Gcm};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -52,9 +54,36 @@ impl Key {
     }
 
     /// The number by which frames name the key: 1 to 255, from its SHA-256.
-    fn id(&self) -> u8 {
+    pub fn id(&self) -> u8 {
         let digest = Sha256::new().chain_update("tidings key id").chain_update(self.0).finalize();
         digest[0] % 255 + 1
+    }
+
+    /// The key under which AES-256-GCM seals each frame whose nonce begins so, with the rest of the
+    /// nonce. Who seals many such frames derives it once.
+    #[must_use]
+    pub fn derived(&self, beginning: &[u8; 12]) -> Self {
+        let cipher = Aes256::new(&self.0.into());
+        let mut zeros = Block::default();
+        cipher.encrypt_block(&mut zeros);
+        // Doubled in GF(2^128), as in CMAC.
+        let zeros = u128::from_be_bytes(zeros.into());
+        let mask = ((zeros << 1) ^ ((zeros >> 127) * 0x87)).to_be_bytes();
+        let mut derived = Self([0; KEY_BYTES]);
+        for (half, number) in derived.0.chunks_exact_mut(KEY_BYTES / 2).zip([1, 2]) {
+            let mut block = Block::from(mask);
+            let prefix = [0, number, b'X', 0];
+            let plain = prefix.iter().chain(beginning);
+            block.iter_mut().zip(plain).for_each(|(masked, plain)| *masked ^= plain);
+            cipher.encrypt_block(&mut block);
+            half.copy_from_slice(&block);
+        }
+        derived
+    }
+
+    /// Its bytes, for a cipher. A secret.
+    pub fn as_bytes(&self) -> &[u8; KEY_BYTES] {
+        &self.0
     }
 }
 
@@ -241,6 +270,16 @@ mod tests {
     fn what_one_seals_the_other_opens() {
         let ring = KeyRing::new(&[key(1)]).expect("one key");
         assert_eq!(ring.unseal(&mut sealed(&ring)), Ok(&[7u8; 10][..]));
+    }
+
+    /// The first vector of the specification, which shows the derived key, too.
+    #[test]
+    fn a_key_is_derived_as_the_specification_says() {
+        let derived = key(1).derived(b"ABCDEFGHIJKL");
+        let (first, second) = derived.as_bytes().split_at(KEY_BYTES / 2);
+        let number = |half: &[u8]| u128::from_be_bytes(half.try_into().expect("sixteen bytes"));
+        assert_eq!(number(first), 0xc861_2c9e_d53f_e43e_8e00_5b82_8a16_31a0);
+        assert_eq!(number(second), 0xbbcb_6ab2_f465_14ec_4f43_9fcf_d0fa_969b);
     }
 
     #[test]

@@ -69,9 +69,8 @@ async fn calling<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         return Err(Failure::Protocol("a greeting of another connection".into()));
     }
     check_cluster(&theirs, own)?;
-    let rings = greeting::rings((&mine, &sent), (&theirs, &frame));
-    let (to_server, to_client) = rings.ok_or(Failure::Key)?;
-    Ok((SealedReader::new(reader, to_client), SealedWriter::new(writer, to_server)))
+    let (to_server, to_client) = greeting::keys((&mine, &sent), (&theirs, &frame));
+    Ok((SealedReader::new(reader, &to_client), SealedWriter::new(writer, &to_server)))
 }
 
 async fn answering<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
@@ -98,9 +97,8 @@ async fn answering<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     writer.write_all(&[&OPENING[..], &[OPENED], &sent].concat()).await?;
     writer.flush().await?;
     check_cluster(&theirs, own)?;
-    let rings = greeting::rings((&theirs, &frame), (&mine, &sent));
-    let (to_server, to_client) = rings.ok_or(Failure::Key)?;
-    Ok((SealedReader::new(reader, to_server), SealedWriter::new(writer, to_client)))
+    let (to_server, to_client) = greeting::keys((&theirs, &frame), (&mine, &sent));
+    Ok((SealedReader::new(reader, &to_server), SealedWriter::new(writer, &to_client)))
 }
 
 fn greet(role: Role, echo: [u8; 32], own: &Credentials) -> io::Result<(Greeting, Frame)> {

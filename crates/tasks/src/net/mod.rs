@@ -11,6 +11,7 @@
 //! | `greeting` | how both sides show the key and agree on others: bytes in, bytes out |
 //! | `handshake` | the greetings over a stream |
 //! | `sealed` | the stream that follows: records that open once, in order, on this connection |
+//! | `direction` | how one record after the other is sealed |
 //! | `route` | the address by which this host reaches others |
 //! | [`connect`], [`listen`] | streams of TCP, tuned so that a host that is gone is noticed |
 //! | `blobs`, [`depot`] | blobs in pieces: the side of the folder, and the side without |
@@ -24,6 +25,7 @@
 mod blobs;
 pub mod connect;
 pub mod depot;
+mod direction;
 pub mod endpoint;
 mod error;
 mod greeting;

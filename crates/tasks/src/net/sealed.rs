@@ -15,15 +15,13 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use tidings_primitives::nonce::KEY_ID_AT;
-use tidings_primitives::seal::{HEAD_BYTES, KeyRing, NONCE_AT, TAG_BYTES};
+use tidings_primitives::seal::{HEAD_BYTES, Key, TAG_BYTES};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::direction::{Direction, LENGTH_BYTES};
 
 /// The longest body of a record.
 pub(super) const MAX_BODY_BYTES: usize = 64 << 10;
-
-/// Bytes of a length.
-const LENGTH_BYTES: usize = 4;
 
 /// Bytes of the longest record.
 const MAX_RECORD_BYTES: usize = LENGTH_BYTES + MAX_BODY_BYTES + TAG_BYTES;
@@ -33,27 +31,6 @@ const BUFFERED_RECORDS: usize = 4;
 
 /// Where in a buffer begins what is sent: the length overwrites the end of the nonce, which is not.
 const WIRE_AT: usize = HEAD_BYTES - LENGTH_BYTES;
-
-/// Where in a nonce the number of the record lies.
-const NUMBER_AT: usize = 16;
-
-/// One direction: its key, and how many records went.
-struct Direction {
-    ring: KeyRing,
-    count: u64,
-}
-
-impl Direction {
-    /// Writes the head of the next record into a buffer.
-    fn head(&mut self, buffer: &mut [u8], body_bytes: usize) {
-        let mut head = [0; HEAD_BYTES];
-        head[..LENGTH_BYTES].copy_from_slice(&(body_bytes as u32).to_le_bytes());
-        head[NONCE_AT + KEY_ID_AT] = self.ring.sealing_id();
-        head[NONCE_AT + NUMBER_AT..].copy_from_slice(&self.count.to_le_bytes());
-        buffer[..HEAD_BYTES].copy_from_slice(&head);
-        self.count += 1;
-    }
-}
 
 /// What is read of a sealed stream. Records are opened where they have come to lie.
 pub(crate) struct SealedReader<R> {
@@ -68,9 +45,9 @@ pub(crate) struct SealedReader<R> {
 }
 
 impl<R> SealedReader<R> {
-    pub(super) fn new(stream: R, ring: KeyRing) -> Self {
+    pub(super) fn new(stream: R, key: &Key) -> Self {
         let buffer = vec![0; WIRE_AT + BUFFERED_RECORDS * MAX_RECORD_BYTES];
-        let direction = Direction { ring, count: 0 };
+        let direction = Direction::new(key);
         Self { stream, direction, buffer, come: WIRE_AT..WIRE_AT, open: 0..0 }
     }
 
@@ -99,10 +76,10 @@ impl<R> SealedReader<R> {
         // What lies before it was read: there is room for the rest of its head.
         let record = self.come.start - WIRE_AT..self.come.start + bytes;
         let body = record.start + HEAD_BYTES..record.end - TAG_BYTES;
-        self.direction.head(&mut self.buffer[record.clone()], body.len());
-        let opened = self.direction.ring.unseal(&mut self.buffer[record.clone()]);
-        opened
-            .map_err(|_| invalid("a record that does not open: changed, or not the next".into()))?;
+        let is_open = self.direction.open(&mut self.buffer[record.clone()]);
+        if !is_open {
+            return Err(invalid("a record that does not open: changed, or not the next".into()));
+        }
         self.come.start = record.end;
         self.open = body;
         Ok(())
@@ -160,8 +137,8 @@ pub(crate) struct SealedWriter<W> {
 }
 
 impl<W> SealedWriter<W> {
-    pub(super) fn new(stream: W, ring: KeyRing) -> Self {
-        Self { stream, direction: Direction { ring, count: 0 }, buffer: Vec::new(), unsent: 0..0 }
+    pub(super) fn new(stream: W, key: &Key) -> Self {
+        Self { stream, direction: Direction::new(key), buffer: Vec::new(), unsent: 0..0 }
     }
 
     fn seal(&mut self, body: &[u8]) {
@@ -169,8 +146,7 @@ impl<W> SealedWriter<W> {
         self.buffer.resize(HEAD_BYTES, 0);
         self.buffer.extend(body);
         self.buffer.resize(HEAD_BYTES + body.len() + TAG_BYTES, 0);
-        self.direction.head(&mut self.buffer, body.len());
-        self.direction.ring.seal(&mut self.buffer);
+        self.direction.seal(&mut self.buffer);
         self.buffer[WIRE_AT..HEAD_BYTES].copy_from_slice(&(body.len() as u32).to_le_bytes());
         self.unsent = WIRE_AT..self.buffer.len();
     }
@@ -224,13 +200,12 @@ impl<W: AsyncWrite + Unpin> AsyncWrite for SealedWriter<W> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tidings_primitives::Key;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     use super::*;
 
-    fn ring() -> KeyRing {
-        KeyRing::new(&[Key::from_bytes([7; 32])]).unwrap()
+    fn key() -> Key {
+        Key::from_bytes([7; 32])
     }
 
     fn run<T>(future: impl Future<Output = T>) -> T {
@@ -238,7 +213,7 @@ mod tests {
     }
 
     fn sealed(pieces: &[Vec<u8>]) -> Vec<u8> {
-        let mut writer = SealedWriter::new(Vec::new(), ring());
+        let mut writer = SealedWriter::new(Vec::new(), &key());
         run(async {
             for piece in pieces {
                 writer.write_all(piece).await.unwrap();
@@ -249,7 +224,7 @@ mod tests {
     }
 
     fn opened(bytes: &[u8]) -> io::Result<Vec<u8>> {
-        let (mut reader, mut all) = (SealedReader::new(bytes, ring()), Vec::new());
+        let (mut reader, mut all) = (SealedReader::new(bytes, &key()), Vec::new());
         run(reader.read_to_end(&mut all)).map(|_| all)
     }
 
@@ -309,7 +284,7 @@ mod tests {
             let read = run(async {
                 let (here, there) = tokio::io::duplex(at_a_time);
                 let (mut writer, mut reader) =
-                    (SealedWriter::new(here, ring()), SealedReader::new(there, ring()));
+                    (SealedWriter::new(here, &key()), SealedReader::new(there, &key()));
                 let (mut read, write) = (Vec::new(), async {
                     writer.write_all(&all).await.unwrap();
                     writer.shutdown().await.unwrap();
