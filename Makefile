@@ -58,7 +58,7 @@ test: ## install what the tests need, listed first (not with TIDINGS_INSTALL=no)
 	@missing=$$(for made in $(DOWNLOADED); do [ -e $(TARGET_DIR)/$$made/.ready ] || echo "$(TARGET_DIR)/$$made"; done); \
 	status=0; \
 	[ -z "$$missing" ] || .ci/download $$missing || status=$$?; \
-	.ci/require cargo cc c++ python3 venv dpkg-deb objdump systemd-analyze man \
+	.ci/require cargo cc fabric c++ python3 venv dpkg-deb objdump systemd-analyze man \
 		prometheus promtool chromium ip nft openmpi mpich smpi gfortran hpcc lmp \
 		munged slurmctld slurmd srun faketime strace valgrind pw.x mocassin etcd etcdctl cpython-tests || status=$$?; \
 	exit $$status
@@ -96,7 +96,7 @@ test-whole:
 	@.ci/lane $@ $(TARGET_DIR)/$@.log env "$(CARGO) test --workspace --locked --no-fail-fast $(WHOLE) --bench '*'"
 
 check: ## the quick half: the tests of the crates and of Python that need no other program
-	@.ci/require cargo cc python3 venv
+	@.ci/require cargo cc fabric python3 venv
 	@$(MAKE) --jobs=2 python native
 	$(call lanes,check-crates check-python)
 

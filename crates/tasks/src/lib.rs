@@ -18,6 +18,7 @@
 //! | [`payloads`] | payloads and results of any length |
 //! | [`client`] | what a program that uses a store has of it |
 //! | [`handles`] | large blobs that stay in the memory of the node that puts them |
+//! | [`fabric`] | cards that read the memory of other hosts, by libfabric |
 //! | [`holds`] | the tasks that a process has submitted, and whose records it needs still |
 //! | [`inputs`] | what tasks have come to that another one waits for |
 //! | [`value`] | values that are written once and read by many |
@@ -33,7 +34,7 @@
 //! | [`runtime`] | what a worker and a process that calls functions say to each other |
 //! | [`usual`] | the store and cluster that are used where nothing is said |
 
-// One file maps blobs, one starts processes: each says why it may.
+// One file maps blobs, one starts processes, one folder calls libfabric: each says why it may.
 #![deny(unsafe_code)]
 
 pub mod blobs;
@@ -43,6 +44,7 @@ pub mod client;
 pub mod collection;
 mod copying;
 pub mod depot;
+pub mod fabric;
 pub mod flow;
 mod frame;
 pub mod handles;

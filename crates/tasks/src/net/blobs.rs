@@ -15,6 +15,7 @@ use tidings_tasks_core::id::TaskId;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use crate::blobs::{BlobError, Blobs, Handle, Source};
+use crate::fabric::{Fabric, Place};
 use crate::frame;
 
 /// The first frame in both directions, of those that pass blobs.
@@ -28,6 +29,9 @@ pub(super) const BATCH_BYTES: u64 = 4 << 20;
 
 /// Tasks for which a blob is pinned at a time.
 pub(super) const MAX_TASKS: usize = 1_000;
+
+/// What a client reads of memory in a microsecond, at least.
+const READ_BYTES: u64 = 100;
 
 /// The time after which a client that says or takes nothing is let go.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -44,6 +48,13 @@ pub(super) enum Ask {
     /// That it is pinned for these tasks.
     #[n(2)]
     Pin(#[n(0)] Handle, #[n(1)] Vec<TaskId>),
+    /// The content, or where its bytes lie for one-sided reads by this provider of libfabric:
+    /// [`Say::Lies`] is the answer to that, and after [`Ask::Taken`] [`Say::Done`].
+    #[n(3)]
+    Reach(#[n(0)] Handle, #[n(1)] String),
+    /// The bytes were read, or will not be.
+    #[n(4)]
+    Taken,
 }
 
 /// What is said to a client.
@@ -67,6 +78,19 @@ pub(super) enum Say {
     /// There is no space for it here, in these words.
     #[n(5)]
     Full(#[n(0)] String),
+    /// The bytes lie there until [`Ask::Taken`].
+    #[n(6)]
+    Lies {
+        /// The address of the owner's endpoint.
+        #[cbor(n(0), with = "minicbor::bytes")]
+        name: Vec<u8>,
+        /// The key of the region.
+        #[n(1)]
+        key: u64,
+        /// Where in the region they begin.
+        #[n(2)]
+        address: u64,
+    },
 }
 
 impl From<BlobError> for Say {
@@ -95,8 +119,9 @@ pub(super) async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     reading: R,
     writing: W,
     blobs: Option<&Arc<Blobs>>,
+    fabric: Option<Arc<Fabric>>,
 ) -> io::Result<()> {
-    let mut client = Client { reading, writing, buffer: Vec::new() };
+    let mut client = Client { reading, writing, buffer: Vec::new(), fabric };
     while let Some(ask) = client.hear().await? {
         let Some(blobs) = blobs else {
             client.say(&Say::Refused("this store keeps no blobs; use file:PATH".into())).await?;
@@ -135,6 +160,8 @@ struct Client<R, W> {
     reading: R,
     writing: W,
     buffer: Vec<u8>,
+    /// By which its blobs are read, too.
+    fabric: Option<Arc<Fabric>>,
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
@@ -152,6 +179,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
             Ask::Get(handle) => self.give(blobs, handle).await?,
             Ask::Put(handle, tasks) => self.take(blobs, handle, &tasks).await?,
             Ask::Pin(handle, tasks) => pin(blobs, handle, &tasks).await?,
+            Ask::Reach(handle, provider) => self.expose(blobs, handle, &provider).await?,
+            // It was not read: nothing is exposed.
+            Ask::Taken => return Ok(()),
         }
         Ok(self.say(&Say::Done).await?)
     }
@@ -165,6 +195,35 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
             tokio::time::timeout(PATIENCE, sent).await.map_err(io::Error::from)??;
         }
         Ok(())
+    }
+
+    /// Lets a blob be read until the client has taken it, or gives it, if it cannot.
+    async fn expose(
+        &mut self,
+        blobs: &Arc<Blobs>,
+        handle: Handle,
+        provider: &str,
+    ) -> Result<(), Trouble> {
+        let fabric = self.fabric.clone().filter(|fabric| fabric.provider() == provider);
+        let Some(fabric) = fabric.filter(|_| handle.bytes > 0) else {
+            return self.give(blobs, handle).await;
+        };
+        let (blobs_here, exposing) = (blobs.clone(), fabric.clone());
+        let exposed = blocking(move || Ok(exposing.expose(blobs_here.lend(&handle)?))).await?;
+        let Ok(region) = exposed else {
+            return self.give(blobs, handle).await;
+        };
+        let Place { name, key, address } = region.place();
+        self.say(&Say::Lies { name, key, address }).await?;
+        let patience = PATIENCE + Duration::from_micros(handle.bytes / READ_BYTES);
+        let heard = frame::read(&mut self.reading, &mut self.buffer);
+        let taken = tokio::time::timeout(patience, driven(&fabric, heard)).await;
+        // From now on it is read no more, whatever was said.
+        drop(region);
+        match taken.map_err(io::Error::from)?? {
+            Some(Ask::Taken) => Ok(()),
+            _ => Err(Trouble::Gone(io::ErrorKind::InvalidData.into())),
+        }
     }
 
     async fn take(
@@ -203,6 +262,26 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
             }
         }
         Ok(batch)
+    }
+}
+
+/// Waits for something, and makes progress with what others read meanwhile.
+async fn driven<T>(fabric: &Fabric, waited: impl Future<Output = T>) -> T {
+    let mut waited = core::pin::pin!(waited);
+    loop {
+        let again = async {
+            if fabric.is_driven() {
+                fabric.drive();
+                tokio::task::yield_now().await;
+            } else {
+                core::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            done = &mut waited => return done,
+            () = again => {}
+        }
     }
 }
 

@@ -9,34 +9,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidings_tasks_core::id::TaskId;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::Mutex;
 
-use super::blobs::{Ask, BATCH_BYTES, HELLO, MAX_TASKS, PIECE_BYTES, Say, send};
-use super::connect::{self, Reading, Writing};
+use super::asking::{Connection, Ended, Job};
+use super::blobs::{HELLO, MAX_TASKS};
+use super::connect;
 use super::endpoint::Endpoint;
-use super::error::{Failure, NetError};
+use super::error::NetError;
 use super::handshake::Credentials;
-use crate::blobs::{BlobError, Blobs, Handle, Incoming, Source};
-use crate::frame;
+use crate::blobs::{BlobError, Blobs, Handle};
+use crate::fabric::{self, Fabric};
 
 /// The first wait before the holder is asked again; it doubles up to [`LONGEST_WAIT`].
 const FIRST_WAIT: Duration = Duration::from_millis(20);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
-
-/// The time in which a piece comes that was asked for; longer for a blob whose hash is checked
-/// first by whoever sends it, which reads so many bytes in a microsecond.
-const SILENCE: Duration = Duration::from_secs(5);
-const CHECKED_BYTES: u64 = 100;
-
-/// Pieces that have come and wait to be written.
-const PIECES: usize = 8;
 
 /// Where the blobs of a store are that another host holds; or outputs that stay on a node.
 #[derive(Debug)]
 pub struct Depot {
     at: Endpoint,
     own: Credentials,
+    fabric: Option<Arc<Fabric>>,
     idle: Mutex<Option<Connection>>,
 }
 
@@ -81,36 +74,6 @@ pub enum DepotError {
     Blob(#[from] BlobError),
 }
 
-/// What is asked.
-enum Job<'a> {
-    Fetch(&'a Arc<Blobs>, Handle),
-    Send(&'a [u8], Handle, &'a [TaskId]),
-    Pin(Handle, &'a [TaskId]),
-}
-
-struct Connection {
-    reading: Reading,
-    writing: Writing,
-    buffer: Vec<u8>,
-    /// Whether the key with which it is sealed is a secret.
-    is_secret: bool,
-}
-
-impl core::fmt::Debug for Connection {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("Connection")
-    }
-}
-
-/// How an attempt has ended that was answered, or that nobody can do better.
-enum Ended {
-    Done,
-    Missing,
-    Refused(String),
-    Full(String),
-    Here(BlobError),
-}
-
 impl DepotError {
     /// Whether it is this host that cannot have the copy, so that nothing is known of the depot.
     pub fn is_here(&self) -> bool {
@@ -121,7 +84,12 @@ impl DepotError {
 impl Depot {
     /// The depot of the store that is served there.
     pub fn new(at: Endpoint, own: Credentials) -> Self {
-        Self { at, own, idle: Mutex::default() }
+        Self::over(at, own, fabric::of_process())
+    }
+
+    /// The same, whose memory is read by this fabric, if its owner has that, too.
+    fn over(at: Endpoint, own: Credentials, fabric: Option<Arc<Fabric>>) -> Self {
+        Self { at, own, fabric, idle: Mutex::default() }
     }
 
     /// Copies a blob into a folder here. Its hash is checked, unless that is in memory and the key
@@ -219,9 +187,9 @@ impl Depot {
                 return Ok(self.keep(connection, ended).await);
             }
         }
-        let (reading, writing) = connect::open(&self.at, &self.own, HELLO).await?;
+        let ends = connect::open(&self.at, &self.own, HELLO).await?;
         let is_secret = self.own.ring.is_secret();
-        let mut connection = Connection { reading, writing, buffer: Vec::new(), is_secret };
+        let mut connection = Connection::new(ends, is_secret, self.fabric.clone());
         match connection.ask(job).await {
             Ok(ended) => Ok(self.keep(connection, ended).await),
             Err(failure) => Err(failure.of(format!("tcp://{}", self.at))),
@@ -237,154 +205,17 @@ impl Depot {
     }
 }
 
-impl Connection {
-    async fn ask(&mut self, job: &Job<'_>) -> Result<Ended, Failure> {
-        match *job {
-            Job::Fetch(into, handle) => self.fetch(into, handle).await,
-            Job::Send(content, handle, tasks) => self.send(content, handle, tasks).await,
-            Job::Pin(handle, tasks) => {
-                send(&mut self.writing, &Ask::Pin(handle, tasks.to_vec())).await?;
-                end(self.hear().await?)
-            }
-        }
-    }
-
-    async fn fetch(&mut self, into: &Arc<Blobs>, handle: Handle) -> Result<Ended, Failure> {
-        send(&mut self.writing, &Ask::Get(handle)).await?;
-        let checked = Duration::from_micros(handle.bytes / CHECKED_BYTES);
-        match within(SILENCE + checked, self.hear()).await? {
-            Say::Comes => {}
-            Say::Done => return Err(unexpected("an end before the content")),
-            other => return end(other),
-        }
-        let (full, coming) = mpsc::channel(PIECES);
-        let (written, empty) = mpsc::channel(PIECES);
-        let is_proven = self.is_secret && into.is_in_memory();
-        let from = if is_proven { Source::Proven } else { Source::Any };
-        let into = into.clone();
-        let writing = here(move || write(into.incoming(handle, from)?, coming, &written));
-        // Dropped, whichever of both ends first, a channel ends the other.
-        let (heard, incoming) = tokio::join!(self.content(handle.bytes, full, empty), writing);
-        heard?;
-        match incoming {
-            Ok(incoming) => finish(incoming).await,
-            Err(error) => Ok(Ended::Here(error)),
-        }
-    }
-
-    /// Passes on a content of so many bytes in pieces, to its end, or until nobody takes them any
-    /// more; then the connection is of no use.
-    async fn content(
-        &mut self,
-        bytes: u64,
-        full: mpsc::Sender<Vec<u8>>,
-        mut empty: mpsc::Receiver<Vec<u8>>,
-    ) -> Result<(), Failure> {
-        let mut left = bytes;
-        while left > 0 {
-            let mut piece = empty.try_recv().unwrap_or_else(|_| vec![0; PIECE_BYTES]);
-            piece.truncate(usize::try_from(left).unwrap_or(usize::MAX));
-            let read = async { Ok(self.reading.read_exact(&mut piece).await?) };
-            within(SILENCE, read).await?;
-            left -= piece.len() as u64;
-            if full.send(piece).await.is_err() {
-                return Ok(());
-            }
-        }
-        match within(SILENCE, self.hear()).await? {
-            Say::Done => Ok(()),
-            _ => Err(unexpected("something else behind the content")),
-        }
-    }
-
-    async fn send(
-        &mut self,
-        content: &[u8],
-        handle: Handle,
-        tasks: &[TaskId],
-    ) -> Result<Ended, Failure> {
-        send(&mut self.writing, &Ask::Put(handle, tasks.to_vec())).await?;
-        let mut batches = content.chunks(BATCH_BYTES as usize);
-        loop {
-            match self.hear().await? {
-                Say::Go => {
-                    let batch = batches.next().ok_or_else(|| unexpected("too many goes"))?;
-                    self.writing.write_all(batch).await?;
-                    self.writing.flush().await?;
-                }
-                other => return end(other),
-            }
-        }
-    }
-
-    async fn hear(&mut self) -> Result<Say, Failure> {
-        let heard = frame::read(&mut self.reading, &mut self.buffer).await?;
-        heard.ok_or_else(|| Failure::Unreachable("the connection has ended".into()))
-    }
-}
-
-/// What comes from a depot, if it comes in time: one that is stopped keeps its connections.
-async fn within<T>(
-    patience: Duration,
-    coming: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    tokio::time::timeout(patience, coming).await.map_err(|_| Failure::Silent)?
-}
-
-fn end(said: Say) -> Result<Ended, Failure> {
-    match said {
-        Say::Done => Ok(Ended::Done),
-        Say::Missing => Ok(Ended::Missing),
-        Say::Refused(why) => Ok(Ended::Refused(why)),
-        Say::Full(why) => Ok(Ended::Full(why)),
-        Say::Go | Say::Comes => Err(unexpected("another answer")),
-    }
-}
-
-fn unexpected(what: &str) -> Failure {
-    Failure::Protocol(format!("{what} has come"))
-}
-
-/// Writes the pieces that come, beside whoever gets them from the network, and gives them back.
-fn write(
-    mut incoming: Incoming,
-    mut coming: mpsc::Receiver<Vec<u8>>,
-    written: &mpsc::Sender<Vec<u8>>,
-) -> Result<Incoming, BlobError> {
-    while let Some(piece) = coming.blocking_recv() {
-        incoming.write(&piece)?;
-        // Whoever gets them has all already, or has enough of them.
-        let _ = written.try_send(piece);
-    }
-    Ok(incoming)
-}
-
-async fn finish(incoming: Incoming) -> Result<Ended, Failure> {
-    match here(move || incoming.finish()).await {
-        Ok(()) => Ok(Ended::Done),
-        // Another content was sent than the one that was asked for.
-        Err(BlobError::Damaged { why, .. }) => Err(Failure::Protocol(why)),
-        Err(error) => Ok(Ended::Here(error)),
-    }
-}
-
-/// Does what waits for the disk beside the tasks of the runtime.
-async fn here<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, BlobError> + Send + 'static,
-) -> Result<T, BlobError> {
-    match crate::spawn::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use tidings_primitives::{Key, KeyRing};
+    use tokio::io::AsyncWriteExt as _;
     use tokio::net::TcpListener;
 
-    use super::super::handshake;
+    use super::super::blobs::{Ask, Say};
+    use super::super::error::Failure;
+    use super::super::{blobs, handshake};
     use super::*;
+    use crate::frame;
 
     const CONTENT: &[u8] = b"these bytes";
     const OTHER: &[u8] = b"other bytes";
@@ -486,5 +317,46 @@ mod tests {
         let ended = Depot::new(at, secret()).fetch_once(Handle::of(CONTENT), &blobs).await;
         assert!(matches!(ended, Err(DepotError::Net(_))), "{ended:?}");
         assert!(!blobs.has(&Handle::of(CONTENT)));
+    }
+
+    /// A peer that serves blobs of a folder in memory to one client, by this fabric, too.
+    async fn serving(folder: Arc<Blobs>, fabric: Option<Arc<Fabric>>) -> Endpoint {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = listener.local_addr().unwrap().to_string().parse().unwrap();
+        crate::spawn::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let ends = handshake::answer(stream.into_split(), &secret()).await.unwrap();
+            let mut both = tokio::io::join(ends.0, ends.1);
+            frame::wanted(&mut both, &[HELLO]).await.unwrap();
+            let (reading, writing) = both.into_inner();
+            let _ = blobs::serve(reading, writing, Some(&folder), fabric).await;
+        });
+        at
+    }
+
+    /// The memory of an owner is read, or comes over the connection where it cannot be read.
+    #[tokio::test]
+    async fn a_blob_is_read_from_the_memory_of_its_owner() {
+        let place = tempfile::tempdir().unwrap();
+        let open = |name| Arc::new(Blobs::open_in_memory(&place.path().join(name)).unwrap());
+        let (theirs, mine) = (open("theirs"), open("mine"));
+        let opened = || fabric::Fabric::open(&"trusted:tcp".parse().unwrap()).unwrap();
+        let (owner, reader) = (opened(), opened());
+        let pieces = || reader.pieces.load(core::sync::atomic::Ordering::Relaxed);
+        for (number, fabrics) in [(0, Some(owner)), (1, None)] {
+            let content: Vec<u8> = (0..3_000_001).map(|at| (at / 7 + number) as u8).collect();
+            let handle = theirs.put(&content).unwrap();
+            let before = pieces();
+            let at = serving(theirs.clone(), fabrics.clone()).await;
+            let depot = Depot::over(at, secret(), Some(reader.clone()));
+            depot.fetch_once(handle, &mine).await.unwrap();
+            assert!(*mine.map(&handle).unwrap() == content);
+            assert_eq!(pieces() > before, fabrics.is_some());
+            // What is gone, and what is short, are asked for over the same connection.
+            let short = theirs.put(b"short").unwrap();
+            depot.fetch_once(short, &mine).await.unwrap();
+            let gone = depot.fetch_once(Handle::of(&content[1..]), &mine).await;
+            assert!(matches!(gone, Err(DepotError::Missing { .. })), "{gone:?}");
+        }
     }
 }

@@ -22,6 +22,7 @@ use super::error::{Failure, NetError};
 use super::handshake::{self, Credentials};
 use super::store::{self, offer::Offer};
 use crate::blobs::Blobs;
+use crate::fabric;
 use crate::frame;
 use crate::service::Services;
 use crate::spawn::boxed;
@@ -162,7 +163,10 @@ pub struct Served {
 impl Served {
     async fn serve(&self, wants: &str, reading: Reading, writing: Writing) -> io::Result<()> {
         match wants {
-            blobs::HELLO => blobs::serve(reading, writing, self.blobs.as_ref()).await,
+            blobs::HELLO => {
+                let fabric = fabric::of_process();
+                blobs::serve(reading, writing, self.blobs.as_ref(), fabric).await
+            }
             store::HELLO => {
                 let offer = self.store.clone().ok_or(io::ErrorKind::NotConnected)?;
                 offer.serve(reading, writing).await

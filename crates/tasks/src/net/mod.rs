@@ -14,7 +14,7 @@
 //! | `direction` | how one record after the other is sealed |
 //! | `route` | the address by which this host reaches others |
 //! | [`connect`], [`listen`] | streams of TCP, tuned so that a host that is gone is noticed |
-//! | `blobs`, [`depot`] | blobs in pieces: the side of the folder, and the side without |
+//! | `blobs`, [`depot`], `asking` | blobs in pieces: the side of the folder, and the side without |
 //! | `peers` | the folders of other nodes |
 //! | [`store`] | a store over a connection: the side that has it, and the side without |
 //!
@@ -22,6 +22,7 @@
 //! opens, and nothing that was recorded opens a second time. A connection that breaks is made again
 //! by whoever needs it; what was not answered is asked again.
 
+mod asking;
 mod blobs;
 pub mod connect;
 pub mod depot;
