@@ -26,7 +26,7 @@ const DOING_IO: [&str; 11] = [
 ];
 
 /// The state machines without input and output, and the one crate of the workspace that they link.
-pub(crate) const CORES: [&str; 2] = ["tidings-gossip", "tidings-tasks-core"];
+pub(crate) const CORES: [&str; 3] = ["tidings-gossip", "tidings-steal", "tidings-tasks-core"];
 const BELOW: &str = "tidings-primitives";
 
 /// `(depended upon, dependent)`, by short name: `gossip`, not `tidings-gossip`.

@@ -24,8 +24,8 @@ const OUTSIDE: [(&str, &str); 13] = [
 ];
 
 /// The folders of the core's crates.
-pub(crate) const CORE: [&str; 4] =
-    ["crates/blocks", "crates/gossip", "crates/primitives", "crates/tasks-core"];
+pub(crate) const CORE: [&str; 5] =
+    ["crates/blocks", "crates/gossip", "crates/primitives", "crates/steal", "crates/tasks-core"];
 
 /// Whether a file belongs to the core.
 pub(crate) fn is_core(file: &str) -> bool {

@@ -1,0 +1,259 @@
+//! The queue of a worker: the owner works at its newest end, thieves get from its oldest.
+//!
+//! The newest tasks are small and near to what the owner has just done; the oldest stand for the
+//! most work, where tasks spawn. What a thief gets is half: of the predicted work, or of the number
+//! of tasks. Half of the number is often nothing, where most tasks are empty.
+//!
+//! The queue has two parts. The *private* part are the newest tasks, as many as take no longer than
+//! `keep_ns` together: a thief would need longer to fetch them than the owner to run them. The rest
+//! is *shared*. As the owner itself answers thieves, the border is where it has to be whenever it
+//! is asked, and no lock can be left behind by a thief that dies.
+//!
+//! A task counts with its predicted work and what it takes to run an empty one. Half of the work is
+//! taken from tasks that are worth a message, as long as there are any; so the empty ones stay.
+//!
+//! Source: Dinan, Larkins, Sadayappan, Krishnamoorthy, Nieplocha, "Scalable work stealing", SC 2009
+//! (split queues, half of the number).
+
+use std::collections::VecDeque;
+
+use crate::frame::Frame;
+
+/// What a thief gets half of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Half {
+    /// The predicted work.
+    Work,
+    /// The number of tasks.
+    Count,
+}
+
+/// How queues are divided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sharing {
+    /// What a thief gets half of.
+    pub half: Half,
+    /// Predicted work up to which the newest tasks are private, in nanoseconds.
+    pub keep_ns: u64,
+    /// What each task takes beside its predicted work, in nanoseconds.
+    pub overhead_ns: u64,
+    /// The most tasks that a thief gets at a time.
+    pub most_tasks: usize,
+    /// The most bytes that their states have together, beyond the first task's.
+    pub most_bytes: usize,
+}
+
+/// Tasks that wait to be run.
+#[derive(Debug)]
+pub struct Queue {
+    tasks: VecDeque<Frame>,
+    work_ns: u64,
+    overhead_ns: u64,
+}
+
+impl Queue {
+    /// No tasks, each of which will take this much beside its work.
+    pub fn new(overhead_ns: u64) -> Self {
+        Self { tasks: VecDeque::new(), work_ns: 0, overhead_ns }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// What they take together, in nanoseconds.
+    pub fn work_ns(&self) -> u64 {
+        self.work_ns
+    }
+
+    fn weight(&self, frame: &Frame) -> u64 {
+        frame.work_ns.saturating_add(self.overhead_ns)
+    }
+
+    /// Adds a task as the newest.
+    pub fn push(&mut self, frame: Frame) {
+        self.work_ns = self.work_ns.saturating_add(self.weight(&frame));
+        self.tasks.push_back(frame);
+    }
+
+    /// Takes the newest.
+    pub fn pop(&mut self) -> Option<Frame> {
+        let frame = self.tasks.pop_back()?;
+        self.work_ns = self.work_ns.saturating_sub(self.weight(&frame));
+        Some(frame)
+    }
+
+    /// Removes all.
+    pub fn clear(&mut self) {
+        self.tasks.clear();
+        self.work_ns = 0;
+    }
+
+    /// Whether a thief would get anything; `busy` is whether the owner runs a task.
+    pub fn can_give(&self, sharing: &Sharing, busy: bool) -> bool {
+        let last = usize::from(!busy);
+        self.tasks.len() > last && self.work_ns > sharing.keep_ns
+    }
+
+    /// What a thief gets: half of all, of the shared part, oldest first. An owner that is not busy
+    /// keeps at least one task.
+    pub fn give(&mut self, sharing: &Sharing, busy: bool) -> Vec<Frame> {
+        if !self.can_give(sharing, busy) {
+            return Vec::new();
+        }
+        let most = (self.tasks.len() - usize::from(!busy)).min(sharing.most_tasks);
+        let target = match sharing.half {
+            Half::Count => return self.oldest(self.tasks.len().div_ceil(2).min(most), sharing),
+            Half::Work => (self.work_ns / 2).min(self.work_ns - sharing.keep_ns).max(1),
+        };
+        let worth = self.overhead_ns.saturating_mul(4);
+        let of_worth = self.select(target, most, worth, sharing);
+        if of_worth.is_empty() { self.select(target, most, 0, sharing) } else { of_worth }
+    }
+
+    /// The `count` oldest, if their bytes allow.
+    fn oldest(&mut self, count: usize, sharing: &Sharing) -> Vec<Frame> {
+        let mut bytes = 0;
+        let mut given = Vec::with_capacity(count);
+        while given.len() < count {
+            let Some(frame) = self.tasks.front() else { break };
+            bytes += frame.state.bytes().len();
+            if !given.is_empty() && bytes > sharing.most_bytes {
+                break;
+            }
+            given.extend(self.tasks.pop_front());
+        }
+        self.took(&given);
+        given
+    }
+
+    /// The oldest tasks that take at least `worth` each and `target` together, or come closest to
+    /// it. The others stay where they are.
+    fn select(&mut self, target: u64, most: usize, worth: u64, sharing: &Sharing) -> Vec<Frame> {
+        let (mut given, mut passed) = (Vec::new(), Vec::new());
+        let (mut sum, mut bytes) = (0u64, 0);
+        while sum < target && given.len() < most {
+            let Some(frame) = self.tasks.pop_front() else { break };
+            let weight = self.weight(&frame);
+            if weight < worth {
+                passed.push(frame);
+                continue;
+            }
+            bytes += frame.state.bytes().len();
+            let beyond = (sum + weight).saturating_sub(target) > target - sum;
+            if !given.is_empty() && (beyond || bytes > sharing.most_bytes) {
+                self.tasks.push_front(frame);
+                break;
+            }
+            sum = sum.saturating_add(weight);
+            given.push(frame);
+        }
+        while let Some(frame) = passed.pop() {
+            self.tasks.push_front(frame);
+        }
+        self.took(&given);
+        given
+    }
+
+    fn took(&mut self, given: &[Frame]) {
+        let work: u64 = given.iter().map(|frame| self.weight(frame)).sum();
+        self.work_ns = self.work_ns.saturating_sub(work);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ALL: Sharing = Sharing {
+        half: Half::Work,
+        keep_ns: 0,
+        overhead_ns: 1000,
+        most_tasks: 1000,
+        most_bytes: 1 << 20,
+    };
+
+    fn queue(works: &[u64]) -> Queue {
+        let mut queue = Queue::new(ALL.overhead_ns);
+        for (at, work) in works.iter().enumerate() {
+            queue.push(Frame::new(0, *work, &(at as u32).to_le_bytes()).unwrap());
+        }
+        queue
+    }
+
+    fn work(frames: &[Frame]) -> u64 {
+        frames.iter().map(|frame| frame.work_ns + ALL.overhead_ns).sum()
+    }
+
+    /// SCF of atoms in a line has 69 % empty tasks, in runs. A thief that was given half of the
+    /// number got five hundred of them and was back at once.
+    #[test]
+    fn half_by_work_is_half_where_most_tasks_are_empty() {
+        let works: Vec<u64> =
+            (0..1000).map(|at| if at < 690 { 0 } else { 2_000_000 + 1000 * at }).collect();
+        let by_work = queue(&works).give(&ALL, true);
+        let total = queue(&works).work_ns();
+        assert!((work(&by_work) as f64 / total as f64 - 0.5).abs() < 0.01);
+        assert_eq!(by_work.iter().filter(|frame| frame.work_ns == 0).count(), 0);
+        let by_count = queue(&works).give(&Sharing { half: Half::Count, ..ALL }, true);
+        assert_eq!(by_count.len(), 500);
+        assert_eq!(work(&by_count), 500 * 1000);
+    }
+
+    #[test]
+    fn the_oldest_go_first_and_the_newest_runs() {
+        let mut queue = queue(&[10_000; 4]);
+        let number = |frame: &Frame| frame.state.bytes()[0];
+        assert_eq!(queue.give(&ALL, true).iter().map(number).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(number(&queue.pop().unwrap()), 3);
+    }
+
+    #[test]
+    fn what_takes_no_longer_than_to_fetch_it_is_private() {
+        let keep = Sharing { keep_ns: 22_000, ..ALL };
+        assert!(queue(&[10_000; 2]).give(&keep, true).is_empty());
+        assert_eq!(queue(&[10_000; 3]).give(&keep, true).len(), 1);
+    }
+
+    #[test]
+    fn the_last_task_goes_only_if_the_owner_runs_another() {
+        assert_eq!(queue(&[5]).give(&ALL, true).len(), 1);
+        assert!(queue(&[5]).give(&ALL, false).is_empty());
+    }
+
+    #[test]
+    fn bytes_are_bounded() {
+        let few = Sharing { most_bytes: 9, half: Half::Count, ..ALL };
+        assert_eq!(queue(&[10_000; 100]).give(&few, true).len(), 2);
+        assert_eq!(queue(&[10_000; 100]).give(&Sharing { half: Half::Work, ..few }, true).len(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn each_task_is_in_one_place_and_the_sum_is_right(
+            works in prop::collection::vec(prop_oneof![Just(0), 0u64..1_000_000], 0..60),
+            busy: bool,
+            by_count: bool,
+            keep_ns in 0u64..100_000,
+        ) {
+            let half = if by_count { Half::Count } else { Half::Work };
+            let mut queue = queue(&works);
+            let before = queue.work_ns();
+            let mut all = queue.give(&Sharing { half, keep_ns, ..ALL }, busy);
+            prop_assert_eq!(queue.work_ns() + work(&all), before);
+            prop_assert!(busy || all.is_empty() || !queue.is_empty());
+            all.extend(core::iter::from_fn(|| queue.pop()));
+            let mut numbers: Vec<u8> = all.iter().map(|frame| frame.state.bytes()[0]).collect();
+            numbers.sort_unstable();
+            prop_assert!(numbers.into_iter().map(usize::from).eq(0..works.len()));
+            prop_assert_eq!(queue.work_ns(), 0);
+        }
+    }
+}

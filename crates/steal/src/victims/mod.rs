@@ -1,0 +1,239 @@
+//! Victims: whom a thief asks for tasks.
+//!
+//! | selection | whom it asks | when nobody has anything |
+//! |---|---|---|
+//! | [`Selection::Random`] | any worker | pauses, each time twice as long, up to a bound |
+//! | [`Selection::Nearest`] | the nearest of some at random, of fewer after each refusal | the same |
+//! | [`Selection::Lifelines`] | a few at random, then its neighbours in a hypercube | sleeps until a neighbour sends |
+//! | [`Selection::Known`] | those who have most, as the board says, whose entries have ages | the same, and looks again when there is news |
+//!
+//! The first two ask without end while a task runs anywhere. The others fall silent.
+//!
+//! A selection only chooses. What a thief has asked and whether it sleeps is the worker's matter,
+//! so all selections have one interface: [`Victims::choose`], and what comes back.
+
+mod choice;
+mod known;
+
+use tidings_primitives::{Chance, Instant};
+
+use crate::view::View;
+
+pub use choice::Choice;
+pub use known::{Board, Entry, Knowledge, NoBoard};
+
+/// How long a thief pauses between attempts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BackOff {
+    /// After the first refusal, in microseconds.
+    pub first_us: u64,
+    /// At most.
+    pub most_us: u64,
+}
+
+impl BackOff {
+    /// The pause after this many refusals in a row, the first being 1; it is shorter by up to
+    /// a half at random, so that thieves that began together do not ask together.
+    fn pause_us(self, refusals: u32, chance: &mut Chance) -> u64 {
+        let doubled = self.first_us.max(1) << refusals.saturating_sub(1).min(30);
+        let pause = doubled.min(self.most_us.max(1));
+        pause - chance.below((pause / 2 + 1) as usize) as u64
+    }
+}
+
+/// How far two workers are from each other, in any unit.
+pub type Distance = fn(u32, u32) -> u32;
+
+/// How victims are selected.
+#[derive(Clone, Copy, Debug)]
+pub enum Selection {
+    /// Any worker with the same probability.
+    Random(BackOff),
+    /// Those at random that are near.
+    Nearest(Distance, BackOff),
+    /// Some attempts at random, then neighbours that send tasks when they have some.
+    Lifelines {
+        /// How many attempts.
+        tries: u32,
+    },
+    /// Those that have most work, as the board says.
+    Known(Knowledge),
+}
+
+/// Among how many the nearest is asked first.
+const DRAWS: u32 = 8;
+
+/// The selection of victims of one worker.
+#[derive(Debug)]
+pub struct Victims {
+    me: u32,
+    selection: Selection,
+    chance: Chance,
+    /// Since it last had a task.
+    refusals: u32,
+    paused: bool,
+    known: known::Known,
+}
+
+impl Victims {
+    /// For this worker.
+    pub fn new(me: u32, selection: Selection, seed: u64) -> Self {
+        let chance = Chance::new(seed ^ tidings_primitives::chance::mix(u64::from(me)));
+        let known = known::Known::default();
+        Self { me, selection, chance, refusals: 0, paused: false, known }
+    }
+
+    /// The worker has a task.
+    pub fn busy(&mut self) {
+        (self.refusals, self.paused) = (0, false);
+        self.known.busy();
+    }
+
+    /// A victim had nothing; it is still busy for this long.
+    pub fn refused(&mut self, victim: u32, left_ns: u64, now: Instant) {
+        (self.refusals, self.paused) = (self.refusals.saturating_add(1), false);
+        self.known.replied(victim, left_ns, now);
+    }
+
+    /// A victim sent tasks; it is still busy for this long.
+    pub fn given(&mut self, victim: u32, left_ns: u64, now: Instant) {
+        self.known.replied(victim, left_ns, now);
+    }
+
+    /// Whom to ask.
+    pub fn choose(&mut self, view: &View, board: &dyn Board, now: Instant) -> Choice {
+        if view.live() < 2 {
+            return Choice::Sleep(None);
+        }
+        match self.selection {
+            Selection::Random(back_off) => self.ask_or_pause(back_off, now, |victims| {
+                any_other(victims.me, view, &mut victims.chance)
+            }),
+            Selection::Nearest(distance, back_off) => self.ask_or_pause(back_off, now, |victims| {
+                let most = (DRAWS >> victims.refusals.min(3)).max(1);
+                let drawn = (0..most).map(|_| any_other(victims.me, view, &mut victims.chance));
+                let me = victims.me;
+                drawn.min_by_key(|other| distance(me, *other)).unwrap_or(me)
+            }),
+            Selection::Lifelines { tries } => self.try_or_sleep(tries, view),
+            Selection::Known(knowledge) => {
+                let seen = known::Seen { me: self.me, view, board, now };
+                let refusals = self.refusals;
+                match self.known.choose(&knowledge, &seen, refusals, &mut self.chance) {
+                    known::Advice::Do(choice) => choice,
+                    known::Advice::Unknown => self.search(&knowledge, view, now),
+                }
+            }
+        }
+    }
+
+    /// Without knowledge: attempts at random, and between them the neighbours may send. The pauses
+    /// grow without bound, so their number is small however long nobody has anything.
+    fn search(&mut self, knowledge: &Knowledge, view: &View, now: Instant) -> Choice {
+        if self.refusals < knowledge.tries {
+            return self.try_or_sleep(knowledge.tries, view);
+        }
+        let back_off = BackOff { first_us: 2 * knowledge.round_trip_us, most_us: u64::MAX >> 20 };
+        let beyond = self.refusals + 1 - knowledge.tries;
+        if self.paused {
+            self.paused = false;
+            return Choice::Ask(any_other(self.me, view, &mut self.chance));
+        }
+        self.paused = true;
+        let pause_us = back_off.pause_us(beyond, &mut self.chance);
+        Choice::Sleep(Some(now + core::time::Duration::from_micros(pause_us)))
+    }
+
+    fn try_or_sleep(&mut self, tries: u32, view: &View) -> Choice {
+        if self.refusals < tries {
+            Choice::Ask(any_other(self.me, view, &mut self.chance))
+        } else {
+            Choice::Sleep(None)
+        }
+    }
+
+    fn ask_or_pause(
+        &mut self,
+        back_off: BackOff,
+        now: Instant,
+        victim: impl FnOnce(&mut Self) -> u32,
+    ) -> Choice {
+        if self.refusals == 0 || self.paused {
+            self.paused = false;
+            return Choice::Ask(victim(self));
+        }
+        self.paused = true;
+        let pause_us = back_off.pause_us(self.refusals, &mut self.chance);
+        Choice::Pause(now + core::time::Duration::from_micros(pause_us))
+    }
+}
+
+/// A live worker but this one.
+fn any_other(me: u32, view: &View, chance: &mut Chance) -> u32 {
+    let drawn = chance.below(view.live() as usize - 1) as u32;
+    let own = view.position(me);
+    view.at(if drawn >= own { drawn + 1 } else { drawn })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BACK_OFF: BackOff = BackOff { first_us: 20, most_us: 100 };
+
+    #[test]
+    fn any_other_is_live_and_not_this_one() {
+        let mut view = View::new(5);
+        view.remove(2);
+        let mut chance = Chance::new(1);
+        let mut asked = [0; 5];
+        for _ in 0..3000 {
+            asked[any_other(3, &view, &mut chance) as usize] += 1;
+        }
+        assert_eq!((asked[2], asked[3]), (0, 0));
+        assert!([0, 1, 4].iter().all(|other| asked[*other] > 800), "{asked:?}");
+    }
+
+    #[test]
+    fn pauses_double_up_to_their_bound() {
+        let mut chance = Chance::new(1);
+        let pauses: Vec<u64> =
+            (1..40).map(|refusals| BACK_OFF.pause_us(refusals, &mut chance)).collect();
+        assert!((10..=20).contains(&pauses[0]) && (20..=40).contains(&pauses[1]));
+        assert!(pauses[5..].iter().all(|pause| (50..=100).contains(pause)), "{pauses:?}");
+    }
+
+    #[test]
+    fn random_asks_pauses_and_asks() {
+        let (view, now) = (View::new(9), Instant::EPOCH);
+        let mut victims = Victims::new(1, Selection::Random(BACK_OFF), 7);
+        let Choice::Ask(victim) = victims.choose(&view, &NoBoard, now) else { panic!() };
+        victims.refused(victim, 0, now);
+        assert!(matches!(victims.choose(&view, &NoBoard, now), Choice::Pause(then) if then > now));
+        assert!(matches!(victims.choose(&view, &NoBoard, now), Choice::Ask(_)));
+    }
+
+    #[test]
+    fn lifelines_try_and_then_sleep_for_good() {
+        let (view, now) = (View::new(9), Instant::EPOCH);
+        let mut victims = Victims::new(1, Selection::Lifelines { tries: 2 }, 7);
+        for _ in 0..2 {
+            let Choice::Ask(victim) = victims.choose(&view, &NoBoard, now) else { panic!() };
+            victims.refused(victim, 0, now);
+        }
+        assert_eq!(victims.choose(&view, &NoBoard, now), Choice::Sleep(None));
+        victims.busy();
+        assert!(matches!(victims.choose(&view, &NoBoard, now), Choice::Ask(_)));
+    }
+
+    #[test]
+    fn the_near_are_asked_more_often() {
+        let (view, now) = (View::new(64), Instant::EPOCH);
+        let selection = Selection::Nearest(u32::abs_diff, BACK_OFF);
+        let mut victims = Victims::new(0, selection, 7);
+        let near = (0..1000)
+            .filter(|_| matches!(victims.choose(&view, &NoBoard, now), Choice::Ask(0..16)))
+            .count();
+        assert!(near > 800, "{near}");
+    }
+}

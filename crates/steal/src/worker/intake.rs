@@ -1,0 +1,110 @@
+//! What arrives at a worker.
+
+use tidings_primitives::Instant;
+
+use super::{Search, Stage, Worker};
+use crate::frame::Frame;
+use crate::message::{Body, Message};
+use crate::output::Output;
+
+impl Worker {
+    /// Takes a message in.
+    pub fn receive(&mut self, from: u32, message: Message, now: Instant) {
+        if !self.view.lives(from) || from == self.me || self.stage == Stage::Expelled {
+            self.counters.ignored += 1;
+        } else if message.phase == self.phase && self.stage != Stage::Outside {
+            self.take(from, message.body, now);
+        } else if message.phase == self.phase.wrapping_add(1) {
+            self.keep(from, message);
+        } else {
+            self.answer_late(from, &message);
+        }
+    }
+
+    /// Keeps what is of the next phase. A worker that is there sends a message of each kind at
+    /// most, so more than some for each are not honest.
+    fn keep(&mut self, from: u32, message: Message) {
+        if self.early.len() < 8 * self.view.workers() as usize {
+            self.early.push_back((from, message));
+        } else {
+            self.counters.ignored += 1;
+        }
+    }
+
+    /// Answers one who does not know yet that the phase has ended.
+    fn answer_late(&mut self, from: u32, message: &Message) {
+        let phase = message.phase;
+        let Some(end) = self.ended.as_ref().filter(|(ended, _)| *ended == phase) else {
+            self.counters.ignored += 1;
+            return;
+        };
+        let waits = matches!(
+            message.body,
+            Body::Report(_) | Body::Confirm(_) | Body::Confirmed(_) | Body::Entered(_)
+        );
+        if waits {
+            let message = Message { phase, body: Body::End(end.1.clone()) };
+            self.outputs.push_back(Output::Send { to: from, message });
+        }
+        self.learn_from(&message.body);
+    }
+
+    fn take(&mut self, from: u32, body: Body, now: Instant) {
+        match body {
+            Body::Steal => self.asked_by(from),
+            Body::Lifeline => self.lifeline_of(from),
+            Body::Given { lifeline, left_ns, frames } => {
+                self.take_tasks(from, lifeline, left_ns, frames, now);
+            }
+            Body::Refused { left_ns } => {
+                if self.search == Search::Asked(from) {
+                    self.counters.refused += 1;
+                    self.victims.refused(from, left_ns, now);
+                    self.search = Search::Ready;
+                }
+            }
+            Body::Joined { number } => {
+                self.census.received(from, 1);
+                self.leave(crate::frame::Scope { home: self.me, number });
+                self.census.gone(1);
+                self.serve();
+            }
+            Body::Dead(dead) => self.learn(&dead),
+            Body::Entered(_)
+            | Body::Seed(_)
+            | Body::Report(_)
+            | Body::Confirm(_)
+            | Body::Confirmed(_)
+            | Body::End(_) => self.take_counted(from, body),
+        }
+    }
+
+    fn take_tasks(
+        &mut self,
+        from: u32,
+        lifeline: bool,
+        left_ns: u64,
+        frames: Vec<Frame>,
+        now: Instant,
+    ) {
+        self.census.received(from, frames.len() as u64);
+        self.counters.tasks_in += frames.len() as u64;
+        self.victims.given(from, left_ns, now);
+        if lifeline {
+            self.counters.pushed += 1;
+            self.lifelines.remove(&from);
+        }
+        match self.search {
+            Search::Asked(victim) if victim == from && !lifeline => {
+                self.counters.steals += 1;
+                self.search = Search::Ready;
+            }
+            Search::Asked(_) => {}
+            _ => self.search = Search::Ready,
+        }
+        for frame in frames {
+            self.queue.push(frame);
+        }
+        self.serve();
+    }
+}
