@@ -3,8 +3,8 @@
 //! A vector for each worker would take the square of their number. What is kept instead is what
 //! each published at the beginning of each unit of time, for as many units as entries get old. An
 //! entry's age is drawn from the distribution that the gossip's own model gives for that number of
-//! nodes, by a hash of reader, subject and unit: the same question has the same answer, and an entry
-//! is never younger than gossip would have it. Travel times are short against the unit.
+//! nodes, by a hash of reader, subject and unit: the same question has the same answer, and an
+//! entry is never younger than gossip would have it. Travel times are short against the unit.
 //!
 //! Invariant: an entry says what its worker had at that very age, never anything later.
 

@@ -34,7 +34,9 @@ proptest! {
         if !keep {
             config.sharing.keep_ns = 0;
         }
-        let setting = Setting { jitter_ns, unit_ns, most_ns: 10_000_000_000, ..Setting::new(workers, config, seed) };
+        let most_ns = 10_000_000_000;
+        let usual = Setting::new(workers, config, seed);
+        let setting = Setting { jitter_ns, unit_ns, most_ns, ..usual };
         let mut program = Random::new(seed, depth);
         let expected = program.expected();
         let iterations = run(&setting, &mut program);

@@ -1,8 +1,8 @@
 //! Work stealing without input and output: the worker that all worlds run.
 //!
-//! Tasks of microseconds to milliseconds, in phases of a program: each worker has some, takes those
-//! of others when it has none, and all return when nothing is left. Messages go in and out; threads,
-//! processes, ranks of MPI and the simulator are worlds around one [`Worker`].
+//! Tasks of microseconds to milliseconds, in phases of a program: each worker has some, takes
+//! those of others when it has none, and all return when nothing is left. Messages go in and out:
+//! threads, processes, ranks of MPI and the simulator are worlds around one [`Worker`].
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -16,7 +16,8 @@
 //! | [`config`], [`output`], [`counters`] | what goes in and what is reported |
 //!
 //! Nothing is durable: what a worker has is gone with it, and the phase ends with
-//! [`output::Lost`]. Why a crate, and why the simulator is another: docs/decisions/0050-stealing.md.
+//! [`output::Lost`]. Why a crate, and why the simulator is another:
+//! docs/decisions/0050-stealing.md.
 
 #![forbid(unsafe_code)]
 
