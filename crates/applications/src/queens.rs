@@ -32,6 +32,16 @@ pub struct Placement {
 }
 
 impl Placement {
+    /// Its numbers: what a message carries.
+    pub fn words(self) -> [u32; 4] {
+        [self.depth, self.columns, self.falling, self.rising]
+    }
+
+    /// The placement of these numbers.
+    pub fn of_words([depth, columns, falling, rising]: [u32; 4]) -> Self {
+        Self { depth, columns, falling, rising }
+    }
+
     /// With a queen in this column of the next row, a mask of one bit.
     fn with(self, column: u32) -> Self {
         Self {

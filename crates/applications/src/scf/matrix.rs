@@ -72,6 +72,16 @@ impl Matrix {
         Self { blocks, elements }
     }
 
+    /// The elements, block by block.
+    pub fn elements(&self) -> &[f64] {
+        &self.elements
+    }
+
+    /// The same, to be changed.
+    pub fn elements_mut(&mut self) -> &mut [f64] {
+        &mut self.elements
+    }
+
     /// Blocks in a row.
     pub fn blocks(&self) -> usize {
         self.blocks

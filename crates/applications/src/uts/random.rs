@@ -27,6 +27,16 @@ impl State {
         hash(&words)
     }
 
+    /// Its words: what a message carries.
+    pub fn words(self) -> [u32; 5] {
+        self.0
+    }
+
+    /// The state of these words.
+    pub fn of_words(words: [u32; 5]) -> Self {
+        Self(words)
+    }
+
     /// The random number of the node itself, below 2³¹.
     pub fn number(self) -> u32 {
         self.0[4] & 0x7FFF_FFFF

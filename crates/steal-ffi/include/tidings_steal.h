@@ -1,0 +1,458 @@
+#ifndef TIDINGS_STEAL_H
+#define TIDINGS_STEAL_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/*
+ * Work stealing for C: a worker without input and output, whose program carries messages between
+ * workers and runs tasks. For ranks of an MPI program mpi/steal does both. No threads, no global
+ * state; a worker must not be used by two threads at a time. Link with libtidings_steal_c.a,
+ * -lpthread, -ldl and -lm. Made by cbindgen from crates/steal-ffi: change it there.
+ */
+
+
+/*
+ What a call answers. Only `TIDINGS_STEAL_STATUS_OK` is 0. Where it is another, nothing was done.
+ */
+typedef enum TidingsStealStatus {
+    /*
+     All went well.
+     */
+    TIDINGS_STEAL_STATUS_OK = 0,
+    /*
+     A pointer that must not be null is null.
+     */
+    TIDINGS_STEAL_STATUS_NULL = 1,
+    /*
+     There is no such worker, or a number of the configuration is out of its range.
+     */
+    TIDINGS_STEAL_STATUS_CONFIGURATION = 2,
+    /*
+     A task has more bytes than a slot holds.
+     */
+    TIDINGS_STEAL_STATUS_TOO_LARGE = 3,
+    /*
+     No task runs here: tasks are spawned within a task.
+     */
+    TIDINGS_STEAL_STATUS_OUTSIDE_TASK = 4,
+    /*
+     A phase is running.
+     */
+    TIDINGS_STEAL_STATUS_WITHIN_PHASE = 5,
+    /*
+     The others consider this worker dead.
+     */
+    TIDINGS_STEAL_STATUS_EXPELLED = 6,
+    /*
+     Bytes are no message of a worker, or a text is not UTF-8.
+     */
+    TIDINGS_STEAL_STATUS_MALFORMED = 7,
+    /*
+     A call went wrong inside, a fault of the library; this worker does nothing any more.
+     */
+    TIDINGS_STEAL_STATUS_BROKEN = 8,
+} TidingsStealStatus;
+
+/*
+ What an output says.
+ */
+typedef enum TidingsStealSays {
+    /*
+     There is nothing to do.
+     */
+    TIDINGS_STEAL_SAYS_NOTHING = 0,
+    /*
+     Send `bytes` bytes of `message` to worker `to`.
+     */
+    TIDINGS_STEAL_SAYS_SEND = 1,
+    /*
+     The phase has begun, with what `seeding` says.
+     */
+    TIDINGS_STEAL_SAYS_SEEDED = 2,
+    /*
+     The phase has ended: each task ran once.
+     */
+    TIDINGS_STEAL_SAYS_COMPLETE = 3,
+    /*
+     The phase has ended without what `lost_workers` workers had, of which `lost_sent` tasks came
+     from others, and without what follows `lost_finishes` finishes.
+     */
+    TIDINGS_STEAL_SAYS_LOST = 4,
+    /*
+     The others consider this worker dead: it has to stop.
+     */
+    TIDINGS_STEAL_SAYS_EXPELLED = 5,
+} TidingsStealSays;
+
+/*
+ What a phase begins with, and why.
+ */
+typedef enum TidingsStealSeeding {
+    /*
+     What each worker ran in the phase of this name before.
+     */
+    TIDINGS_STEAL_SEEDING_RETAINED = 0,
+    /*
+     What each was given: retention was not asked for.
+     */
+    TIDINGS_STEAL_SEEDING_GIVEN = 1,
+    /*
+     What each was given: there was no phase of this name before.
+     */
+    TIDINGS_STEAL_SEEDING_FIRST = 2,
+    /*
+     What each was given: other workers took part then.
+     */
+    TIDINGS_STEAL_SEEDING_OTHER_WORKERS = 3,
+    /*
+     What each was given: there were more tasks then, or fewer.
+     */
+    TIDINGS_STEAL_SEEDING_OTHER_NUMBER = 4,
+    /*
+     What each was given: there were as many tasks then, but others.
+     */
+    TIDINGS_STEAL_SEEDING_OTHER_TASKS = 5,
+} TidingsStealSeeding;
+
+/*
+ A worker. Only pointers to it leave the library.
+ */
+typedef struct TidingsStealWorker TidingsStealWorker;
+
+/*
+ What a worker is told at its start. All but `me` is the same at all workers. Where it says so, 0
+ stands for what is usual.
+ */
+typedef struct TidingsStealConfig {
+    /*
+     The number of this worker.
+     */
+    uint32_t me;
+    /*
+     How many there are, at least 1.
+     */
+    uint32_t workers;
+    /*
+     What random draws begin with.
+     */
+    uint64_t seed;
+    /*
+     How victims are selected: a `TidingsStealSelection`.
+     */
+    uint32_t selection;
+    /*
+     What a thief gets half of: a `TidingsStealHalf`.
+     */
+    uint32_t half;
+    /*
+     How long a request and its answer take, in microseconds, 1 to 1,000,000; 0: 10.
+     */
+    uint64_t round_trip_us;
+    /*
+     The most bytes of a task, up to 4,096; 0: 256.
+     */
+    uint32_t slot_bytes;
+    /*
+     Whether a phase begins with what each worker ran in the phase of the same name before.
+     */
+    bool retain;
+} TidingsStealConfig;
+
+/*
+ A task, or what is left of one: a function, where in it, and the bytes that it goes on with.
+ */
+typedef struct TidingsStealTask {
+    /*
+     What runs: a number that all workers know.
+     */
+    uint16_t function;
+    /*
+     Where in it; 0 at its beginning.
+     */
+    uint32_t step;
+    /*
+     How long it is predicted to run, in nanoseconds; 0 if nobody knows.
+     */
+    uint64_t work_ns;
+    /*
+     Its bytes, null only if there are none. Those that a worker gives stay until the task ends.
+     */
+    const void *state;
+    /*
+     How many they are.
+     */
+    size_t bytes;
+} TidingsStealTask;
+
+/*
+ What the program knows of the work of others: a function that is asked for one at a time.
+ */
+typedef struct TidingsStealBoard {
+    /*
+     Passed to the function.
+     */
+    void *user;
+    /*
+     Writes how much work worker `worker` had, in nanoseconds (what
+     `tidings_steal_worker_remaining_ns` said there), and how many microseconds ago; false if
+     nothing is known of it.
+     */
+    bool (*entry)(void *user, uint32_t worker, uint64_t *work_ns, uint64_t *age_us);
+} TidingsStealBoard;
+
+/*
+ What a worker has its program do. What does not belong to what it says is 0.
+ */
+typedef struct TidingsStealOutput {
+    /*
+     What it says.
+     */
+    enum TidingsStealSays says;
+    /*
+     With what the phase begins.
+     */
+    enum TidingsStealSeeding seeding;
+    /*
+     To whom the message goes.
+     */
+    uint32_t to;
+    /*
+     The message, until the next call with this worker.
+     */
+    const uint8_t *message;
+    /*
+     Its bytes.
+     */
+    size_t bytes;
+    /*
+     Workers that have died since the program began.
+     */
+    uint32_t lost_workers;
+    /*
+     Tasks and ends of tasks that others sent to those; they may have run.
+     */
+    uint64_t lost_sent;
+    /*
+     Finishes that waited for what is missing.
+     */
+    uint64_t lost_finishes;
+} TidingsStealOutput;
+
+/*
+ What a worker has done since it was made.
+ */
+typedef struct TidingsStealCounters {
+    /*
+     Tasks that it ran, each continuation counted.
+     */
+    uint64_t executed;
+    /*
+     Tasks that it spawned.
+     */
+    uint64_t spawned;
+    /*
+     Requests that it made as a thief.
+     */
+    uint64_t attempts;
+    /*
+     Those that brought tasks.
+     */
+    uint64_t steals;
+    /*
+     Those that did not.
+     */
+    uint64_t refused;
+    /*
+     Times that a neighbour sent it tasks.
+     */
+    uint64_t pushed;
+    /*
+     Tasks that came, by request or not.
+     */
+    uint64_t tasks_in;
+    /*
+     Times that it asked a neighbour to send tasks.
+     */
+    uint64_t lifelines;
+} TidingsStealCounters;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/*
+ A sentence that says what a status means. It lives as long as the program.
+ */
+const char *tidings_steal_status_text(uint32_t status);
+
+/*
+ Makes a worker and writes it to `worker`; null if that cannot be.
+
+ # Safety
+ `config` and `worker` are null or valid.
+ */
+enum TidingsStealStatus tidings_steal_worker_new(const struct TidingsStealConfig *config,
+                                                 struct TidingsStealWorker **worker);
+
+/*
+ Ends a worker and gives its memory back. Null is allowed.
+
+ # Safety
+ `worker` is null or from `tidings_steal_worker_new`, was not freed, and is in use by nobody.
+ */
+void tidings_steal_worker_free(struct TidingsStealWorker *worker);
+
+/*
+ Adds a task, whose bytes are copied, to those with which this worker begins the next phase.
+
+ # Safety
+ As [`tidings_steal_worker_free`]; `task` is null or valid, and its `state` is null or has
+ `bytes` bytes.
+ */
+enum TidingsStealStatus tidings_steal_worker_add(struct TidingsStealWorker *worker,
+                                                 const struct TidingsStealTask *task);
+
+/*
+ Enters the next phase. All workers have to; `name` (`name_bytes` bytes of UTF-8) is the same at
+ all. Phases of one name are iterations of one computation.
+
+ # Safety
+ As [`tidings_steal_worker_free`]; `name` is null or has `name_bytes` bytes.
+ */
+enum TidingsStealStatus tidings_steal_worker_begin(struct TidingsStealWorker *worker,
+                                                   const uint8_t *name,
+                                                   size_t name_bytes,
+                                                   uint64_t now_us);
+
+/*
+ Writes the task that is to run now to `task`; true if there is one. It runs until a
+ `tidings_steal_worker_finished`, and its bytes stay so long. Call it after each input while no
+ task runs, and when `tidings_steal_worker_deadline_us` has come; without a task, the worker does
+ what an idle worker has to. `board` may be null.
+
+ # Safety
+ As [`tidings_steal_worker_free`]; `task` is null or valid; `board` is null or valid, and its
+ function may be called with its `user`, and does not use the worker.
+ */
+bool tidings_steal_worker_next(struct TidingsStealWorker *worker,
+                               uint64_t now_us,
+                               const struct TidingsStealBoard *board,
+                               struct TidingsStealTask *task);
+
+/*
+ Help first: the task that runs spawns another, whose bytes are copied, and goes on.
+
+ # Safety
+ As [`tidings_steal_worker_add`].
+ */
+enum TidingsStealStatus tidings_steal_worker_spawn(struct TidingsStealWorker *worker,
+                                                   const struct TidingsStealTask *task);
+
+/*
+ The task that ran is done, and took so long.
+
+ # Safety
+ As [`tidings_steal_worker_free`].
+ */
+enum TidingsStealStatus tidings_steal_worker_finished(struct TidingsStealWorker *worker,
+                                                      uint64_t took_ns);
+
+/*
+ Work first: the step that ran took so long; its child runs next, and `rest`, what is left of the
+ task, can be stolen.
+
+ # Safety
+ As [`tidings_steal_worker_add`], for both.
+ */
+enum TidingsStealStatus tidings_steal_worker_child_first(struct TidingsStealWorker *worker,
+                                                         const struct TidingsStealTask *child,
+                                                         const struct TidingsStealTask *rest,
+                                                         uint64_t took_ns);
+
+/*
+ The step that ran took so long; `body` runs, and `rest`, what is left of the task, when `body`
+ and all that it spawns are done, wherever they run.
+
+ # Safety
+ As [`tidings_steal_worker_add`], for both.
+ */
+enum TidingsStealStatus tidings_steal_worker_finish_first(struct TidingsStealWorker *worker,
+                                                          const struct TidingsStealTask *body,
+                                                          const struct TidingsStealTask *rest,
+                                                          uint64_t took_ns);
+
+/*
+ Takes in a message of worker `from`. Bytes that are no message are refused.
+
+ # Safety
+ As [`tidings_steal_worker_free`]; `message` is null or has `bytes` bytes.
+ */
+enum TidingsStealStatus tidings_steal_worker_receive(struct TidingsStealWorker *worker,
+                                                     uint32_t from,
+                                                     const uint8_t *message,
+                                                     size_t bytes,
+                                                     uint64_t now_us);
+
+/*
+ Worker `dead` has died: nothing comes from it any more.
+
+ # Safety
+ As [`tidings_steal_worker_free`].
+ */
+enum TidingsStealStatus tidings_steal_worker_died(struct TidingsStealWorker *worker,
+                                                  uint32_t dead);
+
+/*
+ The board has changed.
+
+ # Safety
+ As [`tidings_steal_worker_free`].
+ */
+enum TidingsStealStatus tidings_steal_worker_news(struct TidingsStealWorker *worker);
+
+/*
+ Writes what is to be done next to `output`. Call it until it says `TIDINGS_STEAL_SAYS_NOTHING`
+ after each other call.
+
+ # Safety
+ As [`tidings_steal_worker_free`]; `output` is null or valid.
+ */
+enum TidingsStealStatus tidings_steal_worker_output(struct TidingsStealWorker *worker,
+                                                    struct TidingsStealOutput *output);
+
+/*
+ When to call `tidings_steal_worker_next` although nothing has come, in microseconds of the
+ program's clock; `UINT64_MAX` if a message has to come first.
+
+ # Safety
+ As [`tidings_steal_worker_free`].
+ */
+uint64_t tidings_steal_worker_deadline_us(struct TidingsStealWorker *worker);
+
+/*
+ How long this worker is still busy with what can be stolen, in nanoseconds: what a board says of
+ it.
+
+ # Safety
+ As [`tidings_steal_worker_free`].
+ */
+uint64_t tidings_steal_worker_remaining_ns(struct TidingsStealWorker *worker);
+
+/*
+ What this worker has done since it was made.
+
+ # Safety
+ As [`tidings_steal_worker_free`]; `counters` is null or valid.
+ */
+enum TidingsStealStatus tidings_steal_worker_counters(struct TidingsStealWorker *worker,
+                                                      struct TidingsStealCounters *counters);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* TIDINGS_STEAL_H */
