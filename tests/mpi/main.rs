@@ -14,3 +14,4 @@ mod platforms;
 mod proxy;
 mod refusals;
 mod shim;
+mod stealing;

@@ -1,0 +1,131 @@
+/* See mail.h. */
+#include "mail.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The communicator is the mail's own, so any tag will do. */
+#define TAG 1
+
+bool mail_open(Mail *mail, MPI_Comm comm)
+{
+    *mail = (Mail){ .comm = comm };
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(comm, &mail->rank);
+    MPI_Comm_size(comm, &mail->ranks);
+    mail->sent = calloc((size_t)mail->ranks, sizeof *mail->sent);
+    return mail->sent != NULL;
+}
+
+/* Room for one more message on its way. */
+static bool make_room(Mail *mail)
+{
+    if (mail->pending < mail->room) return true;
+    int room = mail->room ? 2 * mail->room : 64;
+    MPI_Request *requests = realloc(mail->requests, (size_t)room * sizeof *requests);
+    if (requests) mail->requests = requests;
+    void **outgoing = realloc(mail->outgoing, (size_t)room * sizeof *outgoing);
+    if (outgoing) mail->outgoing = outgoing;
+    int *done = realloc(mail->done, (size_t)room * sizeof *done);
+    if (done) mail->done = done;
+    if (!requests || !outgoing || !done) return false;
+    mail->room = room;
+    return true;
+}
+
+/* Frees what MPI has sent, and keeps the others together. */
+static bool clear_away(Mail *mail)
+{
+    int count = 0;
+    if (MPI_Testsome(mail->pending, mail->requests, &count, mail->done, MPI_STATUSES_IGNORE))
+        return false;
+    if (count <= 0 || count == MPI_UNDEFINED) return true;
+    for (int i = 0; i < count; i++) {
+        free(mail->outgoing[mail->done[i]]);
+        mail->outgoing[mail->done[i]] = NULL;
+    }
+    int kept = 0;
+    for (int i = 0; i < mail->pending; i++) {
+        if (!mail->outgoing[i]) continue;
+        mail->outgoing[kept] = mail->outgoing[i];
+        mail->requests[kept++] = mail->requests[i];
+    }
+    mail->pending = kept;
+    return true;
+}
+
+bool mail_send(Mail *mail, int to, const void *message, size_t bytes)
+{
+    if (bytes > INT_MAX || to < 0 || to >= mail->ranks) return false;
+    if (mail->pending >= 16 && !clear_away(mail)) return false;
+    if (!make_room(mail)) return false;
+    void *copy = malloc(bytes ? bytes : 1);
+    if (!copy) return false;
+    memcpy(copy, message, bytes);
+    MPI_Request *request = &mail->requests[mail->pending];
+    if (MPI_Isend(copy, (int)bytes, MPI_BYTE, to, TAG, mail->comm, request)) {
+        free(copy);
+        return false;
+    }
+    mail->outgoing[mail->pending++] = copy;
+    mail->sent[to]++;
+    mail->messages++;
+    mail->bytes += bytes;
+    return true;
+}
+
+MailLook mail_look(Mail *mail, int *from, const uint8_t **message, size_t *bytes)
+{
+    MPI_Status status;
+    int is_there = 0, count = 0;
+    /* Nobody else receives on this communicator, so what was seen is what comes. SMPI has no
+     * MPI_Improbe. */
+    if (MPI_Iprobe(MPI_ANY_SOURCE, TAG, mail->comm, &is_there, &status)) return MAIL_FAILED;
+    if (!is_there) return MAIL_NONE;
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    if ((size_t)count > mail->incoming_room || !mail->incoming) {
+        size_t room = (size_t)count < 4096 ? 4096 : (size_t)count;
+        uint8_t *incoming = realloc(mail->incoming, room);
+        if (!incoming) return MAIL_FAILED;
+        mail->incoming = incoming;
+        mail->incoming_room = room;
+    }
+    *from = status.MPI_SOURCE;
+    if (MPI_Recv(mail->incoming, count, MPI_BYTE, *from, TAG, mail->comm, MPI_STATUS_IGNORE))
+        return MAIL_FAILED;
+    mail->received++;
+    *message = mail->incoming;
+    *bytes = (size_t)count;
+    return MAIL_ONE;
+}
+
+/* Takes in all that was sent to this rank, and waits until all that it has sent is gone. */
+static void empty(Mail *mail)
+{
+    long long coming = 0;
+    MPI_Reduce_scatter_block(mail->sent, &coming, 1, MPI_LONG_LONG, MPI_SUM, mail->comm);
+    while (mail->received < coming) {
+        int from;
+        const uint8_t *message;
+        size_t bytes;
+        if (mail_look(mail, &from, &message, &bytes) == MAIL_FAILED) return;
+    }
+    MPI_Waitall(mail->pending, mail->requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < mail->pending; i++)
+        free(mail->outgoing[i]);
+    mail->pending = 0;
+}
+
+void mail_close(Mail *mail, bool all)
+{
+    if (all && mail->sent) empty(mail);
+    if (all) MPI_Comm_free(&mail->comm);
+    /* What MPI may still read from stays allocated. */
+    free(mail->requests);
+    free(mail->outgoing);
+    free(mail->done);
+    free(mail->sent);
+    free(mail->incoming);
+    *mail = (Mail){ 0 };
+}

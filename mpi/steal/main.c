@@ -1,0 +1,233 @@
+/*
+ * An application of work stealing on the ranks of an MPI program: what it found, and what each
+ * iteration took.
+ * usage: mpirun -n RANKS tidings-mpi-steal APPLICATION [--selection random|lifelines|known]
+ *        [--iterations N] [--retain] [--half work|count] [--poll-us N] [--seed N] [--check]
+ *        [--model] [--task-ns N]
+ * On a simulated machine a task takes --task-ns and does what it does. With --model, tasks whose
+ * work is predicted take that time instead and find nothing, so that a thousand ranks fit into one
+ * process. APPLICATION is a name such as uts:T1, fib:30, queens:12, scf:4x2x2, tce:24,8 or
+ * homology:400. Rank 0 prints a line of JSON for each iteration. Status: 0 all is right (or not
+ * known to be wrong), 1 a result is wrong, 2 the command cannot be run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../machine/machine.h"
+#include "tidings_applications.h"
+#include "tidings_steal_mpi.h"
+
+typedef struct Run {
+    const char *name;
+    TidingsStealOptions options;
+    int iterations;
+    bool check, model;
+    double task_s; /* that a simulated machine takes for a task whose work nobody predicts */
+    TidingsApplication *application;
+    TidingsSteal *steal;
+    uint16_t function;
+    int rank, ranks;
+} Run;
+
+static void usage(const char *what)
+{
+    fprintf(stderr,
+            "tidings-mpi-steal: %s\n"
+            "usage: tidings-mpi-steal APPLICATION [--selection random|lifelines|known] "
+            "[--iterations N] [--retain] [--half work|count] [--poll-us N] [--seed N] "
+            "[--check] [--model] [--task-ns N]\n",
+            what);
+}
+
+/* The place of a word in a list that ends with null, -1 if it is not there. */
+static int place(const char *word, const char *const *words)
+{
+    for (int at = 0; words[at]; at++)
+        if (!strcmp(word, words[at])) return at;
+    return -1;
+}
+
+static bool number(const char *text, long least, long most, long *value)
+{
+    char *end;
+    *value = strtol(text, &end, 10);
+    return *text && !*end && *value >= least && *value <= most;
+}
+
+/* Takes an option with a value. */
+static bool take(Run *run, const char *option, const char *value)
+{
+    static const char *const selections[] = { "random", "lifelines", "known", NULL };
+    static const char *const halves[] = { "work", "count", NULL };
+    long taken;
+    int at;
+    if (!strcmp(option, "--selection") && (at = place(value, selections)) >= 0) {
+        run->options.selection = (uint32_t)at;
+    } else if (!strcmp(option, "--half") && (at = place(value, halves)) >= 0) {
+        run->options.half = (uint32_t)at;
+    } else if (!strcmp(option, "--iterations") && number(value, 1, 1000000, &taken)) {
+        run->iterations = (int)taken;
+    } else if (!strcmp(option, "--poll-us") && number(value, 1, 1000000, &taken)) {
+        run->options.poll_us = (uint32_t)taken;
+    } else if (!strcmp(option, "--task-ns") && number(value, 0, 1000000000, &taken)) {
+        run->task_s = 1e-9 * (double)taken;
+    } else if (!strcmp(option, "--seed") && number(value, 0, 2000000000, &taken)) {
+        run->options.seed = (uint64_t)taken;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool read_words(Run *run, int count, char **words)
+{
+    for (int at = 1; at < count; at++) {
+        if (!strcmp(words[at], "--retain")) {
+            run->options.retain = true;
+        } else if (!strcmp(words[at], "--check")) {
+            run->check = true;
+        } else if (!strcmp(words[at], "--model") && machine_simulated()) {
+            run->model = true;
+        } else if (words[at][0] != '-') {
+            run->name = words[at];
+        } else if (at + 1 < count && take(run, words[at], words[at + 1])) {
+            at++;
+        } else {
+            if (!run->rank) usage(words[at]);
+            return false;
+        }
+    }
+    run->application = run->name ? tidings_application_open(run->name) : NULL;
+    if (!run->application && !run->rank)
+        usage(run->name ? "there is no such application" : "which application?");
+    return run->application;
+}
+
+/* What a task spawns. */
+static void spawn(void *user, uint64_t work_ns, const void *task, size_t bytes)
+{
+    TidingsStealTasks *tasks = user;
+    const Run *run = tidings_steal_user(tasks);
+    if (tidings_steal_spawn(tasks, run->function, work_ns, task, bytes))
+        MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
+static void body(TidingsStealTasks *tasks, void *user)
+{
+    size_t bytes;
+    const Run *run = user;
+    const void *task = tidings_steal_state(tasks, &bytes);
+    double predicted_s = 1e-9 * (double)tidings_steal_predicted_ns(tasks);
+    if (run->model && predicted_s > 0) return machine_work(predicted_s);
+    if (machine_simulated()) machine_work(run->task_s);
+    if (!tidings_application_run(run->application, task, bytes, spawn, tasks))
+        MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
+/* A task of the list. */
+static void add(void *user, uint64_t work_ns, const void *task, size_t bytes)
+{
+    const Run *run = user;
+    if (tidings_steal_add(run->steal, run->function, work_ns, task, bytes))
+        MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
+/* Adds up on rank 0 what all have found. */
+static void collect(Run *run)
+{
+    size_t count = tidings_application_total(run->application, NULL, 0);
+    uint64_t *words = calloc(count + 1, sizeof *words);
+    if (!words) MPI_Abort(MPI_COMM_WORLD, 3);
+    tidings_application_total(run->application, words, count);
+    for (int rank = 1; rank < run->ranks; rank++) {
+        if (run->rank == rank) MPI_Send(words, (int)count, MPI_UINT64_T, 0, 7, MPI_COMM_WORLD);
+        if (run->rank) continue;
+        MPI_Recv(words, (int)count, MPI_UINT64_T, rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        tidings_application_merge(run->application, words, count);
+    }
+    free(words);
+}
+
+/* Sums over ranks of what a phase did, and the longest. */
+typedef struct Sums {
+    double work_s, seconds;
+    unsigned long long counts[8];
+} Sums;
+
+static Sums sum(const TidingsStealPhase *phase)
+{
+    Sums sums;
+    unsigned long long own[8] = { phase->counters.executed, phase->counters.attempts,
+                                  phase->counters.steals,   phase->counters.tasks_in,
+                                  phase->counters.pushed,   phase->counters.lifelines,
+                                  phase->messages,          phase->bytes };
+    double within_s = phase->seconds - phase->enter_seconds;
+    MPI_Reduce(own, sums.counts, 8, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&phase->work_seconds, &sums.work_s, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&within_s, &sums.seconds, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    return sums;
+}
+
+/* One iteration; whether its result is not known to be wrong, as rank 0 sees it. */
+static bool iterate(Run *run, int iteration)
+{
+    static const char *const seedings[] = { "retained",      "given",        "first",
+                                            "other-workers", "other-number", "other-tasks" };
+    TidingsStealPhase phase;
+    TidingsStealError error;
+    char found[256] = "";
+    tidings_application_clear(run->application);
+    tidings_application_roots(run->application, (uint32_t)run->rank, (uint32_t)run->ranks, add,
+                              run);
+    if (tidings_steal_phase(run->steal, run->name, &phase, &error)) {
+        fprintf(stderr, "tidings-mpi-steal: %s\n", error.text);
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    }
+    collect(run);
+    Sums sums = sum(&phase);
+    if (run->rank) return true;
+    int right = tidings_application_verdict(run->application, run->check, found, sizeof found);
+    if (run->model) right = -1;
+    printf("{\"application\":\"%s\",\"ranks\":%d,\"iteration\":%d,\"seeding\":\"%s\",\"seconds\":%"
+           ".6f,"
+           "\"work_seconds\":%.6f,\"efficiency\":%.4f,\"tasks\":%llu,\"attempts\":%llu,\"steals\":"
+           "%llu,"
+           "\"moved\":%llu,\"pushed\":%llu,\"lifelines\":%llu,\"messages\":%llu,\"bytes\":%llu,"
+           "\"found\":\"%s\",\"right\":%s}\n",
+           run->name, run->ranks, iteration, seedings[phase.seeding], sums.seconds, sums.work_s,
+           sums.work_s / (run->ranks * sums.seconds), sums.counts[0], sums.counts[1],
+           sums.counts[2], sums.counts[3], sums.counts[4], sums.counts[5], sums.counts[6],
+           sums.counts[7], found,
+           right < 0 ? "null"
+           : right   ? "true"
+                     : "false");
+    fflush(stdout);
+    return right != 0;
+}
+
+int main(int count, char **words)
+{
+    Run run = { .iterations = 1 };
+    TidingsStealError error;
+    int provided, right = 1;
+    MPI_Init_thread(&count, &words, MPI_THREAD_FUNNELED, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &run.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &run.ranks);
+    if (!read_words(&run, count, words)) {
+        MPI_Finalize();
+        return 2;
+    }
+    if (tidings_steal_open(MPI_COMM_WORLD, &run.options, &run.steal, &error)) {
+        fprintf(stderr, "tidings-mpi-steal: %s\n", error.text);
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    }
+    tidings_steal_function(run.steal, body, &run, &run.function);
+    for (int iteration = 1; iteration <= run.iterations; iteration++)
+        right &= iterate(&run, iteration);
+    MPI_Bcast(&right, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    tidings_steal_close(run.steal);
+    tidings_application_free(run.application);
+    MPI_Finalize();
+    return right ? 0 : 1;
+}

@@ -1,0 +1,475 @@
+/*
+ * See tidings_steal_mpi.h. The rules are those of the crate tidings-steal, behind tidings_steal.h;
+ * here ranks exchange its messages (mail.h) and run tasks.
+ */
+#include "tidings_steal_mpi.h"
+
+#include <sched.h>
+#include <stdalign.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "internal.h"
+#include "mail.h"
+
+#define FUNCTIONS 1024
+#define SLOT_BYTES 4096
+#define NAME_BYTES 255
+
+/* Messages taken in before tasks run again. */
+#define LOOKS 64
+
+/* Looks for nothing before an idle rank gives way to others, and before it sleeps between looks.
+ */
+#define SPINS 256
+#define YIELDS 1024
+
+/* How long it sleeps then: who sends to it waits for half of it. */
+#define NAP_NS 50000
+
+typedef struct Function {
+    TidingsStealBody body;
+    void *user;
+} Function;
+
+/* The task that runs, within its rank. */
+struct TidingsStealTasks {
+    TidingsSteal *steal;
+    double began_s;
+    uint16_t function;
+    uint32_t step;
+    uint64_t work_ns;
+    size_t bytes;
+    bool has_ended;
+    alignas(max_align_t) uint8_t state[SLOT_BYTES];
+};
+
+struct TidingsSteal {
+    Mail mail;
+    TidingsStealWorker *worker;
+    TidingsStealOptions options;
+    double origin_s;
+    Function functions[FUNCTIONS];
+    int count;
+    bool has_begun, is_within, is_over, has_failed, is_split;
+    TidingsStealPhase phase;
+    TidingsStealTasks tasks;
+    int trouble; /* the first that a task or a message caused */
+};
+
+static uint64_t microseconds(const TidingsSteal *steal, double at_s)
+{
+    double passed_s = at_s - steal->origin_s;
+    return passed_s > 0 ? (uint64_t)(passed_s * 1e6) : 0;
+}
+
+static uint64_t now_us(const TidingsSteal *steal)
+{
+    return microseconds(steal, MPI_Wtime());
+}
+
+static void note(TidingsSteal *steal, int status)
+{
+    if (!steal->trouble) steal->trouble = status;
+}
+
+const char *tidings_steal_text(int status)
+{
+    switch (status) {
+    case TIDINGS_STEAL_MEMORY: return "no memory is left";
+    case TIDINGS_STEAL_MPI: return "MPI has refused a call";
+    case TIDINGS_STEAL_ALONE: return "some ranks have not entered the phase";
+    case TIDINGS_STEAL_DIFFERENT:
+        return "ranks have entered different phases, or with other functions";
+    case TIDINGS_STEAL_FUNCTION: return "a task names a function that is not registered";
+    case TIDINGS_STEAL_FUNCTIONS:
+        return "functions are registered before the first phase, 1,024 at most";
+    case TIDINGS_STEAL_ENDED: return "an earlier phase has failed: end the job";
+    default: return tidings_steal_status_text((uint32_t)status);
+    }
+}
+
+static int explain(TidingsStealError *error, int status, const char *name)
+{
+    if (error && status)
+        snprintf(error->text, sizeof error->text, "phase '%s': %s", name,
+                 tidings_steal_text(status));
+    return status;
+}
+
+/* Does what the worker wants. */
+static void perform(TidingsSteal *steal)
+{
+    TidingsStealOutput output;
+    for (;;) {
+        int status = (int)tidings_steal_worker_output(steal->worker, &output);
+        if (status) note(steal, status);
+        switch (output.says) {
+        case TIDINGS_STEAL_SAYS_NOTHING: return;
+        case TIDINGS_STEAL_SAYS_SEND:
+            if (!mail_send(&steal->mail, (int)output.to, output.message, output.bytes))
+                note(steal, TIDINGS_STEAL_MPI);
+            break;
+        case TIDINGS_STEAL_SAYS_SEEDED: steal->phase.seeding = output.seeding; break;
+        case TIDINGS_STEAL_SAYS_COMPLETE:
+        case TIDINGS_STEAL_SAYS_LOST:
+        case TIDINGS_STEAL_SAYS_EXPELLED: steal->is_over = true;
+        }
+    }
+}
+
+/* Takes in what has arrived; whether anything has. */
+static bool take_in(TidingsSteal *steal)
+{
+    bool any = false;
+    for (int looks = 0; looks < LOOKS; looks++) {
+        int from;
+        const uint8_t *message;
+        size_t bytes;
+        MailLook look = mail_look(&steal->mail, &from, &message, &bytes);
+        if (look == MAIL_FAILED) note(steal, TIDINGS_STEAL_MPI);
+        if (look != MAIL_ONE) break;
+        int status = (int)tidings_steal_worker_receive(steal->worker, (uint32_t)from, message,
+                                                       bytes, now_us(steal));
+        if (status) note(steal, status);
+        any = true;
+    }
+    if (any) perform(steal);
+    return any;
+}
+
+/* Runs a task; when it ended. */
+static double run(TidingsSteal *steal, const TidingsStealTask *task, double began_s)
+{
+    TidingsStealTasks *tasks = &steal->tasks;
+    tasks->steal = steal;
+    tasks->began_s = began_s;
+    tasks->function = task->function;
+    tasks->step = task->step;
+    tasks->work_ns = task->work_ns;
+    tasks->bytes = task->bytes;
+    tasks->has_ended = false;
+    if (task->bytes) memcpy(tasks->state, task->state, task->bytes);
+    if (task->function < steal->count) {
+        const Function *function = &steal->functions[task->function];
+        function->body(tasks, function->user);
+    } else {
+        note(steal, TIDINGS_STEAL_FUNCTION);
+    }
+    double ended_s = MPI_Wtime();
+    steal->phase.work_seconds += ended_s - began_s;
+    if (!tasks->has_ended) {
+        double took_ns = 1e9 * (ended_s - began_s);
+        tidings_steal_worker_finished(steal->worker, took_ns > 0 ? (uint64_t)took_ns : 0);
+    }
+    return ended_s;
+}
+
+/* Runs tasks until it is time to look for messages; whether there were any. */
+static bool run_some(TidingsSteal *steal)
+{
+    TidingsStealTask task;
+    double began_s = MPI_Wtime(), now_s = began_s, poll_s = 1e-6 * steal->options.poll_us;
+    bool any = false;
+    while (now_s - began_s < poll_s || !any) {
+        if (!tidings_steal_worker_next(steal->worker, microseconds(steal, now_s), NULL, &task))
+            break;
+        now_s = run(steal, &task, now_s);
+        any = true;
+    }
+    perform(steal);
+    return any;
+}
+
+/* Between two looks of a rank that waits. */
+static void rest(int looks)
+{
+    const struct timespec nap = { .tv_nsec = NAP_NS };
+    if (looks > YIELDS)
+        nanosleep(&nap, NULL);
+    else if (looks > SPINS)
+        sched_yield();
+}
+
+static long long hash(const char *text)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (; *text; text++)
+        hash = (hash ^ (uint8_t)*text) * 1099511628211u;
+    return (long long)(hash >> 2);
+}
+
+/* Waits until all ranks have entered the same phase. */
+static int enter(TidingsSteal *steal, const char *name)
+{
+    /* The least of a number and of its negation are alike only if all numbers are. */
+    long long mine[4] = { hash(name), -hash(name), steal->count, -steal->count }, least[4];
+    MPI_Request request;
+    int is_done = 0, looks = 0;
+    double until_s = MPI_Wtime() + 1e-3 * steal->options.enter_ms;
+    if (MPI_Iallreduce(mine, least, 4, MPI_LONG_LONG, MPI_MIN, steal->mail.comm, &request))
+        return TIDINGS_STEAL_MPI;
+    for (;;) {
+        if (MPI_Test(&request, &is_done, MPI_STATUS_IGNORE)) return TIDINGS_STEAL_MPI;
+        if (is_done) break;
+        if (MPI_Wtime() > until_s) return TIDINGS_STEAL_ALONE;
+        rest(looks++);
+    }
+    bool alike = least[0] == -least[1] && least[2] == -least[3];
+    return alike ? 0 : TIDINGS_STEAL_DIFFERENT;
+}
+
+/* Runs what there is until nothing is left anywhere. */
+static void work(TidingsSteal *steal)
+{
+    int looks = 0;
+    while (!steal->is_over && steal->trouble != TIDINGS_STEAL_MPI) {
+        bool has_come = take_in(steal);
+        bool has_run = run_some(steal);
+        looks = has_come || has_run ? 0 : looks + 1;
+        if (looks) rest(looks);
+    }
+}
+
+static int begin(TidingsSteal *steal, const char *name)
+{
+    size_t length = strlen(name);
+    int status = (int)tidings_steal_worker_begin(steal->worker, (const uint8_t *)name, length,
+                                                 now_us(steal));
+    perform(steal);
+    return status;
+}
+
+/* What this rank did in the phase: the difference of counters. */
+static TidingsStealCounters since(const TidingsStealCounters *before,
+                                  const TidingsStealCounters *now)
+{
+    return (TidingsStealCounters){
+        .executed = now->executed - before->executed,
+        .spawned = now->spawned - before->spawned,
+        .attempts = now->attempts - before->attempts,
+        .steals = now->steals - before->steals,
+        .refused = now->refused - before->refused,
+        .pushed = now->pushed - before->pushed,
+        .tasks_in = now->tasks_in - before->tasks_in,
+        .lifelines = now->lifelines - before->lifelines,
+    };
+}
+
+/* Ends all phases. That phases differ all ranks know, and can close together. */
+static int fail(TidingsSteal *steal, int status)
+{
+    steal->has_failed = true;
+    steal->is_split = status != TIDINGS_STEAL_DIFFERENT;
+    return status;
+}
+
+static int whole_phase(TidingsSteal *steal, const char *name)
+{
+    TidingsStealCounters before, after;
+    if (steal->has_failed) return TIDINGS_STEAL_ENDED;
+    if (steal->is_within) return TIDINGS_STEAL_STATUS_WITHIN_PHASE;
+    steal->phase = (TidingsStealPhase){ .seeding = TIDINGS_STEAL_SEEDING_GIVEN };
+    steal->trouble = 0;
+    steal->has_begun = steal->is_within = true;
+    steal->is_over = false;
+    uint64_t messages = steal->mail.messages, bytes = steal->mail.bytes;
+    double began_s = MPI_Wtime();
+    tidings_steal_worker_counters(steal->worker, &before);
+    int status = enter(steal, name);
+    steal->phase.enter_seconds = MPI_Wtime() - began_s;
+    if (!status) status = begin(steal, name);
+    if (status) return fail(steal, status);
+    work(steal);
+    steal->is_within = false;
+    tidings_steal_worker_counters(steal->worker, &after);
+    steal->phase.counters = since(&before, &after);
+    steal->phase.seconds = MPI_Wtime() - began_s;
+    steal->phase.messages = steal->mail.messages - messages;
+    steal->phase.bytes = steal->mail.bytes - bytes;
+    return steal->trouble == TIDINGS_STEAL_MPI ? fail(steal, steal->trouble) : steal->trouble;
+}
+
+int tidings_steal_phase(TidingsSteal *steal, const char *name, TidingsStealPhase *phase,
+                        TidingsStealError *error)
+{
+    if (error) error->text[0] = 0;
+    if (!steal || !name) return explain(error, TIDINGS_STEAL_STATUS_NULL, "");
+    if (strlen(name) > NAME_BYTES)
+        return explain(error, TIDINGS_STEAL_STATUS_CONFIGURATION, "(a name of over 255 bytes)");
+    int status = whole_phase(steal, name);
+    if (phase) *phase = steal->phase;
+    if (status == TIDINGS_STEAL_ALONE && error) {
+        snprintf(error->text, sizeof error->text,
+                 "phase '%s': rank %d of %d has waited %u ms for ranks that have not entered it; "
+                 "all have to, or enter_ms is too short. Call MPI_Abort",
+                 name, steal->mail.rank, steal->mail.ranks, steal->options.enter_ms);
+        return status;
+    }
+    return explain(error, status, name);
+}
+
+/* Fills in what is usual. */
+static TidingsStealOptions usual(const TidingsStealOptions *given)
+{
+    TidingsStealOptions options = given ? *given : (TidingsStealOptions){ 0 };
+    if (!options.poll_us) options.poll_us = 5;
+    if (!options.enter_ms) options.enter_ms = 60000;
+    return options;
+}
+
+static int make_worker(TidingsSteal *steal)
+{
+    TidingsStealConfig config = {
+        .me = (uint32_t)steal->mail.rank,
+        .workers = (uint32_t)steal->mail.ranks,
+        .seed = steal->options.seed,
+        .selection = steal->options.selection,
+        .half = steal->options.half,
+        .round_trip_us = steal->options.round_trip_us,
+        .slot_bytes = steal->options.slot_bytes,
+        .retain = steal->options.retain,
+    };
+    return (int)tidings_steal_worker_new(&config, &steal->worker);
+}
+
+static void discard(TidingsSteal *steal, bool all)
+{
+    tidings_steal_worker_free(steal->worker);
+    mail_close(&steal->mail, all);
+    free(steal);
+}
+
+int tidings_steal_open(MPI_Comm comm, const TidingsStealOptions *options, TidingsSteal **steal,
+                       TidingsStealError *error)
+{
+    if (error) error->text[0] = 0;
+    if (!steal) return explain(error, TIDINGS_STEAL_STATUS_NULL, "(open)");
+    *steal = NULL;
+    MPI_Comm own;
+    if (MPI_Comm_dup(comm, &own)) return explain(error, TIDINGS_STEAL_MPI, "(open)");
+    TidingsSteal *made = calloc(1, sizeof *made);
+    int status = made ? 0 : TIDINGS_STEAL_MEMORY, worst;
+    if (made) {
+        made->options = usual(options);
+        made->origin_s = MPI_Wtime();
+        status = mail_open(&made->mail, own) ? make_worker(made) : TIDINGS_STEAL_MEMORY;
+    }
+    MPI_Allreduce(&status, &worst, 1, MPI_INT, MPI_MAX, own);
+    if (!worst) {
+        *steal = made;
+        return 0;
+    }
+    if (made)
+        discard(made, true);
+    else
+        MPI_Comm_free(&own);
+    return explain(error, worst, "(open)");
+}
+
+/* For the Fortran module, whose communicators are numbers. */
+int tidings_steal_open_fortran(MPI_Fint comm, const TidingsStealOptions *options,
+                               TidingsSteal **steal, TidingsStealError *error);
+
+int tidings_steal_open_fortran(MPI_Fint comm, const TidingsStealOptions *options,
+                               TidingsSteal **steal, TidingsStealError *error)
+{
+    return tidings_steal_open(MPI_Comm_f2c(comm), options, steal, error);
+}
+
+void tidings_steal_close(TidingsSteal *steal)
+{
+    if (steal) discard(steal, !steal->is_split);
+}
+
+MPI_Comm tidings_steal_communicator(const TidingsSteal *steal)
+{
+    return steal->mail.comm;
+}
+
+int tidings_steal_function(TidingsSteal *steal, TidingsStealBody body, void *user,
+                           uint16_t *function)
+{
+    if (!steal || !body || !function) return TIDINGS_STEAL_STATUS_NULL;
+    if (steal->has_begun || steal->count == FUNCTIONS) return TIDINGS_STEAL_FUNCTIONS;
+    *function = (uint16_t)steal->count;
+    steal->functions[steal->count++] = (Function){ body, user };
+    return 0;
+}
+
+int tidings_steal_add(TidingsSteal *steal, uint16_t function, uint64_t work_ns, const void *state,
+                      size_t bytes)
+{
+    if (!steal) return TIDINGS_STEAL_STATUS_NULL;
+    if (steal->is_within) return TIDINGS_STEAL_STATUS_WITHIN_PHASE;
+    if (function >= steal->count) return TIDINGS_STEAL_FUNCTION;
+    TidingsStealTask task = { function, 0, work_ns, state, bytes };
+    return (int)tidings_steal_worker_add(steal->worker, &task);
+}
+
+const void *tidings_steal_state(const TidingsStealTasks *tasks, size_t *bytes)
+{
+    if (bytes) *bytes = tasks->bytes;
+    return tasks->state;
+}
+
+void *tidings_steal_user(const TidingsStealTasks *tasks)
+{
+    return tasks->steal->functions[tasks->function].user;
+}
+
+uint64_t tidings_steal_predicted_ns(const TidingsStealTasks *tasks)
+{
+    return tasks->work_ns;
+}
+
+uint32_t tidings_steal_step(const TidingsStealTasks *tasks)
+{
+    return tasks->step;
+}
+
+int tidings_steal_spawn(TidingsStealTasks *tasks, uint16_t function, uint64_t work_ns,
+                        const void *state, size_t bytes)
+{
+    if (!tasks) return TIDINGS_STEAL_STATUS_OUTSIDE_TASK;
+    if (function >= tasks->steal->count) return TIDINGS_STEAL_FUNCTION;
+    TidingsStealTask task = { function, 0, work_ns, state, bytes };
+    return (int)tidings_steal_worker_spawn(tasks->steal->worker, &task);
+}
+
+/* How a step ends that is followed by another. */
+typedef TidingsStealStatus (*Ending)(TidingsStealWorker *, const TidingsStealTask *,
+                                     const TidingsStealTask *, uint64_t);
+
+static int end_step(TidingsStealTasks *tasks, Ending ending, const TidingsStealTask *first,
+                    uint32_t step, const void *state, size_t bytes)
+{
+    if (!tasks || tasks->has_ended) return TIDINGS_STEAL_STATUS_OUTSIDE_TASK;
+    if (!first) return TIDINGS_STEAL_STATUS_NULL;
+    if (first->function >= tasks->steal->count) return TIDINGS_STEAL_FUNCTION;
+    TidingsStealTask left = { tasks->function, step, tasks->work_ns, state, bytes };
+    double took_ns = 1e9 * (MPI_Wtime() - tasks->began_s);
+    int status =
+        (int)ending(tasks->steal->worker, first, &left, took_ns > 0 ? (uint64_t)took_ns : 0);
+    tasks->has_ended = !status;
+    return status;
+}
+
+int tidings_steal_child_first(TidingsStealTasks *tasks, const TidingsStealTask *child,
+                              uint32_t step, const void *state, size_t bytes)
+{
+    return end_step(tasks, tidings_steal_worker_child_first, child, step, state, bytes);
+}
+
+int tidings_steal_finish_first(TidingsStealTasks *tasks, const TidingsStealTask *body,
+                               uint32_t step, const void *state, size_t bytes)
+{
+    return end_step(tasks, tidings_steal_worker_finish_first, body, step, state, bytes);
+}
+
+void tidings_steal_progress(TidingsStealTasks *tasks)
+{
+    if (!take_in(tasks->steal)) perform(tasks->steal);
+}

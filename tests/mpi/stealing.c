@@ -1,0 +1,355 @@
+/*
+ * Work stealing on ranks, checked from within: tests/mpi/stealing.rs runs it with the name of a
+ * check. Rank 0 prints "done" if all ranks found what they should.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidings_steal_array.h"
+
+typedef struct Sum {
+    uint16_t function, then;
+    long long leaves, tasks;
+    TidingsStealArray *array;
+    const char *how;
+} Sum;
+
+static int rank, ranks;
+static bool is_well = true;
+
+static void expect(bool holds, const char *what)
+{
+    if (holds) return;
+    fprintf(stderr, "rank %d: %s\n", rank, what);
+    is_well = false;
+}
+
+static TidingsSteal *opened(const TidingsStealOptions *options)
+{
+    TidingsSteal *steal;
+    TidingsStealError error;
+    if (tidings_steal_open(MPI_COMM_WORLD, options, &steal, &error)) {
+        fprintf(stderr, "%s\n", error.text);
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    }
+    return steal;
+}
+
+static void run(TidingsSteal *steal, const char *name, TidingsStealPhase *phase)
+{
+    TidingsStealError error;
+    if (tidings_steal_phase(steal, name, phase, &error)) {
+        fprintf(stderr, "%s\n", error.text);
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    }
+}
+
+static long long total(long long own)
+{
+    long long sum;
+    MPI_Allreduce(&own, &sum, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+    return sum;
+}
+
+static int number(const TidingsStealTasks *tasks)
+{
+    int n;
+    memcpy(&n, tidings_steal_state(tasks, NULL), sizeof n);
+    return n;
+}
+
+/* Fibonacci numbers by each of the ways in which a task has children. */
+static void fibonacci(TidingsStealTasks *tasks, void *user)
+{
+    Sum *sum = user;
+    int n = number(tasks), first = n - 1, second = n - 2;
+    TidingsStealTask child = { sum->function, 0, 0, &first, sizeof first };
+    sum->tasks++;
+    if (n < 2) {
+        sum->leaves += n;
+    } else if (!strcmp(sum->how, "help-first")) {
+        tidings_steal_spawn(tasks, sum->function, 0, &first, sizeof first);
+        tidings_steal_spawn(tasks, sum->function, 0, &second, sizeof second);
+    } else if (tidings_steal_step(tasks) == 0) {
+        tidings_steal_child_first(tasks, &child, 1, &n, sizeof n);
+    } else {
+        child.state = &second;
+        tidings_steal_child_first(tasks, &child, 2, &second, sizeof second);
+    }
+}
+
+/* The last step of a task of which nothing is left. */
+static void fibonacci_step(TidingsStealTasks *tasks, void *user)
+{
+    if (tidings_steal_step(tasks) < 2) fibonacci(tasks, user);
+}
+
+static void policies(void)
+{
+    static const char *const hows[] = { "help-first", "work-first" };
+    for (int selection = 0; selection < 3; selection++) {
+        for (int how = 0; how < 2; how++) {
+            TidingsStealOptions options = { .selection = (uint32_t)selection, .seed = 7 };
+            TidingsSteal *steal = opened(&options);
+            Sum sum = { .how = hows[how] };
+            int n = 18;
+            tidings_steal_function(steal, fibonacci_step, &sum, &sum.function);
+            for (int round = 1; round <= 3; round++) {
+                if (rank == round % ranks) tidings_steal_add(steal, sum.function, 0, &n, sizeof n);
+                run(steal, "fibonacci", NULL);
+                expect(total(sum.leaves) == 2584LL * round,
+                       "a phase ended early or ran a task twice");
+            }
+            tidings_steal_close(steal);
+        }
+    }
+}
+
+/* A tree of finishes: when a task's children are done, what they have added is in the array. */
+static void below(TidingsStealTasks *tasks, void *user)
+{
+    Sum *sum = user;
+    int n = number(tasks), children = n - 1;
+    double one[4] = { 1, 0, 0, 0 };
+    if (tidings_steal_step(tasks) == 1) {
+        double block[4];
+        tidings_steal_array_get(sum->array, n, 0, block);
+        /* Each of 3 to the power of (8 - n) tasks at this depth has 3 children. */
+        expect(block[0] >= 3, "a finish was over before its children were");
+        sum->tasks++;
+        return;
+    }
+    tidings_steal_array_accumulate(sum->array, n + 1, 0, one);
+    if (n == 0) return;
+    TidingsStealTask group = { sum->then, 0, 0, &children, sizeof children };
+    tidings_steal_finish_first(tasks, &group, 1, &n, sizeof n);
+}
+
+/* The children of a task. */
+static void group(TidingsStealTasks *tasks, void *user)
+{
+    const Sum *sum = user;
+    int n = number(tasks);
+    for (int child = 0; child < 3; child++)
+        tidings_steal_spawn(tasks, sum->function, 0, &n, sizeof n);
+}
+
+static void finishes(void)
+{
+    TidingsStealError error;
+    TidingsSteal *steal = opened(NULL);
+    Sum sum = { 0 };
+    int n = 7, tasks = 0;
+    expect(!tidings_steal_array_create(steal, 10, 4, 1, 4, &sum.array, &error), error.text);
+    tidings_steal_function(steal, below, &sum, &sum.function);
+    tidings_steal_function(steal, group, &sum, &sum.then);
+    if (rank == ranks - 1) tidings_steal_add(steal, sum.function, 0, &n, sizeof n);
+    run(steal, "finishes", NULL);
+    tidings_steal_array_sync(sum.array);
+    for (int depth = 0, count = 1; depth <= n; depth++, count *= 3) {
+        double block[4];
+        tidings_steal_array_get(sum.array, n - depth + 1, 0, block);
+        expect(block[0] == count, "an accumulate is missing or was doubled");
+        if (depth < n) tasks += count;
+    }
+    expect(total(sum.tasks) == tasks, "what follows a finish did not run once");
+    tidings_steal_array_free(sum.array);
+    tidings_steal_close(steal);
+}
+
+/* As deep as no stack is: by spawns, by continuations, by finishes. */
+static void deeper(TidingsStealTasks *tasks, void *user)
+{
+    Sum *sum = user;
+    int n = number(tasks), next = n - 1;
+    TidingsStealTask child = { sum->function, 0, 0, &next, sizeof next };
+    if (tidings_steal_step(tasks) == 0) sum->tasks++;
+    if (n == 0 || tidings_steal_step(tasks) == 1) return;
+    if (!strcmp(sum->how, "spawn"))
+        tidings_steal_spawn(tasks, sum->function, 0, &next, sizeof next);
+    else if (!strcmp(sum->how, "child"))
+        tidings_steal_child_first(tasks, &child, 1, &n, sizeof n);
+    else
+        tidings_steal_finish_first(tasks, &child, 1, &n, sizeof n);
+}
+
+static void deep(void)
+{
+    static const char *const hows[] = { "spawn", "child", "finish" };
+    for (int how = 0; how < 3; how++) {
+        TidingsSteal *steal = opened(NULL);
+        Sum sum = { .how = hows[how] };
+        int n = 100000;
+        tidings_steal_function(steal, deeper, &sum, &sum.function);
+        if (rank == 0) tidings_steal_add(steal, sum.function, 0, &n, sizeof n);
+        run(steal, "deep", NULL);
+        expect(total(sum.tasks) == n + 1, "a depth of 100,000");
+        tidings_steal_close(steal);
+    }
+}
+
+static void counted(TidingsStealTasks *tasks, void *user)
+{
+    (void)tasks;
+    ((Sum *)user)->tasks++;
+}
+
+static void retained(void)
+{
+    TidingsStealOptions options = { .retain = true };
+    TidingsSteal *steal = opened(&options);
+    TidingsStealPhase phase;
+    Sum sum = { 0 };
+    long long all = 0;
+    static const uint32_t seedings[] = { TIDINGS_STEAL_SEEDING_FIRST,
+                                         TIDINGS_STEAL_SEEDING_RETAINED,
+                                         TIDINGS_STEAL_SEEDING_RETAINED,
+                                         TIDINGS_STEAL_SEEDING_OTHER_NUMBER };
+    tidings_steal_function(steal, counted, &sum, &sum.function);
+    for (int iteration = 0; iteration < 4; iteration++) {
+        int count = iteration < 3 ? 500 : 501;
+        for (int task = 0; rank == 0 && task < count; task++)
+            tidings_steal_add(steal, sum.function, 1000, &task, sizeof task);
+        run(steal, "retained", &phase);
+        all += count;
+        expect(phase.seeding == seedings[iteration], "another seeding was expected");
+        expect(total(sum.tasks) == all, "a retained phase runs each task once");
+    }
+    tidings_steal_close(steal);
+}
+
+static void within(TidingsStealTasks *tasks, void *user)
+{
+    Sum *sum = user;
+    char large[300] = { 0 };
+    TidingsStealTask child = { sum->function, 1, 0, NULL, 0 };
+    if (tidings_steal_step(tasks) == 1) return;
+    expect(tidings_steal_spawn(tasks, sum->function, 0, large, sizeof large) ==
+               TIDINGS_STEAL_STATUS_TOO_LARGE,
+           "a task larger than its slot");
+    expect(tidings_steal_spawn(tasks, 9, 0, NULL, 0) == TIDINGS_STEAL_FUNCTION, "no function");
+    expect(tidings_steal_spawn(tasks, sum->function, 0, NULL, 8) == TIDINGS_STEAL_STATUS_NULL,
+           "bytes that are not there");
+    expect(!tidings_steal_child_first(tasks, &child, 1, NULL, 0), "a child");
+    expect(tidings_steal_spawn(tasks, sum->function, 0, NULL, 0) ==
+               TIDINGS_STEAL_STATUS_OUTSIDE_TASK,
+           "a spawn behind the end of a step");
+    sum->tasks++;
+}
+
+static void refused(void)
+{
+    TidingsSteal *steal;
+    TidingsStealError error;
+    Sum sum = { 0 };
+    char name[300], large[300] = { 0 };
+    TidingsStealOptions wrong = { .selection = 9 };
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    expect(tidings_steal_open(MPI_COMM_WORLD, &wrong, &steal, &error) ==
+               TIDINGS_STEAL_STATUS_CONFIGURATION,
+           "a selection that there is not");
+    steal = opened(NULL);
+    expect(tidings_steal_add(steal, 0, 0, NULL, 0) == TIDINGS_STEAL_FUNCTION, "no function yet");
+    tidings_steal_function(steal, within, &sum, &sum.function);
+    expect(tidings_steal_add(steal, sum.function, 0, large, sizeof large) ==
+               TIDINGS_STEAL_STATUS_TOO_LARGE,
+           "a task larger than its slot");
+    expect(tidings_steal_spawn(NULL, 0, 0, NULL, 0) == TIDINGS_STEAL_STATUS_OUTSIDE_TASK,
+           "outside");
+    expect(tidings_steal_phase(steal, name, NULL, &error), "a name that is too long");
+    tidings_steal_add(steal, sum.function, 0, NULL, 0);
+    run(steal, "refused", NULL);
+    expect(sum.tasks <= ranks && total(sum.tasks) == ranks, "each rank's task ran once");
+    expect(tidings_steal_function(steal, within, &sum, &sum.function) == TIDINGS_STEAL_FUNCTIONS,
+           "a function after the first phase");
+    /* All are told when phases differ, and nothing more can be done. */
+    expect(tidings_steal_phase(steal, rank ? "one" : "other", NULL, &error) ==
+               (ranks > 1 ? TIDINGS_STEAL_DIFFERENT : 0),
+           "different phases");
+    expect(ranks == 1 || tidings_steal_phase(steal, "same", NULL, &error) == TIDINGS_STEAL_ENDED,
+           "a phase after one that failed");
+    tidings_steal_close(steal);
+}
+
+static void alone(void)
+{
+    TidingsStealOptions options = { .enter_ms = 200 };
+    TidingsStealError error;
+    TidingsSteal *steal = opened(&options);
+    if (rank == 0) {
+        expect(tidings_steal_phase(steal, "alone", NULL, &error) == TIDINGS_STEAL_ALONE, "alone");
+        fprintf(stderr, "%s\n", error.text);
+        MPI_Abort(MPI_COMM_WORLD, 5);
+    }
+    MPI_Barrier(MPI_COMM_WORLD); /* not a phase: rank 0 waits there, rank 1 here */
+}
+
+static void aborts(TidingsStealTasks *tasks, void *user)
+{
+    (void)tasks, (void)user;
+    MPI_Abort(MPI_COMM_WORLD, 7);
+}
+
+static void aborted(void)
+{
+    TidingsSteal *steal = opened(NULL);
+    uint16_t function;
+    tidings_steal_function(steal, aborts, NULL, &function);
+    if (rank == 0) tidings_steal_add(steal, function, 0, NULL, 0);
+    run(steal, "aborted", NULL);
+}
+
+/* Matrices by blocks, which do not fill the last row and column of blocks. */
+static void arrays(void)
+{
+    TidingsStealError error;
+    TidingsSteal *steal = opened(NULL);
+    TidingsStealArray *array;
+    int64_t rows, columns;
+    double block[6], mine[6] = { 1, 2, 3, 4, 5, 6 };
+    expect(tidings_steal_array_create(steal, 0, 4, 2, 3, &array, &error), "no rows");
+    expect(tidings_steal_array_create(steal, 5, 7, 2, 3, &array, &error) == 0, error.text);
+    tidings_steal_array_blocks(array, &rows, &columns);
+    expect(rows == 3 && columns == 3, "blocks");
+    expect(tidings_steal_array_owner(array, 3, 0) == -1, "no such block");
+    expect(tidings_steal_array_get(array, 0, 3, block) == TIDINGS_STEAL_STATUS_CONFIGURATION,
+           "none");
+    for (int64_t at = 0; at < 9; at++)
+        expect(!tidings_steal_array_accumulate(array, at / 3, at % 3, mine), "accumulate");
+    tidings_steal_array_sync(array);
+    for (int64_t at = 0; at < 9; at++) {
+        expect(!tidings_steal_array_get(array, at / 3, at % 3, block), "get");
+        expect(block[0] == ranks && block[5] == 6 * ranks, "each rank has added once");
+    }
+    tidings_steal_array_sync(array);
+    if (rank == 0) expect(!tidings_steal_array_put(array, 2, 2, mine), "put");
+    tidings_steal_array_sync(array);
+    tidings_steal_array_get(array, 2, 2, block);
+    expect(block[3] == 4, "what was put");
+    tidings_steal_array_zero(array);
+    tidings_steal_array_get(array, 2, 2, block);
+    expect(block[3] == 0, "zeros");
+    tidings_steal_array_free(array);
+    tidings_steal_close(steal);
+}
+
+int main(int count, char **words)
+{
+    static const struct {
+        const char *name;
+        void (*check)(void);
+    } checks[] = { { "policies", policies }, { "finishes", finishes }, { "deep", deep },
+                   { "retained", retained }, { "refused", refused },   { "alone", alone },
+                   { "aborted", aborted },   { "arrays", arrays } };
+    int provided;
+    MPI_Init_thread(&count, &words, MPI_THREAD_FUNNELED, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    for (size_t at = 0; at < sizeof checks / sizeof *checks; at++)
+        if (count > 1 && !strcmp(words[1], checks[at].name)) checks[at].check();
+    if (total(is_well) == ranks && !rank) printf("done\n");
+    MPI_Finalize();
+    return is_well ? 0 : 1;
+}

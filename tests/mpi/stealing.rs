@@ -1,0 +1,191 @@
+//! Work stealing on the ranks of real MPI programs and of a simulated machine: what tasks may do,
+//! what is refused, and applications whose results are known.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tidings_experiment::agents::programs;
+
+use crate::toolchain::{self, Mpi, done, place, root};
+
+/// The program of checks and that of applications, built once for all tests of this process.
+struct Built {
+    folder: TempDir,
+    mpi: Mpi,
+}
+
+impl Built {
+    fn of(mpi: Mpi) -> &'static Self {
+        static BUILT: [OnceLock<Built>; 5] = [const { OnceLock::new() }; 5];
+        BUILT[mpi as usize].get_or_init(|| {
+            let folder = place();
+            let library = programs().join("libtidings_applications_c.a");
+            let mut build = Command::new(root().join("mpi/steal/build"));
+            done(build.arg(mpi.compiler("mpicc")).arg(library).arg(folder.path()));
+            compile_checks(mpi, folder.path());
+            Self { folder, mpi }
+        })
+    }
+
+    /// On a simulated machine a look for a message takes 5 µs, each as long as the others.
+    fn launcher(&self, ranks: usize) -> Command {
+        let mut launcher = self.mpi.launcher(ranks, self.folder.path());
+        if self.mpi == Mpi::Simulated {
+            launcher.args(["--cfg=smpi/grow-injected-times:no", "--cfg=smpi/iprobe:5e-6"]);
+            launcher.arg("--cfg=smpi/test:5e-6");
+        }
+        launcher
+    }
+
+    fn applications(&self) -> PathBuf {
+        self.folder.path().join(format!("tidings-mpi-steal.{}", self.mpi.name()))
+    }
+
+    fn check(&self, ranks: usize, name: &str) {
+        let said = done(self.launcher(ranks).arg(self.folder.path().join("checks")).arg(name));
+        assert_eq!(said, "done\n", "{name} on {ranks} ranks");
+    }
+
+    /// What an application says of each iteration.
+    fn run(&self, ranks: usize, words: &str) -> Vec<Value> {
+        let mut command = self.launcher(ranks);
+        let text = done(command.arg(self.applications()).args(words.split(' ')));
+        text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+    }
+}
+
+fn compile_checks(mpi: Mpi, folder: &Path) {
+    let mut compiler = Command::new(mpi.compiler("mpicc"));
+    compiler.args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]);
+    compiler.arg("-Wno-stringop-overflow").current_dir(root());
+    compiler.args(["-I", "mpi/steal", "-I", "crates/steal-ffi/include", "tests/mpi/stealing.c"]);
+    compiler.args(["tidings_steal_mpi.c", "tidings_steal_array.c", "mail.c"].map(in_steal));
+    compiler.arg(programs().join("libtidings_steal_c.a"));
+    done(compiler.args(["-lpthread", "-ldl", "-lm", "-o"]).arg(folder.join("checks")));
+}
+
+fn in_steal(name: &str) -> PathBuf {
+    Path::new("mpi/steal").join(name)
+}
+
+const CHECKS: [&str; 6] = ["policies", "finishes", "deep", "retained", "refused", "arrays"];
+
+fn all_checks_hold(mpi: Mpi, ranks: &[usize]) {
+    for &ranks in ranks {
+        for check in CHECKS {
+            Built::of(mpi).check(ranks, check);
+        }
+    }
+}
+
+#[test]
+fn tasks_do_what_they_may_under_open_mpi() {
+    all_checks_hold(Mpi::Open, &[1, 2, 4]);
+}
+
+#[test]
+fn tasks_do_what_they_may_under_mpich() {
+    all_checks_hold(Mpi::Mpich, &[1, 2, 4]);
+}
+
+#[test]
+fn tasks_do_what_they_may_on_a_simulated_machine() {
+    all_checks_hold(Mpi::Simulated, &[7]);
+}
+
+/// A program in Fortran with the library's module.
+fn fortran_has_the_same(mpi: Mpi) {
+    let folder = place();
+    let mut objects = Vec::new();
+    for name in ["tidings_steal_mpi.c", "tidings_steal_array.c", "mail.c"] {
+        let object = folder.path().join(name).with_extension("o");
+        let mut compiler = Command::new(mpi.compiler("mpicc"));
+        compiler.args(["-std=gnu11", "-I", "crates/steal-ffi/include", "-c"]).current_dir(root());
+        done(compiler.arg(in_steal(name)).arg("-o").arg(&object));
+        objects.push(object);
+    }
+    let program = folder.path().join("stealing");
+    let mut compiler = Command::new(mpi.compiler("mpifort"));
+    compiler.arg("-J").arg(folder.path()).current_dir(root());
+    compiler.arg("mpi/steal/tidings_steal_mpi.f90").arg("tests/mpi/stealing.f90").args(objects);
+    compiler.arg(programs().join("libtidings_steal_c.a"));
+    done(compiler.args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&program));
+    assert_eq!(done(mpi.launcher(3, folder.path()).arg(&program)), "done\n");
+}
+
+#[test]
+fn fortran_has_the_same_under_both() {
+    fortran_has_the_same(Mpi::Open);
+    fortran_has_the_same(Mpi::Mpich);
+}
+
+/// Each line says that what was found is right.
+fn is_right(mpi: Mpi, ranks: usize, words: &str) -> Vec<Value> {
+    let lines = Built::of(mpi).run(ranks, words);
+    assert!(!lines.is_empty());
+    for line in &lines {
+        assert_eq!((&line["right"], &line["ranks"]), (&true.into(), &ranks.into()), "{line}");
+    }
+    lines
+}
+
+#[test]
+fn applications_find_what_they_should() {
+    let lines = is_right(Mpi::Open, 4, "uts:T1 --selection lifelines");
+    assert_eq!(lines[0]["tasks"], 4_130_071);
+    is_right(Mpi::Mpich, 3, "uts:T3 --half count");
+    is_right(Mpi::Open, 2, "fib:21");
+    is_right(Mpi::Mpich, 4, "queens:10 --selection known");
+    is_right(Mpi::Open, 3, "tce:3,2 --check");
+    is_right(Mpi::Mpich, 2, "homology:24 --check");
+    is_right(Mpi::Simulated, 32, "queens:11 --task-ns 2000");
+}
+
+#[test]
+fn a_model_keeps_its_ranks_busy() {
+    let lines = Built::of(Mpi::Simulated).run(16, "scf:4x2x2 --model --selection lifelines");
+    let efficiency = lines[0]["efficiency"].as_f64().expect("a number");
+    assert!(efficiency > 0.9 && lines[0]["tasks"] == 20_736, "{lines:?}");
+}
+
+#[test]
+fn iterations_begin_with_what_each_rank_ran_before() {
+    let lines = is_right(Mpi::Mpich, 3, "scf:4 --iterations 3 --retain --check");
+    let seedings: Vec<&str> = lines.iter().filter_map(|line| line["seeding"].as_str()).collect();
+    assert_eq!(seedings, ["first", "retained", "retained"]);
+}
+
+#[test]
+fn a_phase_that_some_ranks_do_not_enter_is_an_error() {
+    let built = Built::of(Mpi::Mpich);
+    let checks = built.folder.path().join("checks");
+    let complaint = "phase 'alone': rank 0 of 2 has waited 200 ms for ranks that have not entered";
+    toolchain::refused(Mpi::Mpich, &checks, 2, &["alone"], complaint);
+}
+
+#[test]
+fn a_task_that_aborts_ends_the_job() {
+    for mpi in [Mpi::Open, Mpi::Mpich] {
+        let checks = Built::of(mpi).folder.path().join("checks");
+        let code = toolchain::refused(mpi, &checks, 3, &["aborted"], "MPI_COMM_WORLD");
+        assert_eq!(code, Some(7));
+    }
+}
+
+#[test]
+fn impossible_words_are_rejected() {
+    let program = Built::of(Mpi::Mpich).applications();
+    for (words, complaint) in [
+        ("uts:T9", "there is no such application"),
+        ("--check", "which application?"),
+        ("fib:9 --poll-us 0", "--poll-us"),
+        ("fib:9 --selection best", "--selection"),
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let code = toolchain::refused(Mpi::Mpich, &program, 2, &words, complaint);
+        assert_eq!(code, Some(2), "{words:?}");
+    }
+}
