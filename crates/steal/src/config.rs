@@ -61,5 +61,6 @@ pub fn known(round_trip_us: u64) -> Selection {
         least_ns: 10_000 * round_trip_us,
         ages: 1.0,
         tries: 2,
+        lifelines: 2,
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! What a worker has now is what it had less the age of the entry: it has run since. What replies
 //! say is newer than the board, and is believed instead. Of those who have enough one is drawn, by
-//! the square of what they have.
+//! the sixth power of what they have: most often one of the richest, not always the same.
 //!
 //! **Herds.** All thieves see the same board, and would all ask the same victim. So a thief counts
 //! those that are idle as it is. If they are more than the victims can serve at a time it has a
@@ -60,6 +60,9 @@ pub struct Knowledge {
     /// Attempts in a row that may be refused before the thief sleeps; without knowledge, those
     /// before it has its lifelines send.
     pub tries: u32,
+    /// How many neighbours are to send tasks when the thief sleeps; it looks at the board again,
+    /// too, and tasks from all of them would be more than it can use.
+    pub lifelines: usize,
 }
 
 /// The most replies that are remembered.
@@ -206,9 +209,9 @@ fn since(now: Instant, at: Instant) -> u64 {
     now.saturating_since(at).as_micros() as u64
 }
 
-/// One of them, by the square of its work.
+/// One of them, by the sixth power of its work.
 fn draw(rich: &[(u32, u64)], chance: &mut Chance) -> u32 {
-    let weight = |work: u64| (work as f64) * (work as f64);
+    let weight = |work: u64| (work as f64).powi(6);
     let total: f64 = rich.iter().map(|(_, work)| weight(*work)).sum();
     let mut left = chance.real() * total;
     for (worker, work) in rich {
@@ -231,6 +234,7 @@ mod tests {
         least_ns: 1_000_000,
         ages: 1.0,
         tries: 2,
+        lifelines: 2,
     };
 
     /// Worker 3 has what it says, the others nothing; all entries have one age.
@@ -289,7 +293,7 @@ mod tests {
     #[test]
     fn the_rich_are_drawn_more_often() {
         let mut chance = Chance::new(1);
-        let rich = [(1, 1_000), (2, 3_000)];
+        let rich = [(1, 1_000), (2, 1_442)];
         let second = (0..1000).filter(|_| draw(&rich, &mut chance) == 2).count();
         assert!((850..950).contains(&second), "{second}");
     }

@@ -100,6 +100,14 @@ impl Victims {
         self.known.replied(victim, left_ns, now);
     }
 
+    /// How many neighbours of the hypercube are to send tasks when it sleeps.
+    pub fn lifelines(&self) -> usize {
+        match self.selection {
+            Selection::Known(knowledge) => knowledge.lifelines,
+            _ => usize::MAX,
+        }
+    }
+
     /// Whom to ask.
     pub fn choose(&mut self, view: &View, board: &dyn Board, now: Instant) -> Choice {
         if view.live() < 2 {

@@ -47,7 +47,8 @@ impl Worker {
 
     /// Lets each neighbour know that there is nothing here, once until it has sent something.
     fn extend_lifelines(&mut self) {
-        let neighbours: Vec<u32> = self.view.neighbours(self.me).collect();
+        let neighbours: Vec<u32> =
+            self.view.neighbours(self.me).take(self.victims.lifelines()).collect();
         for neighbour in neighbours {
             if self.lifelines.insert(neighbour) {
                 self.counters.lifelines += 1;

@@ -1,0 +1,147 @@
+//! One run of the simulator: a line of JSON for each iteration.
+//!
+//! ```text
+//! cargo run --release -p tidings-steal-sim --example steal -- \
+//!     program=like policy=known workers=1024 unit_us=10000 seed=1
+//! ```
+//!
+//! | argument | what it says | otherwise |
+//! |---|---|---|
+//! | `program` | `like` (made, like SCF), `scf-line`, `scf-box` (64 atoms), `tce`, or a tree as `T1` | `like` |
+//! | `policy` | `random`, `nearest`, `lifelines`, `known` | `known` |
+//! | `workers`, `seed`, `iterations` | numbers | 1024, 1, 1 |
+//! | `tasks`, `mean_us` | of `like`: tasks a worker, and what one takes on average | 1000, 4400 |
+//! | `node_us` | of trees: what a node takes | 20 |
+//! | `unit_us` | the unit of the gossip; 0: no board | 10000 for `known`, else 0 |
+//! | `retain` | `yes`: begin with what each ran before | `no` |
+//! | `half` | `work` or `count` | `work` |
+//! | `slow` | one in this many workers at half speed | 0 |
+//! | `noise`, `drift` | how much costs change between iterations | 0.1, 0.01 |
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use tidings_applications::uts::trees::named;
+use tidings_steal::queue::Half;
+use tidings_steal::victims::BackOff;
+use tidings_steal::{Config, Selection, config};
+use tidings_steal_sim::programs::listed::{Listed, like_scf, scf, tce};
+use tidings_steal_sim::programs::trees::Search;
+use tidings_steal_sim::{Iteration, Setting, run};
+
+/// A request and its answer, with what handling them takes.
+const ROUND_TRIP_US: u64 = 22;
+
+struct Arguments(BTreeMap<String, String>);
+
+impl Arguments {
+    fn text(&self, name: &str, otherwise: &str) -> String {
+        self.0.get(name).map_or(otherwise, String::as_str).to_owned()
+    }
+
+    fn number<T: std::str::FromStr>(&self, name: &str, otherwise: T) -> Result<T, String> {
+        let Some(text) = self.0.get(name) else { return Ok(otherwise) };
+        text.parse().map_err(|_| format!("{name}={text} is no number that fits"))
+    }
+}
+
+fn selection(policy: &str) -> Result<Selection, String> {
+    let back_off = BackOff { first_us: ROUND_TRIP_US, most_us: 16 * ROUND_TRIP_US };
+    match policy {
+        "random" => Ok(config::random(ROUND_TRIP_US)),
+        "nearest" => Ok(Selection::Nearest(u32::abs_diff, back_off)),
+        "lifelines" => Ok(config::lifelines()),
+        "known" => Ok(config::known(ROUND_TRIP_US)),
+        other => Err(format!("policy={other}: say random, nearest, lifelines or known")),
+    }
+}
+
+fn setting(arguments: &Arguments, policy: &str) -> Result<Setting, String> {
+    let mut config = Config::new(selection(policy)?, ROUND_TRIP_US);
+    config.retain = arguments.text("retain", "no") == "yes";
+    if arguments.text("half", "work") == "count" {
+        config.sharing.half = Half::Count;
+    }
+    let unit_us = arguments.number("unit_us", if policy == "known" { 10_000 } else { 0 })?;
+    let setting = Setting::new(arguments.number("workers", 1024)?, config, 0);
+    Ok(Setting {
+        seed: arguments.number("seed", 1)?,
+        iterations: arguments.number("iterations", 1)?,
+        unit_ns: 1000 * unit_us,
+        slow_one_in: arguments.number("slow", 0)?,
+        ..setting
+    })
+}
+
+fn listed(
+    program: &str,
+    arguments: &Arguments,
+    setting: &Setting,
+) -> Result<Option<Listed>, String> {
+    let (workers, seed) = (setting.workers, setting.seed);
+    let costs = match program {
+        "like" => {
+            let mean_us: u64 = arguments.number("mean_us", 4400)?;
+            like_scf(workers, arguments.number("tasks", 1000)?, 1000 * mean_us, seed)
+        }
+        "scf-line" => scf([64, 1, 1]),
+        "scf-box" => scf([4, 4, 4]),
+        "tce" => tce(24, 12, seed),
+        _ => return Ok(None),
+    };
+    let listed = Listed::in_blocks(costs, workers);
+    let (noise, drift) = (arguments.number("noise", 0.1)?, arguments.number("drift", 0.01)?);
+    Ok(Some(listed.changing(noise, drift)))
+}
+
+fn simulate(arguments: &Arguments) -> Result<(), String> {
+    let (program, policy) = (arguments.text("program", "like"), arguments.text("policy", "known"));
+    let setting = setting(arguments, &policy)?;
+    let (iterations, imbalance) = if let Some(mut list) = listed(&program, arguments, &setting)? {
+        (run(&setting, &mut list), list.imbalance())
+    } else {
+        let tree = named(&program).ok_or(format!("program={program} is unknown"))?;
+        let node_us: i64 = arguments.number("node_us", 20)?;
+        let mut search = Search::new(tree.tree, 1000 * node_us);
+        (run(&setting, &mut search), f64::from(setting.workers))
+    };
+    for (number, iteration) in (1..).zip(&iterations) {
+        print(&program, &policy, &setting, imbalance, number, iteration);
+    }
+    Ok(())
+}
+
+fn print(
+    program: &str,
+    policy: &str,
+    setting: &Setting,
+    imbalance: f64,
+    number: u32,
+    iteration: &Iteration,
+) {
+    println!(
+        "{{\"program\":\"{program}\",\"policy\":\"{policy}\",\"workers\":{},\"seed\":{},\
+         \"unit_ns\":{},\"slow_one_in\":{},\"retain\":{},\"imbalance\":{imbalance:.3},\
+         \"iteration\":{number},{}}}",
+        setting.workers,
+        setting.seed,
+        setting.unit_ns,
+        setting.slow_one_in,
+        setting.config.retain,
+        iteration.json_fields()
+    );
+}
+
+fn main() -> ExitCode {
+    let pairs = std::env::args().skip(1).map(|argument| {
+        let (name, value) = argument.split_once('=').unwrap_or((&argument, ""));
+        (name.to_owned(), value.to_owned())
+    });
+    match simulate(&Arguments(pairs.collect())) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}
