@@ -49,12 +49,18 @@ pub struct Queue {
     tasks: VecDeque<Frame>,
     work_ns: u64,
     overhead_ns: u64,
+    /// How many of them are worth a message.
+    worthy: usize,
 }
+
+/// Tasks that are not worth a message and are passed over to find those that are, at most: each
+/// costs the owner some nanoseconds.
+const MOST_PASSED: usize = 4096;
 
 impl Queue {
     /// No tasks, each of which will take this much beside its work.
     pub fn new(overhead_ns: u64) -> Self {
-        Self { tasks: VecDeque::new(), work_ns: 0, overhead_ns }
+        Self { tasks: VecDeque::new(), work_ns: 0, overhead_ns, worthy: 0 }
     }
 
     /// How many there are.
@@ -76,8 +82,18 @@ impl Queue {
         frame.work_ns.saturating_add(self.overhead_ns)
     }
 
+    /// What a task takes, at least, that is worth a message.
+    fn worth(&self) -> u64 {
+        self.overhead_ns.saturating_mul(4)
+    }
+
+    fn is_worthy(&self, frame: &Frame) -> bool {
+        self.weight(frame) >= self.worth()
+    }
+
     /// Adds a task as the newest.
     pub fn push(&mut self, frame: Frame) {
+        self.worthy += usize::from(self.is_worthy(&frame));
         self.work_ns = self.work_ns.saturating_add(self.weight(&frame));
         self.tasks.push_back(frame);
     }
@@ -85,6 +101,7 @@ impl Queue {
     /// Takes the newest.
     pub fn pop(&mut self) -> Option<Frame> {
         let frame = self.tasks.pop_back()?;
+        self.worthy -= usize::from(self.is_worthy(&frame));
         self.work_ns = self.work_ns.saturating_sub(self.weight(&frame));
         Some(frame)
     }
@@ -92,7 +109,7 @@ impl Queue {
     /// Removes all.
     pub fn clear(&mut self) {
         self.tasks.clear();
-        self.work_ns = 0;
+        (self.work_ns, self.worthy) = (0, 0);
     }
 
     /// Whether a thief would get anything; `busy` is whether the owner runs a task.
@@ -112,9 +129,13 @@ impl Queue {
             Half::Count => return self.oldest(self.tasks.len().div_ceil(2).min(most), sharing),
             Half::Work => (self.work_ns / 2).min(self.work_ns - sharing.keep_ns).max(1),
         };
-        let worth = self.overhead_ns.saturating_mul(4);
-        let of_worth = self.select(target, most, worth, sharing);
-        if of_worth.is_empty() { self.select(target, most, 0, sharing) } else { of_worth }
+        if self.worthy > 0 {
+            let of_worth = self.select(target, most, self.worth(), sharing);
+            if !of_worth.is_empty() {
+                return of_worth;
+            }
+        }
+        self.select(target, most, 0, sharing)
     }
 
     /// The `count` oldest, if their bytes allow.
@@ -134,11 +155,11 @@ impl Queue {
     }
 
     /// The oldest tasks that take at least `worth` each and `target` together, or come closest to
-    /// it. The others stay where they are.
+    /// it, before too many are passed over. The others stay where they are.
     fn select(&mut self, target: u64, most: usize, worth: u64, sharing: &Sharing) -> Vec<Frame> {
         let (mut given, mut passed) = (Vec::new(), Vec::new());
         let (mut sum, mut bytes) = (0u64, 0);
-        while sum < target && given.len() < most {
+        while sum < target && given.len() < most && passed.len() < MOST_PASSED {
             let Some(frame) = self.tasks.pop_front() else { break };
             let weight = self.weight(&frame);
             if weight < worth {
@@ -164,6 +185,7 @@ impl Queue {
     fn took(&mut self, given: &[Frame]) {
         let work: u64 = given.iter().map(|frame| self.weight(frame)).sum();
         self.work_ns = self.work_ns.saturating_sub(work);
+        self.worthy -= given.iter().filter(|frame| self.is_worthy(frame)).count();
     }
 }
 

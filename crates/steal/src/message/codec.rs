@@ -33,7 +33,7 @@ const SEEDINGS: [Seeding; 6] = [
 impl Message {
     /// Its bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(32);
+        let mut out = Vec::with_capacity(self.encoded_bytes());
         out.extend(self.phase.to_le_bytes());
         self.body.put(&mut out);
         out
@@ -132,7 +132,10 @@ impl Body {
                 if count * FRAME_BYTES > reader.0.len() {
                     return None;
                 }
-                let frames = (0..count).map(|_| get_frame(reader)).collect::<Option<_>>()?;
+                let mut frames = Vec::with_capacity(count);
+                for _ in 0..count {
+                    frames.push(get_frame(reader)?);
+                }
                 Self::Given { lifeline, left_ns, frames }
             }
             3 => Self::Refused { left_ns: number(reader)? },
@@ -166,13 +169,17 @@ fn flag(reader: &mut Reader<'_>) -> Option<bool> {
 }
 
 fn put_frame(out: &mut Vec<u8>, frame: &Frame) {
-    out.extend(frame.function.to_le_bytes());
-    out.extend(frame.step.to_le_bytes());
-    out.extend(frame.work_ns.to_le_bytes());
-    out.extend(frame.scope.home.to_le_bytes());
-    out.extend(frame.scope.number.to_le_bytes());
-    out.extend((frame.state.bytes().len() as u16).to_le_bytes());
-    out.extend(frame.state.bytes());
+    let state = frame.state.bytes();
+    // Written at once: thousands of frames go in a message.
+    let mut head = [0; FRAME_BYTES];
+    head[..2].copy_from_slice(&frame.function.to_le_bytes());
+    head[2..6].copy_from_slice(&frame.step.to_le_bytes());
+    head[6..14].copy_from_slice(&frame.work_ns.to_le_bytes());
+    head[14..18].copy_from_slice(&frame.scope.home.to_le_bytes());
+    head[18..22].copy_from_slice(&frame.scope.number.to_le_bytes());
+    head[22..].copy_from_slice(&(state.len() as u16).to_le_bytes());
+    out.extend_from_slice(&head);
+    out.extend_from_slice(state);
 }
 
 fn get_frame(reader: &mut Reader<'_>) -> Option<Frame> {
