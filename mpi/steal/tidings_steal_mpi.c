@@ -56,6 +56,9 @@ struct TidingsSteal {
     bool has_begun, is_within, is_over, has_failed, is_split;
     TidingsStealPhase phase;
     TidingsStealTasks tasks;
+    /* As an idle rank last saw them. */
+    uint64_t attempts, answers;
+    double asked_s;
     int trouble; /* the first that a task or a message caused */
 };
 
@@ -221,13 +224,31 @@ static int enter(TidingsSteal *steal, const char *name)
     return alike ? 0 : TIDINGS_STEAL_DIFFERENT;
 }
 
+/* Times how long an idle rank waits for answers of those that it asks. */
+static void time_answers(TidingsSteal *steal)
+{
+    TidingsStealCounters now;
+    tidings_steal_worker_counters(steal->worker, &now);
+    uint64_t answers = now.steals + now.refused;
+    if (answers == steal->answers && now.attempts == steal->attempts) return;
+    double now_s = MPI_Wtime();
+    if (answers > steal->answers) steal->phase.waiting_seconds += now_s - steal->asked_s;
+    if (now.attempts > steal->attempts) steal->asked_s = now_s;
+    steal->answers = answers;
+    steal->attempts = now.attempts;
+}
+
 /* Runs what there is until nothing is left anywhere. */
 static void work(TidingsSteal *steal)
 {
     int looks = 0;
+    bool was_idle = false;
     while (!steal->is_over && steal->trouble != TIDINGS_STEAL_MPI) {
         bool has_come = take_in(steal);
+        if (was_idle) time_answers(steal);
         bool has_run = run_some(steal);
+        was_idle = !has_run;
+        if (was_idle) time_answers(steal);
         looks = has_come || has_run ? 0 : looks + 1;
         if (looks) rest(looks);
     }

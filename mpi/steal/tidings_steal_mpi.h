@@ -91,6 +91,7 @@ typedef struct TidingsStealPhase {
     uint32_t seeding;              /* with what it began: a TidingsStealSeeding */
     double seconds;                /* from entering to returning */
     double work_seconds;           /* in tasks */
+    double waiting_seconds; /* for answers of ranks that were asked for tasks */
     double enter_seconds;          /* until all had entered */
     uint64_t messages;             /* that this rank sent */
     uint64_t bytes;                /* of them */
