@@ -1,8 +1,49 @@
-/* What the files of mpi/steal share beside the headers. */
+/* What the files of mpi/steal share beside the headers: ranks as workers, and a task that runs. */
 #ifndef TIDINGS_STEAL_INTERNAL_H
 #define TIDINGS_STEAL_INTERNAL_H
 
+#include <stdalign.h>
+
+#include "board.h"
+#include "mail.h"
 #include "tidings_steal_mpi.h"
+
+#define FUNCTIONS 1024
+#define SLOT_BYTES 4096
+
+typedef struct Function {
+    TidingsStealBody body;
+    void *user;
+} Function;
+
+/* The task that runs, within its rank. */
+struct TidingsStealTasks {
+    TidingsSteal *steal;
+    double began_s;
+    uint16_t function;
+    uint32_t step;
+    uint64_t work_ns;
+    size_t bytes;
+    bool has_ended;
+    alignas(max_align_t) uint8_t state[SLOT_BYTES];
+};
+
+struct TidingsSteal {
+    Mail mail;
+    Board board; /* empty where it is not used */
+    TidingsStealWorker *worker;
+    TidingsStealOptions options;
+    double origin_s;
+    Function functions[FUNCTIONS];
+    int count;
+    bool has_begun, is_within, is_over, has_failed, is_split;
+    TidingsStealPhase phase;
+    TidingsStealTasks tasks;
+    /* As an idle rank last saw them. */
+    uint64_t attempts, answers;
+    double asked_s;
+    int trouble; /* the first that a task or a message caused */
+};
 
 /* The communicator whose messages are the library's own. */
 MPI_Comm tidings_steal_communicator(const TidingsSteal *steal);

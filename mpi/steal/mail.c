@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The communicator is the mail's own, so any tag will do. */
-#define TAG 1
-
 bool mail_open(Mail *mail, MPI_Comm comm)
 {
     *mail = (Mail){ .comm = comm };
@@ -55,7 +52,7 @@ static bool clear_away(Mail *mail)
     return true;
 }
 
-bool mail_send(Mail *mail, int to, const void *message, size_t bytes)
+bool mail_send(Mail *mail, MailKind kind, int to, const void *message, size_t bytes)
 {
     if (bytes > INT_MAX || to < 0 || to >= mail->ranks) return false;
     if (mail->pending >= 16 && !clear_away(mail)) return false;
@@ -64,7 +61,7 @@ bool mail_send(Mail *mail, int to, const void *message, size_t bytes)
     if (!copy) return false;
     memcpy(copy, message, bytes);
     MPI_Request *request = &mail->requests[mail->pending];
-    if (MPI_Isend(copy, (int)bytes, MPI_BYTE, to, TAG, mail->comm, request)) {
+    if (MPI_Isend(copy, (int)bytes, MPI_BYTE, to, (int)kind, mail->comm, request)) {
         free(copy);
         return false;
     }
@@ -75,13 +72,13 @@ bool mail_send(Mail *mail, int to, const void *message, size_t bytes)
     return true;
 }
 
-MailLook mail_look(Mail *mail, int *from, const uint8_t **message, size_t *bytes)
+MailLook mail_look(Mail *mail, MailKind kind, int *from, const uint8_t **message, size_t *bytes)
 {
     MPI_Status status;
     int is_there = 0, count = 0;
     /* Nobody else receives on this communicator, so what was seen is what comes. SMPI has no
      * MPI_Improbe. */
-    if (MPI_Iprobe(MPI_ANY_SOURCE, TAG, mail->comm, &is_there, &status)) return MAIL_FAILED;
+    if (MPI_Iprobe(MPI_ANY_SOURCE, (int)kind, mail->comm, &is_there, &status)) return MAIL_FAILED;
     if (!is_there) return MAIL_NONE;
     MPI_Get_count(&status, MPI_BYTE, &count);
     if ((size_t)count > mail->incoming_room || !mail->incoming) {
@@ -92,7 +89,7 @@ MailLook mail_look(Mail *mail, int *from, const uint8_t **message, size_t *bytes
         mail->incoming_room = room;
     }
     *from = status.MPI_SOURCE;
-    if (MPI_Recv(mail->incoming, count, MPI_BYTE, *from, TAG, mail->comm, MPI_STATUS_IGNORE))
+    if (MPI_Recv(mail->incoming, count, MPI_BYTE, *from, (int)kind, mail->comm, MPI_STATUS_IGNORE))
         return MAIL_FAILED;
     mail->received++;
     *message = mail->incoming;
@@ -109,7 +106,9 @@ static void empty(Mail *mail)
         int from;
         const uint8_t *message;
         size_t bytes;
-        if (mail_look(mail, &from, &message, &bytes) == MAIL_FAILED) return;
+        if (mail_look(mail, MAIL_TASKS, &from, &message, &bytes) == MAIL_FAILED ||
+            mail_look(mail, MAIL_GOSSIP, &from, &message, &bytes) == MAIL_FAILED)
+            return;
     }
     MPI_Waitall(mail->pending, mail->requests, MPI_STATUSES_IGNORE);
     for (int i = 0; i < mail->pending; i++)

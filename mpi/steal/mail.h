@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Kinds of messages, which are looked for apart. */
+typedef enum MailKind { MAIL_TASKS = 1, MAIL_GOSSIP = 2 } MailKind;
+
 typedef struct Mail {
     MPI_Comm comm; /* the mail's own */
     int rank, ranks;
@@ -31,13 +34,13 @@ typedef struct Mail {
 bool mail_open(Mail *mail, MPI_Comm comm);
 
 /* Sends a copy of these bytes. False if MPI refuses it or there is no memory. */
-bool mail_send(Mail *mail, int to, const void *message, size_t bytes);
+bool mail_send(Mail *mail, MailKind kind, int to, const void *message, size_t bytes);
 
 /* What has come of a look for a message. */
 typedef enum MailLook { MAIL_NONE, MAIL_ONE, MAIL_FAILED } MailLook;
 
-/* Takes in a message, if one has arrived; its bytes stay until the next look. */
-MailLook mail_look(Mail *mail, int *from, const uint8_t **message, size_t *bytes);
+/* Takes in a message of a kind, if one has arrived; its bytes stay until the next look. */
+MailLook mail_look(Mail *mail, MailKind kind, int *from, const uint8_t **message, size_t *bytes);
 
 /* Ends it, and frees the communicator. Collective if `all` ranks take part; else what others still
  * send is left to MPI. */

@@ -3,7 +3,7 @@
  * iteration took.
  * usage: mpirun -n RANKS tidings-mpi-steal APPLICATION [--selection random|lifelines|known]
  *        [--iterations N] [--retain] [--half work|count] [--poll-us N] [--seed N] [--check]
- *        [--model] [--task-ns N]
+ *        [--model] [--task-ns N] [--unit-us N]
  * On a simulated machine a task takes --task-ns and does what it does. With --model, tasks whose
  * work is predicted take that time instead and find nothing, so that a thousand ranks fit into one
  * process. APPLICATION is a name such as uts:T1, fib:30, queens:12, scf:4x2x2, tce:24,8 or
@@ -36,7 +36,7 @@ static void usage(const char *what)
             "tidings-mpi-steal: %s\n"
             "usage: tidings-mpi-steal APPLICATION [--selection random|lifelines|known] "
             "[--iterations N] [--retain] [--half work|count] [--poll-us N] [--seed N] "
-            "[--check] [--model] [--task-ns N]\n",
+            "[--check] [--model] [--task-ns N] [--unit-us N]\n",
             what);
 }
 
@@ -70,6 +70,8 @@ static bool take(Run *run, const char *option, const char *value)
         run->iterations = (int)taken;
     } else if (!strcmp(option, "--poll-us") && number(value, 1, 1000000, &taken)) {
         run->options.poll_us = (uint32_t)taken;
+    } else if (!strcmp(option, "--unit-us") && number(value, 1000, 100000000, &taken)) {
+        run->options.unit_us = (uint32_t)taken;
     } else if (!strcmp(option, "--task-ns") && number(value, 0, 1000000000, &taken)) {
         run->task_s = 1e-9 * (double)taken;
     } else if (!strcmp(option, "--seed") && number(value, 0, 2000000000, &taken)) {

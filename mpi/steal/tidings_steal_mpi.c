@@ -1,21 +1,17 @@
 /*
  * See tidings_steal_mpi.h. The rules are those of the crate tidings-steal, behind tidings_steal.h;
- * here ranks exchange its messages (mail.h) and run tasks.
+ * here ranks exchange its messages (mail.h) and run tasks. What those call is in tasks.c.
  */
 #include "tidings_steal_mpi.h"
 
 #include <sched.h>
-#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "internal.h"
-#include "mail.h"
 
-#define FUNCTIONS 1024
-#define SLOT_BYTES 4096
 #define NAME_BYTES 255
 
 /* Messages taken in before tasks run again. */
@@ -28,39 +24,6 @@
 
 /* How long it sleeps then: who sends to it waits for half of it. */
 #define NAP_NS 50000
-
-typedef struct Function {
-    TidingsStealBody body;
-    void *user;
-} Function;
-
-/* The task that runs, within its rank. */
-struct TidingsStealTasks {
-    TidingsSteal *steal;
-    double began_s;
-    uint16_t function;
-    uint32_t step;
-    uint64_t work_ns;
-    size_t bytes;
-    bool has_ended;
-    alignas(max_align_t) uint8_t state[SLOT_BYTES];
-};
-
-struct TidingsSteal {
-    Mail mail;
-    TidingsStealWorker *worker;
-    TidingsStealOptions options;
-    double origin_s;
-    Function functions[FUNCTIONS];
-    int count;
-    bool has_begun, is_within, is_over, has_failed, is_split;
-    TidingsStealPhase phase;
-    TidingsStealTasks tasks;
-    /* As an idle rank last saw them. */
-    uint64_t attempts, answers;
-    double asked_s;
-    int trouble; /* the first that a task or a message caused */
-};
 
 static uint64_t microseconds(const TidingsSteal *steal, double at_s)
 {
@@ -112,7 +75,7 @@ static void perform(TidingsSteal *steal)
         switch (output.says) {
         case TIDINGS_STEAL_SAYS_NOTHING: return;
         case TIDINGS_STEAL_SAYS_SEND:
-            if (!mail_send(&steal->mail, (int)output.to, output.message, output.bytes))
+            if (!mail_send(&steal->mail, MAIL_TASKS, (int)output.to, output.message, output.bytes))
                 note(steal, TIDINGS_STEAL_MPI);
             break;
         case TIDINGS_STEAL_SAYS_SEEDED: steal->phase.seeding = output.seeding; break;
@@ -131,7 +94,7 @@ static bool take_in(TidingsSteal *steal)
         int from;
         const uint8_t *message;
         size_t bytes;
-        MailLook look = mail_look(&steal->mail, &from, &message, &bytes);
+        MailLook look = mail_look(&steal->mail, MAIL_TASKS, &from, &message, &bytes);
         if (look == MAIL_FAILED) note(steal, TIDINGS_STEAL_MPI);
         if (look != MAIL_ONE) break;
         int status = (int)tidings_steal_worker_receive(steal->worker, (uint32_t)from, message,
@@ -141,6 +104,14 @@ static bool take_in(TidingsSteal *steal)
     }
     if (any) perform(steal);
     return any;
+}
+
+/* Lets the board have its turn, if that is due. */
+static void gossip(TidingsSteal *steal, uint64_t at_us)
+{
+    if (!board_is_due(&steal->board, at_us)) return;
+    board_turn(&steal->board, tidings_steal_worker_remaining_ns(steal->worker));
+    tidings_steal_worker_news(steal->worker);
 }
 
 /* Runs a task; when it ended. */
@@ -175,9 +146,11 @@ static bool run_some(TidingsSteal *steal)
 {
     TidingsStealTask task;
     double began_s = MPI_Wtime(), now_s = began_s, poll_s = 1e-6 * steal->options.poll_us;
+    const TidingsStealBoard *board = steal->board.node ? &steal->board.shown : NULL;
     bool any = false;
+    gossip(steal, microseconds(steal, now_s));
     while (now_s - began_s < poll_s || !any) {
-        if (!tidings_steal_worker_next(steal->worker, microseconds(steal, now_s), NULL, &task))
+        if (!tidings_steal_worker_next(steal->worker, microseconds(steal, now_s), board, &task))
             break;
         now_s = run(steal, &task, now_s);
         any = true;
@@ -338,6 +311,7 @@ static TidingsStealOptions usual(const TidingsStealOptions *given)
     TidingsStealOptions options = given ? *given : (TidingsStealOptions){ 0 };
     if (!options.poll_us) options.poll_us = 5;
     if (!options.enter_ms) options.enter_ms = 60000;
+    if (!options.unit_us) options.unit_us = 10000;
     return options;
 }
 
@@ -356,9 +330,20 @@ static int make_worker(TidingsSteal *steal)
     return (int)tidings_steal_worker_new(&config, &steal->worker);
 }
 
+/* The board, where victims are selected by it. */
+static int make_board(TidingsSteal *steal)
+{
+    const TidingsStealOptions *options = &steal->options;
+    if (options->selection != TIDINGS_STEAL_SELECTION_KNOWN || steal->mail.ranks == 1) return 0;
+    bool is_open =
+        board_open(&steal->board, &steal->mail, options->unit_us, options->seed, steal->origin_s);
+    return is_open ? 0 : TIDINGS_STEAL_STATUS_CONFIGURATION;
+}
+
 static void discard(TidingsSteal *steal, bool all)
 {
     tidings_steal_worker_free(steal->worker);
+    board_close(&steal->board);
     mail_close(&steal->mail, all);
     free(steal);
 }
@@ -377,6 +362,7 @@ int tidings_steal_open(MPI_Comm comm, const TidingsStealOptions *options, Tiding
         made->options = usual(options);
         made->origin_s = MPI_Wtime();
         status = mail_open(&made->mail, own) ? make_worker(made) : TIDINGS_STEAL_MEMORY;
+        if (!status) status = make_board(made);
     }
     MPI_Allreduce(&status, &worst, 1, MPI_INT, MPI_MAX, own);
     if (!worst) {
@@ -428,66 +414,6 @@ int tidings_steal_add(TidingsSteal *steal, uint16_t function, uint64_t work_ns, 
     if (function >= steal->count) return TIDINGS_STEAL_FUNCTION;
     TidingsStealTask task = { function, 0, work_ns, state, bytes };
     return (int)tidings_steal_worker_add(steal->worker, &task);
-}
-
-const void *tidings_steal_state(const TidingsStealTasks *tasks, size_t *bytes)
-{
-    if (bytes) *bytes = tasks->bytes;
-    return tasks->state;
-}
-
-void *tidings_steal_user(const TidingsStealTasks *tasks)
-{
-    return tasks->steal->functions[tasks->function].user;
-}
-
-uint64_t tidings_steal_predicted_ns(const TidingsStealTasks *tasks)
-{
-    return tasks->work_ns;
-}
-
-uint32_t tidings_steal_step(const TidingsStealTasks *tasks)
-{
-    return tasks->step;
-}
-
-int tidings_steal_spawn(TidingsStealTasks *tasks, uint16_t function, uint64_t work_ns,
-                        const void *state, size_t bytes)
-{
-    if (!tasks) return TIDINGS_STEAL_STATUS_OUTSIDE_TASK;
-    if (function >= tasks->steal->count) return TIDINGS_STEAL_FUNCTION;
-    TidingsStealTask task = { function, 0, work_ns, state, bytes };
-    return (int)tidings_steal_worker_spawn(tasks->steal->worker, &task);
-}
-
-/* How a step ends that is followed by another. */
-typedef TidingsStealStatus (*Ending)(TidingsStealWorker *, const TidingsStealTask *,
-                                     const TidingsStealTask *, uint64_t);
-
-static int end_step(TidingsStealTasks *tasks, Ending ending, const TidingsStealTask *first,
-                    uint32_t step, const void *state, size_t bytes)
-{
-    if (!tasks || tasks->has_ended) return TIDINGS_STEAL_STATUS_OUTSIDE_TASK;
-    if (!first) return TIDINGS_STEAL_STATUS_NULL;
-    if (first->function >= tasks->steal->count) return TIDINGS_STEAL_FUNCTION;
-    TidingsStealTask left = { tasks->function, step, tasks->work_ns, state, bytes };
-    double took_ns = 1e9 * (MPI_Wtime() - tasks->began_s);
-    int status =
-        (int)ending(tasks->steal->worker, first, &left, took_ns > 0 ? (uint64_t)took_ns : 0);
-    tasks->has_ended = !status;
-    return status;
-}
-
-int tidings_steal_child_first(TidingsStealTasks *tasks, const TidingsStealTask *child,
-                              uint32_t step, const void *state, size_t bytes)
-{
-    return end_step(tasks, tidings_steal_worker_child_first, child, step, state, bytes);
-}
-
-int tidings_steal_finish_first(TidingsStealTasks *tasks, const TidingsStealTask *body,
-                               uint32_t step, const void *state, size_t bytes)
-{
-    return end_step(tasks, tidings_steal_worker_finish_first, body, step, state, bytes);
 }
 
 void tidings_steal_progress(TidingsStealTasks *tasks)

@@ -32,8 +32,8 @@
  * job, as it does with any MPI without fault tolerance; nothing is recovered. A task that calls
  * MPI_Abort ends the job; one that leaves by a C++ exception or longjmp is not supported.
  *
- * Compile tidings_steal_mpi.c and mail.c (and tidings_steal_array.c) with the program and its
- * mpicc, and link libtidings_steal_c.a, -lpthread, -ldl and -lm.
+ * Compile tidings_steal_mpi.c, tasks.c, board.c and mail.c (and tidings_steal_array.c) with the
+ * program and its mpicc, and link libtidings_steal_c.a, -lpthread, -ldl and -lm.
  */
 #ifndef TIDINGS_STEAL_MPI_H
 #define TIDINGS_STEAL_MPI_H
@@ -83,6 +83,7 @@ typedef struct TidingsStealOptions {
     uint32_t round_trip_us; /* of a message and its answer; 0: 10 */
     uint32_t poll_us;       /* between two looks for messages while tasks run; 0: 5 */
     uint32_t enter_ms;      /* until ranks that do not enter a phase are an error; 0: 60,000 */
+    uint32_t unit_us;       /* of the ranks' gossip, for KNOWN; 0: 10,000 */
     uint64_t seed;          /* of random draws */
 } TidingsStealOptions;
 

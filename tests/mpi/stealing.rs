@@ -61,8 +61,12 @@ fn compile_checks(mpi: Mpi, folder: &Path) {
     let mut compiler = Command::new(mpi.compiler("mpicc"));
     compiler.args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]);
     compiler.arg("-Wno-stringop-overflow").current_dir(root());
-    compiler.args(["-I", "mpi/steal", "-I", "crates/steal-ffi/include", "tests/mpi/stealing.c"]);
-    compiler.args(["tidings_steal_mpi.c", "tidings_steal_array.c", "mail.c"].map(in_steal));
+    compiler.args(["-I", "mpi/steal", "-I", "crates/steal-ffi/include"]);
+    compiler.args(["-I", "crates/ffi/include", "tests/mpi/stealing.c"]);
+    compiler.args(
+        ["tidings_steal_mpi.c", "tidings_steal_array.c", "tasks.c", "board.c", "mail.c"]
+            .map(in_steal),
+    );
     compiler.arg(programs().join("libtidings_steal_c.a"));
     done(compiler.args(["-lpthread", "-ldl", "-lm", "-o"]).arg(folder.join("checks")));
 }
@@ -100,10 +104,11 @@ fn tasks_do_what_they_may_on_a_simulated_machine() {
 fn fortran_has_the_same(mpi: Mpi) {
     let folder = place();
     let mut objects = Vec::new();
-    for name in ["tidings_steal_mpi.c", "tidings_steal_array.c", "mail.c"] {
+    for name in ["tidings_steal_mpi.c", "tidings_steal_array.c", "tasks.c", "board.c", "mail.c"] {
         let object = folder.path().join(name).with_extension("o");
         let mut compiler = Command::new(mpi.compiler("mpicc"));
-        compiler.args(["-std=gnu11", "-I", "crates/steal-ffi/include", "-c"]).current_dir(root());
+        compiler.args(["-std=gnu11", "-I", "crates/steal-ffi/include"]).current_dir(root());
+        compiler.args(["-I", "crates/ffi/include", "-c"]);
         done(compiler.arg(in_steal(name)).arg("-o").arg(&object));
         objects.push(object);
     }

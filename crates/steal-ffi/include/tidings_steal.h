@@ -119,6 +119,39 @@ typedef enum TidingsStealSeeding {
 } TidingsStealSeeding;
 
 /*
+ How victims are selected.
+ */
+typedef enum TidingsStealSelection {
+    /*
+     Any worker with the same probability, with pauses that grow.
+     */
+    TIDINGS_STEAL_SELECTION_RANDOM = 0,
+    /*
+     Some attempts at random, then neighbours in a hypercube send tasks when they have some.
+     */
+    TIDINGS_STEAL_SELECTION_LIFELINES = 1,
+    /*
+     Those that have most work, as the board says; without a board, or where its entries are too
+     old, as lifelines.
+     */
+    TIDINGS_STEAL_SELECTION_KNOWN = 2,
+} TidingsStealSelection;
+
+/*
+ What a thief gets half of.
+ */
+typedef enum TidingsStealHalf {
+    /*
+     The predicted work.
+     */
+    TIDINGS_STEAL_HALF_WORK = 0,
+    /*
+     The number of tasks.
+     */
+    TIDINGS_STEAL_HALF_COUNT = 1,
+} TidingsStealHalf;
+
+/*
  A worker. Only pointers to it leave the library.
  */
 typedef struct TidingsStealWorker TidingsStealWorker;

@@ -21,6 +21,9 @@
 
 #![warn(clippy::undocumented_unsafe_blocks, clippy::missing_safety_doc)]
 
+// What it exports to C is to be in the library: ranks that steal by knowledge gossip.
+extern crate tidings_node as _;
+
 pub mod config;
 pub mod output;
 pub mod status;

@@ -1,0 +1,119 @@
+/* See board.h. */
+#include "board.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How often a rank takes in what others send, in a unit of time. */
+#define LOOKS_A_UNIT 4
+
+/* A message begins with the bytes of its datagrams. */
+#define SEGMENT_BYTES sizeof(uint64_t)
+
+static uint64_t now_us(void *context)
+{
+    double passed_s = MPI_Wtime() - ((Board *)context)->origin_s;
+    return passed_s > 0 ? (uint64_t)(passed_s * 1e6) : 0;
+}
+
+static bool send(void *context, uint32_t to, const uint8_t *message, size_t bytes, size_t segment)
+{
+    Board *board = context;
+    if (SEGMENT_BYTES + bytes > board->room) return false;
+    board->message[0] = segment;
+    memcpy(board->message + 1, message, bytes);
+    return mail_send(board->mail, MAIL_GOSSIP, (int)to, board->message, SEGMENT_BYTES + bytes);
+}
+
+static size_t receive(void *context, uint8_t *room, size_t room_bytes, uint32_t *from,
+                      size_t *segment)
+{
+    Board *board = context;
+    int sender;
+    const uint8_t *message;
+    size_t bytes;
+    uint64_t said;
+    if (mail_look(board->mail, MAIL_GOSSIP, &sender, &message, &bytes) != MAIL_ONE) return 0;
+    if (bytes <= SEGMENT_BYTES || bytes - SEGMENT_BYTES > room_bytes) return SIZE_MAX;
+    memcpy(&said, message, SEGMENT_BYTES);
+    memcpy(room, message + SEGMENT_BYTES, bytes - SEGMENT_BYTES);
+    *from = (uint32_t)sender;
+    *segment = said;
+    return bytes - SEGMENT_BYTES;
+}
+
+/* Looks all ranks up, which takes a while: for idle ranks, and not oftener than they learn more.
+ */
+static void look_up(Board *board)
+{
+    uint64_t now = now_us(board);
+    for (uint32_t rank = 0; rank < (uint32_t)board->mail->ranks; rank++) {
+        TidingsEntry entry;
+        board->age_us[rank] = TIDINGS_NO_AGE;
+        if (tidings_node_entry(board->node, now, rank, &entry)) continue;
+        if (entry.payload_bytes != sizeof *board->work_ns || !entry.payload) continue;
+        memcpy(&board->work_ns[rank], entry.payload, sizeof *board->work_ns);
+        board->age_us[rank] = entry.age_us;
+    }
+    board->looked_us = now;
+}
+
+static bool entry(void *user, uint32_t worker, uint64_t *work_ns, uint64_t *age_us)
+{
+    Board *board = user;
+    uint64_t now = now_us(board);
+    if (worker >= (uint32_t)board->mail->ranks) return false;
+    if (!board->looked_us || now - board->looked_us > board->unit_us / 2) look_up(board);
+    if (board->age_us[worker] == TIDINGS_NO_AGE) return false;
+    *work_ns = board->work_ns[worker];
+    *age_us = board->age_us[worker] + (now - board->looked_us);
+    return true;
+}
+
+static TidingsConfig configuration(const Board *board, uint64_t seed)
+{
+    TidingsConfig config =
+        tidings_config_default((uint32_t)board->mail->ranks, (uint32_t)board->mail->rank);
+    config.interval_us = board->unit_us;
+    config.payload_bytes = sizeof(uint64_t);
+    config.datagram_bytes = TIDINGS_MAX_DATAGRAM_BYTES;
+    config.message_bytes = 4 * TIDINGS_MAX_DATAGRAM_BYTES;
+    config.seed = seed * 0x9E3779B97F4A7C15u + (uint64_t)board->mail->rank + 1;
+    return config;
+}
+
+bool board_open(Board *board, Mail *mail, uint64_t unit_us, uint64_t seed, double origin_s)
+{
+    *board = (Board){ .mail = mail, .unit_us = unit_us, .origin_s = origin_s };
+    TidingsConfig config = configuration(board, seed);
+    board->room = SEGMENT_BYTES + config.message_bytes;
+    board->message = malloc(board->room);
+    board->work_ns = calloc((size_t)mail->ranks, sizeof *board->work_ns);
+    board->age_us = calloc((size_t)mail->ranks, sizeof *board->age_us);
+    board->transport = (TidingsTransport){ board, now_us, send, receive };
+    board->shown = (TidingsStealBoard){ board, entry };
+    bool is_made = board->message && board->work_ns && board->age_us;
+    return is_made && !tidings_node_new(&config, &board->node, NULL, 0);
+}
+
+void board_close(Board *board)
+{
+    tidings_node_free(board->node);
+    free(board->message);
+    free(board->work_ns);
+    free(board->age_us);
+    *board = (Board){ 0 };
+}
+
+bool board_is_due(const Board *board, uint64_t now)
+{
+    return board->node && now >= board->due_us;
+}
+
+void board_turn(Board *board, uint64_t work_ns)
+{
+    uint64_t due_us = 0, look_us = now_us(board) + board->unit_us / LOOKS_A_UNIT;
+    tidings_node_publish(board->node, (const uint8_t *)&work_ns, sizeof work_ns);
+    tidings_node_turn(board->node, &board->transport, &due_us);
+    board->due_us = due_us < look_us ? due_us : look_us;
+}

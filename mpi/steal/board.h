@@ -1,0 +1,40 @@
+/*
+ * What a rank knows of the work of others: each publishes how much it has, and the ranks gossip
+ * (tidings_node.h) in the pauses of a phase, over the same mail. Entries are as old as gossip has
+ * it; between phases nothing is sent.
+ */
+#ifndef TIDINGS_STEAL_BOARD_H
+#define TIDINGS_STEAL_BOARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mail.h"
+#include "tidings_node.h"
+#include "tidings_steal.h"
+
+typedef struct Board {
+    Mail *mail;
+    TidingsNode *node;
+    TidingsTransport transport;
+    double origin_s;
+    uint64_t unit_us, due_us, looked_us;
+    uint64_t *message; /* room for one, behind its segment */
+    size_t room;
+    /* Of each rank as it was looked up last, where it is younger than half a unit. */
+    uint64_t *work_ns, *age_us;
+    TidingsStealBoard shown;
+} Board;
+
+/* Opens the board. False if there is no memory. */
+bool board_open(Board *board, Mail *mail, uint64_t unit_us, uint64_t seed, double origin_s);
+
+void board_close(Board *board);
+
+/* Whether it is time for a turn, now or to take in what may have come. */
+bool board_is_due(const Board *board, uint64_t now_us);
+
+/* A turn: says how much work this rank has, sends and takes in. */
+void board_turn(Board *board, uint64_t work_ns);
+
+#endif
