@@ -1,0 +1,103 @@
+//! Programs for pools of threads: any application of the project, and trees and numbers by forks.
+//!
+//! An application is run from lists: a worker takes the newest task of its own list, and only when
+//! others would find nothing to steal from it spawns a job with the older half of the list. So a
+//! task costs what it costs in order, and jobs are about as many as steals.
+
+use std::sync::Mutex;
+
+use tidings_applications::Application;
+use tidings_applications::uts::{Count, Node, Tree};
+use tidings_fork_join::{Scope, is_bare, join, scope};
+
+/// Runs an application in the pool of this thread.
+pub(crate) fn run<A>(application: &A) -> A::Total
+where
+    A: Application<Task: Send, Total: Send> + Sync,
+{
+    let total = Mutex::new(application.empty());
+    let roots = application.roots().collect();
+    scope(|scope| drain(application, roots, &total, scope));
+    total.into_inner().expect("no task panics")
+}
+
+fn drain<'scope, A>(
+    application: &'scope A,
+    mut pending: Vec<A::Task>,
+    whole: &'scope Mutex<A::Total>,
+    scope: &Scope<'scope>,
+) where
+    A: Application<Task: Send, Total: Send> + Sync,
+{
+    let mut total = application.empty();
+    while let Some(task) = pending.pop() {
+        application.run(&task, &mut total, &mut |spawned| pending.push(spawned));
+        if pending.len() > 1 && is_bare() {
+            let older = pending.drain(..pending.len() / 2).collect();
+            scope.spawn(|scope| drain(application, older, whole, scope));
+        }
+    }
+    application.merge(&mut whole.lock().expect("no task panics"), &total);
+}
+
+/// The two halves of a fork, run one way or another.
+pub(crate) trait Fork: Copy + Sync {
+    /// Runs both.
+    fn both<R: Send>(
+        self,
+        one: impl FnOnce() -> R + Send,
+        other: impl FnOnce() -> R + Send,
+    ) -> (R, R);
+}
+
+/// Forks of this crate.
+#[derive(Clone, Copy)]
+pub(crate) struct Ours;
+
+impl Fork for Ours {
+    #[inline]
+    fn both<R: Send>(
+        self,
+        one: impl FnOnce() -> R + Send,
+        other: impl FnOnce() -> R + Send,
+    ) -> (R, R) {
+        join(one, other)
+    }
+}
+
+/// A Fibonacci number by its definition, a fork a number from 2 on.
+pub(crate) fn fibonacci(n: u64, fork: impl Fork) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (one, other) = fork.both(|| fibonacci(n - 1, fork), || fibonacci(n - 2, fork));
+    one + other
+}
+
+/// Counts a tree with a fork between any two children.
+pub(crate) fn count(tree: &Tree, fork: impl Fork) -> Count {
+    below(tree, tree.root(), fork)
+}
+
+fn below(tree: &Tree, node: Node, fork: impl Fork) -> Count {
+    let children = tree.kind.children(node.state.number(), node.depth);
+    let mut count = Count { nodes: 1, leaves: u64::from(children == 0), depth: node.depth };
+    if children > 0 {
+        tree.merge(&mut count, &among(tree, node, 0..children, fork));
+    }
+    count
+}
+
+fn among(tree: &Tree, node: Node, at: std::ops::Range<u32>, fork: impl Fork) -> Count {
+    if at.len() == 1 {
+        let child = Node { state: node.state.child(at.start), depth: node.depth + 1 };
+        return below(tree, child, fork);
+    }
+    let middle = at.start + (at.end - at.start) / 2;
+    let (mut one, other) = fork.both(
+        || among(tree, node, at.start..middle, fork),
+        || among(tree, node, middle..at.end, fork),
+    );
+    tree.merge(&mut one, &other);
+    one
+}
