@@ -12,6 +12,7 @@
 //! | [`victims`] | whom a thief asks: at random, near, by lifelines, by aged knowledge |
 //! | [`census`], [`view`] | that nothing is left, by counting along a tree of those who live |
 //! | [`retention`] | to begin with what each worker ran before |
+//! | [`balance`] | to assign tasks before they run, by what they cost before |
 //! | [`message`] | what workers say to each other, and its bytes |
 //! | [`config`], [`output`], [`counters`] | what goes in and what is reported |
 //!
@@ -21,6 +22,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod balance;
 pub mod census;
 pub mod config;
 pub mod counters;
