@@ -8,14 +8,12 @@
 
 mod compare;
 mod peers;
-#[path = "../../tests/programs/mod.rs"]
-mod programs;
 
 use std::hint::black_box;
 
 use compare::Runs;
+use peers::programs::{Ours, count, fibonacci, run};
 use peers::{InOrder, Rayon, chili_fibonacci, with_rayon};
-use programs::{Ours, count, fibonacci, run};
 use tidings_applications::in_order;
 use tidings_applications::queens::Queens;
 use tidings_applications::uts::trees::named;

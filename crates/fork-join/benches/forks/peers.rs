@@ -1,8 +1,11 @@
 //! The same programs on other pools.
 
+#[path = "../../tests/programs/mod.rs"]
+pub(crate) mod programs;
+
 use std::num::NonZero;
 
-use crate::programs::Fork;
+use programs::Fork;
 
 /// Forks that are calls.
 #[derive(Clone, Copy)]
