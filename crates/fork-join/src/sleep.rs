@@ -111,7 +111,7 @@ impl Dormitory {
 
     fn wake(&self, bed: &Bed, word: usize) -> bool {
         let woken = self.rise(bed, word);
-        if woken && let Some(thread) = bed.thread.get() {
+        if let Some(thread) = bed.thread.get().filter(|_| woken) {
             thread.unpark();
         }
         woken
