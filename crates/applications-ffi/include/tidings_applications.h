@@ -42,7 +42,7 @@ struct TidingsApplication *tidings_application_open(const char *name);
  Gives its memory back. Null is allowed.
 
  # Safety
- As [`with`].
+ `application` is null or from `tidings_application_open`, was not freed, and nobody uses it.
  */
 void tidings_application_free(struct TidingsApplication *application);
 

@@ -19,8 +19,8 @@ pub type TidingsGive = Option<
 /// Does `what`; the answer is `or` if it panics or the application is null.
 ///
 /// # Safety
-/// `application` is null or from `tidings_application_open`, was not freed, and is in use by nobody
-/// else.
+/// `application` is null or from `tidings_application_open`, was not freed, and nobody else uses
+/// it.
 unsafe fn with<T>(
     application: *mut TidingsApplication,
     or: T,
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn tidings_application_open(name: *const c_char) -> *mut T
 /// Gives its memory back. Null is allowed.
 ///
 /// # Safety
-/// As [`with`].
+/// `application` is null or from `tidings_application_open`, was not freed, and nobody uses it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tidings_application_free(application: *mut TidingsApplication) {
     if !application.is_null() {
