@@ -112,39 +112,48 @@ static MPI_Aint place(const TidingsStealArray *array, int64_t row, int64_t colum
     return (MPI_Aint)(number * array->block_elements);
 }
 
+/* What is done with a block at its owner. */
+typedef enum Access { GET, PUT, ACCUMULATE } Access;
+
+/* Reads a block into `into`, or changes it by `from`. */
+static int access_block(TidingsStealArray *array, int64_t row, int64_t column, Access access,
+                        double *into, const double *from)
+{
+    if (!array || (!into && !from)) return TIDINGS_STEAL_STATUS_NULL;
+    int owner = tidings_steal_array_owner(array, row, column), count = array->block_elements;
+    int refused = 0;
+    if (owner < 0) return TIDINGS_STEAL_STATUS_CONFIGURATION;
+    MPI_Aint at = place(array, row, column);
+    switch (access) {
+    case GET:
+        refused = MPI_Get(into, count, MPI_DOUBLE, owner, at, count, MPI_DOUBLE, array->window);
+        break;
+    case PUT:
+        refused = MPI_Put(from, count, MPI_DOUBLE, owner, at, count, MPI_DOUBLE, array->window);
+        break;
+    case ACCUMULATE:
+        refused = MPI_Accumulate(from, count, MPI_DOUBLE, owner, at, count, MPI_DOUBLE, MPI_SUM,
+                                 array->window);
+    }
+    refused = refused || MPI_Win_flush(owner, array->window);
+    return refused ? TIDINGS_STEAL_MPI : 0;
+}
+
 int tidings_steal_array_get(TidingsStealArray *array, int64_t row, int64_t column, double *block)
 {
-    if (!array || !block) return TIDINGS_STEAL_STATUS_NULL;
-    int owner = tidings_steal_array_owner(array, row, column), count = array->block_elements;
-    if (owner < 0) return TIDINGS_STEAL_STATUS_CONFIGURATION;
-    int refused = MPI_Get(block, count, MPI_DOUBLE, owner, place(array, row, column), count,
-                          MPI_DOUBLE, array->window) ||
-                  MPI_Win_flush(owner, array->window);
-    return refused ? TIDINGS_STEAL_MPI : 0;
+    return access_block(array, row, column, GET, block, NULL);
 }
 
 int tidings_steal_array_put(TidingsStealArray *array, int64_t row, int64_t column,
                             const double *block)
 {
-    if (!array || !block) return TIDINGS_STEAL_STATUS_NULL;
-    int owner = tidings_steal_array_owner(array, row, column), count = array->block_elements;
-    if (owner < 0) return TIDINGS_STEAL_STATUS_CONFIGURATION;
-    int refused = MPI_Put(block, count, MPI_DOUBLE, owner, place(array, row, column), count,
-                          MPI_DOUBLE, array->window) ||
-                  MPI_Win_flush(owner, array->window);
-    return refused ? TIDINGS_STEAL_MPI : 0;
+    return access_block(array, row, column, PUT, NULL, block);
 }
 
 int tidings_steal_array_accumulate(TidingsStealArray *array, int64_t row, int64_t column,
                                    const double *block)
 {
-    if (!array || !block) return TIDINGS_STEAL_STATUS_NULL;
-    int owner = tidings_steal_array_owner(array, row, column), count = array->block_elements;
-    if (owner < 0) return TIDINGS_STEAL_STATUS_CONFIGURATION;
-    int refused = MPI_Accumulate(block, count, MPI_DOUBLE, owner, place(array, row, column), count,
-                                 MPI_DOUBLE, MPI_SUM, array->window) ||
-                  MPI_Win_flush(owner, array->window);
-    return refused ? TIDINGS_STEAL_MPI : 0;
+    return access_block(array, row, column, ACCUMULATE, NULL, block);
 }
 
 int tidings_steal_array_sync(TidingsStealArray *array)

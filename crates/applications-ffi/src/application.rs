@@ -16,6 +16,20 @@ pub type TidingsGive = Option<
     unsafe extern "C" fn(user: *mut c_void, work_ns: u64, task: *const c_void, bytes: usize),
 >;
 
+/// Calls a function of C with each task.
+///
+/// # Safety
+/// While what is returned is used, `give` may be called with `user`.
+unsafe fn giver(
+    give: unsafe extern "C" fn(*mut c_void, u64, *const c_void, usize),
+    user: *mut c_void,
+) -> impl FnMut(u64, &[u8]) {
+    move |work_ns, task| {
+        // SAFETY: as the caller promises.
+        unsafe { give(user, work_ns, task.as_ptr().cast(), task.len()) }
+    }
+}
+
 /// Does `what`; the answer is `or` if it panics or the application is null.
 ///
 /// # Safety
@@ -75,10 +89,8 @@ pub unsafe extern "C" fn tidings_application_roots(
     user: *mut c_void,
 ) {
     let Some(give) = give else { return };
-    let mut give = |work_ns, task: &[u8]| {
-        // SAFETY: as the caller promises.
-        unsafe { give(user, work_ns, task.as_ptr().cast(), task.len()) }
-    };
+    // SAFETY: as the caller promises.
+    let mut give = unsafe { giver(give, user) };
     let roots = |program: &mut dyn Program| program.roots(process, processes, &mut give);
     // SAFETY: as the caller promises.
     unsafe { with(application, (), roots) }
@@ -99,10 +111,8 @@ pub unsafe extern "C" fn tidings_application_run(
     let (Some(give), false) = (give, task.is_null()) else { return false };
     // SAFETY: it is not null and has that many bytes, as the caller promises.
     let task = unsafe { slice::from_raw_parts(task.cast::<u8>(), bytes) };
-    let mut give = |work_ns, task: &[u8]| {
-        // SAFETY: as the caller promises.
-        unsafe { give(user, work_ns, task.as_ptr().cast(), task.len()) }
-    };
+    // SAFETY: as the caller promises.
+    let mut give = unsafe { giver(give, user) };
     // SAFETY: as the caller promises.
     unsafe { with(application, false, |program| program.run(task, &mut give)) }
 }

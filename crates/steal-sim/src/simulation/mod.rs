@@ -118,7 +118,6 @@ impl<P: Program> Simulation<'_, P> {
     }
 
     fn handle(&mut self, event: Event) {
-        let now = self.now();
         match event {
             Event::Arrive { from, to, message } => self.arrive(from, to, *message),
             Event::TaskEnd { worker } => self.end_task(worker),
@@ -144,7 +143,6 @@ impl<P: Program> Simulation<'_, P> {
             Event::Unit { .. } => {}
             Event::Die { worker } => self.die(worker),
             Event::Learn { worker, dead } => {
-                let _ = now;
                 self.seats[worker as usize].worker.died(dead);
                 self.ledger.answered_by(worker, dead);
                 self.pump(worker);

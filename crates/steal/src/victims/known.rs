@@ -157,16 +157,15 @@ impl Known {
     fn look(&self, knowledge: &Knowledge, seen: &Seen<'_>, chance: &mut Chance) -> Picture {
         let live = seen.view.live();
         let mut picture = Picture::default();
-        if live <= knowledge.look {
-            (0..live).for_each(|position| self.look_at(seen.view.at(position), seen, &mut picture));
-            picture.rich.retain(|(_, work)| *work >= knowledge.least_ns);
-            return picture;
-        }
-        for _ in 0..knowledge.look {
-            let position = chance.below(live as usize) as u32;
+        let sampled = live > knowledge.look;
+        for position in 0..live.min(knowledge.look) {
+            let position = if sampled { chance.below(live as usize) as u32 } else { position };
             self.look_at(seen.view.at(position), seen, &mut picture);
         }
         picture.rich.retain(|(_, work)| *work >= knowledge.least_ns);
+        if !sampled {
+            return picture;
+        }
         let share = u64::from(live) * picture.idle / picture.looked.max(1);
         picture.before = chance.below(share as usize + 1) as u64;
         let scale = u64::from(live) / u64::from(knowledge.look);
