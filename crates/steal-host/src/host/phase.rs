@@ -1,0 +1,161 @@
+//! A phase: what a worker does from entering until nothing is left of it anywhere.
+//!
+//! It looks for messages before each task, which is a load or two of a line that changes only when
+//! somebody has something for it. Without a task it waits a moment for answers, then it sleeps.
+
+use std::time::{Duration, Instant};
+
+use tidings_steal::{Done, Ending, Frame, Lost, NoBoard, Seeding};
+
+use super::{Body, Host, Task, tag_of};
+use crate::error::PhaseError;
+
+/// What a phase was on this worker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Phase {
+    /// With what it began.
+    pub seeding: Seeding,
+    /// From when all had entered until all had left.
+    pub took: Duration,
+}
+
+/// Leaves if its thread panics, so that no other worker waits.
+struct Within<'a>(&'a mut Host);
+
+impl Drop for Within<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.leave();
+        }
+    }
+}
+
+impl Host {
+    /// Enters a phase with these tasks and returns when nothing is left of it at any worker. All
+    /// workers enter the same phases in the same order, with as many functions; a task names its
+    /// function by its place among them. Phases of one name are iterations of one computation.
+    ///
+    /// A task runs on any worker. What it finds it adds to `user`, which is this process's own.
+    ///
+    /// # Errors
+    /// If a task cannot run, others do not enter this phase, or have ended: see [`PhaseError`].
+    ///
+    /// # Panics
+    /// If a task does. This worker takes part no more then, and the others' phase ends with what is
+    /// lost by that.
+    pub fn phase<T>(
+        &mut self,
+        name: &str,
+        list: Vec<Frame>,
+        functions: &[Body<T>],
+        user: &mut T,
+    ) -> Result<Phase, PhaseError> {
+        for (at, frame) in list.iter().enumerate() {
+            let fits = self.fits(frame, functions.len());
+            fits.map_err(|source| PhaseError::List { at, source })?;
+        }
+        let within = Within(self);
+        let host = &mut *within.0;
+        host.meet(tag_of(&(name, functions.len())), Some(host.rules.patience))?;
+        let began = Instant::now();
+        host.ending = None;
+        let now = host.time(began);
+        // It fits, no phase runs, and nobody takes this worker for dead.
+        host.worker.begin(name, list, now).map_err(|_| PhaseError::Ended)?;
+        host.perform()?;
+        let trouble = host.work(functions, user)?;
+        host.meet(tag_of(&"end"), None)?;
+        host.report()?;
+        trouble.map_or(Ok(()), Err)?;
+        Ok(Phase { seeding: host.seeding, took: began.elapsed() })
+    }
+
+    /// Runs what there is until nothing is left; the first task that could not end as it wanted.
+    fn work<T>(
+        &mut self,
+        functions: &[Body<T>],
+        user: &mut T,
+    ) -> Result<Option<PhaseError>, PhaseError> {
+        let (mut now, mut trouble) = (Instant::now(), None);
+        while self.ending.is_none() {
+            self.turn()?;
+            if self.has_left {
+                return Err(PhaseError::Ended);
+            }
+            let Some(frame) = self.worker.next_task(self.time(now), &NoBoard) else {
+                self.perform()?;
+                if self.ending.is_none() {
+                    self.rest(self.deadline())?;
+                }
+                now = Instant::now();
+                continue;
+            };
+            let after = self.run(&frame, functions, user, now, &mut trouble);
+            self.perform()?;
+            now = after;
+        }
+        Ok(trouble)
+    }
+
+    /// Runs a task; when it ended.
+    #[inline]
+    fn run<T>(
+        &mut self,
+        frame: &Frame,
+        functions: &[Body<T>],
+        user: &mut T,
+        began: Instant,
+        trouble: &mut Option<PhaseError>,
+    ) -> Instant {
+        let body = functions[usize::from(frame.function)];
+        let done = body(&mut Task { host: self, frame, functions: functions.len() }, user);
+        let ended = Instant::now();
+        let took_ns = ended.saturating_duration_since(began).as_nanos() as u64;
+        let function = frame.function;
+        let fits = match &done {
+            Done::Nothing => Ok(()),
+            Done::ChildFirst { child: first, then } | Done::Finish { body: first, then } => {
+                self.fits(first, functions.len()).and_then(|()| self.fits(then, functions.len()))
+            }
+        };
+        let done = match fits {
+            Ok(()) => done,
+            Err(source) => {
+                trouble.get_or_insert(PhaseError::Rest { function, source });
+                Done::Nothing
+            }
+        };
+        // A worker that has left within the task has no task any more, and says so next.
+        let _ = self.worker.finished(done, took_ns);
+        ended
+    }
+
+    /// When the worker wants to look again.
+    fn deadline(&self) -> Option<Instant> {
+        let due = self.worker.next_deadline()?;
+        let due_us = u64::try_from(due.as_micros()).unwrap_or(0);
+        self.origin.checked_add(Duration::from_micros(due_us))
+    }
+
+    /// What is missing of the phase that has ended. Who has come to its end has done its part,
+    /// even if it is gone by now: all who live say the same.
+    fn report(&mut self) -> Result<(), PhaseError> {
+        let mut is_news = false;
+        for worker in 0..self.workers() {
+            let is_known = &mut self.reported[worker as usize];
+            if self.gone[worker as usize] && !*is_known && self.memory.met(worker) < self.met {
+                (*is_known, is_news) = (true, true);
+            }
+        }
+        let (sent, finishes) = match self.ending.take() {
+            Some(Ending::Lost(lost)) => (lost.sent, lost.finishes),
+            Some(Ending::Expelled) => {
+                self.leave();
+                return Err(PhaseError::Ended);
+            }
+            Some(Ending::Complete) | None if is_news => (0, 0),
+            Some(Ending::Complete) | None => return Ok(()),
+        };
+        Err(PhaseError::Lost(Lost { workers: self.lost().collect(), sent, finishes }))
+    }
+}
