@@ -4,6 +4,10 @@
 //! runs at once. Then the thread takes back the second, if it is still there, and calls it as
 //! any function. If it was taken it waits ([`Worker::wait`]).
 //!
+//! All of a fork that nobody steals is in the code of the caller, and all else is outside, where
+//! work and results go on the heap: then no word of them has to be in memory for its address, and
+//! what a call returns stays where it is. Copies of just written words cost more than the deque.
+//!
 //! A panic of one is passed on when both have ended; if both panic, that of the first. If the first
 //! panics and nobody has begun the second, it is not run.
 
@@ -76,7 +80,8 @@ impl<F: FnOnce() -> R + Send, R: Send> Drop for Forked<'_, F, R> {
 }
 
 /// Runs both, the second maybe on another thread of this worker's pool.
-#[inline]
+#[expect(clippy::inline_always, reason = "as a call it takes twice as long: work is copied")]
+#[inline(always)]
 pub(crate) fn join_on<A, B, RA, RB>(worker: &Worker, first: A, second: B) -> (RA, RB)
 where
     A: FnOnce() -> RA,
@@ -86,20 +91,37 @@ where
     let half = Half::new(second);
     if !worker.push(half.pointer()) {
         // SAFETY: nobody else ever saw it.
-        return (first(), unsafe { half.work() }());
+        let second = unsafe { half.work() };
+        return *in_order(Box::new(first), second);
     }
     let forked = Forked { worker, half: &half };
     let one = first();
     let is_here = worker.take_private(half.pointer()) || forked.take();
     forget(forked);
-    if is_here {
+    let other = if is_here {
         // SAFETY: it is off the deque, so nobody else has it.
-        return (one, unsafe { half.work() }());
-    }
-    worker.wait(&half);
-    // SAFETY: it is done.
-    match unsafe { half.result() } {
-        Ok(other) => (one, other),
-        Err(panic) => resume_unwind(panic),
-    }
+        let second = unsafe { half.work() };
+        second()
+    } else {
+        *stolen(worker, &half)
+    };
+    (one, other)
+}
+
+/// There is no room for a fork.
+#[expect(clippy::unnecessary_box_returns, reason = "the caller must give no address for it")]
+#[cold]
+#[inline(never)]
+fn in_order<RA, RB>(first: impl FnOnce() -> RA, second: impl FnOnce() -> RB) -> Box<(RA, RB)> {
+    Box::new((first(), second()))
+}
+
+/// What came out of a half that another thread took.
+#[expect(clippy::unnecessary_box_returns, reason = "the caller must give no address for it")]
+#[cold]
+#[inline(never)]
+fn stolen<B: FnOnce() -> RB + Send, RB: Send>(worker: &Worker, half: &Half<B, RB>) -> Box<RB> {
+    worker.wait(half);
+    // SAFETY: it is done, and nobody else asks.
+    Box::new(unsafe { half.result() }.unwrap_or_else(|panic| resume_unwind(panic)))
 }

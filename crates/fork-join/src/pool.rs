@@ -134,7 +134,7 @@ impl Pool {
         RA: Send,
         RB: Send,
     {
-        self.install(|| join(first, second))
+        self.install(|| join_here(first, second))
     }
 
     /// Calls `body`, and returns when all jobs that were spawned in its scope have ended.
@@ -231,8 +231,20 @@ fn for_each_here(range: Range<usize>, body: &(impl Fn(usize) + Sync)) {
     for_each_on(worker, range, body);
 }
 
+/// The same for a fork.
+fn join_here<A, B, RA, RB>(first: A, second: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA,
+    B: FnOnce() -> RB + Send,
+    RB: Send,
+{
+    let worker = Worker::current().expect("what is installed runs on a worker");
+    join_on(worker, first, second)
+}
+
 /// [`Pool::join`] in the pool that this thread is of.
-#[inline]
+#[expect(clippy::inline_always, reason = "as a call it takes twice as long: work is copied")]
+#[inline(always)]
 pub fn join<A, B, RA, RB>(first: A, second: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
@@ -242,8 +254,22 @@ where
 {
     match Worker::current() {
         Some(worker) => join_on(worker, first, second),
-        None => fallback().join(first, second),
+        None => *join_outside(Box::new(first), Box::new(second)),
     }
+}
+
+/// [`join`] on a thread that is in no pool.
+#[expect(clippy::unnecessary_box_returns, reason = "the caller must give no address for it")]
+#[cold]
+#[inline(never)]
+fn join_outside<A, B, RA, RB>(first: A, second: B) -> Box<(RA, RB)>
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    Box::new(fallback().join(first, second))
 }
 
 /// [`Pool::scope`] in the pool that this thread is of.

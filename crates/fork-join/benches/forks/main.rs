@@ -54,8 +54,10 @@ fn trees(pool: &Pool, rayon: &rayon::ThreadPool, runs: &Runs) {
         let ours = || assert!(named.is(&pool.install(|| count(tree, Ours))));
         let lists = || assert!(named.is(&pool.install(|| run(tree))));
         let theirs = || assert!(named.is(&rayon.install(|| count(tree, Rayon))));
+        let calls = || assert!(named.is(&count(tree, InOrder)));
         let half = || assert!(named.is(&in_order(tree).0));
         runs.row(&format!("UTS {name}, forks"), ours, "rayon, forks", theirs);
+        runs.row(&format!("UTS {name}, forks"), ours, "the same as calls in order", calls);
         runs.row(&format!("UTS {name}, forks"), ours, "in order", half);
         runs.row(&format!("UTS {name}, lists"), lists, "in order", half);
         runs.row(&format!("UTS {name}, rayon's forks"), theirs, "in order", half);

@@ -80,24 +80,20 @@ pub(crate) fn count(tree: &Tree, fork: impl Fork) -> Count {
 }
 
 fn below(tree: &Tree, node: Node, fork: impl Fork) -> Count {
-    let children = tree.kind.children(node.state.number(), node.depth);
-    let mut count = Count { nodes: 1, leaves: u64::from(children == 0), depth: node.depth };
-    if children > 0 {
-        tree.merge(&mut count, &among(tree, node, 0..children, fork));
+    let children: Vec<Node> = tree.children(node).collect();
+    let mut count = Count { nodes: 1, leaves: u64::from(children.is_empty()), depth: node.depth };
+    if !children.is_empty() {
+        tree.merge(&mut count, &among(tree, &children, fork));
     }
     count
 }
 
-fn among(tree: &Tree, node: Node, at: std::ops::Range<u32>, fork: impl Fork) -> Count {
-    if at.len() == 1 {
-        let child = Node { state: node.state.child(at.start), depth: node.depth + 1 };
-        return below(tree, child, fork);
+fn among(tree: &Tree, nodes: &[Node], fork: impl Fork) -> Count {
+    if let &[node] = nodes {
+        return below(tree, node, fork);
     }
-    let middle = at.start + (at.end - at.start) / 2;
-    let (mut one, other) = fork.both(
-        || among(tree, node, at.start..middle, fork),
-        || among(tree, node, middle..at.end, fork),
-    );
+    let (left, right) = nodes.split_at(nodes.len() / 2);
+    let (mut one, other) = fork.both(|| among(tree, left, fork), || among(tree, right, fork));
     tree.merge(&mut one, &other);
     one
 }
