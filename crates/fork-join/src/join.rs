@@ -88,6 +88,7 @@ where
     B: FnOnce() -> RB + Send,
     RB: Send,
 {
+    worker.stack.check();
     let half = Half::new(second);
     if !worker.push(half.pointer()) {
         // SAFETY: nobody else ever saw it.

@@ -19,6 +19,7 @@ const STEP: usize = 32;
 
 /// Calls `body` for each number, on this worker and those that steal from it.
 pub(crate) fn for_each_on(worker: &Worker, mut left: Range<usize>, body: &(impl Fn(usize) + Sync)) {
+    worker.stack.check();
     while left.len() > 1 {
         if worker.is_bare() {
             let middle = left.start + left.len() / 2;

@@ -1,8 +1,9 @@
 //! Scopes: jobs that may spawn others, all ended when the scope returns (*async* and *finish*).
 //!
 //! A spawn is *help-first*: it leaves the job in the deque and goes on; the thread comes to it when
-//! its scope ends, the newest first, or another takes it. A job lies on the heap, since the frame
-//! that spawns it may be gone.
+//! its scope ends, the newest first, or another takes it. Or it is *work-first*: the thread runs
+//! the job, and leaves what the caller would do after it. What is left lies on the heap, since the
+//! frame that spawns it may be gone.
 //!
 //! Invariants: a scope returns when `pending` is 0, and who counts down to 0 does not touch it
 //! after. `takers` has the workers that run stolen jobs of the scope, from before they begin to
@@ -46,6 +47,9 @@ struct Spawned<'scope, F> {
     work: Option<F>,
 }
 
+/// A job that is in no deque. It counts as pending: it must be run.
+struct Left<'scope, F>(*mut Spawned<'scope, F>);
+
 impl<'scope, F: FnOnce(&Scope<'scope>) + Send + 'scope> Spawned<'scope, F> {
     const KIND: Kind = Kind { taken: Self::taken, run: Self::run, finish: Self::finish };
 
@@ -80,6 +84,18 @@ impl<'scope, F: FnOnce(&Scope<'scope>) + Send + 'scope> Spawned<'scope, F> {
     }
 }
 
+impl<'scope, F: FnOnce(&Scope<'scope>) + Send + 'scope> Left<'scope, F> {
+    fn run(self) {
+        let job = self.0.cast();
+        // SAFETY: nobody else ever saw it. The scope does not return before this call does, so
+        // that nobody waits to be woken.
+        unsafe {
+            Spawned::<'scope, F>::run(job);
+            Spawned::<'scope, F>::finish(job, None);
+        }
+    }
+}
+
 impl<'scope> Scope<'scope> {
     fn takers(&self) -> MutexGuard<'_, Vec<usize>> {
         self.takers.lock().unwrap_or_else(PoisonError::into_inner)
@@ -95,25 +111,47 @@ impl<'scope> Scope<'scope> {
             .ok()
     }
 
-    /// Spawns a job. It may run on any thread of the pool, at any time until the scope returns.
+    /// Spawns a job, *help-first*: the caller goes on, and the job may run on any thread of the
+    /// pool, at any time until the scope returns.
     ///
     /// A thread that is not of the scope's pool runs it at once, and so does one that has no room
     /// for it.
     pub fn spawn<F: FnOnce(&Self) + Send + 'scope>(&self, work: F) {
+        if let Some(job) = self.leave(work) {
+            job.run();
+        }
+    }
+
+    /// Spawns a job, *work-first*: it runs at once on this thread, and `rest`, which is what the
+    /// caller has to do after it, may be taken by another thread meanwhile.
+    ///
+    /// Where there would be many jobs at a time by [`spawn`](Self::spawn), here is one: a chain in
+    /// which each `rest` spawns the next job takes the memory of the program run in order.
+    ///
+    /// If `job` panics that is as in any job: the scope passes it on, and `rest` runs. A thread
+    /// that is not of the scope's pool, or has no room, runs `rest` after `job`.
+    pub fn spawn_first<J, F>(&self, job: J, rest: F)
+    where
+        J: FnOnce(&Self),
+        F: FnOnce(&Self) + Send + 'scope,
+    {
+        let left = self.leave(rest);
+        self.keep_panic(catch_unwind(AssertUnwindSafe(|| job(self))));
+        if let Some(rest) = left {
+            rest.run();
+        }
+    }
+
+    /// Leaves a job where threads of the pool find it; if that cannot be, it is the caller's.
+    fn leave<F: FnOnce(&Self) + Send + 'scope>(&self, work: F) -> Option<Left<'scope, F>> {
+        let worker = Worker::current().inspect(|worker| worker.stack.check());
         let job = Job { kind: &Spawned::<'scope, F>::KIND };
         let spawned = Box::new(Spawned { job, scope: self, work: Some(work) });
         self.pending.fetch_add(1, Ordering::Relaxed);
         let job = Box::into_raw(spawned);
-        let worker = Worker::current().filter(|worker| self.is_of(worker));
-        if worker.is_some_and(|worker| worker.push(job.cast())) {
-            return;
-        }
-        // SAFETY: nobody else ever saw it. The scope does not return before this call does, so
-        // that nobody waits to be woken.
-        unsafe {
-            Spawned::<'scope, F>::run(job.cast());
-            Spawned::<'scope, F>::finish(job.cast(), None);
-        }
+        let worker = worker.filter(|worker| self.is_of(worker));
+        let is_left = worker.is_some_and(|worker| worker.push(job.cast()));
+        (!is_left).then_some(Left(job))
     }
 
     fn is_of(&self, worker: &Worker) -> bool {
@@ -147,6 +185,7 @@ pub(crate) fn scope_on<'scope, R>(worker: &Worker, body: impl FnOnce(&Scope<'sco
         panic: Mutex::default(),
         borrows: PhantomData,
     };
+    worker.stack.check();
     let mark = worker.mark();
     let result = scope.keep_panic(catch_unwind(AssertUnwindSafe(|| body(&scope))));
     worker.run_since(mark);

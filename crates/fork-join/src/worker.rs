@@ -27,6 +27,7 @@ use std::thread;
 use crate::deque::{Deque, Hardware, Line, Stolen, Ticket};
 use crate::job::{Awaiting, Job};
 use crate::sleep::{Dormitory, Until};
+use crate::stack::Stack;
 
 /// How many jobs a worker can have pending; forks beyond are calls, in order.
 const RING: usize = 8_192;
@@ -128,6 +129,7 @@ pub(crate) struct Worker {
     deque: *const Jobs,
     pub(crate) index: usize,
     pub(crate) shared: Arc<Shared>,
+    pub(crate) stack: Stack,
     /// From whom it stole last.
     victim: Cell<usize>,
 }
@@ -155,10 +157,10 @@ impl Worker {
     }
 
     /// What a thread of a pool does until the pool closes.
-    pub(crate) fn work(shared: Arc<Shared>, index: usize) {
+    pub(crate) fn work(shared: Arc<Shared>, index: usize, stack: Stack) {
         shared.dormitory.bed(index).is_mine();
         let deque = &raw const shared.deques[index];
-        let worker = Self { deque, index, shared, victim: Cell::new(index) };
+        let worker = Self { deque, index, shared, stack, victim: Cell::new(index) };
         CURRENT.set(&raw const worker);
         let abort = Abort;
         let mut looks = 0;
