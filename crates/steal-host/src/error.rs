@@ -156,6 +156,68 @@ pub enum SpawnError {
     },
 }
 
+/// Why an array was not made, or a block not accessed. Nothing has changed.
+#[derive(Debug, Error)]
+pub enum ArrayError {
+    /// No array is like that, or too large to count.
+    #[error("an array has rows and columns, and blocks of both, and fewer than 2^60 elements")]
+    Sizes,
+    /// Workers want different ones.
+    #[error("worker {other} makes an array of other sizes: all have to make the same")]
+    Different {
+        /// One of them.
+        other: u32,
+    },
+    /// There is no room.
+    #[error(
+        "{path}: its file system has no room for {bytes} bytes; free some, or make smaller \
+             arrays"
+    )]
+    Full {
+        /// Where.
+        path: PathBuf,
+        /// What the array takes.
+        bytes: usize,
+    },
+    /// The system refuses, at one worker at least.
+    #[error("{path}: {source}")]
+    Io {
+        /// Where.
+        path: PathBuf,
+        /// What it says.
+        source: io::Error,
+    },
+    /// The worker that makes it has ended.
+    #[error("worker {worker} has ended while an array was made: enter a phase, and make it again")]
+    Gone {
+        /// Who.
+        worker: u32,
+    },
+    /// There is no such block.
+    #[error("block ({row}, {column}) of an array of {rows} by {columns} blocks")]
+    Block {
+        /// Its row.
+        row: usize,
+        /// Its column.
+        column: usize,
+        /// Rows of blocks.
+        rows: usize,
+        /// Columns of blocks.
+        columns: usize,
+    },
+    /// A block has another number of elements.
+    #[error("{given} elements for a block of {elements}")]
+    Length {
+        /// What was given.
+        given: usize,
+        /// What a block has.
+        elements: usize,
+    },
+    /// Workers have not met.
+    #[error(transparent)]
+    Phase(#[from] PhaseError),
+}
+
 /// Why a phase, or another meeting of all workers, has not come to its end.
 #[derive(Debug, Error)]
 pub enum PhaseError {

@@ -9,6 +9,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`host`] | the phases of a process, and what it shares with others between them |
+//! | [`mod@array`] | matrices in blocks that all processes read and add to |
 //! | [`segment`], [`rules`] | making the memory; what all its workers have in common |
 //! | [`ring`], [`bell`] | words from one process to another, in order; sleeping until there are some |
 //! | [`machine`] | the atomics of these two, so that a model can stand in for them |
@@ -24,6 +25,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod array;
 pub mod bell;
 pub mod error;
 pub mod host;
@@ -39,7 +41,8 @@ pub mod rules;
 pub mod segment;
 mod watch;
 
-pub use error::{CreateError, JoinError, PhaseError, SpawnError};
+pub use array::{Array, Sizes};
+pub use error::{ArrayError, CreateError, JoinError, PhaseError, SpawnError};
 pub use host::{Body, Host, Phase, Task};
 pub use rules::{Rules, Search};
 pub use segment::Segment;

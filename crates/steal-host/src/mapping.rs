@@ -17,7 +17,45 @@ use rustix::fs::{FallocateFlags, OFlags, fallocate};
 
 use crate::layout::{FLAGS_AT, LINE_BYTES, WORDS_AT};
 
-/// A file mapped whole, shared with all who map it.
+/// Makes a file of `bytes` zeros for this user, and allocates its space. Nothing is left behind if
+/// that fails.
+pub(crate) fn create(path: &Path, bytes: usize) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    let file = options.custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path)?;
+    if let Err(error) = fallocate(&file, FallocateFlags::empty(), 0, bytes as u64) {
+        let _ = std::fs::remove_file(path); // the first error is reported
+        return Err(error.into());
+    }
+    Ok(file)
+}
+
+/// A file of words, mapped whole, shared with all who map it.
+#[derive(Debug)]
+pub(crate) struct Words {
+    raw: MmapRaw,
+}
+
+impl Words {
+    /// Maps the first `bytes` of a file, which has as many.
+    pub(crate) fn of(file: &File, bytes: usize) -> io::Result<Self> {
+        Ok(Self { raw: MmapOptions::new().len(bytes).map_raw(file.as_raw_fd())? })
+    }
+
+    /// The words.
+    #[inline]
+    #[expect(clippy::cast_ptr_alignment, reason = "mappings begin at a page")]
+    pub(crate) fn all(&self) -> &[AtomicU64] {
+        let words = self.raw.len() / 8;
+        // SAFETY: the mapping is live as long as `self`, from which the slice borrows, has at least
+        // `8 * words` bytes, and begins at a page, so words are aligned. Every bit pattern is an
+        // AtomicU64. Other processes change the bytes at any time, which atomics permit; these
+        // bytes are accessed in no other way.
+        unsafe { std::slice::from_raw_parts(self.raw.as_ptr().cast::<AtomicU64>(), words) }
+    }
+}
+
+/// The file of a segment: words, and flags of four bytes between them.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     raw: MmapRaw,
@@ -33,34 +71,12 @@ impl Mapping {
         Ok(Self { raw: MmapOptions::new().len(bytes).map_raw(file.as_raw_fd())? })
     }
 
-    /// Makes a file of `bytes` zeros for this user, allocates its space, and maps it. Nothing is
-    /// left behind if that fails.
-    pub(crate) fn create(path: &Path, bytes: usize) -> io::Result<(File, Self)> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true).mode(0o600);
-        let file = options.custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path)?;
-        let map = || {
-            fallocate(&file, FallocateFlags::empty(), 0, bytes as u64)?;
-            Self::of(&file, bytes)
-        };
-        let mapped = map();
-        match mapped {
-            Ok(mapping) => Ok((file, mapping)),
-            Err(error) => {
-                let _ = std::fs::remove_file(path); // the first error is reported
-                Err(error)
-            }
-        }
-    }
-
     /// The words of the header.
     #[inline]
     #[expect(clippy::cast_ptr_alignment, reason = "mappings begin at a page")]
     pub(crate) fn header(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping is live as long as `self`, from which the slice borrows, has at least
-        // WORDS_AT bytes, and begins at a page, so words are aligned. Every bit pattern is an
-        // AtomicU64. Other processes change the bytes at any time, which atomics permit; these
-        // bytes are accessed in no other way, here and there: the three slices are disjoint.
+        // SAFETY: as for `Words`; the mapping has at least WORDS_AT bytes, and the words and flags
+        // of this and the next two functions are disjoint.
         unsafe { std::slice::from_raw_parts(self.raw.as_ptr().cast::<AtomicU64>(), FLAGS_AT / 8) }
     }
 
@@ -100,7 +116,7 @@ mod tests {
     fn a_full_file_system_is_an_error_and_leaves_no_file() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("segment");
-        assert!(Mapping::create(&path, 1 << 46).is_err());
+        assert!(create(&path, 1 << 46).is_err());
         assert!(!path.exists());
     }
 }

@@ -16,7 +16,7 @@ use crate::bell;
 use crate::identity::{Identity, namespace};
 use crate::layout::{self, SHELF_WORDS, Shape, ends, header, seat};
 use crate::machine::{RAISED, Word};
-use crate::mapping::Mapping;
+use crate::mapping::{self, Mapping};
 use crate::ring::Ring;
 use crate::rules::Rules;
 
@@ -51,7 +51,9 @@ impl Memory {
     /// Makes the file of a segment.
     pub(crate) fn create(path: &Path, shape: Shape, rules: &Rules) -> io::Result<(File, Self)> {
         let (maker, namespace) = (Identity::own()?, namespace()?);
-        let (file, mapping) = Mapping::create(path, shape.file_bytes())?;
+        let file = mapping::create(path, shape.file_bytes())?;
+        let mapped = Mapping::of(&file, shape.file_bytes());
+        let mapping = mapped.inspect_err(|_| drop(std::fs::remove_file(path)))?;
         let words = mapping.header();
         words[header::VERSION].set(layout::VERSION);
         words[header::FILE_BYTES].set(shape.file_bytes() as u64);

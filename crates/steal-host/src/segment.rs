@@ -105,7 +105,7 @@ fn check_left(path: &Path) -> Result<(), CreateError> {
 mod tests {
     use super::*;
     use crate::layout::MAX_WORKERS;
-    use crate::mapping::Mapping;
+    use crate::mapping;
 
     #[test]
     fn a_segment_in_use_and_a_foreign_file_stay() {
@@ -128,7 +128,7 @@ mod tests {
     fn a_full_file_system_is_named_with_what_is_needed() {
         let directory = tempfile::tempdir_in("/dev/shm").expect("a directory");
         let path = directory.path().join("segment");
-        let full = Mapping::create(&path, 1 << 46).expect_err("no room");
+        let full = mapping::create(&path, 1 << 46).expect_err("no room");
         let shape = Rules::default().shape(2).expect("a shape");
         let error = unmade(&path, shape, full);
         assert!(matches!(error, CreateError::Full { .. }), "{error}");

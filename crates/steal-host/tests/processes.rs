@@ -18,7 +18,8 @@ use tidings_applications::queens::Queens;
 use tidings_applications::uts::trees::named;
 use tidings_primitives::Chance;
 use tidings_steal_host::{
-    Body, CreateError, Done, Frame, Host, JoinError, PhaseError, Rules, Segment, Task,
+    Array, ArrayError, Body, CreateError, Done, Frame, Host, JoinError, PhaseError, Rules, Segment,
+    Sizes, Task,
 };
 use travels::{Travels, alone, on_all};
 
@@ -158,6 +159,14 @@ fn act(role: &str, mut host: Host) -> Result<(), PhaseError> {
             let refused = host.phase("large", list(host, 1), &body, &mut ran);
             say(&refused.map_or_else(|error| error.to_string(), |_| "well".to_owned()));
         }
+        "array" => array(host),
+        "arrays" => {
+            let columns = if host.is_first() { 3 } else { 4 };
+            let sizes = Sizes { rows: 3, columns, block_rows: 2, block_columns: 2 };
+            say(&Array::create(host, sizes).expect_err("they differ").to_string());
+            let sizes = Sizes { rows: 1 << 45, columns: 1, block_rows: 1, block_columns: 1 };
+            say(&Array::create(host, sizes).expect_err("no room").to_string());
+        }
         "bytes" => {
             let mut sum = 0;
             let body = [big as Body<u64>];
@@ -170,6 +179,37 @@ fn act(role: &str, mut host: Host) -> Result<(), PhaseError> {
         other => unreachable!("no role is called {other}"),
     }
     Ok(())
+}
+
+/// Tasks on all add to blocks of an array: each reads what all have added, and zeros after that.
+fn array(host: &mut Host) {
+    let sizes = Sizes { rows: 10, columns: 7, block_rows: 3, block_columns: 4 };
+    let mut array = Array::create(host, sizes).expect("room");
+    assert_eq!((array.blocks(), array.block_elements()), ((4, 2), 12));
+    let add = |task: &mut Task<'_>, array: &mut Array| {
+        let at = u32::from_le_bytes(task.state().try_into().expect("four bytes")) as usize;
+        let block = vec![f64::from(at as u32); 12];
+        array.accumulate(at % 4, at % 2, &block).expect("it is there");
+        Done::Nothing
+    };
+    let frame = |at: u32| Frame::new(0, 0, &at.to_le_bytes()).expect("it fits");
+    let list = (0..1000).map(frame).collect();
+    host.phase("array", list, &[add as Body<Array>], &mut array).expect("all live");
+    let mut sums = Vec::new();
+    for row in 0..4 {
+        let mut block = [-1.0; 12];
+        array.get(row, row % 2, &mut block).expect("it is there");
+        assert!(block.iter().all(|element| element.to_bits() == block[0].to_bits()));
+        sums.push(block[0]);
+    }
+    assert!(matches!(array.get(4, 0, &mut [0.0; 12]), Err(ArrayError::Block { .. })));
+    assert!(matches!(array.put(0, 0, &[0.0; 3]), Err(ArrayError::Length { .. })));
+    assert_eq!((array.owner(1, 1), array.owner(0, 2)), (Some(3 % host.workers()), None));
+    array.zero(host).expect("all live");
+    let mut block = [-1.0; 12];
+    array.get(1, 1, &mut block).expect("it is there");
+    assert!(block.iter().all(|element| element.to_bits() == 0));
+    say(&format!("{sums:?}"));
 }
 
 /// So many tasks at the first worker.
@@ -236,6 +276,27 @@ fn a_tree_is_counted_exactly_by_either_search() {
         let rules = Rules { search, ..Rules::default() };
         assert_eq!(Run::new(3, &rules).start(&["tree"; 3]).said(), ["true"; 3]);
     }
+}
+
+#[test]
+fn what_all_add_to_an_array_counts_and_leaves_no_file() {
+    for workers in [1_u32, 3] {
+        let mut run = Run::new(workers, &Rules::default()).start(&vec!["array"; workers as usize]);
+        // Each of the workers had all tasks of its own: 0 to 999, by their remainders.
+        let sum = |row: u32| f64::from(workers * (0..250).map(|at| 4 * at + row).sum::<u32>());
+        let expected = format!("{:?}", [0, 1, 2, 3].map(sum));
+        assert_eq!(run.said(), vec![expected; workers as usize]);
+        let files = std::fs::read_dir(run.path.parent().expect("a folder")).expect("it");
+        assert_eq!(files.count(), 1);
+    }
+}
+
+#[test]
+fn an_array_that_cannot_be_made_is_an_error_at_all() {
+    let mut run = Run::new(3, &Rules::default()).start(&["arrays"; 3]);
+    assert!(run.said().iter().all(|said| said.contains("makes an array of other sizes")));
+    let said = run.said();
+    assert!(said.iter().all(|said| said.contains("no room for 281474976710656 bytes")), "{said:?}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ mod phase;
 mod task;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -41,6 +41,7 @@ const LOOKS: u32 = 400;
 /// A process as a worker.
 #[derive(Debug)]
 pub struct Host {
+    path: PathBuf,
     me: u32,
     rules: Rules,
     worker: Worker,
@@ -91,6 +92,7 @@ impl Host {
             failed(source)
         })?;
         Ok(Self {
+            path,
             me,
             rules,
             worker: Worker::new(me, workers, &rules.config(), rules.seed),
@@ -123,14 +125,27 @@ impl Host {
         (0..self.workers()).filter(|worker| self.reported[*worker as usize])
     }
 
-    /// Whether this worker is the first of those who live: one for what one of them has to do.
+    /// The first of those who live: one for what one of them has to do.
+    pub fn first(&self) -> u32 {
+        let lives = |worker: &u32| !self.reported[*worker as usize];
+        (0..self.workers()).find(lives).unwrap_or(self.me)
+    }
+
+    /// Whether that is this worker.
     pub fn is_first(&self) -> bool {
-        self.lost().take_while(|worker| *worker < self.me).count() == self.me as usize
+        self.first() == self.me
     }
 
     /// The rules of the segment.
     pub fn rules(&self) -> &Rules {
         &self.rules
+    }
+
+    /// A name for a file beside the segment, the same at all workers until they meet again.
+    pub(crate) fn beside(&self) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push(format!(".{}.array", self.met));
+        name.into()
     }
 
     /// What this worker has done since it joined.
@@ -158,6 +173,14 @@ impl Host {
             has_come.then(|| shown.map(Word::get).collect())
         };
         Ok((0..self.workers()).map(read).collect())
+    }
+
+    /// Meets all others: after it, each sees what all have done before it.
+    ///
+    /// # Errors
+    /// If others do not come, or come for something else.
+    pub fn sync(&mut self) -> Result<(), PhaseError> {
+        self.meet(tag_of(&"sync"), Some(self.rules.patience))
     }
 
     /// Waits until all who live have come as often as this worker, for the same.
