@@ -9,7 +9,8 @@
 //! beside other accesses to the same block are an error of the program. The sum depends on the
 //! order of accumulates as sums of doubles do.
 //!
-//! What tasks of a phase have done, all see after it; between phases [`sync`](Host::sync) separates.
+//! What tasks of a phase have done, all see after it; between phases [`sync`](Host::sync)
+//! separates.
 //!
 //! Invariant: an element is one atomic word, so no process holds a lock that could die with it.
 //! One that is killed in an access leaves some elements changed; its phase is lost anyway.
