@@ -29,13 +29,24 @@ impl Runs {
         reference: &str,
         mut other: impl FnMut() -> B,
     ) {
+        self.timed(name, 21, || time_of(&mut one), reference, || time_of(&mut other));
+    }
+
+    /// The same of programs that say what they took, so many times.
+    pub(crate) fn timed(
+        &self,
+        name: &str,
+        count: usize,
+        mut one: impl FnMut() -> Duration,
+        reference: &str,
+        mut other: impl FnMut() -> Duration,
+    ) {
         if self.filter.as_ref().is_some_and(|filter| !name.contains(filter.as_str())) {
             return;
         }
-        let count = if self.is_bench { 21 } else { 1 };
-        let mut times: Vec<(f64, f64)> = (0..=count)
-            .map(|_| (seconds(&mut one).as_secs_f64(), seconds(&mut other).as_secs_f64()))
-            .collect();
+        let count = if self.is_bench { count } else { 1 };
+        let mut times: Vec<(f64, f64)> =
+            (0..=count).map(|_| (one().as_secs_f64(), other().as_secs_f64())).collect();
         times.remove(0); // The first fills caches and wakes threads.
         let at = |share: usize, of: &dyn Fn(&(f64, f64)) -> f64| {
             let mut sorted: Vec<f64> = times.iter().map(of).collect();
@@ -44,7 +55,7 @@ impl Runs {
         };
         let ratio = |share| at(share, &|(one, other)| one / other);
         println!(
-            "| {name} | {:.3} [{:.3}, {:.3}] | {reference} | {:.2} ms, {:.2} ms |",
+            "| {name} | {:.3} [{:.3}, {:.3}] | {reference} | {:.3} ms, {:.3} ms |",
             ratio(2),
             ratio(1),
             ratio(3),
@@ -54,7 +65,7 @@ impl Runs {
     }
 }
 
-fn seconds<R>(program: &mut impl FnMut() -> R) -> Duration {
+fn time_of<R>(program: &mut impl FnMut() -> R) -> Duration {
     let begin = Instant::now();
     program();
     begin.elapsed()

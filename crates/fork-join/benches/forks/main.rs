@@ -1,5 +1,5 @@
-//! What a fork costs, and how much of two threads programs use, beside rayon and beside themselves
-//! in order.
+//! What a fork costs, how much of two threads programs use and how soon a thread wakes, beside
+//! rayon, beside themselves in order and beside the system.
 //!
 //! Each row runs two programs in turn, so that what else the machine does meets both, and reports
 //! the median of the ratios of their times with its quartiles.
@@ -8,6 +8,7 @@
 
 mod compare;
 mod peers;
+mod wake;
 
 use std::hint::black_box;
 
@@ -32,6 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     trees(&pool, &rayon, &runs);
     queens(&pool, &runs);
     loops(&pool, &rayon, &runs);
+    wakes(&pool, &runs);
     Ok(())
 }
 
@@ -68,6 +70,14 @@ fn queens(pool: &Pool, runs: &Runs) {
     let board = Queens::new(runs.size(12, 8) as u32).expect("a board of that size");
     let ours = || black_box(pool.install(|| run(&board)));
     runs.row("queens 12, lists", ours, "in order", || black_box(in_order(&board).0));
+}
+
+/// How soon a thread that sleeps is at work.
+fn wakes(pool: &Pool, runs: &Runs) {
+    let (waiter, times) = (wake::Waiter::start(), 2_000);
+    let theirs = || waiter.wake();
+    runs.timed("wake-up by a spawn", times, || wake::by_a_spawn(pool), "condition", theirs);
+    runs.timed("wake-up by a call", times, || wake::by_a_call(pool), "condition", theirs);
 }
 
 /// Loops: calls of a nanosecond, and calls that get longer and longer.
