@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
-use programs::{Ours, count, fibonacci, run};
+use programs::{Ours, count, fibonacci, placements, run};
 use tidings_applications::uts::trees::named;
 use tidings_applications::{Application, fibonacci as numbers, in_order, queens::Queens};
 use tidings_fork_join::{Pool, for_each, is_bare, join, scope};
@@ -40,6 +40,13 @@ fn forks_count_a_tree_as_it_is() {
     for threads in [1, 2, 3] {
         let pool = Pool::builder().threads(threads).stack_bytes(64 << 20).build().expect("threads");
         assert!(tree.is(&pool.install(|| count(&tree.tree, Ours))), "{threads} threads");
+    }
+}
+
+#[test]
+fn forks_count_the_placements_of_queens() {
+    for threads in [1, 2, 3] {
+        assert_eq!(pool(threads).install(|| placements(9, Ours)), 352, "{threads} threads");
     }
 }
 

@@ -13,7 +13,7 @@ mod wake;
 use std::hint::black_box;
 
 use compare::Runs;
-use peers::programs::{Ours, count, fibonacci, run};
+use peers::programs::{Ours, count, fibonacci, placements, run};
 use peers::{InOrder, Rayon, chili_fibonacci, with_rayon};
 use tidings_applications::in_order;
 use tidings_applications::queens::Queens;
@@ -67,7 +67,11 @@ fn trees(pool: &Pool, rayon: &rayon::ThreadPool, runs: &Runs) {
 }
 
 fn queens(pool: &Pool, runs: &Runs) {
-    let board = Queens::new(runs.size(12, 8) as u32).expect("a board of that size");
+    let n = runs.size(12, 8) as u32;
+    let forks = || black_box(pool.install(|| placements(n, Ours)));
+    let calls = || black_box(placements(n, InOrder));
+    runs.row("queens 12, forks", forks, "the same as calls in order", calls);
+    let board = Queens::new(n).expect("a board of that size");
     let ours = || black_box(pool.install(|| run(&board)));
     runs.row("queens 12, lists", ours, "in order", || black_box(in_order(&board).0));
 }

@@ -1,4 +1,5 @@
-//! Programs for pools of threads: any application of the project, and trees and numbers by forks.
+//! Programs for pools of threads: any application of the project, and trees, boards and numbers by
+//! forks.
 //!
 //! An application is run from lists: a worker takes the newest task of its own list, and only when
 //! others would find nothing to steal from it spawns a job with the older half of the list. So a
@@ -96,4 +97,38 @@ fn among(tree: &Tree, nodes: &[Node], fork: impl Fork) -> Count {
     let (mut one, other) = fork.both(|| among(tree, left, fork), || among(tree, right, fork));
     tree.merge(&mut one, &other);
     one
+}
+
+/// Queens on the first rows: which columns of the next one they attack.
+#[derive(Clone, Copy)]
+struct Placed {
+    columns: u32,
+    falling: u32,
+    rising: u32,
+}
+
+/// Counts the ways to place `n` queens with a fork between any two squares of a row.
+pub(crate) fn placements(n: u32, fork: impl Fork) -> u64 {
+    rows(u32::MAX >> (u32::BITS - n), Placed { columns: 0, falling: 0, rising: 0 }, fork)
+}
+
+fn rows(all: u32, placed: Placed, fork: impl Fork) -> u64 {
+    let attacked = placed.columns | placed.falling | placed.rising;
+    if placed.columns == all { 1 } else { squares(all, placed, all & !attacked, fork) }
+}
+
+fn squares(all: u32, placed: Placed, free: u32, fork: impl Fork) -> u64 {
+    let count = free.count_ones();
+    if count == 0 {
+        return 0;
+    }
+    if count == 1 {
+        let columns = placed.columns | free;
+        let (falling, rising) = ((placed.falling | free) << 1, (placed.rising | free) >> 1);
+        return rows(all, Placed { columns, falling, rising }, fork);
+    }
+    let far = (0..count / 2).fold(free, |left, _| left & (left - 1));
+    let (one, other) =
+        fork.both(|| squares(all, placed, free ^ far, fork), || squares(all, placed, far, fork));
+    one + other
 }
