@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
 import sys
-from collections.abc import Sequence
 
 from drawing import style
 from drawing.csv_table import Table
@@ -13,36 +11,11 @@ from drawing.pages import markdown
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pools import COLUMNS, CPP, RUST, WORKS
+from ratios import Spread, against, medians, spread
 
 OWN = "Tidings, forks"
 TITLES = {"fib": "fib(30)", "queens": "12 queens", "tree": "UTS T1"}
 THREADS = 2
-
-Spread = tuple[float, float, float]
-"""A median between two quartiles."""
-
-
-def spread(values: Sequence[float]) -> Spread:
-    """Return the median of some values between their quartiles."""
-    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
-    return low, middle, high
-
-
-def medians(table: Table, work: str, system: str, column: str) -> list[float]:
-    """Return the median of the runs of each repetition."""
-    own = table.where(work=work, system=system)
-    return [
-        statistics.median(own.where(repetition=repetition).numbers(column))
-        for (repetition,) in own.distinct("repetition")
-    ]
-
-
-def against(
-    table: Table, work: str, pair: tuple[str, str], column: str, times: float = 1
-) -> list[float]:
-    """Return the ratios of two systems in each repetition, times a number."""
-    one, other = (medians(table, work, system, column) for system in pair)
-    return [times * a / b for a, b in zip(one, other, strict=True)]
 
 
 def in_order(system: str) -> str:

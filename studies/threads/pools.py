@@ -3,8 +3,11 @@
     studies/threads/run
 
 Systems alternate within a repetition, in another order each time, so that what else the machine
-does meets all alike. A cell runs its work once to warm caches up and then three times, each with
-its result checked; a cell that fails is said on standard error, and then there is no table.
+does meets all alike. A cell begins when the machine has been idle for a moment, or after a second
+in any case; how busy it was before stands in the table. It runs its work once to warm caches up
+and then three times, each with its result checked; a cell that fails is said on standard error,
+and then there is no table.
+
 Written are `threads.csv`, a row for each run, and its manifest.
 
 Exit status: 0 done, 1 a cell failed, 2 wrong arguments, 130 Ctrl-C.
@@ -22,7 +25,7 @@ from pathlib import Path
 
 from drawing.manifest import Table, first_line
 
-COLUMNS = ("work", "system", "repetition", "run", "wall_ms", "processors_ms")
+COLUMNS = ("work", "system", "repetition", "run", "wall_ms", "processors_ms", "busy_before")
 WORKS = ("fib", "queens", "tree")
 RUST = {
     "in order, Rust": "in-order",
@@ -35,6 +38,10 @@ CPP = {"in order, C++": "in_order", "oneTBB": "tbb", "OpenMP": "openmp"}
 ONLY = {"Tidings, lists": ("queens", "tree"), "chili": ("fib",)}
 """Systems that do not have all works."""
 CELL_S = 120
+LOOK_S, WAIT_S = 0.1, 1
+"""How long it is looked whether the machine is idle, and how long that is waited for."""
+IDLE = 0.15
+"""The share of all processors up to which a machine counts as idle."""
 
 Cell = tuple[int, str, str]
 
@@ -56,13 +63,34 @@ def words(system: str, work: str, options: argparse.Namespace) -> list[str]:
     return [str(options.cpp / CPP[system]), work]
 
 
+def busy_share() -> float:
+    """Return the share of all processors' time that programs took for a moment."""
+
+    def times() -> list[int]:
+        first = Path("/proc/stat").read_text(encoding="ascii").partition("\n")[0]
+        return [int(word) for word in first.split()[1:]]
+
+    before = times()
+    time.sleep(LOOK_S)
+    spent = [after - one for one, after in zip(before, times(), strict=True)]
+    return 1 - sum(spent[3:5]) / max(1, sum(spent))
+
+
+def calm() -> float:
+    """Wait for an idle machine, not for ever; return how busy it was last."""
+    until = time.monotonic() + WAIT_S
+    while (share := busy_share()) > IDLE and time.monotonic() < until:
+        pass
+    return share
+
+
 def measured(cell: Cell, options: argparse.Namespace) -> list[list[object]]:
     """Return the rows of a cell."""
     repetition, work, system = cell
-    command = words(system, work, options)
+    command, share = words(system, work, options), f"{calm():.2f}"
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=CELL_S)
     return [
-        [work, system, repetition, run, *map(float, line.split())]
+        [work, system, repetition, run, *map(float, line.split()), share]
         for run, line in enumerate(done.stdout.splitlines(), 1)
     ]
 
