@@ -1,4 +1,4 @@
-"""Pools of threads beside each other: times, and how much of two processors they use."""
+"""Pools of threads beside each other: processor time in that of the work in order, and times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from ratios import Spread, against, medians, spread
 
 OWN = "Tidings, forks"
 TITLES = {"fib": "fib(30)", "queens": "12 queens", "tree": "UTS T1"}
-THREADS = 2
 
 
 def in_order(system: str) -> str:
@@ -29,9 +28,14 @@ def systems(table: Table, work: str) -> list[str]:
     return [name for name in (*RUST, *CPP) if name in here]
 
 
-def shown(value: Spread, digits: int) -> str:
+def number(value: float) -> str:
+    """Return a number with three digits that count, or all before the point."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.{1 if value >= 10 else 2}f}"
+
+
+def shown(value: Spread) -> str:
     """Return a median with its quartiles."""
-    low, middle, high = (f"{one:.{digits}f}" for one in value)
+    low, middle, high = map(number, value)
     return f"{middle} [{low}, {high}]"
 
 
@@ -39,16 +43,13 @@ def lines(table: Table, work: str) -> str:
     """Return what the page says of a work."""
     made = []
     for system in systems(table, work):
+        spent = spread(medians(table, work, system, "processors_ms"))
+        pair = system, in_order(system)
+        cost = spread(against(table, work, pair, "processors_ms"))
         wall = spread(medians(table, work, system, "wall_ms"))
-        pair = in_order(system), system
-        share = spread(against(table, work, pair, "wall_ms", 1 / THREADS))
-        spent = spread(against(table, work, pair, "processors_ms"))
         ratio = spread(against(table, work, (system, OWN), "wall_ms"))
-        cells = [shown(wall, 1), shown(share, 2), shown(spent, 2), shown(ratio, 2)]
-        if system.startswith("in order"):
-            cells[1:] = ["-", "-", shown(ratio, 2)]
-        made.append([system, *cells])
-    heads = ["system", "ms", "of twice in order", "of its processor time", f"time ÷ {OWN}"]
+        made.append([system, shown(spent), shown(cost), shown(wall), shown(ratio)])
+    heads = ["system", "processor ms", "÷ in order", "wall ms", f"÷ {OWN}"]
     return markdown(heads, made)
 
 
@@ -58,15 +59,15 @@ def tables(table: Table) -> dict[str, str]:
 
 
 def panel(axes: Axes, table: Table, work: str) -> None:
-    """Draw the times of a work, in those of half the work in order."""
+    """Draw the processor times of a work, in those of the work in order."""
     names = [name for name in systems(table, work) if not name.startswith("in order")]
     for place, system in enumerate(reversed(names)):
         pair = system, in_order(system)
-        low, middle, high = spread(against(table, work, pair, "wall_ms", THREADS))
+        low, middle, high = spread(against(table, work, pair, "processors_ms"))
         colour = style.BLUE if system.startswith("Tidings") else style.VERMILION
         axes.plot([low, high], [place, place], "-", color=colour)
         axes.plot([middle], [place], "o" if system.startswith("Tidings") else "s", color=colour)
-        axes.annotate(f"{middle:.2f}", (middle, place), (0, 6), textcoords="offset points",
+        axes.annotate(number(middle), (middle, place), (0, 6), textcoords="offset points",
                       ha="center", fontsize=8)  # fmt: skip
     axes.axvline(1, color=style.GREY, linestyle=":")
     axes.set_yticks(range(len(names)), reversed(names))
@@ -76,15 +77,17 @@ def panel(axes: Axes, table: Table, work: str) -> None:
 
 
 def figure(table: Table) -> Figure:
-    """Draw the times of all works."""
+    """Draw the processor times of all works."""
     drawn = style.blank(9.0, 2.9)
     panels = drawn.subplots(1, len(WORKS))
-    ticks = {"fib": (1, 10, 100, 1_000), "queens": (1, 3, 10, 30), "tree": (0.5, 1, 2, 4, 8)}
+    ticks = {"fib": (1, 10, 100, 1_000), "queens": (0.5, 1, 2, 5, 10), "tree": (1, 2, 4)}
     for axes, work in zip(panels, WORKS, strict=True):
         panel(axes, table, work)
         style.log_ticks(axes, x=ticks[work])
         axes.set_xlim(ticks[work][0] * 0.8, ticks[work][-1] * 1.2)
-    panels[1].set_xlabel("time ÷ half the time in order (log scale; 1: two processors in full)")
+    panels[1].set_xlabel(
+        "processor time of two threads ÷ that of the work in order (log scale)"
+    )
     return drawn
 
 

@@ -26,9 +26,7 @@ def medians(table: Table, work: str, system: str, column: str) -> list[float]:
     ]
 
 
-def against(
-    table: Table, work: str, pair: tuple[str, str], column: str, times: float = 1
-) -> list[float]:
-    """Return the ratios of two systems in each repetition, times a number."""
+def against(table: Table, work: str, pair: tuple[str, str], column: str) -> list[float]:
+    """Return the ratios of two systems in each repetition."""
     one, other = (medians(table, work, system, column) for system in pair)
-    return [times * a / b for a, b in zip(one, other, strict=True)]
+    return [a / b for a, b in zip(one, other, strict=True)]
