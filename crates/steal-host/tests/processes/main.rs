@@ -91,14 +91,18 @@ fn a_worker_without_tasks_sleeps() {
     }
     run = run.start(&["busy"]);
     assert_eq!(run.children[0].said(), "busy");
-    let stat = format!("/proc/{}/task", run.children[1].child.id());
-    let sleeps = |thread: &std::fs::DirEntry| {
-        let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
-        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
+    let threads = format!("/proc/{}/task", run.children[1].child.id());
+    // A name in parentheses, then the state.
+    let asleep = || {
+        let threads = std::fs::read_dir(&threads).expect("it lives");
+        let lines = threads.map(|thread| {
+            std::fs::read_to_string(thread.expect("one").path().join("stat")).unwrap_or_default()
+        });
+        let lines: Vec<String> = lines.collect();
+        let watches = lines.iter().any(|line| line.contains("(steal-watch)"));
+        watches && lines.iter().all(|line| line.contains(") S "))
     };
-    let threads = || std::fs::read_dir(&stat).expect("it lives").map(|thread| thread.expect("one"));
-    // The one that watches is the last to be there.
-    while threads().count() < 3 || !threads().all(|thread| sleeps(&thread)) {
+    while !asleep() {
         std::thread::yield_now();
     }
     run.children[0].go_on();
