@@ -226,7 +226,9 @@ impl Load {
         // Room for twice as many: the worker is never what is waited for.
         let slots = 2 * in_flight as u32;
         let (queues, resources) = (Vec::new(), Vec::new());
-        worker.send(Call(2), Request::Offer { queues, slots, resources, ahead: 0 }).await?;
+        worker
+            .send(Call(2), Request::Offer { queues, slots, resources, ahead: 0, full: None })
+            .await?;
         let (submitted, times) = (BTreeMap::new(), Vec::new());
         Ok(Self { client, worker, shape, in_flight, last_call: 2, submitted, times })
     }

@@ -205,7 +205,7 @@ async fn finished(plan: &Plan, site: &Site, rows: &mut Rows) {
     let holder = site.holder();
     let (source, mut taker) = (site.client("submit"), site.client("take"));
     let (queues, resources) = (vec!["jobs".to_owned()], Vec::new());
-    let offer = Request::Offer { queues, slots: SLOTS, resources, ahead: 0 };
+    let offer = Request::Offer { queues, slots: SLOTS, resources, ahead: 0, full: None };
     assert_eq!(taker.session.ask(offer).await.expect("a holder"), Answer::Done);
     let (empty, half) = (memory(&holder), plan.tasks / 2);
     let begun = Instant::now();
@@ -288,7 +288,7 @@ async fn wake_ups(plan: &Plan, site: &Site, rows: &mut Rows) {
     let _holder = site.holder();
     let (source, mut taker) = (site.client("submit"), site.client("take"));
     let (queues, resources) = (vec!["wake".to_owned()], Vec::new());
-    let offer = Request::Offer { queues, slots: 1, resources, ahead: 0 };
+    let offer = Request::Offer { queues, slots: 1, resources, ahead: 0, full: None };
     assert_eq!(taker.session.ask(offer).await.expect("a holder"), Answer::Done);
     let (mut waits, mut answers) = (Vec::new(), Vec::new());
     for number in 0..plan.wakes as u64 {

@@ -142,6 +142,7 @@ async fn work(worker: Session, mut notices: mpsc::Receiver<Notice>) {
         slots: 2 * IN_FLIGHT as u32,
         resources: Vec::new(),
         ahead: 0,
+        full: None,
     };
     if worker.ask(offer).await.is_err() {
         return;

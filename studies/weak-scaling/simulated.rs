@@ -256,8 +256,13 @@ impl Cluster {
         self.answer_reads();
         for worker in 1..=self.workers {
             let (name, host) = (format!("w{worker}"), format!("h{worker}"));
-            let offer =
-                Request::Offer { queues: vec![], slots: 1, resources: Vec::new(), ahead: 0 };
+            let offer = Request::Offer {
+                queues: vec![],
+                slots: 1,
+                resources: Vec::new(),
+                ahead: 0,
+                full: None,
+            };
             let join = Request::Join { name, host, holding: vec![] };
             for request in [join, offer] {
                 self.pass(0, Peer(worker), request);

@@ -59,8 +59,12 @@ fn a_worker_goes_on_when_there_is_room_for_blobs() {
     disk.fill();
     let long = "x".repeat(LONG);
     let script = "echo \"$1\"; head -c 30000 /dev/zero | tr '\\0' y";
-    let run = far.run(script, &["short", &long]);
+    let mut run = far.run(script, &["short", &long]);
     until_full(&mut worker, "cache");
+    // It is the only one, so the queue stands still: whoever waits for it hears why.
+    let said = said_of_room(&mut run);
+    assert!(said.contains("waits: the workers that could take it wait for space; on "), "{said}");
+    assert!(said.contains("cache") && said.ends_with("(at least 1048576 bytes)"), "{said}");
     disk.free();
     assert!(said_of_room(&mut worker).contains("there is space again"));
     let all = done(run, "cache");

@@ -147,6 +147,38 @@ fn a_graph_is_shown_with_states_its_critical_path_and_by_keyboard() {
     assert_eq!(run.end().0, 5);
 }
 
+/// Each part counts what ends in it by itself; the page shows all, each once.
+#[test]
+fn a_store_of_several_parts_has_one_page() {
+    let place = Place::new();
+    place.text(&["store", "make", "--parts", "3"]);
+    let (_page, address) = page(&place);
+    let browser = Browser::start();
+    browser.open(&address);
+    browser.until(ANSWERED);
+    // These queues are of all three parts.
+    let queues = ["a", "b", "c", "d", "e", "f"];
+    for queue in queues {
+        place.text(&["queue", "put", queue, "--", "true"]);
+        place.text(&["queue", "put", queue, "--", "sh", "-c", "exit 3"]);
+    }
+    let rows = "[...document.querySelectorAll('#queues tbody tr')]
+        .map((row) => row.cells[0].textContent).join() === 'a,b,c,d,e,f'";
+    browser.until(rows);
+    let worker = place.start(&["worker", "-n", "2"]);
+    browser.until(&tries("done", queues.len()));
+    browser.until(&tries("bad", queues.len()));
+    browser.until("document.querySelectorAll('#failures li').length === 6");
+    // What has been shown does not come again with what ends later.
+    place.text(&["queue", "put", "c", "--", "true"]);
+    browser.until(&tries("done", queues.len() + 1));
+    assert_eq!(browser.value(&tries("bad", queues.len())), json!(true));
+    assert_eq!(browser.value("document.querySelectorAll('#workers tbody tr').length"), json!(1));
+    assert!(browser.seen().errors.is_empty(), "{:?}", browser.seen().errors);
+    worker.signal(Signal::TERM);
+    assert_eq!(worker.end().0, 0);
+}
+
 #[test]
 fn the_page_is_at_its_secret_path_alone_and_says_when_it_is_away() {
     let place = Place::new();

@@ -182,11 +182,13 @@ fn told(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyTuple>> {
     (task, kind, what).into_pyobject(py)
 }
 
-/// Kind, queue and filter; and what the workers of the queue lack, if there are any.
+/// Kind, queue and filter; what the workers of the queue lack, if there are any; and what those say
+/// that wait for space, with their hosts.
 fn unfit(py: Python<'_>, obstacle: Obstacle) -> PyResult<Bound<'_, PyTuple>> {
-    let Obstacle { kind, queue, filter, unfit } = obstacle;
+    let Obstacle { kind, queue, filter, mut unfit } = obstacle;
+    let full = unfit.as_mut().map(|of| std::mem::take(&mut of.full)).unwrap_or_default();
     let unfit = unfit.map(|of| (of.workers, of.lacks, of.is_filtered, of.board));
-    (kind, queue, filter, unfit).into_pyobject(py)
+    (kind, queue, filter, unfit, full).into_pyobject(py)
 }
 
 /// Attempt, cause, text, host and detail.

@@ -159,9 +159,15 @@ impl Array {
 /// Adds to an element.
 #[inline]
 fn add(word: &AtomicU64, element: f64) {
-    let sum = |bits| Some((f64::from_bits(bits) + element).to_bits());
-    let added = word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
-    debug_assert!(added.is_ok(), "there is always a sum");
+    let mut bits = word.get();
+    loop {
+        let sum = (f64::from_bits(bits) + element).to_bits();
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        match word.compare_exchange_weak(bits, sum, success, failure) {
+            Ok(_) => return,
+            Err(other) => bits = other,
+        }
+    }
 }
 
 /// Rows and columns of blocks, and elements of a block; `None` if that is no array.

@@ -42,7 +42,7 @@ impl Machine {
         let (name, host) = ("w".to_owned(), "h".to_owned());
         machine.ask(1, Request::Join { name, host, holding: vec![] });
         let (slots, resources) = (2 * WIDTH as u32, Vec::new());
-        machine.ask(1, Request::Offer { queues: vec![], slots, resources, ahead: 0 });
+        machine.ask(1, Request::Offer { queues: vec![], slots, resources, ahead: 0, full: None });
         machine
     }
 

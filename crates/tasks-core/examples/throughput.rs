@@ -61,8 +61,13 @@ fn main() {
         Call(0),
         Request::Join { name, host, holding: vec![] },
     );
-    let offer =
-        Request::Offer { queues: vec![], slots: GROUP as u32, resources: Vec::new(), ahead: 0 };
+    let offer = Request::Offer {
+        queues: vec![],
+        slots: GROUP as u32,
+        resources: Vec::new(),
+        ahead: 0,
+        full: None,
+    };
     coordinator.handle_request(now, Peer(1), Call(1), offer);
     let (mut revision, mut call) = (1, 1);
     let start = std::time::Instant::now();

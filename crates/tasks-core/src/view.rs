@@ -41,6 +41,9 @@ pub const MAX_SHOWN_FAILURES: usize = 16;
 /// The bytes of the text of a failure that is shown beside others.
 pub const MAX_SHOWN_TEXT_BYTES: usize = 200;
 
+/// The bytes of what a worker says of a folder that is full.
+pub const MAX_FULL_BYTES: usize = 512;
+
 /// The tasks, or keys, of one page of a list.
 pub const MAX_LISTED: u32 = 1_000;
 
@@ -222,6 +225,9 @@ pub struct SessionView {
     /// The first [`MAX_SHOWN_TASKS`] of the tasks that it has.
     #[cbor(n(7), default)]
     pub tasks: Vec<RunningView>,
+    /// Why it takes no tasks now, with the remedy: a folder of its host is full.
+    #[cbor(n(8), default)]
+    pub full: Option<String>,
 }
 
 /// A task that a session has.

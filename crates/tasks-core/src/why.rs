@@ -65,6 +65,10 @@ pub struct Unfit {
     /// Whether nodes are known from a board.
     #[n(3)]
     pub board: bool,
+    /// Hosts of workers that could take it and wait for space, and what each says of that: the
+    /// first [`MAX_SHOWN_INPUTS`](crate::view::MAX_SHOWN_INPUTS) of them.
+    #[cbor(n(4), default)]
+    pub full: Vec<(String, String)>,
 }
 
 /// Where an input is that is not done.

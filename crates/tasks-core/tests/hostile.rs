@@ -168,15 +168,16 @@ fn request() -> impl Strategy<Value = Request> {
     let more = || prop_oneof![0..4_u32, Just(u32::MAX)];
     let slots = prop_oneof![0..4_u32, Just(u32::MAX)];
     let which = prop::sample::select(vec![Which::Live, Which::Failed, Which::Done, Which::All]);
+    let full = prop::option::of(name());
     let detail = prop::sample::select(vec![0, 8_192, 8_193]).prop_map(|bytes| vec![1; bytes]);
     prop_oneof![
         2 => (name(), name(), vec((id(), attempt()), 0..3))
             .prop_map(|(name, host, holding)| Request::Join { name, host, holding }),
         1 => Just(Request::Heartbeat),
         1 => Just(Request::Leave),
-        2 => (vec(name(), 0..3), slots.clone(), resources(), slots).prop_map(
-            |(queues, slots, resources, ahead)| {
-                Request::Offer { queues, slots, resources, ahead }
+        2 => (vec(name(), 0..3), slots.clone(), resources(), slots, full).prop_map(
+            |(queues, slots, resources, ahead, full)| {
+                Request::Offer { queues, slots, resources, ahead, full }
             }
         ),
         1 => Just(Request::Overview),

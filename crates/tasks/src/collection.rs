@@ -139,7 +139,7 @@ impl Collection {
         let levels = 1..=self.tree.root().level;
         let slots = PLACES * levels.clone().count() as u32;
         let resources = levels.map(|level| (place(level), u64::from(PLACES) * ONE)).collect();
-        Request::Offer { queues: vec![self.queue()], slots, resources, ahead: 0 }
+        Request::Offer { queues: vec![self.queue()], slots, resources, ahead: 0, full: None }
     }
 
     /// Adds the nodes, unless they are there.

@@ -42,7 +42,7 @@ pub fn offer(queue: &str, slots: u32) -> Request {
 pub fn offer_with(queue: &str, slots: u32, others: &[(String, Amount)]) -> Request {
     let own = (CLAIM.to_owned(), ONE * u64::from(slots));
     let resources = core::iter::once(own).chain(others.iter().cloned()).collect();
-    Request::Offer { queues: vec![queue.to_owned()], slots, resources, ahead: 0 }
+    Request::Offer { queues: vec![queue.to_owned()], slots, resources, ahead: 0, full: None }
 }
 
 /// The id of the item of a queue that is known by a key: put again, nothing is added.

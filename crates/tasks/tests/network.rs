@@ -81,7 +81,13 @@ async fn child_that_holds_and_works() {
 }
 
 async fn offer(worker: &Session) {
-    let offer = Request::Offer { queues: Vec::new(), slots: 4, resources: Vec::new(), ahead: 0 };
+    let offer = Request::Offer {
+        queues: Vec::new(),
+        slots: 4,
+        resources: Vec::new(),
+        ahead: 0,
+        full: None,
+    };
     assert_eq!(worker.ask(offer).await.unwrap(), Answer::Done);
 }
 

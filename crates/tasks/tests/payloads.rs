@@ -34,7 +34,13 @@ fn submission(number: u64, payload: Vec<u8>) -> Submission {
 /// The result of each task is its payload backwards.
 async fn work(worker: Session, payloads: Payloads, mut notices: mpsc::Receiver<Notice>) {
     worker
-        .ask(Request::Offer { queues: Vec::new(), slots: 4, resources: Vec::new(), ahead: 0 })
+        .ask(Request::Offer {
+            queues: Vec::new(),
+            slots: 4,
+            resources: Vec::new(),
+            ahead: 0,
+            full: None,
+        })
         .await
         .unwrap();
     while let Some(notice) = notices.recv().await {

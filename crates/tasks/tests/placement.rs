@@ -98,7 +98,7 @@ impl Party {
         let (name, host) = (format!("worker on {host}"), host.to_owned());
         party.ask(Request::Join { name, host, holding: Vec::new() }).await;
         let (queues, resources) = (Vec::new(), Vec::new());
-        party.ask(Request::Offer { queues, slots, resources, ahead: 0 }).await;
+        party.ask(Request::Offer { queues, slots, resources, ahead: 0, full: None }).await;
         party
     }
 

@@ -45,6 +45,10 @@ def test_the_reason_names_what_is_missing_and_the_most_that_there_is() -> None:
     lacks = (3, [("python", 1_000, 0)], False, True)
     assert unfit.reason("q", "", lacks) == "none of 3 workers of queue q calls functions of Python"
     assert unfit.reason("q", "", None) == "no worker takes calls of queue q"
+    full = [("n1", "no space for a blob in /b: make space there (at least 1048576 bytes)")]
+    why = unfit.reason("q", "", (0, [], False, True), full)
+    assert why.startswith("the workers that could take them wait for space; on n1: no space for a")
+    assert unfit.remedy("file:x", "q", None, full) == ""
     reason = unfit.reason("q", "load1 < 2", (1, [], True, False))
     assert reason.startswith("the only worker is not on a node where load1 < 2: no agent runs")
     assert "start `tidings agent`" in unfit.remedy("memory:", "q", (1, [], True, False))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import concurrent.futures
 import contextlib
 import threading
@@ -163,4 +162,7 @@ class Future(concurrent.futures.Future[T]):
 
     def __await__(self) -> Generator[Any, None, T]:
         """Wait for the result in ``asyncio``."""
+        # A program that awaits has it; to the others it would be a fifth of the start.
+        import asyncio
+
         return asyncio.wrap_future(self).__await__()

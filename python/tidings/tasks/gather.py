@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import concurrent.futures
 import contextlib
 import time
@@ -100,6 +99,9 @@ class as_completed(Generic[F]):  # noqa: N801, it reads as that of concurrent.fu
 
     async def __aiter__(self) -> AsyncIterator[F]:
         """Wait for each without holding up other coroutines."""
+        # As in ``Future.__await__``.
+        import asyncio
+
         loop = asyncio.get_running_loop()
         ended: asyncio.Queue[F] = asyncio.Queue()
 

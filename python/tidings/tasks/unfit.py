@@ -26,6 +26,9 @@ Lack = tuple[str, int, int]
 # condition accepts, and whether a board shows nodes.
 Lacks = tuple[int, Sequence[Lack], bool, bool]
 
+# Hosts whose workers wait for space, and what they say of it.
+Full = Sequence[tuple[str, str]]
+
 _lock = threading.Lock()
 _waiting: dict[tuple[int, int], str] = {}
 
@@ -42,14 +45,16 @@ class Unfit:
     def __init__(self, store: str) -> None:
         self._store = store
 
-    def begin(self, kind: int, queue: str, where: str, lacks: Lacks | None) -> None:
+    def begin(
+        self, kind: int, queue: str, where: str, lacks: Lacks | None, full: Full = ()
+    ) -> None:
         """Say that no worker could take the calls of a kind."""
-        why = reason(queue, where, lacks)
+        why = reason(queue, where, lacks, full)
         with _lock:
             _waiting[id(self), kind] = why
         # It may be made an error, which nobody here could catch.
         with contextlib.suppress(UnfitWarning):
-            text = f"calls wait, since {why}{remedy(self._store, queue, lacks)}"
+            text = f"calls wait, since {why}{remedy(self._store, queue, lacks, full)}"
             # It is of no line of a program. That it is said once is seen to by the kinds.
             warnings.warn_explicit(text, UnfitWarning, "tidings.tasks", 0)
 
@@ -65,8 +70,11 @@ class Unfit:
                 del _waiting[key]
 
 
-def reason(queue: str, where: str, lacks: Lacks | None) -> str:
+def reason(queue: str, where: str, lacks: Lacks | None, full: Full = ()) -> str:
     """Return what keeps calls from every worker that is there."""
+    if full:
+        hosts = "; ".join(f"on {host}: {why}" for host, why in full)
+        return f"the workers that could take them wait for space; {hosts}"
     if lacks is None:
         return f"no worker takes calls of queue {queue}"
     workers, lacking, is_filtered, has_board = lacks
@@ -85,8 +93,10 @@ def reason(queue: str, where: str, lacks: Lacks | None) -> str:
     return f"{none} {has} {' and '.join(parts) or 'all that they need at once'}"
 
 
-def remedy(store: str, queue: str, lacks: Lacks | None) -> str:
-    """Return what to do about it."""
+def remedy(store: str, queue: str, lacks: Lacks | None, full: Full = ()) -> str:
+    """Return what to do about it, unless those who wait for space have said it."""
+    if full:
+        return ""
     if lacks is not None and lacks[2] and not lacks[3]:
         return ": start `tidings agent` on the hosts of the workers, and of the store"
     if store == "memory:":

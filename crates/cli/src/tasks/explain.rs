@@ -182,6 +182,7 @@ fn live(task: &Task, why: &Why) -> (&'static str, String) {
             "no_worker",
             format!("no worker takes tasks of queue {}: start `tidings worker`", task.queue),
         ),
+        Why::Unfit(unfit) if !unfit.full.is_empty() => ("full", full_text(&unfit.full)),
         Why::Unfit(unfit) => ("unfit", unfit_text(task, unfit)),
         Why::Busy { workers, ready } => (
             "busy",
@@ -239,6 +240,13 @@ fn unfit_text(task: &Task, unfit: &Unfit) -> String {
     }
 }
 
+/// Workers that could take it, were there space on their hosts.
+fn full_text(full: &[(String, String)]) -> String {
+    let on = |(host, why): &(String, String)| format!("on {host}: {why}");
+    let hosts: Vec<String> = full.iter().map(on).collect();
+    format!("the workers that could take it wait for space; {}", hosts.join("; "))
+}
+
 fn amount(name: &str, amount: u64) -> String {
     if name == MEM { format!("{amount} B") } else { (amount as f64 / UNIT as f64).to_string() }
 }
@@ -270,6 +278,8 @@ mod tests {
         let one = inputs(1, &[(id, state)]);
         assert_eq!(one, format!("it waits for 1 task to be done: {id} (running)"));
         let many = inputs(9, &[(id, state); 9]);
+        let full = full_text(&[("n1".to_owned(), "no space in /x: make space".to_owned())]);
+        assert!(full.ends_with("wait for space; on n1: no space in /x: make space"), "{full}");
         assert!(many.ends_with(" and 5 more"), "{many}");
         assert_eq!((amount("mem", 5), amount("gpu", 500)), ("5 B".to_owned(), "0.5".to_owned()));
     }

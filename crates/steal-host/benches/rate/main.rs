@@ -5,6 +5,9 @@
 //! row is the median with its quartiles. `cargo bench -p tidings-steal-host`; with `cargo test`
 //! each runs once.
 //!
+//! A machine that does something else, too, gives two processes no more of its processors than
+//! one; so the time that the processors were busy is measured beside what a clock on the wall says.
+//!
 //! - `list`: empty tasks at the first worker, each with a number that is its result; what both have
 //!   is gathered.
 //! - `fib`, `uts`: tasks that spawn tasks, as the applications have them.
@@ -114,59 +117,104 @@ fn answer(pings: usize) -> std::io::Result<()> {
 
 /// What both processes do in each repetition, as it was at this one.
 fn measure(host: &mut Host, sizes: Sizes) -> Result<Vec<(&'static str, Vec<f64>)>, PhaseError> {
-    let mut rows = vec![("list: µs a task", vec![list(host, sizes.tasks)?])];
-    let (fib_us, ratio) = beside(host, &Fibonacci(sizes.fib))?;
-    rows.push(("fib: µs a task", vec![fib_us]));
-    rows.push(("fib: ratio to in order", vec![ratio]));
+    let list = list(host, sizes.tasks)?;
+    let mut rows = vec![
+        ("list: µs a task", vec![list.wall_us]),
+        ("list: µs of processors a task", vec![list.processor_us]),
+    ];
+    let (fib, alone) = beside(host, &Fibonacci(sizes.fib))?;
+    rows.push(("fib: µs a task", vec![fib.wall_us]));
+    rows.push(("fib: µs of processors a task", vec![fib.processor_us]));
+    rows.push(("fib: µs of processors a task, in order", vec![alone.processor_us]));
     if sizes.tree {
         let tree: Tree = named("T1").expect("a tree of that name").tree;
-        let (uts_us, ratio) = beside(host, &tree)?;
-        rows.push(("UTS T1: µs a task", vec![uts_us]));
-        rows.push(("UTS T1: ratio to in order", vec![ratio]));
+        let (uts, alone) = beside(host, &tree)?;
+        rows.push(("UTS T1: µs a task", vec![uts.wall_us]));
+        rows.push(("UTS T1: ratio to in order", vec![uts.wall_us / alone.wall_us]));
+        let ratio = uts.processor_us / alone.processor_us;
+        rows.push(("UTS T1: ratio of processors' time to in order", vec![ratio]));
     }
     rows.push(("wake: µs", wakes(host, sizes.wakes)?));
     Ok(rows)
 }
 
-/// Empty tasks with a result: microseconds each.
-fn list(host: &mut Host, tasks: u64) -> Result<f64, PhaseError> {
+/// What a task takes, in microseconds: from the beginning of all to the end, divided by their
+/// number, and of the processors of all processes.
+#[derive(Clone, Copy)]
+struct Cost {
+    wall_us: f64,
+    processor_us: f64,
+}
+
+/// What has passed since the beginning, on both clocks.
+struct Timer {
+    began: Instant,
+    processor_ns: u64,
+}
+
+impl Timer {
+    fn begin() -> Self {
+        Self { began: Instant::now(), processor_ns: clock_ns(ClockId::ProcessCPUTime) }
+    }
+
+    /// Nanoseconds of processors so far.
+    fn processor_ns(&self) -> u64 {
+        clock_ns(ClockId::ProcessCPUTime) - self.processor_ns
+    }
+
+    fn cost(&self, processor_ns: u64, tasks: u64) -> Cost {
+        let wall_us = 1e6 * self.began.elapsed().as_secs_f64() / tasks as f64;
+        Cost { wall_us, processor_us: 1e-3 * processor_ns as f64 / tasks as f64 }
+    }
+}
+
+/// Empty tasks with a result.
+fn list(host: &mut Host, tasks: u64) -> Result<Cost, PhaseError> {
     fn add(task: &mut Task<'_>, sum: &mut u64) -> Done {
         *sum += u64::from_le_bytes(task.state().try_into().expect("eight bytes"));
         Done::Nothing
     }
     let frame = |at: u64| Frame::new(0, 0, &at.to_le_bytes()).expect("it fits");
     let list = (0..if host.is_first() { tasks } else { 0 }).map(frame).collect();
-    host.gather(&[])?;
-    let (began, mut sum) = (Instant::now(), 0);
+    host.sync()?;
+    let (timer, mut sum) = (Timer::begin(), 0);
     host.phase("list", list, &[add as Body<u64>], &mut sum)?;
-    let sums = host.gather(&[sum])?;
-    let took_us = 1e6 * began.elapsed().as_secs_f64();
-    let sum: u64 = sums.iter().flatten().map(|words| words[0]).sum();
-    assert_eq!(sum, tasks * (tasks - 1) / 2, "each result counts once");
-    Ok(took_us / tasks as f64)
+    let shown = host.gather(&[sum, timer.processor_ns()])?;
+    let all = |at: usize| shown.iter().flatten().map(|words| words[at]).sum();
+    let cost = timer.cost(all(1), tasks);
+    assert_eq!(all(0), tasks * (tasks - 1) / 2, "each result counts once");
+    Ok(cost)
 }
 
-/// An application on both, and in order on the first while the other sleeps: microseconds a task,
-/// and the ratio of their times.
-fn beside<A: Travels + Clone>(host: &mut Host, application: &A) -> Result<(f64, f64), PhaseError> {
-    host.gather(&[])?;
-    let began = Instant::now();
+/// An application on both, and in order on the first while the other sleeps.
+fn beside<A: Travels + Clone>(
+    host: &mut Host,
+    application: &A,
+) -> Result<(Cost, Cost), PhaseError> {
+    host.sync()?;
+    let timer = Timer::begin();
     let total = on_all(host, application.clone())?;
-    let took_s = began.elapsed().as_secs_f64();
-    let (mut alone_s, mut tasks) = (0.0, 1);
+    let shown = host.gather(&[timer.processor_ns()])?;
+    let both = timer.cost(shown.iter().flatten().map(|words| words[0]).sum(), 1);
+    let mut in_order = [0; 3];
     if host.is_first() {
-        let began = Instant::now();
-        let (expected, count) = black_box(alone(application));
-        (alone_s, tasks) = (began.elapsed().as_secs_f64(), count);
+        let timer = Timer::begin();
+        let (expected, tasks) = black_box(alone(application));
+        let Cost { wall_us, processor_us } = timer.cost(timer.processor_ns(), tasks);
+        in_order = [tasks, wall_us.to_bits(), processor_us.to_bits()];
         assert_eq!(A::shown(&total), expected);
     }
-    host.gather(&[])?;
-    Ok((1e6 * took_s / tasks as f64, took_s / alone_s))
+    let shown = host.gather(&in_order)?;
+    let first = shown[host.first() as usize].as_deref().unwrap_or(&in_order);
+    let (tasks, wall_us) = (first[0] as f64, f64::from_bits(first[1]));
+    let alone = Cost { wall_us, processor_us: f64::from_bits(first[2]) };
+    let (wall_us, processor_us) = (both.wall_us / tasks, both.processor_us / tasks);
+    Ok((Cost { wall_us, processor_us }, alone))
 }
 
-/// The time on a clock that both processes have, in nanoseconds.
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
+/// The time on a clock, in nanoseconds.
+fn clock_ns(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
@@ -182,7 +230,7 @@ fn wakes(host: &mut Host, wakes: usize) -> Result<Vec<f64>, PhaseError> {
         };
         if task.step() == 0 {
             wait(Duration::from_micros(500));
-            let stamp = now_ns().to_le_bytes();
+            let stamp = clock_ns(ClockId::Monotonic).to_le_bytes();
             for _ in 0..2 {
                 let child = Frame::new(0, 2_000_000, &stamp).expect("it fits");
                 let _ = task.spawn(child.at_step(1));
@@ -192,7 +240,7 @@ fn wakes(host: &mut Host, wakes: usize) -> Result<Vec<f64>, PhaseError> {
             task.progress();
         } else if task.worker() > 0 {
             let stamp = u64::from_le_bytes(task.state().try_into().expect("eight bytes"));
-            woken.get_or_insert(now_ns() - stamp);
+            woken.get_or_insert(clock_ns(ClockId::Monotonic) - stamp);
         }
         Done::Nothing
     }

@@ -9,7 +9,7 @@ use super::Coordinator;
 use super::change::{Altered, Change};
 use super::end::Fault;
 use super::locality::Nearness;
-use super::sessions::Hold;
+use super::slots::Hold;
 
 /// Why a try has failed whose session has ended meanwhile.
 const GONE: &str = "its worker was gone";

@@ -88,8 +88,9 @@ impl Coordinator {
             }
         }
         let ready = self.table.ready(queue) as u64;
+        let is_full = self.sessions.full(queue, class).next().is_some();
         match (workers, able, free) {
-            (0, ..) => Why::NoWorker,
+            (0, ..) if !is_full => Why::NoWorker,
             (_, 0, _) => Why::Unfit(self.unfit(queue, class, workers)),
             (_, _, 0) => Why::Busy { workers: able, ready },
             _ => Why::Next { ready },
@@ -112,6 +113,7 @@ impl Coordinator {
             lacks: lacks.collect(),
             is_filtered: !self.sessions.takers(queue).any(accepted),
             board: self.sessions.has_board(),
+            full: self.sessions.full(queue, class).take(MAX_SHOWN_INPUTS).collect(),
         }
     }
 }

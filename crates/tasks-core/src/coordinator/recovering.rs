@@ -22,7 +22,7 @@ use super::outputs::Outputs;
 use super::permits::Permits;
 use super::reading::{Purpose, Read};
 use super::recovery::{Absent, Range, Recovery, Worker};
-use super::sessions::Hold;
+use super::slots::Hold;
 use super::stages::Stages;
 use super::table::Table;
 use super::{Coordinator, Phase};

@@ -14,7 +14,7 @@ use crate::transaction::{Event, Key, Record, Revision};
 use crate::tuple::{Past, Stored};
 
 use super::exchange::SlotKey;
-use super::sessions::Hold;
+use super::slots::Hold;
 use super::stages::Found;
 
 /// What has been read so far.

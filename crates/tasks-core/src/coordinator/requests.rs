@@ -6,9 +6,10 @@ use std::sync::Arc;
 use crate::id::{Attempt, TaskId};
 use crate::keys::MAX_NAME_BYTES;
 use crate::message::{Answer, Call, Message, Peer, Refusal, Request, Submission};
+use crate::record::beginning;
 use crate::resources::{self, Amount};
 use crate::retry::Cause;
-use crate::view::Progress;
+use crate::view::{MAX_FULL_BYTES, Progress};
 
 use super::Coordinator;
 use super::askers::MAX_QUEUES;
@@ -16,7 +17,7 @@ use super::change::Change;
 use super::end::{Completion, Fault};
 use super::parked::Obstacle;
 use super::reading::Purpose;
-use super::sessions::Hold;
+use super::slots::Hold;
 use super::submit::check_name;
 
 impl Coordinator {
@@ -30,8 +31,8 @@ impl Coordinator {
             Request::Join { name, host, holding } => self.join(peer, call, &name, &host, &holding),
             Request::Heartbeat => self.heartbeat(peer, call),
             Request::Leave => self.leave_session(peer, call),
-            Request::Offer { queues, slots, resources, ahead } => {
-                self.offer(peer, call, (&queues, slots, ahead), resources);
+            Request::Offer { queues, slots, resources, ahead, full } => {
+                self.offer(peer, call, (&queues, slots, ahead), (resources, full));
             }
             Request::Submit { tasks } => self.submit(peer, call, tasks),
             Request::Complete { task, attempt, result, children, effects, puts } => {
@@ -362,7 +363,7 @@ impl Coordinator {
         peer: Peer,
         call: Call,
         (queues, slots, ahead): (&[String], u32, u32),
-        resources: Vec<(String, Amount)>,
+        (resources, full): (Vec<(String, Amount)>, Option<String>),
     ) {
         if self.sessions.get(peer).is_none() {
             return self.refuse(peer, call, Refusal::NoSession);
@@ -379,7 +380,8 @@ impl Coordinator {
             Err(error) => return self.refuse(peer, call, Refusal::Invalid(error.to_string())),
         };
         let queues = queues.iter().map(|queue| Arc::from(queue.as_str())).collect();
-        self.sessions.offer(peer, queues, (slots, ahead), resources);
+        let full = full.map(|why| beginning(&why, MAX_FULL_BYTES).to_owned());
+        self.sessions.offer(peer, queues, (slots, ahead), resources, full);
         self.answer_offer(peer, call, slots);
     }
 

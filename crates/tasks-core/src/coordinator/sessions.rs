@@ -19,27 +19,12 @@ use crate::class::{Class, ClassId, Classes};
 use crate::hosts::{Hosts, Rank};
 use crate::id::{Attempt, TaskId};
 use crate::message::Peer;
-use crate::resources::{Amount, Need, Used};
+use crate::resources::{Amount, Used};
 use crate::view::{MAX_SHOWN_OF_SESSION, MAX_SHOWN_TASKS, Progress, RunningView, SessionView};
 
 use super::phi::{Gaps, Patience};
 use super::rooms::{Fit, Fits, Rooms, Standing};
-use super::slots::Slots;
-
-/// A try of a task that a session has.
-#[derive(Clone, Debug)]
-pub(super) struct Hold {
-    pub(super) attempt: Attempt,
-    pub(super) need: Arc<Need>,
-    /// Its place among the tries of the session.
-    pub(super) slot: u32,
-    /// Whether the worker was told, or said itself that it has it.
-    pub(super) is_told: bool,
-    /// Whether the commit by which it ends is on its way: another task may take the slot.
-    pub(super) is_ending: bool,
-    /// How far it has come, as its worker says.
-    pub(super) progress: Option<Box<Progress>>,
-}
+use super::slots::{Hold, Slots};
 
 /// A worker or client.
 #[derive(Debug)]
@@ -54,6 +39,8 @@ pub(super) struct Session {
     ahead: u32,
     /// What it offers, by name; nothing if only slots count.
     resources: Vec<(String, Amount)>,
+    /// Why it takes none now: a folder of its host is full.
+    full: Option<String>,
     /// The tasks it does.
     pub(super) running: BTreeMap<TaskId, Hold>,
     /// How many of them are ending, and what the others take of what it offers.
@@ -93,8 +80,20 @@ impl Session {
     }
 
     fn takes_of(&self, queue: &str) -> bool {
-        self.is_worker()
-            && (self.queues.is_empty() || self.queues.iter().any(|one| **one == *queue))
+        self.is_worker() && self.is_of(queue)
+    }
+
+    fn is_of(&self, queue: &str) -> bool {
+        self.queues.is_empty() || self.queues.iter().any(|one| **one == *queue)
+    }
+
+    /// Whether it has what a class needs, on a host that its filter accepts.
+    fn suits(&self, class: &Class) -> bool {
+        let hosts = self.hosts.as_ref();
+        let is_accepted = class.filter.is_empty()
+            || hosts.is_some_and(|hosts| hosts.accepts(&class.filter, &self.host));
+        // Without resources only slots count.
+        is_accepted && (self.resources.is_empty() || class.need.fits(&self.resources))
     }
 
     fn has_room(&self) -> bool {
@@ -124,6 +123,7 @@ impl Session {
             queues: queues.map(ToString::to_string).collect(),
             tasks: self.running.iter().take(MAX_SHOWN_TASKS).map(running_view).collect(),
             silent_ms: now.saturating_since(self.heard).as_millis() as u64,
+            full: self.full.clone(),
         }
     }
 }
@@ -134,12 +134,8 @@ fn running_view((&task, hold): (&TaskId, &Hold)) -> RunningView {
 
 impl Fits for Session {
     fn fit(&self, class: &Class) -> Fit {
-        let hosts = self.hosts.as_ref();
-        let is_accepted = class.filter.is_empty()
-            || hosts.is_some_and(|hosts| hosts.accepts(&class.filter, &self.host));
-        // Without resources only slots count.
         let is_whole = self.resources.is_empty();
-        if !self.is_worker() || !is_accepted || !(is_whole || class.need.fits(&self.resources)) {
+        if !self.is_worker() || !self.suits(class) {
             Fit::Never
         } else if self.has_room() && (is_whole || self.used.leaves(&class.need, &self.resources)) {
             Fit::Now
@@ -191,6 +187,7 @@ impl Sessions {
             slots: 0,
             ahead: 0,
             resources: Vec::new(),
+            full: None,
             running: BTreeMap::new(),
             ending: 0,
             used: Used::default(),
@@ -314,8 +311,10 @@ impl Sessions {
         queues: Vec<Arc<str>>,
         (slots, ahead): (u32, u32),
         resources: Vec<(String, Amount)>,
+        full: Option<String>,
     ) {
         self.change(peer, |session| {
+            session.full = full;
             (session.queues, session.resources) = (queues, resources);
             (session.slots, session.ahead) = (slots, ahead);
         });
@@ -406,6 +405,20 @@ impl Sessions {
     /// The sessions that take tasks of a queue.
     pub(super) fn takers(&self, queue: &str) -> impl Iterator<Item = &Session> {
         self.by_peer.values().filter(move |session| session.takes_of(queue))
+    }
+
+    /// The hosts of sessions that could take tasks of a queue and class, were there space, and what
+    /// they say of it.
+    pub(super) fn full(
+        &self,
+        queue: &str,
+        class: &Class,
+    ) -> impl Iterator<Item = (String, String)> {
+        self.by_peer.values().filter_map(move |session| {
+            let why = session.full.as_ref()?;
+            let is_one = session.is_of(queue) && session.suits(class);
+            is_one.then(|| (session.host.to_string(), why.clone()))
+        })
     }
 
     /// Whether a filter accepts the host of a session.

@@ -1,10 +1,31 @@
-//! Slots: the places that the tries of one worker have, so that who looks on sees which of them
-//! came after which.
+//! Slots: the tries of one worker, and the places that they have, so that who looks on sees which
+//! of them came after which.
 //!
 //! Nothing is decided by them. Two tries may have one place after a commit whose answer was lost.
 
+use std::sync::Arc;
+
+use crate::id::Attempt;
+use crate::resources::Need;
+use crate::view::Progress;
+
 /// The places that are counted; further tries are all shown at the first one that is free.
 const MAX_SLOTS: u32 = 1 << 16;
+
+/// A try of a task that a session has.
+#[derive(Clone, Debug)]
+pub(super) struct Hold {
+    pub(super) attempt: Attempt,
+    pub(super) need: Arc<Need>,
+    /// Its place among the tries of the session.
+    pub(super) slot: u32,
+    /// Whether the worker was told, or said itself that it has it.
+    pub(super) is_told: bool,
+    /// Whether the commit by which it ends is on its way: another task may take the slot.
+    pub(super) is_ending: bool,
+    /// How far it has come, as its worker says.
+    pub(super) progress: Option<Box<Progress>>,
+}
 
 /// Which places are taken: a bit for each, as far as one was.
 #[derive(Debug, Default)]

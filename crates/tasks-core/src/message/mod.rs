@@ -81,6 +81,10 @@ pub enum Request {
         /// Tasks that it has in hand beside those, to be done next. Only where slots alone count.
         #[cbor(n(3), default)]
         ahead: u32,
+        /// Why it takes none now, with the remedy: a folder of its host is full. At most
+        /// [`MAX_FULL_BYTES`](crate::view::MAX_FULL_BYTES) of it are kept.
+        #[cbor(n(4), default)]
+        full: Option<String>,
     },
     /// New tasks. All are added, or none, as far as one commit of the store carries them. Of more,
     /// all are added once it is answered; if it is refused or never answered, some may be there.

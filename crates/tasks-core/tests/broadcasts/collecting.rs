@@ -61,7 +61,10 @@ impl World {
     pub(crate) fn offer(&mut self, at: usize) {
         if self.tree.is_some() && at != OWNER {
             let resources = (0..4).map(|level| (place(level), 4_000)).collect();
-            self.ask(at, Request::Offer { queues: Vec::new(), slots: 16, resources, ahead: 0 });
+            self.ask(
+                at,
+                Request::Offer { queues: Vec::new(), slots: 16, resources, ahead: 0, full: None },
+            );
         }
     }
 

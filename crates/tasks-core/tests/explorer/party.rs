@@ -76,7 +76,13 @@ impl Party {
         let mut said = Said::new();
         if self.slots > 0 {
             let (queues, resources, slots) = (Vec::new(), Vec::new(), self.slots);
-            said.push(self.number(Request::Offer { queues, slots, resources, ahead: 0 }));
+            said.push(self.number(Request::Offer {
+                queues,
+                slots,
+                resources,
+                ahead: 0,
+                full: None,
+            }));
         }
         said.extend(self.calls.clone());
         said

@@ -63,7 +63,10 @@ impl Node {
     pub(crate) fn offers(&self) -> [Request; 2] {
         let (queues, resources) = (Vec::new(), Vec::new());
         let reached = Reached { depot: self.depot(), address: self.name.clone(), folder: None };
-        [Request::Offer { queues, slots: 2, resources, ahead: 0 }, Request::Keep { reached }]
+        [
+            Request::Offer { queues, slots: 2, resources, ahead: 0, full: None },
+            Request::Keep { reached },
+        ]
     }
 
     /// Whether one of its tries has not read all.

@@ -72,7 +72,7 @@ impl Seat {
         let (queues, resources) = (Vec::new(), Vec::new());
         [
             Request::Join { name, host, holding },
-            Request::Offer { queues, slots: 3, resources, ahead: 0 },
+            Request::Offer { queues, slots: 3, resources, ahead: 0, full: None },
         ]
     }
 }

@@ -11,7 +11,7 @@ fn stage() -> Stage {
 }
 
 fn offer(slots: u32, ahead: u32) -> Request {
-    Request::Offer { queues: Vec::new(), slots, resources: Vec::new(), ahead }
+    Request::Offer { queues: Vec::new(), slots, resources: Vec::new(), ahead, full: None }
 }
 
 fn await_ready(queues: &[&str]) -> Request {

@@ -265,7 +265,7 @@ fn it_is_explained_why_a_task_waits() {
     assert_eq!(why(&mut stage, 5), Why::Busy { workers: 1, ready: 1 });
     let need = "gpu=1".parse().expect("a need");
     let resources = vec![("cpus".to_owned(), 8_000)];
-    let offer = Request::Offer { queues: Vec::new(), slots: 8, resources, ahead: 0 };
+    let offer = Request::Offer { queues: Vec::new(), slots: 8, resources, ahead: 0, full: None };
     stage.request(A, offer);
     stage.submit(&[Submission { need, ..task(6) }]);
     stage.settle();

@@ -9,7 +9,7 @@ use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, Message, Peer, Refusal, Request, Submission};
 use tidings_tasks_core::resources::{self, Need, amount_of};
 use tidings_tasks_core::retry::Retry;
-use tidings_tasks_core::view::QueueView;
+use tidings_tasks_core::view::{MAX_FULL_BYTES, QueueView, Unfit, Why};
 
 use crate::stage::*;
 
@@ -23,7 +23,7 @@ fn filtered(number: u64, filter: &str) -> Submission {
 
 fn offer(stage: &mut Stage, peer: Peer, slots: u32, resources: &str) {
     let (queues, resources) = (Vec::new(), resources::parse(resources).expect("resources"));
-    stage.request(peer, Request::Offer { queues, slots, resources, ahead: 0 });
+    stage.request(peer, Request::Offer { queues, slots, resources, ahead: 0, full: None });
 }
 
 fn queue(stage: &mut Stage) -> QueueView {
@@ -53,6 +53,36 @@ fn a_task_goes_where_all_that_it_needs_is_left() {
     assert_eq!(who(&stage.settle()), BTreeMap::from([(task(2).id, B)]), "it was there before 4");
     stage.request(A, complete(task(3).id, 1));
     assert_eq!(who(&stage.settle()), BTreeMap::from([(task(4).id, A)]));
+}
+
+fn why(stage: &mut Stage, number: u64) -> Why {
+    let call = stage.request(CLIENT, Request::Explain { task: task(number).id });
+    match answer(&stage.settle(), call) {
+        Some(Answer::Explained(why, _)) => why.as_ref().clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A worker without space takes nothing, and was as good as none: people started another one on
+/// the same host.
+#[test]
+fn a_worker_without_space_is_told_apart_from_none() {
+    let mut stage = Stage::new();
+    stage.join(A, "a", &[], 0);
+    let full = Some(format!("no space in /x{}", "é".repeat(MAX_FULL_BYTES)));
+    let (queues, resources) = (Vec::new(), resources::parse("cpus=4").expect("resources"));
+    stage.request(A, Request::Offer { queues, slots: 0, resources, ahead: 0, full });
+    stage.submit(&[needs(1, "cpus=4"), needs(2, "cpus=8")]);
+    stage.settle();
+    let Why::Unfit(unfit) = why(&mut stage, 1) else { panic!("it could take it") };
+    let [(_, said)] = &unfit.full[..] else { panic!("{unfit:?}") };
+    assert!(said.starts_with("no space in /x") && said.len() <= MAX_FULL_BYTES, "{said}");
+    assert_eq!(why(&mut stage, 2), Why::NoWorker, "space would not help");
+    offer(&mut stage, A, 8, "cpus=4");
+    assert_eq!(who(&stage.settle()), BTreeMap::from([(task(1).id, A)]));
+    assert!(
+        matches!(why(&mut stage, 2), Why::Unfit(Unfit { workers: 1, full, .. }) if full.is_empty())
+    );
 }
 
 #[test]
@@ -96,6 +126,7 @@ fn some_tasks_may_be_in_hand_ahead_where_only_slots_count() {
         slots,
         resources: resources::parse(resources).expect("resources"),
         ahead,
+        full: None,
     };
     stage.request(A, offer(2, "", 3));
     stage.submit(&(0..9).map(task).collect::<Vec<_>>());

@@ -74,7 +74,10 @@ fn two_nodes(slots: u32) -> Stage {
 fn join(stage: &mut Stage, peer: Peer, slots: u32) {
     stage.join(peer, &format!("w{}", peer.0), &[], slots);
     let queues = vec!["q".to_owned()];
-    stage.request(peer, Request::Offer { queues, slots, resources: Vec::new(), ahead: 0 });
+    stage.request(
+        peer,
+        Request::Offer { queues, slots, resources: Vec::new(), ahead: 0, full: None },
+    );
     stage.request(peer, keep(peer));
 }
 
@@ -98,7 +101,7 @@ fn chain() -> Stage {
     stage.settle();
     let offer = |slots| {
         let (queues, resources) = (vec!["q".to_owned()], Vec::new());
-        Request::Offer { queues, slots, resources, ahead: 0 }
+        Request::Offer { queues, slots, resources, ahead: 0, full: None }
     };
     stage.request(A, offer(9));
     stage.settle();

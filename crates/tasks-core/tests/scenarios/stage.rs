@@ -178,7 +178,13 @@ impl Stage {
         if slots > 0 {
             self.request(
                 peer,
-                Request::Offer { queues: Vec::new(), slots, resources: Vec::new(), ahead: 0 },
+                Request::Offer {
+                    queues: Vec::new(),
+                    slots,
+                    resources: Vec::new(),
+                    ahead: 0,
+                    full: None,
+                },
             );
         }
     }

@@ -18,7 +18,7 @@ fn what_a_worker_gives_back_comes_next() {
     stage.submit(&(0..5).map(task).collect::<Vec<_>>());
     assert_eq!(assigned(&stage.settle()).len(), 2);
     let (queues, resources) = (Vec::new(), Vec::new());
-    stage.request(A, Request::Offer { queues, slots: 0, resources, ahead: 0 });
+    stage.request(A, Request::Offer { queues, slots: 0, resources, ahead: 0, full: None });
     // The last first, so that they come in their order again.
     for number in [1, 0] {
         let (task, attempt, cause) = (task(number).id, Attempt(1), Cause::Returned);

@@ -60,7 +60,7 @@ fn busy() -> Stage {
         };
     }
     let (queues, resources) = (Vec::new(), Vec::new());
-    stage.request(A, Request::Offer { queues, slots: 0, resources, ahead: 0 });
+    stage.request(A, Request::Offer { queues, slots: 0, resources, ahead: 0, full: None });
     stage.request(CLIENT, Request::Cancel { task: task(5).id });
     stage.settle();
     stage

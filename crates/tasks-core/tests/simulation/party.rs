@@ -331,7 +331,10 @@ impl Party {
                 let queues = if self.number % 2 == 0 { Vec::new() } else { named };
                 if !self.is_leaving {
                     let resources = self.resources();
-                    self.ask(Request::Offer { queues, slots, resources, ahead: 2 }, now);
+                    self.ask(
+                        Request::Offer { queues, slots, resources, ahead: 2, full: None },
+                        now,
+                    );
                 }
             }
             (

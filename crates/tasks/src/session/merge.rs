@@ -121,6 +121,7 @@ fn add_session(one: &mut SessionView, other: SessionView) {
     if one.queues.is_empty() {
         one.queues = other.queues;
     }
+    one.full = one.full.take().or(other.full);
     one.silent_ms = one.silent_ms.min(other.silent_ms);
     one.tasks.extend(other.tasks);
     one.tasks.truncate(MAX_SHOWN_TASKS);

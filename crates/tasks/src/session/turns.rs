@@ -49,6 +49,8 @@ struct Room {
     slots: u32,
     ahead: u32,
     resources: Vec<(String, Amount)>,
+    /// Why it has none now: a folder of the host is full.
+    full: Option<String>,
 }
 
 /// A part, as far as it has not the turn.
@@ -123,7 +125,7 @@ impl Turns {
 
     /// The worker offers something else.
     async fn offer(&mut self, offer: Request) -> Result<Answer, Over> {
-        let Request::Offer { queues, slots, resources, ahead } = offer else {
+        let Request::Offer { queues, slots, resources, ahead, full } = offer else {
             return Ok(Answer::Done);
         };
         if self.seats.is_empty() {
@@ -131,7 +133,7 @@ impl Turns {
             let seat = |_| Seat { wants: Wants::Nothing, rest: FIRST_REST, told: None };
             self.seats = (0..parts).map(seat).collect();
         }
-        let room = Room { queues, slots, ahead, resources };
+        let room = Room { queues, slots, ahead, resources, full };
         let is_asked = room.queues == self.room.queues && room.is_some() == self.room.is_some();
         self.room = room;
         let parts = || crate::parts::all(self.seats.len() as u16);
@@ -177,8 +179,8 @@ impl Turns {
         if part == self.turn && share.slots > 0 {
             self.since.get_or_insert_with(Instant::now);
         }
-        let Room { queues, slots, ahead, resources } = share;
-        let offer = Request::Offer { queues, slots, resources, ahead };
+        let Room { queues, slots, ahead, resources, full } = share;
+        let offer = Request::Offer { queues, slots, resources, ahead, full };
         let answer = self.begin(part, offer).await?;
         Ok(Some(answer.await.map_err(|_| Over)?))
     }
@@ -265,7 +267,7 @@ impl Room {
         // One that has no slot now will have some.
         let ahead = if slots == 0 { u32::from(self.is_some()) } else { all - slots };
         let resources = self.resources.iter().map(left).collect();
-        Self { queues: self.queues.clone(), slots, ahead, resources }
+        Self { queues: self.queues.clone(), slots, ahead, resources, full: self.full.clone() }
     }
 
     /// What those are offered that do not have the turn: nothing now, if there is something at all.
@@ -303,7 +305,7 @@ mod tests {
 
     fn room(slots: u32, ahead: u32, resources: &[(&str, Amount)]) -> Room {
         let resources = resources.iter().map(|(name, amount)| ((*name).to_owned(), *amount));
-        Room { queues: Vec::new(), slots, ahead, resources: resources.collect() }
+        Room { queues: Vec::new(), slots, ahead, resources: resources.collect(), full: None }
     }
 
     #[test]

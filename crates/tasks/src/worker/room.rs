@@ -50,6 +50,15 @@ impl Short {
         is_full.then(|| Self { folder: folder.to_owned(), bytes, text: text() })
     }
 
+    /// Where, why, what to do about it, and how much is wanted.
+    pub(super) fn said(&self) -> String {
+        format!("{} (at least {} bytes)", self.text, self.wanted_bytes())
+    }
+
+    fn wanted_bytes(&self) -> u64 {
+        self.bytes.max(AT_LEAST_BYTES)
+    }
+
     /// What an error in putting or reading so many bytes means, if it is this.
     pub(super) fn of_payload(error: &PayloadError, bytes: u64) -> Option<Self> {
         let (PayloadError::Blob(here) | PayloadError::Depot(DepotError::Blob(here))) = error else {
@@ -82,7 +91,7 @@ impl Short {
     /// Whether there is room: as much is taken, and given back. What else may be wrong there is
     /// said by whatever is written next.
     fn has_room(&self) -> bool {
-        let bytes = self.bytes.max(AT_LEAST_BYTES);
+        let bytes = self.wanted_bytes();
         let is_taken = tempfile::tempfile_in(&self.folder).and_then(|file| {
             match fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes) {
                 Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
@@ -136,6 +145,7 @@ mod tests {
     fn a_folder_and_a_remedy_are_named() {
         let short = short(Path::new("/some/folder"), 1);
         assert!(short.text.contains("/some/folder") && short.text.contains("TMPDIR"));
+        assert!(short.said().ends_with("(at least 1048576 bytes)"), "{}", short.said());
         let other = io::Error::from_raw_os_error(libc::EACCES);
         assert_eq!(Short::of_file(Path::new("/"), 1, &other), None);
         let why = "full".to_owned();

@@ -85,7 +85,7 @@ fn member(store: Arc<dyn Store>) -> Arc<Member> {
 /// Does tasks, one at a time, each for so long.
 async fn work(worker: Session, mut notices: tokio::sync::mpsc::Receiver<Notice>, long: Duration) {
     let (queues, resources) = (Vec::new(), Vec::new());
-    worker.ask(Request::Offer { queues, slots: 1, resources, ahead: 0 }).await.unwrap();
+    worker.ask(Request::Offer { queues, slots: 1, resources, ahead: 0, full: None }).await.unwrap();
     while let Some(notice) = notices.recv().await {
         let Notice::Assigned(assigned) = notice else { continue };
         pass(long).await;

@@ -156,7 +156,7 @@ type Shared = Arc<Mutex<Seen>>;
 /// A worker: does two tasks at a time.
 async fn work(worker: Session, mut notices: mpsc::Receiver<Notice>, seen: Shared) {
     let (queues, resources) = (Vec::new(), Vec::new());
-    let offer = Request::Offer { queues, slots: 2, resources, ahead: 0 };
+    let offer = Request::Offer { queues, slots: 2, resources, ahead: 0, full: None };
     worker.ask(offer).await.unwrap();
     let spaces = Spaces::new(worker.clone());
     while let Some(notice) = notices.recv().await {

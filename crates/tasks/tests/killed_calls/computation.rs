@@ -120,7 +120,7 @@ async fn acquire(session: &Session) {
 /// A worker: does two tasks at a time.
 async fn work(worker: Session, mut told: mpsc::Receiver<Notice>, notes: Notes) {
     let (queues, resources) = (Vec::new(), Vec::new());
-    worker.ask(Request::Offer { queues, slots: 2, resources, ahead: 0 }).await.unwrap();
+    worker.ask(Request::Offer { queues, slots: 2, resources, ahead: 0, full: None }).await.unwrap();
     while let Some(notice) = told.recv().await {
         if let Notice::Assigned(assigned) = notice {
             notes.add(&format!("begun {}", assigned.task));

@@ -22,7 +22,10 @@ pub(crate) async fn submit(client: &Session, numbers: core::ops::Range<u64>) -> 
 
 pub(crate) async fn offer(worker: &Session, slots: u32) {
     let (queues, resources) = (Vec::new(), Vec::new());
-    let answer = worker.ask(Request::Offer { queues, slots, resources, ahead: 0 }).await.unwrap();
+    let answer = worker
+        .ask(Request::Offer { queues, slots, resources, ahead: 0, full: None })
+        .await
+        .unwrap();
     assert_eq!(answer, Answer::Done);
 }
 

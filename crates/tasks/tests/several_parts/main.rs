@@ -217,7 +217,7 @@ async fn what_a_worker_offers_is_not_promised_twice() {
         assert_eq!(submit(&client, (0..100).map(task).collect()).await, 100);
         // By slots alone two fit, and with resources as many though there are more slots.
         let slots = if resources.is_empty() { 2 } else { 8 };
-        let offer = Request::Offer { queues: Vec::new(), slots, resources, ahead: 0 };
+        let offer = Request::Offer { queues: Vec::new(), slots, resources, ahead: 0, full: None };
         assert_eq!(worker.ask(offer).await.unwrap(), Answer::Done);
         let (mut in_hand, mut done) = (Vec::new(), BTreeMap::new());
         while done.len() < 100 {
@@ -301,7 +301,7 @@ async fn what_is_lost_with_one_coordinator_is_of_its_part() {
 async fn a_worker_has_sessions_with_those_alone_that_have_its_queues() {
     let (_store, here) = here(3).await;
     let ((worker, mut notices), queues) = (open(&here, "worker"), vec![queue(1, 3)]);
-    let offer = Request::Offer { queues, slots: 1, resources: Vec::new(), ahead: 0 };
+    let offer = Request::Offer { queues, slots: 1, resources: Vec::new(), ahead: 0, full: None };
     assert_eq!(worker.ask(offer).await.unwrap(), Answer::Done);
     assert_eq!(worker.ask(Request::Heartbeat).await.unwrap(), Answer::Done);
     let (client, _told) = open(&here, "client");

@@ -72,6 +72,8 @@ struct WorkerLine {
     slots: u32,
     running: u32,
     silent_ms: u64,
+    /// Why it takes no tasks now: a folder of its host is full.
+    full: Option<String>,
 }
 
 /// Lists the queues and the workers.
@@ -114,6 +116,7 @@ pub(super) fn of(overview: &Overview) -> Picture {
                 slots: one.slots,
                 running: one.running,
                 silent_ms: one.silent_ms,
+                full: one.full.clone(),
             })
             .collect(),
         sessions_total: overview.sessions_total,
@@ -128,7 +131,7 @@ pub(super) fn of(overview: &Overview) -> Picture {
 
 /// Sessions that take tasks, or have some.
 fn workers(overview: &Overview) -> impl Iterator<Item = &SessionView> {
-    overview.sessions.iter().filter(|one| one.slots > 0 || one.running > 0)
+    overview.sessions.iter().filter(|one| one.slots > 0 || one.running > 0 || one.full.is_some())
 }
 
 fn text(overview: &Overview) -> String {
@@ -164,7 +167,8 @@ pub(super) fn workers_text(overview: &Overview) -> String {
         ("running", Align::Right),
     ];
     let row = |one: &SessionView| {
-        vec![one.name.clone(), one.host.clone(), one.slots.to_string(), one.running.to_string()]
+        let slots = if one.full.is_some() { "no space".into() } else { one.slots.to_string() };
+        vec![one.name.clone(), one.host.clone(), slots, one.running.to_string()]
     };
     table::render(&headings, &workers(overview).map(row).collect::<Vec<_>>())
 }

@@ -2,13 +2,14 @@
 //!
 //! The cursor stays at the begin of the line, so that all is removed by clearing what is below.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use tidings_nodes::units::Unit;
 use tidings_tasks::spawn::spawn;
 use tidings_tasks_core::message::{Answer, Request};
-use tidings_tasks_core::view::Overview;
+use tidings_tasks_core::view::{Overview, SessionView};
 use tokio::sync::watch;
 
 use super::super::client::Client;
@@ -91,11 +92,11 @@ impl Screen {
         let now = Instant::now();
         self.rate.note(now, (self.ended - self.before) as u64);
         let (width, height) = output::terminal_size();
-        let (running, table) = match &mut self.seen {
-            Some(seen) => (seen.look(now), seen.live.lines(now, height / SHARE)),
-            None => (None, Vec::new()),
+        let (running, full, table) = match &mut self.seen {
+            Some(seen) => (seen.look(now), seen.full(), seen.live.lines(now, height / SHARE)),
+            None => (None, None, Vec::new()),
         };
-        let lines = core::iter::once(self.line(running)).chain(table);
+        let lines = core::iter::once(self.line(running, full)).chain(table);
         let cut = |line: String| line.chars().take(width.saturating_sub(1)).collect::<String>();
         let text: Vec<String> = lines.map(cut).collect();
         let up = match text.len() - 1 {
@@ -106,7 +107,7 @@ impl Screen {
         self.is_drawn = true;
     }
 
-    fn line(&self, running: Option<u64>) -> String {
+    fn line(&self, running: Option<u64>, full: Option<String>) -> String {
         let share = self.ended as f64 / self.rows.max(1) as f64;
         let mut line = bar(share, self.ended as u32, self.rows as u32, "tasks");
         let mut add = |text: String| {
@@ -116,6 +117,7 @@ impl Screen {
         if let Some(running) = running {
             add(format!("{running} running"));
         }
+        full.into_iter().for_each(&mut add);
         if self.failed > 0 {
             add(format!("{} failed", self.failed));
         }
@@ -137,6 +139,19 @@ impl Screen {
 }
 
 impl Seen {
+    /// Which hosts of workers of the run's queue are full; `None` if none is.
+    fn full(&self) -> Option<String> {
+        let overview = self.overview.borrow();
+        let is_of = |one: &&SessionView| one.queues.is_empty() || one.queues.contains(&self.queue);
+        let full = overview.as_ref()?.sessions.iter().filter(|one| one.full.is_some());
+        let hosts: BTreeSet<&str> = full.filter(is_of).map(|one| &*one.host).collect();
+        match hosts.len() {
+            0 => None,
+            1 => hosts.first().map(|host| format!("no space on {host}")),
+            many => Some(format!("no space on {many} hosts")),
+        }
+    }
+
     /// Takes what the coordinator has said last; how many tasks of the run's queue run.
     fn look(&mut self, now: Instant) -> Option<u64> {
         if self.overview.has_changed().unwrap_or(false) {
@@ -176,11 +191,11 @@ mod tests {
         let (rows, ended, failed, before) = (100, 30, 2, 10);
         let mut screen = Screen { rows, ended, failed, before, rate, is_drawn: false, seen };
         let begin = Instant::now();
-        assert!(screen.line(None).ends_with("] 30 of 100 tasks   2 failed"));
+        assert!(screen.line(None, None).ends_with("] 30 of 100 tasks   2 failed"));
         screen.rate.note(begin, 0);
         screen.rate.note(begin + Duration::from_secs(4), 20);
-        let line = screen.line(Some(8));
-        let end = "] 30 of 100 tasks   8 running  2 failed  5.0/s  14.0 s left";
+        let line = screen.line(Some(8), Some("no space on n1".to_owned()));
+        let end = "] 30 of 100 tasks   8 running  no space on n1  2 failed  5.0/s  14.0 s left";
         assert!(line.ends_with(end), "{line}");
     }
 }

@@ -231,7 +231,7 @@ impl Driver {
         let slots = if takes_none { 0 } else { settings.slots };
         let ahead = slots.saturating_mul(self.pace.ahead());
         let (queues, resources) = (settings.queues.clone(), settings.resources.clone());
-        let request = Request::Offer { queues, slots, resources, ahead };
+        let request = Request::Offer { queues, slots, resources, ahead, full: self.pause.said() };
         self.offering = Some(Box::pin(async move { session.ask(request).await }));
     }
 
@@ -291,7 +291,7 @@ impl Driver {
     fn no_room(&mut self, key: Key, short: Short) {
         self.pause.hold(key, short.text.clone());
         if self.word.is_none() && !self.pause.is_on() {
-            self.shared.tell(Event::NoRoom(short.text.clone()));
+            self.shared.tell(Event::NoRoom(short.said()));
             self.pause.begin(short);
             self.ask_back();
         }
@@ -315,7 +315,6 @@ impl Driver {
         }
     }
 
-    /// A try is not wanted.
     /// Ends a try that nobody wants.
     fn end(&mut self, key: Key, order: Order) {
         if let Some(running) = self.running.get(&key) {

@@ -12,6 +12,8 @@ use super::super::room::Short;
 #[derive(Default)]
 pub(super) struct Pause {
     looking: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// Where there is none, and what to do about it.
+    said: Option<String>,
     /// Tries that are to be given back, and why.
     held: Vec<(Key, String)>,
 }
@@ -20,6 +22,11 @@ impl Pause {
     /// Whether there is no room, as far as is known.
     pub(super) fn is_on(&self) -> bool {
         self.looking.is_some()
+    }
+
+    /// Where there is none, and what to do about it.
+    pub(super) fn said(&self) -> Option<String> {
+        self.said.clone()
     }
 
     /// A try is to be given back.
@@ -34,12 +41,13 @@ impl Pause {
 
     /// From now on there is no room.
     pub(super) fn begin(&mut self, short: Short) {
+        self.said = Some(short.said());
         self.looking = Some(Box::pin(short.over()));
     }
 
     /// There is, or it does not matter any more.
     pub(super) fn end(&mut self) {
-        self.looking = None;
+        (self.looking, self.said) = (None, None);
     }
 
     /// Waits until there is room; for ever if there is some. May be dropped at any time.

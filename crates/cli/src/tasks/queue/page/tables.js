@@ -43,8 +43,10 @@ export function showQueues(table, queues, rates) {
 }
 
 export function showWorkers(table, workers) {
-  const rows = workers.map(({ name, host, slots, running, silent_ms: silent }) =>
-    [name, host, slots, running, format(silent, 'ms')]);
+  const rows = workers.map(({ name, host, slots, running, silent_ms: silent, full }) => {
+    const takes = full ? element('span', { class: 'trouble', title: full }, 'no space') : slots;
+    return [name, host, takes, running, format(silent, 'ms')];
+  });
   show(table, ['worker', 'host', 'slots', 'running', 'heard'], rows, 2);
 }
 

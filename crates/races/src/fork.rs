@@ -1,0 +1,92 @@
+//! Forks, scopes and loops that are those of the pool, and note what they do in the structure tree
+//! of a checked run. In a run that is not checked they are the pool's.
+
+use std::ops::Range;
+use std::panic::Location;
+
+use tidings_fork_join as pool;
+
+use crate::here::{self, Task};
+use crate::tree::{Kind, Step};
+
+/// [`tidings_fork_join::join`].
+#[track_caller]
+pub fn join<A, B, RA, RB>(first: A, second: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    let site = Location::caller();
+    let finish = Finish::begin(site);
+    match finish.as_ref().and_then(|_| Task::fork(site)) {
+        Some(task) => pool::join(first, || task.run(second)),
+        None => pool::join(first, second),
+    }
+}
+
+/// All that is forked ends with this; the thread is within it until it is dropped.
+struct Finish {
+    _back: here::Back,
+}
+
+impl Finish {
+    fn begin(site: &'static Location<'static>) -> Option<Self> {
+        let node = here::add(Kind::Finish, site)?;
+        here::with(|run, step| Self { _back: here::enter(run, Step { node, place: 0, ..step }) })
+    }
+}
+
+/// Where tasks are spawned: [`tidings_fork_join::Scope`].
+#[derive(Clone, Copy)]
+pub struct Scope<'a, 'scope> {
+    inner: &'a pool::Scope<'scope>,
+    /// The finish that it is, in a checked run.
+    finish: Option<u32>,
+}
+
+/// [`tidings_fork_join::scope`].
+#[track_caller]
+pub fn scope<'scope, R: Send>(body: impl FnOnce(Scope<'_, 'scope>) -> R + Send) -> R {
+    let site = Location::caller();
+    let finish = Finish::begin(site);
+    let node = finish.as_ref().and_then(|_| here::with(|_, step| step.node));
+    // Its body may run elsewhere if this thread is in no pool; a checked run is in one.
+    pool::scope(|inner| body(Scope { inner, finish: node }))
+}
+
+impl<'scope> Scope<'_, 'scope> {
+    /// [`tidings_fork_join::Scope::spawn`].
+    #[track_caller]
+    pub fn spawn(self, work: impl FnOnce(Scope<'_, 'scope>) + Send + 'scope) {
+        let finish = self.finish;
+        here::with(|run, step| {
+            if finish.is_some_and(|finish| !run.tree.is_innermost(step.node, finish)) {
+                run.escaped();
+            }
+        });
+        match Task::fork(Location::caller()) {
+            Some(task) => {
+                let go =
+                    move |inner: &pool::Scope<'scope>| task.run(|| work(Scope { inner, finish }));
+                self.inner.spawn(go);
+            }
+            None => self.inner.spawn(move |inner| work(Scope { inner, finish })),
+        }
+    }
+}
+
+/// [`tidings_fork_join::for_each`]: each call is a task of its own.
+#[track_caller]
+pub fn for_each(range: Range<usize>, body: impl Fn(usize) + Sync) {
+    let site = Location::caller();
+    let finish = Finish::begin(site);
+    let forks = finish.as_ref().map(|_| range.clone().map_while(|_| Task::fork(site)));
+    let tasks: Vec<Task> = forks.into_iter().flatten().collect();
+    let begin = range.start;
+    pool::for_each(range, |at| match tasks.get(at - begin) {
+        Some(task) => task.run(|| body(at)),
+        None => body(at),
+    });
+}

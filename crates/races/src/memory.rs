@@ -1,0 +1,64 @@
+//! Declared accesses: memory that is shared in other ways than by [`Tracked`](crate::Tracked), such
+//! as atomic numbers, what is behind locks, and arrays of other languages.
+//!
+//! Shadows are kept by address, for each eight bytes, and for single bytes where an access does not
+//! take all eight. An access of many bytes costs as much as one for each eight of them: declare
+//! the first byte of a block, where blocks are used whole.
+//!
+//! Memory that is given back and used again has the same address. [`forget`] it before it is given
+//! back, or what one task did to it conflicts with what another did to what came after.
+
+use std::panic::Location;
+
+use crate::granules::{GRANULE, Granule};
+use crate::here;
+use crate::shadow::{Access, Kind, Shadow};
+
+/// Declares an access to a value. Outside a checked run it does nothing.
+#[track_caller]
+pub fn declare<T: ?Sized>(kind: Kind, value: &T) {
+    let address = core::ptr::from_ref(value).cast::<u8>() as usize;
+    declare_bytes(kind, address, size_of_val(value), Location::caller());
+}
+
+/// Declares an access to so many bytes from an address on.
+pub fn declare_bytes(kind: Kind, address: usize, bytes: usize, site: &'static Location<'static>) {
+    let end = address.saturating_add(bytes);
+    here::with(|run, step| {
+        let mut first = None;
+        let mut at = address;
+        while at < end {
+            let granule = at / GRANULE;
+            let begin = granule * GRANULE;
+            let (from, to) = (at - begin, (end - begin).min(GRANULE));
+            let mut shard = run.memory.shard(granule);
+            let found = shard.entry(granule).or_insert(Granule::Whole(Shadow::NEW));
+            for shadow in found.of(from, to) {
+                first = first.or(run.access(shadow, kind, Access { step, site }));
+            }
+            at = begin + to;
+        }
+        // Of one access one race is enough.
+        if let Some(conflict) = first {
+            run.found(&conflict);
+        }
+    });
+}
+
+/// Forgets what was declared of a value, which is about to be given back.
+pub fn forget<T: ?Sized>(value: &T) {
+    let address = core::ptr::from_ref(value).cast::<u8>() as usize;
+    let end = address.saturating_add(size_of_val(value));
+    here::with(|run, _| {
+        for granule in address / GRANULE..end.div_ceil(GRANULE) {
+            let (begin, mut shard) = (granule * GRANULE, run.memory.shard(granule));
+            let Some(found) = shard.get_mut(&granule) else { continue };
+            let (from, to) = (address.max(begin) - begin, end.min(begin + GRANULE) - begin);
+            if to - from == GRANULE {
+                shard.remove(&granule);
+            } else {
+                found.of(from, to).fill(Shadow::NEW);
+            }
+        }
+    });
+}
