@@ -20,9 +20,9 @@ fn knowledge_saves_attempts_and_steals_at_no_less_efficiency() {
     let known =
         of(config::known(22), |setting| Setting { unit_ns: 5_000_000, ..setting }).remove(0);
     let steals = |one: &Iteration| one.counters.steals + one.counters.pushed;
-    assert!(8 * known.counters.attempts <= random.counters.attempts);
-    assert!(2 * steals(&known) <= steals(&random));
-    assert!(known.counters.tasks_in < random.counters.tasks_in);
+    assert!(10 * known.counters.attempts <= random.counters.attempts);
+    assert!(5 * steals(&known) <= 3 * steals(&random));
+    assert!(5 * known.counters.tasks_in <= 3 * random.counters.tasks_in);
     assert!(known.efficiency + 0.005 >= random.efficiency);
 }
 
@@ -34,6 +34,9 @@ fn retention_leaves_little_to_steal() {
     });
     assert_eq!(iterations[0].seeding, Some(Seeding::First));
     assert_eq!(iterations[4].seeding, Some(Seeding::Retained));
-    assert!(4 * iterations[4].counters.tasks_in <= iterations[0].counters.tasks_in);
+    let steals = |one: &Iteration| one.counters.steals + one.counters.pushed;
+    assert!(5 * steals(&iterations[4]) <= steals(&iterations[0]));
+    assert!(3 * iterations[4].counters.tasks_in <= iterations[0].counters.tasks_in);
+    assert!(iterations[4].efficiency >= 0.985);
     assert!(iterations[4].retained > 0.9);
 }

@@ -54,13 +54,5 @@ pub fn lifelines() -> Selection {
 
 /// Selection by knowledge.
 pub fn known(round_trip_us: u64) -> Selection {
-    Selection::Known(Knowledge {
-        look: 1024,
-        thieves: 4,
-        round_trip_us,
-        least_ns: 10_000 * round_trip_us,
-        ages: 1.0,
-        tries: 2,
-        lifelines: 2,
-    })
+    Selection::Known(Knowledge::new(round_trip_us))
 }

@@ -41,5 +41,5 @@ pub use counters::Counters;
 pub use frame::{Frame, TooLarge};
 pub use message::{Body, Message, Seeding};
 pub use output::{Ending, Lost, Output};
-pub use victims::{Board, Entry, NoBoard, Selection};
+pub use victims::{Board, Entry, NoBoard, Selection, Situation};
 pub use worker::{Done, Worker};

@@ -9,8 +9,11 @@
 //! is *shared*. As the owner itself answers thieves, the border is where it has to be whenever it
 //! is asked, and no lock can be left behind by a thief that dies.
 //!
+//! A thief may want less: what is beyond the mean of all, and no more than that ([`Want`]).
+//!
 //! A task counts with its predicted work and what it takes to run an empty one. Half of the work is
 //! taken from tasks that are worth a message, as long as there are any; so the empty ones stay.
+//! Before these come those that make up a good part of what is given: a few tasks move.
 //!
 //! Source: Dinan, Larkins, Sadayappan, Krishnamoorthy, Nieplocha, "Scalable work stealing", SC 2009
 //! (split queues, half of the number).
@@ -28,6 +31,20 @@ pub enum Half {
     Count,
 }
 
+/// What a thief wants of a queue at most, in nanoseconds of predicted work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Want {
+    /// This much.
+    pub most_ns: u64,
+    /// And what is beyond this.
+    pub beyond_ns: u64,
+}
+
+impl Want {
+    /// All that a victim gives.
+    pub const HALF: Self = Self { most_ns: u64::MAX, beyond_ns: 0 };
+}
+
 /// How queues are divided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sharing {
@@ -43,12 +60,25 @@ pub struct Sharing {
     pub most_bytes: usize,
 }
 
+/// A steal moves about so many tasks at most, where there are larger ones.
+const FEW: u64 = 128;
+
+/// What is given.
+#[derive(Default)]
+struct Given {
+    frames: Vec<Frame>,
+    sum: u64,
+    bytes: usize,
+}
+
 /// Tasks that wait to be run.
 #[derive(Debug)]
 pub struct Queue {
     tasks: VecDeque<Frame>,
     work_ns: u64,
     overhead_ns: u64,
+    /// Whether they are in the order of [`Queue::order`].
+    is_ordered: bool,
     /// How many of them are worth a message.
     worthy: usize,
 }
@@ -60,7 +90,7 @@ const MOST_PASSED: usize = 4096;
 impl Queue {
     /// No tasks, each of which will take this much beside its work.
     pub fn new(overhead_ns: u64) -> Self {
-        Self { tasks: VecDeque::new(), work_ns: 0, overhead_ns, worthy: 0 }
+        Self { tasks: VecDeque::new(), work_ns: 0, overhead_ns, is_ordered: false, worthy: 0 }
     }
 
     /// How many there are.
@@ -93,6 +123,7 @@ impl Queue {
 
     /// Adds a task as the newest.
     pub fn push(&mut self, frame: Frame) {
+        self.is_ordered = false;
         self.worthy += usize::from(self.is_worthy(&frame));
         self.work_ns = self.work_ns.saturating_add(self.weight(&frame));
         self.tasks.push_back(frame);
@@ -104,6 +135,15 @@ impl Queue {
         self.worthy -= usize::from(self.is_worthy(&frame));
         self.work_ns = self.work_ns.saturating_sub(self.weight(&frame));
         Some(frame)
+    }
+
+    /// Has the expensive ones run first: they become the newest. Those that take about as long,
+    /// to a factor of two, stay in their order.
+    pub fn order(&mut self) {
+        if !core::mem::replace(&mut self.is_ordered, true) {
+            let class = |frame: &Frame| u64::BITS - frame.work_ns.leading_zeros();
+            self.tasks.make_contiguous().sort_by_key(class);
+        }
     }
 
     /// Removes all.
@@ -120,22 +160,25 @@ impl Queue {
 
     /// What a thief gets: half of all, of the shared part, oldest first. An owner that is not busy
     /// keeps at least one task.
-    pub fn give(&mut self, sharing: &Sharing, busy: bool) -> Vec<Frame> {
-        if !self.can_give(sharing, busy) {
+    pub fn give(&mut self, sharing: &Sharing, busy: bool, want: Want) -> Vec<Frame> {
+        if !self.can_give(sharing, busy) || self.work_ns <= want.beyond_ns {
             return Vec::new();
         }
         let most = (self.tasks.len() - usize::from(!busy)).min(sharing.most_tasks);
         let target = match sharing.half {
             Half::Count => return self.oldest(self.tasks.len().div_ceil(2).min(most), sharing),
-            Half::Work => (self.work_ns / 2).min(self.work_ns - sharing.keep_ns).max(1),
+            Half::Work => (self.work_ns / 2)
+                .min(self.work_ns - sharing.keep_ns.max(want.beyond_ns))
+                .min(want.most_ns)
+                .max(1),
         };
-        if self.worthy > 0 {
-            let of_worth = self.select(target, most, self.worth(), sharing);
-            if !of_worth.is_empty() {
-                return of_worth;
+        let mut given = Given::default();
+        for worth in [self.worth().max(target / FEW), self.worth(), 0] {
+            if given.frames.is_empty() || (worth > 0 && 2 * given.sum < target) {
+                self.select(&mut given, target, most, worth, sharing);
             }
         }
-        self.select(target, most, 0, sharing)
+        given.frames
     }
 
     /// The `count` oldest, if their bytes allow.
@@ -156,30 +199,35 @@ impl Queue {
 
     /// The oldest tasks that take at least `worth` each and `target` together, or come closest to
     /// it, before too many are passed over. The others stay where they are.
-    fn select(&mut self, target: u64, most: usize, worth: u64, sharing: &Sharing) -> Vec<Frame> {
-        let (mut given, mut passed) = (Vec::new(), Vec::new());
-        let (mut sum, mut bytes) = (0u64, 0);
-        while sum < target && given.len() < most && passed.len() < MOST_PASSED {
+    fn select(
+        &mut self,
+        given: &mut Given,
+        target: u64,
+        most: usize,
+        worth: u64,
+        sharing: &Sharing,
+    ) {
+        let (mut passed, first) = (Vec::new(), given.frames.len());
+        while given.sum < target && given.frames.len() < most && passed.len() < MOST_PASSED {
             let Some(frame) = self.tasks.pop_front() else { break };
-            let weight = self.weight(&frame);
-            if weight < worth {
+            let (weight, bytes) = (self.weight(&frame), frame.state.bytes().len());
+            let beyond = given.sum.saturating_add(weight).saturating_sub(target);
+            if weight < worth || (!given.frames.is_empty() && beyond > target - given.sum) {
                 passed.push(frame);
                 continue;
             }
-            bytes += frame.state.bytes().len();
-            let beyond = (sum + weight).saturating_sub(target) > target - sum;
-            if !given.is_empty() && (beyond || bytes > sharing.most_bytes) {
+            if !given.frames.is_empty() && given.bytes + bytes > sharing.most_bytes {
                 self.tasks.push_front(frame);
                 break;
             }
-            sum = sum.saturating_add(weight);
-            given.push(frame);
+            given.bytes += bytes;
+            given.sum = given.sum.saturating_add(weight);
+            given.frames.push(frame);
         }
         while let Some(frame) = passed.pop() {
             self.tasks.push_front(frame);
         }
-        self.took(&given);
-        given
+        self.took(&given.frames[first..]);
     }
 
     fn took(&mut self, given: &[Frame]) {
@@ -220,11 +268,11 @@ mod tests {
     fn half_by_work_is_half_where_most_tasks_are_empty() {
         let works: Vec<u64> =
             (0..1000).map(|at| if at < 690 { 0 } else { 2_000_000 + 1000 * at }).collect();
-        let by_work = queue(&works).give(&ALL, true);
+        let by_work = queue(&works).give(&ALL, true, Want::HALF);
         let total = queue(&works).work_ns();
         assert!((work(&by_work) as f64 / total as f64 - 0.5).abs() < 0.01);
         assert_eq!(by_work.iter().filter(|frame| frame.work_ns == 0).count(), 0);
-        let by_count = queue(&works).give(&Sharing { half: Half::Count, ..ALL }, true);
+        let by_count = queue(&works).give(&Sharing { half: Half::Count, ..ALL }, true, Want::HALF);
         assert_eq!(by_count.len(), 500);
         assert_eq!(work(&by_count), 500 * 1000);
     }
@@ -233,28 +281,65 @@ mod tests {
     fn the_oldest_go_first_and_the_newest_runs() {
         let mut queue = queue(&[10_000; 4]);
         let number = |frame: &Frame| frame.state.bytes()[0];
-        assert_eq!(queue.give(&ALL, true).iter().map(number).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(
+            queue.give(&ALL, true, Want::HALF).iter().map(number).collect::<Vec<_>>(),
+            [0, 1]
+        );
         assert_eq!(number(&queue.pop().unwrap()), 3);
+    }
+
+    #[test]
+    fn a_thief_gets_what_is_beyond_and_no_more_than_it_wants() {
+        let want = |most_ns, beyond_ns| Want { most_ns, beyond_ns };
+        let given = |want| queue(&[9_000; 100]).give(&ALL, true, want).len();
+        assert_eq!(given(Want::HALF), 50);
+        assert_eq!(given(want(200_000, 0)), 20);
+        assert_eq!(given(want(u64::MAX, 900_000)), 10);
+        assert_eq!(given(want(u64::MAX, 1_000_000)), 0);
+    }
+
+    #[test]
+    fn a_few_large_ones_go_rather_than_many_small_ones() {
+        let works: Vec<u64> =
+            (0..1000).map(|at| if at % 10 == 9 { 1 << 20 } else { 8000 }).collect();
+        let given = queue(&works).give(&ALL, true, Want::HALF);
+        assert!(given.iter().all(|frame| frame.work_ns == 1 << 20));
+        let share = work(&given) as f64 / queue(&works).work_ns() as f64;
+        assert!((share - 0.5).abs() < 0.01, "{share}");
+    }
+
+    #[test]
+    fn in_order_the_expensive_run_first_and_like_ones_as_they_came() {
+        let mut queue = queue(&[700, 40_000, 800, 90_000, 60_000, 33_000]);
+        queue.order();
+        let ran: Vec<u64> =
+            core::iter::from_fn(|| queue.pop()).map(|frame| frame.work_ns).collect();
+        assert_eq!(ran, [90_000, 33_000, 60_000, 40_000, 800, 700][..].to_vec());
     }
 
     #[test]
     fn what_takes_no_longer_than_to_fetch_it_is_private() {
         let keep = Sharing { keep_ns: 22_000, ..ALL };
-        assert!(queue(&[10_000; 2]).give(&keep, true).is_empty());
-        assert_eq!(queue(&[10_000; 3]).give(&keep, true).len(), 1);
+        assert!(queue(&[10_000; 2]).give(&keep, true, Want::HALF).is_empty());
+        assert_eq!(queue(&[10_000; 3]).give(&keep, true, Want::HALF).len(), 1);
     }
 
     #[test]
     fn the_last_task_goes_only_if_the_owner_runs_another() {
-        assert_eq!(queue(&[5]).give(&ALL, true).len(), 1);
-        assert!(queue(&[5]).give(&ALL, false).is_empty());
+        assert_eq!(queue(&[5]).give(&ALL, true, Want::HALF).len(), 1);
+        assert!(queue(&[5]).give(&ALL, false, Want::HALF).is_empty());
     }
 
     #[test]
     fn bytes_are_bounded() {
         let few = Sharing { most_bytes: 9, half: Half::Count, ..ALL };
-        assert_eq!(queue(&[10_000; 100]).give(&few, true).len(), 2);
-        assert_eq!(queue(&[10_000; 100]).give(&Sharing { half: Half::Work, ..few }, true).len(), 2);
+        assert_eq!(queue(&[10_000; 100]).give(&few, true, Want::HALF).len(), 2);
+        assert_eq!(
+            queue(&[10_000; 100])
+                .give(&Sharing { half: Half::Work, ..few }, true, Want::HALF)
+                .len(),
+            2
+        );
     }
 
     proptest! {
@@ -264,11 +349,13 @@ mod tests {
             busy: bool,
             by_count: bool,
             keep_ns in 0u64..100_000,
+            most_ns: u64,
+            beyond_ns in 0u64..10_000_000,
         ) {
             let half = if by_count { Half::Count } else { Half::Work };
             let mut queue = queue(&works);
-            let before = queue.work_ns();
-            let mut all = queue.give(&Sharing { half, keep_ns, ..ALL }, busy);
+            let (before, want) = (queue.work_ns(), Want { most_ns, beyond_ns });
+            let mut all = queue.give(&Sharing { half, keep_ns, ..ALL }, busy, want);
             prop_assert_eq!(queue.work_ns() + work(&all), before);
             prop_assert!(busy || all.is_empty() || !queue.is_empty());
             all.extend(core::iter::from_fn(|| queue.pop()));

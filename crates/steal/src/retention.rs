@@ -68,9 +68,13 @@ impl Retention {
         }
     }
 
-    /// What it kept of the phase that it has entered.
+    /// What it kept of the phase that it has entered, the most expensive ones last: they run first,
+    /// so what is left at the end are small ones, by which all can end at the same time.
     pub fn kept(&mut self) -> Vec<Frame> {
-        self.phases.remove(&self.name).map(|kept| kept.frames).unwrap_or_default()
+        let kept = self.phases.remove(&self.name);
+        let mut frames = kept.map(|kept| kept.frames).unwrap_or_default();
+        frames.sort_by_key(|frame| u64::BITS - frame.work_ns.leading_zeros());
+        frames
     }
 
     /// It ran this task of the phase's list, which took this long.

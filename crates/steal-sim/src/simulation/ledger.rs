@@ -84,7 +84,7 @@ impl Ledger {
     pub(super) fn sent(&mut self, from: u32, to: u32, message: &Message, bytes: usize) {
         self.report.messages += 1;
         self.report.bytes += bytes as u64;
-        if message.body == Body::Steal {
+        if matches!(message.body, Body::Steal { .. }) {
             let waiting = self.thieves.entry(to).or_default();
             *waiting += 1;
             self.report.thieves_at_once = self.report.thieves_at_once.max(*waiting);

@@ -134,8 +134,11 @@ impl<P: Program> Simulation<'_, P> {
                 self.history.publish(work);
                 self.events.push(self.now_ns + self.setting.unit_ns, Event::Unit { iteration });
                 for worker in 0..self.setting.workers {
-                    if self.seats[worker as usize].worker.is_idle() {
-                        self.seats[worker as usize].worker.news();
+                    let board = self.history.vector(worker, self.now_ns);
+                    let seat = &mut self.seats[worker as usize];
+                    if seat.lives {
+                        seat.worker.news();
+                        seat.worker.shed(Instant::from_micros(self.now_ns / 1000), &board);
                         self.pump(worker);
                     }
                 }

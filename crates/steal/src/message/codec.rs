@@ -7,6 +7,7 @@ use tidings_primitives::bytes::Reader;
 
 use super::{Body, Counted, List, Lists, Message, Seeding, Sums};
 use crate::frame::{Frame, MAX_STATE_BYTES, Scope, State};
+use crate::queue::Want;
 
 /// The most frames in a message.
 pub const MAX_FRAMES: usize = 65_535;
@@ -54,11 +55,12 @@ impl Message {
     pub fn encoded_bytes(&self) -> usize {
         let counted = |dead: &[u32], what: usize| 5 + 2 + 4 * dead.len() + what;
         match &self.body {
-            Body::Steal | Body::Lifeline => 5,
+            Body::Lifeline => 5,
             Body::Given { frames, .. } => {
                 let states: usize = frames.iter().map(|frame| frame.state.bytes().len()).sum();
                 5 + 1 + 8 + 2 + FRAME_BYTES * frames.len() + states
             }
+            Body::Steal { .. } => 21,
             Body::Refused { .. } => 13,
             Body::Joined { .. } => 9,
             Body::Entered(said) => counted(&said.dead, 40),
@@ -74,7 +76,11 @@ impl Message {
 impl Body {
     fn put(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Steal => out.push(0),
+            Self::Steal { want } => {
+                out.push(0);
+                out.extend(want.most_ns.to_le_bytes());
+                out.extend(want.beyond_ns.to_le_bytes());
+            }
             Self::Lifeline => out.push(1),
             Self::Given { lifeline, left_ns, frames } => {
                 out.extend([2, u8::from(*lifeline)]);
@@ -124,7 +130,10 @@ impl Body {
     fn get(reader: &mut Reader<'_>) -> Option<Self> {
         let kind = reader.u8()?;
         Some(match kind {
-            0 => Self::Steal,
+            0 => {
+                let (most_ns, beyond_ns) = (number(reader)?, number(reader)?);
+                Self::Steal { want: Want { most_ns, beyond_ns } }
+            }
             1 => Self::Lifeline,
             2 => {
                 let lifeline = flag(reader)?;
@@ -287,7 +296,8 @@ mod tests {
 
     fn body() -> impl Strategy<Value = Body> {
         prop_oneof![
-            Just(Body::Steal),
+            any::<[u64; 2]>()
+                .prop_map(|[most_ns, beyond_ns]| Body::Steal { want: Want { most_ns, beyond_ns } }),
             Just(Body::Lifeline),
             (any::<bool>(), any::<u64>(), prop::collection::vec(frame(), 0..5))
                 .prop_map(|(lifeline, left_ns, frames)| Body::Given { lifeline, left_ns, frames }),

@@ -10,6 +10,7 @@
 mod codec;
 
 use crate::frame::Frame;
+use crate::queue::Want;
 
 pub use codec::{MAX_FRAMES, MAX_MESSAGE_BYTES};
 
@@ -26,7 +27,10 @@ pub struct Message {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Body {
     /// A thief asks for tasks, and waits.
-    Steal,
+    Steal {
+        /// What it wants at most.
+        want: Want,
+    },
     /// A thief asks to be sent tasks whenever there are some, and sleeps.
     Lifeline,
     /// Tasks for a thief.

@@ -6,48 +6,35 @@
 //!
 //! **Herds.** All thieves see the same board, and would all ask the same victim. So a thief counts
 //! those that are idle as it is. If they are more than the victims can serve at a time it has a
-//! turn, by its place among them, and until then sleeps with its lifelines out.
+//! turn, by its place among them, and until then sleeps with its lifelines out. Victims that are
+//! seldom drawn count little.
+//!
+//! **Lists.** Where no task spawns, a thief asks who has more than the mean and some patience, for
+//! what is beyond the mean, and takes no more than the mean: so neither gives or takes what the
+//! other will need again. At the end, when most have nothing, entries are too old to find the few
+//! that have; these know themselves, and give unasked.
 //!
 //! **Where knowledge is too old.** If what is left for each worker, on average, takes less than
 //! some ages of entries, the board says nothing of who has work now: the answer is
-//! [`Advice::Unknown`], and the thief searches as if there were no board.
+//! [`Advice::Unknown`], and the thief has lifelines as if there were no board.
+//!
+//! Source of giving unasked where most are idle: Eager, Lazowska, Zahorjan, "A comparison of
+//! receiver-initiated and sender-initiated adaptive load sharing", Performance Evaluation 6, 1986.
 
-use std::collections::BTreeMap;
+use core::time::Duration;
 
 use tidings_primitives::{Chance, Instant};
 
 use super::choice::Choice;
-use crate::view::View;
-
-/// What the board says of a worker.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Entry {
-    /// How much it had that could be stolen, in nanoseconds of its own time.
-    pub work_ns: u64,
-    /// How long ago.
-    pub age_us: u64,
-}
-
-/// What a world knows of the work of others: gossip's vector, or shared memory.
-pub trait Board {
-    /// What is known of a worker; `None` if nothing is.
-    fn entry(&self, worker: u32) -> Option<Entry>;
-}
-
-/// Nothing is known of anybody.
-#[derive(Clone, Copy, Debug)]
-pub struct NoBoard;
-
-impl Board for NoBoard {
-    fn entry(&self, _worker: u32) -> Option<Entry> {
-        None
-    }
-}
+use super::picture::{Picture, Replies};
+use super::situation::Situation;
+use crate::queue::Want;
 
 /// How victims are selected by a board.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Knowledge {
-    /// The most entries that a thief looks at; among more workers it looks at some at random.
+    /// The most entries that a thief looks at; among more workers it looks at a quarter as many, at
+    /// random.
     pub look: u32,
     /// How many thieves one victim is to serve at a time.
     pub thieves: u32,
@@ -60,53 +47,61 @@ pub struct Knowledge {
     /// Attempts in a row that may be refused before the thief sleeps; without knowledge, those
     /// before it has its lifelines send.
     pub tries: u32,
-    /// How many neighbours are to send tasks when the thief sleeps; it looks at the board again,
-    /// too, and tasks from all of them would be more than it can use.
+    /// How many neighbours are to send tasks when the thief sleeps, half of them where entries are
+    /// young: it looks at the board again, too.
     pub lifelines: usize,
 }
+
+impl Knowledge {
+    /// The usual, for messages whose request and answer take this long.
+    pub fn new(round_trip_us: u64) -> Self {
+        Self {
+            look: 1024,
+            thieves: 4,
+            round_trip_us,
+            least_ns: 10_000 * round_trip_us,
+            ages: 1.0,
+            tries: 2,
+            lifelines: 2,
+        }
+    }
+}
+
+/// To how many a worker gives unasked at a time.
+const MOST_SHED: u64 = 4;
 
 /// The most replies that are remembered.
 const MOST_REPLIES: usize = 32;
 
-/// What one thief remembers.
+/// What one worker remembers.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    replies: BTreeMap<u32, (u64, Instant)>,
+    replies: Replies,
     turn: Option<Instant>,
-}
-
-/// What a thief sees.
-pub(super) struct Seen<'a> {
-    pub(super) me: u32,
-    pub(super) view: &'a View,
-    pub(super) board: &'a dyn Board,
-    pub(super) now: Instant,
+    /// Refusals in a row.
+    refusals: u32,
+    /// When a worker with much work looks for others again.
+    looks: Option<Instant>,
 }
 
 /// What knowledge says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Advice {
-    Do(Choice),
+    /// This, while so many neighbours may send tasks.
+    Do(Choice, usize),
     /// Nothing: there is no board, or it is too old.
     Unknown,
-}
-
-/// What the board says, all entries together.
-#[derive(Default)]
-struct Picture {
-    looked: u64,
-    work_ns: u128,
-    age_us: u128,
-    idle: u64,
-    /// Of them those that stand before this worker.
-    before: u64,
-    rich: Vec<(u32, u64)>,
 }
 
 impl Known {
     /// The thief has a task.
     pub(super) fn busy(&mut self) {
-        self.turn = None;
+        (self.turn, self.refusals) = (None, 0);
+    }
+
+    /// A victim had nothing.
+    pub(super) fn refused(&mut self) {
+        self.refusals = self.refusals.saturating_add(1);
     }
 
     /// What a reply said.
@@ -120,97 +115,99 @@ impl Known {
         }
     }
 
-    /// What to do after this many refusals.
+    /// What a thief does.
     pub(super) fn choose(
         &mut self,
+        me: u32,
         knowledge: &Knowledge,
-        seen: &Seen<'_>,
-        refusals: u32,
+        situation: &Situation<'_>,
         chance: &mut Chance,
     ) -> Advice {
-        let picture = self.look(knowledge, seen, chance);
-        if !picture.is_believed(knowledge) {
+        let mut picture = Picture::of(me, knowledge.look, situation, &self.replies, chance);
+        let rest = picture.rest(situation);
+        let is_young = rest.is_some_and(|rest| rest.is_young);
+        if !picture.is_believed(knowledge.ages) && !is_young {
             return Advice::Unknown;
         }
-        if picture.rich.is_empty() || refusals >= knowledge.tries {
-            return Advice::Do(Choice::Sleep(None));
+        let lifelines =
+            rest.map_or(knowledge.lifelines, |rest| rest.lifelines(knowledge.lifelines));
+        let want = rest.map_or(Want::HALF, |rest| rest.want(knowledge.least_ns));
+        let least_ns = rest.map_or(0, |rest| rest.patience_ns).max(knowledge.least_ns);
+        picture.rich.retain(|(_, work)| *work >= want.beyond_ns + least_ns);
+        if picture.rich.is_empty() {
+            return Advice::Do(Choice::Sleep(None), lifelines);
         }
-        match self.turn.take() {
-            Some(turn) if turn > seen.now => {
-                self.turn = Some(turn);
-                return Advice::Do(Choice::Sleep(Some(turn)));
-            }
-            Some(_) => {}
-            None => {
-                let served = u64::from(knowledge.thieves.max(2) / 2) * picture.rich.len() as u64;
-                let rounds = picture.before / served;
-                if rounds > 0 {
-                    let wait = core::time::Duration::from_micros(rounds * knowledge.round_trip_us);
-                    self.turn = Some(seen.now + wait);
-                    return Advice::Do(Choice::Sleep(self.turn));
-                }
-            }
+        if self.refusals >= knowledge.tries {
+            let Some(rest) = rest else { return Advice::Do(Choice::Sleep(None), lifelines) };
+            let pause = Duration::from_nanos(rest.mean_ns / 4).max(picture.age());
+            (self.refusals, self.turn) = (0, Some(situation.now + pause));
         }
-        Advice::Do(Choice::Ask(draw(&picture.rich, chance)))
-    }
-
-    fn look(&self, knowledge: &Knowledge, seen: &Seen<'_>, chance: &mut Chance) -> Picture {
-        let live = seen.view.live();
-        let mut picture = Picture::default();
-        let sampled = live > knowledge.look;
-        for position in 0..live.min(knowledge.look) {
-            let position = if sampled { chance.below(live as usize) as u32 } else { position };
-            self.look_at(seen.view.at(position), seen, &mut picture);
-        }
-        picture.rich.retain(|(_, work)| *work >= knowledge.least_ns);
-        if !sampled {
-            return picture;
-        }
-        let share = u64::from(live) * picture.idle / picture.looked.max(1);
-        picture.before = chance.below(share as usize + 1) as u64;
-        let scale = u64::from(live) / u64::from(knowledge.look);
-        picture.before /= scale.max(1);
-        picture
-    }
-
-    fn look_at(&self, worker: u32, seen: &Seen<'_>, picture: &mut Picture) {
-        if worker == seen.me {
-            return;
-        }
-        let Some(entry) = seen.board.entry(worker) else { return };
-        let (work_ns, age_us) = match self.replies.get(&worker) {
-            Some((left_ns, at)) if since(seen.now, *at) < entry.age_us => {
-                (*left_ns, since(seen.now, *at))
-            }
-            _ => (entry.work_ns, entry.age_us),
+        let choice = match self.turn(knowledge, &picture, situation.now) {
+            Some(turn) => Choice::Sleep(Some(turn)),
+            None => Choice::Ask { victim: draw(&picture.rich, chance), want },
         };
-        let left_ns = work_ns.saturating_sub(age_us.saturating_mul(1000));
-        picture.looked += 1;
-        picture.work_ns += u128::from(left_ns);
-        picture.age_us += u128::from(entry.age_us);
-        if left_ns > 0 {
-            picture.rich.push((worker, left_ns));
-        } else {
-            picture.idle += 1;
-            picture.before += u64::from(worker < seen.me);
+        Advice::Do(choice, lifelines)
+    }
+
+    /// Whom a worker that is so long busy with a list gives some of it unasked, and how much.
+    pub(super) fn shed(
+        &mut self,
+        me: u32,
+        own_ns: u64,
+        knowledge: &Knowledge,
+        situation: &Situation<'_>,
+        chance: &mut Chance,
+    ) -> Option<(Vec<u32>, Want)> {
+        let patience = situation.list?.patience();
+        let is_early = self.looks.is_some_and(|then| situation.now < then);
+        if is_early || Duration::from_nanos(own_ns) <= patience {
+            return None;
         }
+        let picture = Picture::of(me, knowledge.look, situation, &self.replies, chance);
+        let rest = picture.rest(situation)?;
+        // A look takes some microseconds of a worker that is busy.
+        let least = Duration::from_micros(4 * knowledge.round_trip_us).max(patience / 8);
+        self.looks = Some(situation.now + Duration::from_nanos(rest.mean_ns / 8).max(least));
+        let excess_ns = own_ns.saturating_sub(rest.mean_ns);
+        let idle = picture.idle.len();
+        if !rest.is_young || 2 * idle as u64 <= picture.looked || excess_ns <= rest.patience_ns {
+            return None;
+        }
+        let want = rest.want(knowledge.least_ns);
+        let most = (excess_ns / want.most_ns).min(MOST_SHED);
+        let drawn = (0..most).map(|_| picture.idle[chance.below(idle)]).collect();
+        Some((drawn, want))
+    }
+
+    /// When it is its turn, if that is not now.
+    fn turn(&mut self, knowledge: &Knowledge, picture: &Picture, now: Instant) -> Option<Instant> {
+        if let Some(turn) = self.turn.take() {
+            self.turn = (turn > now).then_some(turn);
+            return self.turn;
+        }
+        let served = u64::from(knowledge.thieves.max(2) / 2) * drawn_from(&picture.rich);
+        let rounds = picture.before / served;
+        let wait = Duration::from_micros(rounds * knowledge.round_trip_us);
+        self.turn = (rounds > 0).then(|| now + wait);
+        self.turn
     }
 }
 
-impl Picture {
-    fn is_believed(&self, knowledge: &Knowledge) -> bool {
-        let (work_ns, age_ns) = (self.work_ns as f64, 1000.0 * self.age_us as f64);
-        self.looked > 0 && work_ns >= knowledge.ages * age_ns
-    }
+/// How often one of so much work is drawn, beside others.
+fn weight(work_ns: u64) -> f64 {
+    (work_ns as f64).powi(6)
 }
 
-fn since(now: Instant, at: Instant) -> u64 {
-    now.saturating_since(at).as_micros() as u64
+/// Among how many the draws are divided, if these were drawn equally often.
+fn drawn_from(rich: &[(u32, u64)]) -> u64 {
+    let weights = rich.iter().map(|(_, work)| weight(*work));
+    let (sum, squares) =
+        weights.fold((0.0, 0.0), |(sum, squares), one| (sum + one, squares + one * one));
+    ((sum * sum / squares).round() as u64).max(1)
 }
 
 /// One of them, by the sixth power of its work.
 fn draw(rich: &[(u32, u64)], chance: &mut Chance) -> u32 {
-    let weight = |work: u64| (work as f64).powi(6);
     let total: f64 = rich.iter().map(|(_, work)| weight(*work)).sum();
     let mut left = chance.real() * total;
     for (worker, work) in rich {
@@ -224,7 +221,9 @@ fn draw(rich: &[(u32, u64)], chance: &mut Chance) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::situation::{Board, Entry, List, NoBoard};
     use super::*;
+    use crate::view::View;
 
     const KNOWLEDGE: Knowledge = Knowledge {
         look: 100,
@@ -251,22 +250,22 @@ mod tests {
 
     fn choose(known: &mut Known, me: u32, board: &One, now_us: i64) -> Advice {
         let (view, now) = (View::new(50), Instant::from_micros(now_us));
-        let seen = Seen { me, view: &view, board, now };
-        known.choose(&KNOWLEDGE, &seen, 0, &mut Chance::new(1))
+        let situation = Situation { view: &view, board, now, list: None };
+        known.choose(me, &KNOWLEDGE, &situation, &mut Chance::new(1))
     }
 
     #[test]
     fn who_has_work_is_asked_in_turns_of_two() {
         let board = One { work_ns: 1_000_000_000, age_us: 100 };
         let turn = |me| choose(&mut Known::default(), me, &board, 0);
-        assert_eq!(turn(0), Advice::Do(Choice::Ask(3)));
-        assert_eq!(turn(1), Advice::Do(Choice::Ask(3)));
-        let then = |us| Advice::Do(Choice::Sleep(Some(Instant::from_micros(us))));
+        assert_eq!(turn(0), Advice::Do(Choice::ask(3), 2));
+        assert_eq!(turn(1), Advice::Do(Choice::ask(3), 2));
+        let then = |us| Advice::Do(Choice::Sleep(Some(Instant::from_micros(us))), 2);
         assert_eq!((turn(2), turn(4), turn(5)), (then(20), then(20), then(40)));
         let mut known = Known::default();
         assert_eq!(choose(&mut known, 4, &board, 0), then(20));
         assert_eq!(choose(&mut known, 4, &board, 10), then(20));
-        assert_eq!(choose(&mut known, 4, &board, 20), Advice::Do(Choice::Ask(3)));
+        assert_eq!(choose(&mut known, 4, &board, 20), Advice::Do(Choice::ask(3), 2));
     }
 
     #[test]
@@ -275,18 +274,78 @@ mod tests {
         let mut known = Known::default();
         known.replied(3, 0, Instant::from_micros(0));
         assert_eq!(choose(&mut known, 0, &board, 50), Advice::Unknown);
-        assert_eq!(choose(&mut known, 0, &board, 150), Advice::Do(Choice::Ask(3)));
+        assert_eq!(choose(&mut known, 0, &board, 150), Advice::Do(Choice::ask(3), 2));
     }
 
     #[test]
     fn a_board_that_is_old_against_what_is_left_says_nothing() {
         let young = One { work_ns: 1_000_000_000, age_us: 10_000 };
-        assert_eq!(choose(&mut Known::default(), 0, &young, 0), Advice::Do(Choice::Ask(3)));
+        assert_eq!(choose(&mut Known::default(), 0, &young, 0), Advice::Do(Choice::ask(3), 2));
         let old = One { work_ns: 1_000_000_000, age_us: 30_000 };
         assert_eq!(choose(&mut Known::default(), 0, &old, 0), Advice::Unknown);
-        let seen = Seen { me: 0, view: &View::new(9), board: &super::NoBoard, now: Instant::EPOCH };
-        let advice = Known::default().choose(&KNOWLEDGE, &seen, 0, &mut Chance::new(1));
+        let (view, now) = (View::new(9), Instant::EPOCH);
+        let situation = Situation { view: &view, board: &NoBoard, now, list: None };
+        let advice = Known::default().choose(0, &KNOWLEDGE, &situation, &mut Chance::new(1));
         assert_eq!(advice, Advice::Unknown);
+    }
+
+    /// Of 50 workers of a list that has taken a second these have so much, the others nothing.
+    struct Loads(Vec<(u32, u64)>);
+
+    impl Board for Loads {
+        fn entry(&self, worker: u32) -> Option<Entry> {
+            let own = self.0.iter().find(|(other, _)| *other == worker);
+            Some(Entry { work_ns: own.map_or(0, |(_, work)| *work), age_us: 1000 })
+        }
+    }
+
+    const MS: u64 = 1_000_000;
+
+    fn of_list<T>(board: &Loads, then: impl FnOnce(&Situation<'_>) -> T) -> T {
+        let list = List { elapsed: Duration::from_secs(1), is_retained: false };
+        let (view, now) = (View::new(50), Instant::from_micros(1_000_000));
+        then(&Situation { view: &view, board, now, list: Some(list) })
+    }
+
+    fn of_thief(me: u32, board: &Loads) -> Advice {
+        of_list(board, |situation| {
+            Known::default().choose(me, &KNOWLEDGE, situation, &mut Chance::new(1))
+        })
+    }
+
+    fn shed(own_ns: u64, board: &Loads) -> Option<(Vec<u32>, Want)> {
+        of_list(board, |situation| {
+            Known::default().shed(3, own_ns, &KNOWLEDGE, situation, &mut Chance::new(1))
+        })
+    }
+
+    #[test]
+    fn of_a_list_a_thief_wants_what_is_beyond_the_mean_and_no_more_than_it() {
+        let mut all: Vec<(u32, u64)> = (1..50).map(|worker| (worker, 100 * MS)).collect();
+        all[2].1 = 590 * MS;
+        let want = Want { most_ns: 109 * MS, beyond_ns: 109 * MS };
+        assert_eq!(
+            of_thief(0, &Loads(all.clone())),
+            Advice::Do(Choice::Ask { victim: 3, want }, 1)
+        );
+        all[2].1 = 103 * MS;
+        assert_eq!(of_thief(0, &Loads(all)), Advice::Do(Choice::Sleep(None), 1));
+    }
+
+    #[test]
+    fn who_has_more_than_the_mean_gives_to_those_who_have_nothing_if_these_are_most() {
+        let few = Loads((0..20).map(|worker| (worker, 2 * MS)).collect());
+        let (thieves, want) = shed(20 * MS, &few).unwrap();
+        assert_eq!((thieves.len(), want.beyond_ns), (4, 0));
+        assert!(thieves.iter().all(|thief| *thief >= 20), "{thieves:?}");
+        assert_eq!(shed(3 * MS, &few), None);
+        assert_eq!(shed(20 * MS, &Loads((0..40).map(|worker| (worker, 2 * MS)).collect())), None);
+    }
+
+    #[test]
+    fn victims_that_are_seldom_drawn_count_little() {
+        assert_eq!(drawn_from(&[(1, MS), (2, MS), (3, MS)]), 3);
+        assert_eq!(drawn_from(&[(1, 10 * MS), (2, MS), (3, MS)]), 1);
     }
 
     #[test]

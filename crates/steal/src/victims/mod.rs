@@ -14,13 +14,19 @@
 
 mod choice;
 mod known;
+mod picture;
+mod situation;
+
+use core::time::Duration;
 
 use tidings_primitives::{Chance, Instant};
 
+use crate::queue::Want;
 use crate::view::View;
 
 pub use choice::Choice;
-pub use known::{Board, Entry, Knowledge, NoBoard};
+pub use known::Knowledge;
+pub use situation::{Board, Entry, List, NoBoard, Situation};
 
 /// How long a thief pauses between attempts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,6 +78,8 @@ pub struct Victims {
     /// Since it last had a task.
     refusals: u32,
     paused: bool,
+    /// How many neighbours are to send tasks when it sleeps.
+    lifelines: usize,
     known: known::Known,
 }
 
@@ -80,7 +88,7 @@ impl Victims {
     pub fn new(me: u32, selection: Selection, seed: u64) -> Self {
         let chance = Chance::new(seed ^ tidings_primitives::chance::mix(u64::from(me)));
         let known = known::Known::default();
-        Self { me, selection, chance, refusals: 0, paused: false, known }
+        Self { me, selection, chance, refusals: 0, paused: false, lifelines: usize::MAX, known }
     }
 
     /// The worker has a task.
@@ -92,6 +100,7 @@ impl Victims {
     /// A victim had nothing; it is still busy for this long.
     pub fn refused(&mut self, victim: u32, left_ns: u64, now: Instant) {
         (self.refusals, self.paused) = (self.refusals.saturating_add(1), false);
+        self.known.refused();
         self.known.replied(victim, left_ns, now);
     }
 
@@ -100,16 +109,20 @@ impl Victims {
         self.known.replied(victim, left_ns, now);
     }
 
+    /// Whom a worker that is so long busy gives tasks unasked, and what each.
+    pub fn shed(&mut self, situation: &Situation<'_>, own_ns: u64) -> Option<(Vec<u32>, Want)> {
+        let Selection::Known(knowledge) = self.selection else { return None };
+        self.known.shed(self.me, own_ns, &knowledge, situation, &mut self.chance)
+    }
+
     /// How many neighbours of the hypercube are to send tasks when it sleeps.
     pub fn lifelines(&self) -> usize {
-        match self.selection {
-            Selection::Known(knowledge) => knowledge.lifelines,
-            _ => usize::MAX,
-        }
+        self.lifelines
     }
 
     /// Whom to ask.
-    pub fn choose(&mut self, view: &View, board: &dyn Board, now: Instant) -> Choice {
+    pub fn choose(&mut self, situation: &Situation<'_>) -> Choice {
+        let Situation { view, now, .. } = *situation;
         if view.live() < 2 {
             return Choice::Sleep(None);
         }
@@ -125,36 +138,21 @@ impl Victims {
             }),
             Selection::Lifelines { tries } => self.try_or_sleep(tries, view),
             Selection::Known(knowledge) => {
-                let seen = known::Seen { me: self.me, view, board, now };
-                let refusals = self.refusals;
-                match self.known.choose(&knowledge, &seen, refusals, &mut self.chance) {
-                    known::Advice::Do(choice) => choice,
-                    known::Advice::Unknown => self.search(&knowledge, view, now),
-                }
+                let known = &mut self.known;
+                let advice = known.choose(self.me, &knowledge, situation, &mut self.chance);
+                let known::Advice::Do(choice, lifelines) = advice else {
+                    self.lifelines = usize::MAX;
+                    return self.try_or_sleep(knowledge.tries, view);
+                };
+                self.lifelines = lifelines;
+                choice
             }
         }
     }
 
-    /// Without knowledge: attempts at random, and between them the neighbours may send. The pauses
-    /// grow without bound, so their number is small however long nobody has anything.
-    fn search(&mut self, knowledge: &Knowledge, view: &View, now: Instant) -> Choice {
-        if self.refusals < knowledge.tries {
-            return self.try_or_sleep(knowledge.tries, view);
-        }
-        let back_off = BackOff { first_us: 2 * knowledge.round_trip_us, most_us: u64::MAX >> 20 };
-        let beyond = self.refusals + 1 - knowledge.tries;
-        if self.paused {
-            self.paused = false;
-            return Choice::Ask(any_other(self.me, view, &mut self.chance));
-        }
-        self.paused = true;
-        let pause_us = back_off.pause_us(beyond, &mut self.chance);
-        Choice::Sleep(Some(now + core::time::Duration::from_micros(pause_us)))
-    }
-
     fn try_or_sleep(&mut self, tries: u32, view: &View) -> Choice {
         if self.refusals < tries {
-            Choice::Ask(any_other(self.me, view, &mut self.chance))
+            Choice::ask(any_other(self.me, view, &mut self.chance))
         } else {
             Choice::Sleep(None)
         }
@@ -168,11 +166,11 @@ impl Victims {
     ) -> Choice {
         if self.refusals == 0 || self.paused {
             self.paused = false;
-            return Choice::Ask(victim(self));
+            return Choice::ask(victim(self));
         }
         self.paused = true;
         let pause_us = back_off.pause_us(self.refusals, &mut self.chance);
-        Choice::Pause(now + core::time::Duration::from_micros(pause_us))
+        Choice::Pause(now + Duration::from_micros(pause_us))
     }
 }
 
@@ -214,33 +212,36 @@ mod tests {
     #[test]
     fn random_asks_pauses_and_asks() {
         let (view, now) = (View::new(9), Instant::EPOCH);
+        let situation = Situation { view: &view, board: &NoBoard, now, list: None };
         let mut victims = Victims::new(1, Selection::Random(BACK_OFF), 7);
-        let Choice::Ask(victim) = victims.choose(&view, &NoBoard, now) else { panic!() };
+        let Choice::Ask { victim, .. } = victims.choose(&situation) else { panic!() };
         victims.refused(victim, 0, now);
-        assert!(matches!(victims.choose(&view, &NoBoard, now), Choice::Pause(then) if then > now));
-        assert!(matches!(victims.choose(&view, &NoBoard, now), Choice::Ask(_)));
+        assert!(matches!(victims.choose(&situation), Choice::Pause(then) if then > now));
+        assert!(matches!(victims.choose(&situation), Choice::Ask { .. }));
     }
 
     #[test]
     fn lifelines_try_and_then_sleep_for_good() {
         let (view, now) = (View::new(9), Instant::EPOCH);
+        let situation = Situation { view: &view, board: &NoBoard, now, list: None };
         let mut victims = Victims::new(1, Selection::Lifelines { tries: 2 }, 7);
         for _ in 0..2 {
-            let Choice::Ask(victim) = victims.choose(&view, &NoBoard, now) else { panic!() };
+            let Choice::Ask { victim, .. } = victims.choose(&situation) else { panic!() };
             victims.refused(victim, 0, now);
         }
-        assert_eq!(victims.choose(&view, &NoBoard, now), Choice::Sleep(None));
+        assert_eq!(victims.choose(&situation), Choice::Sleep(None));
         victims.busy();
-        assert!(matches!(victims.choose(&view, &NoBoard, now), Choice::Ask(_)));
+        assert!(matches!(victims.choose(&situation), Choice::Ask { .. }));
     }
 
     #[test]
     fn the_near_are_asked_more_often() {
         let (view, now) = (View::new(64), Instant::EPOCH);
+        let situation = Situation { view: &view, board: &NoBoard, now, list: None };
         let selection = Selection::Nearest(u32::abs_diff, BACK_OFF);
         let mut victims = Victims::new(0, selection, 7);
         let near = (0..1000)
-            .filter(|_| matches!(victims.choose(&view, &NoBoard, now), Choice::Ask(0..16)))
+            .filter(|_| matches!(victims.choose(&situation), Choice::Ask { victim: 0..16, .. }))
             .count();
         assert!(near > 800, "{near}");
     }

@@ -3,7 +3,7 @@
 use tidings_primitives::Instant;
 
 use super::{Search, Stage, Worker};
-use crate::frame::Frame;
+use crate::frame::{Frame, Scope};
 use crate::message::{Body, Message};
 use crate::output::Output;
 
@@ -51,7 +51,7 @@ impl Worker {
 
     fn take(&mut self, from: u32, body: Body, now: Instant) {
         match body {
-            Body::Steal => self.asked_by(from),
+            Body::Steal { want } => self.asked_by(from, want),
             Body::Lifeline => self.lifeline_of(from),
             Body::Given { lifeline, left_ns, frames } => {
                 self.take_tasks(from, lifeline, left_ns, frames, now);
@@ -65,7 +65,7 @@ impl Worker {
             }
             Body::Joined { number } => {
                 self.census.received(from, 1);
-                self.leave(crate::frame::Scope { home: self.me, number });
+                self.leave(Scope { home: self.me, number });
                 self.census.gone(1);
                 self.serve();
             }
@@ -103,6 +103,7 @@ impl Worker {
             _ => self.search = Search::Ready,
         }
         for frame in frames {
+            self.listed &= frame.scope == Scope::LIST;
             self.queue.push(frame);
         }
         self.serve();

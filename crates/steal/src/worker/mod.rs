@@ -5,7 +5,8 @@
 //! 2. While no task runs it calls [`Worker::next_task`] after each input, and runs what that
 //!    returns: it may [`Worker::spawn`], and ends with [`Worker::finished`].
 //! 3. It gives what arrives to [`Worker::receive`], whether or not a task runs; and who has died,
-//!    to [`Worker::died`]. Where there is a board it calls [`Worker::news`] once a unit of time.
+//!    to [`Worker::died`]. Where there is a board it calls [`Worker::news`] once a unit of time,
+//!    and [`Worker::shed`] if it sends messages while a task runs.
 //! 4. After each of these it takes all of [`Worker::poll_output`]. Messages between two workers
 //!    may overtake each other; none is lost but by the death of one of them.
 //! 5. It sleeps until there is a message or [`Worker::next_deadline`].
@@ -92,6 +93,10 @@ pub struct Worker {
     given: Vec<Frame>,
     agreement: Option<Agreement>,
     seeding: Seeding,
+    /// When the phase began here.
+    began: Instant,
+    /// Whether all tasks that were seen in the phase are those of its list.
+    listed: bool,
     search: Search,
     victims: Victims,
     /// Thieves whose lifelines end here.
@@ -129,6 +134,8 @@ impl Worker {
             given: Vec::new(),
             agreement: None,
             seeding: Seeding::Given,
+            began: Instant::EPOCH,
+            listed: true,
             search: Search::Ready,
             victims: Victims::new(me, config.selection, seed),
             sleepers: VecDeque::new(),
@@ -158,6 +165,7 @@ impl Worker {
         self.phase += 1;
         self.census = Census::new(self.me, &self.view);
         self.search = Search::Ready;
+        (self.began, self.listed) = (now, true);
         self.given = tasks;
         for task in &mut self.given {
             task.scope = Scope::LIST;
@@ -199,6 +207,16 @@ impl Worker {
         }
         let pace = work * u128::from(self.measured_ns) / u128::from(self.predicted_ns);
         pace.clamp(work / 16, work * 16) as u64
+    }
+
+    /// The predicted work that takes this worker so long.
+    fn at_own_pace(&self, ns: u64) -> u64 {
+        if ns == u64::MAX || self.measured_ns == 0 {
+            return ns;
+        }
+        let ns = u128::from(ns);
+        let work = ns * u128::from(self.predicted_ns) / u128::from(self.measured_ns);
+        work.clamp(ns / 16, ns * 16) as u64
     }
 
     /// What it has done.

@@ -3,8 +3,9 @@
 use tidings_primitives::Instant;
 
 use super::{Search, Stage, Worker};
-use crate::message::Body;
-use crate::victims::{Board, Choice, Selection};
+use crate::message::{Body, Seeding};
+use crate::queue::Want;
+use crate::victims::{Board, Choice, List, Selection, Situation};
 
 impl Worker {
     /// The board has changed: who sleeps may look at it again, and nothing is sent if it says
@@ -27,11 +28,14 @@ impl Worker {
             }
             Search::Ready | Search::Paused(_) | Search::Asleep(Some(_)) => {}
         }
-        match self.victims.choose(&self.view, board, now) {
-            Choice::Ask(victim) => {
+        let list = self.list(now);
+        let situation = Situation { view: &self.view, board, now, list };
+        match self.victims.choose(&situation) {
+            Choice::Ask { victim, want } => {
                 self.counters.attempts += 1;
                 self.search = Search::Asked(victim);
-                self.send(victim, Body::Steal);
+                let want = Want { most_ns: self.at_own_pace(want.most_ns), ..want };
+                self.send(victim, Body::Steal { want });
             }
             Choice::Pause(then) => {
                 self.search = Search::Paused(then);
@@ -42,6 +46,26 @@ impl Worker {
                 self.extend_lifelines();
                 self.settle();
             }
+        }
+    }
+
+    fn list(&self, now: Instant) -> Option<List> {
+        let is_retained = self.seeding == Seeding::Retained;
+        self.listed.then(|| List { elapsed: now.saturating_since(self.began), is_retained })
+    }
+
+    /// A worker that has much more to do than others, most of which have nothing, gives them some
+    /// unasked: it knows what it has, they do not.
+    pub fn shed(&mut self, now: Instant, board: &dyn Board) {
+        if self.stage != Stage::Within || !self.listed || !self.can_give() {
+            return;
+        }
+        let own_ns = self.remaining_ns();
+        let list = self.list(now);
+        let situation = Situation { view: &self.view, board, now, list };
+        let Some((thieves, want)) = self.victims.shed(&situation, own_ns) else { return };
+        for thief in thieves {
+            self.give(thief, true, want);
         }
     }
 
@@ -58,8 +82,8 @@ impl Worker {
     }
 
     /// A thief asks and waits.
-    pub(super) fn asked_by(&mut self, thief: u32) {
-        if self.stage != Stage::Within || !self.give(thief, false) {
+    pub(super) fn asked_by(&mut self, thief: u32, want: Want) {
+        if self.stage != Stage::Within || !self.give(thief, false, want) {
             let left_ns = self.remaining_ns();
             self.send(thief, Body::Refused { left_ns });
         }
@@ -67,7 +91,7 @@ impl Worker {
 
     /// A thief asks and sleeps.
     pub(super) fn lifeline_of(&mut self, thief: u32) {
-        if self.stage == Stage::Within && self.give(thief, true) {
+        if self.stage == Stage::Within && self.give(thief, true, Want::HALF) {
             return;
         }
         if !self.sleepers.contains(&thief) {

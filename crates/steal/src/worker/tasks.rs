@@ -7,7 +7,11 @@ use crate::finish::Then;
 use crate::frame::{Frame, Scope};
 use crate::message::Body;
 use crate::output::SpawnError;
+use crate::queue::Want;
 use crate::victims::Board;
+
+/// The last such part of a list runs in the order of [`crate::queue::Queue::order`].
+const LAST_PART: u64 = 16;
 
 /// Above this sum of predictions the pace forgets half.
 const PACE_NS: u64 = 1 << 36;
@@ -39,6 +43,9 @@ impl Worker {
         if self.stage != Stage::Within || self.running.is_some() {
             return None;
         }
+        if self.is_near_end(now) {
+            self.queue.order();
+        }
         let Some(frame) = self.queue.pop() else {
             self.search(now, board);
             return None;
@@ -51,7 +58,14 @@ impl Worker {
             listed: listed.then(|| frame.clone()),
             predicted_ns: frame.work_ns,
         });
+        self.shed(now, board);
         Some(frame)
+    }
+
+    /// Whether what it has of a list takes a small part of the time until now.
+    fn is_near_end(&self, now: Instant) -> bool {
+        let elapsed_ns = now.saturating_since(self.began).as_nanos();
+        self.listed && u128::from(LAST_PART.saturating_mul(self.queue.work_ns())) < elapsed_ns
     }
 
     /// Help first: the task that runs spawns another and goes on.
@@ -105,6 +119,7 @@ impl Worker {
 
     fn add(&mut self, frame: Frame) {
         self.census.made(1);
+        self.listed = false;
         self.queue.push(frame);
     }
 
@@ -140,7 +155,7 @@ impl Worker {
     pub(super) fn serve(&mut self) {
         while !self.sleepers.is_empty() && self.can_give() {
             let Some(thief) = self.sleepers.pop_front() else { return };
-            self.give(thief, true);
+            self.give(thief, true, Want::HALF);
         }
     }
 
@@ -148,9 +163,10 @@ impl Worker {
         self.queue.can_give(&self.config.sharing, self.running.is_some())
     }
 
-    /// Sends a thief its half; whether there was one.
-    pub(super) fn give(&mut self, thief: u32, lifeline: bool) -> bool {
-        let frames = self.queue.give(&self.config.sharing, self.running.is_some());
+    /// Sends a thief its half, or what it wants at most; whether there was one.
+    pub(super) fn give(&mut self, thief: u32, lifeline: bool, want: Want) -> bool {
+        let busy = self.running.is_some();
+        let frames = self.queue.give(&self.config.sharing, busy, want);
         if frames.is_empty() {
             return false;
         }
