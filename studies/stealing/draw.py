@@ -1,0 +1,150 @@
+"""Work stealing on simulated workers: what selecting victims by knowledge saves."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+
+from drawing import style
+from drawing.csv_table import Table
+from drawing.drawn import Drawn, main
+from drawing.pages import markdown
+from matplotlib.figure import Figure
+
+COLUMNS = (
+    "part",
+    "program",
+    "policy",
+    "workers",
+    "seed",
+    "unit_ms",
+    "iteration",
+    "efficiency",
+    "attempts",
+    "steals",
+    "moved",
+    "messages",
+    "bytes",
+    "waiting_s",
+    "searching_s",
+    "terminating_s",
+    "retained",
+    "balanced",
+    "herd",
+)
+HEADS = ("victims", "efficiency", "attempts", "steals", "tasks moved")
+POLICIES = ("random", "lifelines", "known")
+COUNTS = ("attempts", "steals", "moved")
+
+
+def middle(table: Table, column: str) -> float:
+    """Return the median of a column."""
+    return statistics.median(table.numbers(column))
+
+
+def counts(table: Table) -> list[str]:
+    """Return efficiency and counts, medians where there are several seeds."""
+    shown = [f"{middle(table, 'efficiency'):.4f}"]
+    return shown + [f"{middle(table, column):,.0f}" for column in COUNTS]
+
+
+def idle(table: Table) -> list[str]:
+    """Return the shares of the workers' time without a task: searching, waiting, at the end."""
+    seconds = [middle(table, f"{kind}_s") for kind in ("searching", "waiting", "terminating")]
+    share = (1 - middle(table, "efficiency")) / max(sum(seconds), 1e-9)
+    return [f"{100 * share * part:.3f} %" for part in seconds]
+
+
+def scale(table: Table) -> str:
+    """Return the policies on so many workers."""
+    own = table.where(part="scale")
+    lines = []
+    for (workers,) in sorted(own.distinct("workers"), key=lambda one: int(one[0])):
+        for policy in POLICIES:
+            rows = own.where(workers=workers, policy=policy)
+            lines.append([f"{int(workers):,}", policy, *counts(rows), *idle(rows)])
+    heads = ["workers", *HEADS, "searching", "waiting", "at the end"]
+    return markdown(heads, lines)
+
+
+def ways(table: Table) -> str:
+    """Return other ways to select and to divide, beside the usual ones."""
+    usual = table.where(part="scale", workers="1024", seed="1")
+    lines = [[policy, *counts(usual.where(policy=policy))] for policy in POLICIES]
+    own = table.where(part="ways")
+    lines += [[policy, *counts(own.where(policy=policy))] for (policy,) in own.distinct("policy")]
+    return markdown(list(HEADS), lines)
+
+
+def units(table: Table) -> str:
+    """Return knowledge by the unit of the gossip."""
+    lines = []
+    own = table.where(policy="known", workers="1024", program="like", iteration="1", seed="1")
+    for unit in ("1", "10", "64", "256", "1024"):
+        (case, *_) = [part for part in ("unit", "scale") if list(own.where(part=part, unit_ms=unit))]
+        lines.append([f"{unit} ms", *counts(own.where(part=case, unit_ms=unit))])
+    return markdown(["unit", *HEADS[1:]], lines)
+
+
+def applications(table: Table) -> str:
+    """Return the policies on real costs, and with slow workers."""
+    lines = []
+    for part in ("applications", "slow"):
+        own = table.where(part=part)
+        for (program,) in own.distinct("program"):
+            name = "like, a quarter at half speed" if part == "slow" else program
+            for policy in POLICIES:
+                rows = own.where(program=program, policy=policy)
+                lines.append([name, policy, *counts(rows)])
+    return markdown(["program", *HEADS], lines)
+
+
+def retained(table: Table) -> str:
+    """Return iterations that begin with what each worker ran before."""
+    lines = []
+    own = table.where(part="retain")
+    for policy in (*POLICIES, "persistence"):
+        for iteration in ("1", "2", "3", "5"):
+            row = own.where(policy=policy, iteration=iteration)
+            share = f"{middle(row, 'retained'):.3f}"
+            balanced = f"{middle(row, 'balanced'):,.0f}"
+            lines.append([policy, iteration, *counts(row), balanced, share])
+    heads = [HEADS[0], "iteration", *HEADS[1:], "by the balancer", "ran where before"]
+    return markdown(heads, lines)
+
+
+def tables(table: Table) -> dict[str, str]:
+    """Return the tables of the page."""
+    return {
+        "scale": scale(table),
+        "ways": ways(table),
+        "unit": units(table),
+        "applications": applications(table),
+        "retain": retained(table),
+    }
+
+
+def figure(table: Table) -> Figure:
+    """Draw attempts, steals and tasks moved against workers."""
+    drawn = style.blank(7.0, 3.0)
+    panels = drawn.subplots(1, 3, sharex=True)
+    own = table.where(part="scale")
+    workers = sorted((one for (one,) in own.distinct("workers")), key=int)
+    colours = (style.BLUE, style.GREEN, style.VERMILION)
+    for axes, column, title in zip(panels, COUNTS, HEADS[2:], strict=True):
+        for policy, colour in zip(POLICIES, colours, strict=True):
+            cases = [own.where(workers=one, policy=policy) for one in workers]
+            values = [middle(case, column) for case in cases]
+            axes.plot([int(one) for one in workers], values, "o-", color=colour, label=policy)
+        axes.set_title(title)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("workers")
+    panels[0].legend(loc="upper left")
+    return drawn
+
+
+DRAWN = (Drawn("stealing.csv", COLUMNS, figure=figure, tables=tables),)
+
+if __name__ == "__main__":
+    sys.exit(main(__file__, DRAWN))
