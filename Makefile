@@ -108,10 +108,10 @@ check-python:
 	@.ci/lane $@ $(TARGET_DIR)/$@.log env \
 		"$(PYTHON) -m pytest -q -c python/pyproject.toml --rootdir python -m 'not foreign' python studies"
 
-expectations: python ## count instructions of the core and the board, and hold them to scaling.toml
+expectations: python ## count what the core, the board and stealing do, and hold it to scaling.toml
 	@.ci/require cargo cc valgrind
 	@$(MAKE) tested
-	PATH=$(TARGET_DIR)/debug:$$PATH $(PYTHON) -m tidings.scaling run --anew
+	PATH=$(TARGET_DIR)/debug:$(TARGET_DIR)/debug/examples:$$PATH $(PYTHON) -m tidings.scaling run --anew
 	$(PYTHON) -m tidings.scaling check --no-record --strict
 
 lint: fmt clippy doc deny ruff book ## check format, lints, documentation and dependencies

@@ -185,13 +185,14 @@ fn divide(sizes: Sizes) -> Option<(usize, usize, usize)> {
 /// Memory that all map: a file that the first makes beside the segment, and that has no name any
 /// more when all have it.
 fn share(host: &mut Host, bytes: usize) -> Result<Words, ArrayError> {
-    let (path, maker, is_maker) = (host.beside(), host.first(), host.is_first());
+    let (path, is_maker) = (host.beside(), host.is_first());
     let made = if is_maker { make(&path, bytes).map(Some) } else { Ok(None) };
-    let said = host.gather(&[made.as_ref().map_or_else(code, |_| 0)])?;
-    match said.get(maker as usize).and_then(Option::as_ref) {
-        None => return Err(ArrayError::Gone { worker: maker }),
-        Some(words) if words[0] != 0 => return Err(refused(&path, bytes, words[0])),
-        Some(_) => {}
+    let said = host.gather(&[made.as_ref().map_or_else(code, |_| 0)]);
+    if is_maker && said.is_err() {
+        let _ = fs::remove_file(&path); // the first error is reported
+    }
+    if let Some(code) = failure(&said?) {
+        return Err(refused(&path, bytes, code));
     }
     let mapped = match made {
         Ok(Some(words)) => Ok(words),
@@ -204,7 +205,7 @@ fn share(host: &mut Host, bytes: usize) -> Result<Words, ArrayError> {
     if is_maker {
         let _ = fs::remove_file(&path); // all have it, or nobody will
     }
-    let code = said?.iter().flatten().map(|words| words[0]).find(|code| *code != 0);
+    let code = failure(&said?);
     match (mapped, code) {
         (Ok(words), None) => Ok(words),
         (_, code) => Err(refused(&path, bytes, code.unwrap_or(u64::MAX))),
@@ -217,6 +218,11 @@ fn make(path: &Path, bytes: usize) -> io::Result<Words> {
         _ => {}
     }
     Words::of(&mapping::create(path, bytes)?, bytes)
+}
+
+/// What went wrong at a worker, if anything.
+fn failure(said: &[Option<Vec<u64>>]) -> Option<u64> {
+    said.iter().flatten().map(|words| words[0]).find(|code| *code != 0)
 }
 
 /// An error as a word that others can read, never 0.

@@ -187,12 +187,6 @@ pub enum ArrayError {
         /// What it says.
         source: io::Error,
     },
-    /// The worker that makes it has ended.
-    #[error("worker {worker} has ended while an array was made: enter a phase, and make it again")]
-    Gone {
-        /// Who.
-        worker: u32,
-    },
     /// There is no such block.
     #[error("block ({row}, {column}) of an array of {rows} by {columns} blocks")]
     Block {
@@ -237,7 +231,8 @@ pub enum PhaseError {
         /// Why.
         source: SpawnError,
     },
-    /// Workers have ended. All that was left ran; the others can go on.
+    /// Workers have ended: what they had, or had not shown yet, is missing. All that was left ran,
+    /// and the others can go on.
     #[error("{0}")]
     Lost(Lost),
     /// Some workers have not come. This one takes part no more.

@@ -38,7 +38,8 @@ def counted(
 def programs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put the built programs on the PATH."""
     built = Path(os.environ.get("TIDINGS_BIN_DIR", ROOT / "target" / "debug"))
-    monkeypatch.setenv("PATH", str(built), prepend=os.pathsep)
+    for folder in (built / "examples", built):
+        monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
 
 
 @pytest.fixture
@@ -74,16 +75,23 @@ def test_a_selection_that_sorts_is_found(specification: Specification, tmp_path:
         for stated in specification.runs
         if "nodes" in stated.function
     )
-    only = replace(specification, runs=by_nodes)
-    report = check(*counted(only, tmp_path, fault=" --fault sort"), record=False)
+    selected = replace(specification, runs=by_nodes)
+    report = check(*counted(selected, tmp_path, fault=" --fault sort"), record=False)
     assert report.outcomes() == ["violated"] * 3
     assert report.exit_code() == 1
+
+
+def only(specification: Specification, is_stealing: bool) -> Specification:
+    """Return what is said of stealing, or of the core and the board."""
+    runs = specification.runs
+    kept = tuple(one for one in runs if ("stealing" in str(one.output)) == is_stealing)
+    return replace(specification, runs=kept)
 
 
 def test_correct_code_never_alarms_in_a_thousand_noisy_suites(
     specification: Specification, tmp_path: Path
 ) -> None:
-    counts = counted(specification, tmp_path)
+    counts = counted(only(specification, is_stealing=False), tmp_path)
     assert check(*counts, record=False).outcomes() == ["holds"] * 5
     alarms = [
         seed
@@ -91,3 +99,8 @@ def test_correct_code_never_alarms_in_a_thousand_noisy_suites(
         if check(counts[0], noisy, record=False).exit_code() != 0
     ]
     assert alarms == []
+
+
+def test_stealing_grows_as_it_is_expected_to(specification: Specification, tmp_path: Path) -> None:
+    report = check(*counted(only(specification, is_stealing=True), tmp_path), record=False)
+    assert report.outcomes() == ["holds"] * 5

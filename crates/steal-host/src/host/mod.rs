@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tidings_primitives::Instant as Time;
-use tidings_steal::{Counters, Ending, Output, Seeding, Worker};
+use tidings_steal::{Counters, Ending, Lost, Output, Seeding, Worker};
 
 use crate::bell::has_news;
 use crate::error::{JoinError, PhaseError};
@@ -120,7 +120,7 @@ impl Host {
         self.memory.workers()
     }
 
-    /// Who has ended, as phases have said, in order: the same at all who live.
+    /// Who has ended, as phases and other meetings have said, in order: the same at all who live.
     pub fn lost(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.workers()).filter(|worker| self.reported[*worker as usize])
     }
@@ -154,10 +154,12 @@ impl Host {
     }
 
     /// Meets all others and shows them `words`, at most [`SHOWN_WORDS`]; what each shows, by
-    /// number, `None` for who ended before it came. All show the same number of words.
+    /// number, `None` for those of whom it was said before that they are lost. All show the same
+    /// number of words.
     ///
     /// # Errors
-    /// If there are too many, or others do not come or come for something else.
+    /// If there are too many, others do not come or come for something else, or have ended without
+    /// showing what they had. After that, those who live can gather again.
     pub fn gather(&mut self, words: &[u64]) -> Result<Vec<Option<Vec<u64>>>, PhaseError> {
         if words.len() > SHOWN_WORDS {
             return Err(PhaseError::Shelf { words: words.len() });
@@ -166,7 +168,7 @@ impl Host {
         for (to, word) in self.memory.shelf(self.me, count).iter().zip(words) {
             to.set(*word);
         }
-        self.meet(tag_of(&("gather", words.len())), Some(self.rules.patience))?;
+        self.meet_all(tag_of(&("gather", words.len())))?;
         let read = |worker| {
             let has_come = self.memory.met(worker) >= count;
             let shown = self.memory.shelf(worker, count).iter().take(words.len());
@@ -178,9 +180,32 @@ impl Host {
     /// Meets all others: after it, each sees what all have done before it.
     ///
     /// # Errors
-    /// If others do not come, or come for something else.
+    /// As [`Host::gather`].
     pub fn sync(&mut self) -> Result<(), PhaseError> {
-        self.meet(tag_of(&"sync"), Some(self.rules.patience))
+        self.meet_all(tag_of(&"sync"))
+    }
+
+    /// Meets all others of whom it was not said that they are lost.
+    fn meet_all(&mut self, tag: u64) -> Result<(), PhaseError> {
+        self.meet(tag, Some(self.rules.patience))?;
+        if self.find_lost() {
+            let workers = self.lost().collect();
+            return Err(PhaseError::Lost(Lost { workers, sent: 0, finishes: 0 }));
+        }
+        Ok(())
+    }
+
+    /// Notes who has ended before it came as often as this worker; whether anybody is new. All who
+    /// live find the same, as they wait for each other until each has come or ended.
+    fn find_lost(&mut self) -> bool {
+        let mut is_news = false;
+        for worker in 0..self.workers() {
+            let is_known = &mut self.reported[worker as usize];
+            if self.gone[worker as usize] && !*is_known && self.memory.met(worker) < self.met {
+                (*is_known, is_news) = (true, true);
+            }
+        }
+        is_news
     }
 
     /// Waits until all who live have come as often as this worker, for the same.

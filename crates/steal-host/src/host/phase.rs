@@ -138,13 +138,7 @@ impl Host {
     /// What is missing of the phase that has ended. Who has come to its end has done its part,
     /// even if it is gone by now: all who live say the same.
     fn report(&mut self) -> Result<(), PhaseError> {
-        let mut is_news = false;
-        for worker in 0..self.workers() {
-            let is_known = &mut self.reported[worker as usize];
-            if self.gone[worker as usize] && !*is_known && self.memory.met(worker) < self.met {
-                (*is_known, is_news) = (true, true);
-            }
-        }
+        let is_news = self.find_lost();
         let (sent, finishes) = match self.ending.take() {
             Some(Ending::Lost(lost)) => (lost.sent, lost.finishes),
             Some(Ending::Expelled) => {

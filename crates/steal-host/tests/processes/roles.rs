@@ -4,12 +4,14 @@
 pub(crate) mod travels;
 
 use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use tidings_applications::fibonacci::Fibonacci;
 use tidings_applications::queens::Queens;
 use tidings_applications::uts::trees::named;
 use tidings_steal_host::{Array, ArrayError, Body, Done, Frame, Host, PhaseError, Sizes, Task};
 
+use crate::run::STOP;
 use travels::{Travels, on_all};
 
 pub(crate) fn say(what: &str) {
@@ -34,7 +36,10 @@ pub(crate) fn act(role: &str, mut host: Host) -> Result<(), PhaseError> {
         }
         "forever" => {
             say(&host.number().to_string());
-            let ending = host.phase("forever", list(host, 8), &[forever as Body<()>], &mut ());
+            let stop = std::env::var_os(STOP).expect("a path");
+            let mut stop = PathBuf::from(stop).into_boxed_path();
+            let body = [forever as Body<Box<Path>>];
+            let ending = host.phase("forever", list(host, 8), &body, &mut stop);
             say(&format!("phase: {}", ending.expect_err("somebody was killed")));
             // Those who live go on.
             say(&format!("{:?}", Fibonacci::shown(&on_all(host, Fibonacci(15))?)));
@@ -49,12 +54,24 @@ pub(crate) fn act(role: &str, mut host: Host) -> Result<(), PhaseError> {
             let refused = host.phase("large", list(host, 1), &body, &mut ran);
             say(&refused.map_or_else(|error| error.to_string(), |_| "well".to_owned()));
         }
+        "shows" | "hides" => show(role, host)?,
         "array" => array(host),
         "arrays" => arrays(host),
         "busy" => drop(host.phase("busy", list(host, 1), &[waits as Body<()>], &mut ())?),
         "retain" => retain(host)?,
         "bytes" => bytes(host)?,
         other => unreachable!("no role is called {other}"),
+    }
+    Ok(())
+}
+
+/// Two show what they have; who hides it ends before.
+fn show(role: &str, host: &mut Host) -> Result<(), PhaseError> {
+    host.phase("show", Vec::new(), &[never as Body<()>], &mut ())?;
+    if role == "shows" {
+        let ended = host.gather(&[7]).expect_err("one is missing").to_string();
+        let shown = host.gather(&[7])?.iter().flatten().count();
+        say(&format!("{ended}; {shown} {:?}", host.lost().collect::<Vec<_>>()));
     }
     Ok(())
 }
@@ -138,16 +155,10 @@ fn list(host: &Host, count: usize) -> Vec<Frame> {
     vec![task; if host.number() == 0 { count } else { 0 }]
 }
 
-/// Until its process or all others are killed: there is always one of these, or two.
-fn forever(task: &mut Task<'_>, (): &mut ()) -> Done {
-    std::hint::black_box(
-        (0..1000).fold(1_u64, |sum, at| std::hint::black_box(sum.wrapping_mul(3) ^ at)),
-    );
-    // Bounded all the same: a chain of these is as long as its state is counted.
-    let count = task.state().try_into().map_or(0, u32::from_le_bytes) + 1;
-    if count < 30_000 {
-        let next = Frame::new(0, 0, &count.to_le_bytes()).expect("it fits");
-        task.spawn(next).expect("it fits");
+/// Spawns itself until the test has killed whom it wanted to.
+fn forever(task: &mut Task<'_>, stop: &mut Box<Path>) -> Done {
+    if !stop.exists() {
+        task.spawn(Frame::new(0, 0, &[]).expect("it fits")).expect("it fits");
     }
     Done::Nothing
 }

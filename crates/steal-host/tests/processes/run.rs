@@ -9,6 +9,8 @@ use tidings_steal_host::{Rules, Segment};
 
 pub(crate) const PATH: &str = "TIDINGS_TEST_SEGMENT";
 pub(crate) const ROLE: &str = "TIDINGS_TEST_ROLE";
+/// A file that is there when phases that go on for ever are to end.
+pub(crate) const STOP: &str = "TIDINGS_TEST_STOP";
 pub(crate) const WORKERS: &str = "TIDINGS_TEST_WORKERS";
 
 /// Where in a segment the first seat begins: behind the header and 256 lines of flags.
@@ -49,7 +51,7 @@ impl Run {
         for role in roles {
             let mut command = Command::new(std::env::current_exe().expect("this program"));
             command.args(["--exact", "worker", "--nocapture", "--test-threads=1"]);
-            command.env(PATH, &self.path).env(ROLE, role);
+            command.env(PATH, &self.path).env(ROLE, role).env(STOP, self.stop());
             command.env(WORKERS, self.workers.to_string());
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
             let mut child = command.spawn().expect("this program");
@@ -57,6 +59,20 @@ impl Run {
             self.children.push(Started { child, output });
         }
         self
+    }
+
+    fn stop(&self) -> PathBuf {
+        self.path.with_file_name("stop")
+    }
+
+    /// Kills one of them, which has ended when this returns.
+    pub(crate) fn kill(&mut self, child: usize) {
+        drop(self.children.remove(child));
+    }
+
+    /// Phases that go on for ever end now.
+    pub(crate) fn end(&self) {
+        std::fs::write(self.stop(), "").expect("room");
     }
 
     /// What each says next, behind its sign.
