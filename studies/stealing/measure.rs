@@ -155,7 +155,8 @@ fn simulate(case: Case) -> Vec<Row> {
     };
     let mut list = Listed::in_blocks(costs, case.workers).changing(0.1, 0.01);
     if case.policy == "persistence" {
-        return persistence::iterations(&setting, list);
+        let all = persistence::iterations(&setting, list).into_iter();
+        return all.map(|(iteration, balanced)| Row { iteration, balanced }).collect();
     }
     plain(run(&setting, &mut list))
 }

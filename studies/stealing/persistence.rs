@@ -4,9 +4,7 @@ use tidings_steal::balance::{Hierarchy, hierarchical};
 use tidings_steal::{Done, Frame};
 use tidings_steal_sim::programs::Program;
 use tidings_steal_sim::programs::listed::Listed;
-use tidings_steal_sim::{Setting, run};
-
-use super::Row;
+use tidings_steal_sim::{Iteration as Report, Setting, run};
 
 /// Costs are in nanoseconds: a millisecond a bin.
 const HIERARCHY: Hierarchy = Hierarchy { bin: 1_000_000, ..Hierarchy::PAPER };
@@ -54,8 +52,9 @@ fn balanced(list: Listed, iteration: u32, workers: u32) -> (Listed, usize) {
     (list.assigned(&owners), plan.moves.len())
 }
 
-/// All iterations: the first begins with what the program gives.
-pub(super) fn iterations(setting: &Setting, list: Listed) -> Vec<Row> {
+/// All iterations, each with how many tasks were moved before it: the first begins with what the
+/// program gives.
+pub(super) fn iterations(setting: &Setting, list: Listed) -> Vec<(Report, usize)> {
     let (mut list, mut rows) = (list, Vec::new());
     for number in 0..setting.iterations {
         let mut balanced_tasks = 0;
@@ -65,7 +64,7 @@ pub(super) fn iterations(setting: &Setting, list: Listed) -> Vec<Row> {
         let one = Setting { iterations: 1, ..setting.clone() };
         let mut program = Iteration { list: &mut list, number };
         let iteration = run(&one, &mut program).remove(0);
-        rows.push(Row { iteration, balanced: balanced_tasks });
+        rows.push((iteration, balanced_tasks));
     }
     rows
 }
