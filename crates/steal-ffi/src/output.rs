@@ -102,6 +102,8 @@ impl TidingsStealOutput {
                 Self { says, seeding, ..Self::NOTHING }
             }
             Output::PhaseDone(ending) => Self::ending(ending),
+            // Who is to do again what it did, and cannot, stops. Here nobody is.
+            Output::Diverged(_) => Self::ending(&Ending::Expelled),
         }
     }
 

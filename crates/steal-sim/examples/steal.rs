@@ -16,15 +16,23 @@
 //! | `retain` | `yes`: begin with what each ran before | `no` |
 //! | `half` | `work` or `count` | `work` |
 //! | `slow` | one in this many workers at half speed | 0 |
+//! | `trace` | a file for the trace of the first iteration | none |
+//! | `replay` | a file with a trace that the first iteration follows | none |
+//! | `latency_us` | what a message takes one way | 10 |
 //! | `noise`, `drift` | how much costs change between iterations | 0.1, 0.01 |
 
+#![allow(clippy::disallowed_methods, reason = "a program may read and write files")]
+
 use std::collections::BTreeMap;
+use std::fs;
 use std::process::ExitCode;
 
 use tidings_applications::uts::trees::named;
+use tidings_primitives::chance::mix;
 use tidings_steal::queue::Half;
+use tidings_steal::trace::File;
 use tidings_steal::victims::BackOff;
-use tidings_steal::{Config, Selection, config};
+use tidings_steal::{Config, Script, Selection, config};
 use tidings_steal_sim::programs::listed::{Listed, like_scf, scf, tce};
 use tidings_steal_sim::programs::trees::Search;
 use tidings_steal_sim::{Iteration, Setting, run};
@@ -69,6 +77,7 @@ fn setting(arguments: &Arguments, policy: &str) -> Result<Setting, String> {
         iterations: arguments.number("iterations", 1)?,
         unit_ns: 1000 * unit_us,
         slow_one_in: arguments.number("slow", 0)?,
+        latency_ns: 1000 * arguments.number("latency_us", 10)?,
         ..setting
     })
 }
@@ -94,9 +103,18 @@ fn listed(
     Ok(Some(listed.changing(noise, drift)))
 }
 
+/// What the workers do again, if anything.
+fn scripts(arguments: &Arguments, setting: &Setting, traced: u64) -> Result<Vec<Script>, String> {
+    let Some(path) = arguments.0.get("replay") else { return Ok(Vec::new()) };
+    let bytes = fs::read(path).map_err(|error| format!("replay={path}: {error}"))?;
+    File::scripts(&bytes, traced, setting.workers).map_err(|error| format!("{path}: {error}"))
+}
+
 fn simulate(arguments: &Arguments) -> Result<(), String> {
     let (program, policy) = (arguments.text("program", "like"), arguments.text("policy", "known"));
     let setting = setting(arguments, &policy)?;
+    let traced = mix(program.bytes().fold(0, |sum, byte| mix(sum ^ u64::from(byte))));
+    let setting = Setting { scripts: scripts(arguments, &setting, traced)?, ..setting };
     let (iterations, imbalance) = if let Some(mut list) = listed(&program, arguments, &setting)? {
         (run(&setting, &mut list), list.imbalance())
     } else {
@@ -105,6 +123,13 @@ fn simulate(arguments: &Arguments) -> Result<(), String> {
         let mut search = Search::new(tree.tree, 1000 * node_us);
         (run(&setting, &mut search), f64::from(setting.workers))
     };
+    if let Some(diverged) = iterations.first().and_then(|first| first.diverged) {
+        return Err(diverged.to_string());
+    }
+    if let (Some(path), Some(first)) = (arguments.0.get("trace"), iterations.first()) {
+        let file = File { program: traced, traces: first.traces.clone() };
+        fs::write(path, file.encode()).map_err(|error| format!("trace={path}: {error}"))?;
+    }
     for (number, iteration) in (1..).zip(&iterations) {
         print(&program, &policy, &setting, imbalance, number, iteration);
     }

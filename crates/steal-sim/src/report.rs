@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 
-use tidings_steal::{Counters, Ending, Seeding};
+use tidings_steal::{Counters, Diverged, Ending, Seeding, Trace};
 
 /// One iteration.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -43,6 +43,12 @@ pub struct Iteration {
     pub twice: u64,
     /// The share of those that ran where they did in the iteration before.
     pub retained: f64,
+    /// What each worker did and met.
+    pub traces: Vec<Trace>,
+    /// Of each worker, a hash of the tasks that it ran, in their order.
+    pub orders: Vec<u64>,
+    /// Who could not do again what it did: then the iteration was not ended.
+    pub diverged: Option<Diverged>,
 }
 
 impl Iteration {
@@ -56,7 +62,9 @@ impl Iteration {
         let mut out = String::new();
         let counters = &self.counters;
         let seeding = self.seeding.map_or("none".into(), |seeding| format!("{seeding:?}"));
-        let numbers: [(&str, f64); 24] = [
+        let bytes = self.traces.iter().map(|trace| trace.bytes().len());
+        let (trace_bytes, most) = (bytes.clone().sum::<usize>(), bytes.max().unwrap_or(0));
+        let numbers: [(&str, f64); 26] = [
             ("makespan_ns", self.makespan_ns as f64),
             ("work_ended_ns", self.work_ended_ns as f64),
             ("work_ns", self.work_ns as f64),
@@ -81,6 +89,8 @@ impl Iteration {
             ("never", self.never as f64),
             ("twice", self.twice as f64),
             ("retained", self.retained),
+            ("trace_bytes", trace_bytes as f64),
+            ("trace_bytes_most", most as f64),
         ];
         let _ = write!(out, "\"complete\":{},\"seeding\":\"{seeding}\"", self.is_complete());
         for (name, number) in numbers {

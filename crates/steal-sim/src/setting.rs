@@ -1,6 +1,6 @@
 //! Settings: the machine and the rules of one run.
 
-use tidings_steal::Config;
+use tidings_steal::{Config, Script};
 
 /// A worker's death.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +41,8 @@ pub struct Setting {
     pub detection_ns: i64,
     /// How long an iteration may take: one that takes longer is an error.
     pub most_ns: i64,
+    /// What the workers do again in the first iteration, from a trace of as many; empty: nothing.
+    pub scripts: Vec<Script>,
 }
 
 impl Setting {
@@ -60,6 +62,7 @@ impl Setting {
             deaths: Vec::new(),
             detection_ns: 500_000,
             most_ns: 3_600_000_000_000,
+            scripts: Vec::new(),
         }
     }
 

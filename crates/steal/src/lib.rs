@@ -14,6 +14,7 @@
 //! | [`retention`] | to begin with what each worker ran before |
 //! | [`balance`] | to assign tasks before they run, by what they cost before |
 //! | [`message`] | what workers say to each other, and its bytes |
+//! | [`trace`] | what they did, in some bytes a steal, and to do it again |
 //! | [`config`], [`output`], [`counters`] | what goes in and what is reported |
 //!
 //! Nothing is durable: what a worker has is gone with it, and the phase ends with
@@ -32,6 +33,7 @@ pub mod message;
 pub mod output;
 pub mod queue;
 pub mod retention;
+pub mod trace;
 pub mod victims;
 pub mod view;
 pub mod worker;
@@ -41,5 +43,6 @@ pub use counters::Counters;
 pub use frame::{Frame, TooLarge};
 pub use message::{Body, Message, Seeding};
 pub use output::{Ending, Lost, Output};
+pub use trace::{Diverged, Script, Trace};
 pub use victims::{Board, Entry, NoBoard, Selection, Situation};
 pub use worker::{Done, Worker};

@@ -4,6 +4,7 @@ use core::fmt;
 
 use crate::frame::TooLarge;
 use crate::message::{Message, Seeding};
+use crate::trace::Diverged;
 
 /// What the world is to do, in this order.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,6 +20,8 @@ pub enum Output {
     Seeded(Seeding),
     /// Return from the phase.
     PhaseDone(Ending),
+    /// Stop: the worker cannot do again what it did. The phase does not end.
+    Diverged(Diverged),
 }
 
 /// How a phase ended, the same at all workers that live.
@@ -73,6 +76,9 @@ pub enum SpawnError {
     TooLarge(TooLarge),
     /// No task runs here that could spawn it.
     OutsideTask,
+    /// The worker does again what it did, and something has to come first: take in what arrives,
+    /// and try again.
+    Waits,
 }
 
 impl fmt::Display for BeginError {
@@ -90,6 +96,7 @@ impl fmt::Display for SpawnError {
         match self {
             Self::TooLarge(error) => error.fmt(f),
             Self::OutsideTask => f.write_str("no task runs here: spawn within one of a phase"),
+            Self::Waits => f.write_str("a message has to come first: receive, and try again"),
         }
     }
 }

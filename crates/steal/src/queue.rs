@@ -43,6 +43,57 @@ pub struct Want {
 impl Want {
     /// All that a victim gives.
     pub const HALF: Self = Self { most_ns: u64::MAX, beyond_ns: 0 };
+
+    /// The nearest for which there are codes: to less than one part in 250.
+    #[must_use]
+    pub fn rounded(self) -> Self {
+        let (most, beyond) = self.codes();
+        Self { most_ns: value(most), beyond_ns: value(beyond) }
+    }
+
+    /// Two numbers below 2^14 that stand for it in traces, rounded.
+    pub(crate) fn codes(self) -> (u16, u16) {
+        (code(self.most_ns), code(self.beyond_ns))
+    }
+
+    /// What two codes stand for; `None` if they stand for nothing.
+    pub(crate) fn of_codes((most, beyond): (u16, u16)) -> Option<Self> {
+        let is_one = |code: u16| code == code_of_all() || code <= code_of_most();
+        (is_one(most) && is_one(beyond))
+            .then(|| Self { most_ns: value(most), beyond_ns: value(beyond) })
+    }
+}
+
+/// Bits of a number that its code keeps, below the first.
+const KEPT_BITS: u32 = 8;
+
+/// The code of a number: small ones as they are, others as a power of two and the bits after it.
+fn code(number: u64) -> u16 {
+    if number == u64::MAX {
+        return code_of_all();
+    }
+    let Some(power) = number.checked_ilog2().filter(|&power| power >= KEPT_BITS) else {
+        return number as u16;
+    };
+    let kept = (number >> (power - KEPT_BITS)) as u16 & ((1 << KEPT_BITS) - 1);
+    (((power - KEPT_BITS + 1) as u16) << KEPT_BITS) | kept
+}
+
+fn code_of_most() -> u16 {
+    code(u64::MAX - 1)
+}
+
+fn code_of_all() -> u16 {
+    (1 << 14) - 1
+}
+
+/// The least number of a code.
+fn value(code: u16) -> u64 {
+    if code == code_of_all() {
+        return u64::MAX;
+    }
+    let (power, kept) = (u32::from(code >> KEPT_BITS), u64::from(code & ((1 << KEPT_BITS) - 1)));
+    if power == 0 { kept } else { ((1 << KEPT_BITS) | kept) << (power - 1) }
 }
 
 /// How queues are divided.
@@ -139,11 +190,15 @@ impl Queue {
 
     /// Has the expensive ones run first: they become the newest. Those that take about as long,
     /// to a factor of two, stay in their order.
-    pub fn order(&mut self) {
-        if !core::mem::replace(&mut self.is_ordered, true) {
-            let class = |frame: &Frame| u64::BITS - frame.work_ns.leading_zeros();
-            self.tasks.make_contiguous().sort_by_key(class);
+    ///
+    /// Returns whether they were not so already.
+    pub fn order(&mut self) -> bool {
+        if core::mem::replace(&mut self.is_ordered, true) {
+            return false;
         }
+        let class = |frame: &Frame| u64::BITS - frame.work_ns.leading_zeros();
+        self.tasks.make_contiguous().sort_by_key(class);
+        true
     }
 
     /// Removes all.
@@ -275,6 +330,17 @@ mod tests {
         let by_count = queue(&works).give(&Sharing { half: Half::Count, ..ALL }, true, Want::HALF);
         assert_eq!(by_count.len(), 500);
         assert_eq!(work(&by_count), 500 * 1000);
+    }
+
+    #[test]
+    fn what_is_wanted_is_rounded_to_less_than_one_part_in_250() {
+        for number in (0..64).flat_map(|power| [(1u64 << power) - 1, 1 << power, 3 << power]) {
+            let want = Want { most_ns: number, beyond_ns: number }.rounded();
+            assert!(want.most_ns <= number && number - want.most_ns <= number / 250, "{number}");
+            assert_eq!(Want::of_codes(want.codes()), Some(want));
+        }
+        assert_eq!(Want::HALF.rounded(), Want::HALF);
+        assert_eq!(Want::of_codes((1 << 14, 0)), None);
     }
 
     #[test]

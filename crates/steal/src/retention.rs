@@ -29,6 +29,13 @@ pub fn list(frames: &[Frame]) -> List {
     List { tasks: frames.len() as u64, fingerprint: sum }
 }
 
+/// What a queue of frames is, in its order; predicted work counts.
+pub fn hash_of(frames: &[Frame]) -> u64 {
+    frames
+        .iter()
+        .fold(mix(frames.len() as u64), |sum, frame| mix(sum ^ hash(frame) ^ mix(frame.work_ns)))
+}
+
 fn hash(frame: &Frame) -> u64 {
     let bytes = frame.state.bytes();
     let begin = mix(u64::from(frame.function) << 32 | u64::from(frame.step)) ^ bytes.len() as u64;

@@ -306,6 +306,8 @@ impl Host {
                 }
                 Output::Seeded(seeding) => self.seeding = seeding,
                 Output::PhaseDone(ending) => self.ending = Some(ending),
+                // Nothing is done again here.
+                Output::Diverged(_) => {}
             }
         }
         Ok(())

@@ -13,7 +13,7 @@ mod seat;
 
 use tidings_primitives::{Chance, Instant};
 use tidings_sim::event_queue::EventQueue;
-use tidings_steal::{Body, Frame, Message, Output, Worker};
+use tidings_steal::{Body, Diverged, Frame, Message, Output, Worker};
 
 use crate::board::History;
 use crate::programs::Program;
@@ -45,6 +45,7 @@ struct Simulation<'a, P> {
     iteration: u32,
     /// Seats that live and are in the phase.
     within: u32,
+    diverged: Option<Diverged>,
 }
 
 /// Runs all iterations of a program, and reports each.
@@ -66,11 +67,15 @@ pub fn run<P: Program>(setting: &Setting, program: &mut P) -> Vec<Iteration> {
         now_ns: 0,
         iteration: 0,
         within: 0,
+        diverged: None,
         setting,
         program,
     };
     for death in &setting.deaths {
         simulation.events.push(death.at_ns, Event::Die { worker: death.worker });
+    }
+    for (seat, script) in simulation.seats.iter_mut().zip(&setting.scripts) {
+        seat.worker.replay(script.clone());
     }
     (0..setting.iterations).map(|iteration| simulation.iterate(iteration)).collect()
 }
@@ -91,7 +96,7 @@ impl<P: Program> Simulation<'_, P> {
         for (worker, list) in live.iter().zip(lists) {
             let now = self.now();
             let seat = &mut self.seats[*worker as usize];
-            seat.within = true;
+            (seat.within, seat.order) = (true, 0);
             seat.idle = Some((Idle::Searching, self.now_ns));
             seat.worker.begin("phase", list, now).expect("all tasks fit and the last phase ended");
             self.pump(*worker);
@@ -105,7 +110,10 @@ impl<P: Program> Simulation<'_, P> {
             self.handle(event);
         }
         let counters = self.seats.iter().map(|seat| seat.worker.counters());
-        self.ledger.end(self.now_ns, self.setting, counters)
+        let iteration = self.ledger.end(self.now_ns, self.setting, counters);
+        let traces = self.seats.iter().map(|seat| seat.worker.trace().clone()).collect();
+        let orders = self.seats.iter().map(|seat| seat.order).collect();
+        Iteration { traces, orders, diverged: self.diverged, ..iteration }
     }
 
     fn live(&self) -> Vec<u32> {
@@ -166,6 +174,9 @@ impl<P: Program> Simulation<'_, P> {
         let seat = &mut self.seats[to as usize];
         seat.owe(self.setting.message_ns);
         seat.worker.receive(from, message, now);
+        if core::mem::take(&mut seat.is_due) {
+            self.end_task(to);
+        }
         self.pump(to);
     }
 
@@ -177,7 +188,12 @@ impl<P: Program> Simulation<'_, P> {
             running.debt_ns = 0;
             return;
         }
+        if seat.worker.waits() {
+            seat.is_due = true;
+            return;
+        }
         let Some(running) = seat.running.take() else { return };
+        seat.ran(&running.frame);
         let mut spawned = 0;
         let steals = &mut seat.worker;
         let done = self.program.run(&running.frame, &mut |child| {
@@ -269,6 +285,11 @@ impl<P: Program> Simulation<'_, P> {
                     self.ledger.idled(idle, seat.become_busy(self.now_ns));
                 }
                 self.ledger.ended(ending);
+            }
+            // Nobody can go on: those whom it has tasks for wait.
+            Output::Diverged(diverged) => {
+                self.diverged = self.diverged.or(Some(diverged));
+                self.within = 0;
             }
         }
     }

@@ -1,5 +1,7 @@
 //! A seat: a worker with the task that it runs, and what it does without one.
 
+use tidings_primitives::chance::mix;
+use tidings_steal::retention::list;
 use tidings_steal::{Frame, Worker};
 
 /// The task that runs.
@@ -33,12 +35,23 @@ pub(super) struct Seat {
     pub(super) deadline_ns: Option<i64>,
     /// What it does without a task, and since when.
     pub(super) idle: Option<(Idle, i64)>,
+    /// Whether the task that runs is over, and its worker waits for what came before its end.
+    pub(super) is_due: bool,
+    /// A hash of the tasks that it ran.
+    pub(super) order: u64,
 }
 
 impl Seat {
     pub(super) fn new(worker: Worker, slowness: i64) -> Self {
         let (lives, within, running, deadline_ns, idle) = (true, false, None, None, None);
-        Self { worker, slowness, lives, within, running, deadline_ns, idle }
+        let (is_due, order) = (false, 0);
+        Self { worker, slowness, lives, within, running, deadline_ns, idle, is_due, order }
+    }
+
+    /// It has run a task.
+    pub(super) fn ran(&mut self, frame: &Frame) {
+        let hash = list(core::slice::from_ref(frame)).fingerprint;
+        self.order = mix(self.order ^ hash);
     }
 
     /// A message takes time from the task that runs.

@@ -58,7 +58,7 @@ impl Message {
             Body::Lifeline => 5,
             Body::Given { frames, .. } => {
                 let states: usize = frames.iter().map(|frame| frame.state.bytes().len()).sum();
-                5 + 1 + 8 + 2 + FRAME_BYTES * frames.len() + states
+                5 + 1 + 8 + 4 + 2 + FRAME_BYTES * frames.len() + states
             }
             Body::Steal { .. } => 21,
             Body::Refused { .. } => 13,
@@ -82,9 +82,10 @@ impl Body {
                 out.extend(want.beyond_ns.to_le_bytes());
             }
             Self::Lifeline => out.push(1),
-            Self::Given { lifeline, left_ns, frames } => {
+            Self::Given { lifeline, left_ns, number, frames } => {
                 out.extend([2, u8::from(*lifeline)]);
                 out.extend(left_ns.to_le_bytes());
+                out.extend(number.to_le_bytes());
                 out.extend((frames.len() as u16).to_le_bytes());
                 for frame in frames {
                     put_frame(out, frame);
@@ -137,7 +138,8 @@ impl Body {
             1 => Self::Lifeline,
             2 => {
                 let lifeline = flag(reader)?;
-                let (left_ns, count) = (number(reader)?, usize::from(reader.u16()?));
+                let (left_ns, gift) = (number(reader)?, reader.u32()?);
+                let count = usize::from(reader.u16()?);
                 if count * FRAME_BYTES > reader.0.len() {
                     return None;
                 }
@@ -145,7 +147,7 @@ impl Body {
                 for _ in 0..count {
                     frames.push(get_frame(reader)?);
                 }
-                Self::Given { lifeline, left_ns, frames }
+                Self::Given { lifeline, left_ns, number: gift, frames }
             }
             3 => Self::Refused { left_ns: number(reader)? },
             4 => Self::Joined { number: reader.u32()? },
@@ -299,8 +301,10 @@ mod tests {
             any::<[u64; 2]>()
                 .prop_map(|[most_ns, beyond_ns]| Body::Steal { want: Want { most_ns, beyond_ns } }),
             Just(Body::Lifeline),
-            (any::<bool>(), any::<u64>(), prop::collection::vec(frame(), 0..5))
-                .prop_map(|(lifeline, left_ns, frames)| Body::Given { lifeline, left_ns, frames }),
+            (any::<bool>(), any::<u64>(), any::<u32>(), prop::collection::vec(frame(), 0..5))
+                .prop_map(|(lifeline, left_ns, number, frames)| {
+                    Body::Given { lifeline, left_ns, number, frames }
+                }),
             any::<u64>().prop_map(|left_ns| Body::Refused { left_ns }),
             any::<u32>().prop_map(|number| Body::Joined { number }),
             counted_of(lists()).prop_map(Body::Entered),

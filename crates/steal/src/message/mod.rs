@@ -39,6 +39,8 @@ pub enum Body {
         lifeline: bool,
         /// How long the victim is still busy, in nanoseconds, as predicted.
         left_ns: u64,
+        /// Which of the victim's gifts of the phase to this thief it is, from 0.
+        number: u32,
         /// The tasks, oldest first.
         frames: Vec<Frame>,
     },

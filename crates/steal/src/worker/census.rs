@@ -4,7 +4,8 @@ use super::{Search, Stage, Worker};
 use crate::census::Step;
 use crate::message::{Body, Counted, Seeding, Sums};
 use crate::output::{Ending, Lost, Output};
-use crate::retention::{Agreed, Agreement};
+use crate::retention::{Agreed, Agreement, hash_of};
+use crate::trace::Trace;
 
 impl Worker {
     /// A message that is counted among those who live: it counts if both sides know the same dead.
@@ -65,11 +66,13 @@ impl Worker {
         let kept = if seeding == Seeding::Retained { self.retention.kept() } else { given };
         self.seeding = seeding;
         self.stage = Stage::Within;
+        self.trace = Trace::new(hash_of(&kept));
         self.census.made(kept.len() as u64);
         for task in kept {
             self.queue.push(task);
         }
         self.outputs.push_back(Output::Seeded(seeding));
+        self.start_script();
         self.serve();
     }
 
@@ -132,6 +135,7 @@ impl Worker {
             let (sent, finishes) = (sums.lost, sums.waiting);
             Ending::Lost(Lost { workers: end.dead.clone(), sent, finishes })
         };
+        self.script = None;
         self.running = None;
         self.queue.clear();
         self.finishes.clear();

@@ -6,6 +6,7 @@ use super::{Search, Stage, Worker};
 use crate::frame::{Frame, Scope};
 use crate::message::{Body, Message};
 use crate::output::Output;
+use crate::trace::Event;
 
 impl Worker {
     /// Takes a message in.
@@ -53,8 +54,9 @@ impl Worker {
         match body {
             Body::Steal { want } => self.asked_by(from, want),
             Body::Lifeline => self.lifeline_of(from),
-            Body::Given { lifeline, left_ns, frames } => {
-                self.take_tasks(from, lifeline, left_ns, frames, now);
+            Body::Given { lifeline, left_ns, number, frames } => {
+                self.answered(from, lifeline, left_ns, now);
+                self.take_gift(from, number, frames, now);
             }
             Body::Refused { left_ns } => {
                 if self.search == Search::Asked(from) {
@@ -63,12 +65,7 @@ impl Worker {
                     self.search = Search::Ready;
                 }
             }
-            Body::Joined { number } => {
-                self.census.received(from, 1);
-                self.leave(Scope { home: self.me, number });
-                self.census.gone(1);
-                self.serve();
-            }
+            Body::Joined { number } => self.take_joined(from, number, now),
             Body::Dead(dead) => self.learn(&dead),
             Body::Entered(_)
             | Body::Seed(_)
@@ -79,16 +76,8 @@ impl Worker {
         }
     }
 
-    fn take_tasks(
-        &mut self,
-        from: u32,
-        lifeline: bool,
-        left_ns: u64,
-        frames: Vec<Frame>,
-        now: Instant,
-    ) {
-        self.census.received(from, frames.len() as u64);
-        self.counters.tasks_in += frames.len() as u64;
+    /// A victim has answered, or a neighbour has sent something.
+    fn answered(&mut self, from: u32, lifeline: bool, left_ns: u64, now: Instant) {
         self.victims.given(from, left_ns, now);
         if lifeline {
             self.counters.pushed += 1;
@@ -102,10 +91,41 @@ impl Worker {
             Search::Asked(_) => {}
             _ => self.search = Search::Ready,
         }
+    }
+
+    /// Tasks have come: they are of its queue now, or when its script has it so.
+    fn take_gift(&mut self, from: u32, number: u32, frames: Vec<Frame>, now: Instant) {
+        if let Some(script) = &mut self.script {
+            script.came(from, number, frames);
+            return self.follow();
+        }
+        self.note(now, Event::Got { from, number });
+        self.add_gift(from, frames);
+        self.serve();
+    }
+
+    pub(super) fn add_gift(&mut self, from: u32, frames: Vec<Frame>) {
+        self.census.received(from, frames.len() as u64);
+        self.counters.tasks_in += frames.len() as u64;
         for frame in frames {
             self.listed &= frame.scope == Scope::LIST;
             self.queue.push(frame);
         }
+    }
+
+    fn take_joined(&mut self, from: u32, number: u32, now: Instant) {
+        if let Some(script) = &mut self.script {
+            script.joined(from, number);
+            return self.follow();
+        }
+        self.note(now, Event::Joined { number });
+        self.join(from, number);
         self.serve();
+    }
+
+    pub(super) fn join(&mut self, from: u32, number: u32) {
+        self.census.received(from, 1);
+        self.leave(Scope { home: self.me, number });
+        self.census.gone(1);
     }
 }

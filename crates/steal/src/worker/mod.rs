@@ -20,10 +20,11 @@
 mod census;
 mod dead;
 mod intake;
+mod replay;
 mod search;
 mod tasks;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tidings_primitives::Instant;
 
@@ -36,6 +37,7 @@ use crate::message::{Body, Counted, Message, Seeding, Sums};
 use crate::output::{BeginError, Output};
 use crate::queue::Queue;
 use crate::retention::{Agreement, Retention};
+use crate::trace::{Script, Trace};
 use crate::victims::Victims;
 use crate::view::View;
 
@@ -111,6 +113,13 @@ pub struct Worker {
     counters: Counters,
     measured_ns: u64,
     predicted_ns: u64,
+    /// The steps of the phase: tasks taken from the queue, spawned and ended.
+    steps: u64,
+    /// The gifts of the phase, by thief.
+    gifts: BTreeMap<u32, u32>,
+    trace: Trace,
+    /// What it is to do again.
+    script: Option<Script>,
 }
 
 impl Worker {
@@ -146,6 +155,10 @@ impl Worker {
             counters: Counters::default(),
             measured_ns: 0,
             predicted_ns: 0,
+            steps: 0,
+            gifts: BTreeMap::new(),
+            trace: Trace::default(),
+            script: None,
             view,
         }
     }
@@ -166,6 +179,7 @@ impl Worker {
         self.census = Census::new(self.me, &self.view);
         self.search = Search::Ready;
         (self.began, self.listed) = (now, true);
+        (self.steps, self.gifts) = (0, BTreeMap::new());
         self.given = tasks;
         for task in &mut self.given {
             task.scope = Scope::LIST;

@@ -19,6 +19,10 @@ impl Worker {
 
     /// An idle worker's step.
     pub(super) fn search(&mut self, now: Instant, board: &dyn Board) {
+        if self.script.is_some() {
+            // What comes is known.
+            self.search = Search::Asleep(None);
+        }
         match self.search {
             Search::Asked(_) => return,
             // What has arrived may have changed what is counted, if it made no task.
@@ -57,7 +61,8 @@ impl Worker {
     /// A worker that has much more to do than others, most of which have nothing, gives them some
     /// unasked: it knows what it has, they do not.
     pub fn shed(&mut self, now: Instant, board: &dyn Board) {
-        if self.stage != Stage::Within || !self.listed || !self.can_give() {
+        let is_free = self.stage == Stage::Within && self.script.is_none();
+        if !is_free || !self.listed || !self.can_give() {
             return;
         }
         let own_ns = self.remaining_ns();

@@ -8,6 +8,7 @@ use crate::frame::{Frame, Scope};
 use crate::message::Body;
 use crate::output::SpawnError;
 use crate::queue::Want;
+use crate::trace::Event;
 use crate::victims::Board;
 
 /// The last such part of a list runs in the order of [`crate::queue::Queue::order`].
@@ -43,13 +44,18 @@ impl Worker {
         if self.stage != Stage::Within || self.running.is_some() {
             return None;
         }
-        if self.is_near_end(now) {
-            self.queue.order();
+        if self.script.is_none() && self.is_near_end(now) && self.queue.order() {
+            self.note(now, Event::Ordered);
+        }
+        if self.waits() {
+            return None;
         }
         let Some(frame) = self.queue.pop() else {
+            self.has_nothing(now);
             self.search(now, board);
             return None;
         };
+        self.steps += 1;
         self.search = Search::Ready;
         self.victims.busy();
         let listed = self.config.retain && frame.scope == Scope::LIST;
@@ -58,6 +64,7 @@ impl Worker {
             listed: listed.then(|| frame.clone()),
             predicted_ns: frame.work_ns,
         });
+        self.follow();
         self.shed(now, board);
         Some(frame)
     }
@@ -71,13 +78,18 @@ impl Worker {
     /// Help first: the task that runs spawns another and goes on.
     ///
     /// # Errors
-    /// If no task runs, or the other exceeds a slot.
+    /// If no task runs, the other exceeds a slot, or the worker [waits](Self::waits).
     pub fn spawn(&mut self, frame: Frame) -> Result<(), SpawnError> {
         self.fits(&frame).map_err(SpawnError::TooLarge)?;
+        if self.waits() {
+            return Err(SpawnError::Waits);
+        }
         let Some(running) = &mut self.running else { return Err(SpawnError::OutsideTask) };
         let scope = self.finishes.scope_of_child(&mut running.scope);
         self.add(Frame { scope, ..frame });
         self.counters.spawned += 1;
+        self.steps += 1;
+        self.follow();
         self.serve();
         Ok(())
     }
@@ -85,11 +97,14 @@ impl Worker {
     /// The task that ran took this long and ends so.
     ///
     /// # Errors
-    /// If no task runs, or what follows exceeds a slot.
+    /// If no task runs, what follows exceeds a slot, or the worker [waits](Self::waits).
     pub fn finished(&mut self, done: Done, took_ns: u64) -> Result<(), SpawnError> {
         if let Done::ChildFirst { child: first, then } | Done::Finish { body: first, then } = &done
         {
             self.fits(first).and_then(|()| self.fits(then)).map_err(SpawnError::TooLarge)?;
+        }
+        if self.waits() {
+            return Err(SpawnError::Waits);
         }
         let Some(mut running) = self.running.take() else { return Err(SpawnError::OutsideTask) };
         if let Some(frame) = running.listed.take() {
@@ -113,6 +128,8 @@ impl Worker {
         }
         self.census.gone(1);
         self.counters.executed += 1;
+        self.steps += 1;
+        self.follow();
         self.serve();
         Ok(())
     }
@@ -165,14 +182,17 @@ impl Worker {
 
     /// Sends a thief its half, or what it wants at most; whether there was one.
     pub(super) fn give(&mut self, thief: u32, lifeline: bool, want: Want) -> bool {
-        let busy = self.running.is_some();
+        let (busy, want) = (self.running.is_some(), want.rounded());
         let frames = self.queue.give(&self.config.sharing, busy, want);
         if frames.is_empty() {
             return false;
         }
+        self.trace.note(self.steps, 0, Event::Gave { to: thief, want });
+        let next = self.gifts.entry(thief).or_default();
+        let number = core::mem::replace(next, next.wrapping_add(1));
         self.census.sent(thief, frames.len() as u64);
         let left_ns = self.remaining_ns();
-        self.send(thief, Body::Given { lifeline, left_ns, frames });
+        self.send(thief, Body::Given { lifeline, left_ns, number, frames });
         true
     }
 }
