@@ -50,9 +50,7 @@ def counts(table: Table) -> list[str]:
 
 def idle(table: Table) -> list[str]:
     """Return the shares of the workers' time without a task: searching, waiting, at the end."""
-    seconds = [
-        middle(table, f"{kind}_s") for kind in ("searching", "waiting", "terminating")
-    ]
+    seconds = [middle(table, f"{kind}_s") for kind in ("searching", "waiting", "terminating")]
     share = (1 - middle(table, "efficiency")) / max(sum(seconds), 1e-9)
     return [f"{100 * share * part:.3f} %" for part in seconds]
 
@@ -74,19 +72,14 @@ def ways(table: Table) -> str:
     usual = table.where(part="scale", workers="1024", seed="1")
     lines = [[policy, *counts(usual.where(policy=policy))] for policy in POLICIES]
     own = table.where(part="ways")
-    lines += [
-        [policy, *counts(own.where(policy=policy))]
-        for (policy,) in own.distinct("policy")
-    ]
+    lines += [[policy, *counts(own.where(policy=policy))] for (policy,) in own.distinct("policy")]
     return markdown(list(HEADS), lines)
 
 
 def units(table: Table) -> str:
     """Return knowledge by the unit of the gossip."""
     lines = []
-    own = table.where(
-        policy="known", workers="1024", program="like", iteration="1", seed="1"
-    )
+    own = table.where(policy="known", workers="1024", program="like", iteration="1", seed="1")
     for unit in ("1", "10", "64", "256", "1024"):
         case = "scale" if unit == "10" else "unit"
         lines.append([f"{unit} ms", *counts(own.where(part=case, unit_ms=unit))])
@@ -142,9 +135,7 @@ def figure(table: Table) -> Figure:
         for policy, colour in zip(POLICIES, colours, strict=True):
             cases = [own.where(workers=one, policy=policy) for one in workers]
             values = [middle(case, column) for case in cases]
-            axes.plot(
-                [int(one) for one in workers], values, "o-", color=colour, label=policy
-            )
+            axes.plot([int(one) for one in workers], values, "o-", color=colour, label=policy)
         axes.set_title(title)
         axes.set_xscale("log")
         axes.set_yscale("log")

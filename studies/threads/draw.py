@@ -85,9 +85,7 @@ def figure(table: Table) -> Figure:
         panel(axes, table, work)
         style.log_ticks(axes, x=ticks[work])
         axes.set_xlim(ticks[work][0] * 0.8, ticks[work][-1] * 1.2)
-    panels[1].set_xlabel(
-        "processor time of two threads ÷ that of the work in order (log scale)"
-    )
+    panels[1].set_xlabel("processor time of two threads ÷ that of the work in order (log scale)")
     return drawn
 
 

@@ -60,20 +60,42 @@ impl<'scope> Scope<'_, 'scope> {
     /// [`tidings_fork_join::Scope::spawn`].
     #[track_caller]
     pub fn spawn(self, work: impl FnOnce(Scope<'_, 'scope>) + Send + 'scope) {
-        let finish = self.finish;
+        self.look_out();
+        let (task, finish) = (Task::fork(Location::caller()), self.finish);
+        self.inner.spawn(move |inner| within(task.as_ref(), || work(Scope { inner, finish })));
+    }
+
+    /// [`tidings_fork_join::Scope::spawn_first`]: two tasks, which may run beside what follows.
+    #[track_caller]
+    pub fn spawn_first(
+        self,
+        job: impl FnOnce(Scope<'_, 'scope>),
+        rest: impl FnOnce(Scope<'_, 'scope>) + Send + 'scope,
+    ) {
+        self.look_out();
+        let (site, finish) = (Location::caller(), self.finish);
+        let (first, second) = (Task::fork(site), Task::fork(site));
+        self.inner.spawn_first(
+            move |inner| within(first.as_ref(), || job(Scope { inner, finish })),
+            move |inner| within(second.as_ref(), || rest(Scope { inner, finish })),
+        );
+    }
+
+    /// Counts a task of a scope that is not the innermost.
+    fn look_out(self) {
         here::with(|run, step| {
-            if finish.is_some_and(|finish| !run.tree.is_innermost(step.node, finish)) {
+            if self.finish.is_some_and(|finish| !run.tree.is_innermost(step.node, finish)) {
                 run.escaped();
             }
         });
-        match Task::fork(Location::caller()) {
-            Some(task) => {
-                let go =
-                    move |inner: &pool::Scope<'scope>| task.run(|| work(Scope { inner, finish }));
-                self.inner.spawn(go);
-            }
-            None => self.inner.spawn(move |inner| work(Scope { inner, finish })),
-        }
+    }
+}
+
+/// Does the work of a task, in a run that is checked.
+fn within<R>(task: Option<&Task>, work: impl FnOnce() -> R) -> R {
+    match task {
+        Some(task) => task.run(work),
+        None => work(),
     }
 }
 

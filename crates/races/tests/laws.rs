@@ -19,6 +19,8 @@ enum Part {
     Access(Kind, usize),
     /// A task of the innermost finish.
     Async(Vec<Part>),
+    /// Two of them, the first at once.
+    First(Vec<Part>, Vec<Part>),
     Finish(Vec<Part>),
     Join(Vec<Part>, Vec<Part>),
     Loop(usize, Vec<Part>),
@@ -31,6 +33,7 @@ fn parts() -> impl Strategy<Value = Vec<Part>> {
         let some = || vec(inner.clone(), 0..4);
         prop_oneof![
             3 => some().prop_map(Part::Async),
+            1 => (some(), some()).prop_map(|(job, rest)| Part::First(job, rest)),
             2 => some().prop_map(Part::Finish),
             1 => (some(), some()).prop_map(|(one, other)| Part::Join(one, other)),
             1 => (0..3_usize, some()).prop_map(|(times, body)| Part::Loop(times, body)),
@@ -69,6 +72,12 @@ impl Order {
                 Part::Async(parts) => {
                     let after = self.go(parts, before.clone(), spawned);
                     spawned.extend(after);
+                }
+                Part::First(job, rest) => {
+                    for parts in [job, rest] {
+                        let after = self.go(parts, before.clone(), spawned);
+                        spawned.extend(after);
+                    }
                 }
                 Part::Finish(parts) => before = self.finish(parts, &before),
                 Part::Join(one, other) => {
@@ -127,6 +136,8 @@ impl Shared {
             match part {
                 &Part::Access(kind, place) => self.access(kind, place),
                 Part::Async(parts) => spawn.spawn(move |spawn| self.go(parts, spawn)),
+                Part::First(job, rest) => spawn
+                    .spawn_first(|spawn| self.go(job, spawn), move |spawn| self.go(rest, spawn)),
                 Part::Finish(parts) => self.finish(parts),
                 Part::Join(one, other) => {
                     join(|| self.finish(one), || self.finish(other));
