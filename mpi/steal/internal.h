@@ -45,6 +45,9 @@ struct TidingsSteal {
     int trouble; /* the first that a task or a message caused */
 };
 
+/* A hash of a phase's name, below 2^62. */
+uint64_t tidings_steal_hash(const char *name);
+
 /* The communicator whose messages are the library's own. */
 MPI_Comm tidings_steal_communicator(const TidingsSteal *steal);
 

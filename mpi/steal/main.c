@@ -3,12 +3,13 @@
  * iteration took.
  * usage: mpirun -n RANKS tidings-mpi-steal APPLICATION [--selection random|lifelines|known]
  *        [--iterations N] [--retain] [--half work|count] [--poll-us N] [--seed N] [--check]
- *        [--model] [--task-ns N] [--unit-us N]
+ *        [--model] [--task-ns N] [--unit-us N] [--trace FILE]
  * On a simulated machine a task takes --task-ns and does what it does. With --model, tasks whose
  * work is predicted take that time instead and find nothing, so that a thousand ranks fit into one
  * process. APPLICATION is a name such as uts:T1, fib:30, queens:12, scf:4x2x2, tce:24,8 or
- * homology:400. Rank 0 prints a line of JSON for each iteration. Status: 0 all is right (or not
- * known to be wrong), 1 a result is wrong, 2 the command cannot be run.
+ * homology:400. Rank 0 prints a line of JSON for each iteration, and writes the schedule of the
+ * last one to FILE. Status: 0 all is right (or not known to be wrong), 1 a result is wrong or the
+ * file is not written, 2 the command cannot be run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +18,10 @@
 #include "../machine/machine.h"
 #include "tidings_applications.h"
 #include "tidings_steal_mpi.h"
+#include "tidings_steal_trace.h"
 
 typedef struct Run {
-    const char *name;
+    const char *name, *trace;
     TidingsStealOptions options;
     int iterations;
     bool check, model;
@@ -36,7 +38,7 @@ static void usage(const char *what)
             "tidings-mpi-steal: %s\n"
             "usage: tidings-mpi-steal APPLICATION [--selection random|lifelines|known] "
             "[--iterations N] [--retain] [--half work|count] [--poll-us N] [--seed N] "
-            "[--check] [--model] [--task-ns N] [--unit-us N]\n",
+            "[--check] [--model] [--task-ns N] [--unit-us N] [--trace FILE]\n",
             what);
 }
 
@@ -76,6 +78,8 @@ static bool take(Run *run, const char *option, const char *value)
         run->task_s = 1e-9 * (double)taken;
     } else if (!strcmp(option, "--seed") && number(value, 0, 2000000000, &taken)) {
         run->options.seed = (uint64_t)taken;
+    } else if (!strcmp(option, "--trace")) {
+        run->trace = value;
     } else {
         return false;
     }
@@ -227,6 +231,10 @@ int main(int count, char **words)
     tidings_steal_function(run.steal, body, &run, &run.function);
     for (int iteration = 1; iteration <= run.iterations; iteration++)
         right &= iterate(&run, iteration);
+    if (run.trace && tidings_steal_trace(run.steal, run.name, run.trace, &error)) {
+        if (!run.rank) fprintf(stderr, "tidings-mpi-steal: %s\n", error.text);
+        right = 0;
+    }
     MPI_Bcast(&right, 1, MPI_INT, 0, MPI_COMM_WORLD);
     tidings_steal_close(run.steal);
     tidings_application_free(run.application);

@@ -53,6 +53,7 @@ const char *tidings_steal_text(int status)
     case TIDINGS_STEAL_FUNCTIONS:
         return "functions are registered before the first phase, 1,024 at most";
     case TIDINGS_STEAL_ENDED: return "an earlier phase has failed: end the job";
+    case TIDINGS_STEAL_FILE: return "the file cannot be written: is there space, and the folder?";
     default: return tidings_steal_status_text((uint32_t)status);
     }
 }
@@ -169,19 +170,20 @@ static void rest(int looks)
         sched_yield();
 }
 
-static long long hash(const char *text)
+uint64_t tidings_steal_hash(const char *name)
 {
     uint64_t hash = 14695981039346656037u;
-    for (; *text; text++)
-        hash = (hash ^ (uint8_t)*text) * 1099511628211u;
-    return (long long)(hash >> 2);
+    for (; *name; name++)
+        hash = (hash ^ (uint8_t)*name) * 1099511628211u;
+    return hash >> 2;
 }
 
 /* Waits until all ranks have entered the same phase. */
 static int enter(TidingsSteal *steal, const char *name)
 {
     /* The least of a number and of its negation are alike only if all numbers are. */
-    long long mine[4] = { hash(name), -hash(name), steal->count, -steal->count }, least[4];
+    long long hash = (long long)tidings_steal_hash(name), least[4];
+    long long mine[4] = { hash, -hash, steal->count, -steal->count };
     MPI_Request request;
     int is_done = 0, looks = 0;
     double until_s = MPI_Wtime() + 1e-3 * steal->options.enter_ms;

@@ -32,8 +32,9 @@
  * job, as it does with any MPI without fault tolerance; nothing is recovered. A task that calls
  * MPI_Abort ends the job; one that leaves by a C++ exception or longjmp is not supported.
  *
- * Compile tidings_steal_mpi.c, tasks.c, board.c and mail.c (and tidings_steal_array.c) with the
- * program and its mpicc, and link libtidings_steal_c.a, -lpthread, -ldl and -lm.
+ * Compile tidings_steal_mpi.c, tasks.c, board.c and mail.c (and tidings_steal_array.c and
+ * tidings_steal_trace.c) with the program and its mpicc, and link libtidings_steal_c.a, -lpthread,
+ * -ldl and -lm.
  */
 #ifndef TIDINGS_STEAL_MPI_H
 #define TIDINGS_STEAL_MPI_H
@@ -57,7 +58,8 @@ enum {
     TIDINGS_STEAL_DIFFERENT = 103, /* ranks have entered different phases, or other functions */
     TIDINGS_STEAL_FUNCTION = 104,  /* a task names a function that is not registered */
     TIDINGS_STEAL_FUNCTIONS = 105, /* functions come before the first phase, 1,024 at most */
-    TIDINGS_STEAL_ENDED = 106      /* an earlier phase has failed: nothing more can be done */
+    TIDINGS_STEAL_ENDED = 106,     /* an earlier phase has failed: nothing more can be done */
+    TIDINGS_STEAL_FILE = 107       /* a file cannot be written */
 };
 
 /* Why a call has failed, in words: what, where, and what to do. */

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use tempfile::TempDir;
 use tidings_experiment::agents::programs;
+use tidings_steal::trace::{File, Statistics, Tree};
 
 use crate::toolchain::{self, Mpi, done, place, root, run, said};
 
@@ -147,6 +148,35 @@ fn applications_find_what_they_should() {
     is_right(Mpi::Open, 3, "tce:3,2 --check");
     is_right(Mpi::Mpich, 2, "homology:24 --check");
     is_right(Mpi::Simulated, 32, "queens:11 --task-ns 2000");
+}
+
+/// What ranks did is written as one file: each gift was got, each task taken, spawned and ended.
+fn a_schedule_is_traced(mpi: Mpi, ranks: usize) {
+    let built = Built::of(mpi);
+    let file = built.folder.path().join(format!("{ranks}.trace"));
+    let traced = format!("fib:20 --task-ns 1000 --trace {}", file.display());
+    let lines = is_right(mpi, ranks, &traced);
+    let (_, events) = File::decode(&std::fs::read(file).unwrap()).expect("it is whole");
+    let Statistics { workers, steals, steps, .. } =
+        Tree::of(&events).expect("of one phase").statistics;
+    let number = |name: &str| lines[0][name].as_u64().expect("a number");
+    assert_eq!((workers as usize, steps), (ranks, 3 * number("tasks") - 1));
+    assert!(steals >= number("steals") + number("pushed"), "{steals}: {}", lines[0]);
+}
+
+#[test]
+fn schedules_are_traced() {
+    for (mpi, ranks) in [(Mpi::Open, 2), (Mpi::Mpich, 3), (Mpi::Simulated, 16)] {
+        a_schedule_is_traced(mpi, ranks);
+    }
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_is_an_error() {
+    let program = Built::of(Mpi::Mpich).applications();
+    let words = ["fib:9", "--trace", "/nowhere/file"];
+    let complaint = "trace '/nowhere/file': the file cannot be written";
+    assert_eq!(toolchain::refused(Mpi::Mpich, &program, 2, &words, complaint), Some(1));
 }
 
 #[test]

@@ -313,6 +313,24 @@ typedef struct TidingsStealCounters {
     uint64_t lifelines;
 } TidingsStealCounters;
 
+/*
+ What one worker did in one phase.
+ */
+typedef struct TidingsStealTrace {
+    /*
+     The hash of the tasks with which it began.
+     */
+    uint64_t tasks;
+    /*
+     The trace.
+     */
+    const uint8_t *trace;
+    /*
+     How many bytes it has.
+     */
+    size_t bytes;
+} TidingsStealTrace;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -325,7 +343,6 @@ const char *tidings_steal_status_text(uint32_t status);
 /*
  Makes a worker and writes it to `worker`; null if that cannot be.
 
- # Safety
  `config` and `worker` are null or valid.
  */
 enum TidingsStealStatus tidings_steal_worker_new(const struct TidingsStealConfig *config,
@@ -334,7 +351,6 @@ enum TidingsStealStatus tidings_steal_worker_new(const struct TidingsStealConfig
 /*
  Ends a worker and gives its memory back. Null is allowed.
 
- # Safety
  `worker` is null or from `tidings_steal_worker_new`, was not freed, and is in use by nobody.
  */
 void tidings_steal_worker_free(struct TidingsStealWorker *worker);
@@ -342,8 +358,7 @@ void tidings_steal_worker_free(struct TidingsStealWorker *worker);
 /*
  Adds a task, whose bytes are copied, to those with which this worker begins the next phase.
 
- # Safety
- As [`tidings_steal_worker_free`]; `task` is null or valid, and its `state` is null or has
+ `task` is null or valid, and its `state` is null or has
  `bytes` bytes.
  */
 enum TidingsStealStatus tidings_steal_worker_add(struct TidingsStealWorker *worker,
@@ -353,8 +368,7 @@ enum TidingsStealStatus tidings_steal_worker_add(struct TidingsStealWorker *work
  Enters the next phase. All workers have to; `name` (`name_bytes` bytes of UTF-8) is the same at
  all. Phases of one name are iterations of one computation.
 
- # Safety
- As [`tidings_steal_worker_free`]; `name` is null or has `name_bytes` bytes.
+ `name` is null or has `name_bytes` bytes.
  */
 enum TidingsStealStatus tidings_steal_worker_begin(struct TidingsStealWorker *worker,
                                                    const uint8_t *name,
@@ -367,8 +381,7 @@ enum TidingsStealStatus tidings_steal_worker_begin(struct TidingsStealWorker *wo
  task runs, and when `tidings_steal_worker_deadline_us` has come; without a task, the worker does
  what an idle worker has to. `board` may be null.
 
- # Safety
- As [`tidings_steal_worker_free`]; `task` is null or valid; `board` is null or valid, and its
+ `task` is null or valid; `board` is null or valid, and its
  function may be called with its `user`, and does not use the worker.
  */
 bool tidings_steal_worker_next(struct TidingsStealWorker *worker,
@@ -378,18 +391,12 @@ bool tidings_steal_worker_next(struct TidingsStealWorker *worker,
 
 /*
  Help first: the task that runs spawns another, whose bytes are copied, and goes on.
-
- # Safety
- As [`tidings_steal_worker_add`].
  */
 enum TidingsStealStatus tidings_steal_worker_spawn(struct TidingsStealWorker *worker,
                                                    const struct TidingsStealTask *task);
 
 /*
  The task that ran is done, and took so long.
-
- # Safety
- As [`tidings_steal_worker_free`].
  */
 enum TidingsStealStatus tidings_steal_worker_finished(struct TidingsStealWorker *worker,
                                                       uint64_t took_ns);
@@ -397,9 +404,6 @@ enum TidingsStealStatus tidings_steal_worker_finished(struct TidingsStealWorker 
 /*
  Work first: the step that ran took so long; its child runs next, and `rest`, what is left of the
  task, can be stolen.
-
- # Safety
- As [`tidings_steal_worker_add`], for both.
  */
 enum TidingsStealStatus tidings_steal_worker_child_first(struct TidingsStealWorker *worker,
                                                          const struct TidingsStealTask *child,
@@ -409,9 +413,6 @@ enum TidingsStealStatus tidings_steal_worker_child_first(struct TidingsStealWork
 /*
  The step that ran took so long; `body` runs, and `rest`, what is left of the task, when `body`
  and all that it spawns are done, wherever they run.
-
- # Safety
- As [`tidings_steal_worker_add`], for both.
  */
 enum TidingsStealStatus tidings_steal_worker_finish_first(struct TidingsStealWorker *worker,
                                                           const struct TidingsStealTask *body,
@@ -421,8 +422,7 @@ enum TidingsStealStatus tidings_steal_worker_finish_first(struct TidingsStealWor
 /*
  Takes in a message of worker `from`. Bytes that are no message are refused.
 
- # Safety
- As [`tidings_steal_worker_free`]; `message` is null or has `bytes` bytes.
+ `message` is null or has `bytes` bytes.
  */
 enum TidingsStealStatus tidings_steal_worker_receive(struct TidingsStealWorker *worker,
                                                      uint32_t from,
@@ -432,18 +432,12 @@ enum TidingsStealStatus tidings_steal_worker_receive(struct TidingsStealWorker *
 
 /*
  Worker `dead` has died: nothing comes from it any more.
-
- # Safety
- As [`tidings_steal_worker_free`].
  */
 enum TidingsStealStatus tidings_steal_worker_died(struct TidingsStealWorker *worker,
                                                   uint32_t dead);
 
 /*
  The board has changed.
-
- # Safety
- As [`tidings_steal_worker_free`].
  */
 enum TidingsStealStatus tidings_steal_worker_news(struct TidingsStealWorker *worker);
 
@@ -451,8 +445,7 @@ enum TidingsStealStatus tidings_steal_worker_news(struct TidingsStealWorker *wor
  Writes what is to be done next to `output`. Call it until it says `TIDINGS_STEAL_SAYS_NOTHING`
  after each other call.
 
- # Safety
- As [`tidings_steal_worker_free`]; `output` is null or valid.
+ `output` is null or valid.
  */
 enum TidingsStealStatus tidings_steal_worker_output(struct TidingsStealWorker *worker,
                                                     struct TidingsStealOutput *output);
@@ -460,29 +453,45 @@ enum TidingsStealStatus tidings_steal_worker_output(struct TidingsStealWorker *w
 /*
  When to call `tidings_steal_worker_next` although nothing has come, in microseconds of the
  program's clock; `UINT64_MAX` if a message has to come first.
-
- # Safety
- As [`tidings_steal_worker_free`].
  */
 uint64_t tidings_steal_worker_deadline_us(struct TidingsStealWorker *worker);
 
 /*
  How long this worker is still busy with what can be stolen, in nanoseconds: what a board says of
  it.
-
- # Safety
- As [`tidings_steal_worker_free`].
  */
 uint64_t tidings_steal_worker_remaining_ns(struct TidingsStealWorker *worker);
 
 /*
  What this worker has done since it was made.
 
- # Safety
- As [`tidings_steal_worker_free`]; `counters` is null or valid.
+ `counters` is null or valid.
  */
 enum TidingsStealStatus tidings_steal_worker_counters(struct TidingsStealWorker *worker,
                                                       struct TidingsStealCounters *counters);
+
+/*
+ Writes what the worker did in the phase that it is in, or was in last, to `trace`. The bytes are
+ the worker's, until the next call with it.
+
+ `trace` is null or valid.
+ */
+enum TidingsStealStatus tidings_steal_worker_trace(struct TidingsStealWorker *worker,
+                                                   struct TidingsStealTrace *trace);
+
+/*
+ Writes the file of the traces of all `workers`, in their order, to the `room` bytes at `file`,
+ and returns how many bytes it has: nothing is written if they are more. 0 if something is null
+ or no trace. `program` is the same for all files that may be compared.
+
+ `traces` is null or has `workers` traces, each with its bytes, and `file` is null or has `room`
+ bytes.
+ */
+size_t tidings_steal_traces_file(uint64_t program,
+                                 const struct TidingsStealTrace *traces,
+                                 uint32_t workers,
+                                 uint8_t *file,
+                                 size_t room);
 
 #ifdef __cplusplus
 }  // extern "C"

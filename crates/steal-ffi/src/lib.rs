@@ -11,6 +11,7 @@
 //! | [`worker`] | making, turning and ending a worker |
 //! | [`output`] | what a worker has its program do, and how phases end |
 //! | [`status`] | what a call answers |
+//! | [`trace`] | what a worker did, and the file of what all did |
 //!
 //! Invariants: no thread, no lock, no global state. No panic leaves a call: a worker in which one
 //! happened answers `TIDINGS_STEAL_STATUS_BROKEN` from then on. A worker must not be used by two
@@ -28,10 +29,12 @@ pub mod config;
 pub mod output;
 pub mod status;
 pub mod task;
+pub mod trace;
 pub mod worker;
 
 pub use config::{TidingsStealBoard, TidingsStealConfig, TidingsStealHalf, TidingsStealSelection};
 pub use output::{TidingsStealCounters, TidingsStealOutput, TidingsStealSays, TidingsStealSeeding};
 pub use status::TidingsStealStatus;
 pub use task::TidingsStealTask;
+pub use trace::TidingsStealTrace;
 pub use worker::TidingsStealWorker;

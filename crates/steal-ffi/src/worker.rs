@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{ptr, slice};
 
 use tidings_primitives::Instant;
-use tidings_steal::{Board, Done, Frame, Message, NoBoard, TooLarge, Worker};
+use tidings_steal::{Board, Done, Frame, Message, NoBoard, TooLarge, Trace, Worker};
 
 use crate::config::{TidingsStealBoard, TidingsStealConfig};
 use crate::output::{TidingsStealCounters, TidingsStealOutput};
@@ -76,6 +76,11 @@ impl TidingsStealWorker {
         Ok(())
     }
 
+    /// What it did.
+    pub(crate) fn trace(&self) -> &Trace {
+        self.worker.trace()
+    }
+
     fn finished(&mut self, done: Done, took_ns: u64) -> Answer {
         self.worker.finished(done, took_ns)?;
         self.running = None;
@@ -93,7 +98,7 @@ fn instant(now_us: u64) -> Instant {
 ///
 /// # Safety
 /// `worker` is null or from `tidings_steal_worker_new`, was not freed, and nobody else uses it.
-unsafe fn with(
+pub(crate) unsafe fn with(
     worker: *mut TidingsStealWorker,
     what: impl FnOnce(&mut TidingsStealWorker) -> Answer,
 ) -> TidingsStealStatus {
