@@ -13,7 +13,9 @@ from matplotlib.figure import Figure
 from pools import COLUMNS, CPP, RUST, WORKS
 from ratios import Spread, against, medians, spread
 
-OWN = "Tidings, forks"
+# The threads of each pool.
+THREADS = 2
+
 TITLES = {"fib": "fib(30)", "queens": "12 queens", "tree": "UTS T1"}
 
 
@@ -47,9 +49,15 @@ def lines(table: Table, work: str) -> str:
         pair = system, in_order(system)
         cost = spread(against(table, work, pair, "processors_ms"))
         wall = spread(medians(table, work, system, "wall_ms"))
-        ratio = spread(against(table, work, (system, OWN), "wall_ms"))
-        made.append([system, shown(spent), shown(cost), shown(wall), shown(ratio)])
-    heads = ["system", "processor ms", "÷ in order", "wall ms", f"÷ {OWN}"]
+        used = spread(
+            [
+                ratio / THREADS
+                for ratio in against(table, work, (in_order(system), system), "wall_ms")
+            ]
+        )
+        cells = [shown(spent), shown(cost), shown(wall)]
+        made.append([system, *cells, "" if system == in_order(system) else shown(used)])
+    heads = ["system", "processor ms", "÷ in order", "wall ms", "efficiency"]
     return markdown(heads, made)
 
 
