@@ -113,8 +113,8 @@ pub struct Worker {
     counters: Counters,
     measured_ns: u64,
     predicted_ns: u64,
-    /// The steps of the phase: tasks taken from the queue, spawned and ended.
-    steps: u64,
+    /// The steps that it had gone when the phase began.
+    steps_before: u64,
     /// The gifts of the phase, by thief.
     gifts: BTreeMap<u32, u32>,
     trace: Trace,
@@ -155,7 +155,7 @@ impl Worker {
             counters: Counters::default(),
             measured_ns: 0,
             predicted_ns: 0,
-            steps: 0,
+            steps_before: 0,
             gifts: BTreeMap::new(),
             trace: Trace::default(),
             script: None,
@@ -179,7 +179,7 @@ impl Worker {
         self.census = Census::new(self.me, &self.view);
         self.search = Search::Ready;
         (self.began, self.listed) = (now, true);
-        (self.steps, self.gifts) = (0, BTreeMap::new());
+        (self.steps_before, self.gifts) = (self.steps_of_all(), BTreeMap::new());
         self.given = tasks;
         for task in &mut self.given {
             task.scope = Scope::LIST;

@@ -4,6 +4,7 @@ use tidings_primitives::Instant;
 
 use super::{Stage, Worker};
 use crate::output::Output;
+use crate::queue::Want;
 use crate::trace::{Cue, Diverged, Event, Script, Trace};
 
 impl Worker {
@@ -20,13 +21,18 @@ impl Worker {
 
     /// Whether the task that runs may neither spawn nor end before a message has come: only where
     /// the worker does again what it did.
+    #[inline]
     pub fn waits(&self) -> bool {
-        self.script.as_ref().is_some_and(|script| script.is_due(self.steps))
+        self.script.as_ref().is_some_and(|script| script.is_due(self.steps()))
     }
 
     pub(super) fn note(&mut self, now: Instant, event: Event) {
         let at_us = now.saturating_since(self.began).as_micros() as u64;
-        self.trace.note(self.steps, at_us, event);
+        self.trace.note(self.steps(), at_us, event);
+    }
+
+    pub(super) fn note_gift(&mut self, to: u32, want: Want) {
+        self.trace.note(self.steps(), 0, Event::Gave { to, want });
     }
 
     /// The phase begins: the tasks are as they were, and what was done at once is done.
@@ -52,10 +58,32 @@ impl Worker {
         }
     }
 
+    /// The steps of all phases: tasks taken from the queue, spawned and ended. They follow from
+    /// what is counted anyway, so that a trace costs a task nothing.
+    pub(super) fn steps_of_all(&self) -> u64 {
+        let taken = self.counters.executed + u64::from(self.running.is_some());
+        taken + self.counters.spawned + self.counters.executed
+    }
+
+    /// The steps of the phase.
+    fn steps(&self) -> u64 {
+        self.steps_of_all().saturating_sub(self.steps_before)
+    }
+
     /// Does what the script has at this step, as far as what it needs has come.
+    #[inline]
     pub(super) fn follow(&mut self) {
-        while let Some(script) = &mut self.script {
-            let done = match script.cue(self.steps) {
+        if self.script.is_some() {
+            self.follow_script();
+        }
+    }
+
+    #[cold]
+    fn follow_script(&mut self) {
+        loop {
+            let step = self.steps();
+            let Some(script) = &mut self.script else { return };
+            let done = match script.cue(step) {
                 Ok(Cue::Go | Cue::Wait) => return,
                 Ok(cue) => self.perform_cue(cue),
                 Err(event) => Err(event),
@@ -75,29 +103,29 @@ impl Worker {
                 }
             }
             Cue::Take(from, number, frames) => {
-                self.trace.note(self.steps, 0, Event::Got { from, number });
+                self.trace.note(self.steps(), 0, Event::Got { from, number });
                 self.add_gift(from, frames);
             }
             Cue::Join(from, number) => {
-                self.trace.note(self.steps, 0, Event::Joined { number });
+                self.trace.note(self.steps(), 0, Event::Joined { number });
                 self.join(from, number);
             }
             Cue::Order => {
-                self.trace.note(self.steps, 0, Event::Ordered);
+                self.trace.note(self.steps(), 0, Event::Ordered);
                 self.queue.order();
             }
             Cue::Idle => {
                 if !self.is_idle() {
                     return Err(Event::Idle);
                 }
-                self.trace.note(self.steps, 0, Event::Idle);
+                self.trace.note(self.steps(), 0, Event::Idle);
             }
         }
         Ok(())
     }
 
     fn diverge(&mut self, event: Option<Event>) {
-        let diverged = Diverged { worker: self.me, step: self.steps, event };
+        let diverged = Diverged { worker: self.me, step: self.steps(), event };
         self.script = None;
         self.stage = Stage::Expelled;
         self.running = None;

@@ -55,7 +55,6 @@ impl Worker {
             self.search(now, board);
             return None;
         };
-        self.steps += 1;
         self.search = Search::Ready;
         self.victims.busy();
         let listed = self.config.retain && frame.scope == Scope::LIST;
@@ -88,7 +87,6 @@ impl Worker {
         let scope = self.finishes.scope_of_child(&mut running.scope);
         self.add(Frame { scope, ..frame });
         self.counters.spawned += 1;
-        self.steps += 1;
         self.follow();
         self.serve();
         Ok(())
@@ -128,7 +126,6 @@ impl Worker {
         }
         self.census.gone(1);
         self.counters.executed += 1;
-        self.steps += 1;
         self.follow();
         self.serve();
         Ok(())
@@ -187,7 +184,7 @@ impl Worker {
         if frames.is_empty() {
             return false;
         }
-        self.trace.note(self.steps, 0, Event::Gave { to: thief, want });
+        self.note_gift(thief, want);
         let next = self.gifts.entry(thief).or_default();
         let number = core::mem::replace(next, next.wrapping_add(1));
         self.census.sent(thief, frames.len() as u64);
