@@ -156,7 +156,8 @@ fn a_schedule_is_traced(mpi: Mpi, ranks: usize) {
     let file = built.folder.path().join(format!("{ranks}.trace"));
     let traced = format!("fib:20 --task-ns 1000 --trace {}", file.display());
     let lines = is_right(mpi, ranks, &traced);
-    let (_, events) = File::decode(&std::fs::read(file).unwrap()).expect("it is whole");
+    let bytes = std::fs::read(file).expect("rank 0 has written it");
+    let (_, events) = File::decode(&bytes).expect("it is whole");
     let Statistics { workers, steals, steps, .. } =
         Tree::of(&events).expect("of one phase").statistics;
     let number = |name: &str| lines[0][name].as_u64().expect("a number");
