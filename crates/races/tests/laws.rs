@@ -162,9 +162,9 @@ fn reported(pool: &Pool, climb: Climb, parts: &[Part]) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_500))]
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
 
-    /// Four runs of each, so that 10,000 programs are run by threads of this machine.
+    /// Each is run four times by threads of this machine.
     #[test]
     fn races_are_reported_where_they_are_and_nowhere_else(parts in parts()) {
         thread_local!(static POOL: Pool = Pool::new(3).expect("three threads"));
