@@ -29,6 +29,7 @@ pub mod config;
 pub mod counters;
 pub mod finish;
 pub mod frame;
+mod hash;
 pub mod message;
 pub mod output;
 pub mod queue;

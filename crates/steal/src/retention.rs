@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use tidings_primitives::chance::mix;
 
 use crate::frame::Frame;
+use crate::hash;
 use crate::message::{List, Lists, Seeding};
 use crate::view::View;
 
@@ -39,11 +40,7 @@ pub fn hash_of(frames: &[Frame]) -> u64 {
 fn hash(frame: &Frame) -> u64 {
     let bytes = frame.state.bytes();
     let begin = mix(u64::from(frame.function) << 32 | u64::from(frame.step)) ^ bytes.len() as u64;
-    bytes.chunks(8).fold(mix(begin), |hash, chunk| {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        mix(hash ^ u64::from_le_bytes(word))
-    })
+    hash::bytes(mix(begin), bytes)
 }
 
 /// What a worker ran in the last phase of a name.

@@ -13,6 +13,7 @@ use tidings_primitives::bytes::Reader;
 use tidings_primitives::chance::mix;
 
 use super::{Script, Stamped, Torn, Trace};
+use crate::hash;
 
 const MAGIC: [u8; 8] = *b"tdgsteal";
 const VERSION: u16 = 1;
@@ -165,11 +166,7 @@ impl File {
 }
 
 fn checksum(bytes: &[u8]) -> u64 {
-    bytes.chunks(8).fold(mix(bytes.len() as u64), |sum, chunk| {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        mix(sum ^ u64::from_le_bytes(word))
-    })
+    hash::bytes(mix(bytes.len() as u64), bytes)
 }
 
 #[cfg(test)]

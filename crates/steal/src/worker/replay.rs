@@ -4,7 +4,6 @@ use tidings_primitives::Instant;
 
 use super::{Stage, Worker};
 use crate::output::Output;
-use crate::queue::Want;
 use crate::trace::{Cue, Diverged, Event, Script, Trace};
 
 impl Worker {
@@ -31,8 +30,9 @@ impl Worker {
         self.trace.note(self.steps(), at_us, event);
     }
 
-    pub(super) fn note_gift(&mut self, to: u32, want: Want) {
-        self.trace.note(self.steps(), 0, Event::Gave { to, want });
+    /// Notes an event without a time of its own.
+    pub(super) fn note_step(&mut self, event: Event) {
+        self.trace.note(self.steps(), 0, event);
     }
 
     /// The phase begins: the tasks are as they were, and what was done at once is done.
@@ -103,22 +103,22 @@ impl Worker {
                 }
             }
             Cue::Take(from, number, frames) => {
-                self.trace.note(self.steps(), 0, Event::Got { from, number });
+                self.note_step(Event::Got { from, number });
                 self.add_gift(from, frames);
             }
             Cue::Join(from, number) => {
-                self.trace.note(self.steps(), 0, Event::Joined { number });
+                self.note_step(Event::Joined { number });
                 self.join(from, number);
             }
             Cue::Order => {
-                self.trace.note(self.steps(), 0, Event::Ordered);
+                self.note_step(Event::Ordered);
                 self.queue.order();
             }
             Cue::Idle => {
                 if !self.is_idle() {
                     return Err(Event::Idle);
                 }
-                self.trace.note(self.steps(), 0, Event::Idle);
+                self.note_step(Event::Idle);
             }
         }
         Ok(())

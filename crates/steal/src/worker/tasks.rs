@@ -184,7 +184,7 @@ impl Worker {
         if frames.is_empty() {
             return false;
         }
-        self.note_gift(thief, want);
+        self.note_step(Event::Gave { to: thief, want });
         let next = self.gifts.entry(thief).or_default();
         let number = core::mem::replace(next, next.wrapping_add(1));
         self.census.sent(thief, frames.len() as u64);
