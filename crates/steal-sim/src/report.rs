@@ -45,7 +45,7 @@ pub struct Iteration {
     pub retained: f64,
     /// What each worker did and met.
     pub traces: Vec<Trace>,
-    /// Of each worker, a hash of the tasks that it ran, in their order.
+    /// Of each worker, a hash of the tasks that it ran, in their order, if that was asked for.
     pub orders: Vec<u64>,
     /// Who could not do again what it did: then the iteration was not ended.
     pub diverged: Option<Diverged>,

@@ -43,6 +43,8 @@ pub struct Setting {
     pub most_ns: i64,
     /// What the workers do again in the first iteration, from a trace of as many; empty: nothing.
     pub scripts: Vec<Script>,
+    /// Whether the order in which each worker runs its tasks is hashed.
+    pub orders: bool,
 }
 
 impl Setting {
@@ -63,6 +65,7 @@ impl Setting {
             detection_ns: 500_000,
             most_ns: 3_600_000_000_000,
             scripts: Vec::new(),
+            orders: false,
         }
     }
 

@@ -193,7 +193,9 @@ impl<P: Program> Simulation<'_, P> {
             return;
         }
         let Some(running) = seat.running.take() else { return };
-        seat.ran(&running.frame);
+        if self.setting.orders {
+            seat.ran(&running.frame);
+        }
         let mut spawned = 0;
         let steals = &mut seat.worker;
         let done = self.program.run(&running.frame, &mut |child| {
