@@ -36,17 +36,22 @@ struct TidingsSteal {
     double origin_s;
     Function functions[FUNCTIONS];
     int count;
-    bool has_begun, is_within, is_over, has_failed, is_split;
+    bool has_begun, is_within, is_over, has_failed, is_split, has_lost;
     TidingsStealPhase phase;
     TidingsStealTasks tasks;
     /* As an idle rank last saw them. */
     uint64_t attempts, answers;
     double asked_s;
+    int arrays;  /* that there are */
     int trouble; /* the first that a task or a message caused */
 };
 
 /* A hash of a phase's name, below 2^62. */
 uint64_t tidings_steal_hash(const char *name);
+
+/* Waits until all ranks, those that live where deaths are survived, have entered the same phase. A
+ * status. */
+int enter_phase(const TidingsSteal *steal, const char *name);
 
 /* The communicator whose messages are the library's own. */
 MPI_Comm tidings_steal_communicator(const TidingsSteal *steal);

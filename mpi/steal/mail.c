@@ -2,8 +2,20 @@
 #include "mail.h"
 
 #include <limits.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include "deaths.h"
+
+/* Looks for nothing before an idle rank gives way to others, and before it sleeps between looks.
+ */
+#define SPINS 256
+#define YIELDS 1024
+
+/* How long it sleeps then: who sends to it waits for half of it. */
+#define NAP_NS 50000
 
 bool mail_open(Mail *mail, MPI_Comm comm)
 {
@@ -12,7 +24,18 @@ bool mail_open(Mail *mail, MPI_Comm comm)
     MPI_Comm_rank(comm, &mail->rank);
     MPI_Comm_size(comm, &mail->ranks);
     mail->sent = calloc((size_t)mail->ranks, sizeof *mail->sent);
-    return mail->sent != NULL;
+    mail->dead = calloc((size_t)mail->ranks, sizeof *mail->dead);
+    mail->known = calloc((size_t)mail->ranks, sizeof *mail->known);
+    mail->survives = deaths_are_survived();
+    return mail->sent && mail->dead && mail->known;
+}
+
+/* Whether a call has failed since a rank has died, and nothing else. */
+static bool excused(Mail *mail, int error)
+{
+    if (!mail->survives || !deaths_said(error)) return false;
+    mail->has_news = true;
+    return true;
 }
 
 /* Room for one more message on its way. */
@@ -26,8 +49,21 @@ static bool make_room(Mail *mail)
     if (outgoing) mail->outgoing = outgoing;
     int *done = realloc(mail->done, (size_t)room * sizeof *done);
     if (done) mail->done = done;
-    if (!requests || !outgoing || !done) return false;
+    MPI_Status *statuses = realloc(mail->statuses, (size_t)room * sizeof *statuses);
+    if (statuses) mail->statuses = statuses;
+    if (!requests || !outgoing || !done || !statuses) return false;
     mail->room = room;
+    return true;
+}
+
+/* Whether all that did not arrive was for ranks that have died. */
+static bool all_excused(Mail *mail, int error, int count)
+{
+    if (error != MPI_ERR_IN_STATUS) return !error || excused(mail, error);
+    for (int i = 0; i < count; i++) {
+        int status = mail->statuses[i].MPI_ERROR;
+        if (status && !excused(mail, status)) return false;
+    }
     return true;
 }
 
@@ -35,8 +71,9 @@ static bool make_room(Mail *mail)
 static bool clear_away(Mail *mail)
 {
     int count = 0;
-    if (MPI_Testsome(mail->pending, mail->requests, &count, mail->done, MPI_STATUSES_IGNORE))
-        return false;
+    int error =
+        MPI_Testsome(mail->pending, mail->requests, &count, mail->done, mail->statuses);
+    if (!all_excused(mail, error, count)) return false;
     if (count <= 0 || count == MPI_UNDEFINED) return true;
     for (int i = 0; i < count; i++) {
         free(mail->outgoing[mail->done[i]]);
@@ -55,15 +92,17 @@ static bool clear_away(Mail *mail)
 bool mail_send(Mail *mail, MailKind kind, int to, const void *message, size_t bytes)
 {
     if (bytes > INT_MAX || to < 0 || to >= mail->ranks) return false;
+    if (mail->dead[to]) return true;
     if (mail->pending >= 16 && !clear_away(mail)) return false;
     if (!make_room(mail)) return false;
     void *copy = malloc(bytes ? bytes : 1);
     if (!copy) return false;
     memcpy(copy, message, bytes);
     MPI_Request *request = &mail->requests[mail->pending];
-    if (MPI_Isend(copy, (int)bytes, MPI_BYTE, to, (int)kind, mail->comm, request)) {
+    int error = MPI_Isend(copy, (int)bytes, MPI_BYTE, to, (int)kind, mail->comm, request);
+    if (error) {
         free(copy);
-        return false;
+        return excused(mail, error);
     }
     mail->outgoing[mail->pending++] = copy;
     mail->sent[to]++;
@@ -78,7 +117,8 @@ MailLook mail_look(Mail *mail, MailKind kind, int *from, const uint8_t **message
     int is_there = 0, count = 0;
     /* Nobody else receives on this communicator, so what was seen is what comes. SMPI has no
      * MPI_Improbe. */
-    if (MPI_Iprobe(MPI_ANY_SOURCE, (int)kind, mail->comm, &is_there, &status)) return MAIL_FAILED;
+    int error = MPI_Iprobe(MPI_ANY_SOURCE, (int)kind, mail->comm, &is_there, &status);
+    if (error) return excused(mail, error) ? MAIL_NONE : MAIL_FAILED;
     if (!is_there) return MAIL_NONE;
     MPI_Get_count(&status, MPI_BYTE, &count);
     if ((size_t)count > mail->incoming_room || !mail->incoming) {
@@ -89,12 +129,35 @@ MailLook mail_look(Mail *mail, MailKind kind, int *from, const uint8_t **message
         mail->incoming_room = room;
     }
     *from = status.MPI_SOURCE;
-    if (MPI_Recv(mail->incoming, count, MPI_BYTE, *from, (int)kind, mail->comm, MPI_STATUS_IGNORE))
-        return MAIL_FAILED;
+    error = MPI_Recv(mail->incoming, count, MPI_BYTE, *from, (int)kind, mail->comm,
+                     MPI_STATUS_IGNORE);
+    if (error) return excused(mail, error) ? MAIL_NONE : MAIL_FAILED;
     mail->received++;
     *message = mail->incoming;
     *bytes = (size_t)count;
     return MAIL_ONE;
+}
+
+void mail_rest(int looks)
+{
+    const struct timespec nap = { .tv_nsec = NAP_NS };
+    if (looks > YIELDS)
+        nanosleep(&nap, NULL);
+    else if (looks > SPINS)
+        sched_yield();
+}
+
+int mail_death(Mail *mail)
+{
+    if (!mail->has_news || !deaths_mark(mail->comm, mail->known)) return -1;
+    for (int rank = 0; rank < mail->ranks; rank++) {
+        if (!mail->known[rank] || mail->dead[rank]) continue;
+        mail->dead[rank] = true;
+        mail->deaths++;
+        return rank;
+    }
+    mail->has_news = false;
+    return -1;
 }
 
 /* Takes in all that was sent to this rank, and waits until all that it has sent is gone. */
@@ -124,7 +187,10 @@ void mail_close(Mail *mail, bool all)
     free(mail->requests);
     free(mail->outgoing);
     free(mail->done);
+    free(mail->statuses);
     free(mail->sent);
+    free(mail->dead);
+    free(mail->known);
     free(mail->incoming);
     *mail = (Mail){ 0 };
 }

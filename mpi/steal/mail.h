@@ -1,7 +1,7 @@
 /*
  * Mail between the ranks of a communicator: messages of any length that are sent at once and taken
- * in when somebody looks. Nothing waits, nothing is lost, and what is on its way when the mail is
- * closed is taken in and dropped.
+ * in when somebody looks. Nothing waits, nothing is lost but what a rank that dies would have had
+ * or said, and what is on its way when the mail is closed is taken in and dropped.
  */
 #ifndef TIDINGS_STEAL_MAIL_H
 #define TIDINGS_STEAL_MAIL_H
@@ -21,19 +21,25 @@ typedef struct Mail {
     MPI_Request *requests;
     void **outgoing;
     int *done;
+    MPI_Status *statuses;
     int pending, room;
     /* Messages sent to each rank, and received from all, since it was opened. */
     long long *sent, received;
     uint8_t *incoming;
     size_t incoming_room;
     uint64_t messages, bytes; /* sent */
+    /* Where deaths are survived: whether a call has failed by one, whom MPI knows to be dead, and
+     * those of them who were named. */
+    bool survives, has_news, *known, *dead;
+    int deaths;
 } Mail;
 
 /* Opens the mail, on a communicator that is the mail's own from then on, with whose errors calls
  * return. False if there is no memory. */
 bool mail_open(Mail *mail, MPI_Comm comm);
 
-/* Sends a copy of these bytes. False if MPI refuses it or there is no memory. */
+/* Sends a copy of these bytes, to a rank that has died nothing. False if MPI refuses it or there
+ * is no memory. */
 bool mail_send(Mail *mail, MailKind kind, int to, const void *message, size_t bytes);
 
 /* What has come of a look for a message. */
@@ -41,6 +47,13 @@ typedef enum MailLook { MAIL_NONE, MAIL_ONE, MAIL_FAILED } MailLook;
 
 /* Takes in a message of a kind, if one has arrived; its bytes stay until the next look. */
 MailLook mail_look(Mail *mail, MailKind kind, int *from, const uint8_t **message, size_t *bytes);
+
+/* Lets others have the processor, after so many looks in a row for which nothing had come: who
+ * sends to a rank that has had nothing for long waits for up to 50 us. */
+void mail_rest(int looks);
+
+/* A rank that has died, whom no call has named before; -1 if there is none. */
+int mail_death(Mail *mail);
 
 /* Ends it, and frees the communicator. Collective if `all` ranks take part; else what others still
  * send is left to MPI. */

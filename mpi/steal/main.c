@@ -3,14 +3,17 @@
  * iteration took.
  * usage: mpirun -n RANKS tidings-mpi-steal APPLICATION [--selection random|lifelines|known]
  *        [--iterations N] [--retain] [--half work|count] [--poll-us N] [--seed N] [--check]
- *        [--model] [--task-ns N] [--unit-us N] [--trace FILE]
+ *        [--model] [--task-ns N] [--unit-us N] [--trace FILE] [--kill RANK,TASKS]...
  * On a simulated machine a task takes --task-ns and does what it does. With --model, tasks whose
- * work is predicted take that time instead and find nothing, so that a thousand ranks fit into one
- * process. APPLICATION is a name such as uts:T1, fib:30, queens:12, scf:4x2x2, tce:24,8 or
- * homology:400. Rank 0 prints a line of JSON for each iteration, and writes the schedule of the
- * last one to FILE. Status: 0 all is right (or not known to be wrong), 1 a result is wrong or the
- * file is not written, 2 the command cannot be run.
+ * work is predicted take that time instead and find nothing, so that a thousand ranks fit into
+ * one process. With --kill a rank kills itself when it has run so many tasks. APPLICATION is a
+ * name such as uts:T1, fib:30, queens:12, scf:4x2x2, tce:24,8 or homology:400. Rank 0 prints a
+ * line of JSON for each iteration, and writes the schedule of the last one to FILE. Where MPI
+ * survives deaths (tidings_steal_mpi.h), those that live go on, and the least of them prints.
+ * Status: 0 all is right (or not known to be wrong), 1 a result is wrong or the file is not
+ * written, 2 the command cannot be run, 4 ranks have died and results are missing.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +27,15 @@ typedef struct Run {
     const char *name, *trace;
     TidingsStealOptions options;
     int iterations;
-    bool check, model;
+    long tasks, last; /* that this rank has run, and after which it kills itself; 0: never */
+    bool check, model, is_killing;
     double task_s; /* that a simulated machine takes for a task whose work nobody predicts */
     TidingsApplication *application;
     TidingsSteal *steal;
     uint16_t function;
-    int rank, ranks;
+    MPI_Comm living; /* the ranks that live */
+    int rank, ranks; /* among them */
+    int status;
 } Run;
 
 static void usage(const char *what)
@@ -38,7 +44,8 @@ static void usage(const char *what)
             "tidings-mpi-steal: %s\n"
             "usage: tidings-mpi-steal APPLICATION [--selection random|lifelines|known] "
             "[--iterations N] [--retain] [--half work|count] [--poll-us N] [--seed N] "
-            "[--check] [--model] [--task-ns N] [--unit-us N] [--trace FILE]\n",
+            "[--check] [--model] [--task-ns N] [--unit-us N] [--trace FILE] "
+            "[--kill RANK,TASKS]...\n",
             what);
 }
 
@@ -55,6 +62,18 @@ static bool number(const char *text, long least, long most, long *value)
     char *end;
     *value = strtol(text, &end, 10);
     return *text && !*end && *value >= least && *value <= most;
+}
+
+/* Takes the rank that kills itself, and after how many tasks. */
+static bool take_death(Run *run, const char *value)
+{
+    long rank, tasks;
+    char *end;
+    rank = strtol(value, &end, 10);
+    if (end == value || *end != ',' || !number(end + 1, 1, 2000000000, &tasks)) return false;
+    run->is_killing = true;
+    if (rank == run->rank) run->last = tasks;
+    return rank >= 0 && rank < run->ranks;
 }
 
 /* Takes an option with a value. */
@@ -78,6 +97,8 @@ static bool take(Run *run, const char *option, const char *value)
         run->task_s = 1e-9 * (double)taken;
     } else if (!strcmp(option, "--seed") && number(value, 0, 2000000000, &taken)) {
         run->options.seed = (uint64_t)taken;
+    } else if (!strcmp(option, "--kill")) {
+        return take_death(run, value);
     } else if (!strcmp(option, "--trace")) {
         run->trace = value;
     } else {
@@ -122,9 +143,10 @@ static void spawn(void *user, uint64_t work_ns, const void *task, size_t bytes)
 static void body(TidingsStealTasks *tasks, void *user)
 {
     size_t bytes;
-    const Run *run = user;
+    Run *run = user;
     const void *task = tidings_steal_state(tasks, &bytes);
     double predicted_s = 1e-9 * (double)tidings_steal_predicted_ns(tasks);
+    if (++run->tasks == run->last) raise(SIGKILL);
     if (run->model && predicted_s > 0) return machine_work(predicted_s);
     if (machine_simulated()) machine_work(run->task_s);
     if (!tidings_application_run(run->application, task, bytes, spawn, tasks))
@@ -147,9 +169,9 @@ static void collect(Run *run)
     if (!words) MPI_Abort(MPI_COMM_WORLD, 3);
     tidings_application_total(run->application, words, count);
     for (int rank = 1; rank < run->ranks; rank++) {
-        if (run->rank == rank) MPI_Send(words, (int)count, MPI_UINT64_T, 0, 7, MPI_COMM_WORLD);
+        if (run->rank == rank) MPI_Send(words, (int)count, MPI_UINT64_T, 0, 7, run->living);
         if (run->rank) continue;
-        MPI_Recv(words, (int)count, MPI_UINT64_T, rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(words, (int)count, MPI_UINT64_T, rank, 7, run->living, MPI_STATUS_IGNORE);
         tidings_application_merge(run->application, words, count);
     }
     free(words);
@@ -161,7 +183,7 @@ typedef struct Sums {
     unsigned long long counts[8];
 } Sums;
 
-static Sums sum(const TidingsStealPhase *phase)
+static Sums sum(const TidingsStealPhase *phase, MPI_Comm living)
 {
     Sums sums;
     unsigned long long own[8] = { phase->counters.executed, phase->counters.attempts,
@@ -169,54 +191,82 @@ static Sums sum(const TidingsStealPhase *phase)
                                   phase->counters.pushed,   phase->counters.lifelines,
                                   phase->messages,          phase->bytes };
     double within_s = phase->seconds - phase->enter_seconds;
-    MPI_Reduce(own, sums.counts, 8, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-    MPI_Reduce(&phase->work_seconds, &sums.work_s, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-    MPI_Reduce(&within_s, &sums.seconds, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Reduce(own, sums.counts, 8, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, living);
+    MPI_Reduce(&phase->work_seconds, &sums.work_s, 1, MPI_DOUBLE, MPI_SUM, 0, living);
+    MPI_Reduce(&within_s, &sums.seconds, 1, MPI_DOUBLE, MPI_MAX, 0, living);
     return sums;
 }
 
-/* One iteration; whether its result is not known to be wrong, as rank 0 sees it. */
-static bool iterate(Run *run, int iteration)
+/* Goes on with the ranks that live. */
+static void regroup(Run *run)
+{
+    MPI_Comm before = run->living;
+    if (tidings_steal_living(run->steal, &run->living)) MPI_Abort(MPI_COMM_WORLD, 3);
+    MPI_Comm_rank(run->living, &run->rank);
+    MPI_Comm_size(run->living, &run->ranks);
+    if (before != MPI_COMM_WORLD) MPI_Comm_free(&before);
+}
+
+/* Runs a phase; whether nothing is missing. */
+static bool run_phase(Run *run, TidingsStealPhase *phase)
+{
+    TidingsStealError error;
+    int status = tidings_steal_phase(run->steal, run->name, phase, &error);
+    if (!status) return true;
+    if (status == TIDINGS_STEAL_LOST) regroup(run);
+    if (status != TIDINGS_STEAL_LOST || !run->rank)
+        fprintf(stderr, "tidings-mpi-steal: %s\n", error.text);
+    if (status != TIDINGS_STEAL_LOST) MPI_Abort(MPI_COMM_WORLD, 3);
+    return false;
+}
+
+/* Prints what an iteration took and found; whether that is right, -1 if nobody knows. */
+static int report(Run *run, int iteration, const TidingsStealPhase *phase, const Sums *sums,
+                  bool is_whole)
 {
     static const char *const seedings[] = { "retained",      "given",        "first",
                                             "other-workers", "other-number", "other-tasks" };
-    TidingsStealPhase phase;
-    TidingsStealError error;
     char found[256] = "";
-    tidings_application_clear(run->application);
-    tidings_application_roots(run->application, (uint32_t)run->rank, (uint32_t)run->ranks, add,
-                              run);
-    if (tidings_steal_phase(run->steal, run->name, &phase, &error)) {
-        fprintf(stderr, "tidings-mpi-steal: %s\n", error.text);
-        MPI_Abort(MPI_COMM_WORLD, 3);
-    }
-    collect(run);
-    Sums sums = sum(&phase);
-    if (run->rank) return true;
     int right = tidings_application_verdict(run->application, run->check, found, sizeof found);
-    if (run->model) right = -1;
+    if (run->model || !is_whole) right = -1;
     printf("{\"application\":\"%s\",\"ranks\":%d,\"iteration\":%d,\"seeding\":\"%s\",\"seconds\":%"
            ".6f,"
            "\"work_seconds\":%.6f,\"efficiency\":%.4f,\"tasks\":%llu,\"attempts\":%llu,\"steals\":"
            "%llu,"
            "\"moved\":%llu,\"pushed\":%llu,\"lifelines\":%llu,\"messages\":%llu,\"bytes\":%llu,"
-           "\"found\":\"%s\",\"right\":%s}\n",
-           run->name, run->ranks, iteration, seedings[phase.seeding], sums.seconds, sums.work_s,
-           sums.work_s / (run->ranks * sums.seconds), sums.counts[0], sums.counts[1],
-           sums.counts[2], sums.counts[3], sums.counts[4], sums.counts[5], sums.counts[6],
-           sums.counts[7], found,
+           "\"deaths\":%u,\"lost\":%llu,\"found\":\"%s\",\"right\":%s}\n",
+           run->name, run->ranks, iteration, seedings[phase->seeding], sums->seconds, sums->work_s,
+           sums->work_s / (run->ranks * sums->seconds), sums->counts[0], sums->counts[1],
+           sums->counts[2], sums->counts[3], sums->counts[4], sums->counts[5], sums->counts[6],
+           sums->counts[7], phase->deaths, (unsigned long long)phase->lost_tasks, found,
            right < 0 ? "null"
            : right   ? "true"
                      : "false");
     fflush(stdout);
-    return right != 0;
+    return right;
+}
+
+/* One iteration, whose result all that live know. */
+static void iterate(Run *run, int iteration)
+{
+    TidingsStealPhase phase;
+    tidings_application_clear(run->application);
+    tidings_application_roots(run->application, (uint32_t)run->rank, (uint32_t)run->ranks, add,
+                              run);
+    bool is_whole = run_phase(run, &phase);
+    collect(run);
+    Sums sums = sum(&phase, run->living);
+    int right = run->rank ? 0 : report(run, iteration, &phase, &sums, is_whole);
+    MPI_Bcast(&right, 1, MPI_INT, 0, run->living);
+    if (!right) run->status = 1;
+    if (!is_whole && !run->status) run->status = 4;
 }
 
 int main(int count, char **words)
 {
-    Run run = { .iterations = 1 };
+    Run run = { .iterations = 1, .living = MPI_COMM_WORLD };
     TidingsStealError error;
-    int provided, right = 1;
+    int provided;
     MPI_Init_thread(&count, &words, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &run.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &run.ranks);
@@ -228,16 +278,20 @@ int main(int count, char **words)
         fprintf(stderr, "tidings-mpi-steal: %s\n", error.text);
         MPI_Abort(MPI_COMM_WORLD, 3);
     }
+    if (run.is_killing && !tidings_steal_survives(run.steal) && !run.rank)
+        fputs("tidings-mpi-steal: a death will end the job: this MPI does not survive deaths, or "
+              "was not started so (Open MPI 5: mpirun --with-ft ulfm)\n",
+              stderr);
     tidings_steal_function(run.steal, body, &run, &run.function);
     for (int iteration = 1; iteration <= run.iterations; iteration++)
-        right &= iterate(&run, iteration);
+        iterate(&run, iteration);
     if (run.trace && tidings_steal_trace(run.steal, run.name, run.trace, &error)) {
         if (!run.rank) fprintf(stderr, "tidings-mpi-steal: %s\n", error.text);
-        right = 0;
+        run.status = 1;
     }
-    MPI_Bcast(&right, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Bcast(&run.status, 1, MPI_INT, 0, run.living);
     tidings_steal_close(run.steal);
     tidings_application_free(run.application);
     MPI_Finalize();
-    return right ? 0 : 1;
+    return run.status;
 }

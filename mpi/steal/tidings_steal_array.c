@@ -9,6 +9,7 @@
 #include "internal.h"
 
 struct TidingsStealArray {
+    TidingsSteal *steal;
     MPI_Comm comm;
     MPI_Win window;
     double *own;           /* this rank's blocks */
@@ -49,6 +50,8 @@ int tidings_steal_array_create(TidingsSteal *steal, int64_t rows, int64_t column
 {
     if (!steal || !array) return explain(error, TIDINGS_STEAL_STATUS_NULL, "null");
     *array = NULL;
+    if (steal->has_lost)
+        return explain(error, TIDINGS_STEAL_LOST, "ranks have died, and arrays need all");
     MPI_Comm comm = tidings_steal_communicator(steal);
     TidingsStealArray *made = calloc(1, sizeof *made);
     long long sizes[5] = { made && size(made, rows, columns, block_rows, block_columns), rows,
@@ -77,6 +80,8 @@ int tidings_steal_array_create(TidingsSteal *steal, int64_t rows, int64_t column
     }
     MPI_Win_set_errhandler(made->window, MPI_ERRORS_RETURN);
     MPI_Win_lock_all(MPI_MODE_NOCHECK, made->window);
+    made->steal = steal;
+    steal->arrays++;
     if (tidings_steal_array_zero(made)) {
         tidings_steal_array_free(made);
         return explain(error, TIDINGS_STEAL_MPI, "MPI has refused a call");
@@ -90,6 +95,7 @@ void tidings_steal_array_free(TidingsStealArray *array)
     if (!array) return;
     MPI_Win_unlock_all(array->window);
     MPI_Win_free(&array->window);
+    array->steal->arrays--;
     free(array);
 }
 

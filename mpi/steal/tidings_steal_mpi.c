@@ -4,26 +4,17 @@
  */
 #include "tidings_steal_mpi.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "deaths.h"
 #include "internal.h"
 
 #define NAME_BYTES 255
 
 /* Messages taken in before tasks run again. */
 #define LOOKS 64
-
-/* Looks for nothing before an idle rank gives way to others, and before it sleeps between looks.
- */
-#define SPINS 256
-#define YIELDS 1024
-
-/* How long it sleeps then: who sends to it waits for half of it. */
-#define NAP_NS 50000
 
 static uint64_t microseconds(const TidingsSteal *steal, double at_s)
 {
@@ -53,6 +44,9 @@ const char *tidings_steal_text(int status)
     case TIDINGS_STEAL_FUNCTIONS:
         return "functions are registered before the first phase, 1,024 at most";
     case TIDINGS_STEAL_ENDED: return "an earlier phase has failed: end the job";
+    case TIDINGS_STEAL_LOST: return "ranks have died, and what they had is missing";
+    case TIDINGS_STEAL_EXPELLED:
+        return "the others consider this rank dead, since they could not reach it: end it";
     case TIDINGS_STEAL_FILE: return "the file cannot be written: is there space, and the folder?";
     default: return tidings_steal_status_text((uint32_t)status);
     }
@@ -80,11 +74,34 @@ static void perform(TidingsSteal *steal)
                 note(steal, TIDINGS_STEAL_MPI);
             break;
         case TIDINGS_STEAL_SAYS_SEEDED: steal->phase.seeding = output.seeding; break;
-        case TIDINGS_STEAL_SAYS_COMPLETE:
+        case TIDINGS_STEAL_SAYS_COMPLETE: steal->is_over = true; break;
         case TIDINGS_STEAL_SAYS_LOST:
-        case TIDINGS_STEAL_SAYS_EXPELLED: steal->is_over = true;
+            steal->phase.deaths = output.lost_workers;
+            steal->phase.lost_tasks = output.lost_sent;
+            steal->phase.lost_finishes = output.lost_finishes;
+            note(steal, TIDINGS_STEAL_LOST);
+            steal->is_over = steal->has_lost = true;
+            break;
+        case TIDINGS_STEAL_SAYS_EXPELLED:
+            steal->trouble = TIDINGS_STEAL_EXPELLED;
+            steal->is_over = true;
         }
     }
+}
+
+/* Has the worker know of ranks that have died. */
+static void mourn(TidingsSteal *steal)
+{
+    for (int rank; (rank = mail_death(&steal->mail)) >= 0;) {
+        if (steal->arrays) {
+            fprintf(stderr, "tidings-steal: rank %d has died, and with it blocks of arrays: the "
+                            "job ends\n",
+                    rank);
+            MPI_Abort(steal->mail.comm, TIDINGS_STEAL_LOST);
+        }
+        tidings_steal_worker_died(steal->worker, (uint32_t)rank);
+    }
+    perform(steal);
 }
 
 /* Takes in what has arrived; whether anything has. */
@@ -104,6 +121,7 @@ static bool take_in(TidingsSteal *steal)
         any = true;
     }
     if (any) perform(steal);
+    if (steal->mail.has_news) mourn(steal);
     return any;
 }
 
@@ -160,43 +178,12 @@ static bool run_some(TidingsSteal *steal)
     return any;
 }
 
-/* Between two looks of a rank that waits. */
-static void rest(int looks)
-{
-    const struct timespec nap = { .tv_nsec = NAP_NS };
-    if (looks > YIELDS)
-        nanosleep(&nap, NULL);
-    else if (looks > SPINS)
-        sched_yield();
-}
-
 uint64_t tidings_steal_hash(const char *name)
 {
     uint64_t hash = 14695981039346656037u;
     for (; *name; name++)
         hash = (hash ^ (uint8_t)*name) * 1099511628211u;
     return hash >> 2;
-}
-
-/* Waits until all ranks have entered the same phase. */
-static int enter(TidingsSteal *steal, const char *name)
-{
-    /* The least of a number and of its negation are alike only if all numbers are. */
-    long long hash = (long long)tidings_steal_hash(name), least[4];
-    long long mine[4] = { hash, -hash, steal->count, -steal->count };
-    MPI_Request request;
-    int is_done = 0, looks = 0;
-    double until_s = MPI_Wtime() + 1e-3 * steal->options.enter_ms;
-    if (MPI_Iallreduce(mine, least, 4, MPI_LONG_LONG, MPI_MIN, steal->mail.comm, &request))
-        return TIDINGS_STEAL_MPI;
-    for (;;) {
-        if (MPI_Test(&request, &is_done, MPI_STATUS_IGNORE)) return TIDINGS_STEAL_MPI;
-        if (is_done) break;
-        if (MPI_Wtime() > until_s) return TIDINGS_STEAL_ALONE;
-        rest(looks++);
-    }
-    bool alike = least[0] == -least[1] && least[2] == -least[3];
-    return alike ? 0 : TIDINGS_STEAL_DIFFERENT;
 }
 
 /* Times how long an idle rank waits for answers of those that it asks. */
@@ -225,7 +212,7 @@ static void work(TidingsSteal *steal)
         was_idle = !has_run;
         if (was_idle) time_answers(steal);
         looks = has_come || has_run ? 0 : looks + 1;
-        if (looks) rest(looks);
+        if (looks) mail_rest(looks);
     }
 }
 
@@ -274,7 +261,7 @@ static int whole_phase(TidingsSteal *steal, const char *name)
     uint64_t messages = steal->mail.messages, bytes = steal->mail.bytes;
     double began_s = MPI_Wtime();
     tidings_steal_worker_counters(steal->worker, &before);
-    int status = enter(steal, name);
+    int status = enter_phase(steal, name);
     steal->phase.enter_seconds = MPI_Wtime() - began_s;
     if (!status) status = begin(steal, name);
     if (status) return fail(steal, status);
@@ -285,7 +272,24 @@ static int whole_phase(TidingsSteal *steal, const char *name)
     steal->phase.seconds = MPI_Wtime() - began_s;
     steal->phase.messages = steal->mail.messages - messages;
     steal->phase.bytes = steal->mail.bytes - bytes;
-    return steal->trouble == TIDINGS_STEAL_MPI ? fail(steal, steal->trouble) : steal->trouble;
+    bool is_end = steal->trouble == TIDINGS_STEAL_MPI || steal->trouble == TIDINGS_STEAL_EXPELLED;
+    return is_end ? fail(steal, steal->trouble) : steal->trouble;
+}
+
+/* Says who has died, as far as MPI has said it here, and what is missing. */
+static void explain_loss(const TidingsSteal *steal, const char *name, TidingsStealError *error)
+{
+    const TidingsStealPhase *phase = &steal->phase;
+    char ranks[64] = "";
+    size_t length = 0;
+    for (int rank = 0; rank < steal->mail.ranks && length < sizeof ranks - 16; rank++)
+        if (steal->mail.dead[rank])
+            length += (size_t)snprintf(ranks + length, sizeof ranks - length, " %d", rank);
+    snprintf(error->text, sizeof error->text,
+             "phase '%.60s': %u ranks have died (%s): missing is what they began with, up to %llu "
+             "tasks that they were sent, and what follows %llu finishes",
+             name, phase->deaths, length ? ranks + 1 : "?", (unsigned long long)phase->lost_tasks,
+             (unsigned long long)phase->lost_finishes);
 }
 
 int tidings_steal_phase(TidingsSteal *steal, const char *name, TidingsStealPhase *phase,
@@ -304,7 +308,9 @@ int tidings_steal_phase(TidingsSteal *steal, const char *name, TidingsStealPhase
                  name, steal->mail.rank, steal->mail.ranks, steal->options.enter_ms);
         return status;
     }
-    return explain(error, status, name);
+    explain(error, status, name);
+    if (status == TIDINGS_STEAL_LOST && error) explain_loss(steal, name, error);
+    return status;
 }
 
 /* Fills in what is usual. */
@@ -388,9 +394,30 @@ int tidings_steal_open_fortran(MPI_Fint comm, const TidingsStealOptions *options
     return tidings_steal_open(MPI_Comm_f2c(comm), options, steal, error);
 }
 
+int tidings_steal_living_fortran(TidingsSteal *steal, MPI_Fint *living);
+
+int tidings_steal_living_fortran(TidingsSteal *steal, MPI_Fint *living)
+{
+    MPI_Comm made = MPI_COMM_NULL;
+    int status = tidings_steal_living(steal, &made);
+    *living = MPI_Comm_c2f(made);
+    return status;
+}
+
 void tidings_steal_close(TidingsSteal *steal)
 {
-    if (steal) discard(steal, !steal->is_split);
+    if (steal) discard(steal, !steal->is_split && !steal->has_lost && !steal->mail.deaths);
+}
+
+bool tidings_steal_survives(const TidingsSteal *steal)
+{
+    return steal && steal->mail.survives;
+}
+
+int tidings_steal_living(TidingsSteal *steal, MPI_Comm *living)
+{
+    if (!steal || !living) return TIDINGS_STEAL_STATUS_NULL;
+    return deaths_living(steal->mail.comm, living) ? TIDINGS_STEAL_MPI : 0;
 }
 
 MPI_Comm tidings_steal_communicator(const TidingsSteal *steal)

@@ -18,6 +18,7 @@ module tidings_steal
   integer(c_int32_t), parameter :: TIDINGS_STEAL_BY_WORK = 0
   integer(c_int32_t), parameter :: TIDINGS_STEAL_BY_COUNT = 1
   integer(c_int), parameter :: TIDINGS_STEAL_OK = 0
+  integer(c_int), parameter :: TIDINGS_STEAL_LOST = 108
 
   !> Why a call has failed, up to a null character.
   type, bind(C) :: tidings_steal_error
@@ -42,6 +43,8 @@ module tidings_steal
     integer(c_int32_t) :: seeding
     real(c_double) :: seconds, work_seconds, waiting_seconds, enter_seconds
     integer(c_int64_t) :: messages, bytes
+    integer(c_int32_t) :: deaths
+    integer(c_int64_t) :: lost_tasks, lost_finishes
     type(tidings_steal_counters) :: counters
   end type tidings_steal_phase_result
 
@@ -63,6 +66,18 @@ module tidings_steal
       type(c_ptr), intent(out) :: steal
       type(tidings_steal_error), intent(out) :: error
     end function tidings_steal_open
+
+    logical(c_bool) function tidings_steal_survives(steal) bind(C)
+      import
+      type(c_ptr), value :: steal
+    end function tidings_steal_survives
+
+    integer(c_int) function tidings_steal_living(steal, living) &
+        bind(C, name='tidings_steal_living_fortran')
+      import
+      type(c_ptr), value :: steal
+      integer(c_int), intent(out) :: living
+    end function tidings_steal_living
 
     subroutine tidings_steal_close(steal) bind(C)
       import

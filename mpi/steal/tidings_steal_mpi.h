@@ -27,14 +27,21 @@
  * Tasks never wait inside: a depth of 100,000 takes no stack, and no lock is held across a wait
  * but one that a task itself keeps, which it must not.
  *
- * Call all functions in the thread that calls MPI (MPI_THREAD_FUNNELED). No global state, no
- * signal handlers. Messages go over a duplicate of the communicator. A rank that dies ends the
- * job, as it does with any MPI without fault tolerance; nothing is recovered. A task that calls
- * MPI_Abort ends the job; one that leaves by a C++ exception or longjmp is not supported.
+ * Deaths. A rank that dies ends the job, unless MPI has User-Level Failure Mitigation and the job
+ * was started with it (Open MPI 5: mpirun --with-ft ulfm; add --mca async_mpi_finalize 1, without
+ * which MPI_Finalize may wait for the dead): then the others end the phase with TIDINGS_STEAL_LOST,
+ * and enter the next without it. What the dead had is missing; nothing is run again. A rank that is
+ * stopped, or cut off, is noticed only with MPI's own detector (--mca mpi_ft_detector 1). One-sided
+ * communication does not survive a death, so one ends the job while there is an array
+ * (tidings_steal_array.h).
  *
- * Compile tidings_steal_mpi.c, tasks.c, board.c and mail.c (and tidings_steal_array.c and
- * tidings_steal_trace.c) with the program and its mpicc, and link libtidings_steal_c.a, -lpthread,
- * -ldl and -lm.
+ * Call all functions in the thread that calls MPI (MPI_THREAD_FUNNELED). No global state, no
+ * signal handlers. Messages go over a duplicate of the communicator. A task that calls MPI_Abort
+ * ends the job; one that leaves by a C++ exception or longjmp is not supported.
+ *
+ * Compile tidings_steal_mpi.c, enter.c, tasks.c, board.c, mail.c and deaths.c (and
+ * tidings_steal_array.c and tidings_steal_trace.c) with the program and its mpicc, and link
+ * libtidings_steal_c.a, -lpthread, -ldl and -lm.
  */
 #ifndef TIDINGS_STEAL_MPI_H
 #define TIDINGS_STEAL_MPI_H
@@ -59,7 +66,9 @@ enum {
     TIDINGS_STEAL_FUNCTION = 104,  /* a task names a function that is not registered */
     TIDINGS_STEAL_FUNCTIONS = 105, /* functions come before the first phase, 1,024 at most */
     TIDINGS_STEAL_ENDED = 106,     /* an earlier phase has failed: nothing more can be done */
-    TIDINGS_STEAL_FILE = 107       /* a file cannot be written */
+    TIDINGS_STEAL_FILE = 107,      /* a file cannot be written */
+    TIDINGS_STEAL_LOST = 108,      /* ranks have died; the rest has run, and phases can follow */
+    TIDINGS_STEAL_EXPELLED = 109   /* the others consider this rank dead */
 };
 
 /* Why a call has failed, in words: what, where, and what to do. */
@@ -98,6 +107,9 @@ typedef struct TidingsStealPhase {
     double enter_seconds;          /* until all had entered */
     uint64_t messages;             /* that this rank sent */
     uint64_t bytes;                /* of them */
+    uint32_t deaths;               /* of ranks, since it was opened */
+    uint64_t lost_tasks;           /* the most that the dead had been sent and did not run */
+    uint64_t lost_finishes;        /* whose rest did not run, for what they waited is missing */
     TidingsStealCounters counters; /* of this phase */
 } TidingsStealPhase;
 
@@ -107,6 +119,13 @@ int tidings_steal_open(MPI_Comm comm, const TidingsStealOptions *options, Tiding
 
 /* Ends it. Collective; null is allowed. */
 void tidings_steal_close(TidingsSteal *steal);
+
+/* Whether phases go on when a rank dies; the same on all ranks. */
+bool tidings_steal_survives(const TidingsSteal *steal);
+
+/* Makes a communicator of the ranks that live, for what the program itself has to say after a
+ * death. Collective among them; free it with MPI_Comm_free. */
+int tidings_steal_living(TidingsSteal *steal, MPI_Comm *living);
 
 /* Registers a function before the first phase, and writes its number, which is the same on all
  * ranks that register in the same order. */

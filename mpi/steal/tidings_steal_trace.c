@@ -66,12 +66,21 @@ static int write_file(const Gathered *all, uint64_t program, int ranks, const ch
     return is_written ? 0 : TIDINGS_STEAL_FILE;
 }
 
+static int explain(TidingsStealError *error, int status, const char *path)
+{
+    if (status && error)
+        snprintf(error->text, sizeof error->text, "trace '%.120s': %s", path,
+                 tidings_steal_text(status));
+    return status;
+}
+
 int tidings_steal_trace(TidingsSteal *steal, const char *name, const char *path,
                         TidingsStealError *error)
 {
     if (error) error->text[0] = 0;
     if (!steal || !name || !path) return TIDINGS_STEAL_STATUS_NULL;
     if (steal->has_failed) return TIDINGS_STEAL_ENDED;
+    if (steal->has_lost) return explain(error, TIDINGS_STEAL_LOST, path);
     Mail *mail = &steal->mail;
     TidingsStealTrace own;
     Gathered all = { 0 };
@@ -92,8 +101,5 @@ int tidings_steal_trace(TidingsSteal *steal, const char *name, const char *path,
         MPI_Bcast(&status, 1, MPI_INT, 0, mail->comm);
     }
     discard(&all);
-    if (status && error)
-        snprintf(error->text, sizeof error->text, "trace '%.120s': %s", path,
-                 tidings_steal_text(status));
-    return status;
+    return explain(error, status, path);
 }

@@ -2,6 +2,7 @@
  * Work stealing on ranks, checked from within: tests/mpi/stealing.rs runs it with the name of a
  * check. Rank 0 prints "done" if all ranks found what they should.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -335,6 +336,26 @@ static void arrays(void)
     tidings_steal_close(steal);
 }
 
+static void dies(TidingsStealTasks *tasks, void *user)
+{
+    (void)tasks;
+    (void)user;
+    if (rank == 1) raise(SIGKILL);
+}
+
+/* A rank dies while there is an array: no rank goes on. */
+static void mourned(void)
+{
+    TidingsStealError error;
+    TidingsSteal *steal = opened(NULL);
+    TidingsStealArray *array;
+    uint16_t function;
+    tidings_steal_function(steal, dies, NULL, &function);
+    expect(tidings_steal_array_create(steal, 5, 7, 2, 3, &array, &error) == 0, error.text);
+    tidings_steal_add(steal, function, 0, NULL, 0);
+    run(steal, "mourned", NULL);
+}
+
 int main(int count, char **words)
 {
     static const struct {
@@ -342,7 +363,8 @@ int main(int count, char **words)
         void (*check)(void);
     } checks[] = { { "policies", policies }, { "finishes", finishes }, { "deep", deep },
                    { "retained", retained }, { "refused", refused },   { "alone", alone },
-                   { "aborted", aborted },   { "arrays", arrays } };
+                   { "aborted", aborted },   { "arrays", arrays },
+                   { "mourned", mourned } };
     int provided;
     MPI_Init_thread(&count, &words, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -36,7 +36,8 @@ program stealing
   type(tidings_steal_error) :: error
   type(tidings_steal_phase_result) :: phase
   type(c_ptr) :: steal
-  integer :: provided, rank, ierror, status
+  integer :: provided, rank, ierror, status, living
+  integer(c_int64_t) :: executed
   real(c_double) :: leaves(1)
   call MPI_Init_thread(MPI_THREAD_FUNNELED, provided, ierror)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
@@ -52,6 +53,11 @@ program stealing
   status = status + tidings_steal_array_get(counts, 0_c_int64_t, 0_c_int64_t, leaves)
   if (status /= 0) error stop 'a call was refused'
   if (leaves(1) /= 2.0d0**root) error stop 'leaves are missing'
+  if (tidings_steal_survives(steal)) error stop 'the job was not started so'
+  if (tidings_steal_living(steal, living) /= 0) error stop 'all live'
+  call MPI_Allreduce(phase%counters%executed, executed, 1, MPI_INTEGER8, MPI_SUM, living, ierror)
+  if (executed /= 2**(root + 1) - 1 .or. phase%deaths /= 0) error stop 'tasks are missing'
+  call MPI_Comm_free(living, ierror)
   call tidings_steal_array_free(counts)
   call tidings_steal_close(steal)
   if (rank == 0) print '(a)', 'done'

@@ -2,7 +2,7 @@
 //! what is refused, and applications whose results are known.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -58,16 +58,24 @@ impl Built {
     }
 }
 
+/// What a program compiles.
+const LIBRARY: [&str; 7] = [
+    "tidings_steal_mpi.c",
+    "tidings_steal_array.c",
+    "enter.c",
+    "tasks.c",
+    "board.c",
+    "mail.c",
+    "deaths.c",
+];
+
 fn compile_checks(mpi: Mpi, folder: &Path) {
     let mut compiler = Command::new(mpi.compiler("mpicc"));
     compiler.args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]);
     compiler.arg("-Wno-stringop-overflow").current_dir(root());
     compiler.args(["-I", "mpi/steal", "-I", "crates/steal-ffi/include"]);
     compiler.args(["-I", "crates/ffi/include", "tests/mpi/stealing.c"]);
-    compiler.args(
-        ["tidings_steal_mpi.c", "tidings_steal_array.c", "tasks.c", "board.c", "mail.c"]
-            .map(in_steal),
-    );
+    compiler.args(LIBRARY.map(in_steal));
     compiler.arg(programs().join("libtidings_steal_c.a"));
     done(compiler.args(["-lpthread", "-ldl", "-lm", "-o"]).arg(folder.join("checks")));
 }
@@ -105,7 +113,7 @@ fn tasks_do_what_they_may_on_a_simulated_machine() {
 fn fortran_has_the_same(mpi: Mpi) {
     let folder = place();
     let mut objects = Vec::new();
-    for name in ["tidings_steal_mpi.c", "tidings_steal_array.c", "tasks.c", "board.c", "mail.c"] {
+    for name in LIBRARY {
         let object = folder.path().join(name).with_extension("o");
         let mut compiler = Command::new(mpi.compiler("mpicc"));
         compiler.args(["-std=gnu11", "-I", "crates/steal-ffi/include"]).current_dir(root());
@@ -180,6 +188,88 @@ fn a_trace_that_cannot_be_written_is_an_error() {
     assert_eq!(toolchain::refused(Mpi::Mpich, &program, 2, &words, complaint), Some(1));
 }
 
+/// The launcher of ranks that survive the deaths of others.
+fn launcher_of_survivors(ranks: usize) -> Command {
+    let mut command = Built::of(Mpi::Open5).launcher(ranks);
+    command.args(["--with-ft", "ulfm", "--mca", "async_mpi_finalize", "1"]);
+    command
+}
+
+/// Runs an application whose ranks kill themselves.
+fn run_with_deaths(ranks: usize, words: &str) -> Output {
+    let mut command = launcher_of_survivors(ranks);
+    run(command.arg(Built::of(Mpi::Open5).applications()).args(words.split(' ')))
+}
+
+/// The others end the phase and say what is missing; they run the next ones without the dead.
+fn others_go_on(ranks: usize, dead: &[u32], words: &str) {
+    let kills: Vec<String> = dead.iter().map(|rank| format!(" --kill {rank},1")).collect();
+    let output = run_with_deaths(ranks, &format!("{words} --iterations 3{}", kills.concat()));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+    let living = ranks - dead.len();
+    assert_eq!((output.status.code(), lines.len()), (Some(4), 3), "{}", said(&output));
+    let deaths: u64 = lines.iter().filter_map(|line| line["deaths"].as_u64()).sum();
+    assert_eq!(deaths, dead.len() as u64, "{text}");
+    for line in &lines {
+        let is_whole = line["deaths"] == 0;
+        assert_eq!(line["right"], if is_whole { Value::Bool(true) } else { Value::Null }, "{text}");
+    }
+    assert_eq!((&lines[2]["ranks"], &lines[2]["right"]), (&living.into(), &true.into()), "{text}");
+    assert!(said(&output).contains("missing is what they began with"), "{}", said(&output));
+}
+
+#[test]
+fn the_others_go_on_when_a_thief_dies() {
+    others_go_on(4, &[2], "uts:T1");
+}
+
+#[test]
+fn the_others_go_on_when_the_first_rank_dies() {
+    others_go_on(3, &[0], "tce:3,2 --check --selection lifelines");
+}
+
+#[test]
+fn the_others_go_on_when_several_die() {
+    others_go_on(5, &[0, 1, 4], "tce:3,2 --check --selection known");
+}
+
+#[test]
+fn who_has_died_is_named() {
+    let said = said(&run_with_deaths(3, "tce:3,2 --kill 1,2"));
+    assert!(said.contains("phase 'tce:3,2': 1 ranks have died (1): missing is"), "{said}");
+}
+
+#[test]
+fn tasks_do_what_they_may_where_deaths_are_survived() {
+    for check in CHECKS {
+        let checks = Built::of(Mpi::Open5).folder.path().join("checks");
+        assert_eq!(done(launcher_of_survivors(3).arg(checks).arg(check)), "done\n", "{check}");
+    }
+}
+
+#[test]
+fn a_death_ends_the_job_where_there_are_arrays() {
+    let checks = Built::of(Mpi::Open5).folder.path().join("checks");
+    let output = run(launcher_of_survivors(3).arg(checks).arg("mourned"));
+    let said = said(&output);
+    assert!(!output.status.success() && !said.contains("done"), "{said}");
+    assert!(said.contains("rank 1 has died, and with it blocks of arrays"), "{said}");
+}
+
+#[test]
+fn without_fault_tolerance_a_death_ends_the_job() {
+    for mpi in [Mpi::Open, Mpi::Open5] {
+        let built = Built::of(mpi);
+        let words = ["tce:3,2", "--kill", "1,1"];
+        let output = run(built.launcher(2).arg(built.applications()).args(words));
+        let said = said(&output);
+        assert!(!output.status.success() && !said.contains("missing is"), "{said}");
+        assert!(said.contains("a death will end the job"), "{said}");
+    }
+}
+
 #[test]
 fn a_model_keeps_its_ranks_busy() {
     let lines = Built::of(Mpi::Simulated).run(16, "scf:4x2x2 --model --selection lifelines");
@@ -232,6 +322,8 @@ fn impossible_words_are_rejected() {
         ("--check", "which application?"),
         ("fib:9 --poll-us 0", "--poll-us"),
         ("fib:9 --selection best", "--selection"),
+        ("fib:9 --kill 2,1", "--kill"),
+        ("fib:9 --kill 1", "--kill"),
     ] {
         let words: Vec<&str> = words.split(' ').collect();
         let code = toolchain::refused(Mpi::Mpich, &program, 2, &words, complaint);
