@@ -85,7 +85,7 @@ impl Worker {
     }
 
     /// The same, where a reply is still expected only if that was so before.
-    fn settle_again(&mut self) {
+    pub(super) fn settle_again(&mut self) {
         if matches!(self.search, Search::Paused(_) | Search::Asleep(_)) {
             self.settle();
         }
@@ -121,9 +121,11 @@ impl Worker {
             return;
         }
         self.stage = Stage::Outside;
-        let children: Vec<u32> = self.view.children(self.me).collect();
-        for child in children {
-            self.send(child, Body::End(end.clone()));
+        // Where a worker has died, the news may have come from below, and not yet to who is above.
+        let parent = self.view.parent(self.me).filter(|_| !self.view.dead().is_empty());
+        let near: Vec<u32> = self.view.children(self.me).chain(parent).collect();
+        for to in near {
+            self.send(to, Body::End(end.clone()));
         }
         self.ended = Some((self.phase, end.clone()));
         let sums = end.what;

@@ -61,8 +61,10 @@ impl Worker {
                 self.agreement =
                     self.agreement.as_ref().map(|agreed| agreed.died(self.me, &self.view));
                 self.agree();
+                self.say_the_end();
             }
             Stage::Within => {
+                self.say_the_end();
                 if matches!(self.search, Search::Asleep(_) | Search::Paused(_)) {
                     self.search = Search::Ready;
                 }
@@ -72,7 +74,8 @@ impl Worker {
         }
     }
 
-    /// The phase has ended, and who is above or below now may not know it.
+    /// The phase has ended, or the one before this one, and who is above or below now may not know
+    /// it.
     fn say_the_end(&mut self) {
         let Some((phase, end)) = self.ended.clone() else { return };
         let near: Vec<u32> =
@@ -109,5 +112,63 @@ fn dead_of(body: &Body) -> Option<&[u32]> {
         Body::Confirmed(said) => Some(&said.dead),
         Body::Dead(dead) => Some(dead),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidings_primitives::Instant;
+
+    use super::*;
+    use crate::config::{Config, lifelines};
+    use crate::message::{Counted, Sums};
+
+    const NOW: Instant = Instant::EPOCH;
+
+    fn within(me: u32, workers: u32) -> Worker {
+        let mut worker = Worker::new(me, workers, &Config::new(lifelines(), 20), 1);
+        worker.begin("phase", Vec::new(), NOW).unwrap();
+        worker
+    }
+
+    fn end(dead: &[u32]) -> Message {
+        let what = Sums { deaths: dead.len() as u64, ..Sums::default() };
+        Message { phase: 1, body: Body::End(Counted { dead: dead.to_vec(), what }) }
+    }
+
+    /// To whom the worker sends the end of the first phase.
+    fn told(worker: &mut Worker) -> Vec<u32> {
+        let outputs = core::iter::from_fn(|| worker.poll_output());
+        let is_end = |message: &Message| matches!(message.body, Body::End(_)) && message.phase == 1;
+        let to = outputs.filter_map(|output| match output {
+            Output::Send { to, message } if is_end(&message) => Some(to),
+            _ => None,
+        });
+        to.collect()
+    }
+
+    /// The root died when some of its children had heard of the end. They had begun the next phase
+    /// when they learnt of that, and told nobody; the new root waited for their reports.
+    #[test]
+    fn who_is_in_the_next_phase_tells_the_end_of_the_last() {
+        let mut worker = within(2, 3);
+        worker.receive(0, end(&[]), NOW);
+        assert_eq!(told(&mut worker), []);
+        worker.begin("phase", Vec::new(), NOW).unwrap();
+        worker.died(0);
+        assert_eq!(told(&mut worker), [1]);
+    }
+
+    /// News of the end that came from below stopped at the first who had not heard of it.
+    #[test]
+    fn where_a_worker_died_the_end_goes_up_as_well() {
+        let mut worker = within(1, 12);
+        worker.died(11);
+        told(&mut worker);
+        worker.receive(9, end(&[11]), NOW);
+        assert_eq!(told(&mut worker), [9, 10, 0]);
+        let mut worker = within(1, 12);
+        worker.receive(0, end(&[]), NOW);
+        assert_eq!(told(&mut worker), [9, 10, 11]);
     }
 }
