@@ -74,6 +74,12 @@ impl View {
         worker - self.dead.partition_point(|dead| *dead < worker) as u32
     }
 
+    /// The position of the first live worker from this one on, in a ring.
+    pub fn position_from(&self, worker: u32) -> u32 {
+        let position = worker - self.dead.partition_point(|dead| *dead < worker) as u32;
+        if position < self.live() { position } else { 0 }
+    }
+
     /// Who is above it in the tree; `None` for the root.
     pub fn parent(&self, worker: u32) -> Option<u32> {
         let position = self.position(worker);
@@ -142,6 +148,15 @@ mod tests {
                 prop_assert!(view.neighbours(worker).all(back));
             }
         }
+    }
+
+    #[test]
+    fn in_a_ring_the_first_follows_the_last() {
+        let mut view = View::new(4);
+        view.remove(1);
+        view.remove(3);
+        let first = |worker| view.at(view.position_from(worker));
+        assert_eq!([0, 1, 2, 3].map(first), [0, 2, 2, 0]);
     }
 
     #[test]

@@ -17,6 +17,7 @@
 //! Invariants: a task is in one queue, runs at one worker or is in one message; what a message says
 //! never makes a worker panic; after the end of a phase its queue is empty and it is silent.
 
+mod beside;
 mod census;
 mod dead;
 mod intake;

@@ -131,7 +131,7 @@ impl Worker {
         Ok(())
     }
 
-    fn add(&mut self, frame: Frame) {
+    pub(super) fn add(&mut self, frame: Frame) {
         self.census.made(1);
         self.listed = false;
         self.queue.push(frame);
