@@ -121,10 +121,13 @@ fmt:
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) fmt --manifest-path studies/peers/Cargo.toml --check
+	$(CARGO) fmt --manifest-path mpi/rust/Cargo.toml --check
 
 clippy:
-	@.ci/require cargo clippy cc
+	@.ci/require cargo clippy cc mpich
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	MPICC=mpicc.mpich CARGO_TARGET_DIR=$(TARGET_DIR)/mpi-rust $(CARGO) clippy --manifest-path mpi/rust/Cargo.toml \
+		--all-targets --locked -- -D warnings
 	@$(CARGO) metadata --manifest-path fuzz/Cargo.toml --locked --format-version=1 >/dev/null
 
 doc:

@@ -136,6 +136,37 @@ fn fortran_has_the_same_under_both() {
     fortran_has_the_same(Mpi::Mpich);
 }
 
+/// The example of the binding for Rust, compiled for one MPI.
+fn example_in_rust(mpi: Mpi) -> PathBuf {
+    let target = programs().parent().expect("programs lie in a target folder").join("mpi-rust");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--locked", "--example", "search", "--manifest-path"]);
+    cargo.arg(root().join("mpi/rust/Cargo.toml")).env("MPICC", mpi.compiler("mpicc"));
+    done(cargo.env("CARGO_TARGET_DIR", &target).env_remove("RUSTFLAGS"));
+    target.join("debug/examples/search")
+}
+
+fn rust_has_the_same(mpi: Mpi) {
+    let (program, folder) = (example_in_rust(mpi), place());
+    for (manner, steps) in [("help-first", 65_535), ("work-first", 131_069)] {
+        let mut launcher = mpi.launcher(3, folder.path());
+        let said = done(launcher.arg(&program).args(["15", manner]));
+        assert_eq!(said, format!("65535 nodes by {steps} steps\n"));
+    }
+    let output = run(mpi.launcher(3, folder.path()).arg(&program).args(["9", "panic"]));
+    let said = said(&output);
+    assert!(!output.status.success() && !said.contains("nodes by"), "{said}");
+    // On a loaded machine a launcher lacks what a rank says last.
+    assert!(said.contains("as was asked for") || said.contains("it has panicked"), "{said}");
+}
+
+/// One after the other: both are compiled into one folder, where only what has to be is done again.
+#[test]
+fn rust_has_the_same_under_both() {
+    rust_has_the_same(Mpi::Open);
+    rust_has_the_same(Mpi::Mpich);
+}
+
 /// Each line says that what was found is right.
 fn is_right(mpi: Mpi, ranks: usize, words: &str) -> Vec<Value> {
     let lines = Built::of(mpi).run(ranks, words);
