@@ -11,11 +11,13 @@
 //! | [`board`] | what each worker knows of each other, with its age |
 //! | [`simulation`] | the run |
 //! | [`report`] | what is recorded of each iteration |
+//! | [`recovery`] | runs whose workers die and whose results are exact all the same |
 
 #![forbid(unsafe_code)]
 
 pub mod board;
 pub mod programs;
+pub mod recovery;
 pub mod report;
 pub mod setting;
 pub mod simulation;
