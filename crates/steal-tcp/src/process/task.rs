@@ -1,7 +1,7 @@
 //! The task that runs, as its function sees it.
 
 use tidings_steal::frame::TooLarge;
-use tidings_steal::{Done, Frame};
+use tidings_steal::{Counters, Done, Frame};
 
 use super::Process;
 use crate::error::SpawnError;
@@ -37,6 +37,11 @@ impl<'a> Task<'a> {
     /// Which worker runs it.
     pub fn worker(&self) -> u32 {
         self.process.number()
+    }
+
+    /// What the worker that runs it has done since it joined.
+    pub fn counters(&self) -> Counters {
+        self.process.counters()
     }
 
     /// Spawns another task, help first: this one goes on.
