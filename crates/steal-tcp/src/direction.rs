@@ -10,8 +10,8 @@
 use tidings_primitives::nonce::{self, KEY_ID_AT};
 use tidings_primitives::seal::{HEAD_BYTES, Key, KeyRing, NONCE_AT, TAG_BYTES};
 
-/// The longest body of a record.
-pub(crate) const MAX_BODY_BYTES: usize = 4 << 20;
+/// The longest body of a record: half of it is more than the longest letter, a block of an array.
+pub(crate) const MAX_BODY_BYTES: usize = 20 << 20;
 
 /// Where in a nonce the number of a record lies.
 const NUMBER_AT: usize = 16;
@@ -96,7 +96,7 @@ impl Sealing {
         if self.gone == self.waiting.len() {
             self.waiting.clear();
             self.gone = 0;
-        } else if self.gone > MAX_BODY_BYTES {
+        } else if self.gone > MAX_BODY_BYTES / 4 {
             self.waiting.drain(..self.gone);
             self.gone = 0;
         }

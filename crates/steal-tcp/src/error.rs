@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use thiserror::Error;
+use tidings_recovery::{BeginError, FinishError, Refusal as LostBlock};
 use tidings_steal::{Lost, frame::TooLarge};
 
 use crate::rules::SHOWN_WORDS;
@@ -155,6 +156,25 @@ pub enum PhaseError {
     /// and the others can go on.
     #[error("{0}")]
     Lost(Lost),
+    /// Blocks of arrays are lost with those who had them, and their phase cannot be completed. All
+    /// who live say so.
+    #[error("{}", .0.first().map_or_else(String::new, ToString::to_string))]
+    Refused(Vec<LostBlock>),
+    /// Phases are not recovered: nobody has said how.
+    #[error("phases are not recovered: call `recover_by` at all workers first")]
+    NoRecovery,
+    /// A phase that is recovered cannot begin.
+    #[error("{0}")]
+    Begin(BeginError),
+    /// A task has added what it had not declared. All others count.
+    #[error("{0}")]
+    Finish(FinishError),
+    /// An array cannot be made: blocks of at most 2^17 words, 2^24 blocks of all together.
+    #[error("array `{name}`: blocks have at most 2^17 words, and all arrays together 2^24 blocks")]
+    Array {
+        /// Its name.
+        name: String,
+    },
     /// Some workers have not come. This one takes part no more.
     #[error("workers {missing:?} have not come within {patience:?}; all have to enter a phase")]
     Alone {

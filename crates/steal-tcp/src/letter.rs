@@ -35,6 +35,8 @@ pub(crate) enum Letter {
     Beat,
     /// Where all listen, by number.
     Roster(Vec<SocketAddr>),
+    /// From participant to participant, of phases that are recovered.
+    Recover(Box<tidings_recovery::Message>),
 }
 
 impl Letter {
@@ -69,6 +71,10 @@ impl Letter {
                 put_addresses(to, addresses);
                 6
             }
+            Self::Recover(message) => {
+                to.extend(message.encode());
+                7
+            }
         };
         let length = (to.len() - at - 5) as u32;
         to[at + 1..at + 5].copy_from_slice(&length.to_le_bytes());
@@ -77,6 +83,10 @@ impl Letter {
     fn get(kind: u8, bytes: &[u8]) -> Option<Self> {
         if kind == 0 {
             return Message::decode(bytes).map(Self::Steal);
+        }
+        if kind == 7 {
+            let message = tidings_recovery::Message::decode(bytes)?;
+            return Some(Self::Recover(Box::new(message)));
         }
         let mut reader = Reader(bytes);
         let letter = match kind {
@@ -224,6 +234,11 @@ mod tests {
             workers().prop_map(Letter::Missing),
             (workers(), workers()).prop_map(|(dead, silent)| Letter::Dead { dead, silent }),
             Just(Letter::Beat),
+            (any::<u32>(), any::<u32>()).prop_map(|(round, number)| {
+                let body = tidings_recovery::Body::Noted { number };
+                let message = tidings_recovery::Message { round, dead: vec![1, 3], body };
+                Letter::Recover(Box::new(message))
+            }),
             prop::collection::vec(address.prop_map(SocketAddr::from), 0..5)
                 .prop_map(Letter::Roster),
         ]

@@ -4,7 +4,9 @@
 //! As many processes as a job has workers [join](Process::join) it: each knows its number and where
 //! worker 0 listens. They run phases together: each begins with some tasks, and all return when
 //! nothing is left. A process that dies or is cut off, or whose host is, is noticed, and holds
-//! nobody up: the phase ends at the others and says what is lost.
+//! nobody up: the phase ends at the others and says what is lost. Where tasks declare to which
+//! blocks of arrays they add, what was lost runs again, and the result is exact
+//! ([`Process::recovered`], by `tidings-recovery`).
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -15,6 +17,7 @@
 //! | `post`, `line`, `letter` | what they say to each other |
 //! | `greeting`, `direction` | showing the job's key; records that are sealed and numbered |
 //! | `assembly` | meetings, without input and output: all who live agree on who came |
+//! | `recovery` | the participant of phases that are recovered |
 //! | `vigil` | silence, and who is cut off |
 //! | [`error`] | what can go wrong, with what to do |
 //!
@@ -39,12 +42,16 @@ mod line;
 mod post;
 pub mod process;
 pub mod pulse;
+mod recovery;
 pub mod rules;
 mod vigil;
 
 pub use error::{CallError, JoinError, PhaseError, Refusal, SpawnError};
-pub use process::{Body, Phase, Process, Task};
+pub use process::{Attempt, Attempts, Body, Phase, Process, Recovered, Task};
 pub use pulse::Watch;
 pub use rules::{Job, Place, Rules, Search};
 pub use tidings_primitives::{Key, KeyRing};
+pub use tidings_recovery::{
+    Array, Contribution, Kind, Loss, Mark, Place as BlockPlace, Plan, Scheme,
+};
 pub use tidings_steal::{Counters, Done, Frame, Lost, Seeding};

@@ -12,6 +12,7 @@
 //! others as one that has died.
 
 mod phase;
+mod recovered;
 mod task;
 
 use std::collections::BTreeSet;
@@ -28,10 +29,12 @@ use crate::join::{Joined, join};
 use crate::letter::Letter;
 use crate::post::{News, Post};
 use crate::pulse::{Pulse, Watch};
+use crate::recovery::Recovery;
 use crate::rules::{Job, Place, Rules, SHOWN_WORDS};
 use crate::vigil::Vigil;
 
 pub use phase::Phase;
+pub use recovered::{Attempt, Attempts, Recovered};
 pub use task::{Body, Task};
 
 /// A process as a worker.
@@ -40,6 +43,7 @@ pub struct Process {
     place: Place,
     rules: Rules,
     worker: Worker,
+    recovery: Recovery,
     assembly: Assembly,
     vigil: Vigil,
     /// When to look for silence.
@@ -115,6 +119,7 @@ impl Process {
             place,
             rules: *rules,
             worker: Worker::new(me, workers, &rules.config(), rules.seed),
+            recovery: Recovery::default(),
             assembly: Assembly::new(me, workers),
             vigil: Vigil::new(rules.silence),
             watches: Instant::now() + rules.silence,
@@ -330,6 +335,10 @@ impl Process {
                     self.learn(&dead, &[]);
                 }
             }
+            Letter::Recover(message) => {
+                self.recovery.receive(from, *message, time);
+                self.learn(&self.recovery.dead(self.assembly.view()), &[]);
+            }
             Letter::Came(came) => self.assembly.came(from, came),
             Letter::Decided(decision) => self.assembly.decided(from, decision),
             Letter::Missing(missing) => self.missing = Some(missing),
@@ -367,6 +376,7 @@ impl Process {
         for worker in &news {
             self.worker.died(*worker);
             self.assembly.died(*worker);
+            self.recovery.died(*worker, self.time(Instant::now()));
             if silent.contains(worker) {
                 self.silent.insert(*worker);
                 self.vigil.lost(*worker);
@@ -397,6 +407,7 @@ impl Process {
                 Output::Diverged(_) => {}
             }
         }
+        self.perform_recovery();
         while let Some(step) = self.assembly.step() {
             match step {
                 Step::Came(to, came) => self.post.say(to, &Letter::Came(came)),

@@ -3,6 +3,7 @@
 //! A process that is started runs the one test [`worker`], which does nothing in a run of all
 //! tests. All are on one host, over loopback; worker 0 says at which port it listens.
 
+mod recovered;
 mod roles;
 mod run;
 
@@ -15,7 +16,7 @@ use tidings_primitives::Chance;
 use tidings_steal_tcp::{JoinError, Place, Process, Rules};
 
 use roles::act;
-use run::{ROLE, Run, job, say, told};
+use run::{ROLE, Run, job, pass, say, told};
 
 /// What a started process does.
 #[test]
@@ -33,11 +34,6 @@ fn worker() {
 /// What fib(15) is, of which those who live are capable.
 fn right() -> String {
     format!("{:?}", [fibonacci::number(15), 986])
-}
-
-/// Some moments.
-fn pass(chance: &mut Chance, most: usize) {
-    std::hint::black_box((0..chance.below(most)).fold(0, |sum, at| sum ^ at));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use tidings_applications::fibonacci::Fibonacci;
 use tidings_applications::uts::trees::named;
 use tidings_steal_tcp::{Body, Done, Frame, PhaseError, Process, Task};
 
+use crate::recovered;
 use crate::run::{STOP, say, wait_for_word};
 use travels::{Travels, on_all};
 
@@ -44,6 +45,9 @@ pub(crate) fn act(role: &str, mut process: Process) -> Result<(), PhaseError> {
         "shows" | "hides" => show(role, process)?,
         "retain" => retain(process)?,
         "bytes" => bytes(process)?,
+        "recovers lazy" | "recovers collective" | "recovers non-collective" | "refuses" => {
+            recovered::act(role, process)?;
+        }
         "sleeps" => {
             let list = list(process, 1);
             process.phase("sleeps", list, &[waits as Body<()>], &mut ())?;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+use tidings_primitives::Chance;
 use tidings_steal_tcp::{Job, Key, KeyRing, Place, Rules, Search};
 
 pub(crate) const ROLE: &str = "TIDINGS_TEST_ROLE";
@@ -84,6 +85,11 @@ pub(crate) fn say(what: &str) {
 
 pub(crate) fn wait_for_word() {
     std::io::stdin().read_exact(&mut [0]).expect("the test goes on");
+}
+
+/// Some moments.
+pub(crate) fn pass(chance: &mut Chance, most: usize) {
+    std::hint::black_box((0..chance.below(most)).fold(0, |sum, at| sum ^ at));
 }
 
 impl Run {
