@@ -20,9 +20,9 @@ use tidings_tasks_core::view::Overview;
 const HOSTS: [&str; 3] = ["n0", "n1", "n2"];
 const PAYLOAD_BYTES: usize = 128;
 
-/// A board of three nodes, in a folder of its own.
+/// A board of three nodes, maybe in a folder of its own.
 struct Board {
-    _folder: TempDir,
+    _folder: Option<TempDir>,
     path: PathBuf,
     writer: Writer,
     sequence: u32,
@@ -32,6 +32,10 @@ impl Board {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("board");
+        Self { _folder: Some(folder), ..Self::at(path) }
+    }
+
+    fn at(path: PathBuf) -> Self {
         let outline = Outline {
             cluster: "test".into(),
             observer: HOSTS[0].into(),
@@ -48,7 +52,7 @@ impl Board {
             writer.seat(slot, name, &[127, 0, 0, 1, 0, 9], &news).unwrap();
         }
         writer.beat(now_ns());
-        Self { _folder: folder, path, writer, sequence: 1 }
+        Self { _folder: None, path, writer, sequence: 1 }
     }
 
     fn update(&mut self, slot: usize, state: State, cores: u16, busy_percent: f64) {
@@ -215,4 +219,27 @@ async fn without_a_board_tasks_with_a_filter_wait_and_others_do_not() {
     let seen = client.overview().await;
     assert!(!seen.board);
     assert_eq!(seen.queues[0].unfit, 1);
+}
+
+/// A coordinator without an agent looked for a board every two seconds, also when it was idle.
+#[tokio::test(start_paused = true)]
+async fn a_board_that_comes_later_is_seen_without_being_looked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run/tidings/board");
+    let make = || {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        Board::at(path.clone())
+    };
+    let board = make();
+    let service = service(Some(&path)).await;
+    let mut worker = Party::join(&service, "n1", 8).await;
+    worker.until(|seen| seen.board).await;
+    board.writer.leave().unwrap();
+    while worker.overview().await.board {
+        tokio::time::advance(Duration::from_millis(100)).await;
+    }
+    std::fs::remove_dir_all(folder.path().join("run")).unwrap();
+    let _board = make();
+    // Time goes on only while nobody has anything to do: while this asks, it does not.
+    worker.until(|seen| seen.board).await;
 }

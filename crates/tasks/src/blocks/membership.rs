@@ -111,7 +111,6 @@ impl Membership {
                 return Ok(());
             }
             let turn = self.turn();
-            let looks = self.lookout.as_ref().and_then(Lookout::next);
             tokio::select! {
                 changes = watch.next() => {
                     for change in changes?.events {
@@ -120,7 +119,7 @@ impl Membership {
                 }
                 () = until(turn) => self.replace().await?,
                 Some(node) = self.suspicions.recv() => drop(self.picture.gone.insert(node)),
-                () = until(looks) => self.look_at_board().await,
+                () = placement::due(self.lookout.as_ref()) => self.look_at_board().await,
             }
         }
     }

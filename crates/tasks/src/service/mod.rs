@@ -336,7 +336,6 @@ impl Driver {
                 return ServiceError::Deposed;
             }
             let until = self.machine.poll_timeout().map(|at| self.clock.moment(at));
-            let look = self.lookout.as_ref().and_then(Lookout::next);
             tokio::select! {
                 biased;
                 Some(answered) = self.work.join_next(), if !self.work.is_empty() => {
@@ -356,7 +355,7 @@ impl Driver {
                 },
                 news = inbox::next(&mut self.inbox) => self.hear(news),
                 () = sleep_until(until) => self.machine.handle_timeout(self.clock.now()),
-                () = sleep_until(look) => self.look(),
+                () = placement::due(self.lookout.as_ref()) => self.look(),
             }
         }
     }
@@ -372,7 +371,7 @@ impl Driver {
     /// Starts what the machine wants of the store, and delivers what it says.
     fn take_out(&mut self) {
         if let Some(lookout) = &mut self.lookout {
-            lookout.expect(self.machine.filters_made());
+            lookout.expect(self.machine.sessions(), self.machine.filters_made());
         }
         loop {
             if let Some((ticket, read)) = self.machine.poll_read() {
@@ -422,7 +421,7 @@ impl Driver {
     fn look(&mut self) {
         let Some(lookout) = &mut self.lookout else { return };
         if self.machine.sessions() == 0 {
-            return lookout.skip();
+            return lookout.rest();
         }
         let path = lookout.begin(self.machine.filters_made());
         let filters = self.machine.filters().into_iter().map(str::to_owned).collect();
