@@ -101,6 +101,11 @@ impl Work {
         self.contributors.len() as u32
     }
 
+    /// What tasks are predicted to take.
+    pub fn costs_ns(&self) -> &[u64] {
+        &self.costs_ns
+    }
+
     /// What a task takes.
     pub fn cost_ns(&self, task: u64) -> i64 {
         self.costs_ns[task as usize].max(EMPTY_NS) as i64
