@@ -74,14 +74,14 @@ fn cases() -> Vec<Case> {
         for program in PROGRAMS {
             for at_percent in [5, 50, 95] {
                 for deaths in [1, 2] {
-                    cases.push(Case { program, at_percent, deaths, seed, ..USUAL });
+                    cases.push(Case { program, seed, deaths, at_percent, ..USUAL });
                 }
             }
         }
         for (tasks, mean_us) in [(30, 1000), (100, 1000), (1000, 1000), (1000, 100), (100, 10_000)]
         {
             let (part, program, deaths) = ("overhead", "random", 0);
-            cases.push(Case { part, program, deaths, tasks, mean_us, seed, ..USUAL });
+            cases.push(Case { part, program, seed, deaths, tasks, mean_us, ..USUAL });
         }
     }
     cases
