@@ -1,49 +1,72 @@
-/* Ranks enter a phase together: they compare what they enter, and wait for each other. */
+/* See enter.h. */
+#include "enter.h"
+
+#include <math.h>
+
 #include "deaths.h"
-#include "internal.h"
+#include "tidings_steal_mpi.h"
+
+uint64_t tidings_steal_hash(const char *name)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (; *name; name++)
+        hash = (hash ^ (uint8_t)*name) * 1099511628211u;
+    return hash >> 2;
+}
 
 /* Waits until a collective call is done. */
-static int await(const TidingsSteal *steal, MPI_Request *request, double until_s)
+static int await(const Entering *entering, MPI_Request *request, double until_s)
 {
     int is_done = 0, looks = 0;
     for (;;) {
         int error = MPI_Test(request, &is_done, MPI_STATUS_IGNORE);
-        if (error && !(steal->mail.survives && deaths_said(error))) return TIDINGS_STEAL_MPI;
+        if (error && !(entering->mail->survives && deaths_said(error))) return TIDINGS_STEAL_MPI;
         if (error || is_done) return 0;
         if (MPI_Wtime() > until_s) return TIDINGS_STEAL_ALONE;
+        if (entering->mail->survives) entering->meanwhile(entering->user);
         mail_rest(looks++);
     }
 }
 
-/* Waits until all ranks that live have entered the same phase: each half of the hash and what it
- * is not have no bit in common with those of others only if all are alike. */
-static int enter_alive(const TidingsSteal *steal, uint64_t hash, double until_s)
+/* Waits until all that live have said some bits; whether all have said the same. */
+static int agree(const Entering *entering, uint16_t part, double until_s)
 {
-    for (int at = 0; at < 4; at++) {
-        uint32_t part = (uint16_t)(hash >> 16 * at), mine = part | ~part << 16;
-        int agreed = (int)mine;
-        MPI_Request request;
-        if (deaths_agree(steal->mail.comm, &agreed, &request)) return TIDINGS_STEAL_MPI;
-        int status = await(steal, &request, until_s);
-        if (status) return status;
-        if ((uint32_t)agreed != mine) return TIDINGS_STEAL_DIFFERENT;
-    }
-    return 0;
+    /* What is and what is not: no bit of these is common to ranks that say something else. */
+    uint32_t mine = part | (uint32_t)(uint16_t)~part << 16;
+    int agreed = (int)mine;
+    MPI_Request request;
+    if (deaths_agree(entering->mail->comm, &agreed, &request)) return TIDINGS_STEAL_MPI;
+    int status = await(entering, &request, until_s);
+    if (status) return status;
+    return (uint32_t)agreed == mine ? 0 : TIDINGS_STEAL_DIFFERENT;
 }
 
-int enter_phase(const TidingsSteal *steal, const char *name)
+/* Waits until all ranks have said the same numbers: the least of a number and of its negation are
+ * alike only if all numbers are. */
+static int compare(const Entering *entering, long long hash, long long count, double until_s)
 {
-    double until_s = MPI_Wtime() + 1e-3 * steal->options.enter_ms;
-    long long hash = (long long)tidings_steal_hash(name), least[4];
-    if (steal->mail.survives)
-        return enter_alive(steal, (uint64_t)hash + (uint64_t)steal->count, until_s);
-    /* The least of a number and of its negation are alike only if all numbers are. */
-    long long mine[4] = { hash, -hash, steal->count, -steal->count };
+    long long mine[4] = { hash, -hash, count, -count }, least[4];
     MPI_Request request;
-    if (MPI_Iallreduce(mine, least, 4, MPI_LONG_LONG, MPI_MIN, steal->mail.comm, &request))
+    if (MPI_Iallreduce(mine, least, 4, MPI_LONG_LONG, MPI_MIN, entering->mail->comm, &request))
         return TIDINGS_STEAL_MPI;
-    int status = await(steal, &request, until_s);
+    int status = await(entering, &request, until_s);
     if (status) return status;
     bool alike = least[0] == -least[1] && least[2] == -least[3];
     return alike ? 0 : TIDINGS_STEAL_DIFFERENT;
+}
+
+int enter_phase(const Entering *entering, uint64_t hash, uint32_t count)
+{
+    double until_s = MPI_Wtime() + 1e-3 * entering->enter_ms;
+    if (!entering->mail->survives) return compare(entering, (long long)hash, count, until_s);
+    uint64_t said = hash + count;
+    int status = 0;
+    for (int at = 0; at < 4 && !status; at++)
+        status = agree(entering, (uint16_t)(said >> 16 * at), until_s);
+    return status;
+}
+
+void leave_phase(const Entering *entering)
+{
+    if (entering->mail->survives) agree(entering, 0, INFINITY);
 }

@@ -5,6 +5,7 @@
 #include <stdalign.h>
 
 #include "board.h"
+#include "enter.h"
 #include "mail.h"
 #include "tidings_steal_mpi.h"
 
@@ -45,13 +46,6 @@ struct TidingsSteal {
     int arrays;  /* that there are */
     int trouble; /* the first that a task or a message caused */
 };
-
-/* A hash of a phase's name, below 2^62. */
-uint64_t tidings_steal_hash(const char *name);
-
-/* Waits until all ranks, those that live where deaths are survived, have entered the same phase. A
- * status. */
-int enter_phase(const TidingsSteal *steal, const char *name);
 
 /* The communicator whose messages are the library's own. */
 MPI_Comm tidings_steal_communicator(const TidingsSteal *steal);

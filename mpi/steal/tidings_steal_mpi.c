@@ -178,12 +178,14 @@ static bool run_some(TidingsSteal *steal)
     return any;
 }
 
-uint64_t tidings_steal_hash(const char *name)
+static void meanwhile(void *steal)
 {
-    uint64_t hash = 14695981039346656037u;
-    for (; *name; name++)
-        hash = (hash ^ (uint8_t)*name) * 1099511628211u;
-    return hash >> 2;
+    take_in(steal);
+}
+
+static Entering entering(TidingsSteal *steal)
+{
+    return (Entering){ &steal->mail, steal->options.enter_ms, meanwhile, steal };
 }
 
 /* Times how long an idle rank waits for answers of those that it asks. */
@@ -261,18 +263,20 @@ static int whole_phase(TidingsSteal *steal, const char *name)
     uint64_t messages = steal->mail.messages, bytes = steal->mail.bytes;
     double began_s = MPI_Wtime();
     tidings_steal_worker_counters(steal->worker, &before);
-    int status = enter_phase(steal, name);
+    Entering all = entering(steal);
+    int status = enter_phase(&all, tidings_steal_hash(name), (uint32_t)steal->count);
     steal->phase.enter_seconds = MPI_Wtime() - began_s;
     if (!status) status = begin(steal, name);
     if (status) return fail(steal, status);
     work(steal);
+    bool is_end = steal->trouble == TIDINGS_STEAL_MPI || steal->trouble == TIDINGS_STEAL_EXPELLED;
+    if (!is_end) leave_phase(&all);
     steal->is_within = false;
     tidings_steal_worker_counters(steal->worker, &after);
     steal->phase.counters = since(&before, &after);
     steal->phase.seconds = MPI_Wtime() - began_s;
     steal->phase.messages = steal->mail.messages - messages;
     steal->phase.bytes = steal->mail.bytes - bytes;
-    bool is_end = steal->trouble == TIDINGS_STEAL_MPI || steal->trouble == TIDINGS_STEAL_EXPELLED;
     return is_end ? fail(steal, steal->trouble) : steal->trouble;
 }
 
@@ -406,7 +410,8 @@ int tidings_steal_living_fortran(TidingsSteal *steal, MPI_Fint *living)
 
 void tidings_steal_close(TidingsSteal *steal)
 {
-    if (steal) discard(steal, !steal->is_split && !steal->has_lost && !steal->mail.deaths);
+    /* Where ranks may have died not all know of it, and who waits for them waits for ever. */
+    if (steal) discard(steal, !steal->is_split && !steal->mail.survives);
 }
 
 bool tidings_steal_survives(const TidingsSteal *steal)

@@ -12,6 +12,7 @@ mod gossip;
 mod kernels;
 mod platforms;
 mod proxy;
+mod recovering;
 mod refusals;
 mod shim;
 mod stealing;
