@@ -384,11 +384,11 @@ pub unsafe extern "C" fn tidings_recovery_explain(
 /// The first refusals, and how many more there are.
 fn said(refusals: &[String]) -> String {
     const NAMED: usize = 2;
-    let mut said = refusals.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
-    if let Some(more) = refusals.len().checked_sub(NAMED).filter(|more| *more > 0) {
-        said += &format!("; and {more} more blocks");
+    let mut said: Vec<String> = refusals.iter().take(NAMED).cloned().collect();
+    if refusals.len() > NAMED {
+        said.push(format!("and {} more blocks", refusals.len() - NAMED));
     }
-    said
+    said.join("; ")
 }
 
 /// The most bytes up to `most` at which a text can be cut.
