@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,53 @@ import tidings.tasks as tt
 tt.put(b"nobody's", store="file:store")
 print("has put", flush=True)
 sys.stdin.readline()
+"""
+
+
+# What happens in a memory of 1 MiB: full at first, too small, full again, and with room.
+FULL = """
+import os
+from pathlib import Path
+import tidings.tasks as tt
+
+ballast = Path("small/ballast")
+
+
+def fill():
+    with ballast.open("ab", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError:
+            pass
+
+
+def refused(data):
+    try:
+        print(tt.put(data))
+    except tt.StoreError as error:
+        print(error)
+    assert not list(Path("small/shared").glob("*/new/*")), "something was left behind"
+
+
+def put(length):
+    return tt.put(bytes(length))
+
+
+with tt.Executor("file:store", workers=1) as executor:
+    fill()
+    refused(b"nothing fits")
+    ballast.unlink()
+    kept = tt.put(b"kept" * 50_000)
+    refused(bytes(2 << 20))
+    fill()
+    refused(b"nothing fits")
+    print(executor.submit(put, 100_000).exception())
+    assert bytes(kept.get()) == b"kept" * 50_000
+    assert executor.submit(len, b"small").result() == 5
+    ballast.unlink()
+    assert bytes(tt.put(b"fits").get()) == b"fits"
+    print(executor.submit(put, 100_000).result().nbytes)
 """
 
 
@@ -198,3 +247,24 @@ def test_a_program_ends_though_nobody_coordinates(
         programs.kill(owner)
         programs.kill(reader)
     assert reader.returncode == 0
+
+
+def test_memory_that_is_full_is_an_error_that_says_where_and_loses_nothing(tmp_path: Path) -> None:
+    """A ``put`` that found no room said so without the folder, and without what helps."""
+    (tmp_path / "small").mkdir()
+    mounted = 'mount -t tmpfs -o size=1024k none small && exec "$0" -c "$1"'
+    alone = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mounted]
+    run = subprocess.run(
+        [*alone, sys.executable, FULL],
+        cwd=tmp_path,
+        env=programs.environment(TIDINGS_SHARED=str(tmp_path / "small/shared")),
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    *refusals, last = run.stdout.splitlines()
+    assert last == "100000"
+    assert len(refusals) == 4
+    for said in refusals:
+        for part in ("No space", str(tmp_path / "small"), "nothing was left", "TIDINGS_SHARED"):
+            assert part in said

@@ -8,6 +8,7 @@ once, from a node that has them.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 from pathlib import Path
@@ -170,13 +171,14 @@ def put(
     place = connection.connection_of(store, executor, keys)
     session = place.share()
     draft = session.native.draft(session.number)
+    path = draft.path
     try:
-        with Path(draft.path).open("r+b", buffering=0) as file:
+        with Path(path).open("r+b", buffering=0) as file:
             for start in range(0, flat.nbytes, _PIECE_BYTES):
                 _write(file.fileno(), flat[start : start + _PIECE_BYTES])
         held = draft.finish()
     except (OSError, RuntimeError) as error:
-        raise StoreError(f"a blob of {flat.nbytes} bytes cannot be put: {error}") from None
+        raise StoreError(_refused(flat.nbytes, Path(path).parent, error)) from None
     handle = Handle(held.blob, form, os.fspath(held.path), place)
     handle._held = held
     return handle
@@ -193,6 +195,17 @@ def _form(data: Any, view: memoryview) -> Form:
         raise TypeError("the bytes of Python's objects mean nothing elsewhere: pickle them")
     code = view.format.lstrip("@")
     return code, getattr(getattr(data, "dtype", None), "str", code), view.shape or ()
+
+
+def _refused(length: int, folder: Path, error: Exception) -> str:
+    """Return why a blob is not put, and where memory is full what helps."""
+    why = f"a blob of {length} bytes cannot be put: {error}"
+    if getattr(error, "errno", None) not in (errno.ENOSPC, errno.EDQUOT):
+        return why
+    return (
+        f"{why} in {folder}: nothing was left behind; make space there, free what is shared and "
+        "not needed, or name another folder with TIDINGS_SHARED"
+    )
 
 
 def _write(file: int, view: memoryview) -> None:
