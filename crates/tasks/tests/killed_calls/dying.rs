@@ -3,6 +3,9 @@
 //!
 //! Calls have numbers, from 1 on in the order in which they begin. The process is gone either
 //! before the call, or once the call is done and before anybody in the process knows its answer.
+//!
+//! A store may also forget: it acknowledges a commit that it does not keep, and the process is gone
+//! some calls later. No such engine is allowed; the tests have to find one out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,23 +17,58 @@ use tidings_tasks::store::{Lost, SessionError, Snapshot, Store, Watch, WatchErro
 use tidings_tasks_core::ledger::Page;
 use tidings_tasks_core::transaction::{CommitError, Key, Limits, Revision, Session, Transaction};
 
+/// Calls after one that was forgotten: time to act on what was acknowledged.
+const AFTER: u64 = 3;
+
+/// How a process ends at a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum How {
+    Before,
+    /// When the call is done.
+    After,
+    /// Some calls after it, if it is a commit, which is not kept.
+    Forgotten,
+}
+
 /// Where the process ends. No call has the number 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Death {
     pub(crate) call: u64,
-    /// When the call is done, not before it.
-    pub(crate) is_late: bool,
+    pub(crate) how: How,
 }
 
 pub(crate) struct Dying {
     inner: Arc<dyn Store>,
     death: Death,
     calls: AtomicU64,
+    /// The last commit.
+    revision: AtomicU64,
+}
+
+impl Death {
+    pub(crate) const NEVER: Self = Self { call: 0, how: How::Before };
+}
+
+impl core::fmt::Display for Death {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{:?}@{}", self.how, self.call)
+    }
+}
+
+impl core::str::FromStr for Death {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (how, call) = text.split_once('@').ok_or(())?;
+        let all = [How::Before, How::After, How::Forgotten];
+        let how = all.into_iter().find(|one| format!("{one:?}") == how).ok_or(())?;
+        Ok(Self { call: call.parse().map_err(drop)?, how })
+    }
 }
 
 impl Dying {
     pub(crate) fn new(inner: Arc<dyn Store>, death: Death) -> Self {
-        Self { inner, death, calls: AtomicU64::new(0) }
+        Self { inner, death, calls: AtomicU64::new(0), revision: AtomicU64::new(0) }
     }
 
     /// How many calls there were.
@@ -39,12 +77,14 @@ impl Dying {
     }
 
     async fn call<T>(&self, call: impl Future<Output = T> + Send) -> T {
-        let is_last = self.calls.fetch_add(1, Ordering::Relaxed) + 1 == self.death.call;
-        if is_last && !self.death.is_late {
+        let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let Death { call: last, how } = self.death;
+        let is_over = how == How::Forgotten && last > 0 && number >= last + AFTER;
+        if is_over || (number == last && how == How::Before) {
             die();
         }
         let answer = call.await;
-        if is_last {
+        if number == last && how == How::After {
             die();
         }
         answer
@@ -60,7 +100,18 @@ fn die() -> ! {
 #[async_trait]
 impl Store for Dying {
     async fn commit(&self, transaction: Transaction) -> Result<Revision, CommitError> {
-        self.call(self.inner.commit(transaction)).await
+        let next = self.calls.load(Ordering::Relaxed) + 1;
+        let commit = async {
+            if self.death == (Death { call: next, how: How::Forgotten }) {
+                return Ok(Revision(self.revision.load(Ordering::Relaxed) + 1));
+            }
+            let committed = self.inner.commit(transaction).await;
+            if let Ok(Revision(revision)) = committed {
+                self.revision.fetch_max(revision, Ordering::Relaxed);
+            }
+            committed
+        };
+        self.call(commit).await
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Snapshot, Lost> {

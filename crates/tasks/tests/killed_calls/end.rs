@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tidings_tasks::store::Store;
 use tidings_tasks_core::id::{Part, TaskId};
 use tidings_tasks_core::keys;
-use tidings_tasks_core::record::{Finished, Outcome, decode};
+use tidings_tasks_core::record::{Finished, Outcome, Reign, decode};
 use tidings_tasks_core::semaphore::Semaphore;
 use tidings_tasks_core::transaction::{Key, Record};
 
@@ -21,6 +21,8 @@ pub(crate) struct End {
     waiting: usize,
     /// Tasks that have not ended, and children that are none yet.
     rest: usize,
+    /// The epoch of the last coordinator.
+    reigns: u64,
 }
 
 impl End {
@@ -37,6 +39,7 @@ impl End {
             semaphores.iter().map(|record| decode(record).unwrap()).collect();
         let held = semaphores.iter().flat_map(|it| &it.held).map(|grant| grant.holder.clone());
         let effects = keys::effects(b"").expect("it is short");
+        let role = records(store, &keys::role(part)).await;
         let live = records(store, &keys::tasks(part)).await.len();
         Self {
             results: finished.into_iter().map(of_task).collect(),
@@ -44,7 +47,13 @@ impl End {
             held: held.collect(),
             waiting: semaphores.iter().map(|it| it.waiting.len()).sum(),
             rest: live + records(store, &keys::all_staged(part)).await.len(),
+            reigns: decode::<Reign>(&role[0]).unwrap().epoch.0,
         }
+    }
+
+    /// How many coordinators there were, one after the other.
+    pub(crate) fn reigns(&self) -> u64 {
+        self.reigns
     }
 
     /// All is done once, and all that a process knew is so, by the notes of all of them.
