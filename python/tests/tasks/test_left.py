@@ -87,6 +87,39 @@ def test_what_nobody_asks_for_is_not_brought(executor: tt.Executor) -> None:
     assert not any(isinstance(one._result, bytes) for one in futures)
 
 
+def test_who_reads_as_they_end_has_the_next_ones_brought(executor: tt.Executor) -> None:
+    """Each was brought when it was asked for, and waited for in turn."""
+    futures = [executor.submit(made, number) for number in range(20)]
+    concurrent.futures.wait(futures, WAIT)
+    for read, future in enumerate(tt.as_completed(futures, WAIT)):
+        # The first one shows that they are read; from then on as many are on their way.
+        expected = 0 if read == 0 else min(read + 8, len(futures))
+        assert len(fetched(executor)) == expected
+        assert future.result(WAIT) == made(futures.index(future))
+    assert sorted(fetched(executor)) == sorted(one._task for one in futures)
+
+
+def test_who_stops_reading_has_no_more_brought(executor: tt.Executor) -> None:
+    futures = [executor.submit(made, number) for number in range(20)]
+    concurrent.futures.wait(futures, WAIT)
+    for number, future in enumerate(tt.as_completed(futures)):
+        if number == 0:
+            future.result(WAIT)
+    assert len(fetched(executor)) == 1 + 8
+
+
+def test_as_completed_takes_its_time_and_no_more(executor: tt.Executor) -> None:
+    never: concurrent.futures.Future[int] = concurrent.futures.Future()
+    ended = executor.submit(abs, -1)
+    concurrent.futures.wait([ended], WAIT)
+    found = iter(tt.as_completed([never, ended], 0.01))
+    assert next(found) is ended
+    with pytest.raises(concurrent.futures.TimeoutError, match="1 futures have not ended"):
+        next(found)
+    never.cancel()
+    assert set(tt.as_completed([never, ended])) == {never, ended}
+
+
 def test_short_results_come_with_the_news(executor: tt.Executor) -> None:
     future = executor.submit(bytes, 1_000)
     assert future.result(WAIT) == bytes(1_000)

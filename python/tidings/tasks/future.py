@@ -74,6 +74,16 @@ class Future(concurrent.futures.Future[T]):
         """Whether it has ended, and its result need not be brought any more."""
         return self.done() and (self._left is None or self._left.is_here)
 
+    @property
+    def is_read(self) -> bool | None:
+        """Whether ``result()`` was called, for one that was left where it is; else None."""
+        return None if self._left is None else self._left.is_read
+
+    def bring(self) -> None:
+        """Begin to bring the result, if it was left where it is, so that ``result()`` has it."""
+        if self._left is not None:
+            self._left.fetch()
+
     def result(self, timeout: float | None = None) -> T:
         """Return the result, as soon as it is there; bring it, if it is elsewhere."""
         until = None if timeout is None else time.monotonic() + timeout

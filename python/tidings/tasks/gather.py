@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import concurrent.futures
 import contextlib
+import itertools
+import queue
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any, Generic, TypeVar, cast
@@ -13,9 +16,17 @@ from tidings.tasks.future import AGAIN, Future, Inline
 
 F = TypeVar("F", bound="concurrent.futures.Future[Any]")
 
+# How many results are brought before they are asked for.
+_AHEAD = 8
+
 
 def _inline_of(future: Any) -> Inline | None:
     return future.inline if isinstance(future, Future) else None
+
+
+def _bring(future: concurrent.futures.Future[Any]) -> None:
+    if isinstance(future, Future):
+        future.bring()
 
 
 def gather(*futures: Any, progress: bool | None = None) -> Any:
@@ -52,7 +63,9 @@ def _gathered(given: Any) -> Any:
 class as_completed(Generic[F]):  # noqa: N801, it reads as that of concurrent.futures
     """The futures in the order in which they end, for ``for`` and for ``async for``.
 
-    ``progress`` is that of ``Executor.map``.
+    Of results that stay where they are until ``result()`` asks for them, some are brought ahead
+    once the one before was asked for: so not each is waited for in turn, and a program that reads
+    none brings none. ``progress`` is that of ``Executor.map``.
     """
 
     def __init__(
@@ -71,8 +84,33 @@ class as_completed(Generic[F]):  # noqa: N801, it reads as that of concurrent.fu
         shown = meter.of(self._futures, self._progress)
         if any(_inline_of(one) for one in self._futures):
             return shown.around(self._inlined())
-        ended = concurrent.futures.as_completed(self._futures, self._timeout)
-        return shown.around(cast("Iterator[F]", ended))
+        return shown.around(self._ended())
+
+    def _ended(self) -> Iterator[F]:
+        """Wait for each, and bring those that come next if the last one was read."""
+        told: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        waiting = set(self._futures)
+        until = None if self._timeout is None else time.monotonic() + self._timeout
+        for one in waiting:
+            tell = one.when_ended if isinstance(one, Future) else one.add_done_callback
+            tell(told.put)
+        ended: collections.deque[F] = collections.deque()
+        is_reading = False
+        for left in range(len(waiting), 0, -1):
+            while not ended or not told.empty():
+                rest = None if until is None or ended else max(0.0, until - time.monotonic())
+                try:
+                    ended.append(told.get(timeout=rest))
+                except queue.Empty:
+                    text = f"{left} futures have not ended"
+                    raise concurrent.futures.TimeoutError(text) from None
+            if is_reading:
+                for coming in itertools.islice(ended, _AHEAD):
+                    _bring(coming)
+            future = ended.popleft()
+            yield future
+            is_read = future.is_read if isinstance(future, Future) else None
+            is_reading = is_reading if is_read is None else is_read
 
     def _inlined(self) -> Iterator[F]:
         """Wait for each in a task: a call that no worker has is done here."""

@@ -38,6 +38,8 @@ class Left:
         self._source = source
         self._lock = threading.Lock()
         self._coming: concurrent.futures.Future[Any] | None = None
+        # Whether somebody has asked for it, who was not content that it comes.
+        self.is_read = False
 
     @property
     def is_here(self) -> bool:
@@ -59,6 +61,7 @@ class Left:
 
     def result(self, timeout: float | None) -> Any:
         """Return it, once it is here."""
+        self.is_read = True
         coming = self.fetch()
         self._source.wait_for(coming, timeout)
         return coming.result(0 if timeout is not None else None)
