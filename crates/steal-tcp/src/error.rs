@@ -166,7 +166,8 @@ pub enum PhaseError {
     /// A phase that is recovered cannot begin.
     #[error("{0}")]
     Begin(BeginError),
-    /// A task has added what it had not declared. All others count.
+    /// A task has added what it had not declared. This process takes part no more: others run the
+    /// task again.
     #[error("{0}")]
     Finish(FinishError),
     /// An array cannot be made: blocks of at most 2^17 words, 2^24 blocks of all together.
@@ -174,6 +175,22 @@ pub enum PhaseError {
     Array {
         /// Its name.
         name: String,
+    },
+    /// A block that was to be read is lost with those who had it.
+    #[error("block {block} of the array of number {array} is lost: compute it again")]
+    LostBlock {
+        /// The number of the array.
+        array: u16,
+        /// That of the block.
+        block: u32,
+    },
+    /// There is no such block.
+    #[error("there is no block {block} of an array of number {array}")]
+    Block {
+        /// The number of the array.
+        array: u16,
+        /// That of the block.
+        block: u32,
     },
     /// Some workers have not come. This one takes part no more.
     #[error("workers {missing:?} have not come within {patience:?}; all have to enter a phase")]

@@ -7,6 +7,8 @@
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use tidings_primitives::bytes::Reader;
+use tidings_recovery::Place;
+use tidings_recovery::array::MAX_BLOCK_WORDS;
 use tidings_steal::Message;
 
 use crate::assembly::{Came, Decision};
@@ -37,6 +39,31 @@ pub(crate) enum Letter {
     Roster(Vec<SocketAddr>),
     /// From participant to participant, of phases that are recovered.
     Recover(Box<tidings_recovery::Message>),
+    /// To the owner of a block: what is in it?
+    Ask {
+        /// Which of the sender's questions it is.
+        number: u32,
+        /// The block.
+        place: Place,
+    },
+    /// To one who asked.
+    Answer {
+        /// The number of the question.
+        number: u32,
+        /// What is known of the block there.
+        held: Held,
+    },
+}
+
+/// What one who is asked for a block knows of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Held {
+    /// It is somewhere else, or will come.
+    Elsewhere,
+    /// It has no owner any more.
+    Lost,
+    /// These are its elements.
+    Words(Vec<u64>),
 }
 
 impl Letter {
@@ -75,6 +102,24 @@ impl Letter {
                 to.extend(message.encode());
                 7
             }
+            Self::Ask { number, place } => {
+                to.extend(number.to_le_bytes());
+                to.extend(place.array.to_le_bytes());
+                to.extend(place.block.to_le_bytes());
+                8
+            }
+            Self::Answer { number, held } => {
+                to.extend(number.to_le_bytes());
+                match held {
+                    Held::Elsewhere => to.push(0),
+                    Held::Lost => to.push(1),
+                    Held::Words(words) => {
+                        to.push(2);
+                        to.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+                    }
+                }
+                9
+            }
         };
         let length = (to.len() - at - 5) as u32;
         to[at + 1..at + 5].copy_from_slice(&length.to_le_bytes());
@@ -96,6 +141,11 @@ impl Letter {
             4 => Self::Dead { dead: get_workers(&mut reader)?, silent: get_workers(&mut reader)? },
             5 => Self::Beat,
             6 => Self::Roster(get_addresses(&mut reader)?),
+            8 => {
+                let number = reader.u32()?;
+                Self::Ask { number, place: Place { array: reader.u16()?, block: reader.u32()? } }
+            }
+            9 => Self::Answer { number: reader.u32()?, held: get_held(&mut reader)? },
             _ => return None,
         };
         reader.0.is_empty().then_some(letter)
@@ -130,11 +180,28 @@ fn put_words(to: &mut Vec<u8>, words: &[u64]) {
     to.extend(words.iter().flat_map(|word| word.to_le_bytes()));
 }
 
+fn get_held(reader: &mut Reader<'_>) -> Option<Held> {
+    Some(match reader.u8()? {
+        0 => Held::Elsewhere,
+        1 => Held::Lost,
+        2 => {
+            let length = reader.0.len();
+            let fits = length % 8 == 0 && length / 8 <= MAX_BLOCK_WORDS as usize;
+            Held::Words(as_words(reader.bytes(length).filter(|_| fits)?)?)
+        }
+        _ => return None,
+    })
+}
+
+fn as_words(bytes: &[u8]) -> Option<Vec<u64>> {
+    let word = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes);
+    bytes.chunks_exact(8).map(word).collect::<Result<_, _>>().ok()
+}
+
 fn get_words(reader: &mut Reader<'_>) -> Option<Vec<u64>> {
     let count = usize::from(reader.u16()?);
     let bytes = reader.bytes(8 * count).filter(|_| count <= SHOWN_WORDS)?;
-    let word = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes);
-    bytes.chunks_exact(8).map(word).collect::<Result<_, _>>().ok()
+    as_words(bytes)
 }
 
 fn put_came(to: &mut Vec<u8>, came: &Came) {
@@ -239,6 +306,14 @@ mod tests {
                 let message = tidings_recovery::Message { round, dead: vec![1, 3], body };
                 Letter::Recover(Box::new(message))
             }),
+            (any::<u32>(), any::<u16>(), any::<u32>()).prop_map(|(number, array, block)| {
+                Letter::Ask { number, place: Place { array, block } }
+            }),
+            (any::<u32>(), words()).prop_map(|(number, words)| Letter::Answer {
+                number,
+                held: [Held::Words(words), Held::Lost, Held::Elsewhere][number as usize % 3]
+                    .clone(),
+            }),
             prop::collection::vec(address.prop_map(SocketAddr::from), 0..5)
                 .prop_map(Letter::Roster),
         ]
@@ -258,7 +333,7 @@ mod tests {
 
         #[test]
         fn hostile_bytes_are_letters_or_none(
-            kind in 0u8..9,
+            kind in 0u8..11,
             bytes in prop::collection::vec(any::<u8>(), 0..80),
         ) {
             if let Some(letter) = Letter::get(kind, &bytes) {

@@ -339,6 +339,11 @@ impl Process {
                 self.recovery.receive(from, *message, time);
                 self.learn(&self.recovery.dead(self.assembly.view()), &[]);
             }
+            Letter::Ask { number, place } => {
+                let held = self.recovery.held(place);
+                self.post.say(from, &Letter::Answer { number, held });
+            }
+            Letter::Answer { number, held } => self.recovery.answered(number, held),
             Letter::Came(came) => self.assembly.came(from, came),
             Letter::Decided(decision) => self.assembly.decided(from, decision),
             Letter::Missing(missing) => self.missing = Some(missing),

@@ -22,7 +22,7 @@ use tidings_steal::NoBoard;
 
 use super::{Process, Stop, tag_of};
 use crate::error::PhaseError;
-use crate::letter::Letter;
+use crate::letter::{Held, Letter};
 use crate::recovery::Recovery;
 
 /// What a phase that was recovered was on this process.
@@ -44,8 +44,9 @@ pub struct Attempt<'a> {
 }
 
 /// What runs the tasks of a plan and says what each adds. `T` is what the process has: what a task
-/// changes there counts each time that it runs.
-pub type Attempts<T> = fn(&mut Attempt<'_>, &mut T) -> Vec<Contribution>;
+/// changes there counts each time that it runs. After an error this
+/// process takes part no more, and others run the task again.
+pub type Attempts<T> = fn(&mut Attempt<'_>, &mut T) -> Result<Vec<Contribution>, PhaseError>;
 
 impl Attempt<'_> {
     /// The number of the task in its plan.
@@ -56,6 +57,17 @@ impl Attempt<'_> {
     /// Which worker runs it.
     pub fn worker(&self) -> u32 {
         self.process.number()
+    }
+
+    /// Reads a block of an array to which no task of the phase adds, wherever it is. If the process
+    /// that has it dies, the one that has it now is asked.
+    ///
+    /// It answers between its tasks, and this process answers others while it waits.
+    ///
+    /// # Errors
+    /// If there is no such block, it is lost, or this process takes part no more.
+    pub fn get(&mut self, place: Place) -> Result<Vec<u64>, PhaseError> {
+        self.process.get(place)
     }
 
     /// Looks for messages and answers them: for tasks longer than others should wait.
@@ -78,7 +90,8 @@ impl Process {
         for worker in self.assembly.view().dead() {
             participant.died(*worker, Time::EPOCH);
         }
-        self.recovery = Recovery { participant: Some(participant), waits: true, ending: None };
+        self.recovery =
+            Recovery { participant: Some(participant), waits: true, ..Recovery::default() };
         self.meet_for(tag_of(&("recover", scheme.name())))
     }
 
@@ -139,30 +152,66 @@ impl Process {
         self.meet(tag, Vec::new(), Some(self.rules.patience))?;
         let began = Instant::now();
         let time = self.time(began);
-        self.recovery.ending = None;
+        (self.recovery.ending, self.recovery.trouble) = (None, None);
         let participant = self.recovery.participant.as_mut().ok_or(PhaseError::NoRecovery)?;
         participant.begin(name, plan, time).map_err(PhaseError::Begin)?;
         self.perform();
-        let trouble = self.attempt(run, user)?;
+        self.attempt(run, user)?;
         self.meet(tag_of(&"end"), Vec::new(), None)?;
         self.note_lost();
         if let Some(Ending::Refused(lost)) = self.recovery.ending.take() {
             return Err(PhaseError::Refused(lost));
         }
-        trouble.map_or(Ok(()), |error| Err(PhaseError::Finish(error)))?;
+        self.recovery.trouble.take().map_or(Ok(()), Err)?;
         let participant = self.recovery.participant.as_ref();
         let counters = participant.map(Participant::counters).unwrap_or_default();
         Ok(Recovered { lost: self.lost().collect(), took: began.elapsed(), counters })
     }
 
-    /// Runs tasks until all is held; the first that added what it had not declared.
-    fn attempt<T>(
-        &mut self,
-        run: Attempts<T>,
-        user: &mut T,
-    ) -> Result<Option<FinishError>, PhaseError> {
+    /// Reads a block, wherever it is: within phases, where the others look for messages.
+    ///
+    /// # Errors
+    /// As [`Attempt::get`].
+    pub fn get(&mut self, place: Place) -> Result<Vec<u64>, PhaseError> {
+        let Place { array, block } = place;
+        loop {
+            self.stopped()?;
+            let participant = self.recovery.participant.as_ref().ok_or(PhaseError::NoRecovery)?;
+            let holders = participant.holders(place);
+            let (owner, _) = holders.ok_or(PhaseError::Block { array, block })?;
+            let held = match self.recovery.held(place) {
+                Held::Elsewhere if owner != self.number() => self.ask(owner, place)?,
+                held => held,
+            };
+            match held {
+                Held::Words(words) => return Ok(words),
+                Held::Lost => return Err(PhaseError::LostBlock { array, block }),
+                // It is on its way to its new owner.
+                Held::Elsewhere => self.rest(None)?,
+            }
+        }
+    }
+
+    /// Asks the owner of a block, and waits until it has answered, or is it no more.
+    fn ask(&mut self, owner: u32, place: Place) -> Result<Held, PhaseError> {
+        self.recovery.asked = self.recovery.asked.wrapping_add(1);
+        self.recovery.answer = None;
+        self.post.say(owner, &Letter::Ask { number: self.recovery.asked, place });
+        self.post.flush();
+        while self.assembly.view().lives(owner) {
+            self.rest(None)?;
+            self.stopped()?;
+            if let Some(held) = self.recovery.answer.take() {
+                return Ok(held);
+            }
+        }
+        Ok(Held::Elsewhere)
+    }
+
+    /// Runs tasks until all is held.
+    fn attempt<T>(&mut self, run: Attempts<T>, user: &mut T) -> Result<(), PhaseError> {
         let poll = Duration::from_micros(u64::from(self.rules.poll_us));
-        let (mut now, mut trouble) = (Instant::now(), None);
+        let mut now = Instant::now();
         let mut look = now;
         while self.recovery.ending.is_none() {
             if now >= look {
@@ -178,8 +227,11 @@ impl Process {
                 let given = run(&mut Attempt { process: self, task }, user);
                 let ended = Instant::now();
                 let took_ns = ended.saturating_duration_since(now).as_nanos() as u64;
-                if let Err(error) = self.finish(given, took_ns, ended) {
-                    trouble.get_or_insert(error);
+                let given = given.or_else(|error| self.recovery.lost_to(error));
+                if let Err(error) = given.and_then(|given| self.finish(given, took_ns, ended)) {
+                    // Others miss what it has not added, as if it had died.
+                    self.leave();
+                    return Err(error);
                 }
                 now = ended;
                 continue;
@@ -189,30 +241,25 @@ impl Process {
             }
             now = Instant::now();
         }
-        self.stopped()?;
-        Ok(trouble)
+        self.stopped()
     }
 
-    /// A task has ended; one that adds what it may not adds nothing.
+    /// A task has ended.
     fn finish(
         &mut self,
         given: Vec<Contribution>,
         took_ns: u64,
         now: Instant,
-    ) -> Result<(), FinishError> {
+    ) -> Result<(), PhaseError> {
         let time = self.time(now);
         let Some(participant) = &mut self.recovery.participant else { return Ok(()) };
-        let ended = match participant.finished(given, took_ns, time) {
+        let ended = participant.finished(given, took_ns, time);
+        self.perform();
+        match ended {
             // Its round is over: it runs again if it is missed.
             Ok(()) | Err(FinishError::OutsideTask) => Ok(()),
-            Err(error) => {
-                // With nothing to add no task is refused but for its plan.
-                let _ = participant.finished(Vec::new(), took_ns, time);
-                Err(error)
-            }
-        };
-        self.perform();
-        ended
+            Err(error) => Err(PhaseError::Finish(error)),
+        }
     }
 
     fn next_attempt(&self) -> Option<Instant> {

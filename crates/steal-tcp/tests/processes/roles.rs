@@ -45,9 +45,7 @@ pub(crate) fn act(role: &str, mut process: Process) -> Result<(), PhaseError> {
         "shows" | "hides" => show(role, process)?,
         "retain" => retain(process)?,
         "bytes" => bytes(process)?,
-        "recovers lazy" | "recovers collective" | "recovers non-collective" | "refuses" => {
-            recovered::act(role, process)?;
-        }
+        role if role.contains(" at ") => recovered::act(role, process)?,
         "sleeps" => {
             let list = list(process, 1);
             process.phase("sleeps", list, &[waits as Body<()>], &mut ())?;
