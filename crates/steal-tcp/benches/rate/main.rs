@@ -10,6 +10,7 @@
 //! - `steal`: the other process takes half of up to 128 empty tasks each time, while the first one
 //!   is in a task that looks for messages: from the end of what it had to the first of the next.
 //! - `list`: empty tasks at the first worker; phase and gathering divided by their number.
+//! - `get`: a block of 3.2 KB of the other process, which runs such tasks too.
 //! - `UTS`: a node of T1, beside the same in order in one process.
 
 #[path = "../../examples/tcp/travels.rs"]
@@ -19,12 +20,14 @@ use std::error::Error;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Instant;
 
 use tidings_applications::uts::Tree;
 use tidings_applications::uts::trees::named;
 use tidings_steal_tcp::{
-    Body, Done, Frame, Job, Key, KeyRing, PhaseError, Place, Process, Rules, Task,
+    Array, Attempt, BlockPlace, Body, Contribution, Done, Frame, Job, Key, KeyRing, Kind, Loss,
+    PhaseError, Place, Plan, Process, Rules, Scheme, Task,
 };
 use travels::{Travels, alone, on_all};
 
@@ -109,7 +112,17 @@ fn join(number: u32, meeting: SocketAddr, own: TcpListener) -> Result<Process, B
     let key = KeyRing::new(&[Key::from_bytes([7; 32])]).ok_or("a key")?;
     let job = Job { name: "rate".to_owned(), key };
     let rules = Rules::default();
-    Ok(Process::join(Place { number, workers: 2, meeting }, own, &job, &rules)?)
+    let mut process = Process::join(Place { number, workers: 2, meeting }, own, &job, &rules)?;
+    process.recover_by(Scheme::Lazy)?;
+    process.create(Array {
+        name: "rate".to_owned(),
+        blocks: 2,
+        words: 400,
+        kind: Kind::Doubles,
+        copied: false,
+        loss: Loss::Refuse,
+    })?;
+    Ok(process)
 }
 
 fn ping(stream: &mut TcpStream, pings: usize) -> std::io::Result<f64> {
@@ -130,6 +143,7 @@ fn measure(process: &mut Process, sizes: Sizes, ping_us: f64) -> Result<Vec<Row>
     let meeting_us = us_since(began) / sizes.meetings as f64;
     let steal_us = steal(process, sizes.steals)?;
     let list_us = list(process, sizes.tasks)?;
+    let get_us = get(process, sizes.pings)?;
     let mut rows = vec![
         ("meeting of two, µs", meeting_us),
         ("meeting: ratio to the ping", meeting_us / ping_us),
@@ -137,6 +151,8 @@ fn measure(process: &mut Process, sizes: Sizes, ping_us: f64) -> Result<Vec<Row>
         ("steal: ratio to the ping", steal_us / ping_us),
         ("list: µs a task", list_us),
         ("list: ratio to the ping", list_us / ping_us),
+        ("get of 3.2 KB, µs", get_us),
+        ("get: ratio to the ping", get_us / ping_us),
     ];
     if sizes.tree {
         rows.extend(tree(process)?);
@@ -200,6 +216,36 @@ fn list(process: &mut Process, tasks: u64) -> Result<f64, PhaseError> {
     let all: u64 = shown.iter().flatten().map(|words| words[0]).sum();
     assert_eq!(all, tasks * (tasks - 1) / 2, "each result counts once");
     Ok(us)
+}
+
+/// Tasks that read what the other process has.
+#[derive(Debug)]
+struct Gets(usize);
+
+impl Plan for Gets {
+    fn tasks(&self) -> u64 {
+        self.0 as u64
+    }
+
+    fn outputs(&self, _: u64) -> Vec<BlockPlace> {
+        Vec::new()
+    }
+}
+
+/// A block of the other process: microseconds each.
+fn get(process: &mut Process, tasks: usize) -> Result<f64, PhaseError> {
+    fn read(attempt: &mut Attempt<'_>, all: &mut f64) -> Result<Vec<Contribution>, PhaseError> {
+        let (began, other) = (Instant::now(), 1 - attempt.worker());
+        let words = attempt.get(BlockPlace { array: 0, block: other })?;
+        assert_eq!(words.len(), 400);
+        *all += us_since(began);
+        Ok(Vec::new())
+    }
+    let mut all = 0.0;
+    process.recovered("get", Arc::new(Gets(tasks)), read, &mut all)?;
+    let shown = process.gather(&[all.to_bits()])?;
+    let sum: f64 = shown.iter().flatten().map(|words| f64::from_bits(words[0])).sum();
+    Ok(sum / tasks as f64)
 }
 
 /// A tree on both, and in order on the first while the other sleeps.
