@@ -5,6 +5,9 @@
 //! know the same dead need not ask each other; when an owner dies its copy is the owner, and the
 //! next one in the ring gets a copy.
 //!
+//! So a world whose hosts have several workers numbers them such that neighbours in the ring are on
+//! different hosts; else a host that fails takes owner and copy.
+//!
 //! Invariant: while a worker lives it stays what it is to a block, or becomes its owner from being
 //! its copy. So what is sent to an owner by a worker that knows fewer dead comes to the owner.
 

@@ -236,6 +236,26 @@ fn a_block_of_which_nothing_is_left_is_refused_by_name() {
     assert!(alone.contains("it has no copy") && alone.contains("6 contributions"), "{alone}");
 }
 
+/// In the second phase nobody knows what a block was when it began.
+#[test]
+fn owner_and_copy_together_are_refused_once_the_content_is_not_known() {
+    let mut world = World::new(4, Scheme::NonCollective, &array());
+    world.begin();
+    world.run(usize::MAX);
+    world.endings.clear();
+    world.begin();
+    world.kill(0);
+    world.kill(1);
+    world.run(usize::MAX);
+    for ending in world.endings.values() {
+        let Ending::Refused(refusals) = ending else { panic!("{ending:?}") };
+        let said = refusals[0].to_string();
+        assert!(said.contains("block 0") && said.contains("its owner and its copy died"), "{said}");
+        assert_eq!(refusals.len(), 1);
+    }
+    assert_eq!(world.endings.len(), 2);
+}
+
 /// Phases add to what is there; a death in the third loses nothing of the first two.
 #[test]
 fn phases_add_to_what_is_there_until_it_is_set_to_zero() {
