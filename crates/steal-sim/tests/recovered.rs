@@ -93,8 +93,11 @@ fn runs(case: &Case, scheme: Scheme) -> Report {
     let span_ns = (work.all_ns() * i64::from(case.phases) / i64::from(case.workers)) as f64;
     let deaths: Vec<(u32, i64)> =
         case.deaths.iter().map(|(worker, at)| (*worker, (at * span_ns) as i64)).collect();
-    let setting =
-        Setting { jitter_ns: case.jitter_ns, ..setting(case.workers, case.seed, &deaths) };
+    // One who is left alone does all of it, and some of it once more for each death.
+    let times = i64::from(case.phases) * (2 + case.deaths.len() as i64);
+    let most_ns = times * work.all_ns() + 1_000_000_000;
+    let usual = setting(case.workers, case.seed, &deaths);
+    let setting = Setting { jitter_ns: case.jitter_ns, most_ns, ..usual };
     let Case { lost, copied, loss, phases, zeroed, .. } = *case;
     let faults = Faults { lost, copied, loss, phases, zeroed, ..Faults::new(scheme) };
     run(&setting, &faults, &work)

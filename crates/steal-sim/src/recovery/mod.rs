@@ -285,10 +285,13 @@ impl Simulation<'_> {
                     let (executor, ran_at) = (ended[task as usize].1, &self.seats);
                     let lives = ran_at[executor as usize].lives || view.lives(executor);
                     let is_pending = ran_at[executor as usize].participant.is_pending(mark);
-                    // Without a copy, what the dead had may have been acknowledged on its way.
-                    let was_there = !self.faults.copied
-                        && !view.lives(dead)
-                        && ran_at[dead as usize].participant.holds(place, mark) == Some(true);
+                    // What the dead had may have been acknowledged, and that be on its way.
+                    let had = |seat: &&Seat| {
+                        !seat.lives && seat.participant.holds(place, mark) == Some(true)
+                    };
+                    let needed = if self.faults.copied { 2 } else { 1 };
+                    let was_there =
+                        !view.lives(dead) && ran_at.iter().filter(had).count() >= needed;
                     let is_on_its_way = lives && is_pending && !was_there;
                     let owner = &self.seats[owner as usize].participant;
                     is_on_its_way || owner.holds(place, mark) == Some(true)
