@@ -138,6 +138,22 @@ fn who_hears_nothing_of_the_first_half_stops() {
     assert!(said.contains("nothing was heard of workers [0]"), "{said}");
 }
 
+/// A cable is pulled: no end of any connection says so.
+#[test]
+fn a_host_that_is_cut_off_is_lost_and_stops() {
+    let mut run = Run::on_hosts(3, "sharp").start(&["forever"; 3]);
+    run.said();
+    run.hosts.as_ref().expect("hosts").plug(2, false).expect("a cable");
+    let said = run.of(2).said();
+    assert!(said.contains("nothing was heard of workers [0, 1]"), "{said}");
+    run.end();
+    for other in 0..2 {
+        let said = run.of(other).said();
+        assert!(said.starts_with("phase: workers [2] died"), "{said}");
+        assert_eq!(run.of(other).said(), right());
+    }
+}
+
 /// A worker that is busy for long with one task says nothing, but its process lives.
 #[test]
 fn a_long_task_is_no_silence() {

@@ -227,6 +227,24 @@ fn the_last_one_computes_all() {
     }
 }
 
+/// A host is cut off while its process is at a task; nobody is told.
+#[test]
+fn what_a_host_had_that_is_cut_off_runs_again() {
+    for scheme in ["lazy", "collective", "non-collective"] {
+        let roles = roles(&format!("recovers {scheme}"), &[3], || 5);
+        let roles: Vec<&str> = roles.iter().map(String::as_str).collect();
+        let mut run = Run::on_hosts(4, "sharp").start(&roles);
+        assert!(run.said().iter().all(|said| said == "joined"));
+        // It may have no tasks left before it is at the one in which it waits.
+        run.of(3).said();
+        run.hosts.as_ref().expect("hosts").plug(3, false).expect("a cable");
+        for worker in 0..3 {
+            let said = run.of(worker).said();
+            assert!(said.starts_with(&format!("{BLOCKS} right, 0 wrong")), "{scheme}: {said}");
+        }
+    }
+}
+
 /// The blocks that are read move to those who have the copies, while they are read.
 #[test]
 fn blocks_are_read_wherever_they_are() {

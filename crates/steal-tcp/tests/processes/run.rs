@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+use tidings_experiment::hosts::{Fabric, Network, address, tag};
 use tidings_primitives::Chance;
 use tidings_steal_tcp::{Job, Key, KeyRing, Place, Rules, Search};
 
 pub(crate) const ROLE: &str = "TIDINGS_TEST_ROLE";
 const PLACE: &str = "TIDINGS_TEST_PLACE";
+const LISTEN: &str = "TIDINGS_TEST_LISTEN";
 const RULES: &str = "TIDINGS_TEST_RULES";
 /// A file that is there when phases that go on for ever are to end.
 pub(crate) const STOP: &str = "TIDINGS_TEST_STOP";
@@ -23,6 +25,8 @@ pub(crate) struct Run {
     workers: u32,
     meeting: Option<SocketAddr>,
     rules: String,
+    /// Hosts of their own for all, numbered as they are.
+    pub(crate) hosts: Option<Fabric>,
     pub(crate) children: Vec<Started>,
 }
 
@@ -69,7 +73,8 @@ pub(crate) fn told() -> (Place, TcpListener, Rules) {
     let mut parts = place.split_whitespace();
     let mut next = || parts.next().expect("a word");
     let (number, workers) = (next().parse().expect("a number"), next().parse().expect("a number"));
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let host = std::env::var(LISTEN).unwrap_or_else(|_| "127.0.0.1".to_owned());
+    let listener = TcpListener::bind(format!("{host}:0")).expect("a port");
     let own = listener.local_addr().expect("it is bound");
     let meeting = if number == 0 { own } else { next().parse().expect("an address") };
     if number == 0 {
@@ -95,7 +100,14 @@ pub(crate) fn pass(chance: &mut Chance, most: usize) {
 impl Run {
     pub(crate) fn new(workers: u32, rules: &str) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
-        Self { directory, workers, meeting: None, rules: rules.to_owned(), children: Vec::new() }
+        let (rules, children) = (rules.to_owned(), Vec::new());
+        Self { directory, workers, meeting: None, rules, hosts: None, children }
+    }
+
+    /// The same on hosts of their own: network namespaces on one switch.
+    pub(crate) fn on_hosts(workers: u32, rules: &str) -> Self {
+        let hosts = Fabric::new(tag(), workers, &Network::default()).expect("root, and iproute2");
+        Self { hosts: Some(hosts), ..Self::new(workers, rules) }
     }
 
     /// Starts a process for each role; the first is worker 0.
@@ -113,7 +125,16 @@ impl Run {
 
     /// Starts a process of this number.
     pub(crate) fn start_as(&mut self, number: u32, role: &str) {
-        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        let program = std::env::current_exe().expect("this program");
+        let mut command = match &self.hosts {
+            None => Command::new(program),
+            Some(hosts) => {
+                let mut command = Command::new("ip");
+                command.args(["netns", "exec", &hosts.namespace(number)]).arg(program);
+                command.env(LISTEN, address(number));
+                command
+            }
+        };
         command.args(["--exact", "worker", "--nocapture", "--test-threads=1"]);
         let meeting = self.meeting.map_or(String::new(), |at| at.to_string());
         command.env(PLACE, format!("{number} {} {meeting}", self.workers));
