@@ -29,7 +29,12 @@ pub(crate) fn act(role: &str, mut process: Process) -> Result<(), PhaseError> {
             let ending = process.phase("forever", list(process, 8), &body, &mut stop);
             say(&format!("phase: {}", ending.expect_err("somebody was killed")));
             // Those who live go on.
-            say(&format!("{:?}", Fibonacci::shown(&on_all(process, Fibonacci(15))?)));
+            match on_all(process, Fibonacci(15)) {
+                Ok(total) => say(&format!("{:?}", Fibonacci::shown(&total))),
+                Err(error) => say(&format!("phase: {error}")),
+            }
+            // Who ends is one more that is dead, to those who have not come so far.
+            wait_for_word();
         }
         "first" => drop(process.phase("first", Vec::new(), &[never as Body<()>], &mut ())?),
         "second" => drop(process.phase("second", Vec::new(), &[never as Body<()>], &mut ())?),
