@@ -178,7 +178,7 @@ impl Order {
 
     /// Sorts; nodes without the reading come last in either direction.
     pub fn sort(&self, reports: &mut [NodeReport]) {
-        reports.sort_by(|a, b| {
+        reports.sort_unstable_by(|a, b| {
             let (left, right) = (self.column.read(a), self.column.read(b));
             let order = left.order(&right);
             let turned = self.descending && left != Cell::Missing && right != Cell::Missing;

@@ -41,7 +41,7 @@ fn read_once(path: &Path) -> Result<Nodes, BoardError> {
     let schema = board.payload_schema();
     let mut nodes: Vec<NodeReport> =
         snapshot.entries().map(|entry| report(&entry, schema)).collect();
-    nodes.sort_by(|one, other| one.name.cmp(&other.name));
+    nodes.sort_unstable_by(|one, other| one.name.cmp(&other.name));
     Ok(Nodes {
         cluster: board.cluster().to_owned(),
         observer: board.observer().to_owned(),

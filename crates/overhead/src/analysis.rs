@@ -280,7 +280,7 @@ impl<'a> Repetitions<'a> {
             repetitions.entry(record.repetition).or_default().push(record);
         }
         for runs in repetitions.values_mut() {
-            runs.sort_by_key(|record| record.again);
+            runs.sort_unstable_by_key(|record| record.again);
         }
         repetitions
     }

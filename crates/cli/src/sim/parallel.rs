@@ -57,7 +57,7 @@ pub(super) fn run_all(
 ) -> Result<Vec<Option<Report>>, ScenarioError> {
     scenarios.iter().try_for_each(Scenario::check)?;
     let mut order: Vec<usize> = (0..scenarios.len()).collect();
-    order.sort_by_key(|&run| core::cmp::Reverse(steps(&scenarios[run])));
+    order.sort_unstable_by_key(|&run| core::cmp::Reverse(steps(&scenarios[run])));
     let reports = vec![None; scenarios.len()];
     let work = Work {
         scenarios,

@@ -71,6 +71,6 @@ fn check_roster<'a>(
 
 fn with_ids(list: &[Member], salt: u32) -> Vec<(NodeId, &Member)> {
     let mut roster: Vec<_> = list.iter().map(|m| (NodeId::of_name(&m.name, salt), m)).collect();
-    roster.sort_by_key(|&(id, _)| id);
+    roster.sort_unstable_by_key(|&(id, _)| id);
     roster
 }
