@@ -52,7 +52,7 @@ const char *tidings_recover_text(int status)
     case TIDINGS_RECOVER_ALONE: return "some ranks have not entered the phase: call MPI_Abort";
     case TIDINGS_RECOVER_DIFFERENT: return "ranks have entered different phases";
     case TIDINGS_RECOVER_ENDED: return "an earlier phase has failed: end the job";
-    case TIDINGS_RECOVER_REFUSED: return "blocks are lost";
+    case TIDINGS_RECOVER_REFUSED: return "blocks are lost, as another rank knows";
     default: return tidings_recovery_status_text((uint32_t)status);
     }
 }
@@ -195,7 +195,9 @@ static int whole_phase(TidingsRecover *recover, const char *name, TidingsRecover
     perform(recover);
     work(recover, body, user);
     bool is_end = recover->trouble && recover->trouble != TIDINGS_RECOVER_REFUSED;
-    if (!is_end) leave_phase(&all);
+    /* If ranks die while the end is on its way, some may know of a loss that others do not. */
+    if (!is_end && !leave_phase(&all, recover->trouble == TIDINGS_RECOVER_REFUSED))
+        note(recover, TIDINGS_RECOVER_REFUSED);
     recover->phase.seconds = MPI_Wtime() - began_s;
     recover->phase.deaths = (uint32_t)recover->mail.deaths;
     tidings_recovery_counters(recover->participant, &recover->phase.counters);
@@ -215,8 +217,10 @@ int tidings_recover_phase(TidingsRecover *recover, const char *name,
     int status = whole_phase(recover, name, body, user);
     if (phase) *phase = recover->phase;
     explain(error, status, name);
-    if (status == TIDINGS_RECOVER_REFUSED && error)
-        tidings_recovery_explain(recover->participant, error->text, sizeof error->text);
+    TidingsRecoverError lost = { "" };
+    if (status == TIDINGS_RECOVER_REFUSED)
+        tidings_recovery_explain(recover->participant, lost.text, sizeof lost.text);
+    if (error && lost.text[0]) *error = lost;
     return status;
 }
 

@@ -66,7 +66,8 @@ int enter_phase(const Entering *entering, uint64_t hash, uint32_t count)
     return status;
 }
 
-void leave_phase(const Entering *entering)
+bool leave_phase(const Entering *entering, uint16_t said)
 {
-    if (entering->mail->survives) agree(entering, 0, INFINITY);
+    if (!entering->mail->survives) return true;
+    return agree(entering, said, INFINITY) != TIDINGS_STEAL_DIFFERENT;
 }

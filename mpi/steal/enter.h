@@ -10,8 +10,8 @@
 
 typedef struct Entering {
     const Mail *mail;
-    uint32_t enter_ms;          /* for others that do not enter */
-    void (*meanwhile)(void *);  /* takes in messages */
+    uint32_t enter_ms;         /* for others that do not enter */
+    void (*meanwhile)(void *); /* takes in messages */
     void *user;
 } Entering;
 
@@ -19,8 +19,9 @@ typedef struct Entering {
  * same numbers. 0, or what tidings_steal_mpi.h calls TIDINGS_STEAL_MPI, _ALONE or _DIFFERENT. */
 int enter_phase(const Entering *entering, uint64_t hash, uint32_t count);
 
-/* Where deaths are survived, waits until all that live know that the phase is over. */
-void leave_phase(const Entering *entering);
+/* Where deaths are survived, waits until all that live know that the phase is over; whether all say
+ * the same of it. */
+bool leave_phase(const Entering *entering, uint16_t said);
 
 /* A hash of a phase's name, below 2^62. */
 uint64_t tidings_steal_hash(const char *name);

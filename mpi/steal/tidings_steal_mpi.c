@@ -270,7 +270,7 @@ static int whole_phase(TidingsSteal *steal, const char *name)
     if (status) return fail(steal, status);
     work(steal);
     bool is_end = steal->trouble == TIDINGS_STEAL_MPI || steal->trouble == TIDINGS_STEAL_EXPELLED;
-    if (!is_end) leave_phase(&all);
+    if (!is_end) leave_phase(&all, 0);
     steal->is_within = false;
     tidings_steal_worker_counters(steal->worker, &after);
     steal->phase.counters = since(&before, &after);

@@ -17,6 +17,11 @@
 //!    [`Ending::Expelled`](crate::Ending), and it has to stop. Deaths are told at any time, also
 //!    between phases. The world need not tell all in the same order, or at the same time.
 //!
+//! A death while the end of a phase is on its way can end it as
+//! [`Ending::Refused`](crate::Ending) at one participant and as complete at others, who know of the
+//! loss from the next phase on. So that one enters the next phase as they do, or the world has all
+//! say how theirs ended before it returns.
+//!
 //! After the phase each owner reads its blocks ([`Participant::block`]).
 //!
 //! A phase is rounds, each of them a phase of the worker. A round ends when no task is left and
