@@ -13,6 +13,7 @@
 //! | [`process`] | the phases of a process, and what it shares with others between them |
 //! | [`rules`] | what all workers of a job have in common, and where each is |
 //! | [`pulse`] | saying that this process lives; who knows of deaths from elsewhere |
+//! | [`hosts`] | deaths of hosts, by the board of an agent |
 //! | `join`, `calling`, `guests` | how processes that know one address come to be connected |
 //! | `post`, `line`, `letter` | what they say to each other |
 //! | `greeting`, `direction` | showing the job's key; records that are sealed and numbered |
@@ -36,6 +37,7 @@ mod direction;
 pub mod error;
 mod greeting;
 mod guests;
+pub mod hosts;
 mod join;
 mod letter;
 mod line;
@@ -47,6 +49,7 @@ pub mod rules;
 mod vigil;
 
 pub use error::{CallError, JoinError, PhaseError, Refusal, SpawnError};
+pub use hosts::Hosts;
 pub use process::{Attempt, Attempts, Body, Phase, Process, Recovered, Task};
 pub use pulse::Watch;
 pub use rules::{Job, Place, Rules, Search};

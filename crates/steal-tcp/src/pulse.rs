@@ -17,8 +17,8 @@ use crate::line::Line;
 
 /// What is known of deaths from elsewhere, such as from an agent.
 pub trait Watch: Send {
-    /// Who is dead, by number. It is asked once a beat, in a thread of its own; who was said to be
-    /// dead once is dead for good.
+    /// Who is dead, by number. It is asked when the process has joined, and then once a beat in a
+    /// thread of its own; who was said to be dead once is dead for good.
     fn dead(&mut self) -> Vec<u32>;
 }
 
@@ -53,6 +53,10 @@ impl Pulse {
         let shared = Arc::new(Shared { origin, late_us: AtomicU64::new(0), dead });
         let told = Arc::clone(&shared);
         let mut watch = watch;
+        // What it knows now is older than the job; what it says later is news.
+        if let Some((watch, waker)) = &mut watch {
+            shared.note_dead(&watch.dead(), waker);
+        }
         let body = move || {
             let mut last = Instant::now();
             while stopped.recv_timeout(beat) == Err(RecvTimeoutError::Timeout) {

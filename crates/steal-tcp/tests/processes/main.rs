@@ -3,6 +3,7 @@
 //! A process that is started runs the one test [`worker`], which does nothing in a run of all
 //! tests. All are on one host, over loopback; worker 0 says at which port it listens.
 
+mod agent;
 mod recovered;
 mod roles;
 mod run;
@@ -12,11 +13,12 @@ use std::net::{TcpListener, TcpStream};
 
 use rustix::process::Signal;
 use tidings_applications::fibonacci;
+use tidings_board::State;
 use tidings_primitives::Chance;
 use tidings_steal_tcp::{JoinError, Place, Process, Rules};
 
 use roles::act;
-use run::{ROLE, Run, job, pass, say, told};
+use run::{ROLE, Run, job, pass, say, told, watched};
 
 /// What a started process does.
 #[test]
@@ -24,7 +26,11 @@ fn worker() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let (place, listener, rules) = told();
     let name = if role == "other job" { "other" } else { "test" };
-    let process = match Process::join(place, listener, &job(name), &rules) {
+    let joined = match watched(&place) {
+        Some(hosts) => Process::join_watched(place, listener, &job(name), &rules, Box::new(hosts)),
+        None => Process::join(place, listener, &job(name), &rules),
+    };
+    let process = match joined {
         Ok(process) => process,
         Err(error) => return say(&format!("join: {error}")),
     };
@@ -125,6 +131,23 @@ fn who_is_stopped_is_expelled_and_told_so() {
         run.of(stopped).signal(Signal::CONT);
         let said = run.of(stopped).said();
         assert!(said.contains("the others consider this worker dead"), "{said}");
+    }
+}
+
+/// The agent of this host says that a host is dead, long before a silence would.
+#[test]
+fn who_is_dead_by_a_board_is_expelled() {
+    let run = Run::new(3, "patient");
+    let mut agent = run.agent(3);
+    let mut run = run.start(&["forever"; 3]);
+    run.said();
+    run.of(2).stop();
+    agent.says(2, State::Dead);
+    run.end();
+    for other in 0..2 {
+        let said = run.of(other).said();
+        assert!(said.starts_with("phase: workers [2] died"), "{said}");
+        assert_eq!(run.of(other).said(), right());
     }
 }
 

@@ -6,16 +6,19 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use crate::agent::Agent;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tidings_experiment::hosts::{Fabric, Network, address, tag};
 use tidings_primitives::Chance;
-use tidings_steal_tcp::{Job, Key, KeyRing, Place, Rules, Search};
+use tidings_steal_tcp::{Hosts, Job, Key, KeyRing, Place, Rules, Search};
 
 pub(crate) const ROLE: &str = "TIDINGS_TEST_ROLE";
 const PLACE: &str = "TIDINGS_TEST_PLACE";
 const LISTEN: &str = "TIDINGS_TEST_LISTEN";
 const RULES: &str = "TIDINGS_TEST_RULES";
+/// Where the board of an agent may be.
+const BOARD: &str = "TIDINGS_TEST_BOARD";
 /// A file that is there when phases that go on for ever are to end.
 pub(crate) const STOP: &str = "TIDINGS_TEST_STOP";
 
@@ -61,6 +64,9 @@ pub(crate) fn rules(names: &str) -> Rules {
                 (rules.beat, rules.silence) =
                     (Duration::from_millis(100), Duration::from_millis(1500));
             }
+            "patient" => {
+                (rules.beat, rules.silence) = (Duration::from_millis(50), Duration::from_secs(600));
+            }
             other => unreachable!("no rule is called {other}"),
         }
     }
@@ -82,6 +88,13 @@ pub(crate) fn told() -> (Place, TcpListener, Rules) {
     }
     let rules = rules(&std::env::var(RULES).expect("rules"));
     (Place { number, workers, meeting }, listener, rules)
+}
+
+/// What a board says of the hosts of workers, if there is one; worker 1 runs on node n1.
+pub(crate) fn watched(place: &Place) -> Option<Hosts> {
+    let path = PathBuf::from(std::env::var_os(BOARD)?);
+    let names = (0..place.workers).map(|number| format!("n{number}"));
+    path.exists().then(|| Hosts::new(path, names.collect()))
 }
 
 pub(crate) fn say(what: &str) {
@@ -139,6 +152,7 @@ impl Run {
         let meeting = self.meeting.map_or(String::new(), |at| at.to_string());
         command.env(PLACE, format!("{number} {} {meeting}", self.workers));
         command.env(ROLE, role).env(STOP, self.stop()).env(RULES, &self.rules);
+        command.env(BOARD, self.board());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("this program");
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -165,6 +179,15 @@ impl Run {
     }
 
     /// Phases that go on for ever end now.
+    fn board(&self) -> PathBuf {
+        self.directory.path().join("board")
+    }
+
+    /// An agent on the host of all, which knows so many nodes.
+    pub(crate) fn agent(&self, nodes: usize) -> Agent {
+        Agent::new(&self.board(), nodes)
+    }
+
     pub(crate) fn end(&self) {
         std::fs::write(self.stop(), "").expect("room");
     }
