@@ -115,7 +115,7 @@ impl Case {
     /// A store cannot be made, or its service does not begin. What was made is removed.
     pub fn begin(shape: Shape, in_flight: usize, place: &Path) -> Result<Self, Failed> {
         let folder = tempfile::tempdir_in(place)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let at = |name: &str| Address::File(folder.path().join(name));
         let raw = runtime.block_on(at("raw").open("bench"))?;
         let store = runtime.block_on(at("tasks").open("bench"))?;
