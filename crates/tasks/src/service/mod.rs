@@ -119,6 +119,7 @@ pub struct Receiver(mpsc::Receiver<Message>);
 
 impl Service {
     /// Takes the role of a part and begins to serve it. The second result ends with the service.
+    /// Needs a runtime of tokio with time and I/O.
     ///
     /// # Errors
     /// The role was not taken.

@@ -1,6 +1,6 @@
 //! Why a file cannot be used as a store, and what to do about it.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// Why a file was not opened. It is as it was before.
@@ -58,14 +58,29 @@ pub enum OpenError {
     File {
         /// The file.
         path: PathBuf,
-        /// In the words of the system.
+        /// In the words of the system, and what helps.
         why: String,
     },
 }
 
 impl OpenError {
     pub(super) fn file(path: &Path, error: &io::Error) -> Self {
-        Self::File { path: path.into(), why: error.to_string() }
+        Self::File { path: path.into(), why: format!("{error}{}", remedy(error.kind())) }
+    }
+}
+
+/// What helps where the system refuses a file.
+fn remedy(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::NotFound => "; make its folder first, or name another file",
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            "; name a file in a folder where you may make some"
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "; make space there, or name another file"
+        }
+        ErrorKind::IsADirectory => "; name a file in it",
+        _ => "",
     }
 }
 
@@ -74,5 +89,23 @@ fn holder_of(pid: Option<u32>) -> String {
         Some(pid) if pid == std::process::id() => format!("this process ({pid})"),
         Some(pid) => format!("process {pid}"),
         None => "another process".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_refuses_is_named_with_a_remedy() {
+        for (kind, remedy) in [
+            (ErrorKind::NotFound, "make its folder first"),
+            (ErrorKind::PermissionDenied, "in a folder where you may make some"),
+            (ErrorKind::StorageFull, "make space there"),
+            (ErrorKind::IsADirectory, "name a file in it"),
+        ] {
+            let text = OpenError::file(Path::new("/x/store"), &kind.into()).to_string();
+            assert!(text.contains("/x/store") && text.contains(remedy), "{text}");
+        }
     }
 }

@@ -112,6 +112,9 @@ impl Trouble {
                 redb::Error::UpgradeRequired(found) => {
                     OpenError::Format { path, found: found.into(), known: FORMAT }
                 }
+                redb::Error::Io(error) if disk.failure().is_some() => {
+                    OpenError::file(&path, &error)
+                }
                 error if disk.failure().is_some() => {
                     OpenError::File { path, why: error.to_string() }
                 }
