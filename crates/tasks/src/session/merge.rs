@@ -77,7 +77,7 @@ fn add(one: &mut Overview, other: Overview) {
     one.semaphores_total += semaphores_total;
     one.board |= board;
     one.failures.extend(failures);
-    one.failures.sort_by_key(|failure| core::cmp::Reverse(failure.ended_ms));
+    one.failures.sort_unstable_by_key(|failure| core::cmp::Reverse(failure.ended_ms));
     one.failures.truncate(MAX_SHOWN_FAILURES);
 }
 
