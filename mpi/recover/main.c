@@ -6,20 +6,20 @@
  *        [--kill RANK,TASKS]...
  * With --alone blocks have no copy, with --refuse a lost block is not begun again, with --stray a
  * task adds to a block that it has not declared, with --kill a rank kills itself when it has run so
- * many tasks. The least rank that lives prints a line of JSON
- * for each phase. Status: 0 all sums are right, 1 one is wrong, 2 the command cannot be run, 5 a
- * block is lost.
+ * many tasks. The least rank that lives prints a line of JSON for each phase. Status: 0 all sums
+ * are right, 1 one is wrong, 2 the command cannot be run, 5 a block is lost.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../steal/kills.h"
 #include "tidings_recover_mpi.h"
 
 typedef struct Run {
     TidingsRecoverOptions options;
-    long tasks, task_us, blocks, words, phases, last, ran;
+    long tasks, task_us, blocks, words, phases;
+    Kill kill;
     bool is_alone, is_refusing, is_stray;
     TidingsRecover *recover;
     uint16_t sums;
@@ -37,13 +37,6 @@ static void usage(const char *what)
             what);
 }
 
-static bool number(const char *text, long least, long most, long *value)
-{
-    char *end;
-    *value = strtol(text, &end, 10);
-    return *text && !*end && *value >= least && *value <= most;
-}
-
 static bool take_scheme(Run *run, const char *value)
 {
     static const char *const schemes[] = { "lazy", "collective", "non-collective" };
@@ -55,26 +48,17 @@ static bool take_scheme(Run *run, const char *value)
     return false;
 }
 
-/* Takes the rank that kills itself, and after how many tasks. */
-static bool take_death(Run *run, const char *value)
-{
-    char *end;
-    long tasks, rank = strtol(value, &end, 10);
-    if (end == value || *end != ',' || !number(end + 1, 1, 1L << 24, &tasks)) return false;
-    if (rank == run->rank) run->last = tasks;
-    return rank >= 0 && rank < run->ranks;
-}
-
 /* Takes an option with a value. */
 static bool take(Run *run, const char *option, const char *value)
 {
     if (!strcmp(option, "--scheme")) return take_scheme(run, value);
-    if (!strcmp(option, "--kill")) return take_death(run, value);
-    if (!strcmp(option, "--tasks")) return number(value, 0, 1L << 24, &run->tasks);
-    if (!strcmp(option, "--task-us")) return number(value, 0, 10000000, &run->task_us);
-    if (!strcmp(option, "--blocks")) return number(value, 1, 1 << 20, &run->blocks);
-    if (!strcmp(option, "--words")) return number(value, 1, 1 << 17, &run->words);
-    if (!strcmp(option, "--phases")) return number(value, 1, 1000, &run->phases);
+    if (!strcmp(option, "--kill"))
+        return kills_take(&run->kill, value, run->rank, run->ranks, 1L << 24);
+    if (!strcmp(option, "--tasks")) return kills_number(value, 0, 1L << 24, &run->tasks);
+    if (!strcmp(option, "--task-us")) return kills_number(value, 0, 10000000, &run->task_us);
+    if (!strcmp(option, "--blocks")) return kills_number(value, 1, 1 << 20, &run->blocks);
+    if (!strcmp(option, "--words")) return kills_number(value, 1, 1 << 17, &run->words);
+    if (!strcmp(option, "--phases")) return kills_number(value, 1, 1000, &run->phases);
     return false;
 }
 
@@ -119,7 +103,7 @@ static void body(TidingsRecoverTask *task, uint64_t number, void *user)
     Run *run = user;
     uint32_t blocks[2];
     double until_s = MPI_Wtime() + 1e-6 * (double)run->task_us;
-    if (++run->ran == run->last) raise(SIGKILL);
+    kills_count(&run->kill);
     uint64_t *elements = malloc((size_t)run->words * sizeof *elements);
     if (!elements) MPI_Abort(MPI_COMM_WORLD, 3);
     while (MPI_Wtime() < until_s)

@@ -13,12 +13,12 @@
  * Status: 0 all is right (or not known to be wrong), 1 a result is wrong or the file is not
  * written, 2 the command cannot be run, 4 ranks have died and results are missing.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../machine/machine.h"
+#include "kills.h"
 #include "tidings_applications.h"
 #include "tidings_steal_mpi.h"
 #include "tidings_steal_trace.h"
@@ -27,8 +27,8 @@ typedef struct Run {
     const char *name, *trace;
     TidingsStealOptions options;
     int iterations;
-    long tasks, last; /* that this rank has run, and after which it kills itself; 0: never */
-    bool check, model, is_killing;
+    Kill kill;
+    bool check, model;
     double task_s; /* that a simulated machine takes for a task whose work nobody predicts */
     TidingsApplication *application;
     TidingsSteal *steal;
@@ -57,25 +57,6 @@ static int place(const char *word, const char *const *words)
     return -1;
 }
 
-static bool number(const char *text, long least, long most, long *value)
-{
-    char *end;
-    *value = strtol(text, &end, 10);
-    return *text && !*end && *value >= least && *value <= most;
-}
-
-/* Takes the rank that kills itself, and after how many tasks. */
-static bool take_death(Run *run, const char *value)
-{
-    long rank, tasks;
-    char *end;
-    rank = strtol(value, &end, 10);
-    if (end == value || *end != ',' || !number(end + 1, 1, 2000000000, &tasks)) return false;
-    run->is_killing = true;
-    if (rank == run->rank) run->last = tasks;
-    return rank >= 0 && rank < run->ranks;
-}
-
 /* Takes an option with a value. */
 static bool take(Run *run, const char *option, const char *value)
 {
@@ -87,18 +68,18 @@ static bool take(Run *run, const char *option, const char *value)
         run->options.selection = (uint32_t)at;
     } else if (!strcmp(option, "--half") && (at = place(value, halves)) >= 0) {
         run->options.half = (uint32_t)at;
-    } else if (!strcmp(option, "--iterations") && number(value, 1, 1000000, &taken)) {
+    } else if (!strcmp(option, "--iterations") && kills_number(value, 1, 1000000, &taken)) {
         run->iterations = (int)taken;
-    } else if (!strcmp(option, "--poll-us") && number(value, 1, 1000000, &taken)) {
+    } else if (!strcmp(option, "--poll-us") && kills_number(value, 1, 1000000, &taken)) {
         run->options.poll_us = (uint32_t)taken;
-    } else if (!strcmp(option, "--unit-us") && number(value, 1000, 100000000, &taken)) {
+    } else if (!strcmp(option, "--unit-us") && kills_number(value, 1000, 100000000, &taken)) {
         run->options.unit_us = (uint32_t)taken;
-    } else if (!strcmp(option, "--task-ns") && number(value, 0, 1000000000, &taken)) {
+    } else if (!strcmp(option, "--task-ns") && kills_number(value, 0, 1000000000, &taken)) {
         run->task_s = 1e-9 * (double)taken;
-    } else if (!strcmp(option, "--seed") && number(value, 0, 2000000000, &taken)) {
+    } else if (!strcmp(option, "--seed") && kills_number(value, 0, 2000000000, &taken)) {
         run->options.seed = (uint64_t)taken;
     } else if (!strcmp(option, "--kill")) {
-        return take_death(run, value);
+        return kills_take(&run->kill, value, run->rank, run->ranks, 2000000000);
     } else if (!strcmp(option, "--trace")) {
         run->trace = value;
     } else {
@@ -146,7 +127,7 @@ static void body(TidingsStealTasks *tasks, void *user)
     Run *run = user;
     const void *task = tidings_steal_state(tasks, &bytes);
     double predicted_s = 1e-9 * (double)tidings_steal_predicted_ns(tasks);
-    if (++run->tasks == run->last) raise(SIGKILL);
+    kills_count(&run->kill);
     if (run->model && predicted_s > 0) return machine_work(predicted_s);
     if (machine_simulated()) machine_work(run->task_s);
     if (!tidings_application_run(run->application, task, bytes, spawn, tasks))
@@ -278,7 +259,7 @@ int main(int count, char **words)
         fprintf(stderr, "tidings-mpi-steal: %s\n", error.text);
         MPI_Abort(MPI_COMM_WORLD, 3);
     }
-    if (run.is_killing && !tidings_steal_survives(run.steal) && !run.rank)
+    if (run.kill.is_asked && !tidings_steal_survives(run.steal) && !run.rank)
         fputs("tidings-mpi-steal: a death will end the job: this MPI does not survive deaths, or "
               "was not started so (Open MPI 5: mpirun --with-ft ulfm)\n",
               stderr);

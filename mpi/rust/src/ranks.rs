@@ -1,7 +1,7 @@
 //! The ranks of a communicator as workers, and their phases.
 
 use core::cell::Cell;
-use core::ffi::{c_char, c_int};
+use core::ffi::c_int;
 use core::marker::PhantomData;
 use core::ptr;
 use std::ffi::CString;
@@ -165,7 +165,9 @@ impl<'mpi, T> Ranks<'mpi, T> {
         self.own.set(own);
         // SAFETY: the places are this function's; tasks use `own`, which is lent here, until it
         // returns.
-        let status = unsafe { enter(self.steal, name.as_ptr(), &mut phase, &mut error) };
+        let status = unsafe {
+            sys::tidings_steal_phase(self.steal, name.as_ptr(), &raw mut phase, &raw mut error)
+        };
         self.own.set(ptr::null_mut());
         let StealPhase { deaths, lost_tasks: tasks, lost_finishes: finishes, .. } = phase;
         match status {
@@ -220,18 +222,6 @@ impl<T> Drop for Ranks<'_, T> {
 
 /// `TIDINGS_STEAL_STATUS_CONFIGURATION`.
 const CONFIGURATION: c_int = tidings_steal_c::TidingsStealStatus::Configuration as c_int;
-
-/// # Safety
-/// As of `tidings_steal_phase`.
-unsafe fn enter(
-    steal: *mut sys::Steal,
-    name: *const c_char,
-    phase: &mut StealPhase,
-    error: &mut StealError,
-) -> c_int {
-    // SAFETY: as the caller promises.
-    unsafe { sys::tidings_steal_phase(steal, name, phase, error) }
-}
 
 fn as_in_c(options: &Options) -> StealOptions {
     StealOptions {
