@@ -233,6 +233,11 @@ void tidings_recover_add(TidingsRecoverTask *task, uint16_t array, uint32_t bloc
     if (!task->trouble) task->trouble = status;
 }
 
+bool tidings_recover_is_again(const TidingsRecoverTask *task)
+{
+    return tidings_recovery_is_again(task->recover->participant);
+}
+
 void tidings_recover_progress(TidingsRecoverTask *task)
 {
     take_in(task->recover);
@@ -274,6 +279,35 @@ int tidings_recover_living(TidingsRecover *recover, MPI_Comm *living)
 {
     if (!recover || !living) return TIDINGS_RECOVERY_STATUS_NULL;
     return deaths_living(recover->mail.comm, living) ? TIDINGS_RECOVER_MPI : 0;
+}
+
+/* Takes in what MPI knows of deaths, and waits until all have: 0, or TIDINGS_RECOVER_ENDED if some
+ * have not taken in all. */
+static int agree(TidingsRecover *recover)
+{
+    int bits = 1, is_done = 0, looks = 0;
+    MPI_Request request;
+    recover->mail.has_news = true;
+    take_in(recover);
+    if (deaths_agree(recover->mail.comm, &bits, &request)) return TIDINGS_RECOVER_MPI;
+    while (!is_done) {
+        int error = MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
+        if (error) return deaths_said(error) ? TIDINGS_RECOVER_ENDED : TIDINGS_RECOVER_MPI;
+        mail_rest(looks++);
+    }
+    return 0;
+}
+
+int tidings_recover_agree(TidingsRecover *recover, bool *lives)
+{
+    if (!recover || !lives) return TIDINGS_RECOVERY_STATUS_NULL;
+    int status = 0;
+    if (recover->mail.survives)
+        while ((status = agree(recover)) == TIDINGS_RECOVER_ENDED)
+            ;
+    for (int rank = 0; rank < recover->mail.ranks; rank++)
+        lives[rank] = !recover->mail.dead[rank];
+    return status;
 }
 
 static int make(TidingsRecover *recover, const TidingsRecoverOptions *given, MPI_Comm own)

@@ -125,16 +125,24 @@ int tidings_recover_phase(TidingsRecover *recover, const char *name,
 void tidings_recover_add(TidingsRecoverTask *task, uint16_t array, uint32_t block,
                          const void *elements, size_t words);
 
+/* Whether the task that runs was started again, after a death. */
+bool tidings_recover_is_again(const TidingsRecoverTask *task);
+
 /* Answers others; for tasks that run longer than they should wait. */
 void tidings_recover_progress(TidingsRecoverTask *task);
 
 /* After a phase: where the elements of a block are, until the next call, if this rank owns it; null
- * if it does not. */
+ * if it does not. TIDINGS_RECOVERY_STATUS_LOST if its owner has died since and left no copy. */
 int tidings_recover_block(TidingsRecover *recover, uint16_t array, uint32_t block,
                           const void **elements, size_t *words);
 
+/* Has all ranks that live know of the same deaths between phases, also of those since the last one,
+ * whose blocks others own from then on; writes to `lives`, which has a place for each rank, who
+ * lives. Collective among them. */
+int tidings_recover_agree(TidingsRecover *recover, bool *lives);
+
 /* Makes a communicator of the ranks that live. Collective among them; free it with MPI_Comm_free.
- */
+ * If a rank dies within, Open MPI 5.0.11 crashes: tidings_recover_agree makes none. */
 int tidings_recover_living(TidingsRecover *recover, MPI_Comm *living);
 
 /* What an error means, in a sentence that lives as long as the program. */

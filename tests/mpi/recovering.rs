@@ -91,6 +91,18 @@ fn a_lost_block_is_named() {
     }
 }
 
+/// Ranks, tasks, schemes and who dies when are drawn; half of the deaths come from outside, also
+/// while no task runs. The study has the long pass.
+#[test]
+fn random_runs_are_exact_or_refused_by_name() {
+    let (program, folder) = program(Mpi::Open5);
+    let mut runs = Command::new("python3");
+    runs.arg("-B").arg(root().join("studies/recovery/random_runs.py"));
+    runs.arg("--mpirun").arg(Mpi::Open5.compiler("mpirun")).arg("--program").arg(program);
+    let said = done(runs.args(["--runs", "8", "--seed", "1001"]).current_dir(folder));
+    assert!(said.contains("0 wrong, 0 hung"), "{said}");
+}
+
 /// It works, and says that a death would end the job.
 #[test]
 fn without_fault_tolerance_recovery_is_off() {

@@ -370,6 +370,11 @@ enum TidingsRecoveryStatus tidings_recovery_begin(struct TidingsRecovery *recove
 bool tidings_recovery_next(struct TidingsRecovery *recovery, uint64_t now_us, uint64_t *task);
 
 /*
+ Whether the task that runs was started again, after a death.
+ */
+bool tidings_recovery_is_again(struct TidingsRecovery *recovery);
+
+/*
  The task that runs will add these elements, which are copied, to a block.
 
  `elements` has `words` elements of 64 bits.

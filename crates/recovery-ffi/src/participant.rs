@@ -211,6 +211,22 @@ pub unsafe extern "C" fn tidings_recovery_next(
     found
 }
 
+/// Whether the task that runs was started again, after a death.
+///
+/// # Safety
+/// As [`tidings_recovery_free`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidings_recovery_is_again(recovery: *mut TidingsRecovery) -> bool {
+    let mut is_again = false;
+    let look = |recovery: &mut TidingsRecovery| {
+        is_again = recovery.participant.is_again();
+        Ok(())
+    };
+    // SAFETY: as the caller promises.
+    let status = unsafe { with(recovery, look) };
+    status == TidingsRecoveryStatus::Ok && is_again
+}
+
 /// The task that runs will add these elements, which are copied, to a block.
 ///
 /// # Safety

@@ -47,6 +47,11 @@ impl Ticket {
         Some(Self { task: u64::from_le_bytes(*task), version: u32::from_le_bytes(version) })
     }
 
+    /// Whether the task was started again: what it began with has less than one start.
+    pub fn is_again(self) -> bool {
+        self.version >= STARTS
+    }
+
     /// It after one more move.
     #[must_use]
     pub fn moved(self) -> Self {
@@ -127,6 +132,7 @@ mod tests {
             }
             assert_eq!(locations.get(9), Some(Location { worker: 1, version: STARTS }));
             assert_eq!(locations.restart(9, 0).version, 2 * STARTS);
+            assert!(locations.restart(9, 0).is_again() && !ticket.moved().is_again());
         }
     }
 

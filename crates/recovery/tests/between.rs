@@ -55,6 +55,8 @@ struct World {
     /// Of the first participant: how many of its messages have arrived.
     arrived: usize,
     endings: BTreeMap<u32, Ending>,
+    /// Tasks that ran and were said to be started again.
+    again: usize,
 }
 
 impl World {
@@ -66,7 +68,8 @@ impl World {
             Some(one)
         });
         let participants = participants.collect();
-        Self { participants, mail: VecDeque::new(), arrived: 0, endings: BTreeMap::new() }
+        let (mail, endings) = (VecDeque::new(), BTreeMap::new());
+        Self { participants, mail, arrived: 0, endings, again: 0 }
     }
 
     fn of(&mut self, me: u32) -> &mut Participant {
@@ -91,6 +94,7 @@ impl World {
     fn go_on(&mut self, me: u32) {
         if let Some(task) = self.of(me).next_task(NOW, &NoBoard) {
             let added = contributions(task);
+            self.again += usize::from(self.of(me).is_again());
             self.of(me).finished(added, 1_000_000, NOW).expect("it is declared");
         }
         while let Some(output) = self.of(me).poll_output() {
@@ -150,10 +154,17 @@ fn is_exact(world: &World, what: &str) {
     }
 }
 
+/// One dies, and the others end the phase; how many tasks they start again.
+fn run_on(world: &mut World, dead: u32) -> usize {
+    world.kill(dead);
+    world.run(usize::MAX);
+    world.again
+}
+
 #[test]
 fn a_death_between_any_two_messages_leaves_each_contribution_once() {
     for scheme in Scheme::ALL {
-        let mut moments = 0;
+        let (mut moments, mut again) = (0, 0);
         for most in 0.. {
             let mut world = World::new(3, scheme, &array());
             world.begin();
@@ -161,11 +172,12 @@ fn a_death_between_any_two_messages_leaves_each_contribution_once() {
             if world.arrived < most {
                 break;
             }
-            world.kill(0);
-            world.run(usize::MAX);
+            assert_eq!(world.again, 0, "{scheme}: nobody has died");
+            again += run_on(&mut world, 0);
             is_exact(&world, &format!("{scheme}, after {most} messages"));
             moments += 1;
         }
+        assert!(again > 0, "{scheme}: no task was started again");
         assert!(moments > 12, "{scheme}: {moments} moments");
     }
 }

@@ -50,7 +50,7 @@ use tidings_steal::view::View;
 use crate::array::{Array, Arrays};
 use crate::blocks::Blocks;
 use crate::ledger::Ledger;
-use crate::locations::Locations;
+use crate::locations::{Locations, Ticket};
 use crate::message::{Body, Message};
 use crate::output::{Counters, Output, Refusal};
 use crate::placement::holders;
@@ -123,7 +123,7 @@ pub struct Participant {
     is_within: bool,
     is_stopping: bool,
     is_expelled: bool,
-    running: Option<u64>,
+    running: Option<Ticket>,
     pending: BTreeMap<Mark, Pending>,
     forwards: BTreeMap<Mark, Forward>,
     /// Who waits until the new copy of a block has it.
@@ -237,6 +237,11 @@ impl Participant {
     /// When to call [`Participant::next_task`] although nothing has come.
     pub fn next_deadline(&self) -> Option<Instant> {
         self.worker.next_deadline().filter(|_| !self.is_full())
+    }
+
+    /// Whether the task that runs was started again, after a death.
+    pub fn is_again(&self) -> bool {
+        self.running.is_some_and(Ticket::is_again)
     }
 
     /// What it has done.

@@ -23,17 +23,17 @@ impl Participant {
             self.running = self.pop(board);
             self.pump();
             if self.running.is_some() || self.round == round {
-                return self.running;
+                return self.running.map(|ticket| ticket.task);
             }
         }
     }
 
-    fn pop(&mut self, board: &dyn Board) -> Option<u64> {
+    fn pop(&mut self, board: &dyn Board) -> Option<Ticket> {
         let tasks = self.plan.as_ref().map_or(0, |plan| plan.tasks());
         while let Some(frame) = self.worker.next_task(self.now, board) {
             let ticket = Ticket::of(&frame).filter(|ticket| ticket.task < tasks);
-            if let Some(ticket) = ticket {
-                return Some(ticket.task);
+            if ticket.is_some() {
+                return ticket;
             }
             self.counters.ignored += 1;
             self.end_of_worker(0);
@@ -54,9 +54,10 @@ impl Participant {
         now: Instant,
     ) -> Result<(), FinishError> {
         self.now = now;
-        let Some((task, plan)) = self.running.zip(self.plan.clone()) else {
+        let Some((ticket, plan)) = self.running.zip(self.plan.clone()) else {
             return Err(FinishError::OutsideTask);
         };
+        let task = ticket.task;
         let outputs = self.outputs_of(&plan, task, given)?;
         self.running = None;
         for (output, (index, words)) in (0..=u8::MAX).zip(outputs) {
