@@ -15,7 +15,6 @@ were exact or refused, 1 one was wrong or hung, 2 wrong arguments.
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 import sys
@@ -23,7 +22,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ranks import Ended, Kill, Launcher, surviving
+from ranks import Ended, Kill, Launcher, options, surviving
 
 if TYPE_CHECKING:
     from drawing.manifest import Table
@@ -121,15 +120,12 @@ def announced(folder: Path, seed: int) -> Table:
 
 def main() -> int:
     """Run them all; the exit status."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--mpirun", required=True, help="the launcher of Open MPI 5")
-    parser.add_argument("--program", required=True, help="what mpi/recover/build has built")
+    parser = options(__doc__)
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument(
         "--seed", type=int, default=1, help="of the first run; the next has one more"
     )
     parser.add_argument("--limit-s", type=float, default=60, help="when a run hangs")
-    parser.add_argument("--output", type=Path, help="write random.csv into this folder")
     given = parser.parse_args()
     launcher = surviving(given.mpirun, given.program)
     table = announced(given.output, given.seed) if given.output else None

@@ -7,6 +7,7 @@ is over it hangs, and is ended with all its processes.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import mmap
@@ -209,9 +210,24 @@ class Launcher(NamedTuple):
                 return job.end(kills, limit_s)
 
 
-def surviving(mpirun: str, program: str) -> Launcher:
-    """Return a launcher of Open MPI 5 whose ranks survive the deaths of others."""
-    ulfm = ("--with-ft", "ulfm", "--mca", "async_mpi_finalize", "1")
+def plain(mpirun: str, program: str) -> Launcher:
+    """Return a launcher of Open MPI 5 whose job ends with the first of its ranks."""
     os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
     os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-    return Launcher((mpirun, "--map-by", "slot:oversubscribe", *ulfm), program)
+    return Launcher((mpirun, "--map-by", "slot:oversubscribe"), program)
+
+
+def surviving(mpirun: str, program: str) -> Launcher:
+    """Return a launcher of Open MPI 5 whose ranks survive the deaths of others."""
+    own = plain(mpirun, program)
+    ulfm = ("--with-ft", "ulfm", "--mca", "async_mpi_finalize", "1")
+    return own._replace(words=(*own.words, *ulfm))
+
+
+def options(doc: str | None) -> argparse.ArgumentParser:
+    """Return what each program that measures ranks takes; its first line says what it does."""
+    parser = argparse.ArgumentParser(description=(doc or "").split("\n", 1)[0])
+    parser.add_argument("--mpirun", required=True, help="the launcher of Open MPI 5")
+    parser.add_argument("--program", required=True, help="what mpi/recover/build has built")
+    parser.add_argument("--output", type=Path, help="write the table into this folder")
+    return parser
