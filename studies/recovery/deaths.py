@@ -17,7 +17,7 @@ from drawing.manifest import Table
 from ranks import Kill, Launcher, options, surviving
 
 SCHEMES = ("lazy", "collective", "non-collective")
-RANKS, TASKS, TASK_US = 4, 2000, 1000
+RANKS, TASKS, TASK_US = 4, 1000, 1000
 
 
 class Row(NamedTuple):
