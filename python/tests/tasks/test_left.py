@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import tidings.tasks as tt
+from tidings.tasks.left import Left
 
 from . import programs
 
@@ -106,6 +107,34 @@ def test_who_stops_reading_has_no_more_brought(executor: tt.Executor) -> None:
         if number == 0:
             future.result(WAIT)
     assert len(fetched(executor)) == 1 + 8
+
+
+@pytest.mark.parametrize("how", ["gather", "map"])
+def test_who_reads_in_order_has_the_next_ones_brought(
+    how: str, executor: tt.Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When one is waited for, the next eight are on their way."""
+    numbers = range(20)
+    read, found = Left.result, []
+
+    def counted_result(left: Left, timeout: float | None = None) -> Any:
+        found.append(len(fetched(executor)))
+        return read(left, timeout)
+
+    monkeypatch.setattr(Left, "result", counted_result)
+    results: Any
+    if how == "gather":
+        futures = [executor.submit(made, number) for number in numbers]
+        concurrent.futures.wait(futures, WAIT)
+        results = tt.gather(futures)
+    else:
+        results = executor.map(made, numbers)
+        pending = list(executor._collector._pending.values())
+        concurrent.futures.wait(pending, WAIT)
+    assert list(results) == [made(number) for number in numbers]
+    # The first one itself was not brought before.
+    expected = [8, *(min(number + 9, 20) for number in numbers[1:])]
+    assert found[:: len(found) // 20] == expected
 
 
 def test_as_completed_takes_its_time_and_no_more(executor: tt.Executor) -> None:

@@ -97,3 +97,13 @@ def test_a_run_takes_the_usual_store(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_run_needs_a_store_that_stays(tmp_path: Path) -> None:
     with tt.Executor(workers=1) as executor, pytest.raises(ValueError, match="only in a store"):
         tt.map_file(tmp_path / "rows", inverse, resume="a", executor=executor)
+
+
+def test_a_file_that_is_not_there_is_named_with_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    raised = pytest.raises(FileNotFoundError, match=f"no file 'lines' in {tmp_path}: nothing is")
+    with tt.Executor("file:store", workers=0) as place, raised:
+        tt.map_file("lines", len, resume="run", executor=place)
+    assert not list(tmp_path.glob("lines*"))

@@ -11,6 +11,7 @@ for, such as a future of another executor, is waited for here before the call is
 from __future__ import annotations
 
 import base64
+import collections
 import collections.abc
 import concurrent.futures
 import dataclasses
@@ -20,6 +21,7 @@ import json
 import os
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, cast
@@ -29,7 +31,7 @@ from tidings.tasks import current, inputs, meter, pickles, setup
 from tidings.tasks.collector import Collector
 from tidings.tasks.connection import Connection
 from tidings.tasks.errors import StoreError
-from tidings.tasks.future import Future
+from tidings.tasks.future import Future, bring
 from tidings.tasks.options import QUEUE, Options
 from tidings.tasks.seal import key_file
 
@@ -178,15 +180,15 @@ class Executor(concurrent.futures.Executor):
         shown = meter.Meter(progress, None if buffersize is None else _length_of(iterables))
         counting = _Counting(self, shown, is_chunked) if shown.is_on else None
         results: Any
+        submit = functools.partial(self.submit if counting is None else counting.submit, call)
         if buffersize is not None:
-            submit = self.submit if counting is None else counting.submit
-            results = self._ahead(functools.partial(submit, call), rows[0], timeout, buffersize)
+            results = self._ahead(submit, rows[0], timeout, buffersize)
         elif counting is not None:
             with shown.shown(stays=False):
-                results = counting.map(call, *rows, timeout=timeout)
+                results = _results_of(map(submit, *rows), timeout)
             shown.complete()
         else:
-            results = super().map(call, *rows, timeout=timeout)
+            results = _results_of(map(submit, *rows), timeout)
         if is_chunked:
             results = itertools.chain.from_iterable(results)
         return results if counting is None else shown.around(results)
@@ -267,6 +269,7 @@ class Executor(concurrent.futures.Executor):
             for chunk in itertools.islice(source, most):
                 waiting.append(submit(chunk))
             while waiting:
+                bring(itertools.islice(waiting, 1, None))
                 result = waiting[0].result(timeout)
                 waiting.pop(0)
                 for chunk in itertools.islice(source, 1):
@@ -328,8 +331,8 @@ class _Waiting:
             self._collector.release(self._future._task)
 
 
-class _Counting(concurrent.futures.Executor):
-    """An executor whose calls a meter counts."""
+class _Counting:
+    """What submits to an executor, and has a meter count the calls."""
 
     def __init__(self, executor: Executor, shown: meter.Meter, is_chunked: bool) -> None:
         self._executor = executor
@@ -341,6 +344,25 @@ class _Counting(concurrent.futures.Executor):
         future = self._executor.submit(fn, *args, **kwargs)
         self._shown.add(future, len(args[0]) if self._is_chunked else 1)
         return future
+
+
+def _results_of(futures: Iterable[Future[T]], timeout: float | None) -> Iterator[T]:
+    """Return the results of calls, all of which are submitted now, in order."""
+    until = None if timeout is None else time.monotonic() + timeout
+    return _each_result(collections.deque(futures), until)
+
+
+def _each_result(futures: collections.deque[Future[T]], until: float | None) -> Iterator[T]:
+    try:
+        while futures:
+            bring(itertools.islice(futures, 1, None))
+            rest = None if until is None else until - time.monotonic()
+            # Nothing here holds a result that was taken.
+            futures[0].result(rest)
+            yield futures.popleft().result()
+    finally:
+        for future in futures:
+            future.cancel()
 
 
 def _length_of(iterables: tuple[Iterable[Any], ...]) -> int | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import itertools
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, Protocol, TypeVar, cast
 
 from tidings.tasks import inputs
@@ -17,6 +18,9 @@ T = TypeVar("T")
 # A call that a worker has may come back to its queue: who waits for it asks so often, in seconds,
 # whether to do it.
 AGAIN = 1.0
+
+# How many results are brought before they are asked for, by who reads several in a row.
+AHEAD = 8
 
 # Held while it is decided whether a result that may stay where it is comes at once.
 _deciding = threading.Lock()
@@ -37,6 +41,13 @@ class Inline(Protocol):
 
     def wait(self, timeout: float | None) -> float | None:
         """Wait until the call has ended, or the time is over; return the time that is left."""
+
+
+def bring(coming: Iterable[Any]) -> None:
+    """Bring the first ones of those results that are read next, where they were left."""
+    for future in itertools.islice(coming, AHEAD):
+        if isinstance(future, Future):
+            future.bring()
 
 
 class Future(concurrent.futures.Future[T]):

@@ -5,28 +5,19 @@ from __future__ import annotations
 import collections
 import concurrent.futures
 import contextlib
-import itertools
 import queue
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
 from tidings.tasks import meter
-from tidings.tasks.future import AGAIN, Future, Inline
+from tidings.tasks.future import AGAIN, Future, Inline, bring
 
 F = TypeVar("F", bound="concurrent.futures.Future[Any]")
-
-# How many results are brought before they are asked for.
-_AHEAD = 8
 
 
 def _inline_of(future: Any) -> Inline | None:
     return future.inline if isinstance(future, Future) else None
-
-
-def _bring(future: concurrent.futures.Future[Any]) -> None:
-    if isinstance(future, Future):
-        future.bring()
 
 
 def gather(*futures: Any, progress: bool | None = None) -> Any:
@@ -36,7 +27,8 @@ def gather(*futures: Any, progress: bool | None = None) -> Any:
     ``progress`` is that of ``Executor.map``.
     """
     with meter.of(_futures_in(futures), progress).shown():
-        results = [_gathered(one) for one in futures]
+        coming = collections.deque(_futures_in(futures))
+        results = [_gathered(one, coming) for one in futures]
     return results[0] if len(results) == 1 else results
 
 
@@ -50,13 +42,15 @@ def _futures_in(given: Any) -> Iterator[concurrent.futures.Future[Any]]:
         yield from _futures_in(list(given.values()))
 
 
-def _gathered(given: Any) -> Any:
+def _gathered(given: Any, coming: collections.deque[Any]) -> Any:
     if isinstance(given, concurrent.futures.Future):
+        coming.popleft()
+        bring(coming)
         return given.result()
     if isinstance(given, (list, tuple)):
-        return type(given)(_gathered(one) for one in given)
+        return type(given)(_gathered(one, coming) for one in given)
     if isinstance(given, dict):
-        return {name: _gathered(one) for name, one in given.items()}
+        return {name: _gathered(one, coming) for name, one in given.items()}
     return given
 
 
@@ -105,8 +99,7 @@ class as_completed(Generic[F]):  # noqa: N801, it reads as that of concurrent.fu
                     text = f"{left} futures have not ended"
                     raise concurrent.futures.TimeoutError(text) from None
             if is_reading:
-                for coming in itertools.islice(ended, _AHEAD):
-                    _bring(coming)
+                bring(ended)
             future = ended.popleft()
             yield future
             is_read = future.is_read if isinstance(future, Future) else None

@@ -19,7 +19,7 @@ from typing import Any
 import tidings.tasks._native as _native
 from tidings.tasks import meter, pickles
 from tidings.tasks.executor import Executor
-from tidings.tasks.future import Future
+from tidings.tasks.future import Future, bring
 
 # Tasks on their way at a time: enough for the store to write many at once.
 _WINDOW = 4_096
@@ -60,6 +60,8 @@ def map_file(
             )
     if executor.store == "memory:":
         raise ValueError("a run goes on only in a store that stays: use Executor('file:PATH')")
+    if not Path(path).exists():
+        raise FileNotFoundError(f"no file {os.fspath(path)!r} in {Path.cwd()}: nothing is mapped")
     into = Path(f"{os.fspath(path)}.{resume}.out" if output is None else output)
     part = into.with_name(into.name + ".part")
     run = json.dumps([resume, pickles.name_of(function)])
@@ -96,8 +98,15 @@ def _futures(
         if shown.is_on:
             shown.add(waiting[-1])
         if len(waiting) >= _WINDOW:
-            yield waiting.popleft()
-    yield from waiting
+            yield _next(waiting)
+    while waiting:
+        yield _next(waiting)
+
+
+def _next(waiting: collections.deque[Future[Any]]) -> Future[Any]:
+    future = waiting.popleft()
+    bring(waiting)
+    return future
 
 
 def _lines_of(path: str | os.PathLike[str]) -> int:
