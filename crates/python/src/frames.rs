@@ -79,7 +79,7 @@ pub(crate) fn done<'py>(
     frame(py, &FromRuntime::Done { task, attempt, value, children, effects, puts })
 }
 
-/// The frame that says how a call has failed.
+/// The frame that says how a call has failed, and whether its host is at fault.
 #[pyfunction]
 pub(crate) fn failed<'py>(
     py: Python<'py>,
@@ -87,9 +87,10 @@ pub(crate) fn failed<'py>(
     attempt: u32,
     text: String,
     detail: Vec<u8>,
+    is_of_host: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let (task, attempt) = (task_of(task)?, Attempt(attempt));
-    frame(py, &FromRuntime::Failed { task, attempt, text, detail })
+    frame(py, &FromRuntime::Failed { task, attempt, text, detail, is_of_host })
 }
 
 /// The frame that says how far a call is.

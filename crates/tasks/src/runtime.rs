@@ -188,6 +188,9 @@ pub enum FromRuntime {
         /// [`MAX_DETAIL_BYTES`](tidings_tasks_core::record::MAX_DETAIL_BYTES).
         #[cbor(n(3), with = "minicbor::bytes", default)]
         detail: Vec<u8>,
+        /// Whether the host is at fault, which had no room for it: others are to make the call.
+        #[cbor(n(4), default)]
+        is_of_host: bool,
     },
     /// How far the call is.
     #[n(3)]
@@ -265,7 +268,8 @@ mod tests {
             read(&FromRuntime::Done { task, attempt, value, children, effects, puts });
             read(&FromRuntime::Ready { runtime_version: text.clone(), ahead: attempt.0 });
             let detail = text.clone().into_bytes();
-            read(&FromRuntime::Failed { task, attempt, text: text.clone(), detail });
+            let (failed, is_of_host) = (text.clone(), is_ahead);
+            read(&FromRuntime::Failed { task, attempt, text: failed, detail, is_of_host });
             let (cpu_us, peak_bytes) = (u64::from(attempt.0), u64::MAX);
             let (wall_us, is_held) = (cpu_us, is_ahead);
             read(&FromRuntime::Spent { task, attempt, cpu_us, peak_bytes, wall_us, is_held });

@@ -123,7 +123,7 @@ fn make_calls() {
                 std::fs::write(rest, "begun\n").unwrap();
                 while runtime.hear() != Some((task, attempt)) {}
                 let (text, detail) = ("cancelled".to_owned(), Vec::new());
-                said = FromRuntime::Failed { task, attempt, text, detail };
+                said = FromRuntime::Failed { task, attempt, text, detail, is_of_host: false };
             }
             other => panic!("{other}"),
         }

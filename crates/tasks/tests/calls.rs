@@ -64,7 +64,7 @@ fn call_what_is_said() {
         assert!(code_hash.is_none_or(|hash| known.contains(&hash)));
         let failed = |task, text: &str| {
             let (text, detail) = (text.to_owned(), text.as_bytes().to_vec());
-            FromRuntime::Failed { task, attempt, text, detail }
+            FromRuntime::Failed { task, attempt, text, detail, is_of_host: false }
         };
         let body = String::from_utf8(body).unwrap();
         let (what, rest) = body.split_once(' ').unwrap_or((&body, ""));

@@ -13,6 +13,12 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **more}
 
 
+def tidings() -> Path:
+    """Return the program of the commands."""
+    root = Path(__file__).parents[3]
+    return Path(os.environ.get("TIDINGS_BIN_DIR", root / "target" / "debug")) / "tidings"
+
+
 def pipe(path: Path) -> Path:
     """Make a pipe with a name: who opens it waits for the other side."""
     os.mkfifo(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import signal
 import subprocess
@@ -75,7 +76,8 @@ with tt.Executor("file:store", workers=1) as executor:
     refused(bytes(2 << 20))
     fill()
     refused(b"nothing fits")
-    print(executor.submit(put, 100_000).exception())
+    print(refused := executor.submit(put, 100_000).exception())
+    assert isinstance(refused, tt.NoSpaceError) and refused.nbytes == 100_000
     assert bytes(kept.get()) == b"kept" * 50_000
     assert executor.submit(len, b"small").result() == 5
     ballast.unlink()
@@ -247,6 +249,50 @@ def test_a_program_ends_though_nobody_coordinates(
         programs.kill(owner)
         programs.kill(reader)
     assert reader.returncode == 0
+
+
+# Two workers meet, then blobs are put for which one of both has no room.
+ELSEWHERE = """
+import os
+import tidings.tasks as tt
+
+
+def meet(mode):
+    with open("meeting", mode):
+        pass
+
+
+def put(length):
+    return tt.put(bytes(length)).nbytes, os.environ["TIDINGS_SHARED"], tt.attempt()
+
+
+with tt.Executor("file:store", workers=0) as executor:
+    tt.gather(executor.submit(meet, "r"), executor.submit(meet, "w"))
+    for found in tt.gather([executor.submit(put, 2 << 20) for _ in range(4)]):
+        print(*found)
+"""
+
+
+def test_a_task_whose_put_finds_no_room_is_done_by_another_host(tmp_path: Path) -> None:
+    """It failed, though another worker had room."""
+    (tmp_path / "small").mkdir()
+    programs.pipe(tmp_path / "meeting")
+    command = [str(programs.tidings()), "worker", "--store", "file:store", "--slots", "1"]
+    command += ["--python", sys.executable]
+    mounted = 'hostname small && mount -t tmpfs -o size=1024k none small && exec "$@"'
+    alone = ["unshare", "--user", "--map-root-user", "--mount", "--uts", "sh", "-c", mounted, "-"]
+    with contextlib.ExitStack() as ends:
+        for words, shared in (([*alone, *command], "small/in"), (command, "large")):
+            environment = programs.environment(TIDINGS_SHARED=str(tmp_path / shared))
+            quiet = subprocess.DEVNULL
+            worker = subprocess.Popen(words, cwd=tmp_path, env=environment, stderr=quiet)
+            ends.callback(worker.wait)
+            ends.callback(worker.terminate)
+        program = programs.start(ELSEWHERE, tmp_path)
+        lines = program.communicate()[0].splitlines()
+    found = [line.split() for line in lines]
+    assert [row[:2] for row in found] == [[str(2 << 20), str(tmp_path / "large")]] * 4
+    assert any(int(attempt) > 1 for *_, attempt in found)
 
 
 def test_memory_that_is_full_is_an_error_that_says_where_and_loses_nothing(tmp_path: Path) -> None:

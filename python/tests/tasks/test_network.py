@@ -137,16 +137,10 @@ def test_a_call_that_is_not_sealed_is_not_unpickled(tmp_path: Path) -> None:
     assert not touched.exists()
 
 
-def tidings() -> Path:
-    """Return the program of the commands."""
-    root = Path(__file__).parents[3]
-    return Path(os.environ.get("TIDINGS_BIN_DIR", root / "target" / "debug")) / "tidings"
-
-
 def test_a_worker_of_the_commands_does_calls(holder: tt.Executor, tmp_path: Path) -> None:
     words = ["worker", "--store", f"tcp://{holder.endpoint}", "--keys", "keys", "--slots", "1"]
     worker = subprocess.Popen(
-        [tidings(), *words, "--python", sys.executable],
+        [programs.tidings(), *words, "--python", sys.executable],
         cwd=tmp_path,
         env=programs.environment(),
         stderr=subprocess.PIPE,
@@ -170,6 +164,8 @@ def test_a_worker_whose_python_lacks_the_package_says_so(tmp_path: Path) -> None
     (tmp_path / "python").write_text("#!/bin/sh\necho 'No module named tidings' >&2\nexit 1\n")
     (tmp_path / "python").chmod(0o755)
     words = ["worker", "--store", "memory:", "--python", str(tmp_path / "python")]
-    ended = subprocess.run([tidings(), *words], capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [programs.tidings(), *words], capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 2
     assert "No module named tidings): install the package `tidings`" in ended.stderr

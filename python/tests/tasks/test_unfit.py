@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import warnings
@@ -102,11 +101,9 @@ class Worker:
     """A worker for the large calls of a store."""
 
     def __init__(self, store: str, *more: str) -> None:
-        root = Path(__file__).parents[3]
-        program = Path(os.environ.get("TIDINGS_BIN_DIR", root / "target" / "debug")) / "tidings"
-        command: list[str | Path] = [program, "worker", "--store", store, "--queue", "large"]
+        command: list[str | Path] = [programs.tidings(), "worker", "--store", store]
         self._process = subprocess.Popen(
-            [*command, "--python", sys.executable, *more],
+            [*command, "--queue", "large", "--python", sys.executable, *more],
             env=programs.environment(),
             stderr=subprocess.DEVNULL,
         )

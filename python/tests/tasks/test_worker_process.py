@@ -174,7 +174,8 @@ def test_calls_are_answered(worker: Worker) -> None:
 
 def test_failures_are_told_and_the_process_stays(worker: Worker) -> None:
     worker.call(2, pickles.dump_call(divmod, (1, 0), {}))
-    kind, (task, attempt, text, detail) = worker.heard()
+    kind, (task, attempt, text, detail, is_of_host) = worker.heard()
+    assert not is_of_host
     assert (kind, task, attempt) == (2, TASK, 2)
     assert text.startswith("ZeroDivisionError: ")
     error = failures.error_of([(2, "error", text, "here", detail)])

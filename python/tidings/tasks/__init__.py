@@ -12,6 +12,7 @@ from tidings.tasks.context import attempt, cancelled, effect, progress, task_id
 from tidings.tasks.errors import (
     ConflictError,
     LostError,
+    NoSpaceError,
     RemoteError,
     RemoteTraceback,
     SealError,
@@ -47,6 +48,7 @@ __all__ = [
     "Job",
     "LostError",
     "Mapped",
+    "NoSpaceError",
     "Permits",
     "Pulled",
     "Queue",

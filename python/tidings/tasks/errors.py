@@ -15,6 +15,25 @@ class StoreError(TaskError):
     """The store cannot be had, or has refused a task. The text says why and what to do."""
 
 
+class NoSpaceError(StoreError):
+    """There is no room on this host for a blob of so many bytes. Nothing was left behind.
+
+    A task that ends by it counts as lost by its host, so another one makes the call; if none has
+    room, this is raised where its result is asked for. ``folder`` is where there is none,
+    ``nbytes`` how long the blob is.
+    """
+
+    def __init__(self, text: str, folder: str, nbytes: int) -> None:
+        super().__init__(text, folder, nbytes)
+        self.text = text
+        self.folder = folder
+        self.nbytes = nbytes
+
+    def __str__(self) -> str:
+        """Return what was refused, where, and what helps."""
+        return self.text
+
+
 class LostError(TaskError):
     """A job is no longer this process's: it took too long, or was not heard of for some seconds.
 

@@ -53,7 +53,8 @@ def error_of(
     """
     nothing: Failure = (0, "lost", "no failure", "?", b"")
     attempts, cause, text, host, detail = failures[-1] if failures else nothing
-    if cause != "error" or not detail:
+    # What a process has said of a call; of most losses nobody could.
+    if cause not in ("error", "lost") or not detail:
         return RemoteError(text, cause, host, attempts)
     told = text
     try:

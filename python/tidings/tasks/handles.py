@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import tidings.tasks._native as _native
 from tidings.tasks import connection, context, inputs
 from tidings.tasks.connection import Connection
-from tidings.tasks.errors import StoreError
+from tidings.tasks.errors import NoSpaceError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -178,7 +178,7 @@ def put(
                 _write(file.fileno(), flat[start : start + _PIECE_BYTES])
         held = draft.finish()
     except (OSError, RuntimeError) as error:
-        raise StoreError(_refused(flat.nbytes, Path(path).parent, error)) from None
+        raise _refused(flat.nbytes, Path(path).parent, error) from None
     handle = Handle(held.blob, form, os.fspath(held.path), place)
     handle._held = held
     return handle
@@ -197,15 +197,16 @@ def _form(data: Any, view: memoryview) -> Form:
     return code, getattr(getattr(data, "dtype", None), "str", code), view.shape or ()
 
 
-def _refused(length: int, folder: Path, error: Exception) -> str:
+def _refused(length: int, folder: Path, error: Exception) -> StoreError:
     """Return why a blob is not put, and where memory is full what helps."""
     why = f"a blob of {length} bytes cannot be put: {error}"
     if getattr(error, "errno", None) not in (errno.ENOSPC, errno.EDQUOT):
-        return why
-    return (
+        return StoreError(why)
+    text = (
         f"{why} in {folder}: nothing was left behind; make space there, free what is shared and "
         "not needed, or name another folder with TIDINGS_SHARED"
     )
+    return NoSpaceError(text, os.fspath(folder), length)
 
 
 def _write(file: int, view: memoryview) -> None:

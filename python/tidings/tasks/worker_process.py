@@ -28,6 +28,7 @@ from typing import Any, Union
 import tidings.tasks._native as _native
 from tidings.tasks import context, failures, inputs, pickles
 from tidings.tasks.effects import Effects
+from tidings.tasks.errors import NoSpaceError
 from tidings.tasks.seal import CALL, FAILURE, RESULT, Seal
 from tidings.tasks.usage import Meter
 
@@ -174,7 +175,9 @@ class Process:
             error = error.with_traceback(_inside(error))
             text = failures.text_of(error)
             detail = self._seal.close(FAILURE, task, failures.detail_of(error))
-            frame = _native.failed(task, attempt, text, detail)
+            # Another host may have the room that this one has not.
+            is_of_host = isinstance(error, NoSpaceError)
+            frame = _native.failed(task, attempt, text, detail, is_of_host)
         finally:
             context.enter(None)
         sys.stdout.flush()

@@ -211,8 +211,9 @@ pub(super) fn spoken(said: FromRuntime, mut report: Report, ending: &Ending) -> 
             let report = Some(Box::new(report));
             Verdict { report, children, effects, puts, ..Verdict::default() }
         }
-        (FromRuntime::Failed { text, detail, .. }, None) => {
-            let failure = Some((Cause::Error, verdict::end_of(&text)));
+        (FromRuntime::Failed { text, detail, is_of_host, .. }, None) => {
+            let cause = if is_of_host { Cause::Lost } else { Cause::Error };
+            let failure = Some((cause, verdict::end_of(&text)));
             Verdict { failure, detail, report: Some(Box::new(report)), ..Verdict::default() }
         }
         (_, failure) => Verdict { failure, report: Some(Box::new(report)), ..Verdict::default() },

@@ -174,7 +174,8 @@ mod tests {
         link.say(&run(task, attempt, body)).unwrap();
         let said = link.outgoing.clone();
         let text = "x".repeat(4 << 20);
-        let answer = FromRuntime::Failed { task, attempt, text, detail: Vec::new() };
+        let answer =
+            FromRuntime::Failed { task, attempt, text, detail: Vec::new(), is_of_host: false };
         let frame = minicbor::to_vec(&answer).unwrap();
         let other = crate::spawn::spawn(async move {
             there.write_all(&(frame.len() as u32).to_le_bytes()).await.unwrap();

@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use rustix::io::Errno;
 use tokio::time::Instant;
 
@@ -23,6 +23,9 @@ pub(super) const LOOK: Duration = Duration::from_secs(1);
 
 /// How long a result waits for room before its task is given to others, who do it again.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How many looks a worker waits for all the room that one task wants.
+const INSIST: u32 = 60;
 
 /// The bytes that must fit before a worker goes on, whatever it was short of.
 const AT_LEAST_BYTES: u64 = 1 << 20;
@@ -55,6 +58,22 @@ impl Short {
         format!("{} (at least {} bytes)", self.text, self.wanted_bytes())
     }
 
+    /// Whether there can be room for it: none is made by waiting where all of the disk is less.
+    pub(super) fn may_fit(&self) -> bool {
+        let Ok(disk) = statvfs(&self.folder) else { return true };
+        self.bytes <= disk.f_blocks.saturating_mul(disk.f_frsize)
+    }
+
+    /// The same place, as far as all tasks need it.
+    pub(super) fn at_least(self) -> Self {
+        Self { bytes: AT_LEAST_BYTES, ..self }
+    }
+
+    /// What is waited for after so many looks.
+    fn after(self, looks: u32) -> Self {
+        if looks < INSIST { self } else { self.at_least() }
+    }
+
     fn wanted_bytes(&self) -> u64 {
         self.bytes.max(AT_LEAST_BYTES)
     }
@@ -76,11 +95,14 @@ impl Short {
         }
     }
 
-    /// Waits until there is room.
+    /// Waits until there is room; after a while for as much as all tasks need, since others than
+    /// the one that wanted more can go on.
     pub(super) async fn over(self) {
+        let mut looks = 0;
         loop {
             tokio::time::sleep(LOOK).await;
-            let this = self.clone();
+            looks += 1;
+            let this = self.clone().after(looks);
             // A process that is ending needs none.
             if crate::spawn::spawn_blocking(move || this.has_room()).await.unwrap_or(true) {
                 return;
@@ -164,6 +186,22 @@ mod tests {
         assert!(short(folder.path(), 1).has_room());
         // What is wrong there is not that it is full.
         assert!(short(&folder.path().join("none"), 1).has_room());
+    }
+
+    #[test]
+    fn what_is_more_than_the_disk_may_not_fit() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(short(folder.path(), 1).may_fit());
+        assert!(!short(folder.path(), u64::MAX).may_fit());
+        assert!(short(&folder.path().join("none"), u64::MAX).may_fit());
+    }
+
+    /// One task wanted more than there will be, and nobody else could go on.
+    #[test]
+    fn after_a_while_it_is_enough_if_others_can_go_on() {
+        let wanted = short(Path::new("/"), 1 << 40);
+        let after = |looks| wanted.clone().after(looks).wanted_bytes();
+        assert_eq!([after(1), after(59), after(60)], [1 << 40, 1 << 40, 1 << 20]);
     }
 
     #[tokio::test(start_paused = true)]

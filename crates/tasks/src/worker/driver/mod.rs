@@ -289,7 +289,9 @@ impl Driver {
 
     /// There is no room for a try.
     fn no_room(&mut self, key: Key, short: Short) {
-        self.pause.hold(key, short.text.clone());
+        let Some(short) = self.pause.hold(key, short) else {
+            return self.return_held();
+        };
         if self.word.is_none() && !self.pause.is_on() {
             self.shared.tell(Event::NoRoom(short.said()));
             self.pause.begin(short);
@@ -310,8 +312,8 @@ impl Driver {
 
     /// Gives back what found no room.
     fn return_held(&mut self) {
-        for (key, why) in self.pause.held() {
-            self.tell(key, Verdict::failed(Cause::Returned, why));
+        for (key, verdict) in self.pause.held() {
+            self.tell(key, verdict);
         }
     }
 
