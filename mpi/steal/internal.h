@@ -34,15 +34,15 @@ struct TidingsSteal {
     Board board; /* empty where it is not used */
     TidingsStealWorker *worker;
     TidingsStealOptions options;
-    double origin_s;
+    double origin_s, poll_s; /* between two looks for messages while tasks run */
     Function functions[FUNCTIONS];
     int count;
     bool has_begun, is_within, is_over, has_failed, is_split, has_lost;
     TidingsStealPhase phase;
     TidingsStealTasks tasks;
     /* As an idle rank last saw them. */
-    uint64_t attempts, answers;
-    double asked_s;
+    uint64_t attempts, answers, steals;
+    double asked_s, looked_s;
     int arrays;  /* that there are */
     int trouble; /* the first that a task or a message caused */
 };

@@ -27,6 +27,11 @@ typedef struct Mail {
     long long *sent, received;
     uint8_t *incoming;
     size_t incoming_room;
+    /* Receives for messages of tasks, of which the one whose turn it is waits. */
+    MPI_Request posted[2];
+    uint8_t *posted_room[2];
+    int turn;
+    bool is_posted;
     uint64_t messages, bytes; /* sent */
     /* Where deaths are survived: whether a call has failed by one, whom MPI knows to be dead, and
      * those of them who were named. */
@@ -38,8 +43,8 @@ typedef struct Mail {
  * return. False if there is no memory. */
 bool mail_open(Mail *mail, MPI_Comm comm);
 
-/* Sends a copy of these bytes, to a rank that has died nothing. False if MPI refuses it or there
- * is no memory. */
+/* Sends a copy of these bytes, one or more, to a rank that has died nothing. False if MPI refuses
+ * it or there is no memory. */
 bool mail_send(Mail *mail, MailKind kind, int to, const void *message, size_t bytes);
 
 /* What has come of a look for a message. */
@@ -47,6 +52,9 @@ typedef enum MailLook { MAIL_NONE, MAIL_ONE, MAIL_FAILED } MailLook;
 
 /* Takes in a message of a kind, if one has arrived; its bytes stay until the next look. */
 MailLook mail_look(Mail *mail, MailKind kind, int *from, const uint8_t **message, size_t *bytes);
+
+/* How long a look takes that finds nothing. Nobody sends anything yet. */
+double mail_look_s(Mail *mail);
 
 /* Lets others have the processor, after so many looks in a row for which nothing had come: who
  * sends to a rank that has had nothing for long waits for up to 50 us. */

@@ -1,111 +1,111 @@
 /*
  * What does a steal take, beside a message of the same bytes and its answer? Rank 0 has a list of
- * empty tasks, of which rank 1 steals half at a time; in the same repetition both exchange
- * messages of the bytes of a request and of an answer. Printed are the medians and the ratio of
- * the repetitions. usage: mpirun -n 2 tidings-mpi-steal-rate [BYTES OF A TASK] [REPETITIONS]
+ * tasks, of which rank 1 steals half at a time; in the same repetition both exchange messages of
+ * the bytes of a request and of an answer. A steal is timed from when the thief looks for a victim
+ * until the tasks are in its queue. Both ranks begin with a task that waits, so that the victim is
+ * at its tasks when it is asked. Printed are medians of all steals and of all exchanges, and the
+ * median and the quartiles of the repetitions' ratios of such medians.
+ * usage: mpirun -n 2 tidings-mpi-steal-rate [BYTES OF A TASK] [REPETITIONS] [NS OF A TASK]
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "samples.h"
 #include "tidings_steal_mpi.h"
 
-/* Tasks of a phase, of which each steal takes half, and phases of a repetition. */
+/* Tasks of a phase, of which a steal takes half, and phases of a repetition. */
 #define TASKS 128
 #define PHASES 100
 #define MOST 1000
 #define ROUNDS 1000
 
-/* What a request has, and an answer beside its tasks. */
-#define REQUEST_BYTES 5
+/* What a request has, an answer beside its tasks, and a task beside its state. */
+#define REQUEST_BYTES 21
+#define ANSWER_BYTES 20
+#define FRAME_BYTES 24
+
+/* How long the task waits with which each rank begins. */
+static const double WAITS_S[] = { 20e-6, 30e-6 };
 
 typedef struct Rate {
     TidingsSteal *steal;
-    uint16_t function;
+    uint16_t wait, work;
     int rank, repetitions;
     size_t bytes;
-    long long ran;
+    double task_s;
 } Rate;
 
-static void body(TidingsStealTasks *tasks, void *user)
+static void spend(double seconds)
+{
+    double until_s = MPI_Wtime() + seconds;
+    while (seconds > 0 && MPI_Wtime() < until_s)
+        ;
+}
+
+static void wait_before(TidingsStealTasks *tasks, void *user)
 {
     (void)tasks;
-    ((Rate *)user)->ran++;
+    spend(WAITS_S[((Rate *)user)->rank]);
 }
 
-static int ascending(const void *left, const void *right)
+static void work(TidingsStealTasks *tasks, void *user)
 {
-    double difference = *(const double *)left - *(const double *)right;
-    return (difference > 0) - (difference < 0);
+    (void)tasks;
+    spend(((Rate *)user)->task_s);
 }
 
-static double median(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof *values, ascending);
-    return values[count / 2];
-}
-
-/* A phase: what was asked for and answered, and how long that took, as rank 1 sees it. */
-static void steal(Rate *rate, uint64_t *answers, uint64_t *bytes, double *waited_s)
+/* A phase, and how long a steal took and how many tasks it brought, as rank 1 sees it. */
+static void steal(Rate *rate, Sample *steals, uint64_t *tasks, uint64_t *answers)
 {
     static uint8_t state[4096];
     TidingsStealPhase phase;
     TidingsStealError error;
     for (int task = 0; !rate->rank && task < TASKS; task++)
-        tidings_steal_add(rate->steal, rate->function, 0, state, rate->bytes);
+        tidings_steal_add(rate->steal, rate->work, 0, state, rate->bytes);
+    tidings_steal_add(rate->steal, rate->wait, 0, NULL, 0);
     if (tidings_steal_phase(rate->steal, "steals", &phase, &error)) MPI_Abort(MPI_COMM_WORLD, 1);
-    *answers += phase.counters.steals + phase.counters.refused;
-    *bytes += phase.bytes;
-    *waited_s += phase.waiting_seconds;
+    if (!phase.counters.steals) return;
+    *tasks += phase.counters.tasks_in;
+    *answers += phase.counters.steals;
+    steals->all[steals->count++] = phase.stealing_seconds / (double)phase.counters.steals;
 }
 
-/* Seconds of a steal, and the mean of the bytes of an answer; as rank 1 sees them. */
-static double steals(Rate *rate, double *answer_bytes)
+/* A repetition's steals; the mean of the bytes of an answer. */
+static double steals(Rate *rate, Sample *steals)
 {
-    uint64_t answers = 0, bytes = 0;
-    double waited_s = 0;
+    uint64_t tasks = 0, answers = 0;
     for (int phase = 0; phase < PHASES; phase++)
-        steal(rate, &answers, &bytes, &waited_s);
-    /* Of all that rank 0 has sent; the end of a phase is a message, too, and counts as part of it.
-     */
-    MPI_Bcast(&bytes, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-    *answer_bytes = answers ? (double)bytes / (double)answers : 0;
-    return answers ? waited_s / (double)answers : 0;
-}
-
-/* Seconds of a message and its answer. */
-static double exchange(const Rate *rate, size_t answer_bytes)
-{
-    static uint8_t buffer[1 << 21];
-    MPI_Barrier(MPI_COMM_WORLD);
-    double began_s = MPI_Wtime();
-    for (int round = 0; round < ROUNDS; round++) {
-        if (rate->rank) {
-            MPI_Send(buffer, REQUEST_BYTES, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
-            MPI_Recv(buffer, (int)answer_bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        } else {
-            MPI_Recv(buffer, REQUEST_BYTES, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_Send(buffer, (int)answer_bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
-        }
-    }
-    return (MPI_Wtime() - began_s) / ROUNDS;
+        steal(rate, steals, &tasks, &answers);
+    double mean = answers ? (double)tasks / (double)answers : 0;
+    double bytes = ANSWER_BYTES + mean * (double)(FRAME_BYTES + rate->bytes);
+    MPI_Bcast(&bytes, 1, MPI_DOUBLE, 1, MPI_COMM_WORLD);
+    return bytes;
 }
 
 static void measure(Rate *rate)
 {
-    static double stolen_s[MOST], exchanged_s[MOST], ratios[MOST], bytes[MOST];
-    for (int i = 0; i < rate->repetitions; i++) {
-        stolen_s[i] = steals(rate, &bytes[i]);
-        MPI_Bcast(&bytes[i], 1, MPI_DOUBLE, 1, MPI_COMM_WORLD);
-        exchanged_s[i] = exchange(rate, (size_t)bytes[i]);
-        ratios[i] = stolen_s[i] / exchanged_s[i];
+    static double stolen_s[MOST * PHASES], exchanged_s[MOST * ROUNDS], ratios[MOST], bytes[MOST];
+    Sample all_steals = { stolen_s, 0 }, all_exchanges = { exchanged_s, 0 };
+    int count = rate->repetitions;
+    for (int at = 0; at < count; at++) {
+        Sample own_steals = { stolen_s + all_steals.count, 0 };
+        Sample own_exchanges = { exchanged_s + all_exchanges.count, 0 };
+        bytes[at] = steals(rate, &own_steals);
+        exchange(REQUEST_BYTES, (int)bytes[at], ROUNDS, &own_exchanges);
+        ratios[at] = quartile(own_steals.all, own_steals.count, 2) /
+                     quartile(own_exchanges.all, own_exchanges.count, 2);
+        all_steals.count += own_steals.count;
+        all_exchanges.count += own_exchanges.count;
     }
     if (rate->rank != 1) return;
-    printf("{\"task_bytes\":%zu,\"answer_bytes\":%.0f,\"steal_us\":%.3f,\"ping_pong_us\":%.3f,"
-           "\"ratio\":%.3f,\"repetitions\":%d}\n",
-           rate->bytes, median(bytes, rate->repetitions),
-           1e6 * median(stolen_s, rate->repetitions), 1e6 * median(exchanged_s, rate->repetitions),
-           median(ratios, rate->repetitions), rate->repetitions);
+    printf("{\"task_bytes\":%zu,\"task_ns\":%.0f,\"answer_bytes\":%.0f,\"steals\":%d,"
+           "\"steal_us\":%.3f,\"ping_pong_us\":%.3f,"
+           "\"ratio\":%.3f,\"ratio_quartiles\":[%.3f,%.3f],\"repetitions\":%d}\n",
+           rate->bytes, 1e9 * rate->task_s, quartile(bytes, count, 2), all_steals.count,
+           1e6 * quartile(stolen_s, all_steals.count, 2),
+           1e6 * quartile(exchanged_s, all_exchanges.count, 2), quartile(ratios, count, 2),
+           quartile(ratios, count, 1), quartile(ratios, count, 3), count);
 }
 
 int main(int count, char **words)
@@ -118,14 +118,17 @@ int main(int count, char **words)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (count > 1) rate.bytes = (size_t)atoi(words[1]);
     if (count > 2) rate.repetitions = atoi(words[2]);
+    if (count > 3) rate.task_s = 1e-9 * atoi(words[3]);
     if (ranks != 2 || rate.bytes > 4096 || rate.repetitions < 1 || rate.repetitions > MOST) {
-        if (!rate.rank) fprintf(stderr, "usage: mpirun -n 2 tidings-mpi-steal-rate [BYTES] [N]\n");
+        if (!rate.rank)
+            fprintf(stderr, "usage: mpirun -n 2 tidings-mpi-steal-rate [BYTES] [N] [NS]\n");
         MPI_Finalize();
         return 2;
     }
-    TidingsStealOptions options = { .slot_bytes = 4096, .poll_us = 1 };
+    TidingsStealOptions options = { .slot_bytes = 4096 };
     if (tidings_steal_open(MPI_COMM_WORLD, &options, &rate.steal, &error)) return 1;
-    tidings_steal_function(rate.steal, body, &rate, &rate.function);
+    tidings_steal_function(rate.steal, wait_before, &rate, &rate.wait);
+    tidings_steal_function(rate.steal, work, &rate, &rate.work);
     measure(&rate);
     tidings_steal_close(rate.steal);
     MPI_Finalize();

@@ -16,6 +16,15 @@
 /* Messages taken in before tasks run again. */
 #define LOOKS 64
 
+/* Looks of an idle rank between which it does nothing else. */
+#define IDLE_LOOKS 4
+
+/* How long a busy rank runs tasks before it does anything else but look for messages. */
+#define ROUND_S 5e-6
+
+/* Where nobody says how often it looks, it does so for this part of its time, and once a round. */
+#define LOOKING 32
+
 static uint64_t microseconds(const TidingsSteal *steal, double at_s)
 {
     double passed_s = at_s - steal->origin_s;
@@ -104,7 +113,7 @@ static void mourn(TidingsSteal *steal)
     perform(steal);
 }
 
-/* Takes in what has arrived; whether anything has. */
+/* Takes in what has arrived, and answers each at once, as a thief waits; whether anything has. */
 static bool take_in(TidingsSteal *steal)
 {
     bool any = false;
@@ -118,9 +127,9 @@ static bool take_in(TidingsSteal *steal)
         int status = (int)tidings_steal_worker_receive(steal->worker, (uint32_t)from, message,
                                                        bytes, now_us(steal));
         if (status) note(steal, status);
+        perform(steal);
         any = true;
     }
-    if (any) perform(steal);
     if (steal->mail.has_news) mourn(steal);
     return any;
 }
@@ -160,19 +169,24 @@ static double run(TidingsSteal *steal, const TidingsStealTask *task, double bega
     return ended_s;
 }
 
-/* Runs tasks until it is time to look for messages; whether there were any. */
+/* Runs tasks for a while, and looks for messages in between; whether there were any tasks. */
 static bool run_some(TidingsSteal *steal)
 {
     TidingsStealTask task;
-    double began_s = MPI_Wtime(), now_s = began_s, poll_s = 1e-6 * steal->options.poll_us;
+    double began_s = MPI_Wtime(), now_s = began_s, looked_s = began_s;
     const TidingsStealBoard *board = steal->board.node ? &steal->board.shown : NULL;
     bool any = false;
+    steal->looked_s = began_s;
     gossip(steal, microseconds(steal, now_s));
-    while (now_s - began_s < poll_s || !any) {
+    while (now_s - began_s < ROUND_S || now_s - began_s < steal->poll_s || !any) {
         if (!tidings_steal_worker_next(steal->worker, microseconds(steal, now_s), board, &task))
             break;
         now_s = run(steal, &task, now_s);
         any = true;
+        if (now_s - looked_s < steal->poll_s) continue;
+        /* If nothing has come, the look counts as part of the next task: the time takes longer. */
+        looked_s = now_s;
+        if (take_in(steal)) now_s = MPI_Wtime();
     }
     perform(steal);
     return any;
@@ -188,18 +202,31 @@ static Entering entering(TidingsSteal *steal)
     return (Entering){ &steal->mail, steal->options.enter_ms, meanwhile, steal };
 }
 
-/* Times how long an idle rank waits for answers of those that it asks. */
+/* Times how long an idle rank waits for answers of those that it asks, from when it looked for one
+ * to ask until what came was taken in. */
 static void time_answers(TidingsSteal *steal)
 {
     TidingsStealCounters now;
     tidings_steal_worker_counters(steal->worker, &now);
     uint64_t answers = now.steals + now.refused;
     if (answers == steal->answers && now.attempts == steal->attempts) return;
-    double now_s = MPI_Wtime();
-    if (answers > steal->answers) steal->phase.waiting_seconds += now_s - steal->asked_s;
-    if (now.attempts > steal->attempts) steal->asked_s = now_s;
+    double waited_s = MPI_Wtime() - steal->asked_s;
+    if (answers > steal->answers) steal->phase.waiting_seconds += waited_s;
+    if (now.steals > steal->steals) steal->phase.stealing_seconds += waited_s;
+    if (now.attempts > steal->attempts) steal->asked_s = steal->looked_s;
     steal->answers = answers;
+    steal->steals = now.steals;
     steal->attempts = now.attempts;
+}
+
+/* Looks for messages. Who has nothing to do looks several times before it does anything else, as a
+ * look takes less than that. */
+static bool look(TidingsSteal *steal, bool is_idle)
+{
+    bool has_come = take_in(steal);
+    for (int again = 1; is_idle && !has_come && again < IDLE_LOOKS; again++)
+        has_come = take_in(steal);
+    return has_come;
 }
 
 /* Runs what there is until nothing is left anywhere. */
@@ -208,8 +235,8 @@ static void work(TidingsSteal *steal)
     int looks = 0;
     bool was_idle = false;
     while (!steal->is_over && steal->trouble != TIDINGS_STEAL_MPI) {
-        bool has_come = take_in(steal);
-        if (was_idle) time_answers(steal);
+        bool has_come = look(steal, was_idle);
+        if (was_idle && has_come) time_answers(steal);
         bool has_run = run_some(steal);
         was_idle = !has_run;
         if (was_idle) time_answers(steal);
@@ -321,7 +348,6 @@ int tidings_steal_phase(TidingsSteal *steal, const char *name, TidingsStealPhase
 static TidingsStealOptions usual(const TidingsStealOptions *given)
 {
     TidingsStealOptions options = given ? *given : (TidingsStealOptions){ 0 };
-    if (!options.poll_us) options.poll_us = 5;
     if (!options.enter_ms) options.enter_ms = 60000;
     if (!options.unit_us) options.unit_us = 10000;
     return options;
@@ -352,6 +378,14 @@ static int make_board(TidingsSteal *steal)
     return is_open ? 0 : TIDINGS_STEAL_STATUS_CONFIGURATION;
 }
 
+/* How long a busy rank runs tasks between two looks for messages, in seconds. */
+static double poll_s(TidingsSteal *steal)
+{
+    if (steal->options.poll_us) return 1e-6 * steal->options.poll_us;
+    double often_s = LOOKING * mail_look_s(&steal->mail);
+    return often_s < ROUND_S ? often_s : ROUND_S;
+}
+
 static void discard(TidingsSteal *steal, bool all)
 {
     tidings_steal_worker_free(steal->worker);
@@ -374,6 +408,7 @@ int tidings_steal_open(MPI_Comm comm, const TidingsStealOptions *options, Tiding
         made->options = usual(options);
         made->origin_s = MPI_Wtime();
         status = mail_open(&made->mail, own) ? make_worker(made) : TIDINGS_STEAL_MEMORY;
+        made->poll_s = poll_s(made);
         if (!status) status = make_board(made);
     }
     MPI_Allreduce(&status, &worst, 1, MPI_INT, MPI_MAX, own);

@@ -41,7 +41,7 @@ module tidings_steal
   !> What a phase did on this rank.
   type, bind(C) :: tidings_steal_phase_result
     integer(c_int32_t) :: seeding
-    real(c_double) :: seconds, work_seconds, waiting_seconds, enter_seconds
+    real(c_double) :: seconds, work_seconds, waiting_seconds, stealing_seconds, enter_seconds
     integer(c_int64_t) :: messages, bytes
     integer(c_int32_t) :: deaths
     integer(c_int64_t) :: lost_tasks, lost_finishes

@@ -85,14 +85,16 @@ typedef struct TidingsStealTasks TidingsStealTasks;
 /* A function of tasks. `user` is what was registered with it on this rank. */
 typedef void (*TidingsStealBody)(TidingsStealTasks *tasks, void *user);
 
-/* How ranks share tasks; the same on all. All 0 is what is usual. */
+/* How ranks share tasks; the same on all. All 0 is what is usual. Looks for messages then take a
+ * 32nd of a busy rank's time, as measured when it is opened, and are at most 5 us from each other,
+ * but for tasks that take longer. */
 typedef struct TidingsStealOptions {
     uint32_t selection;     /* of victims: a TidingsStealSelection */
     uint32_t half;          /* that a thief gets: a TidingsStealHalf */
     bool retain;            /* begin with what each rank ran in the phase of this name before */
     uint32_t slot_bytes;    /* the most bytes of a task, up to 4,096; 0: 256 */
     uint32_t round_trip_us; /* of a message and its answer; 0: 10 */
-    uint32_t poll_us;       /* between two looks for messages while tasks run; 0: 5 */
+    uint32_t poll_us;       /* between two looks for messages while tasks run; 0: see below */
     uint32_t enter_ms;      /* until ranks that do not enter a phase are an error; 0: 60,000 */
     uint32_t unit_us;       /* of the ranks' gossip, for KNOWN; 0: 10,000 */
     uint64_t seed;          /* of random draws */
@@ -103,7 +105,8 @@ typedef struct TidingsStealPhase {
     uint32_t seeding;              /* with what it began: a TidingsStealSeeding */
     double seconds;                /* from entering to returning */
     double work_seconds;           /* in tasks */
-    double waiting_seconds; /* for answers of ranks that were asked for tasks */
+    double waiting_seconds;        /* for answers of ranks that were asked for tasks */
+    double stealing_seconds;       /* of these, for those that brought tasks */
     double enter_seconds;          /* until all had entered */
     uint64_t messages;             /* that this rank sent */
     uint64_t bytes;                /* of them */

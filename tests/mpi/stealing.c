@@ -336,6 +336,48 @@ static void arrays(void)
     tidings_steal_close(steal);
 }
 
+#define LARGE_BYTES 4000
+
+/* What others tell rank 0 with the first task that they run. */
+static int ran_there, told;
+
+static void large_task(TidingsStealTasks *tasks, void *user)
+{
+    size_t bytes;
+    const uint8_t *state = tidings_steal_state(tasks, &bytes);
+    expect(bytes == LARGE_BYTES, "as many bytes");
+    for (size_t at = 1; at < bytes; at++)
+        expect(state[at] == (uint8_t)(state[0] + at), "its own bytes");
+    (*(long long *)user)++;
+    if (rank && !ran_there++) MPI_Send(&rank, 1, MPI_INT, 0, 9, MPI_COMM_WORLD);
+    while (!rank && ranks > 1 && !told) {
+        MPI_Iprobe(MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, &told, MPI_STATUS_IGNORE);
+        tidings_steal_progress(tasks);
+    }
+}
+
+/* Half of these tasks have many more bytes than a receive that waits has room for. */
+static void large(void)
+{
+    enum { TASKS = 64 };
+    TidingsStealOptions options = { .half = TIDINGS_STEAL_HALF_COUNT, .slot_bytes = 4096 };
+    TidingsSteal *steal = opened(&options);
+    uint16_t function;
+    long long ran = 0;
+    tidings_steal_function(steal, large_task, &ran, &function);
+    for (int task = 0; !rank && task < TASKS; task++) {
+        uint8_t state[LARGE_BYTES];
+        for (size_t at = 0; at < sizeof state; at++)
+            state[at] = (uint8_t)((size_t)task + at);
+        tidings_steal_add(steal, function, 0, state, sizeof state);
+    }
+    run(steal, "large", NULL);
+    expect(total(ran) == TASKS, "each ran once");
+    for (long long left = total(ran_there > 0); !rank && left; left--)
+        MPI_Recv(&told, 1, MPI_INT, MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    tidings_steal_close(steal);
+}
+
 static void dies(TidingsStealTasks *tasks, void *user)
 {
     (void)tasks;
@@ -363,7 +405,7 @@ int main(int count, char **words)
         void (*check)(void);
     } checks[] = { { "policies", policies }, { "finishes", finishes }, { "deep", deep },
                    { "retained", retained }, { "refused", refused },   { "alone", alone },
-                   { "aborted", aborted },   { "arrays", arrays },
+                   { "aborted", aborted },   { "arrays", arrays },     { "large", large },
                    { "mourned", mourned } };
     int provided;
     MPI_Init_thread(&count, &words, MPI_THREAD_FUNNELED, &provided);

@@ -84,7 +84,8 @@ fn in_steal(name: &str) -> PathBuf {
     Path::new("mpi/steal").join(name)
 }
 
-const CHECKS: [&str; 6] = ["policies", "finishes", "deep", "retained", "refused", "arrays"];
+const CHECKS: [&str; 7] =
+    ["policies", "finishes", "deep", "retained", "refused", "arrays", "large"];
 
 fn all_checks_hold(mpi: Mpi, ranks: &[usize]) {
     for &ranks in ranks {

@@ -92,7 +92,7 @@ impl TidingsStealOutput {
     pub(crate) fn of(output: &Output, message: &mut Vec<u8>) -> Self {
         match output {
             Output::Send { to, message: said } => {
-                *message = said.encode();
+                said.encode_to(message);
                 let (start, bytes) = (message.as_ptr(), message.len());
                 let says = TidingsStealSays::Send;
                 Self { says, to: *to, message: start, bytes, ..Self::NOTHING }

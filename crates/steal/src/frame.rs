@@ -13,15 +13,19 @@ use core::fmt;
 pub const MAX_STATE_BYTES: usize = 4096;
 
 /// What fits without an allocation.
-const INLINE_BYTES: usize = 22;
+pub(crate) const INLINE_BYTES: usize = 22;
 
 /// The bytes of a frame: short ones lie in it.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct State(Stored);
 
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 enum Stored {
-    Inline { len: u8, bytes: [u8; INLINE_BYTES] },
+    /// The first `len` of these bytes; what is behind them means nothing.
+    Inline {
+        len: u8,
+        bytes: [u8; INLINE_BYTES],
+    },
     Apart(Box<[u8]>),
 }
 
@@ -64,7 +68,30 @@ impl State {
         Ok(Self(Stored::Inline { len: bytes.len() as u8, bytes: inline }))
     }
 
+    /// A copy of the first `len` of these bytes; `None` if there are fewer, or these exceed
+    /// [`MAX_STATE_BYTES`]. A steal copies many: where it can, a number of bytes that is always the
+    /// same.
+    #[inline]
+    pub(crate) fn of_first(len: usize, bytes: &[u8]) -> Option<Self> {
+        match bytes.first_chunk() {
+            Some(inline) if len <= INLINE_BYTES => {
+                Some(Self(Stored::Inline { len: len as u8, bytes: *inline }))
+            }
+            _ => Self::of(bytes.get(..len)?).ok(),
+        }
+    }
+
+    /// The bytes of a short one, with what lies behind them.
+    #[inline]
+    pub(crate) fn inline(&self) -> Option<&[u8; INLINE_BYTES]> {
+        match &self.0 {
+            Stored::Inline { bytes, .. } => Some(bytes),
+            Stored::Apart(_) => None,
+        }
+    }
+
     /// The bytes.
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         match &self.0 {
             Stored::Inline { len, bytes } => &bytes[..usize::from(*len)],
@@ -72,6 +99,14 @@ impl State {
         }
     }
 }
+
+impl PartialEq for State {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes() == other.bytes()
+    }
+}
+
+impl Eq for State {}
 
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -142,6 +177,18 @@ mod tests {
             let bytes: Vec<u8> = (0..len).map(|at| at as u8).collect();
             assert_eq!(State::of(&bytes).unwrap().bytes(), bytes);
         }
+    }
+
+    #[test]
+    fn what_lies_behind_the_bytes_means_nothing() {
+        let many: Vec<u8> = (0..100).collect();
+        for len in [0, 1, INLINE_BYTES, INLINE_BYTES + 1, 100] {
+            assert_eq!(State::of_first(len, &many), State::of(&many[..len]).ok());
+        }
+        assert_ne!(State::of_first(3, &many), State::of_first(4, &many));
+        assert_eq!(State::of_first(101, &many), None);
+        let too_many = [0; MAX_STATE_BYTES + 1];
+        assert_eq!(State::of_first(too_many.len(), &too_many), None);
     }
 
     #[test]

@@ -18,6 +18,7 @@
 //! Source: Dinan, Larkins, Sadayappan, Krishnamoorthy, Nieplocha, "Scalable work stealing", SC 2009
 //! (split queues, half of the number).
 
+use core::ops::Range;
 use std::collections::VecDeque;
 
 use crate::frame::Frame;
@@ -180,6 +181,15 @@ impl Queue {
         self.tasks.push_back(frame);
     }
 
+    /// Adds tasks, of which the last is the newest.
+    pub fn extend(&mut self, frames: Vec<Frame>) {
+        self.is_ordered &= frames.is_empty();
+        self.worthy += frames.iter().filter(|frame| self.is_worthy(frame)).count();
+        let sum = |sum: u64, frame| sum.saturating_add(self.weight(frame));
+        self.work_ns = frames.iter().fold(self.work_ns, sum);
+        self.tasks.extend(frames);
+    }
+
     /// Takes the newest.
     pub fn pop(&mut self) -> Option<Frame> {
         let frame = self.tasks.pop_back()?;
@@ -230,7 +240,7 @@ impl Queue {
         let mut given = Given::default();
         for worth in [self.worth().max(target / FEW), self.worth(), 0] {
             if given.frames.is_empty() || (worth > 0 && 2 * given.sum < target) {
-                self.select(&mut given, target, most, worth, sharing);
+                self.select(&mut given, target, most, worth, sharing.most_bytes);
             }
         }
         given.frames
@@ -239,50 +249,87 @@ impl Queue {
     /// The `count` oldest, if their bytes allow.
     fn oldest(&mut self, count: usize, sharing: &Sharing) -> Vec<Frame> {
         let mut bytes = 0;
-        let mut given = Vec::with_capacity(count);
-        while given.len() < count {
-            let Some(frame) = self.tasks.front() else { break };
+        let mut fits = |at: usize, frame: &Frame| {
             bytes += frame.state.bytes().len();
-            if !given.is_empty() && bytes > sharing.most_bytes {
-                break;
-            }
-            given.extend(self.tasks.pop_front());
-        }
+            at == 0 || bytes <= sharing.most_bytes
+        };
+        let mut oldest = self.tasks.iter().take(count).enumerate();
+        let fitting = oldest.position(|(at, frame)| !fits(at, frame)).unwrap_or(count);
+        let given: Vec<Frame> = self.tasks.drain(..fitting).collect();
         self.took(&given);
         given
     }
 
     /// The oldest tasks that take at least `worth` each and `target` together, or come closest to
     /// it, before too many are passed over. The others stay where they are.
-    fn select(
+    fn select(&mut self, given: &mut Given, target: u64, most: usize, worth: u64, bytes: usize) {
+        // None is as large as that: most queues of small tasks are not looked through for it.
+        if worth >= self.worth() && self.worthy == 0 {
+            return;
+        }
+        let runs = self.choose(given, target, most, worth, bytes);
+        self.take_runs(&runs, &mut given.frames);
+    }
+
+    /// Where these are: runs of tasks that follow each other, none of which has moved yet. They are
+    /// counted as given from here on.
+    fn choose(
         &mut self,
         given: &mut Given,
         target: u64,
         most: usize,
         worth: u64,
-        sharing: &Sharing,
-    ) {
-        let (mut passed, first) = (Vec::new(), given.frames.len());
-        while given.sum < target && given.frames.len() < most && passed.len() < MOST_PASSED {
-            let Some(frame) = self.tasks.pop_front() else { break };
-            let (weight, bytes) = (self.weight(&frame), frame.state.bytes().len());
+        most_bytes: usize,
+    ) -> Vec<Range<usize>> {
+        let (mut runs, mut run) = (Vec::new(), 0..0);
+        let (mut count, mut passed, mut worthy) = (given.frames.len(), 0, 0);
+        let before = given.sum;
+        for (at, frame) in self.tasks.iter().enumerate() {
+            if given.sum >= target || count == most || passed == MOST_PASSED {
+                break;
+            }
+            let (weight, bytes) = (self.weight(frame), frame.state.bytes().len());
             let beyond = given.sum.saturating_add(weight).saturating_sub(target);
-            if weight < worth || (!given.frames.is_empty() && beyond > target - given.sum) {
-                passed.push(frame);
+            if weight < worth || (count > 0 && beyond > target - given.sum) {
+                passed += 1;
                 continue;
             }
-            if !given.frames.is_empty() && given.bytes + bytes > sharing.most_bytes {
-                self.tasks.push_front(frame);
+            if count > 0 && given.bytes + bytes > most_bytes {
                 break;
             }
             given.bytes += bytes;
             given.sum = given.sum.saturating_add(weight);
-            given.frames.push(frame);
+            (count, worthy) = (count + 1, worthy + usize::from(weight >= self.worth()));
+            if run.end != at {
+                runs.push(core::mem::replace(&mut run, at..at));
+            }
+            run.end = at + 1;
         }
-        while let Some(frame) = passed.pop() {
+        runs.push(run);
+        self.work_ns = self.work_ns.saturating_sub(given.sum - before);
+        self.worthy -= worthy;
+        runs
+    }
+
+    /// Moves these to the end of `to`. What is before the last run moves, and nothing else; but if
+    /// about half goes, the two halves are copied as they lie.
+    fn take_runs(&mut self, runs: &[Range<usize>], to: &mut Vec<Frame>) {
+        let (count, end) = (runs.iter().map(ExactSizeIterator::len).sum(), runs.last());
+        if to.is_empty() && end == Some(&(0..count)) && self.tasks.len() <= 3 * count {
+            let rest = self.tasks.split_off(count);
+            *to = core::mem::replace(&mut self.tasks, rest).into();
+            return;
+        }
+        to.reserve(count);
+        let (mut kept, mut at) = (Vec::new(), 0);
+        for run in runs {
+            kept.extend(self.tasks.drain(..run.start - at));
+            to.extend(self.tasks.drain(..run.len()));
+            at = run.end;
+        }
+        for frame in kept.into_iter().rev() {
             self.tasks.push_front(frame);
         }
-        self.took(&given.frames[first..]);
     }
 
     fn took(&mut self, given: &[Frame]) {

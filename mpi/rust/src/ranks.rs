@@ -61,6 +61,8 @@ pub struct Phase {
     pub work_seconds: f64,
     /// For answers of ranks that were asked for tasks.
     pub waiting_seconds: f64,
+    /// Of these, for those that brought tasks.
+    pub stealing_seconds: f64,
     /// Until all had entered.
     pub enter_seconds: f64,
     /// Messages that this rank sent.
@@ -243,6 +245,7 @@ impl From<StealPhase> for Phase {
             seconds: phase.seconds,
             work_seconds: phase.work_seconds,
             waiting_seconds: phase.waiting_seconds,
+            stealing_seconds: phase.stealing_seconds,
             enter_seconds: phase.enter_seconds,
             messages: phase.messages,
             bytes: phase.bytes,

@@ -44,6 +44,7 @@ pub(crate) struct StealPhase {
     pub(crate) seconds: f64,
     pub(crate) work_seconds: f64,
     pub(crate) waiting_seconds: f64,
+    pub(crate) stealing_seconds: f64,
     pub(crate) enter_seconds: f64,
     pub(crate) messages: u64,
     pub(crate) bytes: u64,

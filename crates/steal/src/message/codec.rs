@@ -6,7 +6,7 @@
 use tidings_primitives::bytes::Reader;
 
 use super::{Body, Counted, List, Lists, Message, Seeding, Sums};
-use crate::frame::{Frame, MAX_STATE_BYTES, Scope, State};
+use crate::frame::{Frame, INLINE_BYTES, Scope, State};
 use crate::queue::Want;
 
 /// The most frames in a message.
@@ -34,10 +34,18 @@ const SEEDINGS: [Seeding; 6] = [
 impl Message {
     /// Its bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.encoded_bytes());
-        out.extend(self.phase.to_le_bytes());
-        self.body.put(&mut out);
+        let mut out = Vec::new();
+        self.encode_to(&mut out);
         out
+    }
+
+    /// Replaces what `out` has by its bytes.
+    pub fn encode_to(&self, out: &mut Vec<u8>) {
+        out.clear();
+        // The last frame is written with what lies behind it.
+        out.reserve(self.encoded_bytes() + INLINE_BYTES);
+        out.extend(self.phase.to_le_bytes());
+        self.body.put(out);
     }
 
     /// The message of these bytes; `None` if they are none.
@@ -179,30 +187,38 @@ fn flag(reader: &mut Reader<'_>) -> Option<bool> {
     }
 }
 
+/// A frame is written at once, and read so: thousands go in a message.
 fn put_frame(out: &mut Vec<u8>, frame: &Frame) {
-    let state = frame.state.bytes();
-    // Written at once: thousands of frames go in a message.
-    let mut head = [0; FRAME_BYTES];
+    let mut head = [0; FRAME_BYTES + INLINE_BYTES];
+    let bytes = frame.state.bytes().len();
     head[..2].copy_from_slice(&frame.function.to_le_bytes());
     head[2..6].copy_from_slice(&frame.step.to_le_bytes());
     head[6..14].copy_from_slice(&frame.work_ns.to_le_bytes());
     head[14..18].copy_from_slice(&frame.scope.home.to_le_bytes());
     head[18..22].copy_from_slice(&frame.scope.number.to_le_bytes());
-    head[22..].copy_from_slice(&(state.len() as u16).to_le_bytes());
-    out.extend_from_slice(&head);
-    out.extend_from_slice(state);
+    head[22..FRAME_BYTES].copy_from_slice(&(bytes as u16).to_le_bytes());
+    let end = out.len() + FRAME_BYTES + bytes;
+    if let Some(inline) = frame.state.inline() {
+        head[FRAME_BYTES..].copy_from_slice(inline);
+        out.extend_from_slice(&head);
+        out.truncate(end);
+    } else {
+        out.extend_from_slice(&head[..FRAME_BYTES]);
+        out.extend_from_slice(frame.state.bytes());
+    }
 }
 
+#[inline]
 fn get_frame(reader: &mut Reader<'_>) -> Option<Frame> {
-    let (function, step) = (reader.u16()?, reader.u32()?);
-    let work_ns = number(reader)?;
-    let scope = Scope { home: reader.u32()?, number: reader.u32()? };
-    let len = usize::from(reader.u16()?);
-    if len > MAX_STATE_BYTES {
-        return None;
-    }
-    let state = State::of(reader.bytes(len)?).ok()?;
-    Some(Frame { function, step, work_ns, state, scope })
+    let head: [u8; FRAME_BYTES] = reader.array()?;
+    let number = |from: usize| head[from..].first_chunk().copied().map(u32::from_le_bytes);
+    let short = |from: usize| head[from..].first_chunk().copied().map(u16::from_le_bytes);
+    let work_ns = u64::from_le_bytes(*head[6..].first_chunk()?);
+    let scope = Scope { home: number(14)?, number: number(18)? };
+    let len = usize::from(short(22)?);
+    let state = State::of_first(len, reader.0)?;
+    reader.bytes(len)?;
+    Some(Frame { function: short(0)?, step: number(2)?, work_ns, state, scope })
 }
 
 fn put_dead(out: &mut Vec<u8>, kind: u8, dead: &[u32]) {

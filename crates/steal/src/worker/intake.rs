@@ -107,10 +107,8 @@ impl Worker {
     pub(super) fn add_gift(&mut self, from: u32, frames: Vec<Frame>) {
         self.census.received(from, frames.len() as u64);
         self.counters.tasks_in += frames.len() as u64;
-        for frame in frames {
-            self.listed &= frame.scope == Scope::LIST;
-            self.queue.push(frame);
-        }
+        self.listed &= frames.iter().all(|frame| frame.scope == Scope::LIST);
+        self.queue.extend(frames);
     }
 
     fn take_joined(&mut self, from: u32, number: u32, now: Instant) {
