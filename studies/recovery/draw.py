@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import sys
 
+import real_ranks
 from drawing import style
 from drawing.csv_table import Table
 from drawing.drawn import Drawn, main
@@ -158,7 +159,11 @@ def figure(table: Table) -> Figure:
     return drawn
 
 
-DRAWN = (Drawn("recovery.csv", COLUMNS, figure=figure, tables=tables),)
+DRAWN = (
+    Drawn("recovery.csv", COLUMNS, figure=figure, tables=tables),
+    Drawn("deaths.csv", real_ranks.DEATHS, tables=real_ranks.deaths),
+    Drawn("overhead.csv", real_ranks.OVERHEAD, tables=real_ranks.overhead),
+)
 
 if __name__ == "__main__":
     sys.exit(main(__file__, DRAWN))

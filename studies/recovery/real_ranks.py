@@ -1,0 +1,70 @@
+"""What the tables of real ranks show: kills, and overhead where nobody dies."""
+
+from __future__ import annotations
+
+import statistics
+
+from drawing.csv_table import Table
+from drawing.pages import markdown
+
+DEATHS = (
+    *("scheme", "seed", "ranks", "tasks", "task_us", "killed", "begun", "again_ms", "twice_ms"),
+    *("started", "phase_ms"),
+)
+OVERHEAD = (
+    *("scheme", "ulfm", "repetition", "pair", "ranks", "tasks", "task_us", "words"),
+    *("recovered_ms", "bare_ms"),
+)
+SCHEMES = ("lazy", "collective", "non-collective")
+
+
+def known(table: Table, column: str) -> list[float]:
+    """Return the values of a column, in order, where there is one."""
+    return sorted(float(text) for text in (row.text(column) for row in table) if text)
+
+
+def at(values: list[float], share: float) -> float:
+    """Return the least value that this share of values, which are in order, is not above."""
+    return values[min(len(values) - 1, int(share * len(values)))]
+
+
+def deaths(table: Table) -> dict[str, str]:
+    """Return how soon tasks began again after a kill."""
+    lines = []
+    for scheme in SCHEMES:
+        own = table.where(scheme=scheme)
+        cells = []
+        for column in ("again_ms", "twice_ms"):
+            values = known(own, column)
+            shown = [statistics.median(values), at(values, 0.95), values[-1]]
+            cells += [str(len(values)), *(f"{one:,.0f}" for one in shown)]
+        lines.append([scheme, str(len(own.rows)), *cells])
+    of = ("started again", "median", "p95", "most", "begun before", "median", "p95", "most")
+    return {"deaths": markdown(["scheme", "kills", *of], lines)}
+
+
+def interval(values: list[float]) -> tuple[float, float, float]:
+    """Return the median of values, and its interval of 95 % by their order."""
+    ordered, count = sorted(values), len(values)
+    out = max(0, int(count / 2 - 0.98 * count**0.5))
+    return statistics.median(ordered), ordered[out], ordered[count - 1 - out]
+
+
+def over(table: Table) -> list[float]:
+    """Return how much longer each recovered phase took than the bare one after it, in per cent."""
+    pairs = zip(table.numbers("recovered_ms"), table.numbers("bare_ms"), strict=True)
+    return [100 * (recovered / bare - 1) for recovered, bare in pairs]
+
+
+def overhead(table: Table) -> dict[str, str]:
+    """Return what recovery costs, beside bare phases of the same job."""
+    lines = []
+    for scheme in SCHEMES:
+        cells = []
+        for ulfm in ("0", "1"):
+            middle, low, high = interval(over(table.where(scheme=scheme, ulfm=ulfm)))
+            cells.append(f"{middle:+.2f} % [{low:+.2f}, {high:+.2f}]")
+        lines.append([scheme, str(len(table.where(scheme=scheme, ulfm="1").rows)), *cells])
+    bare = [statistics.median(table.where(ulfm=ulfm).numbers("bare_ms")) for ulfm in ("0", "1")]
+    lines.append(["bare phases", str(len(table.rows)), f"{bare[0]:.1f} ms", f"{bare[1]:.1f} ms"])
+    return {"overhead-of-ranks": markdown(["scheme", "pairs", "without ULFM", "with ULFM"], lines)}
