@@ -1,11 +1,10 @@
 //! Checks: a program is run, and it is said which races it has.
 
 use std::panic::Location;
-use std::sync::Arc;
 
 use tidings_fork_join::Pool;
 
-use crate::here;
+use crate::here::{self, Known};
 use crate::report::Report;
 use crate::run::Run;
 use crate::tree::{Climb, FIRST_PHASE, ROOT, Step};
@@ -29,9 +28,10 @@ pub fn check_by<R: Send>(
     climb: Climb,
     program: impl FnOnce() -> R + Send,
 ) -> (R, Report) {
-    let run = Arc::new(Run::new(climb, Location::caller()));
+    let known = Known::new(Run::new(climb, Location::caller()));
+    let run = known.run();
     let result = pool.install(|| {
-        let _back = here::enter(&run, Step { node: ROOT, place: 0, phase: FIRST_PHASE });
+        let _back = here::enter(run, Step { node: ROOT, place: 0, phase: FIRST_PHASE });
         program()
     });
     (result, run.report())

@@ -7,7 +7,6 @@ use std::panic::Location;
 use tidings_fork_join as pool;
 
 use crate::here::{self, Task};
-use crate::tree::{Kind, Step};
 
 /// [`tidings_fork_join::join`].
 #[track_caller]
@@ -18,23 +17,9 @@ where
     RA: Send,
     RB: Send,
 {
-    let site = Location::caller();
-    let finish = Finish::begin(site);
-    match finish.as_ref().and_then(|_| Task::fork(site)) {
-        Some(task) => pool::join(first, || task.run(second)),
+    match here::fork(Location::caller()) {
+        Some((_back, task)) => pool::join(first, || task.run(second)),
         None => pool::join(first, second),
-    }
-}
-
-/// All that is forked ends with this; the thread is within it until it is dropped.
-struct Finish {
-    _back: here::Back,
-}
-
-impl Finish {
-    fn begin(site: &'static Location<'static>) -> Option<Self> {
-        let node = here::add(Kind::Finish, site)?;
-        here::with(|run, step| Self { _back: here::enter(run, Step { node, place: 0, ..step }) })
     }
 }
 
@@ -50,8 +35,8 @@ pub struct Scope<'a, 'scope> {
 #[track_caller]
 pub fn scope<'scope, R: Send>(body: impl FnOnce(Scope<'_, 'scope>) -> R + Send) -> R {
     let site = Location::caller();
-    let finish = Finish::begin(site);
-    let node = finish.as_ref().and_then(|_| here::with(|_, step| step.node));
+    let finish = here::finish(site);
+    let node = finish.as_ref().and_then(|_| here::with(|_, step, _| step.node));
     // Its body may run elsewhere if this thread is in no pool; a checked run is in one.
     pool::scope(|inner| body(Scope { inner, finish: node }))
 }
@@ -83,7 +68,7 @@ impl<'scope> Scope<'_, 'scope> {
 
     /// Counts a task of a scope that is not the innermost.
     fn look_out(self) {
-        here::with(|run, step| {
+        here::with(|run, step, _| {
             if self.finish.is_some_and(|finish| !run.tree.is_innermost(step.node, finish)) {
                 run.escaped();
             }
@@ -103,7 +88,7 @@ fn within<R>(task: Option<&Task>, work: impl FnOnce() -> R) -> R {
 #[track_caller]
 pub fn for_each(range: Range<usize>, body: impl Fn(usize) + Sync) {
     let site = Location::caller();
-    let finish = Finish::begin(site);
+    let finish = here::finish(site);
     let forks = finish.as_ref().map(|_| range.clone().map_while(|_| Task::fork(site)));
     let tasks: Vec<Task> = forks.into_iter().flatten().collect();
     let begin = range.start;

@@ -29,7 +29,7 @@
 //!   race, unless they say [`Tracked::update`].
 //! - Of each place the first race is reported: mend it and check again.
 //! - A task that spawns into a scope around the innermost one ([`Counts::escaped`]).
-//! - The tree grows with each task and is kept until the run ends: some 100 bytes a fork.
+//! - The tree grows with each task and is kept until the run ends: some 50 bytes a fork.
 
 #![forbid(unsafe_code)]
 
@@ -40,6 +40,8 @@ mod here;
 mod report;
 mod run;
 mod shadow;
+mod sites;
+mod tally;
 mod tracked;
 mod tree;
 

@@ -24,7 +24,7 @@ pub fn declare<T: ?Sized>(kind: Kind, value: &T) {
 /// Declares an access to so many bytes from an address on.
 pub fn declare_bytes(kind: Kind, address: usize, bytes: usize, site: &'static Location<'static>) {
     let end = address.saturating_add(bytes);
-    here::with(|run, step| {
+    here::with(|run, step, tally| {
         let mut first = None;
         let mut at = address;
         while at < end {
@@ -34,7 +34,7 @@ pub fn declare_bytes(kind: Kind, address: usize, bytes: usize, site: &'static Lo
             let mut shard = run.memory.shard(granule);
             let found = shard.entry(granule).or_insert(Granule::Whole(Shadow::NEW));
             for shadow in found.of(from, to) {
-                first = first.or(run.access(shadow, kind, Access { step, site }));
+                first = first.or(run.access(tally, shadow, kind, Access { step, site }));
             }
             at = begin + to;
         }
@@ -49,7 +49,7 @@ pub fn declare_bytes(kind: Kind, address: usize, bytes: usize, site: &'static Lo
 pub fn forget<T: ?Sized>(value: &T) {
     let address = core::ptr::from_ref(value).cast::<u8>() as usize;
     let end = address.saturating_add(size_of_val(value));
-    here::with(|run, _| {
+    here::with(|run, _, _| {
         for granule in address / GRANULE..end.div_ceil(GRANULE) {
             let (begin, mut shard) = (granule * GRANULE, run.memory.shard(granule));
             let Some(found) = shard.get_mut(&granule) else { continue };

@@ -58,7 +58,7 @@ pub struct Side {
 impl Race {
     pub(crate) fn of(tree: &Tree, conflict: &Conflict) -> Self {
         let Conflict { earlier, later } = *conflict;
-        let ancestor = tree.meet(earlier.1.step, later.1.step).ancestor;
+        let ancestor = tree.ancestor_of(earlier.1.step.node, later.1.step.node);
         Self {
             earlier: Side::of(tree, ancestor, earlier),
             later: Side::of(tree, ancestor, later),

@@ -1,6 +1,5 @@
-//! A checked run: its tree, and the races that were found.
+//! A checked run: its tree, the races that were found, and what its threads have counted.
 
-use std::cell::Cell;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -8,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::granules::Granules;
 use crate::report::{Counts, Race, Report};
 use crate::shadow::{Access, Conflict, Kind, Seen, Shadow};
+use crate::tally::Tally;
 use crate::tree::{Climb, Tree};
 
 /// The races that are kept; the others are counted.
@@ -16,10 +16,13 @@ const MOST_RACES: usize = 100;
 /// What all threads of a run share.
 #[derive(Debug)]
 pub(crate) struct Run {
+    /// No other run of the process has it.
+    pub(crate) number: u64,
     pub(crate) tree: Tree,
     pub(crate) memory: Granules,
     races: Mutex<Vec<Race>>,
     total: AtomicU64,
+    nodes: AtomicU64,
     meetings: AtomicU64,
     climbed: AtomicU64,
     escaped: AtomicU64,
@@ -28,11 +31,14 @@ pub(crate) struct Run {
 impl Run {
     /// One that begins here.
     pub(crate) fn new(climb: Climb, site: &'static Location<'static>) -> Self {
+        static RUNS: AtomicU64 = AtomicU64::new(1);
         Self {
+            number: RUNS.fetch_add(1, Ordering::Relaxed),
             tree: Tree::new(climb, site),
             memory: Granules::default(),
             races: Mutex::default(),
             total: AtomicU64::new(0),
+            nodes: AtomicU64::new(1),
             meetings: AtomicU64::new(0),
             climbed: AtomicU64::new(0),
             escaped: AtomicU64::new(0),
@@ -43,18 +49,19 @@ impl Run {
     /// there.
     pub(crate) fn access(
         &self,
+        tally: &Tally,
         shadow: &mut Shadow,
         kind: Kind,
         access: Access,
     ) -> Option<Conflict> {
-        let seen = Seen { tree: &self.tree, meetings: Cell::new((0, 0)) };
-        let conflict = shadow.access(&seen, kind, access);
-        let (meetings, climbed) = seen.meetings.get();
-        if meetings > 0 {
-            self.meetings.fetch_add(meetings, Ordering::Relaxed);
-            self.climbed.fetch_add(climbed, Ordering::Relaxed);
-        }
-        conflict
+        shadow.access(&Seen { tree: &self.tree, tally }, kind, access)
+    }
+
+    /// Adds what a thread has counted, which begins anew.
+    pub(crate) fn count(&self, tally: &Tally) {
+        self.nodes.fetch_add(tally.nodes.take(), Ordering::Relaxed);
+        self.meetings.fetch_add(tally.meetings.take(), Ordering::Relaxed);
+        self.climbed.fetch_add(tally.climbed.take(), Ordering::Relaxed);
     }
 
     /// Keeps a race.
@@ -75,7 +82,7 @@ impl Run {
     pub(crate) fn report(&self) -> Report {
         let counts = Counts {
             races: self.total.load(Ordering::Relaxed),
-            nodes: self.tree.len() as u64,
+            nodes: self.nodes.load(Ordering::Relaxed),
             phases: self.tree.phases() as u64,
             meetings: self.meetings.load(Ordering::Relaxed),
             climbed: self.climbed.load(Ordering::Relaxed),

@@ -9,10 +9,10 @@
 //! conflict with reads.
 
 use core::cmp::Ordering;
-use std::cell::Cell;
 use std::panic::Location;
 
-use crate::tree::{Meeting, Node, ROOT, Step, Tree};
+use crate::tally::Tally;
+use crate::tree::{Meeting, Step, Tree};
 
 /// What is done to a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,12 +39,12 @@ pub(crate) struct Conflict {
     pub(crate) later: (Kind, Access),
 }
 
-/// Two accesses that stand for all of their kind, and their lowest common ancestor.
+/// Two accesses that stand for all of their kind, and the level of their lowest common ancestor.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     first: Option<Access>,
     second: Option<Access>,
-    among: Node,
+    among: u64,
 }
 
 /// What is known of a place.
@@ -58,7 +58,7 @@ pub(crate) struct Shadow {
 }
 
 impl Pair {
-    const NONE: Self = Self { first: None, second: None, among: ROOT };
+    const NONE: Self = Self { first: None, second: None, among: 0 };
 
     /// One of them that a step may be parallel to.
     fn parallel_to(&self, tree: &Seen<'_>, step: Step) -> Option<Access> {
@@ -67,7 +67,7 @@ impl Pair {
         if meeting.is_parallel {
             return Some(first);
         }
-        self.second.filter(|second| match tree.side(meeting.ancestor, self.among) {
+        self.second.filter(|second| match meeting.level.cmp(&self.among) {
             // To both it is the same.
             Ordering::Less => false,
             // It is where the first is, and that is parallel to the second.
@@ -89,10 +89,10 @@ impl Pair {
         };
         let meeting = tree.meet(first.step, access.step);
         match self.second {
-            None if meeting.is_parallel => self.set(first, access, meeting.ancestor),
+            None if meeting.is_parallel => self.set(first, access, meeting.level),
             None => self.first = Some(access),
-            Some(second) => match tree.side(meeting.ancestor, self.among) {
-                Ordering::Less if meeting.is_parallel => self.set(first, access, meeting.ancestor),
+            Some(second) => match meeting.level.cmp(&self.among) {
+                Ordering::Less if meeting.is_parallel => self.set(first, access, meeting.level),
                 Ordering::Less => *self = Self { first: Some(access), ..Self::NONE },
                 Ordering::Greater if meeting.is_parallel => {}
                 Ordering::Greater => self.first = Some(access),
@@ -107,37 +107,31 @@ impl Pair {
         match (to_first, meeting.is_parallel) {
             (true, true) => {}
             (true, false) => self.second = Some(access),
-            (false, true) => self.set(access, second, meeting.ancestor),
+            (false, true) => self.set(access, second, meeting.level),
             (false, false) => *self = Self { first: Some(access), ..Self::NONE },
         }
     }
 
-    fn set(&mut self, first: Access, second: Access, among: Node) {
+    fn set(&mut self, first: Access, second: Access, among: u64) {
         *self = Self { first: Some(first), second: Some(second), among };
     }
 }
 
-/// The tree, and how much was climbed in it.
+/// The tree, and where it is counted how much is climbed in it.
 pub(crate) struct Seen<'a> {
     pub(crate) tree: &'a Tree,
-    pub(crate) meetings: Cell<(u64, u64)>,
+    pub(crate) tally: &'a Tally,
 }
 
 impl Seen<'_> {
     fn meet(&self, one: Step, other: Step) -> Meeting {
         let meeting = self.tree.meet(one, other);
-        let (count, climbed) = self.meetings.get();
-        self.meetings.set((count + 1, climbed + u64::from(meeting.climbed)));
+        self.tally.meeting(meeting.climbed);
         meeting
     }
 
     fn are_parallel(&self, one: Step, other: Step) -> bool {
         one.node != other.node && self.meet(one, other).is_parallel
-    }
-
-    /// Whether one ancestor of a step is above another (less), below, or the same.
-    fn side(&self, one: Node, other: Node) -> Ordering {
-        self.tree.depth(one).cmp(&self.tree.depth(other))
     }
 }
 

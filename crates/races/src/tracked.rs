@@ -63,8 +63,8 @@ impl<T> Tracked<T> {
         let site = Location::caller();
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (value, shadow) = &mut *held;
-        here::with(|run, step| {
-            if let Some(conflict) = run.access(shadow, kind, Access { step, site }) {
+        here::with(|run, step, tally| {
+            if let Some(conflict) = run.access(tally, shadow, kind, Access { step, site }) {
                 run.found(&conflict);
             }
         });

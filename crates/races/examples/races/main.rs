@@ -1,74 +1,112 @@
 //! What a checked run costs, how far it climbs, and what it says of a program with a race.
 //!
-//! `cargo run --release -p tidings-races --example races -- [fib|nqueens|cholesky] [race]`
+//! `cargo run --release -p tidings-races --example races -- [fib|nqueens|cholesky|scf] [race]
+//! [threads=N] [times=N] [way=labels]`
 //!
-//! With `race` the program has one. Without, it is run plainly and checked in turns, and one line
-//! says how much longer the checked run takes; others, how many nodes were climbed for one pair of
-//! steps with each way up.
+//! With `race` the program has one, and the first is printed. Without, a table as CSV: in each
+//! repetition the program is run plainly, and checked with each way to find common ancestors.
 
 #![allow(clippy::disallowed_methods, reason = "it measures")]
 
+mod cholesky;
 mod programs;
+mod scf;
 
-use std::time::{Duration, Instant};
+use std::process::ExitCode;
+use std::time::Instant;
 
+use rustix::time::{ClockId, clock_gettime};
 use tidings_fork_join::Pool;
 use tidings_races::{Climb, check, check_by};
 
-use programs::{Cholesky, Fib, Program, Queens};
+use cholesky::Cholesky;
+use programs::{Fib, Program, Queens};
+use scf::Scf;
 
-/// Times that each is run.
-const TIMES: usize = 9;
+const PROGRAMS: [(&str, &dyn Program); 4] =
+    [("fib", &Fib), ("nqueens", &Queens), ("cholesky", &Cholesky), ("scf", &Scf)];
 
-fn main() {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let is_raced = words.iter().any(|word| word == "race");
-    let pool = Pool::new(2).expect("two threads can be had");
-    let all: [(&str, &dyn Program); 3] =
-        [("fib", &Fib), ("nqueens", &Queens), ("cholesky", &Cholesky)];
-    let wanted = |name: &str| words.iter().all(|word| word == "race" || word == name);
-    for (name, program) in all.into_iter().filter(|(name, _)| wanted(name)) {
-        if is_raced {
+const COLUMNS: &str = "program,threads,repetition,way,plain_ms,plain_processors_ms,checked_ms,\
+                       checked_processors_ms,pairs,climbed,nodes,phases";
+
+/// What is asked for.
+struct Asked {
+    name: Option<String>,
+    is_raced: bool,
+    threads: usize,
+    times: u32,
+    ways: Vec<Climb>,
+}
+
+impl Asked {
+    fn read(words: impl Iterator<Item = String>) -> Option<Self> {
+        let mut asked =
+            Self { name: None, is_raced: false, threads: 2, times: 9, ways: Climb::ALL.into() };
+        for word in words {
+            match word.split_once('=') {
+                Some(("threads", number)) => asked.threads = number.parse().ok()?,
+                Some(("times", number)) => asked.times = number.parse().ok()?,
+                Some(("way", "labels")) => asked.ways = vec![Climb::Labels],
+                None if word == "race" => asked.is_raced = true,
+                None if PROGRAMS.iter().any(|(name, _)| *name == word) => asked.name = Some(word),
+                _ => return None,
+            }
+        }
+        Some(asked)
+    }
+}
+
+fn main() -> ExitCode {
+    let Some(asked) = Asked::read(std::env::args().skip(1)) else {
+        eprintln!(
+            "usage: races [fib|nqueens|cholesky|scf] [race] [threads=N] [times=N] [way=labels]"
+        );
+        return ExitCode::from(2);
+    };
+    let pool = Pool::new(asked.threads).expect("these threads can be had");
+    if !asked.is_raced {
+        println!("{COLUMNS}");
+    }
+    let is_wanted = |name: &str| asked.name.as_deref().is_none_or(|wanted| wanted == name);
+    for (name, program) in PROGRAMS.into_iter().filter(|(name, _)| is_wanted(name)) {
+        if asked.is_raced {
             let ((), report) = check(&pool, || program.run(true));
             println!("{name}: {} places with a race; the first:", report.counts.races);
             report.races.iter().take(1).for_each(|race| println!("{race}"));
         } else {
-            compare(name, &pool, program);
+            pool.install(|| program.run(false)); // caches and tables are filled
+            for repetition in 1..=asked.times {
+                let head = format!("{name},{},{repetition}", asked.threads);
+                repeat(&head, &asked.ways, &pool, program);
+            }
         }
     }
+    ExitCode::SUCCESS
 }
 
-fn compare(name: &str, pool: &Pool, program: &dyn Program) {
-    let (mut plainly, mut checked) = (Vec::new(), Vec::new());
-    for _ in 0..TIMES {
-        plainly.push(time(|| pool.install(|| program.run(false))));
-        checked.push(time(|| {
-            let ((), report) = check(pool, || program.run(false));
-            assert_eq!(report.races, [], "{name} has no race");
-        }));
-    }
-    let (plainly, checked) = (middle(plainly), middle(checked));
-    let times = checked.as_secs_f64() / plainly.as_secs_f64();
-    println!("{name}: plain {plainly:.1?}, checked {checked:.1?}, {times:.2} times");
-    for (by_phases, by_jumps) in [(false, false), (true, false), (false, true), (true, true)] {
-        let climb = Climb { by_phases, by_jumps };
-        let ((), report) = check_by(pool, climb, || program.run(false));
+/// One repetition: a row for each way.
+fn repeat(head: &str, ways: &[Climb], pool: &Pool, program: &dyn Program) {
+    for &climb in ways {
+        let (plain, ()) = time(|| pool.install(|| program.run(false)));
+        let (checked, ((), report)) = time(|| check_by(pool, climb, || program.run(false)));
+        assert_eq!(report.races, [], "{head} has no race");
         let counts = report.counts;
-        let each = counts.climbed as f64 / counts.meetings.max(1) as f64;
         println!(
-            "  {climb:?}: {each:.2} nodes a pair; {} pairs, {} nodes, {} phases",
-            counts.meetings, counts.nodes, counts.phases
+            "{head},{climb:?},{plain},{checked},{},{},{},{}",
+            counts.meetings, counts.climbed, counts.nodes, counts.phases
         );
     }
 }
 
-fn time(work: impl FnOnce()) -> Duration {
-    let begin = Instant::now();
-    work();
-    begin.elapsed()
+/// What work takes by a clock and of all processors, in milliseconds, as two cells.
+fn time<R>(work: impl FnOnce() -> R) -> (String, R) {
+    let (begin, spent) = (Instant::now(), processors_ms());
+    let result = work();
+    let wall_ms = begin.elapsed().as_secs_f64() * 1e3;
+    (format!("{wall_ms:.3},{:.3}", processors_ms() - spent), result)
 }
 
-fn middle(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times[times.len() / 2]
+fn processors_ms() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
 }
