@@ -365,3 +365,16 @@ fn impossible_words_are_rejected() {
         assert_eq!(code, Some(2), "{words:?}");
     }
 }
+
+/// So does the program that takes bytes from a window; a steal there without its bytes ends it.
+#[test]
+fn what_a_window_has_is_taken_whole() {
+    for mpi in [Mpi::Open, Mpi::Mpich] {
+        let built = Built::of(mpi);
+        let name = format!("tidings-mpi-steal-window.{}", mpi.name());
+        let text =
+            done(built.launcher(2).arg(built.folder.path().join(name)).args(["4096", "3", "20"]));
+        let line: Value = serde_json::from_str(&text).expect("a line is JSON");
+        assert!(line["one_sided_us"].as_f64() > Some(0.0) && line["bytes"] == 4096, "{line}");
+    }
+}
