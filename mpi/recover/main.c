@@ -1,116 +1,28 @@
 /*
  * Phases whose ranks may die: tasks that compute for a while and add to two blocks of an array of
  * integers each, whose sums are known.
- * usage: mpirun -n RANKS tidings-mpi-recover [--scheme lazy|collective|non-collective] [--tasks N]
- *        [--task-us N] [--blocks N] [--words N] [--phases N] [--alone] [--refuse] [--stray]
- *        [--fixed] [--paired] [--witness FILE] [--kill RANK,TASKS]...
+ * usage: mpirun -n RANKS tidings-mpi-recover [--scheme lazy|collective|non-collective|checkpoint]
+ *        [--tasks N] [--task-us N] [--blocks N] [--words N] [--phases N] [--parts N]
+ *        [--folder DIRECTORY] [--summary STORE] [--alone] [--refuse] [--stray] [--fixed]
+ *        [--paired] [--witness FILE] [--kill RANK,TASKS]...
  * With --alone blocks have no copy, with --refuse a lost block is not begun again, with --stray a
  * task adds to a block that it has not declared, with --kill a rank kills itself when it has run so
  * many tasks. With --fixed a task does as much work as takes so long on an idle processor, instead
  * of waiting until so long has passed; with --paired every other phase is bare: its tasks add
- * nothing. --witness names a file in which tasks are noted (witness.h). The least rank that lives
- * prints a line of JSON for each phase. Status: 0 all sums are right, 1 one is wrong, 2 the command
- * cannot be run, 5 a block is lost.
+ * nothing. --witness names a file in which tasks are noted (witness.h). The scheme `checkpoint`
+ * recovers nothing: after each of the parts of a phase all blocks are written to files of a folder
+ * (checkpoint.h), and the same command goes on from there. With --summary the blocks are kept in a
+ * store of the durable layer after each phase (summary.h), and the same command goes on with the
+ * next one. The least rank that lives prints a line of JSON for each phase or part. Status: 0 all
+ * sums are right, 1 one is wrong, 2 the command cannot be run, 3 something is refused, 5 a block is
+ * lost.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../steal/kills.h"
-#include "sums.h"
-#include "tidings_recover_mpi.h"
-#include "witness.h"
-
-/* Tasks of all phases that a witness notes. */
-#define WITNESS_TASKS (1L << 24)
-
-typedef struct Run {
-    TidingsRecoverOptions options;
-    long tasks, task_us, blocks, words, phases;
-    Kill kill;
-    bool is_alone, is_refusing, is_stray, is_fixed, is_paired;
-    const char *witness_path; /* null: none */
-    Witness witness;
-    int phase;     /* from 1 on */
-    bool is_bare;  /* its tasks add nothing */
-    uint64_t work; /* of a task, in steps */
-    TidingsRecover *recover;
-    uint16_t sums;
-    MPI_Comm comm; /* for sums */
-    bool *lives;   /* each rank */
-    int rank, ranks;
-} Run;
-
-static void usage(const char *what)
-{
-    fprintf(stderr,
-            "tidings-mpi-recover: %s\n"
-            "usage: tidings-mpi-recover [--scheme lazy|collective|non-collective] [--tasks N] "
-            "[--task-us N] [--blocks N] [--words N] [--phases N] [--alone] [--refuse] [--stray] "
-            "[--fixed] [--paired] [--witness FILE] [--kill RANK,TASKS]...\n",
-            what);
-}
-
-static bool take_scheme(Run *run, const char *value)
-{
-    static const char *const schemes[] = { "lazy", "collective", "non-collective" };
-    for (uint32_t at = 0; at < 3; at++) {
-        if (strcmp(value, schemes[at])) continue;
-        run->options.scheme = at;
-        return true;
-    }
-    return false;
-}
-
-/* Takes an option with a value. */
-static bool take(Run *run, const char *option, const char *value)
-{
-    if (!strcmp(option, "--scheme")) return take_scheme(run, value);
-    if (!strcmp(option, "--kill"))
-        return kills_take(&run->kill, value, run->rank, run->ranks, 1L << 24);
-    if (!strcmp(option, "--tasks")) return kills_number(value, 0, 1L << 24, &run->tasks);
-    if (!strcmp(option, "--task-us")) return kills_number(value, 0, 10000000, &run->task_us);
-    if (!strcmp(option, "--blocks")) return kills_number(value, 1, 1 << 20, &run->blocks);
-    if (!strcmp(option, "--words")) return kills_number(value, 1, 1 << 17, &run->words);
-    if (!strcmp(option, "--phases")) return kills_number(value, 1, 1000, &run->phases);
-    return false;
-}
-
-/* Takes an option without a value. */
-static bool take_flag(Run *run, const char *option)
-{
-    const struct {
-        const char *name;
-        bool *is_set;
-    } flags[] = { { "--alone", &run->is_alone },
-                  { "--refuse", &run->is_refusing },
-                  { "--stray", &run->is_stray },
-                  { "--fixed", &run->is_fixed },
-                  { "--paired", &run->is_paired } };
-    for (size_t at = 0; at < sizeof flags / sizeof *flags; at++) {
-        if (strcmp(option, flags[at].name)) continue;
-        *flags[at].is_set = true;
-        return true;
-    }
-    return false;
-}
-
-static bool read_words(Run *run, int count, char **words)
-{
-    for (int at = 1; at < count; at++) {
-        if (take_flag(run, words[at])) {
-            continue;
-        } else if (at + 1 < count && !strcmp(words[at], "--witness")) {
-            run->witness_path = words[++at];
-        } else if (at + 1 < count && take(run, words[at], words[at + 1])) {
-            at++;
-        } else {
-            if (!run->rank) usage(words[at]);
-            return false;
-        }
-    }
-    return true;
-}
+#include "run.h"
+#include "summary.h"
 
 /* The blocks to which a task adds, which may be one. */
 static void targets(const Run *run, uint64_t task, uint32_t blocks[2])
@@ -121,12 +33,16 @@ static void targets(const Run *run, uint64_t task, uint32_t blocks[2])
 
 static size_t outputs(void *user, uint64_t task, TidingsRecoveryPlace *places)
 {
-    const Run *run = user;
+    const Part *part = user;
     uint32_t blocks[2];
-    if (run->is_bare) return 0;
-    targets(run, task, blocks);
+    if (part->is_bare) return 0;
+    if (part->is_restoring) {
+        *places = (TidingsRecoveryPlace){ part->run->sums, (uint32_t)task };
+        return 1;
+    }
+    targets(part->run, part->first + task, blocks);
     for (int i = 0; i < 2; i++)
-        places[i] = (TidingsRecoveryPlace){ run->sums, blocks[i] };
+        places[i] = (TidingsRecoveryPlace){ part->run->sums, blocks[i] };
     return 2;
 }
 
@@ -185,12 +101,18 @@ static void add(const Run *run, TidingsRecoverTask *task, uint64_t number)
 static void body(TidingsRecoverTask *task, uint64_t number, void *user)
 {
     Run *run = user;
+    if (run->part.is_restoring) {
+        const uint64_t *elements = run->saved.elements + number * run->saved.words;
+        tidings_recover_add(task, run->sums, (uint32_t)number, elements, run->saved.words);
+        return;
+    }
+    number += run->part.first;
     uint64_t of_all = (uint64_t)run->tasks * (uint64_t)(run->phase - 1) + number;
     witness_begins(&run->witness, of_all, tidings_recover_is_again(task));
     if (run->kill.ran + 1 == run->kill.last) witness_killed(&run->witness);
     kills_count(&run->kill);
     compute(run);
-    if (!run->is_bare) add(run, task, number);
+    if (!run->part.is_bare) add(run, task, number);
     witness_ended(&run->witness, of_all);
 }
 
@@ -199,19 +121,21 @@ typedef struct Blocks {
     unsigned long long right, wrong, lost;
 } Blocks;
 
-/* Whether the first and last element of each block are what they have to be after so many phases
- * that add. */
-static Blocks look(Run *run, uint64_t phases)
+/* Whether the first and last element of each block are what they have to be after the phases before
+ * this one that add, and what has run of this one. */
+static Blocks look(Run *run)
 {
+    uint64_t before = (uint64_t)(run->is_paired ? run->phase / 2 : run->phase - 1);
     uint64_t(*sums)[2] = calloc((size_t)run->blocks, sizeof *sums);
     Blocks own = { 0 };
     if (!sums) MPI_Abort(MPI_COMM_WORLD, 3);
     for (uint64_t task = 0; task < (uint64_t)run->tasks; task++) {
         uint32_t blocks[2];
+        uint64_t times = before + (!run->part.is_bare && task < run->part.next);
         targets(run, task, blocks);
         for (uint64_t i = 0; i < 2; i++) {
-            sums[blocks[i]][0] += (task + 1) * (1 + i);
-            sums[blocks[i]][1] += (task + 1) * ((uint64_t)run->words + i);
+            sums[blocks[i]][0] += times * (task + 1) * (1 + i);
+            sums[blocks[i]][1] += times * (task + 1) * ((uint64_t)run->words + i);
         }
     }
     for (uint32_t block = 0; block < (uint32_t)run->blocks; block++) {
@@ -222,8 +146,7 @@ static Blocks look(Run *run, uint64_t phases)
         if (status && !own.lost++)
             fprintf(stderr, "tidings-mpi-recover: block %u is lost: its owner died\n", block);
         if (status || !found) continue;
-        bool is_right = found[0] == phases * sums[block][0] &&
-                        found[words - 1] == phases * sums[block][1];
+        bool is_right = found[0] == sums[block][0] && found[words - 1] == sums[block][1];
         own.right += is_right;
         own.wrong += !is_right;
     }
@@ -243,16 +166,15 @@ static bool is_first(const Run *run)
 }
 
 /* Tells how a phase went; the status that this gives. */
-static int report(Run *run, const TidingsRecoverPhase *did, uint64_t phases)
+static int report(Run *run, const TidingsRecoverPhase *did)
 {
-    static const char *const schemes[] = { "lazy", "collective", "non-collective" };
     const TidingsRecoveryCounters *own = &did->counters;
     Sums all;
     int living = 0;
     /* If a rank dies meanwhile its blocks have other owners. */
     while (!living) {
         agree(run);
-        Blocks held = look(run, phases);
+        Blocks held = look(run);
         all = (Sums){ { own->executed, own->steals, own->again, own->applied, own->dropped,
                         own->begun_again, held.right, held.wrong, held.lost },
                       did->work_seconds,
@@ -263,11 +185,11 @@ static int report(Run *run, const TidingsRecoverPhase *did, uint64_t phases)
     bool is_right = sums[6] == (unsigned long long)run->blocks && !sums[7];
     int status = sums[8] ? 5 : !is_right;
     if (!is_first(run) || sums[8]) return status;
-    printf("{\"phase\":%d,\"scheme\":\"%s\",\"bare\":%s,\"ranks\":%d,\"deaths\":%d,\"tasks\":%ld,"
+    printf("{\"phase\":%ld,\"scheme\":\"%s\",\"bare\":%s,\"ranks\":%d,\"deaths\":%d,\"tasks\":%ld,"
            "\"seconds\":%.6f,\"work_seconds\":%.6f,\"rounds\":%llu,\"executed\":%llu,"
            "\"steals\":%llu,\"again\":%llu,\"applied\":%llu,\"dropped\":%llu,\"begun_again\":%llu,"
            "\"right\":%s}\n",
-           run->phase, schemes[run->options.scheme], run->is_bare ? "true" : "false", living,
+           run->phase, run_schemes[run->scheme], run->part.is_bare ? "true" : "false", living,
            run->ranks - living, run->tasks, all.most_seconds, all.seconds,
            (unsigned long long)own->rounds, sums[0], sums[1], sums[2], sums[3], sums[4], sums[5],
            is_right ? "true" : "false");
@@ -275,31 +197,104 @@ static int report(Run *run, const TidingsRecoverPhase *did, uint64_t phases)
     return status;
 }
 
-/* Runs the phases; a status. */
+/* Ends the job, which has something to refuse. */
+static void refuse(const char *why)
+{
+    fprintf(stderr, "tidings-mpi-recover: %s\n", why);
+    MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
+/* Runs a phase, or a part of one; 0 or 5. */
+static int run_one(Run *run, const char *name, uint64_t tasks, TidingsRecoverPhase *did)
+{
+    Part *part = &run->planned[run->plans++ % 2];
+    const TidingsRecoveryPlan plan = { part, tasks, outputs, NULL };
+    TidingsRecoverError error;
+    *part = run->part;
+    int status = tidings_recover_phase(run->recover, name, &plan, body, run, did, &error);
+    if (status && status != TIDINGS_RECOVER_REFUSED) refuse(error.text);
+    if (!status) return 0;
+    agree(run);
+    if (is_first(run)) fprintf(stderr, "tidings-mpi-recover: %s\n", error.text);
+    return 5;
+}
+
+/* Says why something can be neither read nor kept; 3. */
+static int complain(const Run *run)
+{
+    if (is_first(run))
+        fprintf(stderr, "tidings-mpi-recover: %s\n",
+                run->saved.trouble[0] ? run->saved.trouble : "another rank has failed");
+    return 3;
+}
+
+/* Adds what an earlier job has saved to the array, which is of zeros; 0, 3 or 5. */
+static int restore(Run *run)
+{
+    TidingsRecoverPhase did;
+    bool is_read = true;
+    if (run->checkpoint.folder) is_read = checkpoint_read(&run->checkpoint, &run->saved);
+    if (run->store) is_read = summary_read(run->comm, run->store, &run->saved);
+    if (!is_read) return complain(run);
+    if (!run->saved.step) return 0;
+    if (!run->rank) fprintf(stderr, "goes on after step %lu\n", (unsigned long)run->saved.step);
+    run->part = (Part){ .run = run, .is_restoring = true };
+    return run_one(run, "restore", run->saved.blocks, &did);
+}
+
+static const uint64_t *own_block(void *user, uint32_t block)
+{
+    const Run *run = user;
+    const void *elements;
+    size_t words;
+    if (tidings_recover_block(run->recover, run->sums, block, &elements, &words)) return NULL;
+    return elements;
+}
+
+/* Keeps a summary, with those that live; false if that cannot be. */
+static bool summarise(Run *run)
+{
+    SummaryEnd end = SUMMARY_AGAIN;
+    /* Each further try needs a death. */
+    for (int tries = 0; end == SUMMARY_AGAIN && tries <= 2 * run->ranks; tries++) {
+        agree(run);
+        int first = sums_first(run->lives);
+        end = summary_write(run->comm, run->lives, run->store, &run->saved, own_block, run);
+        agree(run);
+        if (!run->lives[first]) end = SUMMARY_AGAIN;
+    }
+    return end == SUMMARY_KEPT;
+}
+
+/* Keeps the blocks for a later job; 0 or 3. */
+static int save(Run *run, uint64_t step)
+{
+    bool is_kept = true;
+    run->saved.step = step;
+    if (run->checkpoint.folder)
+        is_kept = checkpoint_write(&run->checkpoint, &run->saved, own_block, run);
+    if (run->store) is_kept = summarise(run);
+    return is_kept ? 0 : complain(run);
+}
+
+/* Runs the phases, from the first that no earlier job has done; a status. */
 static int run_all(Run *run)
 {
-    const TidingsRecoveryPlan plan = { run, (uint64_t)run->tasks, outputs, NULL };
-    uint64_t added = 0;
-    int worst = 0;
-    for (run->phase = 1; run->phase <= run->phases; run->phase++) {
-        run->is_bare = run->is_paired && run->phase % 2 == 0;
+    run->saved.blocks = (uint32_t)run->blocks;
+    run->saved.words = (uint32_t)run->words;
+    agree(run);
+    int worst = restore(run);
+    uint64_t parts = (uint64_t)run->parts, steps = parts * (uint64_t)run->phases;
+    for (uint64_t step = run->saved.step; step < steps && worst <= 1; step++) {
         TidingsRecoverPhase did;
-        TidingsRecoverError error;
-        int status =
-            tidings_recover_phase(run->recover, "sums", &plan, body, run, &did, &error);
-        if (status && status != TIDINGS_RECOVER_REFUSED) {
-            fprintf(stderr, "tidings-mpi-recover: %s\n", error.text);
-            MPI_Abort(MPI_COMM_WORLD, 3);
-        }
-        if (status) {
-            agree(run);
-            if (is_first(run)) fprintf(stderr, "tidings-mpi-recover: %s\n", error.text);
-            return 5;
-        }
-        added += !run->is_bare;
-        status = report(run, &did, added);
-        if (status == 5) return status;
-        worst |= status;
+        uint64_t part = step % parts, tasks = (uint64_t)run->tasks;
+        run->phase = (long)(step / parts) + 1;
+        run->part = (Part){ run, tasks * part / parts, tasks * (part + 1) / parts, false,
+                            run->is_paired && run->phase % 2 == 0 };
+        int status = run_one(run, "sums", run->part.next - run->part.first, &did);
+        if (!status) status = report(run, &did);
+        if (!status) status = save(run, step + 1);
+        if (status) worst = status;
     }
     return worst;
 }
@@ -317,20 +312,21 @@ static bool open_witness(Run *run)
 
 int main(int count, char **words)
 {
-    Run run = { .tasks = 1000, .task_us = 100, .blocks = 64, .words = 8, .phases = 1,
+    Run run = { .tasks = 1000, .task_us = 100, .blocks = 64, .words = 8, .phases = 1, .parts = 1,
                 .comm = MPI_COMM_NULL };
     TidingsRecoverError error;
     int provided;
     MPI_Init_thread(&count, &words, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &run.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &run.ranks);
-    if (!read_words(&run, count, words)) {
+    if (!arguments_read(&run, count, words)) {
         MPI_Finalize();
         return 2;
     }
     if (run.witness_path && !open_witness(&run)) MPI_Abort(MPI_COMM_WORLD, 3);
     TidingsRecoveryArray array = { "sums", (uint32_t)run.blocks, (uint32_t)run.words,
-                                   TIDINGS_RECOVERY_KIND_INTEGERS, !run.is_alone,
+                                   TIDINGS_RECOVERY_KIND_INTEGERS,
+                                   !run.is_alone && run.scheme != RUN_CHECKPOINT,
                                    !run.is_refusing };
     if (tidings_recover_open(MPI_COMM_WORLD, &run.options, &run.recover, &error) ||
         tidings_recover_array(run.recover, &array, &run.sums, &error)) {
@@ -339,13 +335,16 @@ int main(int count, char **words)
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &run.comm);
     MPI_Comm_set_errhandler(run.comm, MPI_ERRORS_RETURN);
+    run.checkpoint.comm = run.comm;
     run.lives = calloc((size_t)run.ranks, sizeof *run.lives);
     if (!run.lives) MPI_Abort(MPI_COMM_WORLD, 3);
     if (run.is_fixed) run.work = calibrate(run.task_us);
     int status = run_all(&run);
     witness_left(&run.witness);
     tidings_recover_close(run.recover);
+    summary_close();
     free(run.lives);
+    free(run.saved.elements);
     MPI_Finalize();
     return status;
 }

@@ -54,8 +54,7 @@ static Answer collect(MPI_Comm comm, const bool *lives, int ranks, int me, const
     return answer;
 }
 
-/* Whether all that live have it. */
-static bool all_have(MPI_Comm comm, bool is_here)
+bool sums_agree(MPI_Comm comm, bool is_here)
 {
     int bits = is_here;
     MPI_Request request;
@@ -78,7 +77,7 @@ int sums_make(MPI_Comm comm, const bool *lives, Sums *sums)
                !receive(comm, &answer, sizeof answer, first, tag + FROM_FIRST)) {
         answer.living = 0;
     }
-    if (!all_have(comm, answer.living)) return 0;
+    if (!sums_agree(comm, answer.living)) return 0;
     *sums = answer.sums;
     return answer.living;
 }

@@ -20,6 +20,9 @@ typedef struct Sums {
  * are, 0 if one has died meanwhile. `comm` returns errors and is for sums alone. */
 int sums_make(MPI_Comm comm, const bool *lives, Sums *sums);
 
+/* Whether it is so at all ranks that live: all answer the same, also if one dies meanwhile. */
+bool sums_agree(MPI_Comm comm, bool is_so);
+
 /* The first rank that lives. */
 int sums_first(const bool *lives);
 

@@ -361,6 +361,26 @@ int tidings_recover_open(MPI_Comm comm, const TidingsRecoverOptions *options,
     return 0;
 }
 
+/* For the Fortran module, whose communicators are numbers. */
+int tidings_recover_open_fortran(MPI_Fint comm, const TidingsRecoverOptions *options,
+                                 TidingsRecover **recover, TidingsRecoverError *error);
+
+int tidings_recover_open_fortran(MPI_Fint comm, const TidingsRecoverOptions *options,
+                                 TidingsRecover **recover, TidingsRecoverError *error)
+{
+    return tidings_recover_open(MPI_Comm_f2c(comm), options, recover, error);
+}
+
+int tidings_recover_living_fortran(TidingsRecover *recover, MPI_Fint *living);
+
+int tidings_recover_living_fortran(TidingsRecover *recover, MPI_Fint *living)
+{
+    MPI_Comm made = MPI_COMM_NULL;
+    int status = tidings_recover_living(recover, &made);
+    *living = MPI_Comm_c2f(made);
+    return status;
+}
+
 void tidings_recover_close(TidingsRecover *recover)
 {
     /* Where ranks may have died not all know of it, and who waits for them waits for ever. */

@@ -12,6 +12,7 @@ import contextlib
 import json
 import mmap
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -152,21 +153,27 @@ class Job:
         """Return whether it has ended, or is to be ended."""
         return self.process.poll() is not None or time.monotonic() > until_s
 
-    def kill(self, kill: Kill, until_s: float) -> int | None:
-        """Kill a rank when its time has come; when that was, None if the job was faster."""
+    def await_begun(self, begun: int, until_s: float) -> bool:
+        """Wait until so many tasks have begun; false if the job ends before."""
         while not self.is_over(until_s):
             head = self.witness.head()
-            if head and head.begun >= kill.begun:
-                time.sleep(kill.after_s)
-                head = self.witness.head() or head
-                # Who has left the last phase has nothing that could be lost.
-                if head.left or not is_of_job(head.pids[kill.rank], self.process.pid):
-                    return None
-                now_ns = time.monotonic_ns()
-                os.kill(head.pids[kill.rank], signal.SIGKILL)
-                return now_ns
+            if head and head.begun >= begun:
+                return True
             time.sleep(HOPS_S)
-        return None
+        return False
+
+    def kill(self, kill: Kill, until_s: float) -> int | None:
+        """Kill a rank when its time has come; when that was, None if the job was faster."""
+        if not self.await_begun(kill.begun, until_s):
+            return None
+        time.sleep(kill.after_s)
+        head = self.witness.head()
+        # Who has left the last phase has nothing that could be lost.
+        if not head or head.left or not is_of_job(head.pids[kill.rank], self.process.pid):
+            return None
+        now_ns = time.monotonic_ns()
+        os.kill(head.pids[kill.rank], signal.SIGKILL)
+        return now_ns
 
     def end(self, kills: Sequence[Kill], limit_s: float) -> Ended:
         """Kill those, in order, and wait for its end."""
@@ -214,7 +221,9 @@ def plain(mpirun: str, program: str) -> Launcher:
     """Return a launcher of Open MPI 5 whose job ends with the first of its ranks."""
     os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
     os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-    return Launcher((mpirun, "--map-by", "slot:oversubscribe"), program)
+    # A job has a folder of its own.
+    found = [str(Path(shutil.which(one) or one).absolute()) for one in (mpirun, program)]
+    return Launcher((found[0], "--map-by", "slot:oversubscribe"), found[1])
 
 
 def surviving(mpirun: str, program: str) -> Launcher:

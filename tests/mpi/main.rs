@@ -14,5 +14,6 @@ mod platforms;
 mod proxy;
 mod recovering;
 mod refusals;
+mod saved;
 mod shim;
 mod stealing;

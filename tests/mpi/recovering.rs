@@ -11,13 +11,17 @@ use tidings_experiment::agents::programs;
 use crate::toolchain::{Mpi, done, place, root, run, said};
 
 /// The program, built once for each MPI for all tests of this process.
-fn program(mpi: Mpi) -> (PathBuf, PathBuf) {
+pub(crate) fn program(mpi: Mpi) -> (PathBuf, PathBuf) {
     static BUILT: [OnceLock<TempDir>; 5] = [const { OnceLock::new() }; 5];
     let folder = BUILT[mpi as usize].get_or_init(|| {
         let folder = place();
         let library = programs().join("libtidings_recovery_c.a");
         let mut build = Command::new(root().join("mpi/recover/build"));
-        done(build.arg(mpi.compiler("mpicc")).arg(library).arg(folder.path()));
+        build.arg(mpi.compiler("mpicc")).arg(library).arg(folder.path());
+        if mpi == Mpi::Open5 {
+            build.arg(programs().join("libtidings_tasks_c.a"));
+        }
+        done(&mut build);
         folder
     });
     let name = format!("tidings-mpi-recover.{}", mpi.name());
@@ -25,14 +29,14 @@ fn program(mpi: Mpi) -> (PathBuf, PathBuf) {
 }
 
 /// Runs it on ranks that survive the deaths of others.
-fn survived(ranks: usize, words: &str) -> Output {
+pub(crate) fn survived(ranks: usize, words: &str) -> Output {
     let (program, folder) = program(Mpi::Open5);
     let mut launcher = Mpi::Open5.launcher(ranks, &folder);
     launcher.args(["--with-ft", "ulfm", "--mca", "async_mpi_finalize", "1"]);
     run(launcher.arg(program).args(words.split(' ')))
 }
 
-fn lines(output: &Output) -> Vec<Value> {
+pub(crate) fn lines(output: &Output) -> Vec<Value> {
     let text = String::from_utf8_lossy(&output.stdout);
     text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
 }
@@ -126,10 +130,35 @@ fn what_is_not_declared_ends_the_job() {
     assert!(text.contains("has not declared that") || text.contains("MPI_COMM_WORLD"), "{text}");
 }
 
+/// A program in Fortran with the library's module. Open MPI 5 from PyPI has no Fortran.
+#[test]
+fn fortran_has_the_same() {
+    for mpi in [Mpi::Open, Mpi::Mpich] {
+        let folder = place();
+        let mut objects = Vec::new();
+        for name in ["recover/tidings_recover_mpi", "steal/enter", "steal/mail", "steal/deaths"] {
+            let object = folder.path().join(name.replace('/', "_")).with_extension("o");
+            let mut compiler = Command::new(mpi.compiler("mpicc"));
+            compiler.args(["-std=gnu11", "-I", "crates/recovery-ffi/include"]);
+            compiler.args(["-I", "crates/steal-ffi/include", "-c"]).current_dir(root());
+            done(compiler.arg(format!("mpi/{name}.c")).arg("-o").arg(&object));
+            objects.push(object);
+        }
+        let program = folder.path().join("recovering");
+        let mut compiler = Command::new(mpi.compiler("mpifort"));
+        compiler.arg("-J").arg(folder.path()).current_dir(root());
+        compiler.args(["mpi/recover/tidings_recover_mpi.f90", "tests/mpi/recovering.f90"]);
+        compiler.args(objects).arg(programs().join("libtidings_recovery_c.a"));
+        done(compiler.args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&program));
+        assert_eq!(done(mpi.launcher(3, folder.path()).arg(program)), "done\n");
+    }
+}
+
 #[test]
 fn impossible_words_are_rejected() {
     let (program, _) = program(Mpi::Mpich);
-    for words in [["--scheme", "eager"], ["--kill", "2"], ["--blocks", "0"]] {
+    let checkpoint = ["--scheme", "checkpoint"]; // without a folder
+    for words in [["--scheme", "eager"], ["--kill", "2"], ["--blocks", "0"], checkpoint] {
         let code = crate::toolchain::refused(Mpi::Mpich, &program, 2, &words, words[0]);
         assert_eq!(code, Some(2), "{words:?}");
     }
