@@ -121,7 +121,7 @@ def one(launchers: dict[bool, Launcher], way: Way, at_percent: int, seed: int) -
 def main() -> int:
     """Measure and write the table; the exit status."""
     parser = options(__doc__)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=2)
     given = parser.parse_args()
     makers = {False: plain, True: surviving}
     launchers = {survives: make(given.mpirun, given.program) for survives, make in makers.items()}
