@@ -110,14 +110,12 @@ def lines_of(text: str) -> list[Line]:
     return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
 
-def end_all(process: subprocess.Popen[bytes], head: Head | None) -> None:
-    """End a job with all its ranks."""
-    for pid in [one for one in (head.pids if head else ()) if one > 0]:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
+def end_all(process: subprocess.Popen[bytes]) -> None:
+    """End a job with all its ranks: they have groups of their own, and its session."""
+    for pid in [int(one.name) for one in Path("/proc").iterdir() if one.name.isdecimal()]:
+        with contextlib.suppress(ProcessLookupError):
             if is_of_job(pid, process.pid):
                 os.kill(pid, signal.SIGKILL)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
@@ -188,7 +186,7 @@ class Job:
             status = self.process.wait(max(0.0, until_s - time.monotonic()))
         head = self.witness.head()
         if status is None:
-            end_all(self.process, head)
+            end_all(self.process)
         printed = self.output.read_text(encoding="utf-8", errors="replace")
         said = printed + self.errors.read_text(encoding="utf-8", errors="replace")
         seconds = time.monotonic() - self.began_s
