@@ -161,6 +161,7 @@ def figure(table: Table) -> Figure:
 
 DRAWN = (
     Drawn("recovery.csv", COLUMNS, figure=figure, tables=tables),
+    Drawn("random.csv", real_ranks.RANDOM, tables=real_ranks.random_runs),
     Drawn("deaths.csv", real_ranks.DEATHS, tables=real_ranks.deaths),
     Drawn("overhead.csv", real_ranks.OVERHEAD, tables=real_ranks.overhead),
 )

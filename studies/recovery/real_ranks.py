@@ -1,4 +1,4 @@
-"""What the tables of real ranks show: kills, and overhead where nobody dies."""
+"""What the tables of real ranks show: random runs, kills, and overhead."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import statistics
 from drawing.csv_table import Table
 from drawing.pages import markdown
 
+RANDOM = (*("seed", "how", "ranks", "scheme", "phases", "copies", "deaths", "outside", "seconds"),)
 DEATHS = (
     *("scheme", "seed", "ranks", "tasks", "task_us", "killed", "begun", "again_ms", "twice_ms"),
     *("started", "phase_ms"),
@@ -16,6 +17,18 @@ OVERHEAD = (
     *("recovered_ms", "bare_ms"),
 )
 SCHEMES = ("lazy", "collective", "non-collective")
+
+
+def random_runs(table: Table) -> dict[str, str]:
+    """Return how the random runs of each scheme ended."""
+    lines = []
+    for scheme in SCHEMES:
+        own = table.where(scheme=scheme)
+        counts = [len(own.where(how=how).rows) for how in ("exact", "refused", "wrong", "hung")]
+        deaths = [f"{sum(own.numbers(column)):.0f}" for column in ("deaths", "outside")]
+        lines.append([scheme, str(len(own.rows)), *deaths, *map(str, counts)])
+    heads = ["scheme", "runs", "deaths", "from outside", "exact", "refused", "wrong", "hung"]
+    return {"random": markdown(heads, lines)}
 
 
 def known(table: Table, column: str) -> list[float]:
