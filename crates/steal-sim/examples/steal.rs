@@ -8,6 +8,7 @@
 //! | argument | what it says | otherwise |
 //! |---|---|---|
 //! | `program` | `like` (made, like SCF), `scf-line`, `scf-box` (64 atoms), `tce`, or a tree as `T1` | `like` |
+//! | `order` | of lists: `list`, or tasks that divide it, `help-first` or `work-first` | `list` |
 //! | `policy` | `random`, `nearest`, `lifelines`, `known` | `known` |
 //! | `workers`, `seed`, `iterations` | numbers | 1024, 1, 1 |
 //! | `tasks`, `mean_us` | of `like`: tasks a worker, and what one takes on average | 1000, 4400 |
@@ -33,6 +34,7 @@ use tidings_steal::queue::Half;
 use tidings_steal::trace::File;
 use tidings_steal::victims::BackOff;
 use tidings_steal::{Config, Script, Selection, config};
+use tidings_steal_sim::programs::divided::{Divided, Order};
 use tidings_steal_sim::programs::listed::{Listed, like_scf, scf, tce};
 use tidings_steal_sim::programs::trees::Search;
 use tidings_steal_sim::{Iteration, Setting, run};
@@ -82,13 +84,14 @@ fn setting(arguments: &Arguments, policy: &str) -> Result<Setting, String> {
     })
 }
 
-fn listed(
+/// What the entries of a list take, if that is the program.
+fn costs(
     program: &str,
     arguments: &Arguments,
     setting: &Setting,
-) -> Result<Option<Listed>, String> {
+) -> Result<Option<Vec<u64>>, String> {
     let (workers, seed) = (setting.workers, setting.seed);
-    let costs = match program {
+    Ok(Some(match program {
         "like" => {
             let mean_us: u64 = arguments.number("mean_us", 4400)?;
             like_scf(workers, arguments.number("tasks", 1000)?, 1000 * mean_us, seed)
@@ -97,10 +100,31 @@ fn listed(
         "scf-box" => scf([4, 4, 4]),
         "tce" => tce(24, 12, seed),
         _ => return Ok(None),
-    };
-    let listed = Listed::in_blocks(costs, workers);
+    }))
+}
+
+/// The iterations of a list, and how much its blocks differ.
+fn iterate(
+    costs: Vec<u64>,
+    arguments: &Arguments,
+    setting: &Setting,
+) -> Result<(Vec<Iteration>, f64), String> {
     let (noise, drift) = (arguments.number("noise", 0.1)?, arguments.number("drift", 0.01)?);
-    Ok(Some(listed.changing(noise, drift)))
+    let order = arguments.text("order", "list");
+    let policy = match order.as_str() {
+        "help-first" => Some(Order::HelpFirst),
+        "work-first" => Some(Order::WorkFirst),
+        "list" => None,
+        other => return Err(format!("order={other}: say list, help-first or work-first")),
+    };
+    let divided = policy.map(|policy| Divided::new(&costs, setting.workers, policy));
+    let mut list = Listed::in_blocks(costs, setting.workers).changing(noise, drift);
+    let imbalance = list.imbalance();
+    let iterations = match divided {
+        Some(mut divided) => run(setting, &mut divided),
+        None => run(setting, &mut list),
+    };
+    Ok((iterations, imbalance))
 }
 
 /// What the workers do again, if anything.
@@ -115,8 +139,9 @@ fn simulate(arguments: &Arguments) -> Result<(), String> {
     let setting = setting(arguments, &policy)?;
     let traced = mix(program.bytes().fold(0, |sum, byte| mix(sum ^ u64::from(byte))));
     let setting = Setting { scripts: scripts(arguments, &setting, traced)?, ..setting };
-    let (iterations, imbalance) = if let Some(mut list) = listed(&program, arguments, &setting)? {
-        (run(&setting, &mut list), list.imbalance())
+    let costs = costs(&program, arguments, &setting)?;
+    let (iterations, imbalance) = if let Some(costs) = costs {
+        iterate(costs, arguments, &setting)?
     } else {
         let tree = named(&program).ok_or(format!("program={program} is unknown"))?;
         let node_us: i64 = arguments.number("node_us", 20)?;

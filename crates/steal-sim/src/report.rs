@@ -62,9 +62,11 @@ impl Iteration {
         let mut out = String::new();
         let counters = &self.counters;
         let seeding = self.seeding.map_or("none".into(), |seeding| format!("{seeding:?}"));
-        let bytes = self.traces.iter().map(|trace| trace.bytes().len());
-        let (trace_bytes, most) = (bytes.clone().sum::<usize>(), bytes.max().unwrap_or(0));
-        let numbers: [(&str, f64); 26] = [
+        let mut bytes: Vec<_> = self.traces.iter().map(|trace| trace.bytes().len()).collect();
+        bytes.sort_unstable();
+        let half = bytes.get(bytes.len() / 2).copied().unwrap_or(0);
+        let large = bytes.iter().filter(|&&bytes| bytes > 1024).count();
+        let numbers: [(&str, f64); 28] = [
             ("makespan_ns", self.makespan_ns as f64),
             ("work_ended_ns", self.work_ended_ns as f64),
             ("work_ns", self.work_ns as f64),
@@ -89,8 +91,10 @@ impl Iteration {
             ("never", self.never as f64),
             ("twice", self.twice as f64),
             ("retained", self.retained),
-            ("trace_bytes", trace_bytes as f64),
-            ("trace_bytes_most", most as f64),
+            ("trace_bytes", bytes.iter().sum::<usize>() as f64),
+            ("trace_bytes_median", half as f64),
+            ("trace_bytes_most", bytes.last().copied().unwrap_or(0) as f64),
+            ("traces_above_1024", large as f64),
         ];
         let _ = write!(out, "\"complete\":{},\"seeding\":\"{seeding}\"", self.is_complete());
         for (name, number) in numbers {

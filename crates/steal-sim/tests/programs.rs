@@ -3,7 +3,9 @@
 
 use proptest::prelude::*;
 use tidings_steal::{Config, Selection, config};
+use tidings_steal_sim::programs::divided::{Divided, Order};
 use tidings_steal_sim::programs::finishes::Random;
+use tidings_steal_sim::programs::listed::like_scf;
 use tidings_steal_sim::{Setting, run};
 
 fn selection() -> impl Strategy<Value = Selection> {
@@ -58,4 +60,17 @@ fn the_end_of_a_task_that_reaches_a_sleeper_is_counted() {
     let setting = Setting::new(14, config, 18_346_178_813_082_624_906);
     let iterations = run(&setting, &mut Random::new(setting.seed, 7));
     assert!(iterations[0].is_complete());
+}
+
+#[test]
+fn each_entry_of_a_divided_list_runs_once_by_either_policy() {
+    let costs = like_scf(8, 50, 100_000, 3);
+    for order in [Order::HelpFirst, Order::WorkFirst] {
+        let setting = Setting::new(8, Config::new(config::lifelines(), 20), 3);
+        let iterations = run(&setting, &mut Divided::new(&costs, 8, order));
+        let iteration = &iterations[0];
+        assert!(iteration.is_complete());
+        assert_eq!((iteration.once, iteration.never, iteration.twice), (400, 0, 0), "{order:?}");
+        assert!(iteration.counters.steals > 0, "{order:?}");
+    }
 }

@@ -3,9 +3,11 @@
 //! | module | tasks |
 //! |---|---|
 //! | [`listed`] | a fixed list with costs: SCF, TCE, and made ones like SCF |
+//! | [`divided`] | the same lists, divided by tasks, by either policy |
 //! | [`trees`] | UTS: a task a node, which spawns its children |
 //! | [`finishes`] | random programs with finishes, by both policies |
 
+pub mod divided;
 pub mod finishes;
 pub mod listed;
 pub mod trees;
