@@ -18,6 +18,9 @@
 //! worker keeps its jobs in a deque of which thieves see the oldest few (`deque`); `job`s lie in
 //! the frames that made them; `worker` steals, waits and runs; `sleep` is how it does nothing.
 //!
+//! What was stolen from whom and when is noted (`log`), and [`Pool::trace`] gives it as a trace
+//! that `python -m tidings.steals` draws. A fork that nobody steals notes nothing.
+//!
 //! # Who runs what first
 //!
 //! | call | this thread | what others may take |
@@ -53,6 +56,7 @@
 mod deque;
 mod job;
 mod join;
+mod log;
 mod pool;
 mod range;
 mod scope;
@@ -60,5 +64,6 @@ mod sleep;
 mod stack;
 mod worker;
 
+pub use log::TooLong;
 pub use pool::{Builder, Counts, Pool, for_each, is_bare, join, scope};
 pub use scope::Scope;

@@ -14,8 +14,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle, Thread};
 
+use tidings_steal::trace::File;
+
 use crate::job::{Awaiting, Job, Kind};
 use crate::join::join_on;
+use crate::log::TooLong;
 use crate::range::for_each_on;
 use crate::scope::{Scope, scope_on};
 use crate::stack::Stack;
@@ -121,6 +124,15 @@ impl Pool {
             sleeps: dormitory.sleeps(),
             sleeping: dormitory.sleeping(),
         }
+    }
+
+    /// The schedule since the pool was made, or since this was called last: what was stolen from
+    /// whom, and when each thread had nothing. Call it while nothing runs.
+    ///
+    /// # Errors
+    /// If there was more than is kept, 65,536 entries a thread; the next trace begins here.
+    pub fn trace(&self) -> Result<File, TooLong> {
+        self.shared.logs.take()
     }
 
     /// Calls `work` on a thread of the pool, so that forks in it need not name the pool.

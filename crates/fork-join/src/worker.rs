@@ -26,6 +26,7 @@ use std::thread;
 
 use crate::deque::{Deque, Hardware, Line, Stolen, Ticket};
 use crate::job::{Awaiting, Job};
+use crate::log::{Entry, Logs};
 use crate::sleep::{Dormitory, Until};
 use crate::stack::Stack;
 
@@ -51,6 +52,7 @@ pub(crate) struct Shared {
     injected_count: AtomicUsize,
     closing: AtomicBool,
     steals: Box<[Line<AtomicU64>]>,
+    pub(crate) logs: Logs,
 }
 
 impl Shared {
@@ -62,6 +64,7 @@ impl Shared {
             injected_count: AtomicUsize::new(0),
             closing: AtomicBool::new(false),
             steals: (0..workers).map(|_| Line(AtomicU64::new(0))).collect(),
+            logs: Logs::new(workers),
         }
     }
 
@@ -260,6 +263,7 @@ impl Worker {
             while let Some(left) = self.take() {
                 self.run_own(left);
             }
+            self.note(Entry::Idle);
             let awaiting = (kind.finish)(job, Some(self.index));
             self.deque().renew();
             awaiting
@@ -291,11 +295,14 @@ impl Worker {
                 }
             }
         }
-        self.shared.take_injected().map(|job| (self.index, job))
+        let job = self.shared.take_injected()?;
+        self.note(Entry::Went);
+        Some((self.index, job))
     }
 
     /// Notes a steal. If more is public there, another sleeper may have some.
     fn stole(&self, victim: usize, job: *mut ()) -> (usize, *const Job) {
+        self.note(Entry::Took(victim as u32));
         self.victim.set(victim);
         self.shared.steals[self.index].0.fetch_add(1, Ordering::Relaxed);
         if self.shared.deques[victim].is_public() {
@@ -304,10 +311,19 @@ impl Worker {
         (victim, job.cast_const().cast())
     }
 
+    /// Notes what it does now, for a trace of the schedule.
+    fn note(&self, entry: Entry) {
+        self.shared.logs.note(self.index, entry);
+    }
+
     /// Waits until it is done, and meanwhile runs what descends from it.
     #[cold]
     pub(crate) fn wait(&self, awaited: &dyn Awaited) {
         let (mut looks, mut slept) = (0, false);
+        if awaited.is_done() {
+            return;
+        }
+        self.note(Entry::Idle);
         while !awaited.is_done() {
             let mut found = None;
             awaited.steal(&self.shared, &mut |victim, ticket| {
@@ -325,6 +341,7 @@ impl Worker {
             slept |= looks == LOOKS;
             looks = self.rest(looks, awaited.until(), || self.may_go_on(awaited));
         }
+        self.note(Entry::Went);
         if slept && self.shared.deques.iter().any(Jobs::is_public) {
             // It may have been woken in place of one who would have taken the job.
             self.shared.dormitory.published(self.index);
