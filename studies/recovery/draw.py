@@ -164,6 +164,9 @@ DRAWN = (
     Drawn("random.csv", real_ranks.RANDOM, tables=real_ranks.random_runs),
     Drawn("deaths.csv", real_ranks.DEATHS, tables=real_ranks.deaths),
     Drawn("overhead.csv", real_ranks.OVERHEAD, tables=real_ranks.overhead),
+    Drawn(
+        "restarts.csv", real_ranks.RESTARTS, figure=real_ranks.restarted, tables=real_ranks.restarts
+    ),
 )
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-"""What the tables of real ranks show: random runs, kills, and overhead."""
+"""What the tables of real ranks show: random runs, kills, overhead and restarts."""
 
 from __future__ import annotations
 
 import statistics
 
+from drawing import style
 from drawing.csv_table import Table
 from drawing.pages import markdown
+from matplotlib.figure import Figure
 
 RANDOM = (*("seed", "how", "ranks", "scheme", "phases", "copies", "deaths", "outside", "seconds"),)
 DEATHS = (
@@ -16,7 +18,17 @@ OVERHEAD = (
     *("scheme", "ulfm", "repetition", "pair", "ranks", "tasks", "task_us", "words"),
     *("recovered_ms", "bare_ms"),
 )
+RESTARTS = (
+    *("scheme", "copies", "parts", "at_percent", "seed", "ranks", "tasks", "task_us", "words"),
+    *("ended", "again", "computed", "seconds"),
+)
 SCHEMES = ("lazy", "collective", "non-collective")
+WAYS = (
+    *((scheme, copies, "0") for copies in ("1", "0") for scheme in SCHEMES),
+    ("checkpoint", "0", "1"),
+    ("checkpoint", "0", "10"),
+)
+TIMES = ("5", "50", "95")
 
 
 def random_runs(table: Table) -> dict[str, str]:
@@ -81,3 +93,54 @@ def overhead(table: Table) -> dict[str, str]:
     bare = [statistics.median(table.where(ulfm=ulfm).numbers("bare_ms")) for ulfm in ("0", "1")]
     lines.append(["bare phases", str(len(table.rows)), f"{bare[0]:.1f} ms", f"{bare[1]:.1f} ms"])
     return {"overhead-of-ranks": markdown(["scheme", "pairs", "without ULFM", "with ULFM"], lines)}
+
+
+def named(scheme: str, copies: str, parts: str) -> str:
+    """Return what a way to survive is called."""
+    if scheme == "checkpoint":
+        return "begin again" if parts == "1" else f"{parts} checkpoints"
+    return f"{scheme}, copies" if copies == "1" else scheme
+
+
+def middle(table: Table, column: str) -> float:
+    """Return the median of a column."""
+    return statistics.median(known(table, column))
+
+
+def restarts(table: Table) -> dict[str, str]:
+    """Return how many ended tasks ran again, and for checkpoints also as computed."""
+    lines = []
+    for way in WAYS:
+        own = table.where(scheme=way[0], copies=way[1], parts=way[2])
+        cells = []
+        for when in TIMES:
+            case = own.where(at_percent=when)
+            computed = known(case, "computed")
+            also = f" ({statistics.median(computed):,.0f})" if computed else ""
+            cells.append(f"{middle(case, 'again'):,.0f}{also}")
+        lines.append([named(*way), *cells])
+    ended = [f"{middle(table.where(at_percent=when), 'ended'):,.0f}" for when in TIMES]
+    lines.append(["had ended at the kill", *ended])
+    return {"restarts": markdown(["", *(f"killed at {when} %" for when in TIMES)], lines)}
+
+
+def restarted(table: Table) -> Figure:
+    """Draw ended tasks that ran again on real ranks against when a rank was killed."""
+    drawn = style.blank(4.5, 3.0)
+    axes = drawn.subplots()
+    shown = (
+        (("checkpoint", "0", "1"), style.VERMILION, "D-"),
+        (("checkpoint", "0", "10"), style.ORANGE, "s-"),
+        (("lazy", "0", "0"), style.BLUE, "o-"),
+        (("non-collective", "1", "0"), style.GREEN, "^-"),
+    )
+    for way, colour, line in shown:
+        own = table.where(scheme=way[0], copies=way[1], parts=way[2])
+        values = [middle(own.where(at_percent=when), "again") for when in TIMES]
+        axes.plot([int(when) for when in TIMES], values, line, color=colour, label=named(*way))
+    axes.set_yscale("symlog")
+    axes.set_xlabel("rank killed at, % of the tasks")
+    axes.set_ylabel("ended tasks run again")
+    handles, labels = axes.get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside right center")
+    return drawn
