@@ -5,7 +5,6 @@
 //! whose disk is too small for it, counts as lost by this host: others are preferred for it then,
 //! and where none has room it is not tried for ever.
 
-use std::collections::VecDeque;
 use std::pin::Pin;
 
 use tidings_tasks_core::id::TaskId;
@@ -27,7 +26,7 @@ pub(super) struct Pause {
     /// Tries that are to be given back, and why.
     held: Vec<(Key, Verdict)>,
     /// Tasks that found none.
-    known: VecDeque<TaskId>,
+    known: Vec<TaskId>,
 }
 
 impl Pause {
@@ -51,10 +50,10 @@ impl Pause {
         if is_second {
             return Some(short.at_least());
         }
-        self.known.push_back(key.0);
-        if self.known.len() > KNOWN {
-            self.known.pop_front();
+        if self.known.len() == KNOWN {
+            self.known.remove(0);
         }
+        self.known.push(key.0);
         (!is_lost).then_some(short)
     }
 

@@ -12,9 +12,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use clap::Args;
@@ -140,7 +139,10 @@ async fn graph(State(source): State<Arc<Source>>, RawQuery(query): RawQuery) -> 
 /// What a browser is told; it does not wait for long.
 async fn answer(told: impl Future<Output = Result<impl Serialize, TasksError>>) -> Response {
     match tokio::time::timeout(PATIENCE, told).await {
-        Ok(Ok(told)) => Json(told).into_response(),
+        Ok(Ok(told)) => match serde_json::to_string(&told) {
+            Ok(text) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
+            Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
+        },
         Ok(Err(error @ TasksError::NotFound(_))) => {
             (StatusCode::NOT_FOUND, format!("{error}\n")).into_response()
         }
