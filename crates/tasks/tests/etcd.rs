@@ -7,11 +7,14 @@
 mod servers;
 mod suite;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use async_trait::async_trait;
 use servers::Servers;
+use suite::concurrent::{Operation, assert_linearizable};
 use suite::{Place, conform};
 use tidings_tasks::store::address::{Address, OpenError};
 use tidings_tasks::store::etcd::{Etcd, OpenError as EtcdError};
@@ -264,6 +267,120 @@ async fn nothing_is_lost_while_servers_die() {
     write.put(key("count"), (value + 1).to_be_bytes());
     store.commit(write).await.unwrap();
     assert_eq!(watcher.await.unwrap(), value + 1);
+}
+
+/// What one client did with a register.
+#[derive(Default)]
+struct Register {
+    history: Vec<Operation>,
+    /// What it found, and at which revision that was written.
+    found: Vec<(Revision, Vec<u8>)>,
+    /// Writes of which nobody said whether they were made: when they began, and of what.
+    unknown: Vec<(Instant, Vec<u8>)>,
+}
+
+/// Reads and writes a register until `done`, and says how many operations of all clients ended.
+async fn read_and_write(
+    store: Arc<Etcd>,
+    client: u8,
+    ended: Arc<watch::Sender<u64>>,
+    done: watch::Receiver<bool>,
+) -> Register {
+    let mut register = Register::default();
+    for round in 0_u32.. {
+        if *done.borrow() {
+            break;
+        }
+        let (begin, writes) = (Instant::now(), (round + u32::from(client)) % 3 == 0);
+        let (revision, value) = if writes {
+            let value = [&[client][..], &round.to_be_bytes()].concat();
+            let mut write = Transaction::default();
+            write.put(key("register"), value.clone());
+            match store.commit(write).await {
+                Ok(revision) => (revision, Some(value)),
+                Err(CommitError::Unknown) => {
+                    register.unknown.push((begin, value));
+                    continue;
+                }
+                Err(CommitError::Lost(_)) => continue,
+                Err(error) => panic!("{error}"),
+            }
+        } else {
+            let Ok(mut snapshot) = store.get(&[key("register")]).await else { continue };
+            let found = snapshot.records.remove(0);
+            let found = found.map(|record| (record.revision, record.value.into_vec()));
+            register.found.extend(found.clone());
+            (snapshot.revision, found.map(|(_, value)| value))
+        };
+        let end = Some(Instant::now());
+        register.history.push(Operation { begin, end, revision, value, writes });
+        ended.send_modify(|count| *count += 1);
+    }
+    register
+}
+
+/// Of writes without an answer those that somebody has seen, at the revision at which they were
+/// made. What nobody has seen explains nothing.
+fn made_after_all(registers: &[Register]) -> Vec<Operation> {
+    let found: BTreeMap<&[u8], Revision> = registers
+        .iter()
+        .flat_map(|register| &register.found)
+        .map(|(revision, value)| (&**value, *revision))
+        .collect();
+    let unknown = registers.iter().flat_map(|register| &register.unknown);
+    let made = unknown.filter_map(|(begin, value)| Some((begin, value, *found.get(&**value)?)));
+    made.map(|(&begin, value, revision)| {
+        let value = Some(value.clone());
+        Operation { begin, end: None, revision, value, writes: true }
+    })
+    .collect()
+}
+
+/// A leader that is stopped does not know that there is another one, and answers when it goes on.
+#[tokio::test]
+async fn a_register_is_linearizable_while_servers_die_and_are_silent() {
+    let servers = Arc::new(Mutex::new(Servers::start(3)));
+    let place = servers.lock().unwrap().place("register");
+    let (ended, mut news) = watch::channel(0);
+    let (ended, (stop, done)) = (Arc::new(ended), watch::channel(false));
+    let mut clients = Vec::new();
+    for client in 0..8 {
+        // Each with connections of its own, so that some are to the server to which it happens.
+        let store = Arc::new(Etcd::open(&place, "test").await.unwrap());
+        let working = read_and_write(store, client, ended.clone(), done.clone());
+        clients.push(tokio::spawn(working));
+    }
+    for is_killed in [false, true, false] {
+        more(&mut news).await;
+        let number = off(&servers, move |servers| {
+            let leads = || core::iter::repeat_with(|| servers.leader()).find_map(|found| found);
+            let number = leads().unwrap();
+            if is_killed {
+                servers.kill(number);
+            } else {
+                servers.freeze(number);
+            }
+            number
+        })
+        .await;
+        more(&mut news).await;
+        off(
+            &servers,
+            move |servers| {
+                if is_killed { servers.restart(number) } else { servers.thaw(number) }
+            },
+        )
+        .await;
+    }
+    more(&mut news).await;
+    stop.send_replace(true);
+    let mut registers = Vec::new();
+    for client in clients {
+        registers.push(client.await.unwrap());
+    }
+    let mut history = made_after_all(&registers);
+    history.extend(registers.into_iter().flat_map(|register| register.history));
+    assert_linearizable(&history);
 }
 
 /// Waits until so many more increments were acknowledged.

@@ -10,6 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 /// What a server says when it can be asked.
 const READY: &str = "serving client traffic insecurely";
 
@@ -96,6 +98,21 @@ impl Servers {
     /// Kills a server, which cannot prevent it.
     pub(crate) fn kill(&mut self, number: usize) {
         drop(self.all[number].process.take().expect("it runs"));
+    }
+
+    /// Stops a server, which keeps its connections: nobody is informed.
+    pub(crate) fn freeze(&mut self, number: usize) {
+        self.signal(number, Signal::STOP);
+    }
+
+    /// Lets a server go on that was stopped.
+    pub(crate) fn thaw(&mut self, number: usize) {
+        self.signal(number, Signal::CONT);
+    }
+
+    fn signal(&self, number: usize, signal: Signal) {
+        let Running(child) = self.all[number].process.as_ref().expect("it runs");
+        kill_process(Pid::from_child(child), signal).expect("it was not waited for");
     }
 
     /// Starts a server that was killed, with what is on its disk. Returns when it can be asked.

@@ -115,19 +115,20 @@ async fn sums_are_kept_by_transfers(place: Arc<dyn Place>) {
 
 /// What a client did with the register, and when.
 #[derive(Clone, Debug)]
-struct Operation {
-    begin: Instant,
-    end: Instant,
+pub(crate) struct Operation {
+    pub(crate) begin: Instant,
+    /// None of a write of which nobody knows whether it was made: it may be made at any time.
+    pub(crate) end: Option<Instant>,
     /// The last commit that it can have seen, or its own.
-    revision: Revision,
+    pub(crate) revision: Revision,
     /// What it read or wrote.
-    value: Option<Vec<u8>>,
-    writes: bool,
+    pub(crate) value: Option<Vec<u8>>,
+    pub(crate) writes: bool,
 }
 
 /// Revisions are an order of all operations. It is one that explains them if each read gives the
 /// last write up to its revision, and if nothing that ended before another began comes after it.
-fn assert_linearizable(mut history: Vec<Operation>) {
+pub(crate) fn assert_linearizable(history: &[Operation]) {
     let writes = history.iter().filter(|operation| operation.writes);
     let states: BTreeMap<Revision, Option<Vec<u8>>> =
         writes.map(|write| (write.revision, write.value.clone())).collect();
@@ -135,16 +136,26 @@ fn assert_linearizable(mut history: Vec<Operation>) {
         let last = states.range(..=read.revision).next_back().and_then(|(_, value)| value.clone());
         assert_eq!(read.value, last, "at {:?}", read.revision);
     }
-    history.sort_by_key(|operation| operation.begin);
-    for (at, later) in history.iter().enumerate() {
-        for earlier in history[..at].iter().filter(|earlier| earlier.end < later.begin) {
-            let ordered = if later.writes {
-                earlier.revision < later.revision
-            } else {
-                earlier.revision <= later.revision
-            };
-            assert!(ordered, "{earlier:?} was over before {later:?}");
+    let mut begun: Vec<_> = history.iter().collect();
+    begun.sort_by_key(|operation| operation.begin);
+    let mut ended: Vec<_> = history.iter().filter(|operation| operation.end.is_some()).collect();
+    ended.sort_by_key(|operation| operation.end);
+    let mut ended = ended.into_iter().peekable();
+    // Of those that were over, the one that comes last.
+    let mut before: Option<&Operation> = None;
+    for later in begun {
+        while let Some(over) = ended.next_if(|over| over.end < Some(later.begin)) {
+            if before.is_none_or(|before| before.revision < over.revision) {
+                before = Some(over);
+            }
         }
+        let Some(earlier) = before else { continue };
+        let ordered = if later.writes {
+            earlier.revision < later.revision
+        } else {
+            earlier.revision <= later.revision
+        };
+        assert!(ordered, "{earlier:?} was over before {later:?}");
     }
 }
 
@@ -166,12 +177,13 @@ async fn a_register_is_linearizable(place: Arc<dyn Place>) {
                 let value = snapshot.records.remove(0).map(|record| record.value.into_vec());
                 (snapshot.revision, value)
             };
-            history.push(Operation { begin, end: Instant::now(), revision, value, writes });
+            let end = Some(Instant::now());
+            history.push(Operation { begin, end, revision, value, writes });
         }
         history
     })
     .await;
-    assert_linearizable(history.concat());
+    assert_linearizable(&history.concat());
 }
 
 async fn revisions_of_commits_differ(place: Arc<dyn Place>) {

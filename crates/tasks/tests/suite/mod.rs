@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
 
-mod concurrent;
+pub(crate) mod concurrent;
 mod conditions;
 mod reopened;
 mod scans;
