@@ -18,6 +18,7 @@ NAMES = {
     ("etcd", "yes", "Worker"): "worker, with agents, over etcd",
     ("etcd", "no", "Coordinator"): "coordinator, over etcd",
     ("etcd", "no", "Leader"): "leader of the etcd",
+    ("quick etcd", "no", "Leader"): "leader, elections after 0.5 s",
 }
 SHOWN = {"Killed": "killed", "Frozen": "frozen", "Cut": "cut off", "Dark": "without power"}
 COLOURS = (style.VERMILION, style.BLUE, style.GREEN, style.ORANGE)

@@ -22,6 +22,9 @@ pub(crate) const SERVERS: [usize; 3] = [6, 7, 8];
 /// The usual pace of an etcd.
 const PACE: [&str; 4] = ["--heartbeat-interval", "100", "--election-timeout", "1000"];
 
+/// That of one whose servers are near each other: an election after half a second of silence.
+const QUICK: [&str; 4] = ["--heartbeat-interval", "50", "--election-timeout", "500"];
+
 /// Hosts, and what runs on them as long as there is a test.
 pub(crate) struct Site {
     agents: agents::Site,
@@ -41,9 +44,18 @@ impl Site {
 
     /// For a store in an etcd of three servers.
     pub(crate) fn of_etcd() -> Self {
+        Self::of_etcd_at(&PACE)
+    }
+
+    /// For a store in an etcd that soon has another leader.
+    pub(crate) fn of_quick_etcd() -> Self {
+        Self::of_etcd_at(&QUICK)
+    }
+
+    fn of_etcd_at(pace: &[&str]) -> Self {
         let agents = agents::Site::dark(Hosts::new(CLIENT + SERVERS.len()), &[]);
-        let place = |host| (host::words(&agents.hosts, host), Hosts::address(host));
-        let servers = Servers::on(SERVERS.into_iter().map(place).collect(), &PACE);
+        let words_of = |host| (host::words(&agents.hosts, host), Hosts::address(host));
+        let servers = Servers::on(SERVERS.into_iter().map(words_of).collect(), pace);
         Self::of(agents, Some(servers))
     }
 

@@ -122,3 +122,8 @@ fn of_a_coordinator() {
 fn of_the_leader_of_an_etcd() {
     measure("etcd", Site::of_etcd(), Target::Leader);
 }
+
+#[test]
+fn of_the_leader_of_an_etcd_with_quick_elections() {
+    measure("quick etcd", Site::of_quick_etcd(), Target::Leader);
+}
