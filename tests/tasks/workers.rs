@@ -1,8 +1,12 @@
 //! Workers: others help with a run, die, and are replaced.
 
-use rustix::process::Signal;
+use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, SystemTime};
 
-use crate::place::Place;
+use rustix::process::{Signal, getuid};
+
+use crate::place::{Place, Running, wait_for_end};
 
 const GATED: &str = "echo $1 > began; read _ < gate; echo $1 >> done";
 
@@ -105,6 +109,48 @@ fn a_worker_drains_before_the_time_that_is_given() {
     let wrong = place.output(&["worker", "--until", "18:30"]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(String::from_utf8(wrong.stderr).unwrap().contains("seconds since 1970"));
+}
+
+/// A batch system says when its job ends. What runs by then is done, and nothing is begun.
+#[test]
+fn a_worker_drains_before_its_batch_job_ends() {
+    let place = Place::new();
+    place.script("task", GATED);
+    let (mut began, mut gate) = (place.pipe("began"), place.pipe("gate"));
+    let put = |argument: &str| {
+        place.text(&["queue", "put", "jobs", "--", "sh", "task", argument]).trim().to_owned()
+    };
+    let (first, second) = (put("1"), put("2"));
+    // It drains an hour and five seconds before the end: six seconds from now.
+    let end = SystemTime::now() + Duration::from_secs(3_600 + 5 + 6);
+    let end = end.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    let mut command = place.tidings(&["worker", "-n", "1", "--drain", "1h"]);
+    command.env("SLURM_JOB_END_TIME", end.to_string());
+    let mut worker = Running::begin(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    assert_eq!(began.line(), "1");
+    while !worker.complaint().contains("the job's time limit comes: draining") {}
+    gate.let_go(1);
+    assert_eq!(worker.end().0, 0);
+    let state = |task: &str| place.json(&["task", "show", task, "--json"])["state"].clone();
+    assert_eq!((state(&first), state(&second)), ("done".into(), "ready".into()));
+}
+
+/// One that is in a session of its own, and nobody's child, ends with its task all the same. Where
+/// control groups can be made the task has one.
+#[test]
+fn no_process_of_a_task_outlives_it() {
+    let place = Place::new();
+    let script = "(setsid sh -c 'echo $$ > away; exec sleep 600' &)\n\
+                  until [ -s away ]; do sleep 0.01; done; cat /proc/self/cgroup > groups";
+    place.script("task", script);
+    place.text(&["run", "-n", "1", "--", "sh", "task"]);
+    wait_for_end(place.lines("away")[0].parse().unwrap());
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    if getuid().is_root() && mounts.contains(" - cgroup2 ") {
+        let groups = place.lines("groups");
+        let own = groups.iter().find(|line| line.starts_with("0::")).unwrap();
+        assert!(own.contains("/tidings-"), "{groups:?}");
+    }
 }
 
 #[test]
