@@ -43,6 +43,8 @@ def tables(table: Table) -> dict[str, str]:
     for case, name in NAMES.items():
         for fault in FAULTS:
             values = times_s(table, case, fault)
+            if not values:
+                continue
             shares = [f"{quantile(values, share):.2f}" for share in (0.5, 0.95, 1.0)]
             lines.append([name, SHOWN[fault], str(len(values)), *shares])
     return {
