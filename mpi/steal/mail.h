@@ -31,7 +31,8 @@ typedef struct Mail {
     MPI_Request posted[2];
     uint8_t *posted_room[2];
     int turn;
-    bool is_posted;
+    bool is_posted, has_come; /* and was waited for */
+    MPI_Status came;
     uint64_t messages, bytes; /* sent */
     /* Where deaths are survived: whether a call has failed by one, whom MPI knows to be dead, and
      * those of them who were named. */
@@ -59,6 +60,10 @@ double mail_look_s(Mail *mail);
 /* Lets others have the processor, after so many looks in a row for which nothing had come: who
  * sends to a rank that has had nothing for long waits for up to 50 us. */
 void mail_rest(int looks);
+
+/* The same where nothing is to be done before a message of tasks has come. A simulated machine is
+ * not asked again and again whether it has: each look takes the simulator as long as a task. */
+void mail_await(Mail *mail, int looks);
 
 /* A rank that has died, whom no call has named before; -1 if there is none. */
 int mail_death(Mail *mail);

@@ -7,9 +7,10 @@
  * On a simulated machine a task takes --task-ns and does what it does. With --model, tasks whose
  * work is predicted take that time instead and find nothing, so that a thousand ranks fit into
  * one process. With --kill a rank kills itself when it has run so many tasks. APPLICATION is a
- * name such as uts:T1, fib:30, queens:12, scf:4x2x2, tce:24,8 or homology:400. Rank 0 prints a
- * line of JSON for each iteration, and writes the schedule of the last one to FILE. Where MPI
- * survives deaths (tidings_steal_mpi.h), those that live go on, and the least of them prints.
+ * name such as uts:T1, fib:30, queens:12, scf:4x2x2, tce:24,8, homology:400 or
+ * uneven:64000. Rank 0 prints a line of JSON for each iteration, and writes the schedule of the
+ * last one to FILE. Where MPI survives deaths (tidings_steal_mpi.h), those that live go on, and the
+ * least of them prints.
  * Status: 0 all is right (or not known to be wrong), 1 a result is wrong or the file is not
  * written, 2 the command cannot be run, 4 ranks have died and results are missing.
  */

@@ -229,6 +229,15 @@ static bool look(TidingsSteal *steal, bool is_idle)
     return has_come;
 }
 
+/* Lets others go on, until there may be something to do. */
+static void rest(TidingsSteal *steal, int looks)
+{
+    if (steal->board.node || tidings_steal_worker_deadline_us(steal->worker) != UINT64_MAX)
+        mail_rest(looks);
+    else
+        mail_await(&steal->mail, looks);
+}
+
 /* Runs what there is until nothing is left anywhere. */
 static void work(TidingsSteal *steal)
 {
@@ -241,7 +250,7 @@ static void work(TidingsSteal *steal)
         was_idle = !has_run;
         if (was_idle) time_answers(steal);
         looks = has_come || has_run ? 0 : looks + 1;
-        if (looks) mail_rest(looks);
+        if (looks) rest(steal, looks);
     }
 }
 

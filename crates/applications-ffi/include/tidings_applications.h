@@ -30,8 +30,8 @@ extern "C" {
 #endif // __cplusplus
 
 /*
- The application of this name, such as `uts:T1`, `fib:30`, `queens:12`, `scf:4x2x2`, `tce:24,8`
- or `homology:400`; null if there is none.
+ The application of this name, such as `uts:T1`, `fib:30`, `queens:12`, `scf:4x2x2`, `tce:24,8`,
+ `homology:400` or `uneven:1000`; null if there is none.
 
  # Safety
  `name` is null or a text that ends with a zero byte.

@@ -5,6 +5,7 @@ use tidings_applications::homology::proteins::Proteins;
 use tidings_applications::queens::Queens;
 use tidings_applications::scf::{Basis, Fock};
 use tidings_applications::tce::Contraction;
+use tidings_applications::uneven::Uneven;
 use tidings_applications::uts::trees;
 
 use crate::program::{Of, Program};
@@ -15,7 +16,8 @@ const MOST_TILES: u16 = 200;
 const MOST_PROTEINS: usize = 100_000;
 
 /// The application of this name; `None` if there is none: `uts:TREE`, `fib:N`, `queens:N`,
-/// `scf:XxYxZ` or `scf:N` atoms, `tce:TILES,TILES` of empty and of occupied orbitals, `homology:N`.
+/// `scf:XxYxZ` or `scf:N` atoms, `tce:TILES,TILES` of empty and of occupied orbitals, `homology:N`,
+/// `uneven:N`.
 pub(crate) fn named(name: &str) -> Option<Box<dyn Program>> {
     let (kind, size) = name.split_once(':')?;
     match kind {
@@ -36,6 +38,7 @@ pub(crate) fn named(name: &str) -> Option<Box<dyn Program>> {
             let count = size.parse().ok().filter(|count| *count <= MOST_PROTEINS)?;
             Some(Box::new(Of::new(Proteins::new(count, 1))))
         }
+        "uneven" => Some(Box::new(Of::new(Uneven(size.parse().ok()?)))),
         _ => None,
     }
 }
@@ -66,7 +69,7 @@ mod tests {
     /// Tasks go as bytes through two processes that each run every other one.
     #[test]
     fn the_total_of_two_processes_is_that_of_one() {
-        for name in ["fib:15", "queens:8", "scf:4", "tce:3,2", "homology:12"] {
+        for name in ["fib:15", "queens:8", "scf:4", "tce:3,2", "homology:12", "uneven:99"] {
             let mut both = [named(name).unwrap(), named(name).unwrap()];
             let mut tasks: Vec<Vec<u8>> = Vec::new();
             for process in 0..2 {

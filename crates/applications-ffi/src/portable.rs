@@ -6,6 +6,7 @@ use tidings_applications::homology::{self, proteins::Proteins};
 use tidings_applications::queens::{Placement, Queens};
 use tidings_applications::scf::{Fock, matrix::Matrix};
 use tidings_applications::tce::{Contraction, Product};
+use tidings_applications::uneven::{self, Uneven};
 use tidings_applications::uts::{Count, Node, Tree, random::State};
 use tidings_applications::{Application, in_order};
 
@@ -219,5 +220,32 @@ impl Portable for Proteins {
 
     fn verdict(&self, total: &homology::Total) -> (String, Option<bool>) {
         (format!("checksum {:016x}, {} related", total.checksum, total.related), None)
+    }
+}
+
+impl Portable for Uneven {
+    const UNIT_NS: f64 = 1.0;
+
+    fn put(task: &u32, words: &mut [u32; TASK_WORDS]) -> usize {
+        words[0] = *task;
+        1
+    }
+
+    fn task(words: &[u32]) -> Option<u32> {
+        let [task] = *words else { return None };
+        Some(task)
+    }
+
+    fn total_words(&self, total: &uneven::Total) -> Vec<u64> {
+        vec![total.tasks, total.hashes]
+    }
+
+    fn total(&self, words: &[u64]) -> Option<uneven::Total> {
+        let [tasks, hashes] = *words else { return None };
+        Some(uneven::Total { tasks, hashes })
+    }
+
+    fn verdict(&self, total: &uneven::Total) -> (String, Option<bool>) {
+        (format!("{} tasks, hash {:016x}", total.tasks, total.hashes), None)
     }
 }

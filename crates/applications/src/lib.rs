@@ -12,6 +12,7 @@
 //! | [`homology`] | compares each protein with each | costs known before, spread moderately |
 //! | [`fibonacci`] | numbers of Fibonacci by their definition | nothing but forks |
 //! | [`queens`] | placements of queens on a board | few tasks, uneven |
+//! | [`uneven`] | what a Fock matrix asks for, without the matrix | the same for any number of tasks |
 //!
 //! **A total does not depend on order.** Whoever runs the tasks may merge what they found in any
 //! order and any grouping: counts, checksums and tensors of integers come out bit by bit the same,
@@ -25,6 +26,7 @@ pub mod homology;
 pub mod queens;
 pub mod scf;
 pub mod tce;
+pub mod uneven;
 pub mod uts;
 
 pub use application::{Application, in_order};
