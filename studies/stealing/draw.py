@@ -32,6 +32,19 @@ COLUMNS = (
     "balanced",
     "herd",
 )
+RANKS = (
+    "network",
+    "ranks",
+    "victims",
+    "seconds",
+    "efficiency",
+    "tasks",
+    "attempts",
+    "steals",
+    "moved",
+    "messages",
+    "bytes",
+)
 HEADS = ("victims", "efficiency", "attempts", "steals", "tasks moved")
 POLICIES = ("random", "lifelines", "known")
 COUNTS = ("attempts", "steals", "moved")
@@ -144,7 +157,20 @@ def figure(table: Table) -> Figure:
     return drawn
 
 
-DRAWN = (Drawn("stealing.csv", COLUMNS, figure=figure, tables=tables),)
+def of_ranks(table: Table) -> dict[str, str]:
+    """Return the page's table of ranks with real messages."""
+    lines = []
+    for network, ranks in table.distinct("network", "ranks"):
+        for policy in POLICIES:
+            own = table.where(network=network, ranks=ranks, victims=policy)
+            lines.append([network, f"{int(ranks):,}", policy, *counts(own)])
+    return {"ranks": markdown(["network", "ranks", *HEADS], lines)}
+
+
+DRAWN = (
+    Drawn("stealing.csv", COLUMNS, figure=figure, tables=tables),
+    Drawn("ranks.csv", RANKS, tables=of_ranks),
+)
 
 if __name__ == "__main__":
     sys.exit(main(__file__, DRAWN))

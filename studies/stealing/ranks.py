@@ -69,7 +69,7 @@ def phase(program: Path, where: list[str], ranks: int, victims: str) -> dict[str
 
 
 def row(name: str, line: dict[str, Any], victims: str) -> Row:
-    """What a phase printed, as a row. Steals are those that were asked for and those pushed."""
+    """Return what a phase printed; steals are those that were asked for and those pushed."""
     return Row(
         network=name,
         ranks=line["ranks"],
