@@ -46,6 +46,14 @@ def test_permits_are_held_and_given_back(executor: tt.Executor) -> None:
         assert semaphore.overview() == tt.SemaphoreState(3, 3, 0)
 
 
+def test_a_block_holds_one_permit_also_within_another(executor: tt.Executor) -> None:
+    semaphore = tt.Semaphore("licences", 2)
+    with semaphore as held, semaphore:
+        assert held.permits == 1
+        assert semaphore.overview() == tt.SemaphoreState(2, 2, 0)
+    assert semaphore.overview() == tt.SemaphoreState(2, 0, 0)
+
+
 def test_who_no_longer_waits_gets_nothing(executor: tt.Executor) -> None:
     semaphore = tt.Semaphore("licences", 1)
     with semaphore.acquire(), pytest.raises(TimeoutError):

@@ -68,7 +68,8 @@ class Semaphore:
     """A counting semaphore of all processes that use a store.
 
     With ``permits`` it is made, or has that many from now on; without, it must be there when
-    permits are acquired. ``store``, ``executor`` and ``keys`` are as of ``Queue``.
+    permits are acquired. ``with semaphore:`` holds one permit, ``with semaphore.acquire(n):`` more.
+    ``store``, ``executor`` and ``keys`` are as of ``Queue``.
     """
 
     def __init__(
@@ -81,6 +82,8 @@ class Semaphore:
         keys: str | os.PathLike[str] | None = None,
     ) -> None:
         self.name = name
+        # Those of the blocks that this object is entered for now, one permit each.
+        self._entered: list[Permits] = []
         self._connection = connection.connection_of(store, executor, keys)
         if permits is not None:
             own = self._connection.own
@@ -101,6 +104,22 @@ class Semaphore:
             session.leave()
             raise
         return Permits(session, permits)
+
+    def __enter__(self) -> Permits:
+        """Wait for one permit, as ``with acquire()`` does."""
+        permits = self.acquire()
+        self._entered.append(permits)
+        return permits
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Give it back."""
+        # Whichever: one is as good as another.
+        self._entered.pop().release()
 
     def overview(self) -> SemaphoreState:
         """Return how many permits are where."""
