@@ -18,7 +18,7 @@ def test_each_case_is_there_once() -> None:
 def test_a_phase_that_was_not_complete_is_no_row() -> None:
     """A complete one has a cell for each column."""
     case = next(traces.cases(64))
-    found = {name: 1 for name in traces.FOUND}
+    found = dict.fromkeys(traces.FOUND, 1)
     assert len(traces.row(case, json.dumps({"complete": True, **found}))) == len(traces.COLUMNS)
     with pytest.raises(ValueError, match="not complete"):
         traces.row(case, json.dumps({"complete": False, **found}))
