@@ -53,7 +53,8 @@ fn parent() -> TaskId {
     TaskId::of("parent", 0)
 }
 
-fn submissions() -> Vec<Submission> {
+/// What each process submits.
+pub(crate) fn submissions() -> Vec<Submission> {
     let plain = |name: &str, number| Submission::new(TaskId::of(name, number), "q", "plain");
     let behind = |number: u64, inputs: &[u64]| {
         let inputs = inputs.iter().map(|&input| TaskId::of("node", input)).collect();

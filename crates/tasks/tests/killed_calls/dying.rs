@@ -3,6 +3,7 @@
 //!
 //! Calls have numbers, from 1 on in the order in which they begin. The process is gone either
 //! before the call, or once the call is done and before anybody in the process knows its answer.
+//! It may also stop before the call, until somebody lets it go on.
 //!
 //! A store may also forget: it acknowledges a commit that it does not keep, and the process is gone
 //! some calls later. No such engine is allowed; the tests have to find one out.
@@ -26,6 +27,8 @@ pub(crate) enum How {
     Before,
     /// When the call is done.
     After,
+    /// It does not end: it stops before the call, and goes on when it is told to.
+    Frozen,
     /// Some calls after it, if it is a commit, which is not kept.
     Forgotten,
 }
@@ -60,7 +63,7 @@ impl core::str::FromStr for Death {
 
     fn from_str(text: &str) -> Result<Self, ()> {
         let (how, call) = text.split_once('@').ok_or(())?;
-        let all = [How::Before, How::After, How::Forgotten];
+        let all = [How::Before, How::After, How::Frozen, How::Forgotten];
         let how = all.into_iter().find(|one| format!("{one:?}") == how).ok_or(())?;
         Ok(Self { call: call.parse().map_err(drop)?, how })
     }
@@ -82,6 +85,9 @@ impl Dying {
         let is_over = how == How::Forgotten && last > 0 && number >= last + AFTER;
         if is_over || (number == last && how == How::Before) {
             die();
+        }
+        if number == last && how == How::Frozen {
+            kill_process(getpid(), Signal::STOP).unwrap();
         }
         let answer = call.await;
         if number == last && how == How::After {

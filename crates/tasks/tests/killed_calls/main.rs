@@ -6,7 +6,8 @@
 //! goes on with what is in the store: one that begins then, one that is killed in turn at a call of
 //! its recovery, or one that stands by and takes the role over. In the end each result is there
 //! once, none that somebody knew of was lost, nothing that was finished ran again, and all permits
-//! have come back. Which calls, is drawn; `TIDINGS_KILLED_CALLS=all` takes each of them.
+//! have come back. It is the same if a process stops at a call, and goes on when another has done
+//! all. Which calls, is drawn; `TIDINGS_KILLED_CALLS=all` takes each of them.
 //!
 //! That these tests can fail is shown by a store that forgets a commit: it is found out.
 
@@ -35,6 +36,7 @@ use children::{child, folder_of_child, lines};
 use computation::{Notes, compute};
 use dying::{Death, Dying, How};
 use end::End;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use servers::Servers;
 use tidings_primitives::Chance;
 use tidings_tasks::store::Store;
@@ -136,6 +138,26 @@ fn beside(place: &str, death: Death) -> Played {
     played(place, folder, died, &format!("{death:?} beside another"))
 }
 
+/// A process that stops at a call until one beside it has done all, and then goes on.
+fn frozen(place: &str, call: u64) -> Played {
+    let folder = tempfile::tempdir().unwrap();
+    let (folder, notes) = (folder.path(), folder.path().join("notes"));
+    let stop = Death { call, how: How::Frozen };
+    let mut first = start(&folder.join("first"), place, stop, &notes);
+    let mut opened = lines(&mut first, OPENED);
+    assert!(opened.next().is_some(), "{stop}: it has not begun");
+    let second = start(folder, place, Death::NEVER, &notes);
+    let process = Pid::from_child(&first);
+    let either = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    let has_stopped = waitid(WaitId::Pid(process), either).unwrap().unwrap().stopped();
+    assert!(!is_killed(second, Death::NEVER), "nothing kills it");
+    if has_stopped {
+        kill_process(process, Signal::CONT).unwrap();
+    }
+    assert!(!is_killed(first, stop), "nothing kills it");
+    played(place, folder, usize::from(has_stopped), &format!("{stop:?} beside another"))
+}
+
 /// The calls of so many at which a process is to die, and whether before or after.
 fn deaths(calls: u64) -> Vec<Death> {
     let all = std::env::var("TIDINGS_KILLED_CALLS").is_ok_and(|which| which == "all");
@@ -215,6 +237,21 @@ fn a_standby_takes_over_from_one_that_is_killed() {
     println!("{died} of {} were killed, {took_over} replaced, at {calls} calls", all.len());
     assert!(died * 2 > all.len(), "{died} of {} processes were killed", all.len());
     assert!(took_over * 2 > died, "{took_over} of {died} had taken the role");
+}
+
+#[test]
+fn who_stops_and_goes_on_changes_nothing() {
+    let servers = Servers::start_with(3, &[]);
+    let place = |number| servers.address(&format!("frozen/{number}"));
+    let calls = undisturbed(&place(0));
+    let mut chosen: Vec<u64> = deaths(calls).iter().map(|death| death.call).collect();
+    chosen.dedup();
+    let all = for_all(&chosen, |number, call| frozen(&place(number), *call));
+    let stopped = all.iter().filter(|played| played.died > 0).count();
+    let took_over = all.iter().filter(|played| played.died > 0 && played.reigns > 1).count();
+    println!("{stopped} of {} stopped, {took_over} replaced, at {calls} calls", all.len());
+    assert!(stopped * 2 > all.len(), "{stopped} of {} processes stopped", all.len());
+    assert!(took_over > 0, "none of {stopped} had a role that another took");
 }
 
 /// A mutation of what these tests are about: one acknowledged commit is lost with its process.
