@@ -18,7 +18,6 @@ NAMES = {
     ("etcd", "yes", "Worker"): "worker, with agents, over etcd",
     ("etcd", "no", "Coordinator"): "coordinator, over etcd",
     ("etcd", "no", "Leader"): "leader of the etcd",
-    ("quick etcd", "no", "Leader"): "leader, elections after 0.5 s",
 }
 SHOWN = {"Killed": "killed", "Frozen": "frozen", "Cut": "cut off", "Dark": "without power"}
 COLOURS = (style.VERMILION, style.BLUE, style.GREEN, style.ORANGE)
@@ -43,8 +42,6 @@ def tables(table: Table) -> dict[str, str]:
     for case, name in NAMES.items():
         for fault in FAULTS:
             values = times_s(table, case, fault)
-            if not values:
-                continue
             shares = [f"{quantile(values, share):.2f}" for share in (0.5, 0.95, 1.0)]
             lines.append([name, SHOWN[fault], str(len(values)), *shares])
     return {
