@@ -11,6 +11,11 @@ from drawing.pages import markdown
 
 STORES = {"file": "a file", "etcd": "an etcd of three"}
 TASKS = {"numbered": "of one family", "scattered": "each of its own", "graph": "with two inputs"}
+TUPLES = {
+    ("memory", "here"): "memory",
+    ("file", "here"): "a file",
+    ("file", "elsewhere"): "a file that another process holds",
+}
 HEAD = (
     "store",
     "tasks",
@@ -46,6 +51,24 @@ def rates(table: Table) -> dict[str, str]:
     return {"rates": markdown(list(HEAD), lines)}
 
 
+def tuples(table: Table) -> dict[str, str]:
+    """Return a line for each store and number of takers, and one for who waits."""
+    rates, waits = [], []
+    for store, takers_are, takers in table.distinct("store", "takers_are", "takers"):
+        rows = table.where(store=store, takers_are=takers_are, takers=takers).rows
+        done = [row.number("pairs_per_s") for row in rows if row.text("pairs_per_s")]
+        where = [TUPLES[store, takers_are]]
+        rates.append([*where, takers, spread(done, 0)])
+        for row in rows:
+            if row.text("wait_p50_us"):
+                values = [row.number(name) / 1e3 for name in ("wait_p50_us", "wait_p99_us")]
+                waits.append([*where, *(f"{value:.2f}" for value in values)])
+    return {
+        "tuples": markdown(["store", "takers", "put and pulled a second"], rates),
+        "waits": markdown(["store", "median ms", "p99 ms"], waits),
+    }
+
+
 def soak(table: Table) -> dict[str, str]:
     """Return a line for each fifth of the tasks."""
     rows = table.rows
@@ -73,6 +96,19 @@ DRAWN = (
             "store_us",
         ),
         tables=rates,
+    ),
+    Drawn(
+        "tuples.csv",
+        (
+            "store",
+            "takers_are",
+            "takers",
+            "repetition",
+            "pairs_per_s",
+            "wait_p50_us",
+            "wait_p99_us",
+        ),
+        tables=tuples,
     ),
     Drawn("soak.csv", ("done", "tasks_per_s", "middle_ms"), tables=soak),
 )
