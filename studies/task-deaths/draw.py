@@ -19,7 +19,10 @@ NAMES = {
     ("etcd", "no", "Coordinator"): "coordinator, over etcd",
     ("etcd", "no", "Leader"): "leader of the etcd",
 }
+QUICK = {("quick etcd", "no", "Leader"): "leader, elections after 0.5 s"}
 SHOWN = {"Killed": "killed", "Frozen": "frozen", "Cut": "cut off", "Dark": "without power"}
+HEAD = ["what it happens to", "what happens", "times", "median s", "p95 s", "longest s"]
+COLUMNS = ("store", "agents", "target", "fault", "number", "elsewhere_s")
 COLOURS = (style.VERMILION, style.BLUE, style.GREEN, style.ORANGE)
 LOOKS = dict(zip(FAULTS, zip("os^D", COLOURS, strict=True), strict=True))
 
@@ -36,19 +39,25 @@ def quantile(values: list[float], share: float) -> float:
     return values[math.ceil(share * len(values)) - 1]
 
 
-def tables(table: Table) -> dict[str, str]:
+def lines_of(table: Table, names: dict[tuple[str, str, str], str]) -> str:
     """Return a line for each case."""
     lines = []
-    for case, name in NAMES.items():
+    for case, name in names.items():
         for fault in FAULTS:
             values = times_s(table, case, fault)
             shares = [f"{quantile(values, share):.2f}" for share in (0.5, 0.95, 1.0)]
             lines.append([name, SHOWN[fault], str(len(values)), *shares])
-    return {
-        "elsewhere": markdown(
-            ["what it happens to", "what happens", "times", "median s", "p95 s", "longest s"], lines
-        )
-    }
+    return markdown(HEAD, lines)
+
+
+def elsewhere(table: Table) -> dict[str, str]:
+    """Return the lines of all that may happen."""
+    return {"elsewhere": lines_of(table, NAMES)}
+
+
+def elections(table: Table) -> dict[str, str]:
+    """Return the lines of the leader of an etcd that soon has another."""
+    return {"elections": lines_of(table, QUICK)}
 
 
 def figure(table: Table) -> Figure:
@@ -72,12 +81,8 @@ def figure(table: Table) -> Figure:
 
 
 DRAWN = (
-    Drawn(
-        "elsewhere.csv",
-        ("store", "agents", "target", "fault", "number", "elsewhere_s"),
-        tables=tables,
-        figure=figure,
-    ),
+    Drawn("elsewhere.csv", COLUMNS, tables=elsewhere, figure=figure),
+    Drawn("elections.csv", COLUMNS, tables=elections),
 )
 
 if __name__ == "__main__":
