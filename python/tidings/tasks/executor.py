@@ -178,20 +178,19 @@ class Executor(concurrent.futures.Executor):
         call: Any = _once(functools.partial(_call_chunk, fn) if is_chunked else fn)
         rows = (_chunks(zip(*iterables), chunksize),) if is_chunked else iterables
         shown = meter.Meter(progress, None if buffersize is None else _length_of(iterables))
-        counting = _Counting(self, shown, is_chunked) if shown.is_on else None
+        submit: Any = functools.partial(self.submit, call)
+        if shown.is_on:
+            submit = _counted(submit, shown, is_chunked)
         results: Any
-        submit = functools.partial(self.submit if counting is None else counting.submit, call)
         if buffersize is not None:
             results = self._ahead(submit, rows[0], timeout, buffersize)
-        elif counting is not None:
+        else:
             with shown.shown(stays=False):
                 results = _results_of(map(submit, *rows), timeout)
             shown.complete()
-        else:
-            results = _results_of(map(submit, *rows), timeout)
         if is_chunked:
             results = itertools.chain.from_iterable(results)
-        return results if counting is None else shown.around(results)
+        return shown.around(results) if shown.is_on else results
 
     @property
     def endpoint(self) -> str | None:
@@ -331,19 +330,17 @@ class _Waiting:
             self._collector.release(self._future._task)
 
 
-class _Counting:
-    """What submits to an executor, and has a meter count the calls."""
+def _counted(
+    submit: Callable[..., Future[T]], shown: meter.Meter, is_chunked: bool
+) -> Callable[..., Future[T]]:
+    """Return what submits a call, or a chunk of them, and has a meter count it."""
 
-    def __init__(self, executor: Executor, shown: meter.Meter, is_chunked: bool) -> None:
-        self._executor = executor
-        self._shown = shown
-        self._is_chunked = is_chunked
-
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Submit a call, or a chunk of them."""
-        future = self._executor.submit(fn, *args, **kwargs)
-        self._shown.add(future, len(args[0]) if self._is_chunked else 1)
+    def counted(*args: Any) -> Future[T]:
+        future = submit(*args)
+        shown.add(future, len(args[0]) if is_chunked else 1)
         return future
+
+    return counted
 
 
 def _results_of(futures: Iterable[Future[T]], timeout: float | None) -> Iterator[T]:

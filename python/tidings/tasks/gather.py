@@ -26,8 +26,8 @@ def gather(*futures: Any, progress: bool | None = None) -> Any:
     Lists, tuples and values of dictionaries are gone through; everything else stays as it is.
     ``progress`` is that of ``Executor.map``.
     """
-    with meter.of(_futures_in(futures), progress).shown():
-        coming = collections.deque(_futures_in(futures))
+    coming = collections.deque(_futures_in(futures))
+    with meter.of(coming, progress).shown():
         results = [_gathered(one, coming) for one in futures]
     return results[0] if len(results) == 1 else results
 
