@@ -237,8 +237,7 @@ async fn nothing_is_lost_while_servers_die() {
     for victim in ["leader", "leader", "any"] {
         more(&mut news).await;
         let number = off(&servers, move |servers| {
-            let leads = || core::iter::repeat_with(|| servers.leader()).find_map(|found| found);
-            let number = if victim == "leader" { leads().unwrap() } else { 0 };
+            let number = if victim == "leader" { leader(servers) } else { 0 };
             servers.kill(number);
             number
         })
@@ -353,8 +352,7 @@ async fn a_register_is_linearizable_while_servers_die_and_are_silent() {
     for is_killed in [false, true, false] {
         more(&mut news).await;
         let number = off(&servers, move |servers| {
-            let leads = || core::iter::repeat_with(|| servers.leader()).find_map(|found| found);
-            let number = leads().unwrap();
+            let number = leader(servers);
             if is_killed {
                 servers.kill(number);
             } else {
@@ -387,6 +385,11 @@ async fn a_register_is_linearizable_while_servers_die_and_are_silent() {
 async fn more(news: &mut watch::Receiver<u64>) {
     let until = *news.borrow() + ROUND;
     news.wait_for(|count| *count >= until).await.unwrap();
+}
+
+/// The server that leads, once there is one.
+fn leader(servers: &Servers) -> usize {
+    core::iter::repeat_with(|| servers.leader()).find_map(|found| found).unwrap()
 }
 
 /// Does something with the servers beside the clients.
