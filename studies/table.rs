@@ -5,7 +5,7 @@
 //! manifest; otherwise it goes to standard output.
 
 use std::fmt::Display;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -34,14 +34,24 @@ pub fn make<E: Display>(
         if let Some(place) = place {
             return place.write(&table, &facts).map_err(|error| error.to_string());
         }
-        let _ = std::io::stdout().write_all(table.as_bytes()); // who does not read wants no more
+        let _ = io::stdout().write_all(table.as_bytes()); // who does not read wants no more
         Ok(())
     });
     match made {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            let _ = writeln!(std::io::stderr(), "{name}: {message}");
+            let _ = writeln!(io::stderr(), "{name}: {message}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// Adds a row, and shows it to who waits for the end.
+///
+/// # Errors
+/// It cannot be shown. The row is added.
+pub fn add(rows: &mut String, row: &str) -> io::Result<()> {
+    rows.push_str(row);
+    rows.push('\n');
+    writeln!(io::stderr(), "{row}")
 }

@@ -9,8 +9,6 @@ mod load;
 #[path = "../../crates/tasks/tests/servers/process.rs"]
 mod servers;
 
-use std::fmt::Write as _;
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,7 +90,7 @@ fn in_a_file(
              {service_us:.1},{store_us:.1}",
             shape.name()
         );
-        add(rows, &row)?;
+        table::add(rows, &row)?;
     }
     Ok(())
 }
@@ -109,7 +107,7 @@ async fn in_etcd(plan: &Plan, rows: &mut String) -> Result<(), Failed> {
         let in_flight = load::IN_FLIGHT;
         let row =
             format!("etcd,numbered,{in_flight},{number},{rate:.1},{reference:.1},{middle_ms:.3},,");
-        add(rows, &row)?;
+        table::add(rows, &row)?;
     }
     Ok(())
 }
@@ -124,18 +122,11 @@ fn soak(plan: &Plan) -> Result<Made, Failed> {
         for number in 1..=SOAK_ROWS {
             let done = load.run_count(plan.soaked).await?;
             let (rate, middle_ms) = (done.per_second, done.middle.as_secs_f64() * 1e3);
-            add(&mut rows, &format!("{},{rate:.1},{middle_ms:.3}", number * plan.soaked))?;
+            table::add(&mut rows, &format!("{},{rate:.1},{middle_ms:.3}", number * plan.soaked))?;
         }
         Ok::<_, Failed>(())
     })?;
     Ok((rows, Map::<String, Value>::new()))
-}
-
-/// Adds a row, and shows it to who waits for the end.
-fn add(rows: &mut String, row: &str) -> Result<(), Failed> {
-    writeln!(rows, "{row}")?;
-    writeln!(std::io::stderr(), "{row}")?;
-    Ok(())
 }
 
 fn member(address: &str) -> Result<Arc<Member>, Failed> {

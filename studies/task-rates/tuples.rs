@@ -8,7 +8,6 @@
 //! file the commit lies between.
 
 use std::error::Error;
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -92,7 +91,7 @@ fn here(plan: &Plan, store: &str, address: &Address, rows: &mut String) -> Resul
         runtime.block_on(put_and_pull(&space, takers, pairs / 10))?;
         for number in 1..=plan.repetitions {
             let rate = runtime.block_on(put_and_pull(&space, takers, pairs))?;
-            add(rows, &format!("{store},here,{takers},{number},{rate:.1},,"))?;
+            table::add(rows, &format!("{store},here,{takers},{number},{rate:.1},,"))?;
         }
     }
     let (putter, waiter) = (place.space(), place.space());
@@ -101,7 +100,7 @@ fn here(plan: &Plan, store: &str, address: &Address, rows: &mut String) -> Resul
         put_for_all(&putter, plan.waits).await?;
         waiting.await?
     })?;
-    add(rows, &format!("{store},here,1,1,,{}", quantiles(waits)))
+    Ok(table::add(rows, &format!("{store},here,1,1,,{}", quantiles(waits)))?)
 }
 
 /// Takers of another process.
@@ -115,7 +114,7 @@ fn elsewhere(plan: &Plan, path: &Path, rows: &mut String) -> Result<(), Failed> 
         let pairs = (plan.pairs / fewer).max(takers);
         let said = runtime.block_on(other(path, takers, pairs, plan.repetitions))?;
         for (number, rate) in said.lines().enumerate() {
-            add(rows, &format!("file,elsewhere,{takers},{},{rate},,", number + 1))?;
+            table::add(rows, &format!("file,elsewhere,{takers},{},{rate},,", number + 1))?;
         }
     }
     let said = runtime.block_on(async {
@@ -123,7 +122,7 @@ fn elsewhere(plan: &Plan, path: &Path, rows: &mut String) -> Result<(), Failed> 
             tokio::try_join!(put_for_all(&space, plan.waits), other(path, 1, 0, plan.waits))?;
         Ok::<_, Failed>(said)
     })?;
-    add(rows, &format!("file,elsewhere,1,1,,{}", said.trim()))
+    Ok(table::add(rows, &format!("file,elsewhere,1,1,,{}", said.trim()))?)
 }
 
 /// Runs this program as takers of a store, and returns what it prints.
@@ -252,11 +251,4 @@ fn quantiles(mut waits: Vec<f64>) -> String {
     let at =
         |share: usize| waits.get((waits.len() * share / 100).min(waits.len().saturating_sub(1)));
     [50, 99].map(|share| at(share).map_or(String::new(), |us| format!("{us:.1}"))).join(",")
-}
-
-/// Adds a row, and shows it to who waits for the end.
-fn add(rows: &mut String, row: &str) -> Result<(), Failed> {
-    writeln!(rows, "{row}")?;
-    writeln!(std::io::stderr(), "{row}")?;
-    Ok(())
 }
