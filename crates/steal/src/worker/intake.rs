@@ -23,9 +23,11 @@ impl Worker {
     }
 
     /// Keeps what is of the next phase. A worker that is there sends a message of each kind at
-    /// most, so more than some for each are not honest.
+    /// most, so more than some for each are not honest; but it may give unasked again and again,
+    /// and what it gives would be lost.
     fn keep(&mut self, from: u32, message: Message) {
-        if self.early.len() < 8 * self.view.workers() as usize {
+        let gives = matches!(message.body, Body::Given { .. });
+        if gives || self.early.len() < 8 * self.view.workers() as usize {
             self.early.push_back((from, message));
         } else {
             self.counters.ignored += 1;
@@ -125,5 +127,31 @@ impl Worker {
         self.census.received(from, 1);
         self.leave(Scope { home: self.me, number });
         self.census.gone(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, lifelines};
+    use crate::victims::NoBoard;
+    use crate::worker::Done;
+
+    /// A worker that had much gave some unasked to one that had not begun yet, each time it looked;
+    /// that one kept the first sixteen gifts, and the phase never ended.
+    #[test]
+    fn what_is_given_before_it_begins_is_not_lost() {
+        let mut worker = Worker::new(1, 2, &Config::new(lifelines(), 20), 1);
+        for number in 0..100 {
+            let frames = vec![Frame::new(0, 0, &[]).unwrap()];
+            let body = Body::Given { lifeline: true, left_ns: 0, number, frames };
+            worker.receive(0, Message { phase: 1, body }, Instant::EPOCH);
+        }
+        worker.begin("phase", Vec::new(), Instant::EPOCH).unwrap();
+        for _ in 0..100 {
+            assert!(worker.next_task(Instant::EPOCH, &NoBoard).is_some());
+            worker.finished(Done::Nothing, 5).unwrap();
+        }
+        assert_eq!((worker.counters().executed, worker.counters().ignored), (100, 0));
     }
 }
