@@ -117,7 +117,7 @@ fn selection(policy: &str) -> Selection {
     let back_off = BackOff { first_us: ROUND_TRIP_US, most_us: 16 * ROUND_TRIP_US };
     match policy.trim_end_matches("-count") {
         "random" => config::random(ROUND_TRIP_US),
-        "nearest" => Selection::Nearest(u32::abs_diff, back_off),
+        "nearest" => Selection::Nearest(back_off),
         "lifelines" => config::lifelines(),
         _ => config::known(ROUND_TRIP_US),
     }

@@ -1,4 +1,4 @@
-//! The layout of a segment, version 1: where what lies, in words of 64 bits.
+//! The layout of a segment, version 2: where what lies, in words of 64 bits.
 //!
 //! A header; flags on which workers sleep; a seat for each worker; two shelves for each, for what
 //! it shows to all; a ring from each worker to each. What different processes write often lies on
@@ -9,7 +9,7 @@
 /// The first eight bytes of a segment, `TIDSTEAL`.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TIDSTEAL");
 /// The version of this layout.
-pub(crate) const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 2;
 /// The most workers of a segment.
 pub(crate) const MAX_WORKERS: u32 = 256;
 /// Words of a cache line.
@@ -23,7 +23,7 @@ pub(crate) const LINE_BYTES: usize = 8 * LINE_WORDS;
 /// Where the words behind the flags begin, in bytes.
 pub(crate) const WORDS_AT: usize = FLAGS_AT + MAX_WORKERS as usize * LINE_BYTES;
 /// Words of a seat.
-const SEAT_WORDS: usize = 2 * LINE_WORDS;
+const SEAT_WORDS: usize = 3 * LINE_WORDS;
 /// Words of a shelf.
 pub(crate) const SHELF_WORDS: usize = 512;
 /// Words before those of a ring: a line for each side.
@@ -59,6 +59,11 @@ pub(crate) mod seat {
     /// A bit for each worker that has something for this one; on a line of its own.
     pub(crate) const NEWS: usize = super::LINE_WORDS;
     pub(crate) const NEWS_WORDS: usize = super::MAX_WORKERS as usize / 64;
+    /// How long it is busy with what can be stolen, and 1 more; 0: it does not say so. On a line
+    /// that others read only to choose whom they ask.
+    pub(crate) const WORK: usize = 2 * super::LINE_WORDS;
+    /// Where in the host it runs.
+    pub(crate) const PLACE: usize = WORK + 1;
 }
 
 /// Words before those of a ring.

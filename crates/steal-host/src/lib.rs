@@ -14,6 +14,7 @@
 //! | [`ring`], [`bell`] | words from one process to another, in order; sleeping until there are some |
 //! | [`machine`] | the atomics of these two, so that a model can stand in for them |
 //! | `mail` | messages as words of rings, in pieces where a ring is full |
+//! | `shown`, `place` | what all see of each other's work; where in the host they run |
 //! | `memory`, `layout`, `mapping` | the segment as all see it, its numbers, its bytes |
 //! | `identity`, `watch` | who a process is, and that it has ended |
 //! | [`error`] | what can go wrong, with what to do |
@@ -36,9 +37,11 @@ mod mail;
 #[expect(unsafe_code, reason = "it is where mapped bytes become atomic words")]
 mod mapping;
 mod memory;
+mod place;
 pub mod ring;
 pub mod rules;
 pub mod segment;
+mod shown;
 mod watch;
 
 pub use array::{Array, Sizes};

@@ -166,6 +166,33 @@ impl Memory {
         self.seat(worker, seat::TAGS + (count % 2) as usize).get()
     }
 
+    /// How long a worker is busy with what can be stolen, in nanoseconds, if it says so.
+    pub(crate) fn work(&self, worker: u32) -> Option<u64> {
+        self.seat(worker, seat::WORK).get().checked_sub(1)
+    }
+
+    /// A worker says how long it is busy, or says it no more.
+    #[inline]
+    pub(crate) fn show_work(&self, worker: u32, work_ns: Option<u64>) {
+        self.seat(worker, seat::WORK).set(work_ns.map_or(0, |work_ns| work_ns.saturating_add(1)));
+    }
+
+    /// Whether a worker has taken in all that another one has written for it.
+    pub(crate) fn has_read(&self, from: u32, to: u32) -> bool {
+        let ring = self.ring(from, to);
+        ring.tail.get() == ring.head.get()
+    }
+
+    /// Where a worker runs, as it says.
+    pub(crate) fn place(&self, worker: u32) -> u64 {
+        self.seat(worker, seat::PLACE).get()
+    }
+
+    /// A worker says where it runs.
+    pub(crate) fn show_place(&self, worker: u32, place: u64) {
+        self.seat(worker, seat::PLACE).set(place);
+    }
+
     /// What a worker shows when all meet for the `count`-th time.
     pub(crate) fn shelf(&self, worker: u32, count: u64) -> &[AtomicU64] {
         self.words(self.shape.shelf(worker, count % 2 == 1), SHELF_WORDS)

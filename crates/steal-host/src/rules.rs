@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use tidings_steal::victims::{BackOff, Knowledge};
 use tidings_steal::{Config, Selection, config};
 
 use crate::layout::Shape;
@@ -18,7 +19,16 @@ pub enum Search {
     Lifelines,
     /// Others at random, with pauses that grow from 1 to 16 µs.
     Random,
+    /// Those that have most work, as all show each other. Where nobody has enough it sleeps until
+    /// its neighbours send something, as with `Lifelines`.
+    Known,
+    /// Others at random as with `Random`, but more often those near: of one core, of one cache, of
+    /// one package, where each process stays on a processor.
+    Nearest,
 }
+
+/// All of them, by their numbers in a header.
+const SEARCHES: [Search; 4] = [Search::Lifelines, Search::Random, Search::Known, Search::Nearest];
 
 /// What all workers of a segment have in common.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +77,15 @@ impl Rules {
         let selection: Selection = match self.search {
             Search::Lifelines => config::lifelines(),
             Search::Random => config::random(ROUND_TRIP_US),
+            // What a thief sleeps for may come from any neighbour: nobody looks now and then.
+            Search::Known => {
+                let usual = Knowledge::new(ROUND_TRIP_US);
+                Selection::Known(Knowledge { lifelines: usize::MAX, ..usual })
+            }
+            Search::Nearest => {
+                let (first_us, most_us) = (ROUND_TRIP_US, 16 * ROUND_TRIP_US);
+                Selection::Nearest(BackOff { first_us, most_us })
+            }
         };
         let usual = Config::new(selection, ROUND_TRIP_US);
         Config { slot_bytes: self.slot_bytes as usize, retain: self.retain, ..usual }
@@ -74,7 +93,7 @@ impl Rules {
 
     /// As words of a header.
     pub(crate) fn words(&self) -> [u64; 4] {
-        let flags = u64::from(self.retain) | u64::from(self.search == Search::Random) << 1;
+        let flags = u64::from(self.retain) | (self.search as u64) << 1;
         let patience_ms = u64::try_from(self.patience.as_millis()).unwrap_or(u64::MAX);
         [u64::from(self.slot_bytes), flags, patience_ms, self.seed]
     }
@@ -82,17 +101,16 @@ impl Rules {
     /// Those of a header whose rings have so many bytes; `None` if they are none.
     pub(crate) fn of_words(words: [u64; 4], ring_bytes: u32) -> Option<Self> {
         let [slot_bytes, flags, patience_ms, seed] = words;
-        let search = if flags & 2 == 0 { Search::Lifelines } else { Search::Random };
-        let rules = Self {
+        let search = SEARCHES.get(usize::try_from(flags >> 1).ok()?)?;
+        Some(Self {
             slot_bytes: u32::try_from(slot_bytes).ok()?,
             ring_bytes: Some(ring_bytes),
-            search,
+            search: *search,
             retain: flags & 1 == 1,
             // A year is as good as more.
             patience: Duration::from_millis(patience_ms.min(31_536_000_000)),
             seed,
-        };
-        (flags < 4).then_some(rules)
+        })
     }
 }
 
@@ -102,11 +120,13 @@ mod tests {
 
     #[test]
     fn rules_come_back_from_a_header() {
-        let rules = Rules { search: Search::Random, retain: true, seed: 7, ..Rules::default() };
-        let read = Rules::of_words(rules.words(), 4096).expect("honest words");
-        assert_eq!(read, Rules { ring_bytes: Some(4096), ..rules });
+        for search in SEARCHES {
+            let rules = Rules { search, retain: true, seed: 7, ..Rules::default() };
+            let read = Rules::of_words(rules.words(), 4096).expect("honest words");
+            assert_eq!(read, Rules { ring_bytes: Some(4096), ..rules });
+        }
         assert_eq!(Rules::of_words([1 << 32, 0, 0, 0], 4096), None);
-        assert_eq!(Rules::of_words([0, 4, 0, 0], 4096), None);
+        assert_eq!(Rules::of_words([0, 8, 0, 0], 4096), None);
     }
 
     #[test]

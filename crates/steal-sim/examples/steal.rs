@@ -59,7 +59,7 @@ fn selection(policy: &str) -> Result<Selection, String> {
     let back_off = BackOff { first_us: ROUND_TRIP_US, most_us: 16 * ROUND_TRIP_US };
     match policy {
         "random" => Ok(config::random(ROUND_TRIP_US)),
-        "nearest" => Ok(Selection::Nearest(u32::abs_diff, back_off)),
+        "nearest" => Ok(Selection::Nearest(back_off)),
         "lifelines" => Ok(config::lifelines()),
         "known" => Ok(config::known(ROUND_TRIP_US)),
         other => Err(format!("policy={other}: say random, nearest, lifelines or known")),

@@ -13,10 +13,7 @@ fn selection() -> impl Strategy<Value = Selection> {
         Just(config::random(20)),
         Just(config::lifelines()),
         Just(config::known(20)),
-        Just(Selection::Nearest(
-            u32::abs_diff,
-            tidings_steal::victims::BackOff { first_us: 20, most_us: 200 }
-        )),
+        Just(Selection::Nearest(tidings_steal::victims::BackOff { first_us: 20, most_us: 200 })),
     ]
 }
 

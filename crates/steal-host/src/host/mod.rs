@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::thread::sched_getcpu;
 use tidings_primitives::Instant as Time;
 use tidings_steal::{Counters, Ending, Lost, Output, Seeding, Worker};
 
@@ -26,7 +27,8 @@ use crate::layout::{self, SHELF_WORDS};
 use crate::machine::Word;
 use crate::mail::{Garbage, Mail};
 use crate::memory::{Memory, Refusal};
-use crate::rules::Rules;
+use crate::place;
+use crate::rules::{Rules, Search};
 use crate::watch::Watch;
 
 pub use phase::Phase;
@@ -48,6 +50,10 @@ pub struct Host {
     mail: Mail,
     /// The beginning of its clock.
     origin: Instant,
+    /// What it has last shown of its work, while it shows it.
+    shown_ns: Option<u64>,
+    /// The processor whose place it has last shown.
+    processor: Option<usize>,
     /// How often it has met the others.
     met: u64,
     /// What the segment said when it last looked for who is gone.
@@ -98,6 +104,8 @@ impl Host {
             worker: Worker::new(me, workers, &rules.config(), rules.seed),
             mail: Mail::new(me, workers),
             origin: Instant::now(),
+            shown_ns: None,
+            processor: None,
             met: 0,
             departures: 0,
             gone: vec![false; workers as usize],
@@ -310,7 +318,28 @@ impl Host {
                 Output::Diverged(_) => {}
             }
         }
+        self.show_work();
         Ok(())
+    }
+
+    /// Shows others how long it is busy, if that is shown.
+    #[inline]
+    fn show_work(&mut self) {
+        let Some(shown_ns) = &mut self.shown_ns else { return };
+        let work_ns = self.worker.remaining_ns();
+        if work_ns != *shown_ns {
+            *shown_ns = work_ns;
+            self.memory.show_work(self.me, Some(work_ns));
+        }
+    }
+
+    /// Shows others where it runs, where they look at that.
+    fn show_place(&mut self) {
+        let processor = sched_getcpu();
+        if self.rules.search == Search::Nearest && self.processor != Some(processor) {
+            self.processor = Some(processor);
+            self.memory.show_place(self.me, place::word_of(processor));
+        }
     }
 
     /// Sleeps until there are news or it is time, after a moment in which an answer may come.

@@ -46,8 +46,8 @@ fn applications_come_to_their_results_on_any_number_of_processes() {
 }
 
 #[test]
-fn a_tree_is_counted_exactly_by_either_search() {
-    for search in [Search::Lifelines, Search::Random] {
+fn a_tree_is_counted_exactly_by_each_search() {
+    for search in [Search::Lifelines, Search::Random, Search::Known, Search::Nearest] {
         let rules = Rules { search, ..Rules::default() };
         assert_eq!(Run::new(3, &rules).start(&["tree"; 3]).said(), ["true"; 3]);
     }
@@ -109,6 +109,15 @@ fn a_worker_without_tasks_sleeps() {
     for child in &mut run.children {
         assert!(child.child.wait().expect("it ends").success());
     }
+}
+
+/// Who had the list gave some of it to the other before that had begun, again and again, until what
+/// the other keeps was full, and the rest was lost.
+#[test]
+fn a_list_is_run_whole_where_work_is_shown() {
+    let rules = Rules { search: Search::Known, ..Rules::default() };
+    let said = Run::new(2, &rules).start(&["known"; 2]).said();
+    assert_eq!(said, ["20000"; 2]);
 }
 
 #[test]

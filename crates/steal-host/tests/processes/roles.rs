@@ -59,6 +59,7 @@ pub(crate) fn act(role: &str, mut host: Host) -> Result<(), PhaseError> {
         "arrays" => arrays(host),
         "busy" => drop(host.phase("busy", list(host, 1), &[waits as Body<()>], &mut ())?),
         "retain" => retain(host)?,
+        "known" => known(host)?,
         "bytes" => bytes(host)?,
         other => unreachable!("no role is called {other}"),
     }
@@ -107,6 +108,26 @@ fn retain(host: &mut Host) -> Result<(), PhaseError> {
     }
     say(&format!("{seedings:?}"));
     Ok(())
+}
+
+/// Phases of a list that one has, and of which it gives the other some unasked.
+fn known(host: &mut Host) -> Result<(), PhaseError> {
+    let mut all = 0;
+    for _ in 0..20 {
+        let task = Frame::new(0, 100_000, &[]).expect("it fits");
+        let tasks = vec![task; if host.is_first() { 1000 } else { 0 }];
+        host.phase("known", tasks, &[spins as Body<()>], &mut ())?;
+        let ran = host.gather(&[host.counters().executed])?;
+        all = ran.iter().flatten().map(|words| words[0]).sum();
+    }
+    say(&all.to_string());
+    Ok(())
+}
+
+/// Some microseconds.
+fn spins(_: &mut Task<'_>, (): &mut ()) -> Done {
+    std::hint::black_box((0..5_000_u64).fold(0, |sum, at| std::hint::black_box(sum ^ at)));
+    Done::Nothing
 }
 
 /// Arrays that cannot be made.

@@ -47,16 +47,13 @@ impl BackOff {
     }
 }
 
-/// How far two workers are from each other, in any unit.
-pub type Distance = fn(u32, u32) -> u32;
-
 /// How victims are selected.
 #[derive(Clone, Copy, Debug)]
 pub enum Selection {
     /// Any worker with the same probability.
     Random(BackOff),
-    /// Those at random that are near.
-    Nearest(Distance, BackOff),
+    /// Those at random that are near, as the board says.
+    Nearest(BackOff),
     /// Some attempts at random, then neighbours that send tasks when they have some.
     Lifelines {
         /// How many attempts.
@@ -122,7 +119,7 @@ impl Victims {
 
     /// Whom to ask.
     pub fn choose(&mut self, situation: &Situation<'_>) -> Choice {
-        let Situation { view, now, .. } = *situation;
+        let Situation { view, board, now, .. } = *situation;
         if view.live() < 2 {
             return Choice::Sleep(None);
         }
@@ -130,11 +127,11 @@ impl Victims {
             Selection::Random(back_off) => self.ask_or_pause(back_off, now, |victims| {
                 any_other(victims.me, view, &mut victims.chance)
             }),
-            Selection::Nearest(distance, back_off) => self.ask_or_pause(back_off, now, |victims| {
+            Selection::Nearest(back_off) => self.ask_or_pause(back_off, now, |victims| {
                 let most = (DRAWS >> victims.refusals.min(3)).max(1);
                 let drawn = (0..most).map(|_| any_other(victims.me, view, &mut victims.chance));
                 let me = victims.me;
-                drawn.min_by_key(|other| distance(me, *other)).unwrap_or(me)
+                drawn.min_by_key(|other| board.distance(me, *other)).unwrap_or(me)
             }),
             Selection::Lifelines { tries } => self.try_or_sleep(tries, view),
             Selection::Known(knowledge) => {
@@ -238,7 +235,7 @@ mod tests {
     fn the_near_are_asked_more_often() {
         let (view, now) = (View::new(64), Instant::EPOCH);
         let situation = Situation { view: &view, board: &NoBoard, now, list: None };
-        let selection = Selection::Nearest(u32::abs_diff, BACK_OFF);
+        let selection = Selection::Nearest(BACK_OFF);
         let mut victims = Victims::new(0, selection, 7);
         let near = (0..1000)
             .filter(|_| matches!(victims.choose(&situation), Choice::Ask { victim: 0..16, .. }))

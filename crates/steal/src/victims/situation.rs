@@ -22,6 +22,12 @@ pub struct Entry {
 pub trait Board {
     /// What is known of a worker; `None` if nothing is.
     fn entry(&self, worker: u32) -> Option<Entry>;
+
+    /// How far two workers are from each other, in any unit: where nothing better is known, by
+    /// their numbers, as those of one host often follow each other.
+    fn distance(&self, one: u32, other: u32) -> u32 {
+        one.abs_diff(other)
+    }
 }
 
 /// Nothing is known of anybody.
