@@ -3,8 +3,10 @@
 use std::fs;
 
 use rustix::process::Signal;
+use tidings_tasks_core::id::Part;
 
 use crate::place::Place;
+use crate::servers::Servers;
 
 const DIAMOND: &str = r#"
 [task.sum]
@@ -21,7 +23,10 @@ shell = "seq 1 4000"
 "#;
 
 fn with_graph(text: &str) -> Place {
-    let place = Place::new();
+    with_graph_in(Place::new(), text)
+}
+
+fn with_graph_in(place: Place, text: &str) -> Place {
     fs::write(place.path("graph.toml"), text).unwrap();
     place
 }
@@ -67,15 +72,43 @@ fn what_fails_ends_those_behind_it_until_it_is_tried_again() {
     assert_eq!(place.lines("ran").len(), 1, "what is done is not run again");
 }
 
+/// Two queues, of which the first is of the first of two parts and the other one of the other.
+fn queues_of_two_parts() -> [String; 2] {
+    [0, 1].map(|part| {
+        let mut names = (0..).map(|number| format!("steps/{number}"));
+        names.find(|name| Part::of(name, 2) == Part(part)).unwrap()
+    })
+}
+
+fn of_two_parts(place: Place) -> Place {
+    place.text(&["store", "make", "--parts", "2"]);
+    place
+}
+
 /// The run holds the store and coordinates: when it is killed, all of that is gone but the file.
 #[test]
 fn a_graph_goes_on_after_its_coordinator_was_killed() {
+    go_on_after_kills(Place::new(), |_| String::new());
+}
+
+/// Each task waits for one of the other part.
+#[test]
+fn a_graph_over_two_parts_goes_on_after_their_coordinators_were_killed() {
+    let queues = queues_of_two_parts();
+    go_on_after_kills(of_two_parts(Place::new()), |at| format!("queue = \"{}\"\n", queues[at % 2]));
+}
+
+/// A chain of tasks with these further keys.
+fn go_on_after_kills(place: Place, keys: impl Fn(usize) -> String) {
     let behind = |at: usize| {
-        let before = at - 1;
-        format!("[task.t{at}]\ncommand = [\"sh\", \"task\", \"t{at}\", \"{{in.t{before}}}\"]\n")
+        let (before, keys) = (at - 1, keys(at));
+        format!(
+            "[task.t{at}]\n{keys}command = [\"sh\", \"task\", \"t{at}\", \"{{in.t{before}}}\"]\n"
+        )
     };
     let chain = (1..8).map(behind).collect::<Vec<_>>().concat();
-    let place = with_graph(&format!("{chain}[task.t0]\ncommand = [\"sh\", \"task\", \"t0\"]\n"));
+    let last = format!("[task.t0]\n{}command = [\"sh\", \"task\", \"t0\"]\n", keys(0));
+    let place = with_graph_in(place, &(chain + &last));
     place.script("task", "echo $1 > began; read _ < gate; echo $1 >> ran; cat $2; echo $1");
     let (mut began, mut gate) = (place.pipe("began"), place.pipe("gate"));
     let line = ["run", "-n", "1", "--resume", "g", "-k", "graph.toml"];
@@ -105,6 +138,44 @@ fn a_graph_goes_on_after_its_coordinator_was_killed() {
 }
 
 #[test]
+fn a_graph_lies_in_the_queues_that_it_names() {
+    run_over_two_parts(Place::new());
+}
+
+#[test]
+fn a_graph_lies_in_the_queues_that_it_names_in_an_etcd() {
+    let servers = Servers::start(1);
+    run_over_two_parts(Place::of(servers.address("graphs")));
+}
+
+/// What has failed in one part ends what waits for it in the other, until it is tried again.
+fn run_over_two_parts(place: Place) {
+    let [first, second] = queues_of_two_parts();
+    let text = format!(
+        "queue = \"{first}\"\n[task.a]\nshell = \"echo a >> ran; seq 1 3\"\n\
+         [task.b]\nqueue = \"{second}\"\nshell = \"cat gate {{in.a}}\"\n\
+         [task.c]\nshell = \"cat {{in.b}} | wc -l\"\n"
+    );
+    let place = with_graph_in(of_two_parts(place), &text);
+    let line = ["run", "-n", "1", "--resume", "g", "graph.toml"];
+    let failed = place.output(&line);
+    assert_eq!(failed.status.code(), Some(5), "{failed:?}");
+    let errors = String::from_utf8(failed.stderr).unwrap();
+    assert!(errors.contains("`c` was not run: input b has failed"), "{errors}");
+    fs::write(place.path("gate"), "open\n").unwrap();
+    assert!(place.text(&line).ends_with("\n4\n"));
+    assert_eq!(place.lines("ran").len(), 1, "what is done is not run again");
+    let tasks = |queue: &str| place.json(&["task", "graph", queue, "--json"])["tasks"].clone();
+    assert_eq!((tasks(&first), tasks(&second)), (2.into(), 1.into()));
+    for queue in [&first, &second] {
+        place.text(&["queue", "purge", queue, "--all"]);
+    }
+    assert!(place.text(&["run", "-n", "1", "graph.toml"]).ends_with("\n4\n"));
+    let queues = place.json(&["queue", "ls", "--json"]);
+    assert_eq!((&queues["tasks"], &queues["queues_total"]), (&0.into(), &0.into()), "none stays");
+}
+
+#[test]
 fn it_is_explained_why_a_task_waits() {
     let text = "[task.a]\ncommand = [\"sh\", \"task\"]\n[task.b]\ncommand = [\"cat\", \"{in.a}\"]\n\
                 [task.c]\nshell = \"true\"\n";
@@ -113,10 +184,15 @@ fn it_is_explained_why_a_task_waits() {
     let (mut began, mut gate) = (place.pipe("began"), place.pipe("gate"));
     let run = place.start(&["run", "-n", "1", "--resume", "g", "graph.toml"]);
     began.line();
-    let all = place.text(&["queue", "peek", "run/g", "--json"]);
+    // The second one is submitted when the first is, which may run by then.
+    let mut all = Vec::new();
+    while all.iter().all(|task: &serde_json::Value| task["state"] != "waiting") {
+        let text = place.text(&["queue", "peek", "run/g", "--json"]);
+        all = text.lines().map(|line| line.parse::<serde_json::Value>().unwrap()).collect();
+    }
     let state = |wanted: &str| {
-        let mut tasks = all.lines().map(|line| line.parse::<serde_json::Value>().unwrap());
-        tasks.find(|task| task["state"] == wanted).unwrap()["task"].as_str().unwrap().to_owned()
+        let found = all.iter().find(|task| task["state"] == wanted);
+        found.unwrap()["task"].as_str().unwrap().to_owned()
     };
     let why = place.json(&["task", "explain", "--json", &state("waiting")]);
     assert_eq!((&why["reason"], &why["inputs_missing"]), (&"inputs".into(), &1.into()));
@@ -162,6 +238,10 @@ fn what_is_no_graph_is_refused_with_its_place() {
         ("[task.a]\nshell = \"cat {in.b}\"\n", "graph.toml:2:9: there is no task `b`"),
         ("[task.a]\nshell = \"true\"\nafter = [\"a\"]\n", "in a circle: a waits for a"),
         ("[task.a]\nshel = \"true\"\n", "graph.toml:2:1: unknown field `shel`"),
+        (
+            "[task.a]\nshell = \"true\"\nqueue = \"\"\n",
+            "graph.toml:3:9: a name has 1 to 255 bytes and no control characters",
+        ),
     ] {
         let output = with_graph(text).output(&["run", "graph.toml"]);
         let errors = String::from_utf8(output.stderr).unwrap();

@@ -6,9 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::message::{Call, Peer};
 
-/// The queues that one session names.
-pub(super) const MAX_QUEUES: usize = 256;
-
 /// The name of all queues: none is called so.
 pub(super) const ALL: &str = "";
 

@@ -9,10 +9,10 @@
 
 use std::sync::Arc;
 
-use crate::message::{Answer, Call, Peer, Refusal, Request};
+use crate::message::{Answer, Call, MAX_QUEUES, Peer, Refusal, Request};
 
 use super::Coordinator;
-use super::askers::{ALL, MAX_QUEUES};
+use super::askers::ALL;
 
 impl Coordinator {
     /// Serves a request that only coordinators of one part of several are asked.

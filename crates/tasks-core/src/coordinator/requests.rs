@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use crate::id::{Attempt, TaskId};
 use crate::keys::MAX_NAME_BYTES;
-use crate::message::{Answer, Call, Message, Peer, Refusal, Request, Submission};
+use crate::message::{Answer, Call, MAX_QUEUES, Message, Peer, Refusal, Request, Submission};
 use crate::record::beginning;
 use crate::resources::{self, Amount};
 use crate::retry::Cause;
 use crate::view::{MAX_FULL_BYTES, Progress};
 
 use super::Coordinator;
-use super::askers::MAX_QUEUES;
 use super::change::Change;
 use super::end::{Completion, Fault};
 use super::parked::Obstacle;

@@ -29,6 +29,9 @@ pub use submission::{
     Effect, MAX_EFFECTS, MAX_FILTER_BYTES, MAX_INLINE_BYTES, MAX_INPUTS, MAX_TASKS, Put, Submission,
 };
 
+/// The queues that one session names.
+pub const MAX_QUEUES: usize = 256;
+
 /// A connection of a worker or client, numbered by the driver. No number is used twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Peer(pub u64);
@@ -69,7 +72,7 @@ pub enum Request {
     /// the coordinator of another part.
     #[n(3)]
     Offer {
-        /// Queues.
+        /// Queues, at most [`MAX_QUEUES`].
         #[n(0)]
         queues: Vec<String>,
         /// Tasks at a time.

@@ -5,7 +5,7 @@
 //! wait for the next start; without one all its tasks are cancelled and forgotten, so nothing of it
 //! stays in the store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tidings_tasks::payloads::Payloads;
@@ -100,7 +100,7 @@ impl<'o> Run<'o> {
             self.options.printing.keep_order,
             client.payloads.clone(),
         );
-        let mut screen = Screen::new(rows, &client, self.queue());
+        let mut screen = Screen::new(rows, &client, self.queues());
         let ended = tokio::select! {
             ended = self.all(rows, &client, &mut printer, &mut screen) => ended.map(|()| None),
             signal = ending.next() => Ok(Some(signal)),
@@ -216,7 +216,7 @@ impl<'o> Run<'o> {
     ) -> Result<Row, TasksError> {
         let ids: Vec<TaskId> = node.inputs.iter().map(|at| self.nodes[*at]).collect();
         let behind = node.inputs.iter().filter_map(|at| self.coming.get(at).cloned()).collect();
-        let id = row::node_id(&self.name, &node.name, &node.command, &ids);
+        let id = row::node_id(&self.name, &node, &ids);
         let may_be_known = self.options.resume.is_some();
         if !may_be_known {
             self.own.push(id);
@@ -268,7 +268,7 @@ impl<'o> Run<'o> {
             retry: Options::retry(node.retries.unwrap_or(options.retries)),
             priority: node.priority,
             copies: node.copies,
-            ..Submission::new(id, self.queue(), work.to_payload())
+            ..Submission::new(id, self.queue_of(node.queue.as_deref()), work.to_payload())
         })
     }
 
@@ -322,6 +322,23 @@ impl<'o> Run<'o> {
         format!("run/{}", self.name)
     }
 
+    /// The queue of a task that says which, or else that of the run.
+    fn queue_of(&self, said: Option<&str>) -> String {
+        said.map_or_else(|| self.queue(), str::to_owned)
+    }
+
+    /// All queues of the run.
+    fn queues(&self) -> Vec<String> {
+        match &self.origin {
+            Origin::Rows { .. } => vec![self.queue()],
+            Origin::Graph(graph) => {
+                let queues: BTreeSet<String> =
+                    graph.queues().into_iter().map(|said| self.queue_of(said)).collect();
+                queues.into_iter().collect()
+            }
+        }
+    }
+
     /// The worker of this process, unless it is to have none.
     fn begin_worker(&self, client: &Client) -> Result<Option<Working>, TasksError> {
         let slots = self.options.slots();
@@ -329,7 +346,7 @@ impl<'o> Run<'o> {
             return Ok(None);
         }
         let offer = Offer {
-            queues: vec![self.queue()],
+            queues: self.queues(),
             slots,
             resources: self.resources(),
             runtimes: BTreeMap::new(),
@@ -374,14 +391,14 @@ impl<'o> Run<'o> {
 
     /// What a store has to do by itself that cannot be reached, and what is to be done by hand.
     fn left_behind(&self) -> String {
-        let queue = self.queue();
+        let queues = self.queues().join(", ");
         match &self.options.resume {
             Some(_) => format!(
-                "the store cannot be reached: the running tasks go back to {queue} when it can be"
+                "the store cannot be reached: the running tasks go back to {queues} when it can be"
             ),
             None => format!(
-                "the store cannot be reached: the tasks of this run stay there; once it can be, \
-                 `tidings queue purge {queue} --all` removes them"
+                "the store cannot be reached: the tasks of this run stay in {queues}; once it can \
+                 be, `tidings queue purge QUEUE --all` removes all that a queue has"
             ),
         }
     }

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use super::super::client::ask;
 use super::super::failure::TasksError;
+use super::graph::Node;
 
 /// A row of a run.
 pub(super) struct Row {
@@ -78,15 +79,18 @@ pub(super) fn id(run: &str, command: &[String], index: Option<&str>, equal: u64)
     TaskId::of(&name, equal)
 }
 
-/// The id of a task of a graph: it follows from the run's name, its own, its command, and the tasks
-/// that it waits for. So one that is given another command is another task, and so are those behind
-/// it.
-pub(super) fn node_id(run: &str, name: &str, command: &[String], inputs: &[TaskId]) -> TaskId {
-    let mut text = format!("graph\0{run}\0{name}\0");
+/// The id of a task of a graph: it follows from the run's name, its own, its command, its queue if
+/// it says one, and the tasks that it waits for. So one that is given another command is another
+/// task, and so are those behind it; and so is one in another queue, of which a worker takes it.
+pub(super) fn node_id(run: &str, node: &Node, inputs: &[TaskId]) -> TaskId {
+    let mut text = format!("graph\0{run}\0{}", node.name);
+    // Neither a name nor that of a queue has a line feed or a zero.
+    text.extend(node.queue.iter().flat_map(|queue| ["\n", queue]));
+    text.push('\0');
     for input in inputs {
         text.push_str(&input.to_string());
     }
-    for word in command {
+    for word in &node.command {
         text.push('\0');
         text.push_str(word);
     }
@@ -195,6 +199,27 @@ mod tests {
             id("a", &words(&["sim", "x"]), None, 1),
         ] {
             assert_ne!(one, other);
+        }
+    }
+
+    #[test]
+    fn a_task_of_a_graph_is_another_one_in_another_queue() {
+        let node = |command: &[&str], queue: Option<&str>| Node {
+            name: "a".to_owned(),
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            queue: queue.map(str::to_owned),
+            ..Node::default()
+        };
+        let id = |command: &[&str], queue| node_id("r", &node(command, queue), &[]);
+        let ids = [
+            id(&["x"], None),
+            id(&["x"], Some("q")),
+            id(&["x"], Some("p")),
+            id(&["q", "x"], None),
+            id(&["\n", "q", "x"], None),
+        ];
+        for (at, one) in ids.iter().enumerate() {
+            assert!(!ids[..at].contains(one), "{at}");
         }
     }
 

@@ -43,19 +43,19 @@ pub(super) struct Screen {
 
 struct Seen {
     ticks: tokio::time::Interval,
-    queue: String,
+    queues: Vec<String>,
     /// What the coordinator says; `None` before it was asked.
     overview: watch::Receiver<Option<Box<Overview>>>,
     live: Live,
 }
 
 impl Screen {
-    /// The progress of a run of so many rows, whose tasks lie in `queue`.
-    pub(super) fn new(rows: usize, client: &Client, queue: String) -> Self {
+    /// The progress of a run of so many rows, whose tasks lie in `queues`.
+    pub(super) fn new(rows: usize, client: &Client, queues: Vec<String>) -> Self {
         let seen = io::stderr().is_terminal().then(|| Seen {
             ticks: tokio::time::interval(PERIOD),
             overview: overviews(client),
-            queue,
+            queues,
             live: Live::default(),
         });
         let (ended, failed, before) = (0, 0, 0);
@@ -139,10 +139,12 @@ impl Screen {
 }
 
 impl Seen {
-    /// Which hosts of workers of the run's queue are full; `None` if none is.
+    /// Which hosts of workers of the run's queues are full; `None` if none is.
     fn full(&self) -> Option<String> {
         let overview = self.overview.borrow();
-        let is_of = |one: &&SessionView| one.queues.is_empty() || one.queues.contains(&self.queue);
+        let is_of = |one: &&SessionView| {
+            one.queues.is_empty() || one.queues.iter().any(|queue| self.queues.contains(queue))
+        };
         let full = overview.as_ref()?.sessions.iter().filter(|one| one.full.is_some());
         let hosts: BTreeSet<&str> = full.filter(is_of).map(|one| &*one.host).collect();
         match hosts.len() {
@@ -152,17 +154,21 @@ impl Seen {
         }
     }
 
-    /// Takes what the coordinator has said last; how many tasks of the run's queue run.
+    /// Takes what the coordinator has said last; how many tasks of the run's queues run.
     fn look(&mut self, now: Instant) -> Option<u64> {
         if self.overview.has_changed().unwrap_or(false) {
             if let Some(overview) = &*self.overview.borrow_and_update() {
                 self.live.look(overview, now);
             }
         }
-        let overview = self.overview.borrow();
-        let of_run = overview.as_ref()?.queues.iter().find(|one| one.name == self.queue);
-        of_run.map(|one| one.running)
+        running(self.overview.borrow().as_ref()?, &self.queues)
     }
+}
+
+/// How many tasks of these queues run; `None` where none of them has tasks.
+fn running(overview: &Overview, queues: &[String]) -> Option<u64> {
+    let of_run = overview.queues.iter().filter(|one| queues.contains(&one.name));
+    of_run.map(|one| one.running).reduce(|sum, running| sum + running)
 }
 
 /// What the coordinator says, asked as long as somebody wants to know.
@@ -184,6 +190,22 @@ fn overviews(client: &Client) -> watch::Receiver<Option<Box<Overview>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidings_tasks_core::view::QueueView;
+
+    #[test]
+    fn what_runs_is_that_of_all_queues_of_the_run() {
+        let queue = |name: &str, running| QueueView {
+            name: name.to_owned(),
+            running,
+            ..QueueView::default()
+        };
+        let queues = vec![queue("gpu", 4), queue("of others", 90), queue("run/a", 3)];
+        let overview = Overview { queues, ..Overview::default() };
+        let own = ["run/a".to_owned(), "gpu".to_owned()];
+        assert_eq!(running(&overview, &own), Some(7));
+        assert_eq!(running(&overview, &own[..1]), Some(3));
+        assert_eq!(running(&Overview::default(), &own), None);
+    }
 
     #[test]
     fn the_line_says_how_much_is_done_and_how_fast() {

@@ -50,6 +50,8 @@ pub(super) struct Settings {
     pub(super) priority: i16,
     /// The nodes that are to have its output; 0: it lies with the store.
     pub(super) copies: u32,
+    /// Where it lies; none: in the queue of the run.
+    pub(super) queue: Option<String>,
 }
 
 impl Entry {
@@ -181,6 +183,7 @@ impl Settings {
             memory: source.parse(text.memory.as_ref(), kinds::size_bytes)?,
             priority: text.priority,
             copies: text.copies.as_ref().map_or(0, |copies| *copies.get_ref()),
+            queue: source.parse(text.queue.as_ref(), kinds::name)?,
         })
     }
 }

@@ -12,6 +12,7 @@ use super::super::misplaced::GraphError;
 #[serde(deny_unknown_fields)]
 struct FileText {
     copies: Option<Spanned<u32>>,
+    queue: Option<Spanned<String>>,
     task: Spanned<BTreeMap<Spanned<String>, TaskText>>,
 }
 
@@ -32,6 +33,7 @@ pub(super) struct TaskText {
     #[serde(default)]
     pub(super) priority: i16,
     pub(super) copies: Option<Spanned<u32>>,
+    pub(super) queue: Option<Spanned<String>>,
 }
 
 /// The values of an array.
@@ -73,6 +75,7 @@ impl Source<'_> {
             file.task.into_inner().into_iter().collect();
         for (_, text) in &mut tasks {
             text.copies = text.copies.take().or_else(|| file.copies.clone());
+            text.queue = text.queue.take().or_else(|| file.queue.clone());
         }
         tasks.sort_unstable_by_key(|(name, _)| name.span().start);
         Ok(tasks)

@@ -11,7 +11,7 @@
 //!
 //! `{in.NAME}` stands for a file with the standard output of a task, and waits for that task. A
 //! task with `each` stands for one task a value (`members`). Outputs of tasks with `copies` stay on
-//! that many nodes; at the top it holds for all that do not say it.
+//! that many nodes; at the top it holds for all that do not say it, as `queue` does.
 //! Invariant: of a graph that was read each task comes behind those that it waits for.
 
 mod entry;
@@ -24,7 +24,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use tidings_tasks_core::message::MAX_INPUTS;
+use tidings_tasks_core::message::{MAX_INPUTS, MAX_QUEUES};
 use tidings_tasks_core::output::MAX_COPIES;
 use tidings_tasks_core::resources::Need;
 use tidings_tasks_core::topology;
@@ -60,7 +60,7 @@ struct Order {
 }
 
 /// A task of a graph. Others are named by their places in its order.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Default, PartialEq, Debug)]
 pub(super) struct Node {
     pub(super) name: String,
     pub(super) command: Vec<String>,
@@ -76,6 +76,8 @@ pub(super) struct Node {
     pub(super) priority: i16,
     /// The nodes that are to have its output; 0: it lies with the store.
     pub(super) copies: u32,
+    /// Where it lies; none: in the queue of the run.
+    pub(super) queue: Option<String>,
 }
 
 /// Whether a word names a file of a graph.
@@ -134,6 +136,7 @@ impl Graph {
             memory: settings.memory,
             priority: settings.priority,
             copies: settings.copies,
+            queue: settings.queue.clone(),
         }
     }
 
@@ -151,6 +154,11 @@ impl Graph {
     /// What tasks need, as far as they say it.
     pub(super) fn needs(&self) -> impl Iterator<Item = &Need> {
         self.entries.iter().filter_map(|entry| entry.settings.need.as_ref())
+    }
+
+    /// The queues of its tasks, each once; none: that of the run.
+    pub(super) fn queues(&self) -> BTreeSet<Option<&str>> {
+        self.entries.iter().map(|entry| entry.settings.queue.as_deref()).collect()
     }
 
     fn in_file(&self, place: usize) -> usize {
@@ -188,9 +196,23 @@ impl Source<'_> {
                 inputs.push(own);
             }
         }
+        self.check_queues(&entries)?;
         let mut graph = Graph { entries, names, inputs, is_read, order: None };
         graph.order = self.order(&graph)?;
         Ok(graph)
+    }
+
+    /// One worker can take tasks of all queues of the graph.
+    fn check_queues(&self, entries: &[Entry]) -> Result<(), GraphError> {
+        let mut queues = BTreeSet::new();
+        for entry in entries {
+            queues.insert(entry.settings.queue.as_deref());
+            if queues.len() > MAX_QUEUES {
+                let reason = format!("a graph lies in at most {MAX_QUEUES} queues");
+                return Err(self.at(entry.start, reason));
+            }
+        }
+        Ok(())
     }
 
     /// What is written, whose names it has, and what the tasks of each entry come after.
@@ -383,6 +405,27 @@ mod tests {
     }
 
     #[test]
+    fn tasks_lie_in_the_queue_that_they_say_or_else_that_of_the_file() {
+        let (a, b) = ("[task.a]\nshell = \"true\"\n", "[task.b]\nshell = \"true\"\n");
+        let queues = |text: &str| {
+            let nodes = graph(text).unwrap().into_iter();
+            nodes.map(|node| node.queue.unwrap_or_default()).collect::<Vec<_>>()
+        };
+        assert_eq!(queues(&format!("{a}queue = \"x\"\n{b}")), ["x", ""]);
+        assert_eq!(queues(&format!("queue = \"y\"\n{a}queue = \"x\"\n{b}")), ["x", "y"]);
+    }
+
+    #[test]
+    fn a_graph_lies_in_no_more_queues_than_a_worker_serves() {
+        let task = |number| format!("[task.t{number}]\nshell = \"true\"\nqueue = \"q{number}\"\n");
+        let (own, most) = ("[task.a]\nshell = \"true\"\n", (1..MAX_QUEUES).map(task));
+        let most = own.to_owned() + &most.collect::<String>();
+        assert_eq!(graph(&most).unwrap().len(), MAX_QUEUES);
+        let error = graph(&(most + &task(MAX_QUEUES))).unwrap_err();
+        assert!(error.contains("at most 256 queues"), "{error}");
+    }
+
+    #[test]
     fn what_is_wrong_is_named_with_its_place() {
         let one = "[task.a]\nshell = \"true\"\n";
         for (text, place, reason) in [
@@ -398,6 +441,8 @@ mod tests {
             (&format!("{one}each = []\n"), "g.toml:3:8: ", "no value"),
             (&format!("{one}each = \"1-\"\n"), "g.toml:3:8: ", "1-1000"),
             (&format!("{one}each = 3\n"), "g.toml:3:8: ", ""),
+            (&format!("{one}queue = \"\"\n"), "g.toml:3:9: ", "1 to 255 bytes"),
+            (&format!("queue = \"a\\nb\"\n{one}"), "g.toml:1:9: ", "no control characters"),
             (&"[task.a]\nshell = \"{2}\"\neach = [\"x\"]\n".to_owned(), "g.toml:2:9: ", "{2}"),
             (
                 &"[task.a]\nshell = \"echo\"\neach = \"1-2\"\n[task.b]\n\
