@@ -73,7 +73,7 @@ impl Block for Bound {
 
 /// Three processes in one: each has its own listener, connections and representative.
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let store: Arc<dyn Store> = Arc::new(Memory::default());
     let mut bounds: Vec<(Blocks, Ref<Bound>)> = Vec::new();
     for cost in [70, 42, 55] {

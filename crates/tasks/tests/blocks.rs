@@ -5,6 +5,9 @@
 
 #![allow(clippy::unwrap_used, reason = "all of it is tests")]
 
+#[path = "../examples/block.rs"]
+mod example;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -257,4 +260,10 @@ async fn without_a_store_nobody_joins() {
     closed.close();
     let error = Blocks::join(Arc::new(closed), kinds(), settings()).await.unwrap_err();
     assert!(matches!(error, BlocksError::Store(_)), "{error}");
+}
+
+/// It ends when each of its processes has the least cost.
+#[test]
+fn the_block_of_fifty_lines_tells_all_processes_the_least_cost() {
+    example::main().unwrap();
 }
