@@ -53,11 +53,16 @@ impl Cluster {
     }
 
     fn node(&mut self, name: &str) {
+        self.node_with(name, &[]);
+    }
+
+    /// A node whose worker has further options.
+    fn node_with(&mut self, name: &str, options: &[&str]) {
         let place = Place::new();
         let tidings = tidings_experiment::agents::programs().join("tidings");
         let mut command = place.with_store(Path::new("unshare"));
         command.args(["-Uru", "sh", "-c", "hostname $0; exec \"$@\"", name]);
-        command.arg(tidings).args(["worker", "-n", "2"]).args(self.far.store());
+        command.arg(tidings).args(["worker", "-n", "2"]).args(options).args(self.far.store());
         // Those that an emulated host has for itself.
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut worker = Running::begin(&mut command);
@@ -66,8 +71,12 @@ impl Cluster {
     }
 
     fn run(&self) -> Running {
+        self.run_with(&[])
+    }
+
+    fn run_with(&self, options: &[&str]) -> Running {
         let mut command: Command = self.far.here.tidings(&["run", "-n", "0"]);
-        command.args(self.far.store()).arg("graph.toml");
+        command.args(options).args(self.far.store()).arg("graph.toml");
         Running::begin(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
     }
 
@@ -198,4 +207,28 @@ fn where_inputs_lie_is_explained() {
         worker.signal(Signal::TERM);
         assert_eq!(worker.end().0, 0);
     }
+}
+
+/// What a node has is not fetched, and what it has not comes once, however many tasks read it at a
+/// time.
+#[test]
+fn an_output_moves_once_to_a_node_that_reads_it() {
+    let text = "copies = 1\n[task.seed]\nshell = \"seq 1 200000\"\nneed = \"left=1\"\n\
+                [task.near]\neach = \"1-3\"\nshell = \"wc -l < {in.seed} # {}\"\nneed = \"left=1\"\n\
+                [task.far]\neach = \"1-4\"\nshell = \"wc -l < {in.seed} # {}\"\nneed = \"right=1\"\n";
+    let mut cluster = Cluster::new(text);
+    cluster.node_with("left", &["--resource", "left=2"]);
+    cluster.node_with("right", &["--resource", "right=2"]);
+    let (code, printed, errors) = cluster.run_with(&["--json"]).end();
+    assert_eq!(code, 0, "{errors}");
+    let mut moved = BTreeMap::from([("left", 0), ("right", 0)]);
+    for line in printed.lines() {
+        let task: serde_json::Value = serde_json::from_str(line).unwrap();
+        let (name, host) = (task["name"].as_str().unwrap(), task["host"].as_str().unwrap());
+        let bytes = task["moved_bytes"].as_u64().unwrap_or_default();
+        *moved.get_mut(host).unwrap() += bytes;
+        assert!(name == "seed" || task["stdout"] == "200000\n", "{task}");
+    }
+    let length: usize = (1..=200_000).map(|number: u32| number.to_string().len() + 1).sum();
+    assert_eq!(moved, BTreeMap::from([("left", 0), ("right", length as u64)]));
 }
