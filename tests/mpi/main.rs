@@ -15,5 +15,6 @@ mod proxy;
 mod recovering;
 mod refusals;
 mod saved;
+mod shared_by_stealing;
 mod shim;
 mod stealing;

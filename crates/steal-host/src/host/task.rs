@@ -24,6 +24,19 @@ impl<'a> Task<'a> {
         self.frame.state.bytes()
     }
 
+    /// Its function, by its place among those of the phase.
+    pub fn function(&self) -> u16 {
+        self.frame.function
+    }
+
+    /// Whether another task could run in this phase.
+    ///
+    /// # Errors
+    /// If not.
+    pub fn check(&self, frame: &Frame) -> Result<(), SpawnError> {
+        self.host.fits(frame, self.functions)
+    }
+
     /// Where in its function it is; 0 at its beginning.
     pub fn step(&self) -> u32 {
         self.frame.step
