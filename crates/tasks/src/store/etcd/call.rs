@@ -2,15 +2,21 @@
 //!
 //! Every call says that it wants a server with a leader. One that is cut off from the others then
 //! says so at once, before it does anything, and ends the streams that would wait in vain.
+//!
+//! What is sent and received are bytes; the messages that they are get made and read outside. So
+//! calls are compiled once, not once for each kind of message.
+
+use std::marker::PhantomData;
 
 use prost::Message;
+use prost::bytes::{Buf as _, BufMut as _, Bytes};
 use tokio_stream::StreamExt as _;
 use tonic::client::Grpc;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::metadata::MetadataValue;
 use tonic::transport::Channel;
-use tonic::{Request, Streaming};
-use tonic_prost::ProstCodec;
+use tonic::{Request, Status, Streaming};
 
 use super::failure::Failure;
 
@@ -21,6 +27,55 @@ const MAX_ANSWER_BYTES: usize = 16 << 20;
 pub(super) type Method = &'static str;
 
 pub(super) const RANGE: Method = "/etcdserverpb.KV/Range";
+
+/// Messages as their bytes.
+#[derive(Default)]
+struct AsBytes;
+
+impl Codec for AsBytes {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for AsBytes {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, message: Bytes, to: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        to.reserve(message.len());
+        to.put(message);
+        Ok(())
+    }
+}
+
+impl Decoder for AsBytes {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(from.copy_to_bytes(from.remaining())))
+    }
+}
+
+/// A message as it is sent.
+pub(super) fn bytes_of(message: &impl Message) -> Bytes {
+    message.encode_to_vec().into()
+}
+
+/// A message that was received. From what cannot be read nobody learns what was done.
+pub(super) fn read<A: Message + Default>(answer: Bytes) -> Result<A, Failure> {
+    A::decode(answer).map_err(|error| Failure::Unanswered(error.to_string()))
+}
 
 /// A request that wants a server with a leader.
 fn requiring_leader<T>(message: T) -> Request<T> {
@@ -37,31 +92,38 @@ async fn ready(channel: Channel) -> Result<Grpc<Channel>, Failure> {
 }
 
 /// Asks a server once.
-pub(super) async fn unary<Q, A>(channel: Channel, method: Method, request: Q) -> Result<A, Failure>
-where
-    Q: Message + 'static,
-    A: Message + Default + 'static,
-{
-    let mut grpc = ready(channel).await?;
-    let (request, path) = (requiring_leader(request), PathAndQuery::from_static(method));
-    let answer = grpc.unary(request, path, ProstCodec::<Q, A>::default()).await;
+pub(super) async fn unary(
+    channel: Channel,
+    method: Method,
+    request: Bytes,
+) -> Result<Bytes, Failure> {
+    let (mut grpc, request) = (ready(channel).await?, requiring_leader(request));
+    let answer = grpc.unary(request, PathAndQuery::from_static(method), AsBytes).await;
     answer.map(tonic::Response::into_inner).map_err(|status| Failure::of(&status))
 }
 
+/// The messages that a server sends one after the other.
+pub(super) struct Stream<A>(Streaming<Bytes>, PhantomData<A>);
+
+impl<A: Message + Default> Stream<A> {
+    /// The next one; `None` behind the last.
+    pub(super) async fn message(&mut self) -> Result<Option<A>, Failure> {
+        let next = self.0.message().await.map_err(|status| Failure::of(&status))?;
+        next.map(read).transpose()
+    }
+}
+
 /// Opens a stream, and sends one message into it.
-pub(super) async fn open<Q, A>(
+pub(super) async fn open<A>(
     channel: Channel,
     method: Method,
-    request: Q,
-) -> Result<Streaming<A>, Failure>
-where
-    Q: Message + 'static,
-    A: Message + Default + 'static,
-{
+    request: Bytes,
+) -> Result<Stream<A>, Failure> {
     let mut grpc = ready(channel).await?;
     // Our end stays open: with it a server would close its own.
     let messages = tokio_stream::once(request).chain(tokio_stream::pending());
     let (request, path) = (requiring_leader(messages), PathAndQuery::from_static(method));
-    let answer = grpc.streaming(request, path, ProstCodec::<Q, A>::default()).await;
-    answer.map(tonic::Response::into_inner).map_err(|status| Failure::of(&status))
+    let answer = grpc.streaming(request, path, AsBytes).await;
+    let stream = answer.map_err(|status| Failure::of(&status))?.into_inner();
+    Ok(Stream(stream, PhantomData))
 }

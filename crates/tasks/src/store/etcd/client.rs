@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use prost::Message;
+use prost::bytes::Bytes;
 use tokio::time::{Instant, sleep};
-use tonic::Streaming;
 use tonic::transport::{Channel, Endpoint};
 
-use super::call::{Method, open, unary};
+use super::call::{Method, Stream, bytes_of, open, read, unary};
 use super::elections;
 use super::failure::Failure;
 use super::proto::{self, Txn, TxnAnswer};
@@ -96,9 +96,18 @@ impl Client {
         repeat: Repeat,
     ) -> Result<A, Failure>
     where
-        Q: Message + Clone + 'static,
-        A: Message + Default + 'static,
+        Q: Message,
+        A: Message + Default,
     {
+        read(self.call_bytes(method, bytes_of(&request), repeat).await?)
+    }
+
+    async fn call_bytes(
+        &self,
+        method: Method,
+        request: Bytes,
+        repeat: Repeat,
+    ) -> Result<Bytes, Failure> {
         self.again(repeat, |channel| unary(channel, method, request.clone())).await
     }
 
@@ -112,13 +121,13 @@ impl Client {
 
     /// Keeps a lease. Returns how long from now on; 0 if there is none.
     pub(super) async fn keep(&self, lease: i64) -> Result<i64, Failure> {
-        let keep = |channel| async move {
-            let request = proto::Lease { id: lease };
-            let mut stream = open::<_, proto::Kept>(channel, KEEP_ALIVE, request).await?;
-            match stream.message().await {
-                Ok(Some(kept)) => Ok(kept.ttl),
-                Ok(None) => Err(Failure::Unanswered("the stream has ended".into())),
-                Err(status) => Err(Failure::of(&status)),
+        let request = bytes_of(&proto::Lease { id: lease });
+        let keep = |channel| {
+            let request = request.clone();
+            async move {
+                let mut stream = open::<proto::Kept>(channel, KEEP_ALIVE, request).await?;
+                let kept = stream.message().await?;
+                kept.map(|kept| kept.ttl).ok_or_else(ended)
             }
         };
         self.again(Repeat::Always, keep).await
@@ -128,17 +137,16 @@ impl Client {
     pub(super) async fn watch(
         &self,
         request: proto::WatchCreate,
-    ) -> Result<Streaming<proto::Watched>, Failure> {
-        let request = proto::Watching { create: Some(request) };
+    ) -> Result<Stream<proto::Watched>, Failure> {
+        let request = bytes_of(&proto::Watching { create: Some(request) });
         let watch = |channel| {
             let request = request.clone();
             async move {
-                let mut stream = open::<_, proto::Watched>(channel, WATCH, request).await?;
-                match stream.message().await {
-                    Ok(Some(first)) if first.canceled => Err(Failure::Refused(first.cancel_reason)),
-                    Ok(Some(first)) if first.created => Ok(stream),
-                    Ok(_) => Err(Failure::Unanswered("the stream has ended".into())),
-                    Err(status) => Err(Failure::of(&status)),
+                let mut stream = open::<proto::Watched>(channel, WATCH, request).await?;
+                match stream.message().await? {
+                    Some(first) if first.canceled => Err(Failure::Refused(first.cancel_reason)),
+                    Some(first) if first.created => Ok(stream),
+                    _ => Err(ended()),
                 }
             }
         };
@@ -186,4 +194,8 @@ impl Client {
             wait = (wait * 2).min(LONGEST_WAIT);
         }
     }
+}
+
+fn ended() -> Failure {
+    Failure::Unanswered("the stream has ended".into())
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use tonic::transport::Channel;
 
-use super::call::{RANGE, unary};
+use super::call::{RANGE, bytes_of, read, unary};
 use super::failure::Failure;
 use super::proto::{Range, RangeAnswer};
 
@@ -88,7 +88,7 @@ where
 /// The term of the leader that most servers follow, asked of one of them.
 async fn term_of(server: &Channel) -> Result<u64, Failure> {
     let range = Range { key: vec![0], limit: 1, keys_only: true, ..Range::default() };
-    let answer: RangeAnswer = unary(server.clone(), RANGE, range).await?;
+    let answer: RangeAnswer = read(unary(server.clone(), RANGE, bytes_of(&range)).await?)?;
     Ok(answer.header.map_or(0, |header| header.term))
 }
 

@@ -12,8 +12,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tidings_tasks_core::transaction::{Event, Revision};
 use tokio::time::{sleep, timeout};
-use tonic::Streaming;
 
+use super::call::Stream;
 use super::client::{Client, RANGE, Repeat};
 use super::failure::Failure;
 use super::proto::{self, DELETED, Range, RangeAnswer, WatchCreate, Watched};
@@ -37,7 +37,7 @@ pub(super) struct Follower {
     prefix: Box<[u8]>,
     /// All changes up to here were given out.
     seen: Revision,
-    stream: Option<Streaming<Watched>>,
+    stream: Option<Stream<Watched>>,
     /// Changes of an answer whose last piece has not come.
     held: Vec<Event>,
     breaks: u32,
@@ -63,7 +63,7 @@ impl Follower {
         number(self.seen).max(1)
     }
 
-    async fn open(&self) -> Result<Streaming<Watched>, WatchError> {
+    async fn open(&self) -> Result<Stream<Watched>, WatchError> {
         let (key, range_end) = self.space.beginning(&self.prefix);
         let start_revision = self.first();
         let request = WatchCreate { key, range_end, start_revision, fragment: true };
@@ -114,7 +114,7 @@ impl Watch for Follower {
                     (self.stream, self.breaks) = (None, self.breaks + 1);
                     self.held.clear();
                     if self.breaks > BREAKS {
-                        let why = broken.err().map(|status| Failure::of(&status).why());
+                        let why = broken.err().map(Failure::why);
                         let why = why.unwrap_or_else(|| "it ends each watch".into());
                         return Err(WatchError::Lost(why));
                     }
@@ -144,7 +144,7 @@ fn ended(answer: Watched) -> WatchError {
 }
 
 /// Waits until the server says how much was compacted.
-async fn compacted(mut stream: Streaming<Watched>) -> WatchError {
+async fn compacted(mut stream: Stream<Watched>) -> WatchError {
     let told = async {
         while let Ok(Some(answer)) = stream.message().await {
             if answer.canceled {
