@@ -6,6 +6,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::place::Place;
+use crate::servers::Servers;
 
 #[test]
 fn a_store_moves_and_a_run_goes_on_there() {
@@ -141,5 +142,54 @@ fn a_store_that_was_used_keeps_its_one_part() {
         assert_eq!(output.status.code(), Some(2));
     }
     let output = place.output(&["store", "make", "--parts", "2", "--store", "memory:"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn the_servers_of_an_etcd_are_checked_while_it_is_in_use() {
+    let mut servers = Servers::start(3);
+    let place = Place::of(servers.address("checked"));
+    let worker = place.start(&["worker", "-n", "1"]);
+    place.text(&["queue", "ls"]);
+    let found = place.json(&["store", "check", "--servers", "--json"]);
+    let etcd = &found["etcd"];
+    assert_eq!((&etcd["members"], &etcd["faults"]), (&3.into(), &Value::Array(Vec::new())));
+    let all = etcd["servers"].as_array().unwrap();
+    assert_eq!(all.iter().filter(|server| server["role"] == "leads").count(), 1, "{etcd}");
+    let version = all[0]["version"].as_str().unwrap();
+    assert!(version.starts_with("3."), "{etcd}");
+    assert!(all.iter().all(|server| server["quota_bytes"].as_u64() > Some(0)), "{etcd}");
+    assert!(all.iter().all(|server| server["syncs"] == true), "{etcd}");
+    // An election timeout of 2,000 ms is asked for.
+    assert_eq!(etcd["election_timeout_ms"], serde_json::json!([1333, 2000]));
+    assert!(etcd["commit_s"][0].as_f64() > Some(0.0), "{etcd}");
+    let output = place.output(&["store", "check", "--json"]);
+    assert_eq!(output.status.code(), Some(3), "its records are in use");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["etcd"]["members"], 3);
+    servers.kill(2);
+    let output = place.output(&["store", "check", "--servers"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("does not answer") && said.contains("start it"), "{said}");
+    worker.kill();
+}
+
+#[test]
+fn what_is_wrong_with_servers_has_its_remedy() {
+    let slow = ["--heartbeat-interval", "500", "--election-timeout", "5000"];
+    let quick = Servers::start(1);
+    let servers = Servers::start_with(1, &slow);
+    let place = Place::of(servers.address("checked"));
+    let output = place.output(&["store", "check"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("--election-timeout 1000") && said.contains("faults"), "{said}");
+    let [one, other] = [&servers, &quick].map(|servers| servers.address("x"));
+    let both = one.replace("/x", &format!(",{}", other.strip_prefix("etcd://").unwrap()));
+    let output = place.output(&["store", "check", "--servers", "--store", &both]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("are of several etcds"), "{said}");
+    let output = place.output(&["store", "check", "--servers", "--store", "memory:"]);
     assert_eq!(output.status.code(), Some(2));
 }

@@ -17,7 +17,7 @@ use servers::Servers;
 use suite::concurrent::{Operation, assert_linearizable};
 use suite::{Place, conform};
 use tidings_tasks::store::address::{Address, OpenError};
-use tidings_tasks::store::etcd::{Etcd, OpenError as EtcdError};
+use tidings_tasks::store::etcd::{Etcd, Examined, OpenError as EtcdError, examine};
 use tidings_tasks::store::{Store, WatchError};
 use tidings_tasks_core::transaction::{CommitError, Expect, Key, Revision, Transaction};
 use tokio::sync::watch;
@@ -113,6 +113,11 @@ async fn a_commit_without_a_connection_is_known_to_have_failed() {
     assert!(matches!(second, Err(CommitError::Lost(_))), "{second:?}");
 }
 
+/// Whether a fault with these words was found.
+fn is_said(found: &Examined, words: &str) -> bool {
+    found.faults.iter().any(|fault| fault.contains(words))
+}
+
 /// Version 3.4 has no such option.
 #[tokio::test]
 async fn an_etcd_that_does_not_sync_is_refused_where_there_is_one() {
@@ -126,6 +131,7 @@ async fn an_etcd_that_does_not_sync_is_refused_where_there_is_one() {
     let refused = Etcd::open(&place, "test").await.err();
     assert!(matches!(refused, Some(EtcdError::Unsynced { .. })), "{refused:?}");
     assert!(refused.unwrap().to_string().contains(UNSYNCED));
+    assert!(is_said(&examine(&place).await, UNSYNCED));
     servers.kill(0);
     servers.restart_with(0, &[]);
     servers.open("a").await;
@@ -148,6 +154,9 @@ async fn a_full_etcd_refuses_what_is_put_and_goes_on_once_it_has_space() {
     };
     let has_remedy = matches!(&refused, CommitError::Full(why) if why.contains("alarm disarm"));
     assert!(has_remedy, "{refused:?}");
+    let found = examine(&servers.place("a")).await;
+    assert!(is_said(&found, "NOSPACE") && is_said(&found, "quota-backend-bytes"), "{found:?}");
+    assert_eq!(found.commits, None, "none can be made");
     let found = store.get(&[fill(written - 1), fill(written)]).await.unwrap().records;
     assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false]);
     servers.kill(0);

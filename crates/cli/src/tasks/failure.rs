@@ -48,6 +48,9 @@ pub enum TasksError {
     /// Records of a store do not fit together.
     #[error("{0} records are not as they should be: they are named above; the others can be used")]
     Unsound(u64),
+    /// The servers of a store are not as they should be.
+    #[error("what is wrong with the etcd is named above: {0} in all")]
+    Unfit(usize),
     /// The outputs of tasks cannot be had.
     #[error(transparent)]
     Blobs(#[from] BlobError),
@@ -187,6 +190,7 @@ impl TasksError {
             | Self::Parts(_)
             | Self::File { .. }
             | Self::Unsound(_)
+            | Self::Unfit(_)
             | Self::System { .. } => 1,
         }
     }

@@ -6,6 +6,7 @@
 mod key;
 mod make;
 mod records;
+mod servers;
 mod values;
 mod watch;
 
@@ -23,7 +24,7 @@ const AFTER_HELP: &str = concat!(
     "\
 `get` to `watch` are about values that programs keep under names, as tidings.tasks.Store of Python
 does; the store may be in use. For `make` to `import` it must not be: end its workers and commands
-first.
+first. `check --servers` looks at an etcd that is in use, too.
 
 Examples:
   tidings store put limits/tolerance 1e-6     prints the revision of the value
@@ -32,6 +33,7 @@ Examples:
   tidings store watch limits/                 each change, until Ctrl-C
   tidings store make --parts 4                four coordinators share the queues of a new store
   tidings store check                         is each task in one place, is each blob there?
+  tidings store check --servers --store etcd://a,b,c/physics
   tidings store records p0000/t/              the records of tasks that have not ended
   tidings store export tasks.archive
   tidings store import tasks.archive --store file:/new/place
@@ -128,8 +130,12 @@ enum Action {
         #[arg(long)]
         raw: bool,
     },
-    /// Check that all records fit together; exit code 1 if they do not
+    /// Check the servers of an etcd, and that all records fit together; exit code 1 if something
+    /// is wrong
     Check {
+        /// Look at the servers of an etcd only; the store may be in use
+        #[arg(long)]
+        servers: bool,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
@@ -179,7 +185,7 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
             Ok(block_on(records::list(place, prefix.as_ref(), *json))?)
         }
         Action::Record { key, raw } => Ok(block_on(records::show(place, &key.key, *raw))?),
-        Action::Check { json } => records::checked(place, *json),
+        Action::Check { servers, json } => records::checked(place, *json, *servers),
         Action::Export { file } => {
             let count = block_on(records::export(place, file))?;
             output::print(&format!("{count} records in {}\n", file.display()))

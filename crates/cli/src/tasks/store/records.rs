@@ -29,6 +29,7 @@ use super::super::client::{Place, block_on};
 use super::super::failure::TasksError;
 use super::super::kinds;
 use super::super::space::tuples;
+use super::servers;
 use crate::Failure;
 use crate::output;
 use crate::table::{self, Align};
@@ -232,24 +233,40 @@ fn semaphore_view(name: &str, semaphore: &Semaphore) -> Value {
     })
 }
 
-/// Checks that records and blobs fit together.
-pub(super) fn checked(place: &Place, json: bool) -> Result<(), Failure> {
-    let found = block_on(async {
-        let store = open(place).await?;
-        let folder = folder_of(place).filter(|folder| folder.is_dir());
-        let blobs = folder.map(|folder| Blobs::open(&folder)).transpose()?;
-        Ok(check(&*store, blobs.as_ref()).await?)
-    })?;
-    let total = found.faults_total;
+/// Checks the servers of an etcd, and unless only they are asked for, that records and blobs fit
+/// together.
+pub(super) fn checked(place: &Place, json: bool, servers_only: bool) -> Result<(), Failure> {
+    let etcd = servers::examined(place, servers_only)?;
+    let found = (!servers_only).then(|| block_on(found(place))).transpose();
+    let records = found.as_ref().ok().and_then(Option::as_ref);
     if json {
-        output::print_json(&FoundView::of(found))?;
+        let mut view = records.map_or_else(|| json!({}), |found| json!(FoundView::of(found)));
+        if let Some(etcd) = &etcd {
+            view["etcd"] = servers::view(etcd);
+        }
+        if etcd.is_some() || records.is_some() {
+            output::print_json(&view)?;
+        }
     } else {
-        output::print(&text(&found))?;
+        let servers = etcd.as_ref().map(servers::text).unwrap_or_default();
+        output::print(&(servers + &records.map(text).unwrap_or_default()))?;
     }
-    if total > 0 {
-        return Err(TasksError::Unsound(total).into());
+    let unsound = found?.map_or(0, |found| found.faults_total);
+    if unsound > 0 {
+        return Err(TasksError::Unsound(unsound).into());
     }
-    Ok(())
+    match etcd.map_or(0, |etcd| etcd.faults.len()) {
+        0 => Ok(()),
+        faults => Err(TasksError::Unfit(faults).into()),
+    }
+}
+
+/// What the records say.
+async fn found(place: &Place) -> Result<Found, TasksError> {
+    let store = open(place).await?;
+    let folder = folder_of(place).filter(|folder| folder.is_dir());
+    let blobs = folder.map(|folder| Blobs::open(&folder)).transpose()?;
+    Ok(check(&*store, blobs.as_ref()).await?)
 }
 
 fn text(found: &Found) -> String {
@@ -272,8 +289,8 @@ fn text(found: &Found) -> String {
 }
 
 impl FoundView {
-    fn of(found: Found) -> Self {
-        let faults = found.faults.into_iter();
+    fn of(found: &Found) -> Self {
+        let faults = found.faults.iter();
         Self {
             live: found.live,
             ended: found.ended,
@@ -283,7 +300,7 @@ impl FoundView {
             own: found.own,
             blobs: found.blobs,
             faults: faults
-                .map(|fault| FaultView { key: fault.key.to_string(), what: fault.what })
+                .map(|fault| FaultView { key: fault.key.to_string(), what: fault.what.clone() })
                 .collect(),
             faults_total: found.faults_total,
         }

@@ -97,7 +97,20 @@ pub(super) async fn unary(
     method: Method,
     request: Bytes,
 ) -> Result<Bytes, Failure> {
-    let (mut grpc, request) = (ready(channel).await?, requiring_leader(request));
+    ask(channel, method, requiring_leader(request)).await
+}
+
+/// Asks a server once about itself: it need not have a leader.
+pub(super) async fn alone(
+    channel: Channel,
+    method: Method,
+    request: Bytes,
+) -> Result<Bytes, Failure> {
+    ask(channel, method, Request::new(request)).await
+}
+
+async fn ask(channel: Channel, method: Method, request: Request<Bytes>) -> Result<Bytes, Failure> {
+    let mut grpc = ready(channel).await?;
     let answer = grpc.unary(request, PathAndQuery::from_static(method), AsBytes).await;
     answer.map(tonic::Response::into_inner).map_err(|status| Failure::of(&status))
 }

@@ -16,7 +16,7 @@ use prost::bytes::Bytes;
 use tokio::time::{Instant, sleep};
 use tonic::transport::{Channel, Endpoint};
 
-use super::call::{Method, Stream, bytes_of, open, read, unary};
+use super::call::{Method, Stream, alone, bytes_of, open, read, unary};
 use super::elections;
 use super::failure::Failure;
 use super::proto::{self, Txn, TxnAnswer};
@@ -45,6 +45,8 @@ const PROBE_ANSWER: Duration = Duration::from_secs(3);
 pub(super) const COMPACT: Method = "/etcdserverpb.KV/Compact";
 pub(super) const GRANT: Method = "/etcdserverpb.Lease/LeaseGrant";
 pub(super) const REVOKE: Method = "/etcdserverpb.Lease/LeaseRevoke";
+pub(super) const STATUS: Method = "/etcdserverpb.Maintenance/Status";
+pub(super) const MEMBERS: Method = "/etcdserverpb.Cluster/MemberList";
 const TXN: Method = "/etcdserverpb.KV/Txn";
 const KEEP_ALIVE: Method = "/etcdserverpb.Lease/LeaseKeepAlive";
 const WATCH: Method = "/etcdserverpb.Watch/Watch";
@@ -109,6 +111,14 @@ impl Client {
         repeat: Repeat,
     ) -> Result<Bytes, Failure> {
         self.again(repeat, |channel| unary(channel, method, request.clone())).await
+    }
+
+    /// Asks one of the servers about itself, once.
+    pub(super) async fn alone<A>(&self, server: usize, method: Method) -> Result<A, Failure>
+    where
+        A: Message + Default,
+    {
+        read(alone(self.0.channels[server].clone(), method, Bytes::new()).await?)
     }
 
     /// A transaction; see [`Client::call`].

@@ -10,7 +10,7 @@ use std::error::Error;
 use tonic::{Code, ConnectError, Status};
 
 /// What helps an etcd that has no space left: version 3.4 refuses even transactions that delete.
-const MORE_SPACE: &str = "start its servers with a larger --quota-backend-bytes, then call \
+pub(super) const MORE_SPACE: &str = "start its servers with a larger --quota-backend-bytes, then call \
                           `etcdctl alarm disarm`";
 
 /// Why there is no result.

@@ -24,8 +24,10 @@ mod client;
 mod compaction;
 mod elections;
 mod error;
+mod examined;
 mod failure;
 mod follow;
+mod metrics;
 mod open;
 mod place;
 mod proto;
@@ -52,6 +54,7 @@ use self::transaction::{number, outcome, request, requested, revision};
 use crate::store::{Lost, SessionError, Snapshot, Store, Watch, WatchError};
 
 pub use self::error::OpenError;
+pub use self::examined::{Examined, Latency, Server, Status, examine};
 pub use self::place::{MAX_SERVERS, Place, PlaceError};
 pub use self::space::MAX_PREFIX_BYTES;
 

@@ -20,6 +20,10 @@ pub(super) const DELETED: i32 = 1;
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Header {
+    #[prost(uint64, tag = "1")]
+    pub(super) cluster: u64,
+    #[prost(uint64, tag = "2")]
+    pub(super) member: u64,
     #[prost(int64, tag = "3")]
     pub(super) revision: i64,
     /// Rises with each election.
@@ -157,6 +161,34 @@ pub(super) struct Grant {
 pub(super) struct Granted {
     #[prost(int64, tag = "2")]
     pub(super) id: i64,
+    /// In seconds.
+    #[prost(int64, tag = "3")]
+    pub(super) ttl: i64,
+}
+
+/// What a server says of itself.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Status {
+    #[prost(message, optional, tag = "1")]
+    pub(super) header: Option<Header>,
+    #[prost(string, tag = "2")]
+    pub(super) version: String,
+    #[prost(int64, tag = "3")]
+    pub(super) database_bytes: i64,
+    /// 0: none.
+    #[prost(uint64, tag = "4")]
+    pub(super) leader: u64,
+    /// Alarms too.
+    #[prost(string, repeated, tag = "8")]
+    pub(super) errors: Vec<String>,
+    #[prost(int64, tag = "9")]
+    pub(super) in_use_bytes: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Members {
+    #[prost(message, repeated, tag = "2")]
+    pub(super) members: Vec<Nothing>,
 }
 
 /// Asks to end a lease, or to keep it.

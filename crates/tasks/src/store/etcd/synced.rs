@@ -8,24 +8,13 @@
 //! Source: `server/storage/wal/wal.go` of etcd 3.5: without syncing, `sync` returns before it
 //! counts.
 
-use std::time::Duration;
-
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
-use tokio::time::timeout;
-
 use super::client::{Client, GRANT, REVOKE, Repeat};
 use super::error::OpenError;
+use super::metrics::{metrics, value};
 use super::proto::{Grant, Granted, Lease, Nothing};
 
 const SYNCS: &str = "etcd_disk_wal_fsync_duration_seconds_count";
 const APPLIED: &str = "etcd_server_proposals_applied_total";
-
-/// The longest list of metrics that is read, in bytes. etcd's has some 100 KiB.
-const MAX_METRICS_BYTES: u64 = 4 << 20;
-
-/// How long a server may take to show its metrics.
-const ANSWER: Duration = Duration::from_secs(2);
 
 /// Times that it is looked at. A leader may apply what others have synced before it has.
 const ROUNDS: u32 = 10;
@@ -39,17 +28,28 @@ struct Counted {
 
 /// Looks at each server while there is something to sync.
 pub(super) async fn check(client: &Client, servers: &[String]) -> Result<(), OpenError> {
-    'servers: for server in servers {
-        let Some(begin) = look(server).await else { continue };
-        for _ in 0..ROUNDS {
-            write(client).await;
-            if may_sync(begin, look(server).await) {
-                continue 'servers;
-            }
+    for server in servers {
+        if syncs(client, server).await == Some(false) {
+            return Err(unsynced(server));
         }
-        return Err(OpenError::Unsynced { server: server.clone() });
     }
     Ok(())
+}
+
+/// Whether a server syncs; `None` if it does not show it.
+pub(super) async fn syncs(client: &Client, server: &str) -> Option<bool> {
+    let begin = look(server).await?;
+    for _ in 0..ROUNDS {
+        write(client).await;
+        if may_sync(begin, look(server).await) {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+pub(super) fn unsynced(server: &str) -> OpenError {
+    OpenError::Unsynced { server: server.to_owned() }
 }
 
 /// Whether a server may sync, by what it has counted first and later. One that is silent now, is
@@ -69,27 +69,11 @@ async fn write(client: &Client) {
 }
 
 async fn look(server: &str) -> Option<Counted> {
-    let metrics = timeout(ANSWER, metrics(server)).await.ok()?.ok()?;
-    counted(&metrics)
-}
-
-async fn metrics(server: &str) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect(server).await?;
-    let request = format!("GET /metrics HTTP/1.0\r\nHost: {server}\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
-    let mut answer = Vec::new();
-    stream.take(MAX_METRICS_BYTES).read_to_end(&mut answer).await?;
-    Ok(String::from_utf8_lossy(&answer).into_owned())
+    counted(&metrics(server).await?)
 }
 
 fn counted(metrics: &str) -> Option<Counted> {
-    let value = |name: &str| {
-        let mut lines = metrics.lines();
-        let number = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
-        // Large numbers have an exponent.
-        number.trim().parse::<f64>().ok().map(|number| number as u64)
-    };
-    Some(Counted { syncs: value(SYNCS)?, applied: value(APPLIED)? })
+    Some(Counted { syncs: value(metrics, SYNCS)?, applied: value(metrics, APPLIED)? })
 }
 
 #[cfg(test)]
