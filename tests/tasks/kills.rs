@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -22,6 +23,7 @@ const TASKS: usize = 60;
 
 const TASK: &str = "\
 echo \"$1 $TIDINGS_ATTEMPT\" >> ran
+date +%s%N >> began
 echo \"$1\" > ended
 echo \"result $1 $TIDINGS_ATTEMPT\"
 ";
@@ -52,7 +54,17 @@ fn check(place: &Place, run: Running) {
         assert_eq!(distinct.len(), tries.len(), "a try has begun twice: {task} {tries:?}");
     }
     assert_eq!(ended, names().into_iter().collect());
-    println!("{TASKS} tasks, {KILLS} kills: {} tries", ran.len());
+    let gap = longest_gap(&place.lines("began"));
+    println!("{TASKS} tasks, {KILLS} kills: {} tries, none began for {gap:.1?}", ran.len());
+}
+
+/// The longest time between two begins: tasks wait until the last has begun. What it may be is a
+/// matter of virtual time (`who_takes_over_dispatches_soon` in the simulation of tasks-core).
+fn longest_gap(began: &[String]) -> Duration {
+    let mut began: Vec<u64> = began.iter().map(|ns| ns.parse().unwrap()).collect();
+    began.sort_unstable();
+    let gap = began.windows(2).map(|two| two[1] - two[0]).max();
+    Duration::from_nanos(gap.expect("several have begun"))
 }
 
 #[test]

@@ -14,11 +14,13 @@
 
 mod check;
 mod faults;
+mod gap;
 mod party;
 mod process;
 mod tokens;
 mod world;
 
+use core::time::Duration;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 #[allow(clippy::disallowed_methods, reason = "which seeds to run")]
@@ -51,6 +53,21 @@ fn whatever_fails_each_task_ends_once() {
     if seeds >= 100 {
         assert!(all.reached_everything(), "faults that did not happen: {all:?}");
     }
+}
+
+/// The longest time without a dispatch, in virtual time, while tasks wait.
+const LONGEST_GAP: Duration = Duration::from_secs(2);
+
+#[test]
+fn who_takes_over_dispatches_soon() {
+    let all: Vec<_> = (0..50).map(world::World::gaps).collect();
+    let longest = all.iter().map(|gaps| gaps.longest).max().unwrap_or_default();
+    let sum = |of: fn(&gap::Gaps) -> u64| all.iter().map(of).sum::<u64>();
+    let (kills, dispatches) = (sum(|gaps| u64::from(gaps.kills)), sum(|gaps| gaps.dispatches));
+    println!("{kills} kills of coordinators, {dispatches} dispatches: {longest:?} without one");
+    assert!(kills >= 150 && dispatches > 5_000, "{kills} kills, {dispatches} dispatches");
+    assert!(longest <= LONGEST_GAP, "{longest:?} without a dispatch");
+    assert!(longest >= Duration::from_millis(500), "sessions end before: {longest:?}");
 }
 
 #[test]

@@ -32,6 +32,9 @@ impl World {
     /// What a party wants, at random.
     fn wish(&mut self, at: usize) {
         let now = self.now;
+        if self.gaps.is_some() {
+            return self.keep_waiting(at);
+        }
         if self.is_quiet() || self.parties[at].calls.len() > 12 {
             return;
         }
@@ -259,6 +262,9 @@ impl World {
         if self.is_quiet() {
             self.weather.clear();
             return;
+        }
+        if self.gaps.is_some() {
+            return self.kill_who_coordinates();
         }
         let pause = self.weather.pause.mul_f64(2.0 * self.chance.real());
         self.after(pause, Event::Fault);

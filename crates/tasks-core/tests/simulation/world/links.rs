@@ -47,6 +47,9 @@ impl World {
 
     pub(super) fn say(&mut self, peer: Peer, message: Message) {
         let Some(wait) = self.travel(peer, 1) else { return };
+        if let Message::Assign { .. } = message {
+            self.dispatched();
+        }
         let party = self.links[&peer].party;
         let life = self.parties[party].life;
         self.after(wait, Event::Party(party, life, peer, message));

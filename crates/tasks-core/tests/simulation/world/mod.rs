@@ -2,6 +2,7 @@
 
 mod deeds;
 mod ends;
+mod gaps;
 mod links;
 mod processes;
 
@@ -21,6 +22,7 @@ use tidings_tasks_core::transaction::{CommitError, Key, Revision, Session, Trans
 
 use crate::check::{Checked, PART};
 use crate::faults::{FAULTS, Fault, Weather};
+use crate::gap::Gaps;
 use crate::party::{CHILDREN, Deed, KINDS, Kind, Party, submission};
 use crate::process::{Health, Input, Process};
 
@@ -157,6 +159,7 @@ pub(crate) struct World {
     /// Requests about tasks whose submission was acknowledged before.
     sure: BTreeSet<(usize, Call)>,
     totals: Totals,
+    gaps: Option<Gaps>,
 }
 
 fn ms(count: usize) -> Duration {
@@ -189,6 +192,7 @@ impl World {
             tokens: 0,
             sure: BTreeSet::new(),
             totals: Totals::default(),
+            gaps: None,
         };
         for process in 0..PROCESSES {
             world.after(ms(10 * process), Event::Elect(process));
