@@ -13,6 +13,7 @@ mod needs;
 mod outputs;
 mod permits;
 mod phi;
+mod poison;
 mod puts;
 mod spaces;
 mod stage;
