@@ -41,15 +41,30 @@ static int agree(const Entering *entering, uint16_t part, double until_s)
     return (uint32_t)agreed == mine ? 0 : TIDINGS_STEAL_DIFFERENT;
 }
 
+/* Has all ranks know the least of each of four numbers. If ranks may go on in the meantime SMPI has
+ * each of them send a message to each other one, and all their looks take time: with 128 ranks ten
+ * seconds. So there they wait; that one never comes SMPI finds itself, as then nobody goes on. */
+static int have_least(const Entering *entering, long long *mine, long long *least, double until_s)
+{
+    MPI_Comm comm = entering->mail->comm;
+#ifdef SMPI_H
+    (void)until_s;
+    bool has_failed = MPI_Allreduce(mine, least, 4, MPI_LONG_LONG, MPI_MIN, comm);
+    return has_failed ? TIDINGS_STEAL_MPI : 0;
+#else
+    MPI_Request request;
+    if (MPI_Iallreduce(mine, least, 4, MPI_LONG_LONG, MPI_MIN, comm, &request))
+        return TIDINGS_STEAL_MPI;
+    return await(entering, &request, until_s);
+#endif
+}
+
 /* Waits until all ranks have said the same numbers: the least of a number and of its negation are
  * alike only if all numbers are. */
 static int compare(const Entering *entering, long long hash, long long count, double until_s)
 {
     long long mine[4] = { hash, -hash, count, -count }, least[4];
-    MPI_Request request;
-    if (MPI_Iallreduce(mine, least, 4, MPI_LONG_LONG, MPI_MIN, entering->mail->comm, &request))
-        return TIDINGS_STEAL_MPI;
-    int status = await(entering, &request, until_s);
+    int status = have_least(entering, mine, least, until_s);
     if (status) return status;
     bool alike = least[0] == -least[1] && least[2] == -least[3];
     return alike ? 0 : TIDINGS_STEAL_DIFFERENT;
