@@ -18,6 +18,7 @@ mod place;
 mod poison;
 mod queues;
 mod refusals;
+mod replicas;
 mod room;
 mod runs;
 #[path = "../../crates/tasks/tests/servers/process.rs"]

@@ -15,6 +15,7 @@ use tidings_tasks::member::{Member, Network};
 use tidings_tasks::payloads::Payloads;
 use tidings_tasks::session::Session;
 use tidings_tasks::store::address::Address;
+use tidings_tasks::usual;
 use tidings_tasks::worker::{Running, Settings, Worker};
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::MAX_TASKS;
@@ -182,7 +183,7 @@ async fn serve(
     let payloads = match &folder {
         Some(folder) if is_own => Payloads::in_folder(folder),
         Some(folder) => Payloads::of(&member, folder),
-        None => Payloads::nowhere(),
+        None => Payloads::of(&member, &usual::cache()),
     };
     if let Err(error) = place::link(&member).await {
         // Who began waits for this, and gives it to Python.
@@ -219,6 +220,8 @@ async fn serve(
 /// Begins a worker.
 fn work(member: &Arc<Member>, setup: &Setup, folder: Option<&Path>) -> Worker {
     let blobs = folder.and_then(|folder| Blobs::open(folder).ok()).map(Arc::new);
+    let is_on_nodes = folder.is_none() || member.is_away();
+    let depot = || blobs.clone().or_else(|| Blobs::open(&usual::cache()).ok().map(Arc::new));
     let settings = Settings {
         name: format!("{}-worker", setup.name),
         host: setup.host.clone(),
@@ -228,7 +231,7 @@ fn work(member: &Arc<Member>, setup: &Setup, folder: Option<&Path>) -> Worker {
         runtimes: BTreeMap::from([(RUNTIME.to_owned(), setup.command.clone())]),
         scratch: setup.scratch.clone(),
         // Without blobs only long results are refused, and the end of a log is all there is.
-        depot: blobs.clone().filter(|_| member.is_away()),
+        depot: is_on_nodes.then(depot).flatten(),
         blobs,
         drain: Duration::ZERO,
     };

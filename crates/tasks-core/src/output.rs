@@ -16,6 +16,9 @@ use minicbor::{Decode, Encode};
 /// The most nodes that are to have an output.
 pub const MAX_COPIES: u32 = 8;
 
+/// The most depots that one answer names.
+pub const MAX_NODES: usize = 1_000;
+
 /// The bytes of the address at which a depot is reached.
 pub const MAX_ADDRESS_BYTES: usize = 300;
 
@@ -114,6 +117,12 @@ impl FromStr for SharedBlob {
         let is_one = blob.check().is_ok() && blob.to_string() == text;
         is_one.then_some(blob).ok_or(SharedBlobError)
     }
+}
+
+/// A number that changes when one of these numbers of depots does, or another one comes or goes.
+pub fn digest(ids: impl IntoIterator<Item = u64>) -> u64 {
+    let mix = tidings_primitives::chance::mix;
+    ids.into_iter().fold(0, |all, id| mix(all ^ mix(id)))
 }
 
 /// Where an output lies.

@@ -120,6 +120,8 @@ fn of_outputs() -> impl Strategy<Value = Request> {
         2 => id().prop_map(|task| Request::Fetch { task }),
         3 => (id(), attempt()).prop_map(|(task, attempt)| Request::Lost { task, attempt }),
         1 => depots.prop_map(|(own, count)| Request::Depots { own, count }),
+        1 => (prop::option::of(0..4_u64), prop::option::of(any::<u64>()))
+            .prop_map(|(after, known)| Request::Nodes { after, known }),
         1 => vec(id(), 0..8).prop_map(|tasks| Request::Unknown { tasks }),
         1 => (0..4_u64).prop_map(|depot| Request::Locate { depot }),
         2 => (vec(owner(), 0..10), prop::option::of(owner())).prop_map(|(owners, failed)| {

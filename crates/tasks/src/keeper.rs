@@ -74,7 +74,7 @@ pub async fn free(
         for part in parts::all(parts) {
             without = without_record(store, part, without).await?;
         }
-        gone.extend(without.into_iter().map(blobs::holder_of));
+        gone.extend(without.into_iter().flat_map(blobs::holders_of));
     }
     drop_pins(blobs, gone, grace).await?;
     collect(blobs, grace).await

@@ -60,6 +60,7 @@ pub mod payloads;
 mod placement;
 pub mod queue;
 mod renewal;
+mod replicas;
 pub mod replies;
 pub mod runtime;
 pub mod service;

@@ -58,8 +58,15 @@ def test_a_worker_elsewhere_does_calls(servers: Servers, tmp_path: Path) -> None
     assert tt.Store(address, keys=keys).get("nothing") is None
 
 
-def test_long_data_needs_a_folder(servers: Servers, tmp_path: Path) -> None:
-    with tt.Executor(servers.address("long"), workers=1, keys=key(tmp_path)) as executor:
+def test_long_data_needs_no_folder(
+    servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    address, keys = servers.address("long"), key(tmp_path)
+    with tt.Executor(address, workers=1, keys=keys) as executor:
+        for length in (100_000, 5_000_000):
+            assert executor.submit(echo, bytes(length)).result() == bytes(length)
+    with tt.Executor(address, workers=0, keys=keys) as executor:
         refused = executor.submit(echo, bytes(100_000)).exception()
-        assert "blobs" in str(refused)
-        assert executor.submit(echo, b"short").result() == b"short"
+        assert "no" in str(refused)
+        assert "worker" in str(refused)

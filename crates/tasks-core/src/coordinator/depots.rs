@@ -1,9 +1,10 @@
 //! Depots: which of them are there, and where. One is there as long as a session says so.
 
+use core::ops::Bound;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::message::Peer;
-use crate::output::{Depot, Reached};
+use crate::output::{Depot, Reached, digest};
 
 /// Depots whose nodes are there.
 #[derive(Debug, Default)]
@@ -74,6 +75,24 @@ impl Depots {
         self.by_peer.get(self.by_id.get(&id)?.first()?)
     }
 
+    /// So many depots that take outputs, behind this number, in the order of their numbers.
+    pub(super) fn after(&self, after: Option<u64>, count: usize) -> Vec<Reached> {
+        self.taking(after).take(count).cloned().collect()
+    }
+
+    /// The digest of all that take outputs.
+    pub(super) fn digest(&self) -> u64 {
+        digest(self.taking(None).map(|reached| reached.depot.id))
+    }
+
+    fn taking(&self, after: Option<u64>) -> impl Iterator<Item = &Reached> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.by_id.range((from, Bound::Unbounded)).filter_map(|(_, peers)| {
+            let taker = peers.iter().find(|peer| self.takes_outputs(**peer))?;
+            self.by_peer.get(taker)
+        })
+    }
+
     /// So many depots of different hosts beside this one, those first whose turn it is.
     pub(super) fn others(&mut self, own: &Depot, count: usize) -> Vec<Reached> {
         self.last = self.last.wrapping_add(1);
@@ -112,6 +131,25 @@ mod tests {
         assert!(depots.has(7));
         assert_eq!(depots.keep(Peer(3), reached(8, "a")), Some(7));
         assert_eq!((depots.close(Peer(3)), depots.close(Peer(3))), (Some(8), None));
+    }
+
+    #[test]
+    fn depots_that_take_outputs_are_named_in_order() {
+        let mut depots = Depots::default();
+        for id in [5, 1, 9, 3] {
+            depots.keep(Peer(id), reached(id, "a"));
+        }
+        depots.keep(Peer(6), Reached { folder: Some("/dev/shm/d".to_owned()), ..reached(6, "d") });
+        let named = |after, count| -> Vec<u64> {
+            depots.after(after, count).iter().map(|reached| reached.depot.id).collect()
+        };
+        assert_eq!(named(None, 3), [1, 3, 5]);
+        assert_eq!(named(Some(5), 3), [9], "none that is in memory");
+        assert_eq!(named(Some(9), 3), [0; 0]);
+        let before = depots.digest();
+        assert_eq!(before, digest([1, 3, 5, 9]));
+        depots.close(Peer(3));
+        assert_ne!(depots.digest(), before);
     }
 
     #[test]

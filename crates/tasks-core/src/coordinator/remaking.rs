@@ -23,7 +23,9 @@ use std::sync::Arc;
 use crate::id::{Attempt, TaskId};
 use crate::keys;
 use crate::message::{Answer, Call, MAX_TASKS, Message, Peer, Refusal, Request};
-use crate::output::{Depot, Kept, MAX_ADDRESS_BYTES, MAX_COPIES, MAX_FOLDER_BYTES, Reached};
+use crate::output::{
+    Depot, Kept, MAX_ADDRESS_BYTES, MAX_COPIES, MAX_FOLDER_BYTES, MAX_NODES, Reached,
+};
 use crate::record::{Finished, Outcome, State, decode};
 use crate::transaction::{Record, Revision};
 
@@ -70,6 +72,21 @@ impl Coordinator {
     pub(super) fn name_depots(&mut self, peer: Peer, call: Call, own: &Depot, count: u32) {
         let others = self.depots.others(own, count.min(MAX_COPIES) as usize);
         self.answer(peer, call, Answer::Depots(others));
+    }
+
+    /// Names depots of nodes that are there by now: others may still come back from before this
+    /// coordinator, and are asked for again.
+    pub(super) fn name_nodes(
+        &mut self,
+        peer: Peer,
+        call: Call,
+        after: Option<u64>,
+        known: Option<u64>,
+    ) {
+        let is_known = known.is_some_and(|known| known == self.depots.digest());
+        let nodes = || self.depots.after(after, MAX_NODES);
+        let answer = if is_known { Answer::Done } else { Answer::Depots(nodes()) };
+        self.answer(peer, call, answer);
     }
 
     /// A depot is no longer there.

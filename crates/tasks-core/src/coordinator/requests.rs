@@ -39,8 +39,7 @@ impl Coordinator {
                 self.complete((peer, call), (task, attempt), completion);
             }
             Request::Fail { task, attempt, cause, text, detail } => {
-                let fault = Fault { cause, text, detail };
-                self.fail(task, attempt, fault, Some((peer, call)));
+                self.fail(task, attempt, Fault { cause, text, detail }, Some((peer, call)));
             }
             Request::Cancel { task } => self.cancel(peer, call, task),
             Request::Withdraw { task } => self.withdraw(peer, call, task),
@@ -70,6 +69,7 @@ impl Coordinator {
             | Request::Fetch { .. }
             | Request::Lost { .. }
             | Request::Depots { .. }
+            | Request::Nodes { .. }
             | Request::Unknown { .. }
             | Request::Source { .. }
             | Request::Copied { .. }
@@ -158,6 +158,7 @@ impl Coordinator {
             Request::Fetch { task } => self.fetch(peer, call, task),
             Request::Lost { task, attempt } => self.lost(peer, call, task, attempt),
             Request::Depots { own, count } => self.name_depots(peer, call, &own, count),
+            Request::Nodes { after, known } => self.name_nodes(peer, call, after, known),
             Request::Unknown { tasks } => self.tell_unknown(peer, call, tasks),
             Request::Source { .. } | Request::Copied { .. } => {
                 self.serve_copying(peer, call, request);
@@ -213,6 +214,7 @@ impl Coordinator {
             | Request::Fetch { .. }
             | Request::Lost { .. }
             | Request::Depots { .. }
+            | Request::Nodes { .. }
             | Request::Unknown { .. }
             | Request::Locate { .. }
             | Request::Unnamed { .. }

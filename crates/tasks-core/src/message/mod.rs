@@ -456,6 +456,18 @@ pub enum Request {
         #[n(1)]
         is_there: bool,
     },
+    /// Names the depots of nodes in the order of their numbers, as many as an answer takes:
+    /// [`MAX_NODES`](crate::output::MAX_NODES).
+    #[n(39)]
+    Nodes {
+        /// Behind this number; from the first one on, if there is none.
+        #[n(0)]
+        after: Option<u64>,
+        /// The [digest](crate::output::digest) of the numbers that the asker knows: as long as it
+        /// is that of all, none is named, and the answer is [`Answer::Done`].
+        #[n(1)]
+        known: Option<u64>,
+    },
     /// Tells where a depot is reached.
     #[n(42)]
     Locate {

@@ -19,7 +19,7 @@ pub struct Mapped(Mmap);
 
 impl Mapped {
     /// Maps a whole file that never changes.
-    pub(super) fn of(file: &File) -> io::Result<Self> {
+    pub(crate) fn of(file: &File) -> io::Result<Self> {
         // SAFETY: the caller passes a file of the folder of blobs, which no code of this crate
         // writes to once it has its name (the module's description says why), or a draft that its
         // writer has finished. A program of the same

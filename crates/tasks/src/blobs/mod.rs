@@ -43,6 +43,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tidings_tasks_core::id::TaskId;
+use tokio::sync::Notify;
 
 use age::Began;
 pub use draft::Draft;
@@ -57,6 +58,9 @@ pub use mapped::Mapped;
 /// How long a blob that nobody pins, and a pin whose task has no record, are left in peace.
 pub const GRACE: Duration = Duration::from_secs(3_600);
 
+/// How the names of the holders of replicas begin.
+const REPLICA: &str = "replica-";
+
 /// How many blobs are remembered as checked.
 const MAX_CHECKED: usize = 65_536;
 
@@ -70,6 +74,8 @@ pub struct Blobs {
     began: Began,
     /// Files whose content this process has checked: hash and inode.
     checked: Mutex<BTreeSet<([u8; 32], u64)>>,
+    /// A replica was pinned.
+    replica: Notify,
 }
 
 /// The folder of blobs of the store in this file.
@@ -84,9 +90,19 @@ pub fn holder_of(task: TaskId) -> String {
     format!("task-{task}")
 }
 
+/// The holder that a task is of a [replica](crate::replicas).
+pub(crate) fn replica_holder_of(task: TaskId) -> String {
+    format!("{REPLICA}{task}")
+}
+
+/// The holders that a task may be.
+pub(crate) fn holders_of(task: TaskId) -> [String; 2] {
+    [holder_of(task), replica_holder_of(task)]
+}
+
 /// The task that a holder is.
 pub fn task_of(holder: &str) -> Option<TaskId> {
-    holder.strip_prefix("task-")?.parse().ok()
+    holder.strip_prefix("task-").or_else(|| holder.strip_prefix(REPLICA))?.parse().ok()
 }
 
 impl Blobs {
@@ -112,7 +128,7 @@ impl Blobs {
     /// There is none that this process may use.
     pub(crate) fn open_others(folder: &Path) -> Result<Self, BlobError> {
         let folder = Arc::new(Folder::of_others(folder)?);
-        Ok(Self { folder, began: Began::now(), checked: Mutex::default() })
+        Ok(Self::of(folder))
     }
 
     /// The number of the folder, if it was asked for before.
@@ -122,7 +138,11 @@ impl Blobs {
 
     fn open_as(folder: &Path, is_durable: bool) -> Result<Self, BlobError> {
         let folder = Arc::new(Folder::open(folder, is_durable)?);
-        Ok(Self { folder, began: Began::now(), checked: Mutex::default() })
+        Ok(Self::of(folder))
+    }
+
+    fn of(folder: Arc<Folder>) -> Self {
+        Self { folder, began: Began::now(), checked: Mutex::default(), replica: Notify::new() }
     }
 
     /// The folder.
@@ -266,6 +286,45 @@ impl Blobs {
         let holders: Vec<String> = tasks.iter().copied().map(holder_of).collect();
         let holders: Vec<&str> = holders.iter().map(String::as_str).collect();
         pins::pin(&self.folder, handle, &holders)
+    }
+
+    /// As [`pin_for`](Self::pin_for), of a [replica](crate::replicas).
+    ///
+    /// # Errors
+    /// As [`pin_for`](Self::pin_for).
+    pub(crate) fn pin_replica(&self, handle: &Handle, tasks: &[TaskId]) -> Result<(), BlobError> {
+        let holders: Vec<String> = tasks.iter().copied().map(replica_holder_of).collect();
+        let holders: Vec<&str> = holders.iter().map(String::as_str).collect();
+        pins::pin(&self.folder, handle, &holders)?;
+        self.replica.notify_one();
+        Ok(())
+    }
+
+    /// Waits until a replica was pinned here by this process.
+    pub(crate) async fn until_replica(&self) {
+        self.replica.notified().await;
+    }
+
+    /// Replicas, and the tasks that pin them; the first one alone, if that
+    /// is wanted.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub(crate) fn replicas(&self, first: bool) -> Result<Vec<(Handle, Vec<TaskId>)>, BlobError> {
+        let mut found = Vec::new();
+        for hex in names(&self.folder.pins())? {
+            let holders = names(&self.folder.pins().join(&hex))?;
+            let holders = holders.iter().filter(|holder| holder.starts_with(REPLICA));
+            let tasks: Vec<TaskId> = holders.filter_map(|holder| task_of(holder)).collect();
+            let Some(hash) = hash_of(&hex).filter(|_| !tasks.is_empty()) else { continue };
+            // One that is gone meanwhile is nobody's.
+            let Ok(data) = fs::metadata(self.folder.data().join(&hex)) else { continue };
+            found.push((Handle { hash, bytes: data.len() }, tasks));
+            if first {
+                break;
+            }
+        }
+        Ok(found)
     }
 
     /// Takes a pin away, if it is there.

@@ -48,7 +48,7 @@ pub(crate) async fn drop_pins(
     for some in keeper::pinned(blobs, grace).await?.chunks(keeper::TASKS) {
         let asked = session.ask(Request::Unknown { tasks: some.to_vec() }).await;
         if let Answer::Unknown(unknown) = asked.map_err(|_| KeepError::Ending)? {
-            gone.extend(unknown.into_iter().map(blobs::holder_of));
+            gone.extend(unknown.into_iter().flat_map(blobs::holders_of));
         }
     }
     keeper::drop_pins(blobs, gone, grace).await

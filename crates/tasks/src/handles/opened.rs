@@ -19,6 +19,7 @@ use crate::copying::{Copier, CopyError, LARGE_BYTES};
 use crate::depot::serving;
 use crate::keeper::KeepError;
 use crate::member::Member;
+use crate::net::blobs::Holders;
 use crate::net::depot::DepotError;
 use crate::net::peers::Peers;
 use crate::session::Session;
@@ -162,7 +163,7 @@ impl Handles {
             });
         }
         let reached = self.locate(blob).await?;
-        let pinned = self.0.peers.pin(&reached, handle, tasks).await;
+        let pinned = self.0.peers.pin(&reached, handle, Holders::of(tasks)).await;
         pinned.map_err(|why| self.failed(blob, why))
     }
 

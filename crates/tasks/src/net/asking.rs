@@ -7,11 +7,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidings_tasks_core::id::TaskId;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 
-use super::blobs::{Ask, BATCH_BYTES, PIECE_BYTES, Say, send};
+use super::blobs::{Ask, BATCH_BYTES, Holders, PIECE_BYTES, Say, send};
 use super::connect::{Reading, Writing};
 use super::error::Failure;
 use crate::blobs::{BlobError, Blobs, Handle, Incoming, Source};
@@ -32,8 +31,8 @@ const LEAST_BYTES: u64 = 256 << 10;
 /// What is asked.
 pub(super) enum Job<'a> {
     Fetch(&'a Arc<Blobs>, Handle),
-    Send(&'a [u8], Handle, &'a [TaskId]),
-    Pin(Handle, &'a [TaskId]),
+    Send(&'a [u8], Handle, Holders<'a>),
+    Pin(Handle, Holders<'a>),
 }
 
 /// A connection with a depot.
@@ -74,9 +73,10 @@ impl Connection {
     pub(super) async fn ask(&mut self, job: &Job<'_>) -> Result<Ended, Failure> {
         match *job {
             Job::Fetch(into, handle) => self.fetch(into, handle).await,
-            Job::Send(content, handle, tasks) => self.send(content, handle, tasks).await,
-            Job::Pin(handle, tasks) => {
-                send(&mut self.writing, &Ask::Pin(handle, tasks.to_vec())).await?;
+            Job::Send(content, handle, of) => self.send(content, handle, of).await,
+            Job::Pin(handle, of) => {
+                let pin = Ask::Pin(handle, of.tasks.to_vec(), of.is_replica);
+                send(&mut self.writing, &pin).await?;
                 end(self.hear().await?)
             }
         }
@@ -189,9 +189,10 @@ impl Connection {
         &mut self,
         content: &[u8],
         handle: Handle,
-        tasks: &[TaskId],
+        of: Holders<'_>,
     ) -> Result<Ended, Failure> {
-        send(&mut self.writing, &Ask::Put(handle, tasks.to_vec())).await?;
+        let put = Ask::Put(handle, of.tasks.to_vec(), of.is_replica);
+        send(&mut self.writing, &put).await?;
         let mut batches = content.chunks(BATCH_BYTES as usize);
         loop {
             match self.hear().await? {

@@ -44,10 +44,10 @@ pub(super) enum Ask {
     Get(#[n(0)] Handle),
     /// That it is there, pinned for these tasks: bytes follow each [`Say::Go`].
     #[n(1)]
-    Put(#[n(0)] Handle, #[n(1)] Vec<TaskId>),
-    /// That it is pinned for these tasks.
+    Put(#[n(0)] Handle, #[n(1)] Vec<TaskId>, #[cbor(n(2), default)] bool),
+    /// That it is pinned for these tasks; as a replica, if that is said.
     #[n(2)]
-    Pin(#[n(0)] Handle, #[n(1)] Vec<TaskId>),
+    Pin(#[n(0)] Handle, #[n(1)] Vec<TaskId>, #[cbor(n(2), default)] bool),
     /// The content, or where its bytes lie for one-sided reads by this provider of libfabric:
     /// [`Say::Lies`] is the answer to that, and after [`Ask::Taken`] [`Say::Done`].
     #[n(3)]
@@ -55,6 +55,20 @@ pub(super) enum Ask {
     /// The bytes were read, or will not be.
     #[n(4)]
     Taken,
+}
+
+/// For whom a blob is pinned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Holders<'a> {
+    pub(crate) tasks: &'a [TaskId],
+    /// Whether it is a [replica](crate::replicas).
+    pub(crate) is_replica: bool,
+}
+
+impl<'a> Holders<'a> {
+    pub(crate) fn of(tasks: &'a [TaskId]) -> Self {
+        Self { tasks, is_replica: false }
+    }
 }
 
 /// What is said to a client.
@@ -177,8 +191,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
     async fn serve(&mut self, ask: Ask, blobs: &Arc<Blobs>) -> Result<(), Trouble> {
         match ask {
             Ask::Get(handle) => self.give(blobs, handle).await?,
-            Ask::Put(handle, tasks) => self.take(blobs, handle, &tasks).await?,
-            Ask::Pin(handle, tasks) => pin(blobs, handle, &tasks).await?,
+            Ask::Put(handle, tasks, is_replica) => {
+                self.take(blobs, handle, Holders { tasks: &tasks, is_replica }).await?;
+            }
+            Ask::Pin(handle, tasks, is_replica) => {
+                pin(blobs, handle, Holders { tasks: &tasks, is_replica }).await?;
+            }
             Ask::Reach(handle, provider) => self.expose(blobs, handle, &provider).await?,
             // It was not read: nothing is exposed.
             Ask::Taken => return Ok(()),
@@ -230,10 +248,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
         &mut self,
         blobs: &Arc<Blobs>,
         handle: Handle,
-        tasks: &[TaskId],
+        holders: Holders<'_>,
     ) -> Result<(), Trouble> {
         // What is there is only pinned, which fails if it is not.
-        match pin(blobs, handle, tasks).await {
+        match pin(blobs, handle, holders).await {
             Err(Trouble::Blob(BlobError::Missing { .. })) => {}
             other => return other,
         }
@@ -247,7 +265,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
             incoming = blocking(move || incoming.write(&batch).map(|()| incoming)).await?;
         }
         blocking(move || incoming.finish()).await?;
-        pin(blobs, handle, tasks).await
+        pin(blobs, handle, holders).await
     }
 
     /// So many bytes, as they come.
@@ -285,12 +303,15 @@ async fn driven<T>(fabric: &Fabric, waited: impl Future<Output = T>) -> T {
     }
 }
 
-async fn pin(blobs: &Arc<Blobs>, handle: Handle, tasks: &[TaskId]) -> Result<(), Trouble> {
-    if tasks.len() > MAX_TASKS {
+async fn pin(blobs: &Arc<Blobs>, handle: Handle, of: Holders<'_>) -> Result<(), Trouble> {
+    if of.tasks.len() > MAX_TASKS {
         return Err(unasked("too many tasks").into());
     }
-    let (blobs, tasks) = (blobs.clone(), tasks.to_vec());
-    Ok(blocking(move || blobs.pin_for(&handle, &tasks)).await?)
+    let (blobs, tasks, is_replica) = (blobs.clone(), of.tasks.to_vec(), of.is_replica);
+    let pin = move || {
+        if is_replica { blobs.pin_replica(&handle, &tasks) } else { blobs.pin_for(&handle, &tasks) }
+    };
+    Ok(blocking(pin).await?)
 }
 
 fn unasked(what: &str) -> io::Error {

@@ -12,7 +12,7 @@ use tidings_tasks_core::id::TaskId;
 use tokio::sync::Mutex;
 
 use super::asking::{Connection, Ended, Job};
-use super::blobs::{HELLO, MAX_TASKS};
+use super::blobs::{HELLO, Holders, MAX_TASKS};
 use super::connect;
 use super::endpoint::Endpoint;
 use super::error::NetError;
@@ -111,7 +111,7 @@ impl Depot {
         handle: Handle,
         tasks: &[TaskId],
     ) -> Result<(), DepotError> {
-        self.ask(handle, &Job::Send(content, handle, tasks)).await
+        self.ask(handle, &Job::Send(content, handle, Holders::of(tasks))).await
     }
 
     /// Pins a blob there for some tasks.
@@ -120,19 +120,15 @@ impl Depot {
     /// It is not there.
     pub async fn pin(&self, handle: Handle, tasks: &[TaskId]) -> Result<(), DepotError> {
         for tasks in tasks.chunks(MAX_TASKS) {
-            self.ask(handle, &Job::Pin(handle, tasks)).await?;
+            self.ask(handle, &Job::Pin(handle, Holders::of(tasks))).await?;
         }
         Ok(())
     }
 
     /// As [`Depot::pin`], at a node that may be gone.
-    pub(crate) async fn pin_once(
-        &self,
-        handle: Handle,
-        tasks: &[TaskId],
-    ) -> Result<(), DepotError> {
-        for tasks in tasks.chunks(MAX_TASKS) {
-            self.ask_once(handle, &Job::Pin(handle, tasks)).await?;
+    pub(crate) async fn pin_once(&self, handle: Handle, of: Holders<'_>) -> Result<(), DepotError> {
+        for tasks in of.tasks.chunks(MAX_TASKS) {
+            self.ask_once(handle, &Job::Pin(handle, Holders { tasks, ..of })).await?;
         }
         Ok(())
     }
@@ -151,9 +147,9 @@ impl Depot {
         &self,
         content: &[u8],
         handle: Handle,
-        tasks: &[TaskId],
+        of: Holders<'_>,
     ) -> Result<(), DepotError> {
-        self.ask_once(handle, &Job::Send(content, handle, tasks)).await
+        self.ask_once(handle, &Job::Send(content, handle, of)).await
     }
 
     /// Asks until there is an answer.

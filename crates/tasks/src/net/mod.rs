@@ -23,7 +23,7 @@
 //! by whoever needs it; what was not answered is asked again.
 
 mod asking;
-mod blobs;
+pub(crate) mod blobs;
 pub mod connect;
 pub mod depot;
 mod direction;

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::output::Reached;
 
+use super::blobs::Holders;
 use super::depot::{Depot, DepotError};
 use super::handshake::Credentials;
 use crate::blobs::{Blobs, Handle};
@@ -52,7 +52,7 @@ impl Peers {
         Err(last)
     }
 
-    /// Puts a content there, unless it is there already, and pins it for a task.
+    /// Puts a content there, unless it is there already, and pins it for some tasks.
     ///
     /// # Errors
     /// It cannot be reached, or has no space.
@@ -61,10 +61,10 @@ impl Peers {
         to: &Reached,
         content: &[u8],
         handle: Handle,
-        task: TaskId,
+        of: Holders<'_>,
     ) -> Result<(), DepotError> {
         let depot = self.depot(&to.address).ok_or(DepotError::Nowhere(handle))?;
-        depot.send_once(content, handle, &[task]).await
+        depot.send_once(content, handle, of).await
     }
 
     /// Pins a blob there for some tasks.
@@ -75,10 +75,10 @@ impl Peers {
         &self,
         at: &Reached,
         handle: Handle,
-        tasks: &[TaskId],
+        of: Holders<'_>,
     ) -> Result<(), DepotError> {
         let depot = self.depot(&at.address).ok_or(DepotError::Nowhere(handle))?;
-        depot.pin_once(handle, tasks).await
+        depot.pin_once(handle, of).await
     }
 
     /// The depot at an address; none if that is no address.

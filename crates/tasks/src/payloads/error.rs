@@ -5,6 +5,7 @@ use tidings_tasks_core::message::{Answer, MAX_INLINE_BYTES};
 use crate::blobs::BlobError;
 use crate::copying::CopyError;
 use crate::net::depot::DepotError;
+use crate::replicas::ReplicaError;
 use crate::session::SessionEnded;
 
 /// Why a payload or result was not put or not read.
@@ -22,6 +23,13 @@ pub enum PayloadError {
          a folder that all hosts share with --blobs, or use file:PATH"
     )]
     NoPlace(u64),
+    /// No node is there that keeps blobs, and the store has no folder for them. Nothing was
+    /// submitted.
+    #[error(
+        "what is longer than a record lies on nodes of workers, and none is there: begin one \
+         (tidings worker), or name a folder that all hosts share with --blobs"
+    )]
+    NoNode,
     /// What stands in for a blob is damaged, or of a later version.
     #[error("what stands in for a blob cannot be read: {0}")]
     StandIn(String),
@@ -37,6 +45,17 @@ pub enum PayloadError {
     /// What nobody is answered who asks for a result.
     #[error("the coordinator said {0:?}")]
     Answer(Box<Answer>),
+}
+
+impl From<ReplicaError> for PayloadError {
+    fn from(error: ReplicaError) -> Self {
+        match error {
+            ReplicaError::Depot(error) => Self::Depot(error),
+            ReplicaError::Nobody => Self::NoNode,
+            ReplicaError::Ended(error) => Self::Ended(error),
+            ReplicaError::Answer(answer) => Self::Answer(answer),
+        }
+    }
 }
 
 impl From<CopyError> for PayloadError {

@@ -8,6 +8,7 @@ use tidings_tasks_core::output::{Owner, Reached};
 use tidings_tasks_core::record::{Finished, Outcome};
 
 use crate::blobs::{Blobs, Handle};
+use crate::net::blobs::Holders;
 use crate::session::Session;
 use crate::work::Report;
 
@@ -24,6 +25,9 @@ impl Payloads {
         from: Option<&[Reached]>,
     ) -> Result<Brought, PayloadError> {
         let (Some(from), Some(nodes)) = (from, &self.0.nodes) else {
+            if let Some(replicas) = self.replicas().await {
+                return self.replica(replicas, handle).await;
+            }
             let (mapped, path) = self.file(handle).await?;
             return Ok(Brought { mapped, path, moved_bytes: 0 });
         };
@@ -52,7 +56,7 @@ impl Payloads {
         task: TaskId,
     ) -> Result<(), PayloadError> {
         match &self.0.nodes {
-            Some(nodes) => Ok(nodes.peers.send(to, content, handle, task).await?),
+            Some(nodes) => Ok(nodes.peers.send(to, content, handle, Holders::of(&[task])).await?),
             None => Err(PayloadError::NoPlace(handle.bytes)),
         }
     }

@@ -1,6 +1,8 @@
 //! Where payloads and results are that are too long for a record.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tidings_tasks_core::id::TaskId;
@@ -12,9 +14,14 @@ use crate::copying::{Copier, LARGE_BYTES, Serving};
 use crate::member::Member;
 use crate::net::depot::Depot;
 use crate::net::peers::Peers;
+use crate::replicas::Replicas;
+use crate::session::Session;
 use crate::store::address::Address;
 
 use super::error::PayloadError;
+
+/// Sessions for replicas that this process has begun.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
 
 /// Where payloads and results go that are too long for a record. Its clones are the same place.
 #[derive(Clone, Debug)]
@@ -42,6 +49,8 @@ pub(super) struct Nodes {
     member: Option<Weak<Member>>,
     /// What copies large blobs, once there was one; none if others cannot reach this host.
     serving: OnceCell<Option<Serving>>,
+    /// The nodes on which blobs lie, if the store has no folder, once there was one.
+    replicas: OnceCell<Replicas>,
 }
 
 /// A blob of an output.
@@ -74,6 +83,7 @@ impl Payloads {
             opened: Mutex::default(),
             member: serves.then(|| Arc::downgrade(member)),
             serving: OnceCell::new(),
+            replicas: OnceCell::new(),
         };
         Self::at(folder.map(Into::into), depot, Some(nodes))
     }
@@ -108,6 +118,9 @@ impl Payloads {
     /// # Errors
     /// There is no space for it, or no place.
     pub async fn put(&self, task: TaskId, content: Vec<u8>) -> Result<Handle, PayloadError> {
+        if let Some(replicas) = self.replicas().await {
+            return Ok(replicas.put(&content, task).await?);
+        }
         let bytes = content.len() as u64;
         let handle = self.work(bytes, move |blobs| blobs.put(&content)).await?;
         self.hand_over(handle, task).await
@@ -119,6 +132,11 @@ impl Payloads {
     /// It cannot be read, or there is no space for it, or no place.
     pub async fn put_file(&self, task: TaskId, file: &Path) -> Result<Handle, PayloadError> {
         let file = file.to_owned();
+        if let Some(replicas) = self.replicas().await {
+            let mapped = crate::spawn::spawn_blocking(move || map(&file)).await;
+            let mapped = mapped.map_err(|_| PayloadError::Ending)??;
+            return Ok(replicas.put(&mapped, task).await?);
+        }
         let bytes = std::fs::metadata(&file).map_or(0, |found| found.len());
         let handle = self.work(bytes, move |blobs| blobs.put_file(&file)).await?;
         self.hand_over(handle, task).await
@@ -144,6 +162,9 @@ impl Payloads {
         if let Some(depot) = &self.0.depot {
             return Ok(depot.pin(handle, tasks).await?);
         }
+        if let Some(replicas) = self.replicas().await {
+            return Ok(replicas.pin(handle, tasks).await?);
+        }
         let tasks = tasks.to_vec();
         self.work(handle.bytes, move |blobs| blobs.pin_for(&handle, &tasks)).await
     }
@@ -153,11 +174,10 @@ impl Payloads {
     /// # Errors
     /// It is not there, or is damaged.
     pub async fn get(&self, handle: Handle) -> Result<Mapped, PayloadError> {
-        let found = self.work(handle.bytes, move |blobs| blobs.get(&handle)).await;
-        if let (Err(PayloadError::NoPlace(_)), Some(brought)) = (&found, self.copied(handle).await)
-        {
-            return Ok(brought.mapped);
+        if let Some(replicas) = self.replicas().await {
+            return Ok(self.replica(replicas, handle).await?.mapped);
         }
+        let found = self.work(handle.bytes, move |blobs| blobs.get(&handle)).await;
         let (Err(PayloadError::Blob(BlobError::Missing { .. })), Some(depot)) =
             (&found, &self.0.depot)
         else {
@@ -170,6 +190,44 @@ impl Payloads {
             depot.fetch(handle, &cache).await?;
         }
         self.work(handle.bytes, move |blobs| blobs.get(&handle)).await
+    }
+
+    /// The nodes on which the blobs of this store lie, if it has no folder.
+    pub(super) async fn replicas(&self) -> Option<&Replicas> {
+        let nodes = self.0.nodes.as_ref()?;
+        if self.0.folder.is_some() || self.0.depot.is_some() {
+            return None;
+        }
+        let member = nodes.member.as_ref()?.upgrade()?;
+        let begin = async {
+            let number = BEGUN.fetch_add(1, Ordering::Relaxed);
+            let name = format!("{}-replicas-{number}", member.name());
+            let (session, _notices) = Session::open(member.clone(), &name, member.host());
+            Replicas::new(session, nodes.peers.clone())
+        };
+        Some(nodes.replicas.get_or_init(|| begin).await)
+    }
+
+    /// Maps a blob that lies on nodes; one that is not on this one is copied here first.
+    pub(super) async fn replica(
+        &self,
+        replicas: &Replicas,
+        handle: Handle,
+    ) -> Result<Brought, PayloadError> {
+        if let Some(brought) = self.copied(handle).await {
+            return Ok(brought);
+        }
+        let is_copied = match self.copier(handle).await {
+            Some(copier) => copier.copy(handle, replicas.owners(handle).await?).await.is_ok(),
+            None => false,
+        };
+        if !is_copied {
+            let copies = self.copies(|blobs| Ok(blobs.clone())).await?;
+            replicas.fetch(handle, &copies).await?;
+        }
+        let found = move |blobs: &Arc<Blobs>| Ok((blobs.get(&handle)?, blobs.path(&handle)));
+        let (mapped, path) = self.copies(found).await?;
+        Ok(Brought { mapped, path, moved_bytes: handle.bytes })
     }
 
     /// What copies a blob from other hosts, if that is large and they can reach this one.
@@ -187,6 +245,10 @@ impl Payloads {
 
     /// Maps a blob, and tells its file: for other processes of this host.
     pub(crate) async fn file(&self, handle: Handle) -> Result<(Mapped, PathBuf), PayloadError> {
+        if let Some(replicas) = self.replicas().await {
+            let Brought { mapped, path, .. } = self.replica(replicas, handle).await?;
+            return Ok((mapped, path));
+        }
         let mapped = self.get(handle).await?;
         let path = self.work(handle.bytes, move |blobs| Ok(blobs.path(&handle))).await?;
         Ok((mapped, path))
@@ -232,6 +294,12 @@ impl Place {
         let Some(folder) = &self.folder else { return Ok(None) };
         open(&self.opened, folder, self.depot.is_some()).map(Some)
     }
+}
+
+/// A file that is to be put.
+fn map(path: &Path) -> Result<Mapped, BlobError> {
+    let failed = |error| BlobError::file(path, &error);
+    Mapped::of(&File::open(path).map_err(failed)?).map_err(failed)
 }
 
 /// A folder, opened when it is first needed, of copies perhaps.

@@ -110,6 +110,7 @@ impl Many {
             | Request::Spaces { .. }
             | Request::Tuples { .. }
             | Request::Depots { .. }
+            | Request::Nodes { .. }
             | Request::Source { .. }
             | Request::Copied { .. }
             | Request::Locate { .. }

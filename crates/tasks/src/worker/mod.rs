@@ -64,7 +64,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::member::Member;
+use crate::net::peers::Peers;
 use crate::payloads::Payloads;
+use crate::replicas::Replicas;
+use crate::replicas::mending::Mender;
 use crate::session::Session;
 use crate::spawn::boxed;
 
@@ -174,12 +177,16 @@ async fn drive(
         }
         None => None,
     };
+    let peers = Peers::new(member.credentials().clone());
     let (session, notices) = Session::open(member, &settings.name, &settings.host);
     let own = session.clone();
     // They end with this.
     let mut beside = JoinSet::new();
     let depot = begun.map(|((depot, reached, serving), blobs)| {
         beside.spawn(boxed(serving));
+        let replicas = Replicas::new(session.clone(), Arc::new(peers));
+        let mender = Mender::new(replicas, blobs.clone(), depot.depot.id);
+        beside.spawn(boxed(mender.run()));
         beside.spawn(boxed(depot::tend(session.clone(), reached, blobs)));
         depot
     });
