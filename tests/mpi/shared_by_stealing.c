@@ -1,6 +1,6 @@
 /*
  * Processes of one host that share tasks by tidings_steal_host.h, and no MPI: a tree of tasks help
- * first and work first, a finish, an array, what is refused, and an iteration that is retained.
+ * first and work first, a finish, an array, a trace, what is refused, and a retained iteration.
  *
  *     shared_by_stealing SEGMENT WORKERS SEARCH
  *
@@ -137,6 +137,8 @@ static void work(const char *path, uint32_t workers, bool retain)
     TidingsHost *host;
     TidingsHostPhase phase;
     struct Found found = { 0 };
+    char trace[256];
+    snprintf(trace, sizeof trace, "%s.trace", path);
     OK(tidings_host_join(path, workers, &host, &error));
     bool is_first = tidings_host_number(host) == 0;
     refused(host, functions);
@@ -148,6 +150,8 @@ static void work(const char *path, uint32_t workers, bool retain)
         uint32_t then = retain ? TIDINGS_HOST_SEEDING_RETAINED : first;
         EXPECT(phase.seeding == (iteration ? then : first) && phase.took_ns > 0);
         EXPECT(total(host, workers, phase.executed) == 8361);
+        OK(tidings_host_trace(host, "help", trace, &error));
+        EXPECT(!is_first || !access(trace, R_OK));
     }
     EXPECT(total(host, workers, found.ran) == 2 * 4181);
     OK(tidings_host_array_create(host, &sizes, &found.array, &error));

@@ -32,7 +32,7 @@ typedef enum TidingsHostStatus {
     TIDINGS_HOST_STATUS_OK = 0,
     // An argument is not as it has to be. Nothing was done.
     TIDINGS_HOST_STATUS_ARGUMENT = 1,
-    // The segment or the array cannot be made, or not be joined. Nothing was done.
+    // The segment, the array or the file cannot be made, or not be joined.
     TIDINGS_HOST_STATUS_REFUSED = 2,
     // A task exceeds a slot, names no function, or was spawned after its task had ended its step.
     // It was not added; all others ran.
@@ -225,6 +225,14 @@ enum TidingsHostStatus tidings_host_gather(struct TidingsHost *host,
                                            size_t count,
                                            uint64_t *shown,
                                            struct TidingsHostError *error);
+
+// Has all meet, and the first of them write what all did in the last phase, which had this name,
+// to a file, which `python -m tidings.steals` reads.
+// As `tidings_host_leave`; name and path end with a zero byte.
+enum TidingsHostStatus tidings_host_trace(struct TidingsHost *host,
+                                          const char *name,
+                                          const char *path,
+                                          struct TidingsHostError *error);
 
 // Meets all others: after it, each sees what all have done before it.
 enum TidingsHostStatus tidings_host_sync(struct TidingsHost *host,

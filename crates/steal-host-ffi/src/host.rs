@@ -252,6 +252,34 @@ pub unsafe extern "C" fn tidings_host_gather(
     unsafe { answered(error, call) }
 }
 
+/// Has all meet, and the first of them write what all did in the last phase, which had this name,
+/// to a file, which `python -m tidings.steals` reads.
+///
+/// # Safety
+/// As [`tidings_host_leave`]; name and path end with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidings_host_trace(
+    host: *mut TidingsHost,
+    name: *const c_char,
+    path: *const c_char,
+    error: *mut TidingsHostError,
+) -> TidingsHostStatus {
+    let call = || {
+        // SAFETY: as the caller promises.
+        let (host, name, path) =
+            unsafe { (place("host", host)?, text("the name", name)?, self::path(path)?) };
+        host.with(|host| {
+            let file = host.trace(name)?;
+            if host.is_first() {
+                std::fs::write(path, file.encode()).map_err(|why| Trouble::file(path, &why))?;
+            }
+            Ok(())
+        })
+    };
+    // SAFETY: as the caller promises.
+    unsafe { answered(error, call) }
+}
+
 /// Meets all others: after it, each sees what all have done before it.
 ///
 /// # Safety

@@ -1,7 +1,9 @@
 //! What a call answers: a number that is 0 if all went well, and what is wrong in words.
 
 use core::ffi::c_char;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 use tidings_steal_host::{ArrayError, CreateError, JoinError, PhaseError, SpawnError};
 
@@ -13,7 +15,7 @@ pub enum TidingsHostStatus {
     Ok = 0,
     /// An argument is not as it has to be. Nothing was done.
     Argument = 1,
-    /// The segment or the array cannot be made, or not be joined. Nothing was done.
+    /// The segment, the array or the file cannot be made, or not be joined.
     Refused = 2,
     /// A task exceeds a slot, names no function, or was spawned after its task had ended its step.
     /// It was not added; all others ran.
@@ -56,6 +58,10 @@ impl Trouble {
 
     pub(crate) fn task(text: impl Into<String>) -> Self {
         Self::new(TidingsHostStatus::Task, text)
+    }
+
+    pub(crate) fn file(path: &Path, why: &io::Error) -> Self {
+        Self::new(TidingsHostStatus::Refused, format!("{}: {why}", path.display()))
     }
 
     pub(crate) fn broken() -> Self {

@@ -49,4 +49,5 @@ pub use error::{ArrayError, CreateError, JoinError, PhaseError, SpawnError};
 pub use host::{Body, Host, Phase, Task};
 pub use rules::{Rules, Search};
 pub use segment::Segment;
+pub use tidings_steal::trace::File as TraceFile;
 pub use tidings_steal::{Counters, Done, Frame, Lost, Seeding};

@@ -10,6 +10,7 @@
 
 mod phase;
 mod task;
+mod trace;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};

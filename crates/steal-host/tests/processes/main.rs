@@ -121,6 +121,12 @@ fn a_list_is_run_whole_where_work_is_shown() {
 }
 
 #[test]
+fn the_trace_of_all_holds_every_steal() {
+    let said = Run::new(3, &Rules::default()).start(&["trace"; 3]).said();
+    assert_eq!(said, ["true"; 3]);
+}
+
+#[test]
 fn a_phase_begins_with_what_each_ran_before() {
     let rules = Rules { retain: true, ..Rules::default() };
     let said = Run::new(3, &rules).start(&["retain"; 3]).said();

@@ -9,7 +9,10 @@ use std::path::{Path, PathBuf};
 use tidings_applications::fibonacci::Fibonacci;
 use tidings_applications::queens::Queens;
 use tidings_applications::uts::trees::named;
-use tidings_steal_host::{Array, ArrayError, Body, Done, Frame, Host, PhaseError, Sizes, Task};
+use tidings_steal::trace::Tree;
+use tidings_steal_host::{
+    Array, ArrayError, Body, Done, Frame, Host, PhaseError, Sizes, Task, TraceFile,
+};
 
 use crate::run::STOP;
 use travels::{Travels, on_all};
@@ -60,6 +63,7 @@ pub(crate) fn act(role: &str, mut host: Host) -> Result<(), PhaseError> {
         "busy" => drop(host.phase("busy", list(host, 1), &[waits as Body<()>], &mut ())?),
         "retain" => retain(host)?,
         "known" => known(host)?,
+        "trace" => trace(host)?,
         "bytes" => bytes(host)?,
         other => unreachable!("no role is called {other}"),
     }
@@ -121,6 +125,28 @@ fn known(host: &mut Host) -> Result<(), PhaseError> {
         all = ran.iter().flatten().map(|words| words[0]).sum();
     }
     say(&all.to_string());
+    Ok(())
+}
+
+/// Phases until one has stolen, each with its trace, which has to hold every gift.
+fn trace(host: &mut Host) -> Result<(), PhaseError> {
+    let (mut before, mut gifts) = (0, 0);
+    for _ in 0..1000 {
+        on_all(host, Fibonacci(20))?;
+        let all = host.counters();
+        let shown = host.gather(&[all.steals + all.pushed])?;
+        let now: u64 = shown.iter().flatten().map(|words| words[0]).sum();
+        gifts = now - before;
+        before = now;
+        let file = host.trace("fib")?.encode();
+        let (traced, events) = TraceFile::decode(&file).expect("a whole file");
+        let tree = Tree::of(&events).expect("each gift has an arrival");
+        assert_eq!((traced.traces.len(), tree.statistics.steals), (3, gifts));
+        if gifts > 0 {
+            break;
+        }
+    }
+    say(&(gifts > 0).to_string());
     Ok(())
 }
 
