@@ -21,7 +21,8 @@ pub(super) struct Printer {
     next: usize,
     failed: usize,
     payloads: Payloads,
-    /// The names of the tasks of a graph: people do not know them by their ids.
+    /// The names of tasks of a graph that are not done: people do not know them by their ids. Who
+    /// waits in vain names one that has failed.
     names: BTreeMap<String, String>,
 }
 
@@ -77,6 +78,9 @@ impl Printer {
     /// Prints a result, now or in its turn.
     pub(super) async fn take(&mut self, ended: Ended) -> Result<(), TasksError> {
         self.failed += usize::from(!ended.is_done());
+        if ended.is_done() && ended.row.place.is_some() {
+            self.names.remove(&ended.row.submission.id.to_string());
+        }
         let Some(held) = &mut self.held else { return self.print(&ended).await };
         held.insert(ended.row.number, ended);
         while let Some(ended) = self.held.as_mut().and_then(|held| held.remove(&self.next)) {
