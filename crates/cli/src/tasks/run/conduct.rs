@@ -5,7 +5,7 @@
 //! wait for the next start; without one all its tasks are cancelled and forgotten, so nothing of it
 //! stays in the store.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tidings_tasks::payloads::Payloads;
@@ -332,9 +332,14 @@ impl<'o> Run<'o> {
         match &self.origin {
             Origin::Rows { .. } => vec![self.queue()],
             Origin::Graph(graph) => {
-                let queues: BTreeSet<String> =
-                    graph.queues().into_iter().map(|said| self.queue_of(said)).collect();
-                queues.into_iter().collect()
+                let mut queues = Vec::new();
+                for queue in graph.queues().map(|said| self.queue_of(said)) {
+                    // A task may say the queue of the run.
+                    if !queues.contains(&queue) {
+                        queues.push(queue);
+                    }
+                }
+                queues
             }
         }
     }

@@ -157,8 +157,8 @@ impl Graph {
     }
 
     /// The queues of its tasks, each once; none: that of the run.
-    pub(super) fn queues(&self) -> BTreeSet<Option<&str>> {
-        self.entries.iter().map(|entry| entry.settings.queue.as_deref()).collect()
+    pub(super) fn queues(&self) -> impl Iterator<Item = Option<&str>> {
+        firsts(&self.entries).into_iter().map(|entry| entry.settings.queue.as_deref())
     }
 
     fn in_file(&self, place: usize) -> usize {
@@ -204,15 +204,9 @@ impl Source<'_> {
 
     /// One worker can take tasks of all queues of the graph.
     fn check_queues(&self, entries: &[Entry]) -> Result<(), GraphError> {
-        let mut queues = BTreeSet::new();
-        for entry in entries {
-            queues.insert(entry.settings.queue.as_deref());
-            if queues.len() > MAX_QUEUES {
-                let reason = format!("a graph lies in at most {MAX_QUEUES} queues");
-                return Err(self.at(entry.start, reason));
-            }
-        }
-        Ok(())
+        let Some(entry) = firsts(entries).get(MAX_QUEUES).copied() else { return Ok(()) };
+        let reason = format!("a graph lies in at most {MAX_QUEUES} queues");
+        Err(self.at(entry.start, reason))
     }
 
     /// What is written, whose names it has, and what the tasks of each entry come after.
@@ -292,6 +286,18 @@ impl Source<'_> {
         (0..).zip(&order).for_each(|(new, at)| place[*at] = new);
         Ok(Some(Order { in_file: order.into_iter().map(|at| at as u32).collect(), place }))
     }
+}
+
+/// Of each queue the first entry; none behind the first of a queue too many.
+fn firsts(entries: &[Entry]) -> Vec<&Entry> {
+    let mut firsts: Vec<&Entry> = Vec::new();
+    for entry in entries {
+        let is_known = firsts.iter().any(|first| first.settings.queue == entry.settings.queue);
+        if !is_known && firsts.len() <= MAX_QUEUES {
+            firsts.push(entry);
+        }
+    }
+    firsts
 }
 
 /// The places of these ranges, each once and in order. There are at most [`MAX_ROWS`].
