@@ -67,12 +67,24 @@ pub(crate) fn append(buffer: &mut Vec<u8>, of: &impl Encode<()>) -> io::Result<(
 /// # Errors
 /// The stream ends within the frame, or the frame is too long or is not what is expected.
 pub(crate) async fn read<T: for<'b> Decode<'b, ()>>(
-    stream: &mut (impl AsyncRead + Unpin),
+    stream: &mut (impl AsyncRead + Unpin + Send),
     buffer: &mut Vec<u8>,
 ) -> io::Result<Option<T>> {
+    if !read_bytes(stream, buffer).await? {
+        return Ok(None);
+    }
+    let decoded = minicbor::decode(buffer);
+    decoded.map(Some).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
+}
+
+/// Reads the bytes of a frame; whether there is one. All streams are read by the same code.
+async fn read_bytes(
+    stream: &mut (dyn AsyncRead + Unpin + Send),
+    buffer: &mut Vec<u8>,
+) -> io::Result<bool> {
     let mut length = [0; 4];
     match stream.read(&mut length[..1]).await? {
-        0 => return Ok(None),
+        0 => return Ok(false),
         _ => stream.read_exact(&mut length[1..]).await?,
     };
     let length = u32::from_le_bytes(length);
@@ -86,8 +98,7 @@ pub(crate) async fn read<T: for<'b> Decode<'b, ()>>(
     if buffer.len() < length as usize {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    let decoded = minicbor::decode(buffer);
-    decoded.map(Some).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
+    Ok(true)
 }
 
 /// Says which version this side speaks, and hears which the other does.
@@ -95,7 +106,7 @@ pub(crate) async fn read<T: for<'b> Decode<'b, ()>>(
 /// # Errors
 /// It is another one, or the stream ends.
 pub(crate) async fn greet(
-    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin + Send),
     hello: &str,
 ) -> io::Result<()> {
     let mut buffer = Vec::new();
@@ -119,7 +130,7 @@ pub(crate) async fn greet(
 /// # Errors
 /// The stream ends.
 pub(crate) async fn wanted(
-    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin + Send),
     known: &[&str],
 ) -> io::Result<String> {
     let mut buffer = Vec::new();

@@ -20,7 +20,7 @@ const BATCH: usize = 256;
 
 /// Passes on requests and messages until either side ends.
 pub(crate) async fn pump(
-    reading: impl AsyncRead + Unpin,
+    reading: impl AsyncRead + Unpin + Send,
     writing: impl AsyncWrite + Unpin,
     connection: Connection,
 ) -> io::Result<()> {
@@ -32,7 +32,7 @@ pub(crate) async fn pump(
     }
 }
 
-async fn take_requests(reading: impl AsyncRead + Unpin, sender: Sender) -> io::Result<()> {
+async fn take_requests(reading: impl AsyncRead + Unpin + Send, sender: Sender) -> io::Result<()> {
     let (mut reading, mut buffer) = (BufReader::new(reading), Vec::new());
     while let Some((call, request)) = frame::read(&mut reading, &mut buffer).await? {
         if sender.send(call, request).await.is_err() {
@@ -132,7 +132,7 @@ impl Remote {
 }
 
 async fn read_all(
-    reading: impl AsyncRead + Unpin,
+    reading: impl AsyncRead + Unpin + Send,
     sender: mpsc::Sender<Message>,
 ) -> io::Result<()> {
     let (mut reading, mut buffer) = (BufReader::new(reading), Vec::new());

@@ -247,7 +247,8 @@ pub(super) async fn with<T>(
     let client = Client::open(place, role)?;
     let result = work(&client).await;
     // The session has nothing to give back; who waits to serve the store is told.
-    client.member.leave().await;
+    let leaving: Pin<Box<dyn Future<Output = ()> + '_>> = Box::pin(client.member.leave());
+    leaving.await;
     result
 }
 

@@ -129,7 +129,7 @@ pub(super) async fn send(
 }
 
 /// Serves a client until it goes.
-pub(super) async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+pub(super) async fn serve<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin>(
     reading: R,
     writing: W,
     blobs: Option<&Arc<Blobs>>,
@@ -178,7 +178,7 @@ struct Client<R, W> {
     fabric: Option<Arc<Fabric>>,
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
+impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin> Client<R, W> {
     async fn hear(&mut self) -> io::Result<Option<Ask>> {
         let heard = frame::read(&mut self.reading, &mut self.buffer);
         tokio::time::timeout(PATIENCE, heard).await?

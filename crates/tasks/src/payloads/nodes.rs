@@ -26,7 +26,7 @@ impl Payloads {
     ) -> Result<Brought, PayloadError> {
         let (Some(from), Some(nodes)) = (from, &self.0.nodes) else {
             if let Some(replicas) = self.replicas().await {
-                return self.replica(replicas, handle).await;
+                return Box::pin(self.replica(replicas, handle)).await;
             }
             let (mapped, path) = self.file(handle).await?;
             return Ok(Brought { mapped, path, moved_bytes: 0 });

@@ -175,7 +175,7 @@ impl Payloads {
     /// It is not there, or is damaged.
     pub async fn get(&self, handle: Handle) -> Result<Mapped, PayloadError> {
         if let Some(replicas) = self.replicas().await {
-            return Ok(self.replica(replicas, handle).await?.mapped);
+            return Ok(Box::pin(self.replica(replicas, handle)).await?.mapped);
         }
         let found = self.work(handle.bytes, move |blobs| blobs.get(&handle)).await;
         let (Err(PayloadError::Blob(BlobError::Missing { .. })), Some(depot)) =
@@ -246,7 +246,7 @@ impl Payloads {
     /// Maps a blob, and tells its file: for other processes of this host.
     pub(crate) async fn file(&self, handle: Handle) -> Result<(Mapped, PathBuf), PayloadError> {
         if let Some(replicas) = self.replicas().await {
-            let Brought { mapped, path, .. } = self.replica(replicas, handle).await?;
+            let Brought { mapped, path, .. } = Box::pin(self.replica(replicas, handle)).await?;
             return Ok((mapped, path));
         }
         let mapped = self.get(handle).await?;

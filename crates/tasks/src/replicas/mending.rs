@@ -11,7 +11,7 @@
 //! Invariant: once no node has come or gone for some passes, and none was full or out of reach,
 //! each blob that some node has is on the first ones in its order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub(crate) struct Mender {
 /// Which nodes are known to have which blobs, and what is to be seen to yet.
 #[derive(Debug, Default)]
 struct Progress {
-    known: BTreeMap<[u8; 32], BTreeSet<u64>>,
+    known: BTreeSet<([u8; 32], u64)>,
     /// The pass that is to be made next; [`COPIES`]: none.
     pass: usize,
 }
@@ -133,16 +133,17 @@ impl Mender {
 impl Progress {
     /// Other nodes are there now: one that has gone may come back without what it had.
     fn change(&mut self, nodes: &[Reached]) {
-        let there: BTreeSet<u64> = ids(nodes).collect();
-        for known in self.known.values_mut() {
-            known.retain(|id| there.contains(id));
+        for (blob, id) in core::mem::take(&mut self.known) {
+            if nodes.binary_search_by_key(&id, |node| node.depot.id).is_ok() {
+                self.known.insert((blob, id));
+            }
         }
         self.pass = 0;
     }
 
     /// A node has a blob.
     fn has(&mut self, blob: &Handle, id: u64) {
-        self.known.entry(blob.hash).or_default().insert(id);
+        self.known.insert((blob.hash, id));
     }
 
     /// The nodes at which this one is to see to a blob that it has in this pass.
@@ -152,8 +153,7 @@ impl Progress {
         if place.min(COPIES - 1) > self.pass {
             return Vec::new();
         }
-        let known = self.known.get(&blob.hash);
-        let is_known = |id: u64| id == own || known.is_some_and(|known| known.contains(&id));
+        let is_known = |id: u64| id == own || self.known.contains(&(blob.hash, id));
         let first = order.into_iter().take(COPIES);
         first.filter(|node| !is_known(node.depot.id)).cloned().collect()
     }
@@ -161,6 +161,8 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use tidings_tasks_core::output::Depot;
 
     use super::*;

@@ -46,7 +46,7 @@ impl Offer {
     /// Serves a client until it goes.
     pub(crate) async fn serve(
         self,
-        reading: impl AsyncRead + Unpin,
+        reading: impl AsyncRead + Unpin + Send,
         writing: impl AsyncWrite + Unpin,
     ) -> io::Result<()> {
         let (says, said) = mpsc::channel(CALLS);
@@ -58,7 +58,7 @@ impl Offer {
 
     async fn hear(
         self,
-        mut reading: impl AsyncRead + Unpin,
+        mut reading: impl AsyncRead + Unpin + Send,
         says: mpsc::Sender<(Number, Say)>,
     ) -> io::Result<()> {
         let (mut buffer, places) = (Vec::new(), Arc::new(Semaphore::new(CALLS)));
