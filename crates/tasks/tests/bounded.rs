@@ -5,7 +5,8 @@
 //! has ended shows after some million tasks. In a file it would show on the disk, and nothing would
 //! be learnt but how fast that syncs.
 //!
-//! `TIDINGS_SUBMITS=100000000` has so many tasks submitted, instead of 200,000, which take some 15 s.
+//! `TIDINGS_SUBMITS=100000000` has so many tasks submitted, instead of 200,000, which take some
+//! 15 s.
 
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
 
