@@ -71,6 +71,34 @@ async fn opening(
     tune(&stream)?;
     let (reading, writing) = handshake::call(stream.into_split(), own).await?;
     let mut both = tokio::io::join(reading, writing);
-    frame::greet(&mut both, hello).await?;
+    // One that is frozen has a kernel that still takes connections, and may have answered before.
+    let greeted = tokio::time::timeout(PATIENCE, frame::greet(&mut both, hello)).await;
+    greeted.map_err(|_| Failure::Silent)??;
     Ok(both.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use tidings_primitives::{Key, KeyRing};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// As one that is frozen between its handshake and its greeting.
+    #[tokio::test]
+    async fn one_that_does_not_greet_is_not_waited_for() {
+        let ring = KeyRing::new(&[Key::from_bytes([7; 32])]).unwrap();
+        let own = Credentials { ring, cluster: "test".into() };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at: Endpoint = listener.local_addr().unwrap().to_string().parse().unwrap();
+        let theirs = own.clone();
+        let silent = crate::spawn::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let _ends = handshake::answer(stream.into_split(), &theirs).await.unwrap();
+            core::future::pending::<()>().await;
+        });
+        let error = open(&at, &own, "hello").await.err().unwrap();
+        assert!(matches!(error.why, Failure::Silent), "{error}");
+        silent.abort();
+    }
 }
