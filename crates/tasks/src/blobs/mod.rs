@@ -283,9 +283,7 @@ impl Blobs {
     /// # Errors
     /// As [`pin`](Self::pin). Some may have been pinned.
     pub fn pin_for(&self, handle: &Handle, tasks: &[TaskId]) -> Result<(), BlobError> {
-        let holders: Vec<String> = tasks.iter().copied().map(holder_of).collect();
-        let holders: Vec<&str> = holders.iter().map(String::as_str).collect();
-        pins::pin(&self.folder, handle, &holders)
+        self.pin_as(handle, tasks, holder_of)
     }
 
     /// As [`pin_for`](Self::pin_for), of a [replica](crate::replicas).
@@ -293,11 +291,21 @@ impl Blobs {
     /// # Errors
     /// As [`pin_for`](Self::pin_for).
     pub(crate) fn pin_replica(&self, handle: &Handle, tasks: &[TaskId]) -> Result<(), BlobError> {
-        let holders: Vec<String> = tasks.iter().copied().map(replica_holder_of).collect();
-        let holders: Vec<&str> = holders.iter().map(String::as_str).collect();
-        pins::pin(&self.folder, handle, &holders)?;
+        self.pin_as(handle, tasks, replica_holder_of)?;
         self.replica.notify_one();
         Ok(())
+    }
+
+    /// Pins a blob for some tasks under these names of theirs.
+    fn pin_as(
+        &self,
+        handle: &Handle,
+        tasks: &[TaskId],
+        name: fn(TaskId) -> String,
+    ) -> Result<(), BlobError> {
+        let holders: Vec<String> = tasks.iter().copied().map(name).collect();
+        let holders: Vec<&str> = holders.iter().map(String::as_str).collect();
+        pins::pin(&self.folder, handle, &holders)
     }
 
     /// Waits until a replica was pinned here by this process.
@@ -305,8 +313,7 @@ impl Blobs {
         self.replica.notified().await;
     }
 
-    /// Replicas, and the tasks that pin them; the first one alone, if that
-    /// is wanted.
+    /// Replicas, and the tasks that pin them; the first one alone, if that is wanted.
     ///
     /// # Errors
     /// The folder cannot be read.

@@ -1,13 +1,11 @@
 //! Outputs that stay on nodes: fetched from one of these that have it, or made again.
 
-use std::sync::Arc;
-
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, Refusal, Request};
 use tidings_tasks_core::output::{Owner, Reached};
 use tidings_tasks_core::record::{Finished, Outcome};
 
-use crate::blobs::{Blobs, Handle};
+use crate::blobs::Handle;
 use crate::net::blobs::Holders;
 use crate::session::Session;
 use crate::work::Report;
@@ -25,11 +23,7 @@ impl Payloads {
         from: Option<&[Reached]>,
     ) -> Result<Brought, PayloadError> {
         let (Some(from), Some(nodes)) = (from, &self.0.nodes) else {
-            if let Some(replicas) = self.replicas().await {
-                return Box::pin(self.replica(replicas, handle)).await;
-            }
-            let (mapped, path) = self.file(handle).await?;
-            return Ok(Brought { mapped, path, moved_bytes: 0 });
+            return self.file(handle).await;
         };
         if let Some(brought) = self.copied(handle).await {
             return Ok(brought);
@@ -42,9 +36,7 @@ impl Payloads {
             nodes.peers.fetch(from, handle, &copies).await?;
             true
         };
-        let found = move |blobs: &Arc<Blobs>| Ok((blobs.get(&handle)?, blobs.path(&handle)));
-        let (mapped, path) = self.copies(found).await?;
-        Ok(Brought { mapped, path, moved_bytes: if is_moved { handle.bytes } else { 0 } })
+        self.among_copies(handle, if is_moved { handle.bytes } else { 0 }).await
     }
 
     /// Copies a content of a task to another node.

@@ -1,5 +1,6 @@
 //! Where payloads and results are that are too long for a record.
 
+use core::ops::Deref;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -119,7 +120,7 @@ impl Payloads {
     /// There is no space for it, or no place.
     pub async fn put(&self, task: TaskId, content: Vec<u8>) -> Result<Handle, PayloadError> {
         if let Some(replicas) = self.replicas().await {
-            return Ok(replicas.put(&content, task).await?);
+            return put_on(replicas, task, move || Ok(content)).await;
         }
         let bytes = content.len() as u64;
         let handle = self.work(bytes, move |blobs| blobs.put(&content)).await?;
@@ -133,9 +134,7 @@ impl Payloads {
     pub async fn put_file(&self, task: TaskId, file: &Path) -> Result<Handle, PayloadError> {
         let file = file.to_owned();
         if let Some(replicas) = self.replicas().await {
-            let mapped = crate::spawn::spawn_blocking(move || map(&file)).await;
-            let mapped = mapped.map_err(|_| PayloadError::Ending)??;
-            return Ok(replicas.put(&mapped, task).await?);
+            return put_on(replicas, task, move || map(&file)).await;
         }
         let bytes = std::fs::metadata(&file).map_or(0, |found| found.len());
         let handle = self.work(bytes, move |blobs| blobs.put_file(&file)).await?;
@@ -193,7 +192,7 @@ impl Payloads {
     }
 
     /// The nodes on which the blobs of this store lie, if it has no folder.
-    pub(super) async fn replicas(&self) -> Option<&Replicas> {
+    async fn replicas(&self) -> Option<&Replicas> {
         let nodes = self.0.nodes.as_ref()?;
         if self.0.folder.is_some() || self.0.depot.is_some() {
             return None;
@@ -209,11 +208,7 @@ impl Payloads {
     }
 
     /// Maps a blob that lies on nodes; one that is not on this one is copied here first.
-    pub(super) async fn replica(
-        &self,
-        replicas: &Replicas,
-        handle: Handle,
-    ) -> Result<Brought, PayloadError> {
+    async fn replica(&self, replicas: &Replicas, handle: Handle) -> Result<Brought, PayloadError> {
         if let Some(brought) = self.copied(handle).await {
             return Ok(brought);
         }
@@ -225,9 +220,7 @@ impl Payloads {
             let copies = self.copies(|blobs| Ok(blobs.clone())).await?;
             replicas.fetch(handle, &copies).await?;
         }
-        let found = move |blobs: &Arc<Blobs>| Ok((blobs.get(&handle)?, blobs.path(&handle)));
-        let (mapped, path) = self.copies(found).await?;
-        Ok(Brought { mapped, path, moved_bytes: handle.bytes })
+        self.among_copies(handle, handle.bytes).await
     }
 
     /// What copies a blob from other hosts, if that is large and they can reach this one.
@@ -244,21 +237,29 @@ impl Payloads {
     }
 
     /// Maps a blob, and tells its file: for other processes of this host.
-    pub(crate) async fn file(&self, handle: Handle) -> Result<(Mapped, PathBuf), PayloadError> {
+    pub(super) async fn file(&self, handle: Handle) -> Result<Brought, PayloadError> {
         if let Some(replicas) = self.replicas().await {
-            let Brought { mapped, path, .. } = Box::pin(self.replica(replicas, handle)).await?;
-            return Ok((mapped, path));
+            return Box::pin(self.replica(replicas, handle)).await;
         }
         let mapped = self.get(handle).await?;
         let path = self.work(handle.bytes, move |blobs| Ok(blobs.path(&handle))).await?;
-        Ok((mapped, path))
+        Ok(Brought { mapped, path, moved_bytes: 0 })
     }
 
-    /// A blob that is among the copies.
+    /// A blob that is among the copies already.
     pub(super) async fn copied(&self, handle: Handle) -> Option<Brought> {
+        self.among_copies(handle, 0).await.ok()
+    }
+
+    /// A blob among the copies, for which so many bytes came from another node.
+    pub(super) async fn among_copies(
+        &self,
+        handle: Handle,
+        moved_bytes: u64,
+    ) -> Result<Brought, PayloadError> {
         let found = move |blobs: &Arc<Blobs>| Ok((blobs.get(&handle)?, blobs.path(&handle)));
-        let (mapped, path) = self.copies(found).await.ok()?;
-        Some(Brought { mapped, path, moved_bytes: 0 })
+        let (mapped, path) = self.copies(found).await?;
+        Ok(Brought { mapped, path, moved_bytes })
     }
 
     /// Works on the folder of copies beside the tasks of the runtime.
@@ -294,6 +295,19 @@ impl Place {
         let Some(folder) = &self.folder else { return Ok(None) };
         open(&self.opened, folder, self.depot.is_some()).map(Some)
     }
+}
+
+/// Puts a content on nodes, which is read and hashed beside the tasks of the runtime.
+async fn put_on<C: Deref<Target = [u8]> + Send + 'static>(
+    replicas: &Replicas,
+    task: TaskId,
+    read: impl FnOnce() -> Result<C, BlobError> + Send + 'static,
+) -> Result<Handle, PayloadError> {
+    let hash = move || read().map(|content| (Handle::of(&content), content));
+    let hashed = crate::spawn::spawn_blocking(hash).await.map_err(|_| PayloadError::Ending)?;
+    let (handle, content) = hashed?;
+    replicas.put(handle, &content, task).await?;
+    Ok(handle)
 }
 
 /// A file that is to be put.

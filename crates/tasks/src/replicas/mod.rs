@@ -97,10 +97,13 @@ impl Replicas {
     ///
     /// # Errors
     /// No node takes it.
-    pub(crate) async fn put(&self, content: &[u8], task: TaskId) -> Result<Handle, ReplicaError> {
-        let handle = Handle::of(content);
-        self.at_several(Deed::Put(content), handle, &[task]).await?;
-        Ok(handle)
+    pub(crate) async fn put(
+        &self,
+        handle: Handle,
+        content: &[u8],
+        task: TaskId,
+    ) -> Result<(), ReplicaError> {
+        self.at_several(Deed::Put(content), handle, &[task]).await
     }
 
     /// Pins a blob for some tasks on the nodes that have it.
