@@ -29,6 +29,9 @@ const WRITERS: u64 = 8;
 /// Tasks on their way at a time.
 pub(crate) const IN_FLIGHT: u64 = 64;
 
+/// The ended tasks that are forgotten by one request.
+const FORGOTTEN_AT_ONCE: usize = 64;
+
 /// Bytes of a payload, and of a record.
 const BYTES: usize = 64;
 
@@ -63,18 +66,37 @@ pub(crate) async fn writes(address: &str, time: Duration) -> Result<f64, Failed>
     Ok(all as f64 / began.elapsed().as_secs_f64())
 }
 
+/// What becomes of the record of a task that has ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It stays, as with `tidings run`.
+    Kept,
+    /// It is deleted once its result is there, as by an executor.
+    Forgotten,
+}
+
+impl Ended {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Forgotten => "forgotten",
+        }
+    }
+}
+
 /// A client that submits and waits, and a worker.
 pub(crate) struct Load {
     client: Session,
     next: Arc<AtomicU64>,
+    ended: Ended,
 }
 
 impl Load {
-    pub(crate) fn begin(member: Arc<Member>) -> Self {
+    pub(crate) fn begin(member: Arc<Member>, ended: Ended) -> Self {
         let (worker, notices) = Session::open(member.clone(), "worker", "here");
         tokio::spawn(work(worker, notices));
         let (client, _told) = Session::open(member, "client", "here");
-        Self { client, next: Arc::default() }
+        Self { client, next: Arc::default(), ended }
     }
 
     /// Has tasks done for so long, so many at a time.
@@ -96,14 +118,18 @@ impl Load {
     ) -> Result<Done, Failed> {
         let (mut running, began) = (JoinSet::new(), Instant::now());
         for _ in 0..IN_FLIGHT {
-            let (client, next) = (self.client.clone(), self.next.clone());
+            let (client, next, ended) = (self.client.clone(), self.next.clone(), self.ended);
             running.spawn(async move {
-                let mut times = Vec::new();
+                let (mut times, mut here) = (Vec::new(), Vec::new());
                 while goes_on(began, next.load(Ordering::Relaxed)) {
                     let submitted = Instant::now();
-                    follow(&client, next.fetch_add(1, Ordering::Relaxed)).await?;
+                    here.push(follow(&client, next.fetch_add(1, Ordering::Relaxed)).await?);
                     times.push(submitted.elapsed());
+                    if here.len() == FORGOTTEN_AT_ONCE {
+                        release(&client, ended, &mut here).await?;
+                    }
                 }
+                release(&client, ended, &mut here).await?;
                 Ok::<_, Failed>(times)
             });
         }
@@ -125,13 +151,26 @@ pub(crate) struct Done {
 }
 
 /// Has a task done.
-async fn follow(client: &Session, number: u64) -> Result<(), Failed> {
+async fn follow(client: &Session, number: u64) -> Result<TaskId, Failed> {
     let id = TaskId::of("load", number);
     let tasks = vec![Submission::new(id, "load", [1; BYTES])];
     let submitted = client.ask(Request::Submit { tasks }).await?;
     let ended = client.ask(Request::Wait { task: id }).await?;
     match (submitted, ended) {
-        (Answer::Submitted(_), Answer::Outcome(_)) => Ok(()),
+        (Answer::Submitted(_), Answer::Outcome(_)) => Ok(id),
+        other => Err(format!("{other:?}").into()),
+    }
+}
+
+/// Has tasks forgotten whose results are here, if that is done with them.
+async fn release(client: &Session, ended: Ended, here: &mut Vec<TaskId>) -> Result<(), Failed> {
+    let tasks = std::mem::take(here);
+    if ended == Ended::Kept || tasks.is_empty() {
+        return Ok(());
+    }
+    let all = tasks.len();
+    match client.ask(Request::Forget { tasks }).await? {
+        Answer::Forgotten(count) if usize::try_from(count) == Ok(all) => Ok(()),
         other => Err(format!("{other:?}").into()),
     }
 }

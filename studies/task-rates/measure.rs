@@ -20,7 +20,7 @@ use tidings_tasks::member::{Member, Network};
 use tidings_tasks::service::Options;
 use tidings_tasks_core::reign::Candidate;
 
-use load::{Failed, Load};
+use load::{Ended, Failed, Load};
 use servers::Servers;
 
 /// The pace that the documentation recommends for one site.
@@ -97,7 +97,7 @@ fn in_a_file(
 
 async fn in_etcd(plan: &Plan, rows: &mut String) -> Result<(), Failed> {
     let servers = Servers::start_with(3, &PACE);
-    let mut load = Load::begin(member(&servers.address("tasks"))?);
+    let mut load = Load::begin(member(&servers.address("tasks"))?, Ended::Kept);
     load.run_for(plan.time / 10).await?;
     for number in 1..=plan.repetitions.min(5) {
         let writes = load::writes(&servers.address(&format!("writes/{number}")), plan.time).await?;
@@ -112,21 +112,27 @@ async fn in_etcd(plan: &Plan, rows: &mut String) -> Result<(), Failed> {
     Ok(())
 }
 
-/// An etcd that is never left alone by the operator: a million tasks, so many in each row.
+/// An etcd to which the operator does nothing: a million tasks, so many in each row, once with
+/// the records of ended tasks kept and once with them forgotten.
 fn soak(plan: &Plan) -> Result<Made, Failed> {
-    let mut rows = "done,tasks_per_s,middle_ms\n".to_owned();
+    let mut rows = "ended,done,tasks_per_s,middle_ms\n".to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let servers = Servers::start_with(3, &PACE);
-        let mut load = Load::begin(member(&servers.address("soak"))?);
-        for number in 1..=SOAK_ROWS {
-            let done = load.run_count(plan.soaked).await?;
-            let (rate, middle_ms) = (done.per_second, done.middle.as_secs_f64() * 1e3);
-            table::add(&mut rows, &format!("{},{rate:.1},{middle_ms:.3}", number * plan.soaked))?;
-        }
-        Ok::<_, Failed>(())
-    })?;
+    for ended in [Ended::Kept, Ended::Forgotten] {
+        runtime.block_on(soak_one(plan, ended, &mut rows))?;
+    }
     Ok((rows, Map::<String, Value>::new()))
+}
+
+async fn soak_one(plan: &Plan, ended: Ended, rows: &mut String) -> Result<(), Failed> {
+    let servers = Servers::start_with(3, &PACE);
+    let mut load = Load::begin(member(&servers.address("soak"))?, ended);
+    for number in 1..=SOAK_ROWS {
+        let done = load.run_count(plan.soaked).await?;
+        let (rate, middle_ms) = (done.per_second, done.middle.as_secs_f64() * 1e3);
+        let done = number * plan.soaked;
+        table::add(rows, &format!("{},{done},{rate:.1},{middle_ms:.3}", ended.name()))?;
+    }
+    Ok(())
 }
 
 fn member(address: &str) -> Result<Arc<Member>, Failed> {
