@@ -70,15 +70,17 @@ def tuples(table: Table) -> dict[str, str]:
 
 
 def soak(table: Table) -> dict[str, str]:
-    """Return a line for each fifth of the tasks."""
-    rows = table.rows
-    fifth = max(1, len(rows) // 5)
+    """Return a line for each fifth, with a column for what becomes of ended tasks."""
+    series = [table.where(ended=ended).rows for (ended,) in table.distinct("ended")]
+    fifth = max(1, len(series[0]) // 5)
     lines = []
-    for first in range(0, len(rows), fifth):
-        some = rows[first : first + fifth]
-        values = [row.number("tasks_per_s") for row in some]
-        lines.append([f"{some[-1].whole('done'):,}", spread(values, 0)])
-    return {"soak": markdown(["tasks done", "tasks/s"], lines)}
+    for first in range(0, len(series[0]), fifth):
+        fifths = [rows[first : first + fifth] for rows in series]
+        rates = [[row.number("tasks_per_s") for row in some] for some in fifths]
+        done = f"{fifths[0][-1].whole('done'):,}"
+        lines.append([done, *(spread(values, 0) for values in rates)])
+    head = [f"tasks/s, records {ended}" for (ended,) in table.distinct("ended")]
+    return {"soak": markdown(["tasks done", *head], lines)}
 
 
 DRAWN = (
@@ -110,7 +112,7 @@ DRAWN = (
         ),
         tables=tuples,
     ),
-    Drawn("soak.csv", ("done", "tasks_per_s", "middle_ms"), tables=soak),
+    Drawn("soak.csv", ("ended", "done", "tasks_per_s", "middle_ms"), tables=soak),
 )
 
 if __name__ == "__main__":
