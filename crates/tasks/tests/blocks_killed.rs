@@ -1,4 +1,7 @@
 //! Processes that share a map over a real etcd and are killed, one after the other.
+//!
+//! `TIDINGS_MAP_KEYS=1000000 cargo test --workspace --locked --test blocks_killed` has a million
+//! keys, and takes some minutes.
 
 #![cfg(feature = "etcd")]
 #![allow(clippy::unwrap_used, reason = "all of it is tests, also what they share")]
@@ -14,12 +17,19 @@ use std::time::Duration;
 use children::{child, folder_of_child, lines};
 use servers::Servers;
 use tidings_blocks::Ref;
-use tidings_blocks::map::{DistributedMap, Map};
+use tidings_blocks::map::DistributedMap;
 use tidings_blocks::table::Kinds;
 use tidings_tasks::blocks::{Blocks, Settings};
 use tidings_tasks::store::address::Address;
+use tokio::task::JoinSet;
 
-const KEYS: u32 = 300;
+/// Calls on their way at a time.
+const CALLERS: usize = 64;
+
+/// How many keys the map has.
+fn keys() -> u32 {
+    std::env::var("TIDINGS_MAP_KEYS").map_or(300, |keys| keys.parse().unwrap())
+}
 
 /// Takes part in the store that the folder names. Silence alone ends nobody here.
 async fn join(folder: &Path) -> Blocks {
@@ -65,12 +75,32 @@ async fn until(blocks: &Blocks, count: usize) {
     blocks.view().wait_for(|view| view.nodes.len() == count).await.unwrap();
 }
 
-async fn check(map: &Map) {
-    for key in 0..KEYS {
+/// Calls the map for each key, some at a time.
+async fn for_each_key<F: Future<Output = ()> + Send>(
+    map: &Ref<DistributedMap>,
+    call: impl Fn(Ref<DistributedMap>, u32) -> F + Copy + Send + 'static,
+) {
+    let mut callers = JoinSet::new();
+    for first in 0..CALLERS as u32 {
+        let map = map.clone();
+        callers.spawn(async move {
+            for key in (first..keys()).step_by(CALLERS) {
+                call(map.clone(), key).await;
+            }
+        });
+    }
+    while let Some(ended) = callers.join_next().await {
+        ended.unwrap();
+    }
+}
+
+async fn check(map: &Ref<DistributedMap>) {
+    for_each_key(map, |map, key| async move {
         let value = map.get(&key.to_be_bytes()).await.unwrap();
         assert_eq!(value, Some(vec![key as u8; 100]), "key {key}");
-    }
-    assert_eq!((map.count().await.unwrap(), map.lost_parts()), (KEYS.into(), 0));
+    })
+    .await;
+    assert_eq!((map.count().await.unwrap(), map.lost_parts()), (keys().into(), 0));
 }
 
 #[tokio::test]
@@ -81,16 +111,20 @@ async fn a_map_loses_nothing_when_one_process_after_the_other_is_killed() {
     let own = join(folder.path()).await;
     let shared = map(&own).await;
     let mut others = vec![started(folder.path()).await, started(folder.path()).await];
-    for key in 0..KEYS {
-        shared.put(&key.to_be_bytes(), &[key as u8; 100]).await.unwrap();
-    }
+    for_each_key(&shared, |map, key| async move {
+        map.put(&key.to_be_bytes(), &[key as u8; 100]).await.unwrap();
+    })
+    .await;
     for _ in 0..3 {
         others.push(started(folder.path()).await);
         until(&own, 4).await;
         // Each part answers in this view, so each has two copies in it.
         check(&shared).await;
-        drop(others.remove(0));
-        check(&shared).await;
+        // Calls are on their way while one dies.
+        let (serving, killed) = (shared.clone(), others.remove(0));
+        let checked = tokio::spawn(async move { check(&serving).await });
+        tokio::task::spawn_blocking(move || drop(killed)).await.unwrap();
+        checked.await.unwrap();
         until(&own, 3).await;
     }
 }
