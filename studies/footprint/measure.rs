@@ -5,6 +5,8 @@
 //! program over the holder's socket. The reference of a wake-up is an answer over the same socket
 //! that changes nothing.
 
+mod graphs;
+
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -52,8 +54,11 @@ const PAUSE: Duration = Duration::from_millis(20);
 const LOOKS: usize = 3_000;
 
 fn main() -> ExitCode {
-    table::make("footprint", "studies/footprint/run", None, |is_measured| {
-        Ok::<_, Infallible>(measure(if is_measured { &MEASURED } else { &TINY }))
+    let is_of_graphs = std::env::args().any(|argument| argument == "--graphs");
+    let name = if is_of_graphs { "graphs" } else { "footprint" };
+    table::make(name, &format!("studies/footprint/run {name}"), None, |is_measured| {
+        let plan = if is_measured { &MEASURED } else { &TINY };
+        Ok::<_, Infallible>(if is_of_graphs { graphs::measure(plan.tasks) } else { measure(plan) })
     })
 }
 
@@ -96,6 +101,12 @@ struct Site {
 /// A process that ends with the measurement.
 struct Running(Child);
 
+impl Running {
+    fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         // It may have ended.
@@ -133,6 +144,15 @@ impl Site {
         let place = Place::of(Address::File(self.store.clone()), None).expect("no key file");
         Client::open(&place, role).expect("random bytes")
     }
+
+    /// One that does tasks of a queue, so many at a time.
+    async fn taker(&self, queue: &str, slots: u32) -> Client {
+        let taker = self.client("take");
+        let (queues, resources) = (vec![queue.to_owned()], Vec::new());
+        let offer = Request::Offer { queues, slots, resources, ahead: 0, full: None };
+        assert_eq!(taker.session.ask(offer).await.expect("a holder"), Answer::Done);
+        taker
+    }
 }
 
 /// How many tasks have not ended.
@@ -144,8 +164,8 @@ async fn live(client: &Client) -> u64 {
 }
 
 /// The memory of a process of which no file has a copy, in bytes.
-fn memory(process: &Running) -> f64 {
-    let status = format!("/proc/{}/status", process.0.id());
+fn memory(process: u32) -> f64 {
+    let status = format!("/proc/{process}/status");
     let text = std::fs::read_to_string(status).expect("it runs");
     let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("it has memory");
     let kib = line.trim().trim_end_matches(" kB").parse::<f64>().expect("a number");
@@ -158,13 +178,13 @@ async fn queued(plan: &Plan, site: &Site, rows: &mut Rows) {
     let holder = site.holder();
     let client = site.client("submit");
     assert_eq!(live(&client).await, 0);
-    let (empty, half) = (memory(&holder), plan.tasks / 2);
+    let (empty, half) = (memory(holder.id()), plan.tasks / 2);
     let begun = Instant::now();
     submit(&client, 0..half).await;
-    let first = memory(&holder);
+    let first = memory(holder.id());
     submit(&client, half..plan.tasks).await;
     let seconds = begun.elapsed().as_secs_f64();
-    let last = memory(&holder);
+    let last = memory(holder.id());
     assert_eq!(live(&client).await, plan.tasks);
     rows.add("submitted", plan.tasks, plan.tasks as f64 / seconds, "tasks/s");
     rows.add("queued with caches", half, (first - empty) / 1e6, "MB");
@@ -203,19 +223,16 @@ async fn start(tasks: u64, site: &Site) -> f64 {
 /// its caches, and of each further one. Few are queued at a time.
 async fn finished(plan: &Plan, site: &Site, rows: &mut Rows) {
     let holder = site.holder();
-    let (source, mut taker) = (site.client("submit"), site.client("take"));
-    let (queues, resources) = (vec!["jobs".to_owned()], Vec::new());
-    let offer = Request::Offer { queues, slots: SLOTS, resources, ahead: 0, full: None };
-    assert_eq!(taker.session.ask(offer).await.expect("a holder"), Answer::Done);
-    let (empty, half) = (memory(&holder), plan.tasks / 2);
+    let (source, mut taker) = (site.client("submit"), site.taker("jobs", SLOTS).await);
+    let (empty, half) = (memory(holder.id()), plan.tasks / 2);
     let begun = Instant::now();
     through(&source, &mut taker, 0..half).await;
-    let first = memory(&holder);
+    let first = memory(holder.id());
     let before = activity(&holder);
     through(&source, &mut taker, half..plan.tasks).await;
     let processor_us = 1e6 * (activity(&holder).0 - before.0);
     let seconds = begun.elapsed().as_secs_f64();
-    let last = memory(&holder);
+    let last = memory(holder.id());
     assert_eq!(live(&source).await, 0);
     rows.add("through", plan.tasks, plan.tasks as f64 / seconds, "tasks/s");
     rows.add("holder", half, processor_us / half as f64, "µs of processor a task");
@@ -227,20 +244,28 @@ async fn finished(plan: &Plan, site: &Site, rows: &mut Rows) {
 
 /// Submits tasks while they are done.
 async fn through(source: &Client, taker: &mut Client, numbers: Range<u64>) {
-    let doing = async {
-        let mut answers = JoinSet::new();
-        for _ in numbers.clone() {
-            let Some(Notice::Assigned(task)) = taker.notices.recv().await else { panic!("a task") };
-            let session = taker.session.clone();
-            answers.spawn(async move { session.ask(completion(&task)).await });
-            while let Some(answer) = answers.try_join_next() {
+    let count = numbers.end - numbers.start;
+    tokio::join!(submit(source, numbers), complete(taker, count, |_| ()));
+}
+
+/// Does so many tasks, and says of each that it was the how many-th to end.
+async fn complete(taker: &mut Client, count: u64, mut ended: impl FnMut(u64)) {
+    let (mut answers, mut begun, mut done) = (JoinSet::new(), 0, 0);
+    while done < count {
+        tokio::select! {
+            notice = taker.notices.recv(), if begun < count => {
+                let Some(Notice::Assigned(task)) = notice else { panic!("a task") };
+                let session = taker.session.clone();
+                answers.spawn(async move { session.ask(completion(&task)).await });
+                begun += 1;
+            }
+            Some(answer) = answers.join_next() => {
                 assert_eq!(answer.expect("no panic").expect("a holder"), Answer::Done);
+                done += 1;
+                ended(done);
             }
         }
-        let rest = answers.join_all().await;
-        assert!(rest.into_iter().all(|answer| answer.expect("a holder") == Answer::Done));
-    };
-    tokio::join!(submit(source, numbers.clone()), doing);
+    }
 }
 
 fn completion(assigned: &Assigned) -> Request {
@@ -286,10 +311,7 @@ fn idle(plan: &Plan, site: &Site, rows: &mut Rows) {
 /// How long an idle taker waits for a task from its submission, and an answer that changes nothing.
 async fn wake_ups(plan: &Plan, site: &Site, rows: &mut Rows) {
     let _holder = site.holder();
-    let (source, mut taker) = (site.client("submit"), site.client("take"));
-    let (queues, resources) = (vec!["wake".to_owned()], Vec::new());
-    let offer = Request::Offer { queues, slots: 1, resources, ahead: 0, full: None };
-    assert_eq!(taker.session.ask(offer).await.expect("a holder"), Answer::Done);
+    let (source, mut taker) = (site.client("submit"), site.taker("wake", 1).await);
     let (mut waits, mut answers) = (Vec::new(), Vec::new());
     for number in 0..plan.wakes as u64 {
         let begun = Instant::now();
