@@ -97,7 +97,7 @@ fn the_package_installs_and_removes_and_keeps_the_configuration() {
         "usr/share/bash-completion/completions/tidings",
         "usr/share/bash-completion/completions/tidings-agent",
         "usr/share/doc/tidings/copyright",
-        "usr/share/doc/tidings/examples/slurm/tidings-health-check",
+        "usr/share/doc/tidings/examples/slurm/tidings-node-state",
     ] {
         assert!(root.join(file).is_file(), "{file} is missing");
     }

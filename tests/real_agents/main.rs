@@ -9,6 +9,7 @@ mod colonies;
 mod deaths;
 mod flood;
 mod heap;
+mod hooks;
 mod memory;
 mod pages;
 mod pick;

@@ -32,6 +32,17 @@ pub(crate) struct Slurm {
     daemons: Vec<Child>,
 }
 
+/// A command that goes on in the background.
+pub(crate) struct Begun(Child);
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 impl Slurm {
     /// Writes a configuration for `nodes` into `directory`, with the further `settings`, and starts
     /// the daemons; commands find what is in `path` first.
@@ -89,6 +100,12 @@ impl Slurm {
     /// Runs a line of shell.
     pub(crate) fn shell(&self, line: &str) -> Output {
         self.command("sh").args(["-c", line]).output().expect("there is a shell")
+    }
+
+    /// Begins a command that ends with the value.
+    pub(crate) fn begin(&self, line: &str) -> Begun {
+        let child = self.command("sh").args(["-c", &format!("exec {line}")]).spawn();
+        Begun(child.expect("there is a shell"))
     }
 
     /// The output of a line of shell.

@@ -23,7 +23,8 @@ const GUIDE: &str = include_str!("../../docs/guides/slurm.md");
 /// Where the guide puts the scripts.
 const INSTALLED: &str = "/etc/slurm/tidings";
 const SHIPPED: &str = "/usr/share/doc/tidings/examples/slurm";
-const SCRIPTS: [&str; 3] = ["tidings-health-check", "tidings-prolog", "tidings-prolog-slurmctld"];
+const SCRIPTS: [&str; 4] =
+    ["tidings-health-check", "tidings-node-state", "tidings-prolog", "tidings-prolog-slurmctld"];
 const NODES: [&str; 2] = ["n1", "n2"];
 /// Slow rounds, so that no agent looks unhealthy on a loaded machine.
 const FLAGS: [&str; 4] = ["--interval", "500ms", "--collect-interval", "500ms"];
@@ -112,6 +113,7 @@ fn kill(cluster: &mut Cluster, node: &str) {
 fn slurm_follows_the_agents_state() {
     let (mut cluster, mut slurm, idle) = both();
     jobs_go_to_the_picked_nodes(&slurm);
+    a_dead_node_is_down_until_it_is_back(&mut cluster, &slurm);
     a_node_that_its_peers_consider_dead_is_rejected(&mut cluster, &slurm);
     a_node_is_drained_and_resumed_by_its_own_agent(&mut cluster, &mut slurm, &idle);
     an_unhealthy_node_fails_the_prolog(&mut cluster, &mut slurm, &idle);
@@ -124,6 +126,22 @@ fn jobs_go_to_the_picked_nodes(slurm: &Slurm) {
     assert_eq!(nodes, NODES);
     let node = slurm.says(&command("least-loaded.sh"));
     assert!(NODES.contains(&node.as_str()), "{node}");
+}
+
+fn a_dead_node_is_down_until_it_is_back(cluster: &mut Cluster, slurm: &Slurm) {
+    let scripts = cluster.path().join("scripts").display().to_string();
+    let _hook = slurm.begin(&command("tidings hook").replace(INSTALLED, &scripts));
+    slurm.says("scontrol update NodeName=n1 State=DOWN Reason=disk");
+    kill(cluster, "n1");
+    until_dead(cluster, "n1");
+    kill(cluster, "n2");
+    until_state(cluster, slurm, "n2", "down|tidings: dead");
+    cluster.join("n1", "head", &FLAGS);
+    cluster.join("n2", "head", &FLAGS);
+    until_state(cluster, slurm, "n2", "idle|none");
+    assert_eq!(slurm.state("n1"), "down|disk", "what a person set down stays so");
+    slurm.says("scontrol update NodeName=n1 State=RESUME");
+    until_state(cluster, slurm, "n1", "idle|none");
 }
 
 fn a_node_that_its_peers_consider_dead_is_rejected(cluster: &mut Cluster, slurm: &Slurm) {

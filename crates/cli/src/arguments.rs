@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 
 use crate::exit_codes::exit_codes;
 use crate::{
-    colonies, completions, demo, health, keys, lab, manuals, nodes, pick, plan, publish, show, sim,
-    status, tasks, top, watch,
+    colonies, completions, demo, health, hook, keys, lab, manuals, nodes, pick, plan, publish,
+    show, sim, status, tasks, top, watch,
 };
 
 const EXAMPLES: &str = concat!(
@@ -59,6 +59,8 @@ pub enum Command {
     Top(top::Options),
     /// Print events of nodes as they happen: one JSON object per line
     Watch(watch::Options),
+    /// Start a program, or write to a socket, when something has happened to nodes
+    Hook(hook::Options),
     /// Show everything that is known of one node
     Show(show::Options),
     /// Check that the agent is healthy, and another node alive: for scripts

@@ -14,6 +14,7 @@ use tidings_nodes::columns::UnknownColumn;
 use tidings_nodes::filter::FilterError;
 
 use crate::demo::DemoError;
+use crate::hook::HookError;
 use crate::keys::KeyFileError;
 use crate::pick::NeedError;
 use crate::plan::PlanError;
@@ -115,6 +116,9 @@ pub enum Failure {
     /// A key file could not be made or changed.
     #[error(transparent)]
     KeyFile(#[from] KeyFileError),
+    /// The program of a hook is not there.
+    #[error(transparent)]
+    Hook(#[from] HookError),
     /// The demo cannot be run or failed.
     #[error(transparent)]
     Demo(#[from] DemoError),
@@ -175,6 +179,7 @@ impl Failure {
             | Self::Direction { .. }
             | Self::NotAPair { .. }
             | Self::Need(_)
+            | Self::Hook(_)
             | Self::NoAgentProgram { .. } => 2,
             Self::KeyFile(error) => error.exit_code(),
             Self::Demo(error) => error.exit_code(),

@@ -5,7 +5,7 @@
 //! control socket (`tidings-control`).
 //!
 //! * [`nodes`], [`colonies`], [`top`], [`show`], [`health`], [`status`], [`publish`],
-//!   [`watch`]: ask one agent.
+//!   [`watch`]: ask one agent. [`hook`]: tells programs what has happened to nodes.
 //! * [`demo`]: starts a whole cluster of agents on loopback and measures it.
 //! * [`sim`]: simulates a cluster and prints its figures. [`plan`]: predicts them.
 //! * [`lab`]: measures what gossip costs the applications that run with it.
@@ -25,6 +25,7 @@ mod exit_codes;
 pub mod failure;
 mod full_screen;
 pub mod health;
+pub mod hook;
 pub mod keys;
 pub mod lab;
 pub mod manuals;
@@ -93,6 +94,7 @@ fn dispatch(line: CommandLine) -> Result<(), Failure> {
         Command::Colonies(options) => colonies::run(&agent, &options),
         Command::Top(options) => top::run(&agent, &options),
         Command::Watch(watch::Options {}) => watch::run(&agent),
+        Command::Hook(options) => hook::run(&agent, &options),
         Command::Show(options) => show::run(&agent, &options),
         Command::Health(options) => health::run(&agent, &options),
         Command::Status(options) => status::run(&agent, &options),

@@ -13,7 +13,7 @@ use tidings_control::{Client, ClientError};
 use crate::Failure;
 
 /// The agent a command asks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Agent {
     runtime_dir: PathBuf,
 }
