@@ -31,7 +31,21 @@ def tables(table: Table) -> dict[str, str]:
     return {"footprint": markdown(["", "tasks or workers", "", "unit"], lines)}
 
 
-DRAWN = (Drawn("footprint.csv", COLUMNS, tables=tables),)
+def graphs(table: Table) -> dict[str, str]:
+    """Return a line for each graph, with its rate and the most memory of both processes."""
+    lines = []
+    for (count,) in table.distinct("count"):
+        rows = table.where(count=count)
+        one = {row.text("what"): row.number("value") for row in rows.rows}
+        cells = [shown(one[what]) for what in ("done", "holder", "submitter")]
+        lines.append([f"{int(count):,}", *cells])
+    return {"graphs": markdown(["tasks", "tasks/s", "holder, MB", "submitter, MB"], lines)}
+
+
+DRAWN = (
+    Drawn("footprint.csv", COLUMNS, tables=tables),
+    Drawn("graphs.csv", COLUMNS, tables=graphs),
+)
 
 if __name__ == "__main__":
     sys.exit(main(__file__, DRAWN))
