@@ -4,25 +4,21 @@
 //! there that have not ended, so what both processes hold does not depend on how many tasks the
 //! graph has. The store of each graph is a file of its own; records of ended tasks stay in it.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Map, Value};
 use tempfile::TempDir;
 use tidings_studies::table::Made;
-use tidings_tasks::client::Client;
 use tidings_tasks_core::id::TaskId;
-use tidings_tasks_core::message::{Answer, Request, Submission};
-use tokio::sync::Semaphore;
+use tidings_tasks_core::message::Submission;
 
-use crate::{BATCH, PAYLOAD, Rows, SLOTS, Site, complete, live, memory};
+use crate::{PAYLOAD, Rows, SLOTS, Site, live, memory, through};
 
 /// The graphs have so many tasks, as parts of the largest.
 const PARTS: [u64; 3] = [100, 10, 1];
 
-/// The tasks of a layer, and those that have not ended.
+/// The tasks of a layer.
 const LAYER: u64 = 64;
-const WINDOW: u64 = 10_000;
 
 /// After how many ended tasks memory is read.
 const LOOK: u64 = 1_000;
@@ -48,16 +44,14 @@ struct Most {
 async fn stream(tasks: u64, site: &Site, rows: &mut Rows) {
     let holder = site.holder();
     let (source, mut taker) = (site.client("submit"), site.taker("jobs", SLOTS).await);
-    let window = Arc::new(Semaphore::new(WINDOW as usize));
     let (mut most, begun) = (Most::default(), Instant::now());
     let ended = |done: u64| {
-        window.add_permits(1);
         if done % LOOK == 0 || done == tasks {
             most.holder = most.holder.max(memory(holder.id()));
             most.here = most.here.max(memory(std::process::id()));
         }
     };
-    tokio::join!(submit(&source, tasks, &window), complete(&mut taker, tasks, ended));
+    through(&source, &mut taker, 0..tasks, task, ended).await;
     let seconds = begun.elapsed().as_secs_f64();
     assert_eq!(live(&source).await, 0);
     rows.add("done", tasks, tasks as f64 / seconds, "tasks/s");
@@ -65,18 +59,6 @@ async fn stream(tasks: u64, site: &Site, rows: &mut Rows) {
     rows.add("submitter", tasks, most.here / 1e6, "MB");
     taker.member.leave().await;
     source.member.leave().await;
-}
-
-/// Submits tasks as the window has room for them.
-async fn submit(source: &Client, tasks: u64, window: &Semaphore) {
-    for first in (0..tasks).step_by(BATCH as usize) {
-        let last = (first + BATCH).min(tasks);
-        let room = window.acquire_many((last - first) as u32).await.expect("it is never closed");
-        room.forget();
-        let tasks = (first..last).map(task).collect();
-        let answer = source.session.ask(Request::Submit { tasks }).await;
-        assert!(matches!(answer, Ok(Answer::Submitted(_))), "{answer:?}");
-    }
 }
 
 /// A task that reads two of the layer before, if there is one.

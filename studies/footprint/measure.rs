@@ -25,6 +25,7 @@ use tidings_tasks::session::{Assigned, Notice};
 use tidings_tasks::store::address::Address;
 use tidings_tasks_core::id::TaskId;
 use tidings_tasks_core::message::{Answer, Request, Submission};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 /// What is measured.
@@ -45,6 +46,9 @@ const PAYLOAD: usize = 64;
 /// The tasks of one request, and the requests that are not answered.
 const BATCH: u64 = 500;
 const IN_FLIGHT: usize = 8;
+
+/// The tasks that have not ended, where they are done while others are submitted.
+const WINDOW: u64 = 10_000;
 
 /// The tasks that the one who does them has at a time.
 const SLOTS: u32 = 256;
@@ -196,8 +200,7 @@ async fn queued(plan: &Plan, site: &Site, rows: &mut Rows) {
 async fn submit(client: &Client, numbers: Range<u64>) {
     let mut answers = JoinSet::new();
     for first in numbers.clone().step_by(BATCH as usize) {
-        let one = |number| Submission::new(TaskId::of("footprint", number), "jobs", [1; PAYLOAD]);
-        let tasks = (first..(first + BATCH).min(numbers.end)).map(one).collect();
+        let tasks = (first..(first + BATCH).min(numbers.end)).map(job).collect();
         let session = client.session.clone();
         answers.spawn(async move { session.ask(Request::Submit { tasks }).await });
         if answers.len() >= IN_FLIGHT {
@@ -226,10 +229,10 @@ async fn finished(plan: &Plan, site: &Site, rows: &mut Rows) {
     let (source, mut taker) = (site.client("submit"), site.taker("jobs", SLOTS).await);
     let (empty, half) = (memory(holder.id()), plan.tasks / 2);
     let begun = Instant::now();
-    through(&source, &mut taker, 0..half).await;
+    through(&source, &mut taker, 0..half, job, |_| ()).await;
     let first = memory(holder.id());
     let before = activity(&holder);
-    through(&source, &mut taker, half..plan.tasks).await;
+    through(&source, &mut taker, half..plan.tasks, job, |_| ()).await;
     let processor_us = 1e6 * (activity(&holder).0 - before.0);
     let seconds = begun.elapsed().as_secs_f64();
     let last = memory(holder.id());
@@ -242,10 +245,43 @@ async fn finished(plan: &Plan, site: &Site, rows: &mut Rows) {
     source.member.leave().await;
 }
 
-/// Submits tasks while they are done.
-async fn through(source: &Client, taker: &mut Client, numbers: Range<u64>) {
+/// Submits tasks while they are done, with a window of them that have not ended.
+async fn through(
+    source: &Client,
+    taker: &mut Client,
+    numbers: Range<u64>,
+    task: impl Fn(u64) -> Submission,
+    mut ended: impl FnMut(u64),
+) {
+    let window = Semaphore::new(WINDOW as usize);
     let count = numbers.end - numbers.start;
-    tokio::join!(submit(source, numbers), complete(taker, count, |_| ()));
+    let ended = |done| {
+        window.add_permits(1);
+        ended(done);
+    };
+    tokio::join!(submit_within(source, numbers, &window, task), complete(taker, count, ended));
+}
+
+/// Submits tasks as the window has room for them.
+async fn submit_within(
+    source: &Client,
+    numbers: Range<u64>,
+    window: &Semaphore,
+    task: impl Fn(u64) -> Submission,
+) {
+    for first in numbers.clone().step_by(BATCH as usize) {
+        let last = (first + BATCH).min(numbers.end);
+        let room = window.acquire_many((last - first) as u32).await.expect("it is never closed");
+        room.forget();
+        let tasks = (first..last).map(&task).collect();
+        let answer = source.session.ask(Request::Submit { tasks }).await;
+        assert!(matches!(answer, Ok(Answer::Submitted(_))), "{answer:?}");
+    }
+}
+
+/// A task of the queue that is measured.
+fn job(number: u64) -> Submission {
+    Submission::new(TaskId::of("footprint", number), "jobs", [1; PAYLOAD])
 }
 
 /// Does so many tasks, and says of each that it was the how many-th to end.
