@@ -1,5 +1,5 @@
-//! The pages for programs on this machine: `/metrics`, `/v1/nodes`, `/v1/colonies`, `/v1/status`,
-//! `/healthz`; and at `/` the one for people, which is in `page`.
+//! The pages for programs on this machine: `/metrics`, `/metrics/nodes`, `/v1/nodes`,
+//! `/v1/colonies`, `/v1/status`, `/healthz`; and at `/` the one for people, which is in `page`.
 //!
 //! There is no access control, so the listener is on loopback only, and requests of other hosts are
 //! rejected, with what else `tidings_web` does for every page.
@@ -7,7 +7,8 @@
 use std::net::SocketAddr;
 
 use axum::body::Bytes;
-use axum::extract::State;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -18,7 +19,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tracing::warn;
 
+use crate::memory::metrics_bytes;
 use crate::metrics::Form;
+use crate::node_metrics::{Asked, Selection};
 use crate::page;
 use crate::question::{Asker, Place, Question};
 use crate::reply::json;
@@ -44,6 +47,7 @@ pub(crate) async fn serve(listener: TcpListener, asker: Asker, mut closing: watc
 fn router(asker: Asker) -> Router {
     Router::new()
         .route("/metrics", get(metrics_page))
+        .route("/metrics/nodes", get(node_metrics_page))
         .route("/v1/nodes", get(nodes_page))
         .route("/v1/colonies", get(colonies_page))
         .route("/v1/status", get(status_page))
@@ -53,13 +57,41 @@ fn router(asker: Asker) -> Router {
 }
 
 async fn metrics_page(State(asker): State<Asker>, headers: HeaderMap) -> Response {
+    match asker.ask(Question::Metrics).await {
+        Some(text) => metrics(&headers, text, None),
+        None => stalled(),
+    }
+}
+
+async fn node_metrics_page(
+    State(asker): State<Asker>,
+    headers: HeaderMap,
+    query: Result<Query<Asked>, QueryRejection>,
+) -> Response {
+    let selection = match query {
+        Ok(Query(wanted)) => Selection::of(&wanted).map_err(|error| error.to_string()),
+        Err(rejected) => Err(rejected.body_text()),
+    };
+    let selection = match selection {
+        Ok(selection) => selection,
+        Err(reason) => return (StatusCode::BAD_REQUEST, reason + "\n").into_response(),
+    };
+    let Some(place) = asker.place().await else { return crowded() };
+    let Some(nodes) = asker.ask(Question::Nodes).await else { return stalled() };
+    let most = metrics_bytes(nodes.nodes.len() as u64) as usize;
+    match selection.exposition(nodes, most) {
+        Ok(text) => metrics(&headers, text, Some(place)),
+        Err(error) => (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response(),
+    }
+}
+
+/// OpenMetrics in the form that the reader asks for.
+fn metrics(headers: &HeaderMap, text: String, place: Option<Place>) -> Response {
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     let form = Form::accepted(accept.unwrap_or_default());
     let about = [(header::CONTENT_TYPE, form.content_type()), (header::VARY, "accept")];
-    match asker.ask(Question::Metrics).await {
-        Some(text) => (about, form.of(text)).into_response(),
-        None => stalled(),
-    }
+    let body = Picture { bytes: form.of(text).into_bytes(), _place: place };
+    (about, Bytes::from_owner(body)).into_response()
 }
 
 async fn nodes_page(State(asker): State<Asker>) -> Response {
@@ -86,22 +118,22 @@ async fn health_page(State(asker): State<Asker>) -> Response {
     }
 }
 
-/// A long answer as JSON, with the place that it holds among the few of its kind until it is read.
+/// An answer, with the place that a long one holds among the few of its kind until it is read.
 struct Picture {
-    json: Vec<u8>,
-    _place: Place,
+    bytes: Vec<u8>,
+    _place: Option<Place>,
 }
 
 impl AsRef<[u8]> for Picture {
     fn as_ref(&self) -> &[u8] {
-        &self.json
+        &self.bytes
     }
 }
 
 /// The answer about this many nodes, in a list that need not grow.
 fn picture(parts: usize, report: &impl Serialize, place: Place) -> Response {
-    let json = json(parts, report);
-    let body = Bytes::from_owner(Picture { json, _place: place });
+    let bytes = json(parts, report);
+    let body = Bytes::from_owner(Picture { bytes, _place: Some(place) });
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
@@ -166,12 +198,29 @@ mod tests {
         let (status, kind, text) = page(answered(None), "/v1/nodes", "localhost").await;
         assert_eq!((status, kind.as_str()), (StatusCode::OK, "application/json"));
         serde_json::from_str::<Nodes>(&text).expect("the documented form");
+        let (status, _, text) = page(answered(None), "/metrics/nodes?readings=", "localhost").await;
+        assert_eq!(status, StatusCode::OK);
+        assert!(text.contains("tidings_nodes{state=\"alive\"} 0.0\n"), "{text}");
         let (_, _, text) = page(answered(None), "/v1/colonies", "localhost").await;
         serde_json::from_str::<Colonies>(&text).expect("the documented form");
         let (_, _, text) = page(answered(None), "/v1/status", "[::1]:9617").await;
         serde_json::from_str::<Status>(&text).expect("the documented form");
         let (status, ..) = page(answered(None), "/v2", "localhost").await;
         assert_eq!(status, StatusCode::NOT_FOUND);
+    }
+
+    #[tokio::test]
+    async fn a_question_that_is_wrong_is_answered_with_the_remedy() {
+        for (query, words) in [
+            ("reading=load1", "unknown field `reading`"),
+            ("readings=lod1", "readings: no column `lod1`; the nearest is `load1`"),
+            ("where=load1%20%3C", "where: "),
+        ] {
+            let path = format!("/metrics/nodes?{query}");
+            let (status, _, text) = page(answered(None), &path, "localhost").await;
+            assert_eq!(status, StatusCode::BAD_REQUEST, "{text}");
+            assert!(text.contains(words), "{text}");
+        }
     }
 
     #[tokio::test]

@@ -33,6 +33,7 @@ mod incarnation;
 mod logging;
 mod memory;
 mod metrics;
+mod node_metrics;
 mod notices;
 mod notify;
 mod page;

@@ -46,6 +46,12 @@ pub(crate) fn json_bytes(nodes: u64, payload_bytes: u16) -> u64 {
     1_024 + nodes * (JSON_NODE_BYTES + ESCAPED_BYTES * u64::from(payload_bytes))
 }
 
+/// The most bytes of the metrics of `nodes` nodes: what is said of each family of series, and no
+/// more of each node than of its report.
+pub(crate) fn metrics_bytes(nodes: u64) -> u64 {
+    16_384 + nodes * JSON_NODE_BYTES
+}
+
 /// The most memory that an agent with these settings uses.
 pub(crate) fn bound_bytes(settings: &Settings) -> u64 {
     let (nodes, payload) = (u64::from(settings.max_nodes), settings.payload_bytes);
@@ -55,7 +61,8 @@ pub(crate) fn bound_bytes(settings: &Settings) -> u64 {
     };
     let report = size_of::<NodeReport>() as u64 + REPORT_TEXT_BYTES;
     let colonies = settings.colony.map_or(0, |_| u64::from(settings.max_colonies) * COLONY_BYTES);
-    let picture = nodes * report + json_bytes(nodes, payload) + colonies;
+    let text = json_bytes(nodes, payload).max(metrics_bytes(nodes));
+    let picture = nodes * report + text + colonies;
     let connections = serving::CONNECTIONS_MOST as u64 * HTTP_BYTES
         + control::CONNECTIONS_MOST as u64 * CONTROL_BYTES
         + notices::LINES_KEPT as u64 * NOTICE_BYTES;
