@@ -198,6 +198,8 @@ def test_names_of_another_generation_are_not_mixed_in(path: Path) -> None:
         (36, "<I", 4096, board.DamagedError),
         (48, "<Q", 1 << 60, board.DamagedError),
         (96, "B", 200, board.DamagedError),
+        (97, "B", 255, board.DamagedError),
+        (161, "B", 255, board.DamagedError),
         (256, "<Q", 2, board.LeftError),
         (256, "<Q", 3, board.ReplacedError),
         (256, "<Q", 9, board.DamagedError),

@@ -203,8 +203,8 @@ class Board:
         self.unit_s = int(head["unit_ns"]) / 1e9
         self.limit_s = max(5.0, 8 * self.unit_s) if limit_s is None else limit_s
         self.writer_pid = int(head["writer_pid"])
-        self.cluster = self._text(bytes(head["cluster"])).decode()
-        self.observer = self._text(bytes(head["observer"])).decode()
+        self.cluster = self._name(bytes(head["cluster"]))
+        self.observer = self._name(bytes(head["observer"]))
         self._generation = -1
         self._names: NDArray[np.str_] = np.array([], dtype=np.str_)
         self._addresses: NDArray[np.str_] = np.array([], dtype=np.str_)
@@ -400,15 +400,18 @@ class Board:
         self._fence()
         if int(self._header["generation"][0]) != generation:
             return
-        try:
-            names = [self._text(row[:64]).decode() for row in rows]
-        except UnicodeDecodeError as error:
-            raise self._damaged("a name in it is not valid text") from error
+        names = [self._name(row[:64]) for row in rows]
         self._names = np.array(names, dtype=np.str_)
         addresses = [_address(self._text(row[64:88])) for row in rows]
         self._addresses = np.array(addresses, dtype=np.str_)
         self._places = {name: place for place, name in enumerate(names) if name}
         self._generation = generation
+
+    def _name(self, raw: bytes) -> str:
+        try:
+            return self._text(raw).decode()
+        except UnicodeDecodeError as error:
+            raise self._damaged("a name in it is not valid text") from error
 
     def _text(self, raw: bytes) -> bytes:
         length = raw[0]

@@ -110,7 +110,10 @@ static inline double tidings_age_s(const tidings_entry *entry, int64_t now_ns)
 {
     if (entry->state == TIDINGS_UNHEARD)
         return -1.0;
-    return now_ns > entry->birth_ns ? (double)(now_ns - entry->birth_ns) * 1e-9 : 0.0;
+    /* Unsigned: the difference of two times of a file may not fit in 63 bits. */
+    return now_ns > entry->birth_ns
+               ? (double)((uint64_t)now_ns - (uint64_t)entry->birth_ns) * 1e-9
+               : 0.0;
 }
 
 static inline uint64_t tidings_word_(const tidings_board *board, size_t at)
@@ -151,14 +154,19 @@ static inline void tidings_default_path(char *path, size_t bytes)
 static inline int tidings_check(const tidings_board *board)
 {
     uint64_t life = tidings_word_(board, 32);
-    int64_t silence_ns = tidings_now_ns() - (int64_t)tidings_word_(board, 48);
+    int64_t beat_ns = (int64_t)tidings_word_(board, 48), now_ns = tidings_now_ns();
+    /* Unsigned, as in tidings_age_s. */
+    uint64_t silence_ns = (uint64_t)now_ns - (uint64_t)beat_ns;
     if (life == 2)
         return TIDINGS_LEFT;
     if (life == 3)
         return TIDINGS_REPLACED;
-    if (life != 1 || silence_ns < -1000000000)
+    if (life != 1)
         return TIDINGS_DAMAGED;
-    return silence_ns > board->limit_ns ? TIDINGS_DEAD_WRITER : TIDINGS_OK;
+    if (beat_ns >= now_ns)
+        return (uint64_t)beat_ns - (uint64_t)now_ns > 1000000000 ? TIDINGS_DAMAGED : TIDINGS_OK;
+    return board->limit_ns < 0 || silence_ns > (uint64_t)board->limit_ns ? TIDINGS_DEAD_WRITER
+                                                                         : TIDINGS_OK;
 }
 
 static inline int tidings_check_header_(tidings_board *board)
