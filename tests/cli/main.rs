@@ -4,6 +4,7 @@
 //! wait for a line of output or for the end of a process, never for a time.
 
 mod demo;
+mod guides;
 mod programs;
 mod sim;
 mod terminal;

@@ -187,6 +187,27 @@ fn line_at(text: &str, offset: usize) -> usize {
     text[..offset].matches('\n').count() + 1
 }
 
+/// Lines that a page quotes below `| the log says |` and that no code prints. A text of the code
+/// may be continued behind a backslash.
+pub(crate) fn log_lines_of_nobody(page: &str, text: &str, code: &str) -> Vec<Finding> {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let code = words(&code.replace("\\\n", " "));
+    let lines = text.lines().enumerate();
+    let table = lines.skip_while(|(_, line)| !line.starts_with("| the log says")).skip(2);
+    let rows: Vec<_> = table.take_while(|(_, line)| line.starts_with('|')).collect();
+    if rows.is_empty() {
+        return vec![Finding::new(page, 1, "no table of lines of the log: the walk is broken")];
+    }
+    rows.into_iter()
+        .filter_map(|(number, line)| {
+            let quoted = line.split('`').nth(1).unwrap_or_default();
+            let is_there = !quoted.is_empty() && code.contains(&words(quoted));
+            let what = format!("`{quoted}`: the agent does not log this");
+            (!is_there).then(|| Finding::new(page, number + 1, what))
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -297,6 +297,16 @@ fn pages_and_help_use_plain_words() {
 }
 
 #[test]
+fn lines_of_the_log_in_the_guide_are_those_of_the_agent() {
+    let sources = repository::files().into_iter();
+    let sources = sources.filter(|file| file.starts_with("crates/agent/src/"));
+    let code: String = sources.map(|file| repository::text(&file)).collect();
+    let page = "docs/guides/operating.md";
+    let findings = documents::log_lines_of_nobody(page, &repository::text(page), &code);
+    assert_tidy(&findings);
+}
+
+#[test]
 fn commands_in_readme_guides_and_concepts_exist() {
     let targets = commands::make_targets(&repository::text("Makefile"));
     let shown = |page: &&String| {
