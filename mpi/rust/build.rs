@@ -4,8 +4,16 @@
 use std::path::Path;
 use std::process::Command;
 
-const SOURCES: [&str; 6] =
-    ["tidings_steal_mpi.c", "enter.c", "tasks.c", "board.c", "mail.c", "deaths.c"];
+const SOURCES: [&str; 8] = [
+    "tidings_steal_mpi.c",
+    "errors.c",
+    "enter.c",
+    "tasks.c",
+    "board.c",
+    "mail.c",
+    "bell.c",
+    "deaths.c",
+];
 
 fn main() {
     let mpicc = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".into());

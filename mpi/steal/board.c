@@ -46,7 +46,7 @@ static size_t receive(void *context, uint8_t *room, size_t room_bytes, uint32_t 
  */
 static void look_up(Board *board)
 {
-    uint64_t now = now_us(board);
+    uint64_t now = board->at_us;
     for (uint32_t rank = 0; rank < (uint32_t)board->mail->ranks; rank++) {
         TidingsEntry entry;
         board->age_us[rank] = TIDINGS_NO_AGE;
@@ -61,7 +61,7 @@ static void look_up(Board *board)
 static bool entry(void *user, uint32_t worker, uint64_t *work_ns, uint64_t *age_us)
 {
     Board *board = user;
-    uint64_t now = now_us(board);
+    uint64_t now = board->at_us;
     if (worker >= (uint32_t)board->mail->ranks) return false;
     if (!board->looked_us || now - board->looked_us > board->unit_us / 2) look_up(board);
     if (board->age_us[worker] == TIDINGS_NO_AGE) return false;

@@ -19,6 +19,7 @@ typedef struct Board {
     TidingsTransport transport;
     double origin_s;
     uint64_t unit_us, due_us, looked_us;
+    uint64_t at_us; /* when a rank looks whom to ask: set before the board is shown */
     uint64_t *message; /* room for one, behind its segment */
     size_t room;
     /* Of each rank as it was looked up last, where it is younger than half a unit. */

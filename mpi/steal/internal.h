@@ -38,6 +38,8 @@ struct TidingsSteal {
     Function functions[FUNCTIONS];
     int count;
     bool has_begun, is_within, is_over, has_failed, is_split, has_lost;
+    bool is_again; /* the next phase is one that was traced, or this one is */
+    uint64_t diverged; /* after so many steps it was another */
     TidingsStealPhase phase;
     TidingsStealTasks tasks;
     /* As an idle rank last saw them. */
@@ -46,6 +48,16 @@ struct TidingsSteal {
     int arrays;  /* that there are */
     int trouble; /* the first that a task or a message caused */
 };
+
+/* Takes in messages until the task that runs may spawn or end, where a phase runs again. */
+void tidings_steal_hold(TidingsSteal *steal);
+
+/* Says of which phase a status is, and what it means; the status. */
+int errors_tell(TidingsStealError *error, int status, const char *name);
+
+/* The same of a phase that this rank was in, with what it knows. */
+int errors_tell_phase(const TidingsSteal *steal, int status, const char *name,
+                  TidingsStealError *error);
 
 /* The communicator whose messages are the library's own. */
 MPI_Comm tidings_steal_communicator(const TidingsSteal *steal);

@@ -15,13 +15,6 @@
 #define YIELDS 1024
 #define SIMULATED_LOOKS 8
 
-/* Whether mpi.h is SMPI's: then ranks share a thread, and others go on while one sleeps. */
-#ifdef SMPI_H
-#define SIMULATED true
-#else
-#define SIMULATED false
-#endif
-
 /* So many looks so many times, of which the fastest say what one takes: others are disturbed. */
 #define MEASURED 8
 
@@ -59,7 +52,9 @@ bool mail_open(Mail *mail, MPI_Comm comm)
     mail->dead = calloc((size_t)mail->ranks, sizeof *mail->dead);
     mail->known = calloc((size_t)mail->ranks, sizeof *mail->known);
     mail->survives = deaths_are_survived();
-    return mail->sent && mail->dead && mail->known && post(mail);
+    /* All have to, also where one has no memory. */
+    bool has_bell = bell_open(&mail->bell, comm);
+    return has_bell && mail->sent && mail->dead && mail->known && post(mail);
 }
 
 /* Whether a call has failed since a rank has died, and nothing else. */
@@ -143,6 +138,7 @@ bool mail_send(Mail *mail, MailKind kind, int to, const void *message, size_t by
     if (!bytes || bytes > INT_MAX || to < 0 || to >= mail->ranks) return false;
     if (mail->dead[to]) return true;
     if (mail->pending >= 16 && !clear_away(mail)) return false;
+    if (kind == MAIL_TASKS) bell_ring(&mail->bell, to);
     bool is_large = kind == MAIL_TASKS && mail->is_posted && bytes > POSTED_BYTES;
     if (!send_copy(mail, is_large ? MAIL_LARGE : (int)kind, to, message, bytes)) return false;
     if (is_large && !send_copy(mail, MAIL_TASKS, to, message, 0)) return false;
@@ -189,6 +185,7 @@ static MailLook look_at_posted(Mail *mail, int *from, const uint8_t **message, s
     mail->has_come = false;
     if (!is_there && MPI_Test(&mail->posted[mail->turn], &is_there, &status)) return MAIL_FAILED;
     if (!is_there) return MAIL_NONE;
+    bell_taken(&mail->bell);
     *message = mail->posted_room[mail->turn];
     mail->turn = !mail->turn;
     if (MPI_Start(&mail->posted[mail->turn])) return MAIL_FAILED;
@@ -234,18 +231,17 @@ double mail_look_s(Mail *mail)
 void mail_rest(int looks)
 {
     const struct timespec nap = { .tv_nsec = NAP_NS };
-    if (looks > (SIMULATED ? SIMULATED_LOOKS : YIELDS))
+    if (looks > (bell_is_simulated() ? SIMULATED_LOOKS : YIELDS))
         nanosleep(&nap, NULL);
     else if (looks > SPINS)
         sched_yield();
 }
 
-void mail_await(Mail *mail, int looks)
+void mail_await(Mail *mail, int looks, double seconds)
 {
-    if (SIMULATED && mail->is_posted && !mail->has_come)
+    if (!bell_is_simulated() || !mail->is_posted) return mail_rest(looks);
+    if (!mail->has_come && bell_wait(&mail->bell, seconds))
         mail->has_come = !MPI_Wait(&mail->posted[mail->turn], &mail->came);
-    else
-        mail_rest(looks);
 }
 
 int mail_death(Mail *mail)
@@ -301,6 +297,7 @@ void mail_close(Mail *mail, bool all)
 {
     if (all && mail->sent) empty(mail);
     withdraw(mail);
+    if (all) bell_close(&mail->bell, mail->comm);
     if (all) MPI_Comm_free(&mail->comm);
     /* What MPI may still read from stays allocated. */
     free(mail->requests);

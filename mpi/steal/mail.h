@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bell.h"
+
 /* Kinds of messages, which are looked for apart. */
 typedef enum MailKind { MAIL_TASKS = 1, MAIL_GOSSIP = 2 } MailKind;
 
@@ -33,6 +35,7 @@ typedef struct Mail {
     int turn;
     bool is_posted, has_come; /* and was waited for */
     MPI_Status came;
+    Bell bell; /* rings for messages of tasks */
     uint64_t messages, bytes; /* sent */
     /* Where deaths are survived: whether a call has failed by one, whom MPI knows to be dead, and
      * those of them who were named. */
@@ -61,9 +64,9 @@ double mail_look_s(Mail *mail);
  * sends to a rank that has had nothing for long waits for up to 50 us. */
 void mail_rest(int looks);
 
-/* The same where nothing is to be done before a message of tasks has come. A simulated machine is
- * not asked again and again whether it has: each look takes the simulator as long as a task. */
-void mail_await(Mail *mail, int looks);
+/* The same where nothing is to be done for so long but if a message of tasks comes. On a simulated
+ * machine this takes until one has, or all the time. */
+void mail_await(Mail *mail, int looks, double seconds);
 
 /* A rank that has died, whom no call has named before; -1 if there is none. */
 int mail_death(Mail *mail);

@@ -3,16 +3,19 @@
  * iteration took.
  * usage: mpirun -n RANKS tidings-mpi-steal APPLICATION [--selection random|lifelines|known]
  *        [--iterations N] [--retain] [--half work|count] [--poll-us N] [--seed N] [--check]
- *        [--model] [--task-ns N] [--unit-us N] [--trace FILE] [--kill RANK,TASKS]...
+ *        [--model] [--task-ns N] [--unit-us N] [--trace FILE] [--replay FILE] [--slow-us N]
+ *        [--kill RANK,TASKS]...
  * On a simulated machine a task takes --task-ns and does what it does. With --model, tasks whose
  * work is predicted take that time instead and find nothing, so that a thousand ranks fit into
  * one process. With --kill a rank kills itself when it has run so many tasks. APPLICATION is a
  * name such as uts:T1, fib:30, queens:12, scf:4x2x2, tce:24,8, homology:400 or
  * uneven:64000. Rank 0 prints a line of JSON for each iteration, and writes the schedule of the
- * last one to FILE. Where MPI survives deaths (tidings_steal_mpi.h), those that live go on, and the
- * least of them prints.
- * Status: 0 all is right (or not known to be wrong), 1 a result is wrong or the file is not
- * written, 2 the command cannot be run, 4 ranks have died and results are missing.
+ * last one to FILE; with --replay the first one is done again as FILE says. With either, `order` is
+ * a hash of which tasks each rank ran, in their order. With --slow-us a task of each third rank
+ * takes so much longer. Where MPI survives deaths (tidings_steal_mpi.h), those that live go on,
+ * and the least of them prints.
+ * Status: 0 all is right (or not known to be wrong), 1 a result is wrong or a file is not
+ * written or read, 2 the command cannot be run, 4 ranks have died and results are missing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,11 +28,13 @@
 #include "tidings_steal_trace.h"
 
 typedef struct Run {
-    const char *name, *trace;
+    const char *name, *trace, *replay;
     TidingsStealOptions options;
     int iterations;
     Kill kill;
     bool check, model;
+    double slow_s; /* that each of this rank's tasks takes longer */
+    uint64_t order;
     double task_s; /* that a simulated machine takes for a task whose work nobody predicts */
     TidingsApplication *application;
     TidingsSteal *steal;
@@ -45,8 +50,8 @@ static void usage(const char *what)
             "tidings-mpi-steal: %s\n"
             "usage: tidings-mpi-steal APPLICATION [--selection random|lifelines|known] "
             "[--iterations N] [--retain] [--half work|count] [--poll-us N] [--seed N] "
-            "[--check] [--model] [--task-ns N] [--unit-us N] [--trace FILE] "
-            "[--kill RANK,TASKS]...\n",
+            "[--check] [--model] [--task-ns N] [--unit-us N] [--trace FILE] [--replay FILE] "
+            "[--slow-us N] [--kill RANK,TASKS]...\n",
             what);
 }
 
@@ -81,8 +86,12 @@ static bool take(Run *run, const char *option, const char *value)
         run->options.seed = (uint64_t)taken;
     } else if (!strcmp(option, "--kill")) {
         return kills_take(&run->kill, value, run->rank, run->ranks, 2000000000);
+    } else if (!strcmp(option, "--slow-us") && kills_number(value, 0, 1000000, &taken)) {
+        run->slow_s = run->rank % 3 ? 0 : 1e-6 * (double)taken;
     } else if (!strcmp(option, "--trace")) {
         run->trace = value;
+    } else if (!strcmp(option, "--replay")) {
+        run->replay = value;
     } else {
         return false;
     }
@@ -122,11 +131,29 @@ static void spawn(void *user, uint64_t work_ns, const void *task, size_t bytes)
         MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
+/* Notes that a task runs now. */
+static void note_order(Run *run, const uint8_t *task, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at++)
+        run->order = (run->order ^ task[at]) * 1099511628211u;
+    run->order = (run->order ^ bytes) * 1099511628211u;
+}
+
+/* Takes a while. */
+static void linger(double seconds)
+{
+    if (machine_simulated()) return machine_work(seconds);
+    for (double until_s = MPI_Wtime() + seconds; MPI_Wtime() < until_s;)
+        ;
+}
+
 static void body(TidingsStealTasks *tasks, void *user)
 {
     size_t bytes;
     Run *run = user;
     const void *task = tidings_steal_state(tasks, &bytes);
+    if (run->trace || run->replay) note_order(run, task, bytes);
+    if (run->slow_s > 0) linger(run->slow_s);
     double predicted_s = 1e-9 * (double)tidings_steal_predicted_ns(tasks);
     kills_count(&run->kill);
     if (run->model && predicted_s > 0) return machine_work(predicted_s);
@@ -162,10 +189,10 @@ static void collect(Run *run)
 /* Sums over ranks of what a phase did, and the longest. */
 typedef struct Sums {
     double work_s, seconds;
-    unsigned long long counts[8];
+    unsigned long long counts[8], order;
 } Sums;
 
-static Sums sum(const TidingsStealPhase *phase, MPI_Comm living)
+static Sums sum(const TidingsStealPhase *phase, unsigned long long order, MPI_Comm living)
 {
     Sums sums;
     unsigned long long own[8] = { phase->counters.executed, phase->counters.attempts,
@@ -173,6 +200,7 @@ static Sums sum(const TidingsStealPhase *phase, MPI_Comm living)
                                   phase->counters.pushed,   phase->counters.lifelines,
                                   phase->messages,          phase->bytes };
     double within_s = phase->seconds - phase->enter_seconds;
+    MPI_Reduce(&order, &sums.order, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, living);
     MPI_Reduce(own, sums.counts, 8, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, living);
     MPI_Reduce(&phase->work_seconds, &sums.work_s, 1, MPI_DOUBLE, MPI_SUM, 0, living);
     MPI_Reduce(&within_s, &sums.seconds, 1, MPI_DOUBLE, MPI_MAX, 0, living);
@@ -211,16 +239,18 @@ static int report(Run *run, int iteration, const TidingsStealPhase *phase, const
     char found[256] = "";
     int right = tidings_application_verdict(run->application, run->check, found, sizeof found);
     if (run->model || !is_whole) right = -1;
+    char order[24] = "null";
+    if (run->trace || run->replay) snprintf(order, sizeof order, "\"%016llx\"", sums->order);
     printf("{\"application\":\"%s\",\"ranks\":%d,\"iteration\":%d,\"seeding\":\"%s\",\"seconds\":%"
            ".6f,"
            "\"work_seconds\":%.6f,\"efficiency\":%.4f,\"tasks\":%llu,\"attempts\":%llu,\"steals\":"
            "%llu,"
            "\"moved\":%llu,\"pushed\":%llu,\"lifelines\":%llu,\"messages\":%llu,\"bytes\":%llu,"
-           "\"deaths\":%u,\"lost\":%llu,\"found\":\"%s\",\"right\":%s}\n",
+           "\"deaths\":%u,\"lost\":%llu,\"order\":%s,\"found\":\"%s\",\"right\":%s}\n",
            run->name, run->ranks, iteration, seedings[phase->seeding], sums->seconds, sums->work_s,
            sums->work_s / (run->ranks * sums->seconds), sums->counts[0], sums->counts[1],
            sums->counts[2], sums->counts[3], sums->counts[4], sums->counts[5], sums->counts[6],
-           sums->counts[7], phase->deaths, (unsigned long long)phase->lost_tasks, found,
+           sums->counts[7], phase->deaths, (unsigned long long)phase->lost_tasks, order, found,
            right < 0 ? "null"
            : right   ? "true"
                      : "false");
@@ -233,11 +263,12 @@ static void iterate(Run *run, int iteration)
 {
     TidingsStealPhase phase;
     tidings_application_clear(run->application);
+    run->order = 14695981039346656037u ^ (unsigned)run->rank;
     tidings_application_roots(run->application, (uint32_t)run->rank, (uint32_t)run->ranks, add,
                               run);
     bool is_whole = run_phase(run, &phase);
     collect(run);
-    Sums sums = sum(&phase, run->living);
+    Sums sums = sum(&phase, run->order, run->living);
     int right = run->rank ? 0 : report(run, iteration, &phase, &sums, is_whole);
     MPI_Bcast(&right, 1, MPI_INT, 0, run->living);
     if (!right) run->status = 1;
@@ -265,6 +296,12 @@ int main(int count, char **words)
               "was not started so (Open MPI 5: mpirun --with-ft ulfm)\n",
               stderr);
     tidings_steal_function(run.steal, body, &run, &run.function);
+    if (run.replay && tidings_steal_replay(run.steal, run.name, run.replay, &error)) {
+        if (!run.rank) fprintf(stderr, "tidings-mpi-steal: %s\n", error.text);
+        run.status = 1;
+        run.iterations = 0;
+        run.trace = NULL;
+    }
     for (int iteration = 1; iteration <= run.iterations; iteration++)
         iterate(&run, iteration);
     if (run.trace && tidings_steal_trace(run.steal, run.name, run.trace, &error)) {

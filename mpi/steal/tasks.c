@@ -1,5 +1,25 @@
-/* What tasks call: see tidings_steal_mpi.h. */
+/* What tasks are made of and what they call: see tidings_steal_mpi.h. */
 #include "internal.h"
+
+int tidings_steal_function(TidingsSteal *steal, TidingsStealBody body, void *user,
+                           uint16_t *function)
+{
+    if (!steal || !body || !function) return TIDINGS_STEAL_STATUS_NULL;
+    if (steal->has_begun || steal->count == FUNCTIONS) return TIDINGS_STEAL_FUNCTIONS;
+    *function = (uint16_t)steal->count;
+    steal->functions[steal->count++] = (Function){ body, user };
+    return 0;
+}
+
+int tidings_steal_add(TidingsSteal *steal, uint16_t function, uint64_t work_ns, const void *state,
+                      size_t bytes)
+{
+    if (!steal) return TIDINGS_STEAL_STATUS_NULL;
+    if (steal->is_within) return TIDINGS_STEAL_STATUS_WITHIN_PHASE;
+    if (function >= steal->count) return TIDINGS_STEAL_FUNCTION;
+    TidingsStealTask task = { function, 0, work_ns, state, bytes };
+    return (int)tidings_steal_worker_add(steal->worker, &task);
+}
 
 const void *tidings_steal_state(const TidingsStealTasks *tasks, size_t *bytes)
 {
@@ -28,6 +48,7 @@ int tidings_steal_spawn(TidingsStealTasks *tasks, uint16_t function, uint64_t wo
     if (!tasks) return TIDINGS_STEAL_STATUS_OUTSIDE_TASK;
     if (function >= tasks->steal->count) return TIDINGS_STEAL_FUNCTION;
     TidingsStealTask task = { function, 0, work_ns, state, bytes };
+    if (tasks->steal->is_again) tidings_steal_hold(tasks->steal);
     return (int)tidings_steal_worker_spawn(tasks->steal->worker, &task);
 }
 
@@ -43,6 +64,7 @@ static int end_step(TidingsStealTasks *tasks, Ending ending, const TidingsStealT
     if (first->function >= tasks->steal->count) return TIDINGS_STEAL_FUNCTION;
     TidingsStealTask left = { tasks->function, step, tasks->work_ns, state, bytes };
     double took_ns = 1e9 * (MPI_Wtime() - tasks->began_s);
+    if (tasks->steal->is_again) tidings_steal_hold(tasks->steal);
     int status =
         (int)ending(tasks->steal->worker, first, &left, took_ns > 0 ? (uint64_t)took_ns : 0);
     tasks->has_ended = !status;

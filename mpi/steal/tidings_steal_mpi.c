@@ -4,6 +4,7 @@
  */
 #include "tidings_steal_mpi.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,34 +42,6 @@ static void note(TidingsSteal *steal, int status)
     if (!steal->trouble) steal->trouble = status;
 }
 
-const char *tidings_steal_text(int status)
-{
-    switch (status) {
-    case TIDINGS_STEAL_MEMORY: return "no memory is left";
-    case TIDINGS_STEAL_MPI: return "MPI has refused a call";
-    case TIDINGS_STEAL_ALONE: return "some ranks have not entered the phase";
-    case TIDINGS_STEAL_DIFFERENT:
-        return "ranks have entered different phases, or with other functions";
-    case TIDINGS_STEAL_FUNCTION: return "a task names a function that is not registered";
-    case TIDINGS_STEAL_FUNCTIONS:
-        return "functions are registered before the first phase, 1,024 at most";
-    case TIDINGS_STEAL_ENDED: return "an earlier phase has failed: end the job";
-    case TIDINGS_STEAL_LOST: return "ranks have died, and what they had is missing";
-    case TIDINGS_STEAL_EXPELLED:
-        return "the others consider this rank dead, since they could not reach it: end it";
-    case TIDINGS_STEAL_FILE: return "the file cannot be written: is there space, and the folder?";
-    default: return tidings_steal_status_text((uint32_t)status);
-    }
-}
-
-static int explain(TidingsStealError *error, int status, const char *name)
-{
-    if (error && status)
-        snprintf(error->text, sizeof error->text, "phase '%s': %s", name,
-                 tidings_steal_text(status));
-    return status;
-}
-
 /* Does what the worker wants. */
 static void perform(TidingsSteal *steal)
 {
@@ -93,6 +66,11 @@ static void perform(TidingsSteal *steal)
             break;
         case TIDINGS_STEAL_SAYS_EXPELLED:
             steal->trouble = TIDINGS_STEAL_EXPELLED;
+            steal->is_over = true;
+            break;
+        case TIDINGS_STEAL_SAYS_DIVERGED:
+            steal->trouble = TIDINGS_STEAL_DIVERGED;
+            steal->diverged = output.step;
             steal->is_over = true;
         }
     }
@@ -162,6 +140,7 @@ static double run(TidingsSteal *steal, const TidingsStealTask *task, double bega
     }
     double ended_s = MPI_Wtime();
     steal->phase.work_seconds += ended_s - began_s;
+    if (steal->is_again) tidings_steal_hold(steal);
     if (!tasks->has_ended) {
         double took_ns = 1e9 * (ended_s - began_s);
         tidings_steal_worker_finished(steal->worker, took_ns > 0 ? (uint64_t)took_ns : 0);
@@ -169,18 +148,25 @@ static double run(TidingsSteal *steal, const TidingsStealTask *task, double bega
     return ended_s;
 }
 
+/* The task that is to run now, if there is one. */
+static bool take_task(TidingsSteal *steal, double now_s, TidingsStealTask *task)
+{
+    Board *board = &steal->board;
+    board->at_us = microseconds(steal, now_s);
+    return tidings_steal_worker_next(steal->worker, board->at_us,
+                                     board->node ? &board->shown : NULL, task);
+}
+
 /* Runs tasks for a while, and looks for messages in between; whether there were any tasks. */
 static bool run_some(TidingsSteal *steal)
 {
     TidingsStealTask task;
     double began_s = MPI_Wtime(), now_s = began_s, looked_s = began_s;
-    const TidingsStealBoard *board = steal->board.node ? &steal->board.shown : NULL;
     bool any = false;
     steal->looked_s = began_s;
     gossip(steal, microseconds(steal, now_s));
     while (now_s - began_s < ROUND_S || now_s - began_s < steal->poll_s || !any) {
-        if (!tidings_steal_worker_next(steal->worker, microseconds(steal, now_s), board, &task))
-            break;
+        if (!take_task(steal, now_s, &task)) break;
         now_s = run(steal, &task, now_s);
         any = true;
         if (now_s - looked_s < steal->poll_s) continue;
@@ -232,10 +218,19 @@ static bool look(TidingsSteal *steal, bool is_idle)
 /* Lets others go on, until there may be something to do. */
 static void rest(TidingsSteal *steal, int looks)
 {
-    if (steal->board.node || tidings_steal_worker_deadline_us(steal->worker) != UINT64_MAX)
-        mail_rest(looks);
-    else
-        mail_await(&steal->mail, looks);
+    uint64_t until_us = tidings_steal_worker_deadline_us(steal->worker), at_us = now_us(steal);
+    if (steal->board.node && steal->board.due_us < until_us) until_us = steal->board.due_us;
+    double seconds = until_us == UINT64_MAX ? INFINITY : 1e-6 * (double)(until_us - at_us);
+    if (until_us > at_us) mail_await(&steal->mail, looks, seconds);
+}
+
+void tidings_steal_hold(TidingsSteal *steal)
+{
+    for (int looks = 1; !steal->is_over && tidings_steal_worker_waits(steal->worker); looks++) {
+        if (take_in(steal)) looks = 0;
+        if (steal->trouble == TIDINGS_STEAL_MPI) return;
+        if (looks) mail_await(&steal->mail, looks, INFINITY);
+    }
 }
 
 /* Runs what there is until nothing is left anywhere. */
@@ -305,9 +300,10 @@ static int whole_phase(TidingsSteal *steal, const char *name)
     if (!status) status = begin(steal, name);
     if (status) return fail(steal, status);
     work(steal);
-    bool is_end = steal->trouble == TIDINGS_STEAL_MPI || steal->trouble == TIDINGS_STEAL_EXPELLED;
+    bool is_end = steal->trouble == TIDINGS_STEAL_MPI || steal->trouble == TIDINGS_STEAL_EXPELLED ||
+                  steal->trouble == TIDINGS_STEAL_DIVERGED;
     if (!is_end) leave_phase(&all, 0);
-    steal->is_within = false;
+    steal->is_within = steal->is_again = false;
     tidings_steal_worker_counters(steal->worker, &after);
     steal->phase.counters = since(&before, &after);
     steal->phase.seconds = MPI_Wtime() - began_s;
@@ -316,41 +312,16 @@ static int whole_phase(TidingsSteal *steal, const char *name)
     return is_end ? fail(steal, steal->trouble) : steal->trouble;
 }
 
-/* Says who has died, as far as MPI has said it here, and what is missing. */
-static void explain_loss(const TidingsSteal *steal, const char *name, TidingsStealError *error)
-{
-    const TidingsStealPhase *phase = &steal->phase;
-    char ranks[64] = "";
-    size_t length = 0;
-    for (int rank = 0; rank < steal->mail.ranks && length < sizeof ranks - 16; rank++)
-        if (steal->mail.dead[rank])
-            length += (size_t)snprintf(ranks + length, sizeof ranks - length, " %d", rank);
-    snprintf(error->text, sizeof error->text,
-             "phase '%.60s': %u ranks have died (%s): missing is what they began with, up to %llu "
-             "tasks that they were sent, and what follows %llu finishes",
-             name, phase->deaths, length ? ranks + 1 : "?", (unsigned long long)phase->lost_tasks,
-             (unsigned long long)phase->lost_finishes);
-}
-
 int tidings_steal_phase(TidingsSteal *steal, const char *name, TidingsStealPhase *phase,
                         TidingsStealError *error)
 {
     if (error) error->text[0] = 0;
-    if (!steal || !name) return explain(error, TIDINGS_STEAL_STATUS_NULL, "");
+    if (!steal || !name) return errors_tell(error, TIDINGS_STEAL_STATUS_NULL, "");
     if (strlen(name) > NAME_BYTES)
-        return explain(error, TIDINGS_STEAL_STATUS_CONFIGURATION, "(a name of over 255 bytes)");
+        return errors_tell(error, TIDINGS_STEAL_STATUS_CONFIGURATION, "(a name of over 255 bytes)");
     int status = whole_phase(steal, name);
     if (phase) *phase = steal->phase;
-    if (status == TIDINGS_STEAL_ALONE && error) {
-        snprintf(error->text, sizeof error->text,
-                 "phase '%s': rank %d of %d has waited %u ms for ranks that have not entered it; "
-                 "all have to, or enter_ms is too short. Call MPI_Abort",
-                 name, steal->mail.rank, steal->mail.ranks, steal->options.enter_ms);
-        return status;
-    }
-    explain(error, status, name);
-    if (status == TIDINGS_STEAL_LOST && error) explain_loss(steal, name, error);
-    return status;
+    return errors_tell_phase(steal, status, name, error);
 }
 
 /* Fills in what is usual. */
@@ -407,10 +378,10 @@ int tidings_steal_open(MPI_Comm comm, const TidingsStealOptions *options, Tiding
                        TidingsStealError *error)
 {
     if (error) error->text[0] = 0;
-    if (!steal) return explain(error, TIDINGS_STEAL_STATUS_NULL, "(open)");
+    if (!steal) return errors_tell(error, TIDINGS_STEAL_STATUS_NULL, "(open)");
     *steal = NULL;
     MPI_Comm own;
-    if (MPI_Comm_dup(comm, &own)) return explain(error, TIDINGS_STEAL_MPI, "(open)");
+    if (MPI_Comm_dup(comm, &own)) return errors_tell(error, TIDINGS_STEAL_MPI, "(open)");
     TidingsSteal *made = calloc(1, sizeof *made);
     int status = made ? 0 : TIDINGS_STEAL_MEMORY, worst;
     if (made) {
@@ -429,7 +400,7 @@ int tidings_steal_open(MPI_Comm comm, const TidingsStealOptions *options, Tiding
         discard(made, true);
     else
         MPI_Comm_free(&own);
-    return explain(error, worst, "(open)");
+    return errors_tell(error, worst, "(open)");
 }
 
 /* For the Fortran module, whose communicators are numbers. */
@@ -472,26 +443,6 @@ int tidings_steal_living(TidingsSteal *steal, MPI_Comm *living)
 MPI_Comm tidings_steal_communicator(const TidingsSteal *steal)
 {
     return steal->mail.comm;
-}
-
-int tidings_steal_function(TidingsSteal *steal, TidingsStealBody body, void *user,
-                           uint16_t *function)
-{
-    if (!steal || !body || !function) return TIDINGS_STEAL_STATUS_NULL;
-    if (steal->has_begun || steal->count == FUNCTIONS) return TIDINGS_STEAL_FUNCTIONS;
-    *function = (uint16_t)steal->count;
-    steal->functions[steal->count++] = (Function){ body, user };
-    return 0;
-}
-
-int tidings_steal_add(TidingsSteal *steal, uint16_t function, uint64_t work_ns, const void *state,
-                      size_t bytes)
-{
-    if (!steal) return TIDINGS_STEAL_STATUS_NULL;
-    if (steal->is_within) return TIDINGS_STEAL_STATUS_WITHIN_PHASE;
-    if (function >= steal->count) return TIDINGS_STEAL_FUNCTION;
-    TidingsStealTask task = { function, 0, work_ns, state, bytes };
-    return (int)tidings_steal_worker_add(steal->worker, &task);
 }
 
 void tidings_steal_progress(TidingsStealTasks *tasks)

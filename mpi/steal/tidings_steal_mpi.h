@@ -39,8 +39,8 @@
  * signal handlers. Messages go over a duplicate of the communicator. A task that calls MPI_Abort
  * ends the job; one that leaves by a C++ exception or longjmp is not supported.
  *
- * Compile tidings_steal_mpi.c, enter.c, tasks.c, board.c, mail.c and deaths.c (and
- * tidings_steal_array.c and tidings_steal_trace.c) with the program and its mpicc, and link
+ * Compile tidings_steal_mpi.c, errors.c, enter.c, tasks.c, board.c, mail.c, bell.c and deaths.c
+ * (and tidings_steal_array.c and tidings_steal_trace.c) with the program and its mpicc, and link
  * libtidings_steal_c.a, -lpthread, -ldl and -lm.
  */
 #ifndef TIDINGS_STEAL_MPI_H
@@ -66,9 +66,10 @@ enum {
     TIDINGS_STEAL_FUNCTION = 104,  /* a task names a function that is not registered */
     TIDINGS_STEAL_FUNCTIONS = 105, /* functions come before the first phase, 1,024 at most */
     TIDINGS_STEAL_ENDED = 106,     /* an earlier phase has failed: nothing more can be done */
-    TIDINGS_STEAL_FILE = 107,      /* a file cannot be written */
+    TIDINGS_STEAL_FILE = 107,      /* a file cannot be written or read */
     TIDINGS_STEAL_LOST = 108,      /* ranks have died; the rest has run, and phases can follow */
-    TIDINGS_STEAL_EXPELLED = 109   /* the others consider this rank dead */
+    TIDINGS_STEAL_EXPELLED = 109,  /* the others consider this rank dead */
+    TIDINGS_STEAL_DIVERGED = 110   /* a phase that runs again is another; the job cannot go on */
 };
 
 /* Why a call has failed, in words: what, where, and what to do. */

@@ -1,4 +1,4 @@
-/* Traces: what all ranks did in a phase, gathered at rank 0 and written as a file. */
+/* Traces: what all ranks did in a phase, gathered at rank 0 and written to a file or read again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,5 +101,57 @@ int tidings_steal_trace(TidingsSteal *steal, const char *name, const char *path,
         MPI_Bcast(&status, 1, MPI_INT, 0, mail->comm);
     }
     discard(&all);
+    return explain(error, status, path);
+}
+
+/* Reads a whole file; null if that cannot be, or it is longer than MPI counts. */
+static uint8_t *read_file(const char *path, int *size)
+{
+    FILE *in = fopen(path, "rb");
+    if (!in) return NULL;
+    uint8_t *file = NULL;
+    long bytes = fseek(in, 0, SEEK_END) ? -1 : ftell(in);
+    if (bytes >= 0 && bytes <= INT32_MAX && !fseek(in, 0, SEEK_SET))
+        file = malloc((size_t)bytes + 1);
+    if (file && fread(file, 1, (size_t)bytes, in) != (size_t)bytes) {
+        free(file);
+        file = NULL;
+    }
+    fclose(in);
+    *size = (int)bytes;
+    return file;
+}
+
+/* Has all ranks have what rank 0 has read; the worst that any of them says. */
+static int share_file(MPI_Comm comm, int rank, const char *path, uint8_t **file, int *size)
+{
+    if (!rank) *file = read_file(path, size);
+    int status = !rank && !*file ? TIDINGS_STEAL_FILE : 0;
+    MPI_Bcast(&status, 1, MPI_INT, 0, comm);
+    if (status) return status;
+    MPI_Bcast(size, 1, MPI_INT, 0, comm);
+    if (rank) *file = malloc((size_t)*size + 1);
+    status = *file ? 0 : TIDINGS_STEAL_MEMORY;
+    MPI_Allreduce(MPI_IN_PLACE, &status, 1, MPI_INT, MPI_MAX, comm);
+    if (!status) MPI_Bcast(*file, *size, MPI_BYTE, 0, comm);
+    return status;
+}
+
+int tidings_steal_replay(TidingsSteal *steal, const char *name, const char *path,
+                         TidingsStealError *error)
+{
+    if (error) error->text[0] = 0;
+    if (!steal || !name || !path) return TIDINGS_STEAL_STATUS_NULL;
+    if (steal->has_failed) return TIDINGS_STEAL_ENDED;
+    if (steal->is_within) return TIDINGS_STEAL_STATUS_WITHIN_PHASE;
+    uint8_t *file = NULL;
+    int size = 0, status = share_file(steal->mail.comm, steal->mail.rank, path, &file, &size);
+    if (!status) {
+        status = (int)tidings_steal_worker_replay(steal->worker, tidings_steal_hash(name), file,
+                                                  (size_t)size);
+        MPI_Allreduce(MPI_IN_PLACE, &status, 1, MPI_INT, MPI_MAX, steal->mail.comm);
+    }
+    free(file);
+    steal->is_again = !status;
     return explain(error, status, path);
 }

@@ -15,7 +15,7 @@ fn make(arguments: &[&str]) -> Output {
 }
 
 /// A platform file and its hosts, in a directory.
-fn platform(directory: &Path, arguments: &[&str]) -> (PathBuf, PathBuf) {
+pub(crate) fn platform(directory: &Path, arguments: &[&str]) -> (PathBuf, PathBuf) {
     let (file, hosts) = (directory.join("platform.xml"), directory.join("hosts"));
     let paths = [file.to_str(), hosts.to_str()].map(|path| path.expect("UTF-8"));
     let output = make(&[arguments, &["--output", paths[0], "--hosts", paths[1]]].concat());

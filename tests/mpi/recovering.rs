@@ -136,7 +136,13 @@ fn fortran_has_the_same() {
     for mpi in [Mpi::Open, Mpi::Mpich] {
         let folder = place();
         let mut objects = Vec::new();
-        for name in ["recover/tidings_recover_mpi", "steal/enter", "steal/mail", "steal/deaths"] {
+        for name in [
+            "recover/tidings_recover_mpi",
+            "steal/enter",
+            "steal/mail",
+            "steal/bell",
+            "steal/deaths",
+        ] {
             let object = folder.path().join(name.replace('/', "_")).with_extension("o");
             let mut compiler = Command::new(mpi.compiler("mpicc"));
             compiler.args(["-std=gnu11", "-I", "crates/recovery-ffi/include"]);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bell.h"
 #include "tidings_steal_array.h"
 
 typedef struct Sum {
@@ -398,6 +399,36 @@ static void mourned(void)
     run(steal, "mourned", NULL);
 }
 
+/* Whether a wait of a simulated rank was as it should, and took so long. */
+static void expect_wait(Bell *bell, double at_most_s, bool rings, double takes_s, const char *what)
+{
+    double began_s = MPI_Wtime();
+    bool has_rung = bell_wait(bell, at_most_s);
+    double took_s = MPI_Wtime() - began_s;
+    expect(has_rung == rings, what);
+    expect(took_s > takes_s - 1e-6 && took_s < takes_s + 1e-3, "as long");
+}
+
+/* A rank of a simulated machine waits for a message or for a time, whichever comes first, and no
+ * longer and no shorter. */
+static void waits(void)
+{
+    Bell bell;
+    expect(bell_is_simulated() && bell_open(&bell, MPI_COMM_WORLD), "a bell");
+    if (rank != 1) expect_wait(&bell, 1, false, 1, "nobody sends");
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) {
+        expect_wait(&bell, 2, false, 2, "nobody sends to who sends");
+        bell_ring(&bell, 0);
+    } else if (!rank) {
+        expect_wait(&bell, 9, true, 2, "one sends");
+        expect_wait(&bell, 9, true, 0, "it was not taken in yet");
+        bell_taken(&bell);
+        expect_wait(&bell, 3, false, 3, "nobody sends again");
+    }
+    bell_close(&bell, MPI_COMM_WORLD);
+}
+
 int main(int count, char **words)
 {
     static const struct {
@@ -406,7 +437,7 @@ int main(int count, char **words)
     } checks[] = { { "policies", policies }, { "finishes", finishes }, { "deep", deep },
                    { "retained", retained }, { "refused", refused },   { "alone", alone },
                    { "aborted", aborted },   { "arrays", arrays },     { "large", large },
-                   { "mourned", mourned } };
+                   { "mourned", mourned },   { "waits", waits } };
     int provided;
     MPI_Init_thread(&count, &words, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

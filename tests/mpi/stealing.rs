@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use tidings_experiment::agents::programs;
 use tidings_steal::trace::{File, Statistics, Tree};
 
+use crate::platforms::platform;
 use crate::toolchain::{self, Mpi, done, place, root, run, said};
 
 /// The program of checks and that of applications, built once for all tests of this process.
@@ -59,13 +60,15 @@ impl Built {
 }
 
 /// What a program compiles.
-const LIBRARY: [&str; 7] = [
+const LIBRARY: [&str; 9] = [
     "tidings_steal_mpi.c",
     "tidings_steal_array.c",
+    "errors.c",
     "enter.c",
     "tasks.c",
     "board.c",
     "mail.c",
+    "bell.c",
     "deaths.c",
 ];
 
@@ -108,6 +111,36 @@ fn tasks_do_what_they_may_under_mpich() {
 #[test]
 fn tasks_do_what_they_may_on_a_simulated_machine() {
     all_checks_hold(Mpi::Simulated, &[7]);
+}
+
+#[test]
+fn an_idle_rank_of_a_simulated_machine_waits_for_a_message_or_for_a_time() {
+    Built::of(Mpi::Simulated).check(3, "waits");
+}
+
+/// What simulated ranks, each on a node of its own, say of a phase of twenty tasks a rank.
+fn model_of(ranks: usize, victims: &str) -> String {
+    let (built, folder) = (Built::of(Mpi::Simulated), place());
+    let words = ["torus", "--nodes", &ranks.to_string()];
+    let (network, hosts) = platform(folder.path(), &words);
+    let mut command = Command::new("smpirun");
+    command.arg("-platform").arg(network).arg("-hostfile").arg(hosts).current_dir(folder.path());
+    command.args(["-n", words[2], "--log=root.thres:error", "--cfg=smpi/iprobe:5e-6"]);
+    command.args(["--cfg=smpi/simulate-computation:no", "--cfg=smpi/grow-injected-times:no"]);
+    command.arg("--cfg=smpi/test:5e-6").arg(built.applications());
+    let tasks = format!("uneven:{}", 20 * ranks);
+    done(command.args([&tasks, "--model", "--selection", victims]))
+}
+
+/// Of so many ranks each look and each nap would be an event of the simulator. Nothing depends on
+/// the machine that simulates.
+#[test]
+fn hundreds_of_simulated_ranks_do_the_same_each_time() {
+    for victims in ["random", "known"] {
+        let (first, second) = (model_of(256, victims), model_of(256, victims));
+        assert!(first.contains(r#""ranks":256"#) && first.contains(r#""tasks":5120"#), "{first}");
+        assert_eq!(first, second);
+    }
 }
 
 /// A program in Fortran with the library's module.
@@ -212,11 +245,78 @@ fn schedules_are_traced() {
     }
 }
 
+/// The words of a phase and a file of its schedule.
+fn with_file<'a>(words: &'a str, option: &'a str, file: &'a Path) -> Vec<&'a str> {
+    let file = file.to_str().expect("UTF-8");
+    words.split(' ').chain([option, file]).collect()
+}
+
+/// The same again, in another job whose draws are others and where a third of the ranks is slow:
+/// each rank runs the same tasks in the same order.
+fn a_schedule_is_the_same_again(mpi: Mpi, ranks: usize, words: &str) {
+    let file = Built::of(mpi).folder.path().join(format!("again-{ranks}.trace"));
+    let first = is_right(mpi, ranks, &with_file(words, "--trace", &file).join(" "));
+    let other = format!("{words} --seed 7 --slow-us 20");
+    let again = is_right(mpi, ranks, &with_file(&other, "--replay", &file).join(" "));
+    let what = |line: &Value| ["order", "tasks", "moved"].map(|name| line[name].clone());
+    assert!(first[0]["order"].is_string(), "{}", first[0]);
+    assert_eq!(what(&again[0]), what(&first[0]), "{} {}", again[0], first[0]);
+    assert_eq!(again[0]["attempts"], 0);
+    // On a real machine one rank may be done before the others are there.
+    assert!(mpi != Mpi::Simulated || first[0]["moved"] != 0, "{}", first[0]);
+}
+
+#[test]
+fn schedules_are_the_same_again_task_by_task() {
+    a_schedule_is_the_same_again(Mpi::Open, 3, "queens:9");
+    a_schedule_is_the_same_again(Mpi::Mpich, 2, "queens:10 --half count --selection lifelines");
+    a_schedule_is_the_same_again(Mpi::Simulated, 16, "queens:9 --task-ns 20000");
+}
+
+/// Other draws make another order, which the hash of it shows.
+#[test]
+fn another_schedule_has_another_order() {
+    let traced = |seed: &str| {
+        let file = Built::of(Mpi::Simulated).folder.path().join(format!("{seed}.trace"));
+        let words = format!("queens:9 --task-ns 20000 --seed {seed}");
+        let lines = is_right(Mpi::Simulated, 8, &with_file(&words, "--trace", &file).join(" "));
+        lines[0]["order"].as_str().map(str::to_owned).expect("an order")
+    };
+    assert_ne!(traced("1"), traced("2"));
+}
+
+#[test]
+fn what_cannot_be_done_again_is_refused() {
+    let built = Built::of(Mpi::Mpich);
+    let (folder, program) = (built.folder.path(), built.applications());
+    let [file, torn, kept] = ["refused", "torn", "kept"].map(|name| folder.join(name));
+    built.run(2, &with_file("fib:9", "--trace", &file).join(" "));
+    let bytes = std::fs::read(&file).expect("it was written");
+    std::fs::write(&torn, &bytes[..bytes.len() - 1]).expect("there is space");
+    // Each rank begins the second iteration with what it ran in the first, as long as that took.
+    built.run(2, &with_file("scf:4 --retain --iterations 2", "--trace", &kept).join(" "));
+    for (ranks, words, file, complaint) in [
+        (3, "fib:9", &file, "another number of workers: start as many"),
+        (2, "fib:10", &file, "the trace is of another program or phase"),
+        (2, "fib:9", &torn, "no whole trace of this version: record it again"),
+        (2, "fib:9", &folder.join("nothing"), "the file cannot be written or read"),
+    ] {
+        let words = with_file(words, "--replay", file);
+        let code = toolchain::refused(Mpi::Mpich, &program, ranks, &words, complaint);
+        assert_eq!(code, Some(1), "{words:?}");
+    }
+    let output = run(built.launcher(2).arg(&program).args(with_file("scf:4", "--replay", &kept)));
+    // On a loaded machine a launcher lacks what a rank says last; 3 is what it ends the job with.
+    let is_said = said(&output).contains("cannot do again what it did after 0 steps");
+    assert!(is_said || output.status.code() == Some(3), "{}", said(&output));
+    assert!(!output.status.success());
+}
+
 #[test]
 fn a_trace_that_cannot_be_written_is_an_error() {
     let program = Built::of(Mpi::Mpich).applications();
     let words = ["fib:9", "--trace", "/nowhere/file"];
-    let complaint = "trace '/nowhere/file': the file cannot be written";
+    let complaint = "trace '/nowhere/file': the file cannot be written or read";
     assert_eq!(toolchain::refused(Mpi::Mpich, &program, 2, &words, complaint), Some(1));
 }
 

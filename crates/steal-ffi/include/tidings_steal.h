@@ -19,116 +19,82 @@
  What a call answers. Only `TIDINGS_STEAL_STATUS_OK` is 0. Where it is another, nothing was done.
  */
 typedef enum TidingsStealStatus {
-    /*
-     All went well.
-     */
+    /* All went well. */
     TIDINGS_STEAL_STATUS_OK = 0,
-    /*
-     A pointer that must not be null is null.
-     */
+    /* A pointer that must not be null is null. */
     TIDINGS_STEAL_STATUS_NULL = 1,
-    /*
-     There is no such worker, or a number of the configuration is out of its range.
-     */
+    /* There is no such worker, or a number of the configuration is out of its range. */
     TIDINGS_STEAL_STATUS_CONFIGURATION = 2,
-    /*
-     A task has more bytes than a slot holds.
-     */
+    /* A task has more bytes than a slot holds. */
     TIDINGS_STEAL_STATUS_TOO_LARGE = 3,
-    /*
-     No task runs here: tasks are spawned within a task.
-     */
+    /* No task runs here: tasks are spawned within a task. */
     TIDINGS_STEAL_STATUS_OUTSIDE_TASK = 4,
-    /*
-     A phase is running.
-     */
+    /* A phase is running. */
     TIDINGS_STEAL_STATUS_WITHIN_PHASE = 5,
-    /*
-     The others consider this worker dead.
-     */
+    /* The others consider this worker dead. */
     TIDINGS_STEAL_STATUS_EXPELLED = 6,
-    /*
-     Bytes are no message of a worker, or a text is not UTF-8.
-     */
+    /* Bytes are no message of a worker, or a text is not UTF-8. */
     TIDINGS_STEAL_STATUS_MALFORMED = 7,
-    /*
-     A call went wrong inside, a fault of the library; this worker does nothing any more.
-     */
+    /* A call went wrong inside, a fault of the library; this worker does nothing any more. */
     TIDINGS_STEAL_STATUS_BROKEN = 8,
+    /*
+     The worker does again what it did, and the task may neither spawn nor end before a message
+     has come.
+     */
+    TIDINGS_STEAL_STATUS_WAITS = 9,
+    /* Bytes are no whole trace. */
+    TIDINGS_STEAL_STATUS_TORN = 10,
+    /* A trace is of another program or phase. */
+    TIDINGS_STEAL_STATUS_OTHER_TRACE = 11,
+    /* A trace is of more workers, or of fewer. */
+    TIDINGS_STEAL_STATUS_OTHER_WORKERS = 12,
 } TidingsStealStatus;
 
-/*
- What an output says.
- */
+/* What an output says. */
 typedef enum TidingsStealSays {
-    /*
-     There is nothing to do.
-     */
+    /* There is nothing to do. */
     TIDINGS_STEAL_SAYS_NOTHING = 0,
-    /*
-     Send `bytes` bytes of `message` to worker `to`.
-     */
+    /* Send `bytes` bytes of `message` to worker `to`. */
     TIDINGS_STEAL_SAYS_SEND = 1,
-    /*
-     The phase has begun, with what `seeding` says.
-     */
+    /* The phase has begun, with what `seeding` says. */
     TIDINGS_STEAL_SAYS_SEEDED = 2,
-    /*
-     The phase has ended: each task ran once.
-     */
+    /* The phase has ended: each task ran once. */
     TIDINGS_STEAL_SAYS_COMPLETE = 3,
     /*
      The phase has ended without what `lost_workers` workers had, of which `lost_sent` tasks came
      from others, and without what follows `lost_finishes` finishes.
      */
     TIDINGS_STEAL_SAYS_LOST = 4,
-    /*
-     The others consider this worker dead: it has to stop.
-     */
+    /* The others consider this worker dead: it has to stop. */
     TIDINGS_STEAL_SAYS_EXPELLED = 5,
+    /*
+     After `step` steps the worker cannot do again what a trace says: the program, its input or
+     its predictions are others. It has to stop, and others may wait for it.
+     */
+    TIDINGS_STEAL_SAYS_DIVERGED = 6,
 } TidingsStealSays;
 
-/*
- What a phase begins with, and why.
- */
+/* What a phase begins with, and why. */
 typedef enum TidingsStealSeeding {
-    /*
-     What each worker ran in the phase of this name before.
-     */
+    /* What each worker ran in the phase of this name before. */
     TIDINGS_STEAL_SEEDING_RETAINED = 0,
-    /*
-     What each was given: retention was not asked for.
-     */
+    /* What each was given: retention was not asked for. */
     TIDINGS_STEAL_SEEDING_GIVEN = 1,
-    /*
-     What each was given: there was no phase of this name before.
-     */
+    /* What each was given: there was no phase of this name before. */
     TIDINGS_STEAL_SEEDING_FIRST = 2,
-    /*
-     What each was given: other workers took part then.
-     */
+    /* What each was given: other workers took part then. */
     TIDINGS_STEAL_SEEDING_OTHER_WORKERS = 3,
-    /*
-     What each was given: there were more tasks then, or fewer.
-     */
+    /* What each was given: there were more tasks then, or fewer. */
     TIDINGS_STEAL_SEEDING_OTHER_NUMBER = 4,
-    /*
-     What each was given: there were as many tasks then, but others.
-     */
+    /* What each was given: there were as many tasks then, but others. */
     TIDINGS_STEAL_SEEDING_OTHER_TASKS = 5,
 } TidingsStealSeeding;
 
-/*
- How victims are selected.
- */
+/* How victims are selected. */
 typedef enum TidingsStealSelection {
-    /*
-     Any worker with the same probability, with pauses that grow.
-     */
+    /* Any worker with the same probability, with pauses that grow. */
     TIDINGS_STEAL_SELECTION_RANDOM = 0,
-    /*
-     Some attempts at random, then neighbours in a hypercube send tasks when they have some.
-     */
+    /* Some attempts at random, then neighbours in a hypercube send tasks when they have some. */
     TIDINGS_STEAL_SELECTION_LIFELINES = 1,
     /*
      Those that have most work, as the board says; without a board, or where its entries are too
@@ -137,23 +103,15 @@ typedef enum TidingsStealSelection {
     TIDINGS_STEAL_SELECTION_KNOWN = 2,
 } TidingsStealSelection;
 
-/*
- What a thief gets half of.
- */
+/* What a thief gets half of. */
 typedef enum TidingsStealHalf {
-    /*
-     The predicted work.
-     */
+    /* The predicted work. */
     TIDINGS_STEAL_HALF_WORK = 0,
-    /*
-     The number of tasks.
-     */
+    /* The number of tasks. */
     TIDINGS_STEAL_HALF_COUNT = 1,
 } TidingsStealHalf;
 
-/*
- A worker. Only pointers to it leave the library.
- */
+/* A worker. Only pointers to it leave the library. */
 typedef struct TidingsStealWorker TidingsStealWorker;
 
 /*
@@ -161,73 +119,43 @@ typedef struct TidingsStealWorker TidingsStealWorker;
  stands for what is usual.
  */
 typedef struct TidingsStealConfig {
-    /*
-     The number of this worker.
-     */
+    /* The number of this worker. */
     uint32_t me;
-    /*
-     How many there are, at least 1.
-     */
+    /* How many there are, at least 1. */
     uint32_t workers;
-    /*
-     What random draws begin with.
-     */
+    /* What random draws begin with. */
     uint64_t seed;
-    /*
-     How victims are selected: a `TidingsStealSelection`.
-     */
+    /* How victims are selected: a `TidingsStealSelection`. */
     uint32_t selection;
-    /*
-     What a thief gets half of: a `TidingsStealHalf`.
-     */
+    /* What a thief gets half of: a `TidingsStealHalf`. */
     uint32_t half;
-    /*
-     How long a request and its answer take, in microseconds, 1 to 1,000,000; 0: 10.
-     */
+    /* How long a request and its answer take, in microseconds, 1 to 1,000,000; 0: 10. */
     uint64_t round_trip_us;
-    /*
-     The most bytes of a task, up to 4,096; 0: 256.
-     */
+    /* The most bytes of a task, up to 4,096; 0: 256. */
     uint32_t slot_bytes;
-    /*
-     Whether a phase begins with what each worker ran in the phase of the same name before.
-     */
+    /* Whether a phase begins with what each worker ran in the phase of the same name before. */
     bool retain;
 } TidingsStealConfig;
 
-/*
- A task, or what is left of one: a function, where in it, and the bytes that it goes on with.
- */
+/* A task, or what is left of one: a function, where in it, and the bytes that it goes on with. */
 typedef struct TidingsStealTask {
-    /*
-     What runs: a number that all workers know.
-     */
+    /* What runs: a number that all workers know. */
     uint16_t function;
-    /*
-     Where in it; 0 at its beginning.
-     */
+    /* Where in it; 0 at its beginning. */
     uint32_t step;
-    /*
-     How long it is predicted to run, in nanoseconds; 0 if nobody knows.
-     */
+    /* How long it is predicted to run, in nanoseconds; 0 if nobody knows. */
     uint64_t work_ns;
     /*
      Its bytes, null only if there are none. Those that a worker gives stay until the task ends.
      */
     const void *state;
-    /*
-     How many they are.
-     */
+    /* How many they are. */
     size_t bytes;
 } TidingsStealTask;
 
-/*
- What the program knows of the work of others: a function that is asked for one at a time.
- */
+/* What the program knows of the work of others: a function that is asked for one at a time. */
 typedef struct TidingsStealBoard {
-    /*
-     Passed to the function.
-     */
+    /* Passed to the function. */
     void *user;
     /*
      Writes how much work worker `worker` had, in nanoseconds (what
@@ -237,97 +165,55 @@ typedef struct TidingsStealBoard {
     bool (*entry)(void *user, uint32_t worker, uint64_t *work_ns, uint64_t *age_us);
 } TidingsStealBoard;
 
-/*
- What a worker has its program do. What does not belong to what it says is 0.
- */
+/* What a worker has its program do. What does not belong to what it says is 0. */
 typedef struct TidingsStealOutput {
-    /*
-     What it says.
-     */
+    /* What it says. */
     enum TidingsStealSays says;
-    /*
-     With what the phase begins.
-     */
+    /* With what the phase begins. */
     enum TidingsStealSeeding seeding;
-    /*
-     To whom the message goes.
-     */
+    /* To whom the message goes. */
     uint32_t to;
-    /*
-     The message, until the next call with this worker.
-     */
+    /* The message, until the next call with this worker. */
     const uint8_t *message;
-    /*
-     Its bytes.
-     */
+    /* Its bytes. */
     size_t bytes;
-    /*
-     Workers that have died since the program began.
-     */
+    /* Workers that have died since the program began. */
     uint32_t lost_workers;
-    /*
-     Tasks and ends of tasks that others sent to those; they may have run.
-     */
+    /* Tasks and ends of tasks that others sent to those; they may have run. */
     uint64_t lost_sent;
-    /*
-     Finishes that waited for what is missing.
-     */
+    /* Finishes that waited for what is missing. */
     uint64_t lost_finishes;
+    /* Tasks that were taken, spawned and ended, counted together. */
+    uint64_t step;
 } TidingsStealOutput;
 
-/*
- What a worker has done since it was made.
- */
+/* What a worker has done since it was made. */
 typedef struct TidingsStealCounters {
-    /*
-     Tasks that it ran, each continuation counted.
-     */
+    /* Tasks that it ran, each continuation counted. */
     uint64_t executed;
-    /*
-     Tasks that it spawned.
-     */
+    /* Tasks that it spawned. */
     uint64_t spawned;
-    /*
-     Requests that it made as a thief.
-     */
+    /* Requests that it made as a thief. */
     uint64_t attempts;
-    /*
-     Those that brought tasks.
-     */
+    /* Those that brought tasks. */
     uint64_t steals;
-    /*
-     Those that did not.
-     */
+    /* Those that did not. */
     uint64_t refused;
-    /*
-     Times that a neighbour sent it tasks.
-     */
+    /* Times that a neighbour sent it tasks. */
     uint64_t pushed;
-    /*
-     Tasks that came, by request or not.
-     */
+    /* Tasks that came, by request or not. */
     uint64_t tasks_in;
-    /*
-     Times that it asked a neighbour to send tasks.
-     */
+    /* Times that it asked a neighbour to send tasks. */
     uint64_t lifelines;
 } TidingsStealCounters;
 
-/*
- What one worker did in one phase.
- */
+/* What one worker did in one phase. */
 typedef struct TidingsStealTrace {
-    /*
-     The hash of the tasks with which it began.
-     */
+    /* The hash of the tasks with which it began. */
     uint64_t tasks;
-    /*
-     The trace.
-     */
+    /* The trace. */
     const uint8_t *trace;
-    /*
-     How many bytes it has.
-     */
+    /* How many bytes it has. */
     size_t bytes;
 } TidingsStealTrace;
 
@@ -335,9 +221,7 @@ typedef struct TidingsStealTrace {
 extern "C" {
 #endif // __cplusplus
 
-/*
- A sentence that says what a status means. It lives as long as the program.
- */
+/* A sentence that says what a status means. It lives as long as the program. */
 const char *tidings_steal_status_text(uint32_t status);
 
 /*
@@ -389,15 +273,11 @@ bool tidings_steal_worker_next(struct TidingsStealWorker *worker,
                                const struct TidingsStealBoard *board,
                                struct TidingsStealTask *task);
 
-/*
- Help first: the task that runs spawns another, whose bytes are copied, and goes on.
- */
+/* Help first: the task that runs spawns another, whose bytes are copied, and goes on. */
 enum TidingsStealStatus tidings_steal_worker_spawn(struct TidingsStealWorker *worker,
                                                    const struct TidingsStealTask *task);
 
-/*
- The task that ran is done, and took so long.
- */
+/* The task that ran is done, and took so long. */
 enum TidingsStealStatus tidings_steal_worker_finished(struct TidingsStealWorker *worker,
                                                       uint64_t took_ns);
 
@@ -430,15 +310,11 @@ enum TidingsStealStatus tidings_steal_worker_receive(struct TidingsStealWorker *
                                                      size_t bytes,
                                                      uint64_t now_us);
 
-/*
- Worker `dead` has died: nothing comes from it any more.
- */
+/* Worker `dead` has died: nothing comes from it any more. */
 enum TidingsStealStatus tidings_steal_worker_died(struct TidingsStealWorker *worker,
                                                   uint32_t dead);
 
-/*
- The board has changed.
- */
+/* The board has changed. */
 enum TidingsStealStatus tidings_steal_worker_news(struct TidingsStealWorker *worker);
 
 /*
@@ -492,6 +368,25 @@ size_t tidings_steal_traces_file(uint64_t program,
                                  uint32_t workers,
                                  uint8_t *file,
                                  size_t room);
+
+/*
+ Has the worker do in the next phase what it did in the phase of which `file` is the file of
+ traces (`bytes` bytes), made for this `program`. All workers have to, and to begin with the same
+ tasks; a task is held while `tidings_steal_worker_waits` says so. Nothing has changed if the
+ file is refused.
+
+ `file` is null or has `bytes` bytes.
+ */
+enum TidingsStealStatus tidings_steal_worker_replay(struct TidingsStealWorker *worker,
+                                                    uint64_t program,
+                                                    const uint8_t *file,
+                                                    size_t bytes);
+
+/*
+ Whether the task that runs may neither spawn nor end before a message has come: only where the
+ worker does again what it did.
+ */
+bool tidings_steal_worker_waits(struct TidingsStealWorker *worker);
 
 #ifdef __cplusplus
 }  // extern "C"

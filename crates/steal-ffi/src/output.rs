@@ -2,7 +2,7 @@
 
 use core::ptr;
 
-use tidings_steal::{Counters, Ending, Output, Seeding};
+use tidings_steal::{Counters, Diverged, Ending, Output, Seeding};
 
 /// What an output says.
 #[repr(C)]
@@ -21,6 +21,9 @@ pub enum TidingsStealSays {
     Lost = 4,
     /// The others consider this worker dead: it has to stop.
     Expelled = 5,
+    /// After `step` steps the worker cannot do again what a trace says: the program, its input or
+    /// its predictions are others. It has to stop, and others may wait for it.
+    Diverged = 6,
 }
 
 /// What a phase begins with, and why.
@@ -74,6 +77,8 @@ pub struct TidingsStealOutput {
     pub lost_sent: u64,
     /// Finishes that waited for what is missing.
     pub lost_finishes: u64,
+    /// Tasks that were taken, spawned and ended, counted together.
+    pub step: u64,
 }
 
 impl TidingsStealOutput {
@@ -86,6 +91,7 @@ impl TidingsStealOutput {
         lost_workers: 0,
         lost_sent: 0,
         lost_finishes: 0,
+        step: 0,
     };
 
     /// An output, whose message becomes bytes of `message`.
@@ -102,8 +108,9 @@ impl TidingsStealOutput {
                 Self { says, seeding, ..Self::NOTHING }
             }
             Output::PhaseDone(ending) => Self::ending(ending),
-            // Who is to do again what it did, and cannot, stops. Here nobody is.
-            Output::Diverged(_) => Self::ending(&Ending::Expelled),
+            Output::Diverged(Diverged { step, .. }) => {
+                Self { says: TidingsStealSays::Diverged, step: *step, ..Self::NOTHING }
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use core::ffi::{CStr, c_char};
 
 use tidings_steal::output::{BeginError, SpawnError};
+use tidings_steal::trace::FileError;
 
 /// What a call answers. Only `TIDINGS_STEAL_STATUS_OK` is 0. Where it is another, nothing was done.
 #[repr(C)]
@@ -26,6 +27,15 @@ pub enum TidingsStealStatus {
     Malformed = 7,
     /// A call went wrong inside, a fault of the library; this worker does nothing any more.
     Broken = 8,
+    /// The worker does again what it did, and the task may neither spawn nor end before a message
+    /// has come.
+    Waits = 9,
+    /// Bytes are no whole trace.
+    Torn = 10,
+    /// A trace is of another program or phase.
+    OtherTrace = 11,
+    /// A trace is of more workers, or of fewer.
+    OtherWorkers = 12,
 }
 
 impl From<BeginError> for TidingsStealStatus {
@@ -42,8 +52,22 @@ impl From<SpawnError> for TidingsStealStatus {
     fn from(error: SpawnError) -> Self {
         match error {
             SpawnError::TooLarge(_) => Self::TooLarge,
-            // Here nobody does again what it did, so nobody waits.
-            SpawnError::OutsideTask | SpawnError::Waits => Self::OutsideTask,
+            SpawnError::OutsideTask => Self::OutsideTask,
+            SpawnError::Waits => Self::Waits,
+        }
+    }
+}
+
+impl From<FileError> for TidingsStealStatus {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Workers { .. } => Self::OtherWorkers,
+            FileError::Program => Self::OtherTrace,
+            FileError::Other
+            | FileError::Version(_)
+            | FileError::Cut(_)
+            | FileError::Damaged
+            | FileError::Torn { .. } => Self::Torn,
         }
     }
 }
@@ -51,7 +75,7 @@ impl From<SpawnError> for TidingsStealStatus {
 /// A sentence that says what a status means. It lives as long as the program.
 #[unsafe(no_mangle)]
 pub extern "C" fn tidings_steal_status_text(status: u32) -> *const c_char {
-    const TEXTS: [&CStr; 9] = [
+    const TEXTS: [&CStr; 13] = [
         c"all went well",
         c"a pointer is null that must not be",
         c"no worker can run with this configuration",
@@ -61,6 +85,10 @@ pub extern "C" fn tidings_steal_status_text(status: u32) -> *const c_char {
         c"the others consider this worker dead: restart it",
         c"these bytes are no message of a worker, or a text is not UTF-8",
         c"an earlier call went wrong inside: free the worker",
+        c"a task that runs again has to wait for a message: take some in",
+        c"these bytes are no whole trace of this version: record it again",
+        c"the trace is of another program or phase",
+        c"the trace is of another number of workers: start as many",
     ];
     TEXTS.get(status as usize).copied().unwrap_or(c"no status of this library").as_ptr()
 }

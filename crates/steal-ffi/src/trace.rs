@@ -79,6 +79,46 @@ pub unsafe extern "C" fn tidings_steal_traces_file(
     encoded.len()
 }
 
+/// Has the worker do in the next phase what it did in the phase of which `file` is the file of
+/// traces (`bytes` bytes), made for this `program`. All workers have to, and to begin with the same
+/// tasks; a task is held while `tidings_steal_worker_waits` says so. Nothing has changed if the
+/// file is refused.
+///
+/// # Safety
+/// As [`tidings_steal_worker_free`]; `file` is null or has `bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidings_steal_worker_replay(
+    worker: *mut TidingsStealWorker,
+    program: u64,
+    file: *const u8,
+    bytes: usize,
+) -> TidingsStealStatus {
+    if file.is_null() {
+        return TidingsStealStatus::Null;
+    }
+    // SAFETY: it is not null and has as many bytes, as the caller promises.
+    let file = unsafe { slice::from_raw_parts(file, bytes) };
+    // SAFETY: as the caller promises.
+    unsafe { with(worker, |worker| worker.replay(program, file)) }
+}
+
+/// Whether the task that runs may neither spawn nor end before a message has come: only where the
+/// worker does again what it did.
+///
+/// # Safety
+/// As [`tidings_steal_worker_free`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidings_steal_worker_waits(worker: *mut TidingsStealWorker) -> bool {
+    let mut waits = false;
+    let ask = |worker: &mut TidingsStealWorker| {
+        waits = worker.waits();
+        Ok(())
+    };
+    // SAFETY: as the caller promises.
+    unsafe { with(worker, ask) };
+    waits
+}
+
 /// # Safety
 /// `trace` is null or has its bytes.
 unsafe fn of(trace: &TidingsStealTrace) -> Option<Trace> {

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{ptr, slice};
 
 use tidings_primitives::Instant;
+use tidings_steal::trace::File;
 use tidings_steal::{Board, Done, Frame, Message, NoBoard, TooLarge, Trace, Worker};
 
 use crate::config::{TidingsStealBoard, TidingsStealConfig};
@@ -22,11 +23,13 @@ pub struct TidingsStealWorker {
     /// The message that the program sends.
     message: Vec<u8>,
     slot_bytes: usize,
+    me: u32,
+    workers: u32,
     broken: bool,
 }
 
 /// What there is to do is done by a call.
-type Answer = Result<(), TidingsStealStatus>;
+pub(crate) type Answer = Result<(), TidingsStealStatus>;
 
 impl TidingsStealWorker {
     fn new(config: &TidingsStealConfig) -> Option<Self> {
@@ -37,6 +40,8 @@ impl TidingsStealWorker {
             running: None,
             message: Vec::new(),
             slot_bytes: core.slot_bytes,
+            me: config.me,
+            workers: config.workers,
             broken: false,
         })
     }
@@ -79,6 +84,20 @@ impl TidingsStealWorker {
     /// What it did.
     pub(crate) fn trace(&self) -> &Trace {
         self.worker.trace()
+    }
+
+    /// In the next phase it does what a file says.
+    pub(crate) fn replay(&mut self, program: u64, file: &[u8]) -> Answer {
+        let scripts = File::scripts(file, program, self.workers)?;
+        // There are as many scripts as workers, and each worker's number is below theirs.
+        let own = scripts.into_iter().nth(self.me as usize).ok_or(TidingsStealStatus::Broken)?;
+        self.worker.replay(own);
+        Ok(())
+    }
+
+    /// Whether its task may neither spawn nor end before a message has come.
+    pub(crate) fn waits(&self) -> bool {
+        self.worker.waits()
     }
 
     fn finished(&mut self, done: Done, took_ns: u64) -> Answer {

@@ -14,6 +14,28 @@ fn the_header_is_what_cbindgen_makes_of_the_crate() {
             made.replace(&format!("\n\n # Safety\n As [`tidings_steal_{it}\n"), "\n")
         });
         let made = made.replace("\n\n # Safety\n As [`tidings_steal_worker_free`]; ", "\n\n ");
-        made.replace("\n\n # Safety\n", "\n\n").replace("[`", "`").replace("`]", "`")
+        let made = made.replace("\n\n # Safety\n", "\n\n").replace("[`", "`").replace("`]", "`");
+        with_short_remarks(&made)
     });
+}
+
+/// A remark of one line takes one line, where cbindgen gives it three.
+fn with_short_remarks(made: &str) -> String {
+    let lines: Vec<&str> = made.lines().collect();
+    let (mut said, mut at) = (String::new(), 0);
+    while at < lines.len() {
+        let is_short = lines[at].trim() == "/*"
+            && lines.get(at + 2).is_some_and(|end| end.trim() == "*/")
+            && lines[at + 1].len() + "/* */".len() <= 100;
+        if is_short {
+            let (opening, text) = (lines[at], lines[at + 1].trim());
+            said.extend([opening, " ", text, " */\n"]);
+            at += 3;
+        } else {
+            said.push_str(lines[at]);
+            said.push('\n');
+            at += 1;
+        }
+    }
+    said
 }
