@@ -47,6 +47,9 @@ fn wrong_usage_exits_with_2_before_any_request() {
         (&["demo", "--interval", "1us"], "tidings: interval is out of range"),
         (&["demo", "--window", "0%"], "tidings: invalid value '0%' for '--window"),
         (&["demo", "--seconds", "0"], "tidings: invalid value '0' for '--seconds"),
+        (&["nodes", "--where", "age < 5"], "tidings: --where: `5` has no unit; write for example"),
+        (&["pick", "--need", "mem=16"], "tidings: --need: `16` has no unit; write for example"),
+        (&["help", "nonsense"], "tidings: unrecognized subcommand 'nonsense'"),
         (&["nonsense"], "tidings: unrecognized subcommand 'nonsense'"),
     ] {
         let output = place.tidings(arguments).output().expect("tidings starts");
@@ -55,6 +58,25 @@ fn wrong_usage_exits_with_2_before_any_request() {
         assert!(said.starts_with(message), "{arguments:?}: {said}");
     }
     place.assert_empty();
+}
+
+#[test]
+fn help_and_version_are_words_too() {
+    let place = Workplace::new();
+    for (words, option) in [
+        (&["help"][..], &["--help"][..]),
+        (&["help", "nodes"], &["nodes", "--help"]),
+        (&["help", "queue", "put"], &["queue", "put", "--help"]),
+        (&["help", "agent"], &["agent", "--help"]),
+        (&["version"], &["--version"]),
+    ] {
+        let said = |arguments: &[&str]| {
+            let output = place.tidings(arguments).output().expect("tidings starts");
+            (output.status.code(), text(&output.stdout))
+        };
+        assert_eq!(said(words), said(option), "{words:?}");
+        assert_eq!(said(words).0, Some(0), "{words:?}");
+    }
 }
 
 #[test]

@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 
 use crate::exit_codes::exit_codes;
 use crate::{
-    colonies, completions, demo, health, hook, keys, lab, manuals, nodes, pick, plan, publish,
-    show, sim, status, tasks, top, watch,
+    colonies, completions, demo, health, help, hook, keys, lab, manuals, nodes, pick, plan,
+    publish, show, sim, status, tasks, top, watch,
 };
 
 const EXAMPLES: &str = concat!(
@@ -97,6 +97,10 @@ pub enum Command {
     Completions(completions::Options),
     /// Write the man pages of all commands
     Manuals(manuals::Options),
+    /// Show what a command does, as its --help
+    Help(help::Options),
+    /// Show the version, as --version
+    Version(help::VersionOptions),
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 //! * [`lab`]: measures what gossip costs the applications that run with it.
 //! * [`tasks`]: durable tasks: runs, workers, queues, semaphores.
 //! * [`agent`]: becomes the agent. [`keys`]: makes and changes key files.
+//! * [`help`]: what each command does, and the version.
 //! * [`table`]: the form of tables. Columns, units and the language of conditions are those of
 //!   `tidings-nodes`.
 
@@ -25,6 +26,7 @@ mod exit_codes;
 pub mod failure;
 mod full_screen;
 pub mod health;
+pub mod help;
 pub mod hook;
 pub mod keys;
 pub mod lab;
@@ -59,7 +61,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let outcome = match agent::Passage::find(&arguments) {
         Some(passage) => Err(passage.become_agent()),
-        None => match CommandLine::try_parse_from(arguments) {
+        None => match CommandLine::try_parse_from(arguments.iter().cloned()) {
+            Ok(CommandLine { command: Command::Help(options), .. }) => {
+                let program = arguments.first().cloned().unwrap_or_default();
+                return run(options.as_option(program));
+            }
             Ok(line) => dispatch(line),
             Err(answer) => return usage(&answer),
         },
@@ -113,5 +119,7 @@ fn dispatch(line: CommandLine) -> Result<(), Failure> {
         Command::Keys(options) => keys::run(&options),
         Command::Completions(options) => completions::run(&options, CommandLine::command()),
         Command::Manuals(options) => manuals::run(&options, CommandLine::command()),
+        Command::Version(help::VersionOptions {}) => help::version(),
+        Command::Help(_) => Ok(()), // `run` has asked again by `--help`
     }
 }

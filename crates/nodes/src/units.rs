@@ -92,6 +92,16 @@ impl Unit {
         }
     }
 
+    /// A unit to propose for a number that has none; empty where only one can be meant.
+    pub fn example(self) -> &'static str {
+        match self {
+            Self::Bytes => "GiB",
+            Self::BytesPerSecond => "MiB/s",
+            Self::Milliseconds | Self::Seconds => "s",
+            Self::Count | Self::Percent | Self::Celsius | Self::Watts => "",
+        }
+    }
+
     /// The value in readable form: rounded, scaled, with its unit.
     pub fn humanise(self, value: f64) -> String {
         match self {

@@ -133,8 +133,12 @@ fn read_need(given: &str) -> Result<(f64, u64), NeedError> {
             "mem" => {
                 let size = size_bytes(value).filter(|bytes| (0.0..=1e18).contains(bytes));
                 let size = size.ok_or_else(|| {
-                    wrong(value_at, format!("`{value}` is not a size such as 16GiB"))
+                    wrong(value_at.clone(), format!("`{value}` is not a size such as 16GiB"))
                 })?;
+                if size > 0.0 && value.ends_with(|c: char| !c.is_ascii_alphabetic()) {
+                    let reason = format!("`{value}` has no unit; write for example {value}GiB");
+                    return Err(wrong(value_at, reason));
+                }
                 mem_bytes.replace(size.ceil() as u64).is_some()
             }
             other => {
@@ -175,6 +179,8 @@ mod tests {
         assert_eq!(read_need(""), Ok((0.0, 0)));
         assert_eq!(read_need("cpus=8,mem=16GiB"), Ok((8.0, 16 << 30)));
         assert_eq!(read_need(" mem = 1.5kB , cpus=0.5"), Ok((0.5, 1500)));
+        assert_eq!(read_need("mem=16B"), Ok((0.0, 16)));
+        assert_eq!(read_need("mem=0"), Ok((0.0, 0)));
     }
 
     /// The whole message, as a person sees it behind `tidings: `.
@@ -187,6 +193,8 @@ mod tests {
             ("ram=2GiB", "no need `ram`; the nearest is `mem`", "^^^"),
             ("cores=2", "no need `cores`; the nearest is `cpus`", "^^^^^"),
             ("cpus=8,mem=lots", "`lots` is not a size such as 16GiB", "           ^^^^"),
+            ("mem=16", "`16` has no unit; write for example 16GiB", "    ^^"),
+            ("cpus=1,mem=1e9", "`1e9` is not a size such as 16GiB", "           ^^^"),
             ("mem=3s", "`3s` is not a size such as 16GiB", "    ^^"),
             ("cpus = -1", "`-1` is not a number of processors", "       ^^"),
             ("cpus=nan", "`nan` is not a number of processors", "     ^^^"),

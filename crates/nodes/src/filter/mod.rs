@@ -2,11 +2,13 @@
 //!
 //! `load1 < 2 and mem_available > 8GiB` picks the nodes for which it holds. Three steps, one file
 //! each: [`grammar`] turns text into a tree that knows only words, [`types`] binds the words to
-//! columns and scales quantities into their units, [`eval`] decides for one node. A missing reading
+//! columns and scales quantities into their units, [`eval`] decides for one node. A person who
+//! writes a condition has to name units where one could be mistaken (`bare`). A missing reading
 //! makes its comparison false, so a node never passes by what is not known of it; note that
 //! `not load1 < 2` then holds for a node without `load1`. The language is described for users in
 //! `docs/reference/where.md`.
 
+mod bare;
 mod error;
 pub mod eval;
 pub mod grammar;
@@ -26,11 +28,22 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Reads a condition.
+    /// Reads a condition that someone writes.
     ///
     /// # Errors
     /// [`FilterError`] with the place in `text` and what was expected there.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
+        let filter = Self::kept(text)?;
+        bare::refuse(text, &grammar::parse(text)?)?;
+        Ok(filter)
+    }
+
+    /// Reads a condition that was accepted before, perhaps by an earlier version: numbers may lack
+    /// their unit, and are then in the column's own.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn kept(text: &str) -> Result<Self, FilterError> {
         let expression = grammar::parse(text)?;
         Ok(Self { condition: types::check(text, &expression)? })
     }

@@ -40,7 +40,7 @@ pub(super) fn hosts(nodes: &[NodeReport], filters: &BTreeSet<String>) -> Hosts {
 }
 
 fn accepted(filter: &str, nodes: &[NodeReport]) -> BTreeSet<String> {
-    let Ok(filter) = Filter::parse(filter) else { return BTreeSet::new() };
+    let Ok(filter) = Filter::kept(filter) else { return BTreeSet::new() };
     let is_there = |node: &&NodeReport| node.state == State::Alive && filter.holds(node);
     nodes.iter().filter(is_there).map(|node| node.name.clone()).collect()
 }
