@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::process::{Child, Command};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::demo::{Running, seed};
 use crate::programs::Workplace;
@@ -25,13 +27,38 @@ impl Sitting {
     /// Starts `command` with a terminal as its input and output, and for its complaints.
     fn start(command: &mut Command) -> Self {
         let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+        Self::on(command, terminal)
+    }
+
+    fn on(command: &mut Command, terminal: OwnedFd) -> Self {
         grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("its own end");
         let name = ptsname(&terminal, Vec::new()).expect("its name");
         let end = open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).expect("its other end");
         let end = || File::from(end.try_clone().expect("a free descriptor"));
-        let child =
-            command.stdin(end()).stdout(end()).stderr(end()).spawn().expect("the program starts");
+        command.stdin(end()).stdout(end()).stderr(end());
+        let child = command.spawn().expect("the program starts");
+        // The command keeps its descriptors, which would hold the terminal open.
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Self { child, terminal: terminal.into(), shown: String::new() }
+    }
+
+    /// Starts it on a terminal of this many columns and lines.
+    fn start_sized(command: &mut Command, (columns, lines): (u16, u16)) -> Self {
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+        let size = Winsize { ws_row: lines, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&terminal, size).expect("a terminal has a size");
+        Self::on(command, terminal)
+    }
+
+    /// All that is shown until the program ends with 0.
+    fn to_its_end(mut self) -> String {
+        let mut bytes = [0; 4096];
+        // At the end of the last process on it a terminal reads as an error.
+        while let Ok(read @ 1..) = self.terminal.read(&mut bytes) {
+            self.shown.push_str(&String::from_utf8_lossy(&bytes[..read]));
+        }
+        assert_eq!(self.child.wait().expect("a child").code(), Some(0), "{}", self.shown);
+        self.shown
     }
 
     /// Reads until `wanted` has been shown.
@@ -63,6 +90,33 @@ fn top_reads_keys_and_signals_and_restores_the_terminal() {
     end_by(&press(b"q"), "1h");
     end_by(&press(b"\x03"), "100ms");
     end_by(&|top| kill_process(Pid::from_child(&top.child), Signal::TERM).expect("it runs"), "1h");
+    demo.signal(Signal::INT);
+    demo.end();
+}
+
+#[test]
+fn states_are_coloured_and_lines_fit_a_narrow_terminal() {
+    let place = Workplace::new();
+    let mut demo = Running::start(&place);
+    demo.wait_for_full_view();
+    let seed = seed(&place);
+    let show = |arguments: &[&str], columns: u16, no_color: &str| {
+        let mut command = place.tidings(&["--runtime-dir"]);
+        command.arg(&seed).args(arguments).env("NO_COLOR", no_color).env("TERM", "xterm");
+        let shown = Sitting::start_sized(&mut command, (columns, 15)).to_its_end();
+        drop(command);
+        shown
+    };
+    let shown = show(&["nodes"], 60, "");
+    assert!(shown.contains("\u{1b}[38;5;2malive\u{1b}[39m"), "{shown:?}");
+    let shown = show(&["nodes"], 60, "1");
+    assert!(!shown.contains('\u{1b}') && shown.contains("alive"), "{shown:?}");
+    assert!(shown.lines().all(|line| line.chars().count() <= 60), "{shown}");
+    assert_eq!((shown.lines().count(), shown.matches('…').count()), (4, 4), "{shown}");
+    let shown = show(&["nodes"], 200, "1");
+    assert!(!shown.contains('…') && shown.contains("uptime"), "{shown}");
+    let shown = show(&["nodes", "--summary"], 60, "1");
+    assert!(shown.contains("n[01-03]\r\n"), "{shown}");
     demo.signal(Signal::INT);
     demo.end();
 }

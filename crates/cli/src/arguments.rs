@@ -57,7 +57,7 @@ pub enum Command {
     Colonies(colonies::Options),
     /// Show a live table of the nodes, over the whole screen
     Top(top::Options),
-    /// Print events of nodes as they happen: one JSON object per line
+    /// Print events of nodes as they happen, one per line
     Watch(watch::Options),
     /// Start a program, or write to a socket, when something has happened to nodes
     Hook(hook::Options),

@@ -70,7 +70,7 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     if options.json {
         return output::print_json(&colonies);
     }
-    output::print(&text(&colonies, &readings, output::is_terminal()))
+    output::print_table(&text(&colonies, &readings, output::is_terminal()))
 }
 
 /// The reading called `name`, with or without its unit.

@@ -22,6 +22,7 @@ use rustix::io::Errno;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::output;
+use crate::paint::Paint;
 
 /// The longest time between two checks for a signal.
 const SIGNAL_LOOK: Duration = Duration::from_millis(250);
@@ -145,8 +146,9 @@ impl Frame<'_> {
         queue!(frame, SetAttribute(Attribute::Bold))?;
         line(&mut frame, self.headings, width)?;
         queue!(frame, SetAttribute(Attribute::Reset))?;
+        let paint = Paint::of_table(self.headings);
         for row in rows.iter().skip(scroll).take(room) {
-            line(&mut frame, row, width)?;
+            painted(&mut frame, row, width, paint)?;
         }
         queue!(frame, Clear(ClearType::FromCursorDown))?;
         write!(frame, "{}", cut(self.keys, width))?;
@@ -157,8 +159,12 @@ impl Frame<'_> {
 }
 
 fn line(frame: &mut Vec<u8>, text: &str, width: usize) -> io::Result<()> {
+    painted(frame, text, width, Paint::none())
+}
+
+fn painted(frame: &mut Vec<u8>, text: &str, width: usize, paint: Paint) -> io::Result<()> {
     let text = cut(text, width);
-    write!(frame, "{text}")?;
+    write!(frame, "{}", paint.line(&text))?;
     // Behind a full line the terminal still stands on its last character.
     if text.chars().count() < width {
         queue!(frame, Clear(ClearType::UntilNewLine))?;

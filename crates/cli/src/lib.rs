@@ -12,8 +12,8 @@
 //! * [`tasks`]: durable tasks: runs, workers, queues, semaphores.
 //! * [`agent`]: becomes the agent. [`keys`]: makes and changes key files.
 //! * [`help`]: what each command does, and the version.
-//! * [`table`]: the form of tables. Columns, units and the language of conditions are those of
-//!   `tidings-nodes`.
+//! * [`table`]: the form of tables, [`paint`] their colours, [`summary`] a cluster in a few lines.
+//!   Columns, units and the language of conditions are those of `tidings-nodes`.
 
 #![deny(unsafe_code)]
 
@@ -33,6 +33,7 @@ pub mod lab;
 pub mod manuals;
 pub mod nodes;
 pub mod output;
+pub mod paint;
 pub mod pick;
 pub mod plan;
 pub mod publish;
@@ -40,6 +41,7 @@ pub mod show;
 mod signals;
 pub mod sim;
 pub mod status;
+pub mod summary;
 pub mod table;
 pub mod tasks;
 pub mod top;
@@ -99,7 +101,7 @@ fn dispatch(line: CommandLine) -> Result<(), Failure> {
         Command::Nodes(options) => nodes::run(&agent, &options),
         Command::Colonies(options) => colonies::run(&agent, &options),
         Command::Top(options) => top::run(&agent, &options),
-        Command::Watch(watch::Options {}) => watch::run(&agent),
+        Command::Watch(options) => watch::run(&agent, &options),
         Command::Hook(options) => hook::run(&agent, &options),
         Command::Show(options) => show::run(&agent, &options),
         Command::Health(options) => health::run(&agent, &options),

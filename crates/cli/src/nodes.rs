@@ -14,6 +14,7 @@ use tidings_nodes::filter::Filter;
 
 use crate::Failure;
 use crate::output::{self, Agent};
+use crate::summary;
 use crate::table::{self, Align};
 
 const AFTER_HELP: &str = concat!(
@@ -28,6 +29,7 @@ Examples:
   tidings nodes --where 'name =~ rack3-* and not state == alive'
   tidings nodes --colony 3 --sort load1
   tidings nodes --board --where 'state == dead'
+  tidings nodes --summary
   tidings nodes --json | python3 -m json.tool",
     "\n\n",
     crate::exit_codes::exit_codes!()
@@ -47,6 +49,9 @@ pub struct Options {
     #[arg(long, value_name = "PATH", num_args = 0..=1, conflicts_with = "colony")]
     #[arg(default_missing_value = "", value_hint = ValueHint::FilePath)]
     board: Option<OsString>,
+    /// Print one line for each state: how many nodes, and their names as a hostlist
+    #[arg(long, conflicts_with_all = ["columns", "sort", "json"])]
+    summary: bool,
     /// Print the matching nodes' whole reports as one JSON object, as /v1/nodes does
     #[arg(long, conflicts_with = "columns")]
     json: bool,
@@ -100,8 +105,10 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     selection.select(&mut nodes);
     if options.json {
         output::print_json(&nodes)?;
+    } else if options.summary {
+        output::print_table(&summary::table(&nodes, output::is_terminal()))?;
     } else {
-        output::print(&selection.table(&nodes.nodes, output::is_terminal()))?;
+        output::print_table(&selection.table(&nodes.nodes, output::is_terminal()))?;
     }
     match &options.selection.condition {
         Some(condition) if nodes.nodes.is_empty() => {

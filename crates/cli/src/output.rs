@@ -11,6 +11,7 @@ use serde::Serialize;
 use tidings_control::{Client, ClientError};
 
 use crate::Failure;
+use crate::paint::Paint;
 
 /// The agent a command asks.
 #[derive(Clone, Debug)]
@@ -59,6 +60,30 @@ pub fn print(text: &str) -> Result<(), Failure> {
     Ok(write(text.as_bytes())?)
 }
 
+/// Prints a table. A terminal gets colours for states, and lines that are longer than it is wide
+/// are cut there, as wrapped lines cannot be read; a pipe gets the text as it is.
+///
+/// # Errors
+/// [`Failure::Output`].
+pub fn print_table(text: &str) -> Result<(), Failure> {
+    if !is_terminal() {
+        return print(text);
+    }
+    let (width, _) = terminal_size();
+    let paint = Paint::of_table(text.lines().next().unwrap_or_default());
+    let line = |line: &str| paint.line(&cut(line, width)) + "\n";
+    print(&text.lines().map(line).collect::<String>())
+}
+
+/// The line, or as much of it as fits, with a sign that something is missing.
+fn cut(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+    let kept = line.chars().take(width.saturating_sub(1));
+    kept.chain(['…']).collect()
+}
+
 /// Writes bytes as they are to standard output, and flushes.
 ///
 /// # Errors
@@ -97,4 +122,16 @@ pub fn note(bytes: &[u8]) {
 /// Prints `message` on standard error; a failure of that is ignored.
 pub fn complain(message: &str) {
     let _ = writeln!(io::stderr().lock(), "tidings: {message}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_too_long_says_that_it_is_cut() {
+        assert_eq!(cut("n01  alive", 10), "n01  alive");
+        assert_eq!(cut("n01  alive", 9), "n01  ali…");
+        assert_eq!(cut("größer", 3), "gr…");
+    }
 }

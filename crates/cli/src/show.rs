@@ -44,7 +44,7 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     if options.json {
         return output::print_json(&report);
     }
-    output::print(&text(&report, output::is_terminal()))
+    output::print_table(&text(&report, output::is_terminal()))
 }
 
 /// What the agent knows of the node `name`.

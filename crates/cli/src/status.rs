@@ -37,7 +37,7 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     if options.json {
         return output::print_json(&status);
     }
-    output::print(&text(&status, output::is_terminal()))
+    output::print_table(&text(&status, output::is_terminal()))
 }
 
 /// The fields in a readable order; the counters follow, by name.

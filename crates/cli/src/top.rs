@@ -16,6 +16,7 @@ use crate::Failure;
 use crate::full_screen::{self, Frame, FullScreen, Move, every, next_keys};
 use crate::nodes::{Selection, SelectionOptions};
 use crate::output::{self, Agent};
+use crate::summary::counts;
 
 const AFTER_HELP: &str = concat!(
     "\
@@ -125,9 +126,9 @@ fn draw(nodes: &Nodes, selection: &Selection, scroll: usize) -> io::Result<usize
 fn title(nodes: &Nodes, selection: &Selection) -> String {
     let direction = if selection.order.descending { "largest first" } else { "smallest first" };
     format!(
-        "cluster {}: {} nodes as {} knows them, unit {}, by {}, {direction}",
+        "cluster {}: {} as {} knows them, unit {}, by {}, {direction}",
         nodes.cluster,
-        nodes.nodes.len(),
+        counts(&nodes.nodes),
         nodes.observer,
         Unit::Milliseconds.humanise(nodes.interval_ms),
         selection.order.column.short_name(),
