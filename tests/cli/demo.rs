@@ -20,7 +20,7 @@ impl Running {
     /// Starts a demo of three agents and waits until it shows its first line of figures, when all
     /// of them have been started.
     pub(crate) fn start(place: &Workplace) -> Self {
-        let mut command = place.tidings(&["demo", "--nodes", "3", "--interval", "20ms"]);
+        let mut command = place.tidings(&["demo", "--paper", "--nodes", "3", "--interval", "20ms"]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the demo starts");
         let stdout = child.stdout.take().expect("it is piped");
@@ -40,7 +40,7 @@ impl Running {
     }
 
     /// Waits until every agent knows all three nodes.
-    fn wait_for_full_view(&mut self) {
+    pub(crate) fn wait_for_full_view(&mut self) {
         self.wait_for_line(|line| line.split_whitespace().nth(2) == Some("3"));
     }
 

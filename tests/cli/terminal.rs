@@ -122,6 +122,23 @@ fn states_are_coloured_and_lines_fit_a_narrow_terminal() {
 }
 
 #[test]
+fn a_demo_says_how_to_ask_it_on_a_small_screen_too() {
+    let place = Workplace::new();
+    let mut command = place.tidings(&["demo", "--nodes", "3", "--interval", "20ms"]);
+    let mut demo = Sitting::start_sized(&mut command, (60, 15));
+    demo.wait_for("all knew all after ");
+    demo.wait_for("Ctrl-C ends it\r\n");
+    let query = format!("tidings nodes --runtime-dir {}", crate::demo::seed(&place).display());
+    let query: String = query.chars().take(59).collect();
+    assert!(demo.shown.contains(&query), "{}", demo.shown);
+    assert!(demo.shown.contains("3 agents, grid, "), "{}", demo.shown);
+    kill_process(Pid::from_child(&demo.child), Signal::TERM).expect("it runs");
+    let shown = demo.to_its_end();
+    assert!(shown.contains("3 agents for "), "{shown}");
+    place.assert_empty();
+}
+
+#[test]
 fn queues_are_shown_until_a_key_and_the_terminal_is_restored() {
     let place = Workplace::new();
     let store = format!("file:{}", place.path().join("store").display());

@@ -148,7 +148,15 @@ impl<'a> Demo<'a> {
     /// Prints the addresses for a reader of a pipe; a screen shows them all the time.
     fn announce(&self) -> Result<(), Failure> {
         let (Screen::Plain { .. }, Some(http)) = (&self.screen, &self.http) else { return Ok(()) };
-        output::print(&format!("tidings demo: {}\n{}\n", self.plan.title(), table::addresses(http)))
+        let (title, addresses) = (self.plan.title(), table::addresses(http));
+        let query = table::query(&self.seed_dir());
+        output::print(&format!("tidings demo: {title}\n{addresses}\n{query}\n"))
+    }
+
+    /// The first agent's runtime directory.
+    fn seed_dir(&self) -> String {
+        let seed = self.cluster.agents().first();
+        seed.map(|seed| seed.runtime_dir.display().to_string()).unwrap_or_default()
     }
 
     /// Asks and draws until the time is over or a signal comes.
@@ -238,6 +246,7 @@ impl<'a> Demo<'a> {
             recent: &self.recent,
             rows: &self.rows,
             http: self.http.as_deref(),
+            runtime_dir: &self.seed_dir(),
         };
         Ok(self.screen.draw(&view)?)
     }

@@ -14,6 +14,7 @@ docs/reference/cli.md; measured values are means over all agents after a warm-up
 Examples:
   tidings demo
   tidings demo --nodes 64 --seconds 30
+  tidings demo --paper
   tidings demo --nodes 64 --interval 256ms --window 20% --seconds 30 --json
   tidings demo --nodes 8 --interval 1s --window 2 --keep",
     "\n\n",
@@ -43,13 +44,25 @@ pub struct Options {
     /// Bytes of payload in an entry
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     pub payload_bytes: u16,
-    /// How an agent spreads the bytes of a window: uniform is the paper's algorithm, grid the
-    /// agents' default
-    #[arg(long, value_name = "NAME", default_value = "uniform")]
-    pub strategy: Strategy,
+    /// How an agent spreads the bytes of a window [default: grid, as agents do; uniform with
+    /// --json]
+    #[arg(long, value_name = "NAME")]
+    pub strategy: Option<Strategy>,
+    /// Run the algorithm of the paper: strategy uniform, without failure detector
+    #[arg(long, conflicts_with = "strategy")]
+    pub paper: bool,
     /// Keep the agents' directories and logs
     #[arg(long)]
     pub keep: bool,
+}
+
+impl Options {
+    /// The strategy that runs: that of agents, but in the scriptable form, whose figures are
+    /// compared over versions, that of the paper.
+    pub fn strategy(&self) -> Strategy {
+        let usual = if self.paper || self.json { Strategy::Uniform } else { Strategy::Grid };
+        self.strategy.unwrap_or(usual)
+    }
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -41,7 +41,7 @@ impl Plan {
             nodes: options.nodes,
             interval: options.interval,
             window: options.window,
-            strategy: options.strategy,
+            strategy: options.strategy(),
             payload_bytes: options.payload_bytes,
         };
         plan.check_core()?;
@@ -104,8 +104,8 @@ impl Plan {
     pub fn title(&self) -> String {
         let unit_ms = self.interval.as_secs_f64() * 1e3;
         format!(
-            "{} agents, unit {unit_ms} ms, window {}, payload {} bytes, {}",
-            self.nodes, self.window, self.payload_bytes, self.strategy
+            "{} agents, {}, unit {unit_ms} ms, window {}, payload {} bytes",
+            self.nodes, self.strategy, self.window, self.payload_bytes
         )
     }
 }

@@ -16,6 +16,9 @@ const MARK_S: f64 = 2.0;
 /// Eighths of a block, for one agent's share of known nodes.
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
+/// The width from which on sentences are whole.
+const WIDE: usize = 76;
+
 /// The widest bar, in characters.
 const BAR: usize = 64;
 
@@ -40,6 +43,8 @@ pub struct View<'a> {
     pub rows: &'a [Row],
     /// The seed's HTTP address, once known.
     pub http: Option<&'a str>,
+    /// The seed's runtime directory.
+    pub runtime_dir: &'a str,
 }
 
 /// One node in detail.
@@ -92,16 +97,16 @@ type Quantity = (&'static str, Option<Spread>, usize);
 
 impl View<'_> {
     /// The live table for a screen of `width` characters and `height` lines; on a small screen, the
-    /// single nodes are omitted first.
+    /// single nodes are omitted first, then the last quantities.
     pub fn lines(&self, width: usize, height: usize) -> Vec<String> {
         let mut lines = vec![format!("tidings demo: {}", self.title), String::new()];
-        lines.push(self.progress());
+        lines.push(self.progress(width));
         lines.extend(self.blocks(width.min(BAR + 2).saturating_sub(2).max(1)));
         lines.push(String::new());
-        lines.extend(self.quantity_table());
         let foot = self.foot();
         let room = height.saturating_sub(lines.len() + foot.len());
-        lines.extend(self.row_table().into_iter().take(room));
+        let body = self.quantity_table().into_iter().chain(self.row_table());
+        lines.extend(body.take(room));
         lines.extend(foot);
         lines
     }
@@ -109,12 +114,14 @@ impl View<'_> {
     fn foot(&self) -> Vec<String> {
         let http = self.http.map(addresses);
         let end = "Ctrl-C ends it".to_owned();
-        std::iter::once(String::new()).chain(http).chain([end]).collect()
+        let last = [query(self.runtime_dir), end];
+        std::iter::once(String::new()).chain(http).chain(last).collect()
     }
 
-    fn progress(&self) -> String {
+    fn progress(&self, width: usize) -> String {
         let Self { running, nodes, elapsed_s, .. } = self;
         let full = match self.ledger.first_full_view_s() {
+            Some(full_s) if width < WIDE => format!("all knew all after {full_s:.1} s"),
             Some(full_s) => format!("every agent knew every node after {full_s:.1} s"),
             None => "entries are spreading".to_owned(),
         };
@@ -247,6 +254,11 @@ pub fn addresses(http: &str) -> String {
     format!("web page http://{http}/   there too: /v1/nodes (JSON), /metrics")
 }
 
+/// How the first agent is asked from another terminal.
+pub fn query(runtime_dir: &str) -> String {
+    format!("tidings nodes --runtime-dir {runtime_dir}")
+}
+
 /// The run in one line.
 pub fn summary(nodes: usize, elapsed_s: f64, interval_s: f64, ledger: &Ledger) -> String {
     let view = match ledger.first_full_view_s() {
@@ -302,9 +314,18 @@ mod tests {
     }
 
     fn view<'a>(ledger: &'a Ledger, recent: &'a Recent, rows: &'a [Row]) -> View<'a> {
-        let (title, http) = ("2 agents", Some("127.0.0.1:7"));
-        let (elapsed_s, interval_s) = (4.0, 0.256);
-        View { title, elapsed_s, running: 2, nodes: 2, interval_s, ledger, recent, rows, http }
+        View {
+            title: "2 agents",
+            elapsed_s: 4.0,
+            running: 2,
+            nodes: 2,
+            interval_s: 0.256,
+            ledger,
+            recent,
+            rows,
+            http: Some("127.0.0.1:7"),
+            runtime_dir: "/tmp/tidings-demo-123456/n01",
+        }
     }
 
     #[test]
@@ -343,9 +364,15 @@ mod tests {
             mem_available_bytes: None,
         };
         let rows = [row.clone(), row.clone(), row];
-        let lines = view(&ledger, &recent, &rows).lines(80, 20);
-        assert_eq!(lines.len(), 20);
-        assert!(lines[18].starts_with("web page http") && lines[19].starts_with("Ctrl-C"));
+        for height in [20, 14] {
+            let lines = view(&ledger, &recent, &rows).lines(59, height);
+            assert_eq!(lines.len(), height);
+            let foot = &lines[height - 3..];
+            assert!(foot[0].starts_with("web page http"), "{foot:?}");
+            assert_eq!(foot[1], "tidings nodes --runtime-dir /tmp/tidings-demo-123456/n01");
+            assert_eq!(foot[2], "Ctrl-C ends it");
+            assert_eq!(lines[2], "2 of 2 agents up   4.0 s   all knew all after 1.0 s");
+        }
     }
 
     #[test]
