@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::config::{ConfigErrors, Settings};
 use crate::control::ControlError;
 use crate::home::HomeError;
+use crate::incarnation::IncarnationError;
 use crate::memory::MemoryError;
 use crate::prepare::Prepared;
 use crate::processor::ProcessorError;
@@ -30,6 +31,9 @@ pub enum StartError {
     /// The runtime directory cannot be used.
     #[error(transparent)]
     Home(#[from] HomeError),
+    /// No incarnation of the node can begin.
+    #[error(transparent)]
+    Incarnation(#[from] IncarnationError),
     /// An address cannot be listened on.
     #[error(transparent)]
     Bind(#[from] BindError),

@@ -22,7 +22,7 @@ use crate::config::{self, ConfigErrors, Invocation, Settings, Surroundings};
 use crate::control::ControlSocket;
 use crate::driver::{Driver, Inbox, Parts, Reloading, Standing};
 use crate::endpoint::Endpoint;
-use crate::home::{Home, HomeError};
+use crate::home::Home;
 use crate::identity::{StartError, bind, node, own_address, port_mismatch, reach, system};
 use crate::logging::{self, LevelHandle};
 use crate::memory;
@@ -173,8 +173,7 @@ async fn start(
         warn!("{mismatch}");
     }
     let me = Member { name: settings.name.clone(), address: address.into() };
-    let number = incarnation::begin(home.path())
-        .map_err(|source| HomeError::unwritable(home.path(), source))?;
+    let number = incarnation::begin(home.path())?;
     let node = node(&prepared, me, &roster, number, clock)?;
 
     let (asker, questions) = question::channel();

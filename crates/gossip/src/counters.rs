@@ -68,6 +68,8 @@ counters! {
     entries_stale,
     /// Entries refused: older than forget_after allows.
     entries_impossible_age,
+    /// Entries refused: their incarnation lies further ahead than this node's calendar allows.
+    entries_implausible,
     /// Entries refused: about no member.
     entries_unknown_origin,
     /// Entries refused: a second one about the same origin in one datagram.
@@ -78,6 +80,8 @@ counters! {
     entries_evicted,
     /// Members whose last entry grew older than forget_after.
     members_forgotten,
+    /// Members that had left or were dead and gave way to others, since max_nodes were known.
+    members_gave_way,
     /// News of this node that it did not write in this life, and overtook by a new incarnation.
     refutations,
     /// Probes sent, for others too.
@@ -110,6 +114,9 @@ counters! {
     dropped_replayed,
     /// Datagrams dropped: from an earlier life of their sender.
     dropped_stale_sender,
+    /// Datagrams dropped: their sender's incarnation lies further ahead than this node's calendar
+    /// allows.
+    dropped_implausible,
     /// Datagrams dropped: from a node that is not on the roster.
     dropped_unknown_sender,
     /// Datagrams dropped: from a node with the id of this one (its own echo, or its name in use).
@@ -127,7 +134,7 @@ counters! {
     dropped_excess,
     /// Cards refused: another name has the same node id.
     dropped_id_collision,
-    /// Cards refused: max_nodes members are known already.
+    /// Cards refused: max_nodes members are known already, and all of them live.
     dropped_no_room,
     /// Answers not sent: too many asks or pulls at once.
     dropped_answers,
@@ -145,6 +152,7 @@ pub(crate) enum Dropped {
     Corrupt,
     Replayed,
     StaleSender,
+    Implausible,
     UnknownSender,
     OwnId,
     Malformed,
@@ -165,6 +173,7 @@ impl Counters {
             Dropped::Corrupt => &mut self.dropped_corrupt,
             Dropped::Replayed => &mut self.dropped_replayed,
             Dropped::StaleSender => &mut self.dropped_stale_sender,
+            Dropped::Implausible => &mut self.dropped_implausible,
             Dropped::UnknownSender => &mut self.dropped_unknown_sender,
             Dropped::OwnId => &mut self.dropped_own_id,
             Dropped::Malformed => &mut self.dropped_malformed,

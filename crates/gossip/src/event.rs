@@ -21,12 +21,17 @@ pub enum Event {
     Left(String),
     /// A member that had left, or was dead, is back.
     Returned(String, Incarnation),
-    /// Nothing was heard of a member for `forget_after`; its entry is gone.
+    /// Nothing was heard of a member for `forget_after`, or it was gone and another needed its
+    /// place; its entry is no longer there.
     Forgotten(String),
     /// Others have declared this node dead; it lives on with this incarnation.
     Outlived(Incarnation),
     /// News of this node arrived that it did not write in this life; it now has this incarnation.
     Refuted(Incarnation),
+    /// There is no room for a node of this name: all of `max_nodes` members live.
+    NoRoom(String),
+    /// A node, of this name where that is known, has an incarnation that cannot be: it is refused.
+    Implausible(String, Incarnation),
     /// This node and another, whose name this is, have the same node id.
     IdCollision(String),
     /// A visit to a colony has ended; whether with all that was to be seen there.

@@ -53,6 +53,13 @@ pub(crate) struct Record {
     target_at: u32,
 }
 
+impl Record {
+    /// The highest incarnation that is believed of the member, but for that of its entry.
+    pub(crate) fn last_life(&self) -> Incarnation {
+        self.floor.incarnation().max(self.address_of).max(self.replay.incarnation)
+    }
+}
+
 /// Which versions of the format a member speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Speaks {
@@ -118,6 +125,11 @@ impl Membership {
     /// Members that may be sent to.
     pub(crate) fn targets(&self) -> usize {
         self.targets.len()
+    }
+
+    /// Members that may not be sent to, beside this node: they have left or are dead.
+    pub(crate) fn gone(&self) -> usize {
+        self.order.len().saturating_sub(self.targets.len() + 1)
     }
 
     /// Whether there is no room for another.
@@ -254,6 +266,18 @@ impl Membership {
             self.graves.pop_first();
         }
         self.graves.insert(id, floor);
+    }
+
+    /// Forgets of those forgotten what cannot be: stamps of incarnations above `highest`.
+    pub(crate) fn disinter(&mut self, highest: Incarnation) {
+        self.graves.retain(|_, floor| floor.incarnation() <= highest);
+    }
+
+    /// Takes back all that was believed of a member's stamps and datagrams.
+    pub(crate) fn disbelieve(&mut self, id: NodeId) {
+        if let Some(record) = self.get_mut(id) {
+            (record.floor, record.replay) = (Stamp::default(), Replay::default());
+        }
     }
 
     /// Whether a node was forgotten of which such a stamp, or a newer one, was known.

@@ -307,7 +307,7 @@ pub(crate) static SETTINGS: [Setting; 34] = [
         form: Form::Text,
         default: Some("2500ms"),
         allowed: "off, or a duration from 10ms to 1h, such as 2500ms",
-        about: "After how long without any answer a node is declared dead",
+        about: "How long a node in doubt goes without any answer until it is declared dead",
         reloads: false,
     },
     Setting {

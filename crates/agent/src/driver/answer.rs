@@ -36,7 +36,7 @@ impl Driver {
                 let text = metrics::exposition(&self.status(now), &self.counts());
                 drop(back.send(text));
             }
-            Question::Health(back) => drop(back.send(self.vitals.health(now))),
+            Question::Health(back) => drop(back.send(self.health(now))),
         }
     }
 
@@ -152,7 +152,7 @@ impl Driver {
             mode: self.standing.mode,
             encrypted: self.standing.encrypted,
             keys: self.standing.keys,
-            ill: self.vitals.health(now).err(),
+            ill: self.health(now).err(),
             wire_version: self.settings.wire_version,
             wire_versions_read: [Versions::READ.lowest, Versions::READ.highest],
             wire_heard: heard.members,

@@ -33,6 +33,7 @@ use crate::clock::Clock;
 use crate::collect::Collector;
 use crate::config::Settings;
 use crate::endpoint::Endpoint;
+use crate::incarnation;
 use crate::logging::Budget;
 use crate::notices::Noticeboard;
 use crate::question::Question;
@@ -150,6 +151,8 @@ pub(crate) struct Driver {
     board: Publisher,
     /// An incarnation that could not be recorded yet.
     unsaved: Option<u32>,
+    /// Whether others rejected this node at the last check.
+    rejected: bool,
     /// Whether the age target was met at the last check.
     age_kept: Option<bool>,
     vitals: Vitals,
@@ -190,6 +193,7 @@ impl Driver {
             visits: Visits::default(),
             board: Publisher::new(&settings, clock),
             unsaved: None,
+            rejected: false,
             age_kept: None,
             counters: LoopCounters::default(),
             event_lines: Budget::new(20, ten_seconds),
@@ -283,6 +287,8 @@ impl Driver {
         self.endpoint.set_alarm(self.last_call());
         self.keep_what_was_not();
         self.follow_address();
+        self.endpoint.node.believe_up_to(incarnation::highest());
+        self.follow_rejection(now);
         self.state = self.collector.collect(self.clock.uptime());
         self.publish(now);
         self.contacts.introduce_again(now, &mut self.endpoint.node);
@@ -393,6 +399,10 @@ impl Driver {
                 self.keep_incarnation(incarnation.get());
                 return;
             }
+            Event::NoRoom(name) => return self.report_no_room(now, name),
+            Event::Implausible(name, incarnation) => {
+                return self.report_implausible(now, name, incarnation.get());
+            }
             Event::IdCollision(name) => {
                 error!(name, "this node and another share an id: set id_salt on every node");
                 return;
@@ -421,7 +431,9 @@ impl Driver {
             Event::Returned(name, incarnation) => {
                 info!(name, incarnation = incarnation.get(), "node returned");
             }
-            Event::Forgotten(name) => info!(name, "node forgotten: no entry of it for too long"),
+            Event::Forgotten(name) => {
+                info!(name, "node forgotten: gone for too long, or its place was needed");
+            }
             other => debug!(?other, "event"),
         }
     }

@@ -110,7 +110,7 @@ impl Node {
         unknown |= named.next().is_some();
         // With a bounded vector a node may name members of which it holds no entry to answer with.
         let full = self.config.capacity == Capacity::Full;
-        if full && (outdated || (unknown && !self.membership.is_full())) {
+        if full && (outdated || (unknown && self.has_room())) {
             self.catch_up.lacks(from);
         }
         if !offers.is_empty() {
@@ -138,7 +138,7 @@ impl Node {
     /// Notes that `sender` knows a member this node does not know, or not its present
     /// card.
     pub(super) fn lacks(&mut self, id: NodeId, sender: Address) {
-        if self.membership.contains(id) || !self.membership.is_full() {
+        if self.membership.contains(id) || self.has_room() {
             self.catch_up.lacks(sender);
         }
     }

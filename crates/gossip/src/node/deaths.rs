@@ -239,7 +239,9 @@ impl Node {
 
     /// Another says what it holds of this node: perhaps that it is dead.
     fn hear_of_itself(&mut self, now: Instant, held: Stamp) {
-        if held > self.vector.own().stamp {
+        if !self.lives.believes(held.incarnation()) {
+            self.disbelieve(now, self.own.id(), held);
+        } else if held > self.vector.own().stamp {
             self.refute(now, held);
         }
     }

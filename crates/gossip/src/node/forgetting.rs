@@ -5,7 +5,7 @@
 
 use tidings_primitives::time::Instant;
 
-use crate::entry::{NodeId, Stamp};
+use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::membership::{Membership, Record};
 use crate::vector::Vector;
 
@@ -18,6 +18,8 @@ pub(super) struct Forgotten {
     /// Nothing below this is believed of it.
     pub(super) floor: Stamp,
     pub(super) name: String,
+    /// Whether what is held of it cannot be, so that nothing shall stay of it.
+    pub(super) implausible: bool,
 }
 
 impl Forgotten {
@@ -25,7 +27,7 @@ impl Forgotten {
     #[cold]
     fn of(record: &Record, held: Option<Stamp>) -> Self {
         let floor = held.map_or(record.floor, Stamp::above);
-        Self { id: record.id, floor, name: record.name.to_string() }
+        Self { id: record.id, floor, name: record.name.to_string(), implausible: false }
     }
 }
 
@@ -48,18 +50,24 @@ impl Forgetting {
         CHECKS.min(membership.places())
     }
 
-    /// Looks at the next member; returns it if its news is older than `oldest`.
+    /// Looks at the next member; returns it if its news is older than `oldest`, or of an
+    /// incarnation above `highest`.
     #[inline]
     pub(super) fn look(
         &mut self,
         membership: &Membership,
         vector: &Vector,
         oldest: Instant,
+        highest: Incarnation,
     ) -> Option<Forgotten> {
         self.place = if self.place + 1 < membership.places() { self.place + 1 } else { 0 };
         let record = membership.in_place(self.place)?;
         let id = record.id;
         let entry = vector.get(id);
+        let held = entry.map(|entry| entry.stamp.incarnation());
+        if held.max(Some(record.last_life())) > Some(highest) && id != self.own {
+            return Some(Forgotten { implausible: true, ..Forgotten::of(record, None) });
+        }
         let birth = entry.map_or(record.last_birth, |entry| entry.birth);
         if birth >= oldest || id == self.own || (self.keeps_unheard && entry.is_none()) {
             return None;

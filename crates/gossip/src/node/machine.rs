@@ -10,10 +10,12 @@ use tidings_primitives::time::{Instant, micros};
 use super::detection::Detection;
 use super::forgetting::Forgetting;
 use super::intake::Intake;
+use super::lives::Lives;
 use super::notices::Notices;
 use super::outbox::Outbox;
 use super::own::Own;
 use super::rhythm::Rhythm;
+use super::room::Room;
 use super::sealer::Sealer;
 use crate::age_keeper::AgeKeeper;
 use crate::catch_up::CatchUp;
@@ -47,6 +49,8 @@ pub struct Node {
     pub(super) catch_up: CatchUp,
     pub(super) detection: Detection,
     pub(super) intake: Intake,
+    pub(super) lives: Lives,
+    pub(super) room: Room,
     pub(super) outbox: Outbox,
     pub(super) forgetting: Forgetting,
     /// What there is beyond the vector; `None` in a cluster without colonies.
@@ -104,6 +108,8 @@ impl Node {
             catch_up: CatchUp::new(config.catch_up && (full || with_cards)),
             detection: Detection::new(now, interval, config.death_after),
             intake: Intake::new(Paces::of(interval, detector::wait(interval))),
+            lives: Lives::new(),
+            room: Room::new(now),
             outbox: Outbox::new(capacity),
             forgetting: Forgetting::new(id, !with_cards),
             colony: config.colony.map(Colony::of),

@@ -5,7 +5,7 @@
 //!
 //! 1. *inputs*: [`Node::handle_timeout`], [`Node::handle_datagram`], and the commands
 //!    [`Node::publish`], [`Node::speak_for`], [`Node::join`], [`Node::leave`], [`Node::set_keys`],
-//!    [`Node::set_roster`];
+//!    [`Node::set_roster`], [`Node::believe_up_to`];
 //! 2. after any input call [`Node::poll_transmit`] until it returns `None`, and
 //!    [`Node::poll_event`] likewise;
 //! 3. then sleep until [`Node::poll_timeout`] or the next datagram.
@@ -25,6 +25,7 @@
 
 mod admission;
 mod asking;
+mod belief;
 mod calls;
 mod changed;
 mod colonies;
@@ -33,7 +34,9 @@ mod deaths;
 mod detection;
 mod envelope;
 mod forgetting;
+mod giving_way;
 mod intake;
+mod lives;
 mod machine;
 mod notices;
 mod outbox;
@@ -43,6 +46,7 @@ mod receive;
 mod records;
 mod requests;
 mod rhythm;
+mod room;
 mod rounds;
 mod sealer;
 mod showing;

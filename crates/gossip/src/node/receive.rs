@@ -38,6 +38,7 @@ impl Node {
         }
         let meant = self.own.is_meant(&said);
         let received = Received { now, header, life, from, bytes: size, meant };
+        self.must_be_plausible(now, header.sender, header.incarnation)?;
         if header.kind.is_foreign() {
             // No member has sent it, whatever id its sender has: no replay window is concerned.
             return self.receive_foreign(&received, body);
@@ -49,6 +50,7 @@ impl Node {
                 sender.replay.note(&header);
                 sender.speaks = Some(Speaks::of(&header, &said));
                 self.detection.hear(now);
+                self.room.hear(now, header.kind == Kind::Answer);
             }
         }
         outcome

@@ -51,6 +51,7 @@ impl Node {
     /// One unit's work.
     fn round(&mut self, now: Instant) {
         self.counters.rounds += 1;
+        self.room.begin_round();
         let own = self.vector.own().stamp;
         // After 2⁴⁸ units the last stamp is repeated: it cannot be exceeded.
         self.vector.renew_own(own.next().unwrap_or(own), self.own.payload());
@@ -102,12 +103,18 @@ impl Node {
     /// Forgets members of which nothing was heard for too long, a few candidates a unit.
     fn forget(&mut self, now: Instant) {
         let oldest = now - self.config.forget_after;
+        let highest = self.lives.highest();
         for _ in 0..Forgetting::checks(&self.membership) {
-            let forgotten = self.forgetting.look(&self.membership, &self.vector, oldest);
-            let Some(Forgotten { id, floor, name }) = forgotten else { continue };
+            let forgotten = self.forgetting.look(&self.membership, &self.vector, oldest, highest);
+            let Some(Forgotten { id, floor, name, implausible }) = forgotten else { continue };
             self.changed(id);
             self.vector.remove(id);
-            if self.with_cards {
+            if implausible && self.with_cards {
+                self.membership.remove(id);
+            } else if implausible {
+                self.membership.disbelieve(id);
+                self.membership.set_target(id, true);
+            } else if self.with_cards {
                 self.membership.bury(id, floor);
             } else {
                 self.membership.raise_floor(id, floor);

@@ -18,8 +18,7 @@ impl Node {
     #[inline]
     pub(super) fn take(&mut self, now: Instant, from: Address, entry: &WireEntry<'_>) {
         self.counters.entries_received += 1;
-        if self.is_too_old(entry) && entry.id != self.own.id() {
-            self.counters.entries_impossible_age += 1;
+        if self.is_impossible(now, entry) {
             return;
         }
         let WireEntry { id, stamp, age_micros, payload } = *entry;
@@ -117,13 +116,16 @@ impl Node {
             }
             return Ok(mine);
         }
+        let incarnation = entry.stamp.incarnation();
+        if !self.lives.believes(incarnation) {
+            return Ok(true);
+        }
         let past = !asks && self.membership.is_past(id, entry.stamp);
         if past || entry.stamp.is_last() || self.is_too_old(entry) {
             return Ok(true);
         }
-        let incarnation = entry.stamp.incarnation();
         let birth = now.before(entry.age_micros);
-        match self.membership.add(id, (card.name, card.address), incarnation, birth) {
+        match self.add_member(id, (card.name, card.address), incarnation, birth) {
             Ok(true) => {
                 self.membership.set_target(id, true);
                 self.catch_up.gained();
@@ -147,7 +149,7 @@ impl Node {
     }
 
     #[inline]
-    fn is_too_old(&self, entry: &WireEntry<'_>) -> bool {
+    pub(super) fn is_too_old(&self, entry: &WireEntry<'_>) -> bool {
         entry.age_micros >= micros(self.config.forget_after) as u64
     }
 
@@ -202,7 +204,9 @@ impl Node {
             self.counters.entries_stale += 1;
             return;
         }
-        let Some(incarnation) = stamp.incarnation().next() else { return };
+        let Some(incarnation) = stamp.incarnation().next() else {
+            return self.lives.outranked_by(stamp.incarnation(), now);
+        };
         debug_assert!(self.vector.own().birth <= now, "nothing is born in the future");
         self.vector.renew_own(Stamp::new(incarnation, 0), self.own.payload());
         self.changed(self.own.id());
