@@ -2,18 +2,19 @@
 //!
 //! Bounds: the length of a line, the number of connections, the time that one may be idle or take
 //! to read its reply. A connection that breaks a rule gets an error and is closed; the others are
-//! not affected. The protocol is the crate `tidings-control`.
+//! not affected. Of too many the idlest of the user who has the most gives way, so that no user
+//! keeps another's health check out. The protocol is the crate `tidings-control`.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use tidings_control::{ErrorKind, ErrorReport, REQUEST_BYTES_MAX, Reply, Request, socket_path};
+use tidings_web::places::{self, Busy, Places};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tracing::{debug, warn};
@@ -78,7 +79,7 @@ impl ControlSocket {
     /// Serves connections until `closing` becomes true; then those that have a request under way
     /// are finished, and the socket is removed.
     pub(crate) async fn serve(self, asker: Asker, mut closing: watch::Receiver<bool>) {
-        let places = Arc::new(Semaphore::new(CONNECTIONS_MOST));
+        let places = Places::new(CONNECTIONS_MOST, Busy::Stays);
         let mut connections = JoinSet::new();
         loop {
             let accepted = tokio::select! {
@@ -86,16 +87,14 @@ impl ControlSocket {
                 Some(_) = connections.join_next() => continue,
                 _ = closing.wait_for(|closing| *closing) => break,
             };
-            match (accepted, Arc::clone(&places).try_acquire_owned()) {
-                (Ok((stream, _)), Ok(place)) => {
-                    let connection = converse(stream, asker.clone(), closing.clone());
-                    connections.spawn(async move {
-                        connection.await;
-                        drop(place);
-                    });
-                }
-                (Ok((stream, _)), Err(_)) => refuse(&stream),
-                (Err(error), _) => {
+            match accepted {
+                Ok((stream, _)) => match places.take(owner_of(&stream)) {
+                    Some(place) => {
+                        connections.spawn(converse(stream, asker.clone(), closing.clone(), place));
+                    }
+                    None => refuse(&stream),
+                },
+                Err(error) => {
                     warn!(%error, "cannot accept a control connection");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
@@ -115,13 +114,28 @@ impl Drop for ControlSocket {
 
 /// Reports that there are too many, if that is possible at once.
 fn refuse(stream: &UnixStream) {
-    let message = format!("{CONNECTIONS_MOST} connections are open already; try again");
+    let message = format!("{CONNECTIONS_MOST} connections are busy already; try again");
     let _ = stream.try_write(error_line(ErrorKind::Busy, message).as_bytes());
 }
 
-async fn converse(stream: UnixStream, asker: Asker, closing: watch::Receiver<bool>) {
-    if let Err(error) = requests(stream, &asker, closing).await {
-        debug!(%error, "a control connection broke");
+/// The user of a connection, whose share of the places it takes.
+fn owner_of(stream: &UnixStream) -> u32 {
+    stream.peer_cred().map_or(u32::MAX, |peer| peer.uid())
+}
+
+/// A place is given away also while a reply is written that nobody reads.
+async fn converse(
+    stream: UnixStream,
+    asker: Asker,
+    closing: watch::Receiver<bool>,
+    mut place: places::Place,
+) {
+    let busy = place.busy();
+    tokio::select! {
+        ended = requests(stream, &asker, closing, &busy) => if let Err(error) = ended {
+            debug!(%error, "a control connection broke");
+        },
+        () = place.given_away() => debug!("a control connection gives way to another"),
     }
 }
 
@@ -129,11 +143,13 @@ async fn requests(
     stream: UnixStream,
     asker: &Asker,
     mut closing: watch::Receiver<bool>,
+    busy: &places::BusyMark,
 ) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     let mut line = Vec::new();
     loop {
         line.clear();
+        busy.set(false);
         let mut bounded = (&mut stream).take(REQUEST_BYTES_MAX as u64);
         tokio::select! {
             biased;
@@ -143,6 +159,7 @@ async fn requests(
                 read?;
             }
         }
+        busy.set(true);
         let complete = line.ends_with(b"\n");
         if !complete && line.len() < REQUEST_BYTES_MAX {
             return Ok(()); // the other side has closed
@@ -326,16 +343,18 @@ mod tests {
     #[tokio::test]
     async fn connections_are_bounded_and_become_free_again() {
         let served = serve();
-        let mut open = Vec::new();
+        let mut served = served;
+        let (mut open, mut asked) = (Vec::new(), Vec::new());
         for _ in 0..CONNECTIONS_MOST {
             let mut stream = served.connect().await;
-            exchange(&mut stream, "\n").await;
+            stream.write_all(b"{\"op\":\"ages\"}\n").await.expect("it reads");
             open.push(stream);
+            asked.push(served.questions.recv().await.expect("the question"));
         }
         let mut refused = String::new();
         served.connect().await.read_line(&mut refused).await.expect("given a reason");
         assert!(refused.contains(r#""kind":"busy""#), "{refused}");
-        open.clear();
+        drop((open, asked));
         loop {
             let reply = exchange(&mut served.connect().await, "\n").await;
             if reply.contains("bad-request") {
@@ -343,6 +362,23 @@ mod tests {
             }
             tokio::task::yield_now().await;
         }
+    }
+
+    #[tokio::test]
+    async fn idle_connections_keep_nobody_out() {
+        let served = serve();
+        let mut open = Vec::new();
+        for _ in 0..2 * CONNECTIONS_MOST {
+            let mut stream = served.connect().await;
+            let reply = exchange(&mut stream, "\n").await;
+            assert!(reply.contains("bad-request"), "{reply}");
+            open.push(stream);
+        }
+        let mut rest = Vec::new();
+        open[0].read_to_end(&mut rest).await.expect("the idlest was closed");
+        assert!(rest.is_empty());
+        let last = open.last_mut().expect("there are some");
+        assert!(exchange(last, "\n").await.contains("bad-request"));
     }
 
     #[tokio::test]

@@ -4,6 +4,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`serving`] | connections, bounded in number and in time; requests of other hosts are rejected |
+//! | [`places`] | a bounded number of connections, of which the slowest give way to the next |
 //! | [`document`] | the files of a page, and what a browser may do on it |
 //! | [`look`] | the files that both pages show |
 
@@ -11,4 +12,5 @@
 
 pub mod document;
 pub mod look;
+pub mod places;
 pub mod serving;

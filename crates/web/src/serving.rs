@@ -2,27 +2,28 @@
 //!
 //! A request whose `Host` names anything but an address or `localhost` is rejected: a web page
 //! elsewhere must not read this machine through a visitor's browser. Connections are bounded in
-//! number and in time, and closed after one answer, so that an idle client blocks no other.
+//! time and closed after one answer; and in number, so that of too many the slowest give way to
+//! the next (`places.rs`), and nobody keeps others from being served.
 
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use std::{io, str};
 
 use axum::Router;
 use axum::extract::Request;
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, Version, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant as Moment, Sleep, sleep_until};
 
-/// Connections served at a time; further ones wait in the kernel's queue.
+use crate::places::{Busy, Place, Places};
+
+/// Connections served at a time; a further one takes the place of the slowest.
 pub const CONNECTIONS_MOST: usize = 32;
 
 /// How long a connection may take to send its request.
@@ -43,7 +44,7 @@ pub async fn serve(
     router: Router,
     closed: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MOST));
+    let places = Places::new(CONNECTIONS_MOST, Busy::GivesWay);
     let bounded = Bounded { listener, places };
     axum::serve(bounded, guarded(router)).with_graceful_shutdown(closed).await
 }
@@ -55,6 +56,10 @@ pub fn guarded(router: Router) -> Router {
 }
 
 async fn guard(request: Request, next: Next) -> Response {
+    if request.version() == Version::HTTP_11 && !request.headers().contains_key(header::HOST) {
+        // RFC 9112, section 3.2.
+        return (StatusCode::BAD_REQUEST, "HTTP/1.1 requires a Host\n").into_response();
+    }
     let mut hosts = request.headers().get_all(header::HOST).iter().map(HeaderValue::as_bytes);
     let mut response = if hosts.all(is_local) {
         next.run(request).await
@@ -82,7 +87,7 @@ fn is_local(host: &[u8]) -> bool {
 /// A listener with a bounded number of connections.
 struct Bounded {
     listener: TcpListener,
-    places: Arc<Semaphore>,
+    places: Places,
 }
 
 impl Listener for Bounded {
@@ -90,10 +95,11 @@ impl Listener for Bounded {
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Connection, SocketAddr) {
-        let place = Arc::clone(&self.places).acquire_owned().await;
         let (stream, from) = Listener::accept(&mut self.listener).await;
+        // All are of one owner here: who a connection is of cannot be seen.
+        let place = self.places.take(0);
         let end = Box::pin(sleep_until(Moment::now() + ASKING));
-        (Connection { stream, end, answering: false, _place: place.ok() }, from)
+        (Connection { stream, end, answering: false, place }, from)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -106,12 +112,17 @@ struct Connection {
     stream: TcpStream,
     end: Pin<Box<Sleep>>,
     answering: bool,
-    _place: Option<OwnedSemaphorePermit>,
+    /// `None` is a connection that ends at once.
+    place: Option<Place>,
 }
 
 impl Connection {
     /// The stream, as long as its time is not over.
     fn alive(&mut self, context: &mut Context<'_>) -> io::Result<Pin<&mut TcpStream>> {
+        let given_away = self.place.as_mut().map(|place| place.poll_given_away(context));
+        if given_away != Some(Poll::Pending) {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
         match self.end.as_mut().poll(context) {
             Poll::Ready(()) => Err(io::ErrorKind::TimedOut.into()),
             Poll::Pending => Ok(Pin::new(&mut self.stream)),
@@ -137,6 +148,9 @@ impl AsyncWrite for Connection {
     ) -> Poll<io::Result<usize>> {
         if !std::mem::replace(&mut self.answering, true) {
             self.end.as_mut().reset(Moment::now() + READING);
+            if let Some(place) = &self.place {
+                place.busy().set(true);
+            }
         }
         self.alive(context)?.poll_write(context, bytes)
     }
@@ -188,6 +202,46 @@ mod tests {
     async fn a_second_host_header_does_not_hide_the_first() {
         let status = status(&["localhost", "evil.example"]).await;
         assert_eq!(status, StatusCode::MISDIRECTED_REQUEST);
+    }
+
+    #[tokio::test]
+    async fn who_names_no_host_speaks_http_1_0() {
+        assert_eq!(status(&[]).await, StatusCode::BAD_REQUEST);
+        let old = Request::get("/").version(Version::HTTP_10).body(Body::empty());
+        let router = guarded(Router::new().route("/", get(async || "here")));
+        let answer = router.oneshot(old.expect("valid")).await.expect("a router does not fail");
+        assert_eq!(answer.status(), StatusCode::OK);
+    }
+
+    /// A server on a free port, which ends with the test.
+    async fn served() -> SocketAddr {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let listener = TcpListener::bind(any).await.expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        let router = Router::new().route("/healthz", get(async || "ok"));
+        tokio::spawn(serve(listener, router, std::future::pending()));
+        address
+    }
+
+    /// Time does not pass here unless nothing else can happen: who waits for the end of another's
+    /// patience is seen by it.
+    #[tokio::test(start_paused = true)]
+    async fn silent_clients_keep_nobody_waiting() {
+        let address = served().await;
+        let mut silent = Vec::new();
+        for _ in 0..2 * CONNECTIONS_MOST {
+            let mut one = TcpStream::connect(address).await.expect("it listens");
+            one.write_all(b"GET /healthz HTT").await.expect("it reads");
+            silent.push(one);
+        }
+        let began = Moment::now();
+        let mut asking = TcpStream::connect(address).await.expect("it listens");
+        let request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        asking.write_all(request).await.expect("it reads");
+        let mut answer = String::new();
+        asking.read_to_string(&mut answer).await.expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("ok"), "{answer}");
+        assert!(began.elapsed() < ASKING, "{:?}", began.elapsed());
     }
 
     /// The clock runs on by itself whenever nothing else is to be done.
