@@ -5,9 +5,9 @@
 //! so that a broken file is found before anything has changed.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use tidings_gossip::KeyRing;
@@ -62,8 +62,15 @@ fn read_keys(settings: &Settings) -> Result<KeyRing, ConfigError> {
 /// Reads a file that only its owner may read.
 fn read_private(path: &Path) -> Result<String, ConfigError> {
     let unreadable = |source| ConfigError::KeysUnreadable { path: path.to_owned(), source };
-    let mut file = File::open(path).map_err(unreadable)?;
-    let mode = file.metadata().map_err(unreadable)?.mode();
+    // Opening a pipe would wait for a writer.
+    let mut open = File::options();
+    open.read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
+    let mut file = open.open(path).map_err(unreadable)?;
+    let about = file.metadata().map_err(unreadable)?;
+    if !about.is_file() {
+        return Err(unreadable(io::Error::other("not a regular file")));
+    }
+    let mode = about.mode();
     if mode & OTHERS != 0 {
         return Err(ConfigError::KeysExposed { path: path.to_owned(), mode: mode & 0o7777 });
     }
@@ -165,6 +172,16 @@ mod tests {
         assert!(!message.contains("c2Vj"), "{message}");
         let message = prepared(&["--keys", "/nowhere/key"]).expect_err("absent");
         assert!(message.starts_with("the key file /nowhere/key cannot be read"), "{message}");
+    }
+
+    /// Without a writer a pipe would be waited for without end.
+    #[test]
+    fn a_pipe_is_no_key_file() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("key");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, 0o600.into()).expect("a pipe");
+        let error = read_private(&path).expect_err("no file").to_string();
+        assert!(error.contains("not a regular file"), "{error}");
     }
 
     #[test]

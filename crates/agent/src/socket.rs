@@ -327,12 +327,21 @@ impl DatagramSocket {
     fn count_failure(&mut self, error: io::Error) {
         if error.raw_os_error() == Some(rustix::io::Errno::MSGSIZE.raw_os_error()) {
             self.counters.send_too_large += 1;
+            self.last_error = Some(io::Error::new(error.kind(), TooLarge(error)));
         } else {
             self.counters.send_failed += 1;
+            self.last_error = Some(error);
         }
-        self.last_error = Some(error);
     }
 }
+
+/// A datagram does not fit on its way.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{0}: a network on the way takes smaller packets than `mtu` says; set mtu to the smallest MTU \
+     between the nodes, on all of them"
+)]
+struct TooLarge(io::Error);
 
 /// An IPv4 address that came in through an IPv6 socket, as IPv4.
 fn canonical(address: SocketAddr) -> SocketAddr {
@@ -428,6 +437,16 @@ mod tests {
         assert_eq!(socket.counters().send_refused, 1, "not loopback");
         assert_eq!(socket.counters().send_failed, 1, "port 0");
         assert!(socket.take_error().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_datagram_that_is_too_large_names_the_setting() {
+        let mut socket = loopback();
+        let number = rustix::io::Errno::MSGSIZE.raw_os_error();
+        socket.count_failure(io::Error::from_raw_os_error(number));
+        assert_eq!(socket.counters().send_too_large, 1);
+        let error = socket.take_error().expect("it is told").to_string();
+        assert!(error.contains("set mtu to the smallest MTU"), "{error}");
     }
 
     #[tokio::test]

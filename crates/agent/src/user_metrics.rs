@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tidings_gossip::Instant;
 use tidings_gossip::payload::{
-    FIXED_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES, NodeState, PayloadError,
+    FIXED_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES, NodeState, PayloadError, is_hidden,
 };
 
 /// The most metrics at a time.
@@ -40,7 +40,9 @@ pub(crate) enum Refused {
     Key(String),
     #[error("the value of {key} has {bytes} bytes; at most {MAX_VALUE_BYTES} are allowed")]
     Long { key: String, bytes: usize },
-    #[error("the value of {0} contains a control character, such as a line break")]
+    #[error(
+        "the value of {0} contains a control character, such as a line break, or a mark that turns text around"
+    )]
     Control(String),
     #[error("a lifetime of {0} s is too long; at most {TTL_S_MOST} (a year) is allowed")]
     Ttl(u64),
@@ -135,7 +137,7 @@ fn check(key: &str, value: &str, ttl_s: u64) -> Result<(), Refused> {
     if value.len() > MAX_VALUE_BYTES {
         return Err(Refused::Long { key: key.to_owned(), bytes: value.len() });
     }
-    if value.chars().any(char::is_control) {
+    if value.chars().any(is_hidden) {
         return Err(Refused::Control(key.to_owned()));
     }
     if ttl_s > TTL_S_MOST {

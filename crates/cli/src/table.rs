@@ -1,6 +1,7 @@
 //! Plain tables: aligned columns two spaces apart, no lines, no colours, nothing cut off.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use tidings_gossip::payload::is_hidden;
 
 /// How the cells of a column are aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,9 +32,9 @@ pub fn render(headings: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// Control characters of text from others (names, user metrics) must not reach a terminal.
+/// Characters of text from others (names, user metrics) that a terminal acts on must not reach it.
 pub fn one_line(cell: &str) -> String {
-    cell.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    cell.chars().map(|c| if is_hidden(c) { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -53,5 +54,7 @@ mod tests {
         let text = render(&[("", Align::Left)], &[vec![format!("{long}\n\u{1b}[31m")]]);
         assert_eq!(text.lines().count(), 1);
         assert!(text.starts_with(&long) && !text.contains('\u{1b}'));
+        let text = render(&[("", Align::Left)], &[vec!["a\u{202e}b\u{2028}c".to_owned()]]);
+        assert_eq!(text, "a b c\n");
     }
 }

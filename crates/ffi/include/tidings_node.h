@@ -160,7 +160,7 @@ typedef struct TidingsConfig {
      */
     uint16_t payload_bytes;
     /*
-     The most bytes of a datagram, 256 and the payload to 65,507. A window that takes several
+     The most bytes of a datagram, 208 and the payload to 65,507. A window that takes several
      goes to the transport as one message of equal segments as far as `message_bytes` allows.
      */
     uint16_t datagram_bytes;

@@ -39,7 +39,7 @@ pub struct TidingsConfig {
     pub window_entries: u32,
     /// Bytes of what a node says of itself: 0 to 1,024.
     pub payload_bytes: u16,
-    /// The most bytes of a datagram, 256 and the payload to 65,507. A window that takes several
+    /// The most bytes of a datagram, 208 and the payload to 65,507. A window that takes several
     /// goes to the transport as one message of equal segments as far as `message_bytes` allows.
     pub datagram_bytes: u16,
     /// The most bytes that the transport is asked to send at once; at least `datagram_bytes`.

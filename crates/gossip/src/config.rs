@@ -142,7 +142,7 @@ pub struct Config {
     /// payload a node, most of it only once used.
     pub max_nodes: u32,
     /// The most bytes of a datagram (UDP payload), default 1,452: an Ethernet frame under IPv6.
-    /// A window larger than that is split, at entries. 256 and the payload at least, 65,507 at
+    /// A window larger than that is split, at entries. 208 and the payload at least, 65,507 at
     /// most.
     pub datagram_bytes: u16,
     /// How old an entry may get before it is forgotten and refused: at least 64 units, default 1

@@ -149,7 +149,7 @@ fn messages_name_place_reason_and_what_is_allowed() {
         (
             refused(&flags(&["--mtu", "600", "--payload-bytes", "1024"])),
             "--mtu 600: out of range with the other settings; allowed is a value that leaves \
-             1280 to 65507 bytes for a datagram",
+             1232 to 65507 bytes for a datagram",
         ),
         (
             refused(&flags(&["--roster", "n[1-2]", "--seed", "n1:9616"])),

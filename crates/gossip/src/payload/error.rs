@@ -41,8 +41,11 @@ pub enum PayloadError {
         /// The length of its value.
         bytes: usize,
     },
-    /// A value with a control character: readers print values on terminals. Nothing was written.
-    #[error("the value of {0} holds a control character; publish plain text on one line")]
+    /// A value with a character that a terminal acts on: readers print values there. Nothing was
+    /// written.
+    #[error(
+        "the value of {0} holds a control character or a mark of direction; publish plain text on one line"
+    )]
     ValueControl(String),
     /// The bytes are not this schema's: another version, or a foreign program.
     #[error("at byte {at} of the payload: {what}")]

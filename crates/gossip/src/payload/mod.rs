@@ -18,7 +18,7 @@ mod user;
 
 pub use error::{FIXED_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES, PayloadError};
 pub use state::{KernelRelease, NodeState};
-pub use user::{check_metric, metric_bytes};
+pub use user::{check_metric, is_hidden, metric_bytes};
 
 /// The version of this layout, the default of the configuration's `payload_schema`.
 pub const SCHEMA: u8 = 1;

@@ -92,8 +92,10 @@ fn metrics_that_break_a_rule_are_refused_by_name() {
     }
     let long = check_metric("k", &"v".repeat(256));
     assert_eq!(long, Err(PayloadError::ValueTooLong { key: "k".to_owned(), bytes: 256 }));
-    let escape = check_metric("k", "\u{1b}[2J");
-    assert_eq!(escape, Err(PayloadError::ValueControl("k".to_owned())));
+    for acts in ["\u{1b}[2J", "a\u{202e}b", "a\u{2028}b", "\u{200b}"] {
+        let refused = check_metric("k", acts);
+        assert_eq!(refused, Err(PayloadError::ValueControl("k".to_owned())), "{acts:?}");
+    }
 }
 
 #[test]

@@ -18,10 +18,21 @@ pub fn check_metric(key: &str, value: &str) -> Result<(), PayloadError> {
     if value.len() > MAX_VALUE_BYTES {
         return Err(PayloadError::ValueTooLong { key: key.to_owned(), bytes: value.len() });
     }
-    if value.contains(char::is_control) {
+    if value.contains(is_hidden) {
         return Err(PayloadError::ValueControl(key.to_owned()));
     }
     Ok(())
+}
+
+/// Whether a character is one that a terminal or a page would act on instead of showing it:
+/// control characters, those that end a line or a paragraph, those that change the direction of
+/// text, and invisible ones.
+pub fn is_hidden(c: char) -> bool {
+    let acts = matches!(c,
+        '\u{AD}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
+        | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}'
+        | '\u{E0000}'..='\u{E007F}');
+    c.is_control() || acts
 }
 
 /// Bytes that a user metric takes in a payload.

@@ -22,6 +22,7 @@
 use tidings_primitives::time::Instant;
 
 use super::body::{BodyError, Reader, Writer};
+use super::size::{ENTRY_OVERHEAD_BYTES, least_datagram_bytes, overhead_bytes};
 use super::window::{Format, WireEntry, write_entry};
 use crate::address::{Address, MAX_ADDRESS_BYTES};
 use crate::entry::NodeId;
@@ -33,6 +34,10 @@ pub const MAX_NAME_BYTES: usize = 63;
 const WITH_CARDS: u8 = 1;
 /// The most bytes of a card.
 pub const MAX_CARD_BYTES: usize = 2 + MAX_NAME_BYTES + MAX_ADDRESS_BYTES;
+/// What an ask takes at most beside its sender's payload: frame, block and preamble, card, entry,
+/// range and count; and eight ids.
+const ASK_BYTES: usize = overhead_bytes(2) + MAX_CARD_BYTES + ENTRY_OVERHEAD_BYTES + 10 + 8 * 4;
+const _: () = assert!(ASK_BYTES <= least_datagram_bytes(0), "an ask fits");
 
 /// Whether `name` can be a node's: 1 to 63 bytes of `A–Z a–z 0–9 . _ -`.
 pub fn is_name(name: &str) -> bool {

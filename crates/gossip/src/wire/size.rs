@@ -19,7 +19,7 @@ pub const fn overhead_bytes(version: u8) -> usize {
 pub const ENTRY_OVERHEAD_BYTES: usize = 12;
 
 /// The least size of datagrams for a payload: an ask must hold its sender's card and entry, and
-/// some ids beside.
+/// some ids beside. With the largest payload it is what IPv6 carries everywhere (an MTU of 1,280).
 pub const fn least_datagram_bytes(payload_bytes: u16) -> usize {
-    256 + payload_bytes as usize
+    208 + payload_bytes as usize
 }
