@@ -97,14 +97,20 @@ class UnsatisfiedError(RefusedError):
 
 
 def default_runtime_dir() -> Path:
-    """Name the runtime directory of this user's agent, as in docs/reference/control.md."""
+    """Name the directory of the agent that is asked, as in docs/reference/control.md."""
     if named := os.environ.get("TIDINGS_RUNTIME_DIR"):
         return Path(named)
+    machine = Path("/run/tidings")
     if os.getuid() == 0:
-        return Path("/run/tidings")
-    if xdg := os.environ.get("XDG_RUNTIME_DIR"):
-        return Path(xdg) / "tidings"
-    return Path(f"/tmp/tidings-{os.getuid()}")
+        return machine
+    xdg = os.environ.get("XDG_RUNTIME_DIR")
+    own = Path(xdg) / "tidings" if xdg else Path(f"/tmp/tidings-{os.getuid()}")
+    return machine if not _has_agent(own) and _has_agent(machine) else own
+
+
+def _has_agent(directory: Path) -> bool:
+    """Whether an agent has begun in a directory."""
+    return any((directory / name).exists() for name in ("board", "control.sock"))
 
 
 def pick(
@@ -160,8 +166,15 @@ def pick(
     if len(line) > _REQUEST_BYTES_MAX:
         raise ValueError(f"avoid: a request has at most {_REQUEST_BYTES_MAX} bytes; name fewer")
     directory = Path(runtime_dir) if runtime_dir is not None else default_runtime_dir()
-    path = directory / "control.sock"
+    path = _socket(directory)
     return _nodes(_ask(path, line, timeout_s), path)
+
+
+def _socket(directory: Path) -> Path:
+    """Name the socket for all requests, or where this user may not open it, the one for reading."""
+    control, reading = directory / "control.sock", directory / "read.sock"
+    closed = control.exists() and not os.access(control, os.W_OK)
+    return reading if closed and os.access(reading, os.W_OK) else control
 
 
 def _count(n: int) -> int:

@@ -51,7 +51,7 @@ impl Sitting {
     }
 
     /// All that is shown until the program ends with 0.
-    fn to_its_end(mut self) -> String {
+    fn until_its_end(mut self) -> String {
         let mut bytes = [0; 4096];
         // At the end of the last process on it a terminal reads as an error.
         while let Ok(read @ 1..) = self.terminal.read(&mut bytes) {
@@ -103,7 +103,7 @@ fn states_are_coloured_and_lines_fit_a_narrow_terminal() {
     let show = |arguments: &[&str], columns: u16, no_color: &str| {
         let mut command = place.tidings(&["--runtime-dir"]);
         command.arg(&seed).args(arguments).env("NO_COLOR", no_color).env("TERM", "xterm");
-        let shown = Sitting::start_sized(&mut command, (columns, 15)).to_its_end();
+        let shown = Sitting::start_sized(&mut command, (columns, 15)).until_its_end();
         drop(command);
         shown
     };
@@ -133,7 +133,7 @@ fn a_demo_says_how_to_ask_it_on_a_small_screen_too() {
     assert!(demo.shown.contains(&query), "{}", demo.shown);
     assert!(demo.shown.contains("3 agents, grid, "), "{}", demo.shown);
     kill_process(Pid::from_child(&demo.child), Signal::TERM).expect("it runs");
-    let shown = demo.to_its_end();
+    let shown = demo.until_its_end();
     assert!(shown.contains("3 agents for "), "{shown}");
     place.assert_empty();
 }

@@ -83,9 +83,9 @@ fn the_package_installs_and_removes_and_keeps_the_configuration() {
     for file in [
         "usr/lib/systemd/system/tidings-agent.service",
         "usr/lib/systemd/system/tidings-worker@.service",
+        "usr/lib/sysusers.d/tidings.conf",
         "usr/include/tidings.h",
         "usr/include/tidings_pick.h",
-        "usr/include/tidings_wire.h",
         "usr/include/tidings_tasks.h",
         "usr/include/tidings_tasks.f90",
         "usr/include/tidings_tasks_flows.f90",
@@ -133,7 +133,7 @@ fn systemd_accepts_the_agents_unit_and_it_is_sandboxed() {
     let unit = "tidings-agent.service";
     let text = accepted_unit(unit, unit, "tidings-agent");
     for line in [
-        "DynamicUser=yes",
+        "User=tidings",
         "ProtectSystem=strict",
         "NoNewPrivileges=yes",
         "SystemCallFilter=sched_setaffinity sched_setscheduler setpriority",

@@ -16,6 +16,7 @@ mod pick;
 mod processor;
 mod prometheus;
 mod refusals;
+mod users;
 mod versions;
 
 use std::net::UdpSocket;

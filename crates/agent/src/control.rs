@@ -10,7 +10,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tidings_control::{ErrorKind, ErrorReport, REQUEST_BYTES_MAX, Reply, Request, socket_path};
+use tidings_control::{
+    ErrorKind, ErrorReport, REQUEST_BYTES_MAX, Reply, Request, reading_socket_path, socket_path,
+};
 use tidings_web::places::{self, Busy, Places};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -19,6 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
+use crate::config::Readers;
 use crate::question::{Asker, PATIENCE, Place, Question, VISIT_PATIENCE};
 use crate::reply::reply_line;
 
@@ -31,12 +34,35 @@ const IDLE: Duration = Duration::from_secs(60);
 /// How long to wait after accepting failed, for instance because no descriptor was free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-/// Owner and group may connect.
-const SOCKET_MODE: u32 = 0o660;
+/// Who may connect to a socket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Door {
+    /// Owner and group, for all requests.
+    Operators,
+    /// Everybody, or owner and group, for those that only read.
+    Readers(Readers),
+}
+
+impl Door {
+    fn path(self, runtime_dir: &Path) -> PathBuf {
+        match self {
+            Self::Operators => socket_path(runtime_dir),
+            Self::Readers(_) => reading_socket_path(runtime_dir),
+        }
+    }
+
+    fn mode(self) -> u32 {
+        match self {
+            Self::Operators | Self::Readers(Readers::Group) => 0o660,
+            Self::Readers(Readers::All) => 0o666,
+        }
+    }
+}
 
 /// The socket, removed when dropped. Only the holder of the runtime directory's lock may make one.
 #[derive(Debug)]
 pub(crate) struct ControlSocket {
+    door: Door,
     path: PathBuf,
     listener: UnixListener,
 }
@@ -54,7 +80,7 @@ pub struct ControlError {
 
 /// Whether a socket in `runtime_dir` can have a name: the system bounds its length.
 pub(crate) fn nameable(runtime_dir: &Path) -> Result<(), ControlError> {
-    let path = socket_path(runtime_dir);
+    let path = reading_socket_path(runtime_dir).max(socket_path(runtime_dir));
     match std::os::unix::net::SocketAddr::from_pathname(&path) {
         Ok(_) => Ok(()),
         Err(source) => Err(ControlError { path, source }),
@@ -62,16 +88,16 @@ pub(crate) fn nameable(runtime_dir: &Path) -> Result<(), ControlError> {
 }
 
 impl ControlSocket {
-    /// Makes the socket in `runtime_dir`.
-    pub(crate) fn bind(runtime_dir: &Path) -> Result<Self, ControlError> {
-        let path = socket_path(runtime_dir);
+    /// Makes the socket in `runtime_dir`, in the place of one that a killed agent has left.
+    pub(crate) fn bind(runtime_dir: &Path, door: Door) -> Result<Self, ControlError> {
+        let path = door.path(runtime_dir);
         let open = || {
             let listener = UnixListener::bind(&path)?;
-            std::fs::set_permissions(&path, PermissionsExt::from_mode(SOCKET_MODE))?;
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(door.mode()))?;
             Ok(listener)
         };
         match open() {
-            Ok(listener) => Ok(Self { path, listener }),
+            Ok(listener) => Ok(Self { door, path, listener }),
             Err(source) => Err(ControlError { path, source }),
         }
     }
@@ -90,7 +116,8 @@ impl ControlSocket {
             match accepted {
                 Ok((stream, _)) => match places.take(owner_of(&stream)) {
                     Some(place) => {
-                        connections.spawn(converse(stream, asker.clone(), closing.clone(), place));
+                        let (asker, closing) = (asker.clone(), closing.clone());
+                        connections.spawn(converse(stream, self.door, asker, closing, place));
                     }
                     None => refuse(&stream),
                 },
@@ -126,13 +153,14 @@ fn owner_of(stream: &UnixStream) -> u32 {
 /// A place is given away also while a reply is written that nobody reads.
 async fn converse(
     stream: UnixStream,
+    door: Door,
     asker: Asker,
     closing: watch::Receiver<bool>,
     mut place: places::Place,
 ) {
     let busy = place.busy();
     tokio::select! {
-        ended = requests(stream, &asker, closing, &busy) => if let Err(error) = ended {
+        ended = requests(stream, door, &asker, closing, &busy) => if let Err(error) = ended {
             debug!(%error, "a control connection broke");
         },
         () = place.given_away() => debug!("a control connection gives way to another"),
@@ -141,6 +169,7 @@ async fn converse(
 
 async fn requests(
     stream: UnixStream,
+    door: Door,
     asker: &Asker,
     mut closing: watch::Receiver<bool>,
     busy: &places::BusyMark,
@@ -170,7 +199,7 @@ async fn requests(
             }
             continue;
         }
-        let answer = if complete { reply(&line, asker).await } else { (too_large(), None) };
+        let answer = if complete { reply(&line, door, asker).await } else { (too_large(), None) };
         let (reply, _place) = answer; // kept until it is written
         timeout(IDLE, stream.write_all(reply.as_bytes())).await??;
         if !complete {
@@ -208,13 +237,16 @@ async fn watch_events(
 
 /// The reply to one complete line, with its own line end, and the place that a long one holds until
 /// it is written.
-async fn reply(line: &[u8], asker: &Asker) -> (String, Option<Place>) {
+async fn reply(line: &[u8], door: Door, asker: &Asker) -> (String, Option<Place>) {
     let request: Request = match serde_json::from_slice(line) {
         Ok(request) => request,
         Err(error) => {
             return (error_line(ErrorKind::BadRequest, format!("not a request: {error}")), None);
         }
     };
+    if door != Door::Operators && request.is_for_operators() {
+        return (forbidden(), None);
+    }
     let place = match request {
         Request::Visit { .. } => Some(asker.visitors_place().await),
         Request::Nodes | Request::Colonies => Some(asker.place().await),
@@ -233,6 +265,12 @@ async fn reply(line: &[u8], asker: &Asker) -> (String, Option<Place>) {
 
 fn stalled() -> String {
     error_line(ErrorKind::Busy, "the agent is leaving or stalled")
+}
+
+fn forbidden() -> String {
+    let message = "this is for the operator: run the command as root, as the agent's user, or as \
+                   a member of the group that its control.sock belongs to";
+    error_line(ErrorKind::Forbidden, message)
 }
 
 fn unanswered(colony: u32) -> String {
@@ -271,7 +309,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let (asker, questions) = question::channel();
         let (closing, closed) = watch::channel(false);
-        let socket = ControlSocket::bind(directory.path()).expect("fresh");
+        let socket = ControlSocket::bind(directory.path(), Door::Operators).expect("fresh");
         let server = tokio::spawn(socket.serve(asker, closed));
         Served { directory, questions, closing, server }
     }
@@ -327,6 +365,32 @@ mod tests {
         // Bytes that were not read make the end a reset.
         let _ = stream.read_to_end(&mut rest).await;
         assert!(rest.is_empty());
+    }
+
+    #[tokio::test]
+    async fn who_only_reads_changes_nothing() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let (asker, mut questions) = question::channel();
+        let (_closing, closed) = watch::channel(false);
+        let door = Door::Readers(Readers::All);
+        let socket = ControlSocket::bind(directory.path(), door).expect("fresh");
+        let path = reading_socket_path(directory.path());
+        let mode = std::fs::metadata(&path).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o666);
+        tokio::spawn(socket.serve(asker, closed));
+        let mut stream = BufReader::new(UnixStream::connect(path).await.expect("it is served"));
+        for request in [r#"{"op":"leave"}"#, r#"{"op":"publish","key":"a","value":"1"}"#] {
+            let reply = exchange(&mut stream, &format!("{request}\n")).await;
+            assert!(reply.contains(r#""kind":"forbidden""#), "{reply}");
+        }
+        let answering = async {
+            let Some(Question::Control(Request::Ages, back)) = questions.recv().await else {
+                panic!("nothing else was asked before");
+            };
+            back.send("{}\n".to_owned()).expect("the connection waits");
+        };
+        let (reply, ()) = tokio::join!(exchange(&mut stream, "{\"op\":\"ages\"}\n"), answering);
+        assert_eq!(reply, "{}\n");
     }
 
     #[tokio::test]
@@ -386,7 +450,7 @@ mod tests {
         let served = serve();
         let path = socket_path(served.directory.path());
         let mode = std::fs::metadata(&path).expect("there").permissions().mode();
-        assert_eq!(mode & 0o777, SOCKET_MODE);
+        assert_eq!(mode & 0o777, 0o660);
         let mut idle = served.connect().await;
         exchange(&mut idle, "\n").await;
         served.closing.send(true).expect("the server listens");

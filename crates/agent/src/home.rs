@@ -12,7 +12,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
@@ -108,10 +108,20 @@ impl Home {
     /// ended without doing so.
     pub(crate) fn enter(path: &Path) -> Result<Self, HomeError> {
         let unwritable = |source| HomeError::unwritable(path, source);
+        let is_new = !path.exists();
         DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path).map_err(unwritable)?;
         trust(path)?;
+        if is_new {
+            // Whatever the umask.
+            let mode = fs::Permissions::from_mode(DIRECTORY_MODE);
+            fs::set_permissions(path, mode).map_err(unwritable)?;
+        }
         let lock = lock(path)?;
-        remove_socket(&tidings_control::socket_path(path)).map_err(unwritable)?;
+        for socket in
+            [tidings_control::socket_path(path), tidings_control::reading_socket_path(path)]
+        {
+            remove_socket(&socket).map_err(unwritable)?;
+        }
         Ok(Self { path: path.to_owned(), lock })
     }
 

@@ -64,7 +64,7 @@ pub(crate) fn bound_bytes(settings: &Settings) -> u64 {
     let text = json_bytes(nodes, payload).max(metrics_bytes(nodes));
     let picture = nodes * report + text + colonies;
     let connections = serving::CONNECTIONS_MOST as u64 * HTTP_BYTES
-        + control::CONNECTIONS_MOST as u64 * CONTROL_BYTES
+        + 2 * control::CONNECTIONS_MOST as u64 * CONTROL_BYTES
         + notices::LINES_KEPT as u64 * NOTICE_BYTES;
     PROGRAM_BYTES
         + socket::BUFFERS_BYTES

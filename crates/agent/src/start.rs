@@ -19,7 +19,7 @@ use tracing::{error, info, warn};
 use crate::clock::Clock;
 use crate::collect::{Collector, Sources};
 use crate::config::{self, ConfigErrors, Invocation, Settings, Surroundings};
-use crate::control::ControlSocket;
+use crate::control::{ControlSocket, Door};
 use crate::driver::{Driver, Inbox, Parts, Reloading, Standing};
 use crate::endpoint::Endpoint;
 use crate::home::Home;
@@ -165,7 +165,9 @@ async fn start(
         None => None,
     };
     let page = listener.as_ref().and_then(|listener| listener.local_addr().ok());
-    let control = ControlSocket::bind(home.path())?;
+    let doors = [Door::Operators, Door::Readers(settings.readers)];
+    let [operators, readers] = doors.map(|door| ControlSocket::bind(home.path(), door));
+    let control = [operators?, readers?];
     let reach = reach(&prepared);
     let roster = resolve::roster(&prepared.roster, local.port(), reach).await?;
     let address = own_address(&settings, &roster, local)?;
@@ -202,13 +204,15 @@ async fn start(
 }
 
 fn serve(
-    control: ControlSocket,
+    control: [ControlSocket; 2],
     listener: Option<tokio::net::TcpListener>,
     asker: &Asker,
     closed: &watch::Receiver<bool>,
 ) -> JoinSet<()> {
     let mut servers = JoinSet::new();
-    servers.spawn(control.serve(asker.clone(), closed.clone()));
+    for socket in control {
+        servers.spawn(socket.serve(asker.clone(), closed.clone()));
+    }
     if let Some(listener) = listener {
         servers.spawn(http::serve(listener, asker.clone(), closed.clone()));
     }

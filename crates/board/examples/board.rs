@@ -5,10 +5,10 @@
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use tidings_board::{Board, BoardError, Snapshot, board_path, now_ns, runtime_dir};
+use tidings_board::{Board, BoardError, Snapshot, agent_dir, board_path, now_ns};
 
 fn main() -> Result<(), BoardError> {
-    let board = Board::open(&board_path(&runtime_dir()), Duration::from_secs(5))?;
+    let board = Board::open(&board_path(&agent_dir()), Duration::from_secs(5))?;
     let mut out = io::stdout().lock();
     let names: Vec<String> = std::env::args().skip(1).collect();
     for name in &names {

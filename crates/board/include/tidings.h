@@ -126,6 +126,17 @@ static inline void tidings_acquire_(void)
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
+/* Whether an agent has begun in a directory. */
+static inline int tidings_has_agent_(const char *directory)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/board", directory);
+    if (access(path, F_OK) == 0)
+        return 1;
+    snprintf(path, sizeof path, "%s/control.sock", directory);
+    return access(path, F_OK) == 0;
+}
+
 /* The agent's runtime directory if none is named: see docs/reference/board.md. */
 static inline void tidings_default_dir_(char *path, size_t bytes)
 {
@@ -139,6 +150,8 @@ static inline void tidings_default_dir_(char *path, size_t bytes)
         snprintf(path, bytes, "%s/tidings", xdg);
     else
         snprintf(path, bytes, "/tmp/tidings-%lu", (unsigned long)getuid());
+    if (!(named && *named) && !tidings_has_agent_(path) && tidings_has_agent_("/run/tidings"))
+        snprintf(path, bytes, "/run/tidings");
 }
 
 /* The path of the board if none is named. */

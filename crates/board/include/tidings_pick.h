@@ -192,6 +192,18 @@ static inline void tidings_reply_field_(tidings_wire_ *wire, const char *key, vo
         tidings_skip_(wire);
 }
 
+/* The socket for all requests, or where this user may not open it, the one for reading. */
+static inline void tidings_socket_(char *path, size_t bytes, const char *directory)
+{
+    char reading[1024];
+    snprintf(path, bytes, "%.900s/control.sock", directory);
+    if (access(path, W_OK) == 0 || errno != EACCES)
+        return;
+    snprintf(reading, sizeof reading, "%.900s/read.sock", directory);
+    if (access(reading, W_OK) == 0)
+        snprintf(path, bytes, "%.1000s", reading);
+}
+
 /* Connects to the socket; the path goes to why->message, for what is said of it. */
 static inline void tidings_connect_(tidings_wire_ *wire, const char *runtime_dir)
 {
@@ -204,7 +216,7 @@ static inline void tidings_connect_(tidings_wire_ *wire, const char *runtime_dir
         tidings_default_dir_(path, sizeof path);
     memset(&address, 0, sizeof address);
     address.sun_family = AF_UNIX;
-    snprintf(wire->why->message, sizeof wire->why->message, "%.900s/control.sock", path);
+    tidings_socket_(wire->why->message, sizeof wire->why->message, path);
     if (strlen(wire->why->message) >= sizeof address.sun_path) {
         wire->errno_ = ENAMETOOLONG;
         wire->status = TIDINGS_NO_AGENT;

@@ -32,6 +32,8 @@ mod writer;
 pub use entry::{Entry, State};
 pub use error::{BoardError, WriteError};
 pub use reader::{Board, now_ns};
-pub use runtime_dir::{BOARD_FILE, RUNTIME_DIR_VARIABLE, board_path, runtime_dir};
+pub use runtime_dir::{
+    BOARD_FILE, RUNTIME_DIR_VARIABLE, SOCKET_FILE, agent_dir, board_path, runtime_dir,
+};
 pub use snapshot::{Seen, Snapshot};
 pub use writer::{News, Outline, Writer};

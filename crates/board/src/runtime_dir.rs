@@ -10,12 +10,25 @@ use std::path::{Path, PathBuf};
 /// The environment variable that names the runtime directory.
 pub const RUNTIME_DIR_VARIABLE: &str = "TIDINGS_RUNTIME_DIR";
 
+/// The control socket's name inside the runtime directory.
+pub const SOCKET_FILE: &str = "control.sock";
+
+/// The directory of the machine's agent.
+const MACHINE: &str = "/run/tidings";
+
 /// The board's name inside the runtime directory.
 pub const BOARD_FILE: &str = "board";
 
 /// The runtime directory of this user's agent, by the rule above. It need not exist.
 pub fn runtime_dir() -> PathBuf {
     rule(|name| std::env::var_os(name), rustix::process::getuid().as_raw())
+}
+
+/// Where a client looks for an agent: in the directory above, and if no agent has begun there, in
+/// that of the machine's agent, `/run/tidings`.
+pub fn agent_dir() -> PathBuf {
+    let has_agent = |path: &Path| path.join(BOARD_FILE).exists() || path.join(SOCKET_FILE).exists();
+    look(|name| std::env::var_os(name), rustix::process::getuid().as_raw(), has_agent)
 }
 
 /// The board of the agent whose runtime directory is `runtime_dir`.
@@ -29,12 +42,23 @@ fn rule(variable: impl Fn(&str) -> Option<OsString>, uid: u32) -> PathBuf {
         return directory;
     }
     if uid == 0 {
-        return PathBuf::from("/run/tidings");
+        return PathBuf::from(MACHINE);
     }
     match set("XDG_RUNTIME_DIR") {
         Some(directory) => directory.join("tidings"),
         None => PathBuf::from(format!("/tmp/tidings-{uid}")),
     }
+}
+
+fn look(
+    variable: impl Fn(&str) -> Option<OsString>,
+    uid: u32,
+    has_agent: impl Fn(&Path) -> bool,
+) -> PathBuf {
+    let is_named = variable(RUNTIME_DIR_VARIABLE).is_some_and(|value| !value.is_empty());
+    let own = rule(variable, uid);
+    let elsewhere = !is_named && !has_agent(&own) && has_agent(Path::new(MACHINE));
+    if elsewhere { PathBuf::from(MACHINE) } else { own }
 }
 
 #[cfg(test)]
@@ -55,5 +79,18 @@ mod tests {
         assert_eq!(rule(with(&[xdg]), 7), Path::new("/run/user/7/tidings"));
         assert_eq!(rule(with(&[]), 7), Path::new("/tmp/tidings-7"));
         assert_eq!(rule(with(&[empty]), 7), Path::new("/tmp/tidings-7"));
+    }
+
+    #[test]
+    fn clients_find_the_agent_of_the_machine_behind_their_own() {
+        let (own, xdg) = ((RUNTIME_DIR_VARIABLE, "/x"), ("XDG_RUNTIME_DIR", "/run/user/7"));
+        let at = |there: &'static [&str]| {
+            move |path: &Path| there.iter().any(|one| Path::new(one) == path)
+        };
+        let both = &["/run/tidings", "/run/user/7/tidings"];
+        assert_eq!(look(with(&[xdg]), 7, at(both)), Path::new("/run/user/7/tidings"));
+        assert_eq!(look(with(&[xdg]), 7, at(&["/run/tidings"])), Path::new("/run/tidings"));
+        assert_eq!(look(with(&[xdg]), 7, at(&[])), Path::new("/run/user/7/tidings"));
+        assert_eq!(look(with(&[own, xdg]), 7, at(both)), Path::new("/x"));
     }
 }

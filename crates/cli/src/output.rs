@@ -20,9 +20,9 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// The agent with this runtime directory, or with this user's default one.
+    /// The agent with this runtime directory, or the one that is found without a name.
     pub fn at(runtime_dir: Option<PathBuf>) -> Self {
-        Self { runtime_dir: runtime_dir.unwrap_or_else(tidings_control::runtime_dir) }
+        Self { runtime_dir: runtime_dir.unwrap_or_else(tidings_control::agent_dir) }
     }
 
     /// The path of its board, by default.

@@ -33,11 +33,13 @@ pub struct Options {
 /// # Errors
 /// A failure of reaching the agent or of printing.
 pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
-    let status = agent.connect()?.status()?;
+    let mut client = agent.connect()?;
+    let status = client.status()?;
     if options.json {
         return output::print_json(&status);
     }
-    output::print_table(&text(&status, output::is_terminal()))
+    let socket = client.path().display().to_string();
+    output::print_table(&text(&status, &socket, output::is_terminal()))
 }
 
 /// The fields in a readable order; the counters follow, by name.
@@ -85,11 +87,12 @@ const ORDER: [&str; 41] = [
     "counters",
 ];
 
-/// One line per field: its name as in the JSON and its value, for a person or for a program.
-fn text(status: &Status, for_people: bool) -> String {
+/// The socket that was asked, then one line per field: its name as in the JSON and its value, for a
+/// person or for a program.
+fn text(status: &Status, socket: &str, for_people: bool) -> String {
     let fields = serde_json::to_value(status).unwrap_or_default();
     let row = |name: &str, value: &Value| vec![name.to_owned(), field(name, value, for_people)];
-    let mut rows = Vec::new();
+    let mut rows = vec![vec!["socket".to_owned(), socket.to_owned()]];
     for name in ORDER {
         match fields.get(name) {
             Some(Value::Object(counters)) => {
@@ -151,7 +154,7 @@ mod tests {
             counters: [("datagrams_received".to_owned(), 1_234_567)].into(),
             ..Default::default()
         };
-        let (people, plain) = (text(&status, true), text(&status, false));
+        let (people, plain) = (text(&status, "/x", true), text(&status, "/x", false));
         assert!(people.contains("6.00 MiB") && people.contains("1 m 15 s"), "{people}");
         assert!(plain.contains("6291456") && plain.contains("75.25"), "{plain}");
         assert!(people.ends_with("1234567\n") && plain.ends_with("1234567\n"));

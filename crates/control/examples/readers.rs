@@ -10,10 +10,10 @@ use std::error::Error;
 use std::time::Duration;
 
 use tidings_board::{Board, board_path, now_ns};
-use tidings_control::{Pick, runtime_dir};
+use tidings_control::{Pick, agent_dir};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let board = Board::open(&board_path(&runtime_dir()), Duration::from_secs(5))?;
+    let board = Board::open(&board_path(&agent_dir()), Duration::from_secs(5))?;
     if let Some(entry) = board.entry("n0007")? {
         println!("{} {:?}", entry.state.name(), entry.age(now_ns()));
     }

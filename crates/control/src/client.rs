@@ -113,7 +113,8 @@ impl ClientError {
 }
 
 impl Client {
-    /// Connects to the agent whose runtime directory is `runtime_dir`, with [`DEFAULT_TIMEOUT`].
+    /// Connects to the agent whose runtime directory is `runtime_dir`, with [`DEFAULT_TIMEOUT`]: by
+    /// its control socket, and where this user may not open that, by the one for reading.
     ///
     /// # Errors
     /// [`ClientError::NoAgent`] when nothing listens there, [`ClientError::Forbidden`] when this
@@ -128,7 +129,20 @@ impl Client {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub fn connect_within(runtime_dir: &Path, timeout: Duration) -> Result<Self, ClientError> {
-        let path = socket_path(runtime_dir);
+        match Self::open(socket_path(runtime_dir), timeout) {
+            Err(forbidden @ ClientError::Forbidden { .. }) => {
+                let reading = Self::open(crate::reading_socket_path(runtime_dir), timeout);
+                reading.map_err(|error| match error {
+                    // An agent without one, or that lets only its group read.
+                    ClientError::NoAgent { .. } | ClientError::Forbidden { .. } => forbidden,
+                    error => error,
+                })
+            }
+            opened => opened,
+        }
+    }
+
+    fn open(path: PathBuf, timeout: Duration) -> Result<Self, ClientError> {
         let stream = open(&path, timeout).map_err(|source| match source.kind() {
             io::ErrorKind::PermissionDenied => {
                 ClientError::Forbidden { path: path.clone(), source }
@@ -142,6 +156,11 @@ impl Client {
         let client = Self { path, stream: BufReader::new(stream), line: Vec::new() };
         client.set_timeout(timeout)?;
         Ok(client)
+    }
+
+    /// The socket that it is connected to.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Changes how long every later read and write waits for the agent to make progress.
@@ -318,7 +337,7 @@ impl Client {
 /// [`ErrorKind::Unsatisfied`](crate::ErrorKind::Unsatisfied), and a
 /// [`Shortfall`](crate::Shortfall), when too few nodes have what is needed.
 pub fn pick(pick: Pick) -> Result<Picked, ClientError> {
-    Client::connect(&crate::runtime_dir())?.pick(pick)
+    Client::connect(&crate::agent_dir())?.pick(pick)
 }
 
 /// Connects to a Unix socket; an error of kind `WouldBlock` when that takes longer than `timeout`.

@@ -35,13 +35,18 @@ pub use picked::{Lack, Picked, PickedNode, Shortfall};
 pub use reply::{ErrorKind, ErrorReport, Reply};
 pub use report::{Ages, Leaving, Mode, NodeReport, Nodes, Published, State, Status};
 pub use request::{Pick, REQUEST_BYTES_MAX, Request, TTL_S_DEFAULT};
-pub use tidings_board::{RUNTIME_DIR_VARIABLE, runtime_dir};
+pub use tidings_board::{RUNTIME_DIR_VARIABLE, SOCKET_FILE, agent_dir, runtime_dir};
 pub use watch::{Change, Notice, Watch, Watching};
 
-/// The control socket's name inside the runtime directory.
-pub const SOCKET_FILE: &str = "control.sock";
+/// The name of the socket for those that only read, inside the runtime directory.
+pub const READING_SOCKET_FILE: &str = "read.sock";
 
 /// The control socket of the agent whose runtime directory is `runtime_dir`.
 pub fn socket_path(runtime_dir: &Path) -> PathBuf {
     runtime_dir.join(SOCKET_FILE)
+}
+
+/// The socket of that agent for those that only read.
+pub fn reading_socket_path(runtime_dir: &Path) -> PathBuf {
+    runtime_dir.join(READING_SOCKET_FILE)
 }

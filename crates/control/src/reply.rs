@@ -49,6 +49,8 @@ pub enum ErrorKind {
     BadValue,
     /// Too few nodes have what was asked for.
     Unsatisfied,
+    /// Only those that may open `control.sock` may ask for this.
+    Forbidden,
     /// The agent serves as many connections as it may; try again.
     Busy,
     /// A kind that this version of the client does not know.

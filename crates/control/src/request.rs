@@ -68,6 +68,13 @@ pub enum Request {
     Leave,
 }
 
+impl Request {
+    /// Whether it changes what others see of this node, or ends the agent: that is for operators.
+    pub fn is_for_operators(&self) -> bool {
+        matches!(self, Self::Publish { .. } | Self::Leave)
+    }
+}
+
 /// What [`Request::Pick`] asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

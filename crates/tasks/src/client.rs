@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tidings_board::{board_path, runtime_dir};
+use tidings_board::{agent_dir, board_path};
 use tidings_primitives::{KeyError, KeyRing};
 use tidings_tasks_core::detector::Detector;
 use tidings_tasks_core::reign::Candidate;
@@ -99,7 +99,7 @@ impl Place {
             Address::File(file) => Some(blobs::beside(file)),
             _ => None,
         };
-        let board = board_path(&runtime_dir());
+        let board = board_path(&agent_dir());
         let detector = Detector::default();
         Ok(Self { address, keys, ring, listen: None, blobs, board, detector })
     }

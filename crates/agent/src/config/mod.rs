@@ -10,6 +10,7 @@ mod error;
 mod file;
 mod layers;
 mod origin;
+mod readers;
 mod seed;
 mod service;
 mod setting;
@@ -25,6 +26,7 @@ pub(crate) use arguments::{Invocation, parse as parse_arguments};
 pub use error::{ConfigError, ConfigErrors};
 use layers::{Layer, Written};
 pub use origin::{Origin, Place};
+pub use readers::Readers;
 pub use seed::Seed;
 pub(crate) use service::listed;
 pub use service::{Priority, ServiceCores};
@@ -56,6 +58,7 @@ pub struct Settings {
     pub roster: Option<RosterSource>,
     pub keys: Option<PathBuf>,
     pub runtime_dir: PathBuf,
+    pub readers: Readers,
     pub board: BoardPlace,
     pub http: Option<SocketAddr>,
     pub interval: Duration,
@@ -151,6 +154,7 @@ impl Settings {
             roster: reader.path_or_text("roster"),
             keys: reader.path("keys"),
             runtime_dir: reader.path("runtime_dir").unwrap_or_default(),
+            readers: reader.required("readers", value::from_str::<Readers>),
             board: reader.board("board"),
             http: reader.required("http", value::http_address),
             interval: reader.required("interval", value::interval),

@@ -88,7 +88,7 @@ pub(crate) fn nearest(key: &str) -> Option<&'static str> {
 }
 
 /// Every setting, in the order of `--help`.
-pub(crate) static SETTINGS: [Setting; 34] = [
+pub(crate) static SETTINGS: [Setting; 35] = [
     Setting {
         key: "name",
         placeholder: "NAME",
@@ -190,6 +190,16 @@ pub(crate) static SETTINGS: [Setting; 34] = [
         allowed: "a directory that this user may write, or may create",
         about: "The directory of board, control socket, lock and incarnation [default: \
                 /run/tidings for root, $XDG_RUNTIME_DIR/tidings, /tmp/tidings-<uid>]",
+        reloads: false,
+    },
+    Setting {
+        key: "readers",
+        placeholder: "WHO",
+        form: Form::Text,
+        default: Some("all"),
+        allowed: "all or group",
+        about: "Which users of this machine may ask: all, or the group of the control socket; \
+                only that group may change anything",
         reloads: false,
     },
     Setting {

@@ -14,6 +14,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use super::error::ConfigError;
 use super::layers::{Layer, Written};
 use super::origin::Origin;
+use super::readers::Readers;
 use super::service::{Priority, ServiceCores};
 use super::setting;
 
@@ -166,6 +167,7 @@ stand_ins! {
     LogFormat = LogFormat::Text,
     ServiceCores = ServiceCores::Any,
     Priority = Priority::Normal,
+    Readers = Readers::All,
     tidings_gossip::Window = tidings_gossip::Window::Entries(1),
     tidings_gossip::Strategy = tidings_gossip::Strategy::Uniform,
     tidings_gossip::Capacity = tidings_gossip::Capacity::Full,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tidings_board::{board_path, runtime_dir};
+use tidings_board::{agent_dir, board_path};
 use tidings_tasks_core::detector::Detector;
 
 /// How a service treats its sessions and queues.
@@ -38,7 +38,7 @@ impl Default for Options {
             queue_capacity: 1_000_000,
             pipeline: 1,
             cached_bytes: 64 << 20,
-            board: Some(board_path(&runtime_dir())),
+            board: Some(board_path(&agent_dir())),
             blobs: None,
         }
     }
