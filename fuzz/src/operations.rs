@@ -23,6 +23,8 @@ const DATAGRAM_BYTES: u16 = 600;
 const COLONY_DATAGRAM_BYTES: u16 = 1100;
 /// Bit of the mode: the node and its peer are in two colonies, with vectors in full.
 const COLONIES: u8 = 0x80;
+/// Bit of the mode of a node whose driver has a calendar.
+const CALENDAR: u8 = 0x40;
 const NAMES: [&str; 8] = ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7"];
 const OWN_PAYLOAD: [u8; PAYLOAD_BYTES as usize] = *b"own news";
 /// The node's room is less than the names of the cluster.
@@ -102,6 +104,9 @@ impl World {
         let mut node = node_of(0, mode, now);
         let mut peer = node_of(1, mode, now);
         node.publish(&OWN_PAYLOAD).expect("it has the size of a payload");
+        if mode & CALENDAR != 0 {
+            node.believe_up_to(Incarnation::new(200));
+        }
         node.join(&[address_of(1)]);
         peer.join(&[address_of(0)]);
         let bounded = mode & 4 != 0;
@@ -329,6 +334,7 @@ impl Tally {
             counters.dropped_colony,
             counters.dropped_misdirected,
             counters.dropped_excess,
+            counters.dropped_implausible,
         ];
         Self { received: counters.datagrams_received, dropped: of_datagrams.iter().sum() }
     }
