@@ -1,10 +1,10 @@
 //! `tidings hook`: a program or a socket is notified of what has happened to nodes.
 //!
-//! A thread follows the agent ([`follow`]) and knows how nodes stand ([`standing`]), so that only
+//! A thread follows the agent (`follow`) and knows how nodes stand (`standing`), so that only
 //! news is passed on, also after notices were lost and after a restart of the agent. What has not
-//! been told yet is kept once a node, as its newest event ([`pending`]): a node that comes and goes
+//! been told yet is kept once a node, as its newest event (`pending`): a node that comes and goes
 //! costs no more than one that dies once, and a program that fails, or takes long, finds the newest
-//! state when it is started again ([`delivery`]). Nothing is queued behind a slow program.
+//! state when it is started again (`delivery`). Nothing is queued behind a slow program.
 //!
 //! One delivery runs at a time, and two begins are at least `--every` apart. After a failure the
 //! pause doubles, up to 64 times `--every`; the events stay.
