@@ -131,7 +131,7 @@ fn jobs_go_to_the_picked_nodes(slurm: &Slurm) {
 fn a_dead_node_is_down_until_it_is_back(cluster: &mut Cluster, slurm: &Slurm) {
     let scripts = cluster.path().join("scripts").display().to_string();
     let _hook = slurm.begin(&command("tidings hook").replace(INSTALLED, &scripts));
-    slurm.says("scontrol update NodeName=n1 State=DOWN Reason=disk");
+    slurm.says("scontrol update NodeName=n1 State=DRAIN Reason=disk");
     kill(cluster, "n1");
     until_dead(cluster, "n1");
     kill(cluster, "n2");
@@ -139,7 +139,7 @@ fn a_dead_node_is_down_until_it_is_back(cluster: &mut Cluster, slurm: &Slurm) {
     cluster.join("n1", "head", &FLAGS);
     cluster.join("n2", "head", &FLAGS);
     until_state(cluster, slurm, "n2", "idle|none");
-    assert_eq!(slurm.state("n1"), "down|disk", "what a person set down stays so");
+    assert_eq!(slurm.state("n1"), "drained|disk", "what a person drained stays so");
     slurm.says("scontrol update NodeName=n1 State=RESUME");
     until_state(cluster, slurm, "n1", "idle|none");
 }
