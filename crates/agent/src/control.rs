@@ -80,7 +80,7 @@ pub struct ControlError {
 
 /// Whether a socket in `runtime_dir` can have a name: the system bounds its length.
 pub(crate) fn nameable(runtime_dir: &Path) -> Result<(), ControlError> {
-    let path = reading_socket_path(runtime_dir).max(socket_path(runtime_dir));
+    let path = socket_path(runtime_dir); // the longest of the names
     match std::os::unix::net::SocketAddr::from_pathname(&path) {
         Ok(_) => Ok(()),
         Err(source) => Err(ControlError { path, source }),
@@ -88,7 +88,7 @@ pub(crate) fn nameable(runtime_dir: &Path) -> Result<(), ControlError> {
 }
 
 impl ControlSocket {
-    /// Makes the socket in `runtime_dir`, in the place of one that a killed agent has left.
+    /// Makes the socket in `runtime_dir`.
     pub(crate) fn bind(runtime_dir: &Path, door: Door) -> Result<Self, ControlError> {
         let path = door.path(runtime_dir);
         let open = || {

@@ -140,11 +140,11 @@ impl Collector for Families {
         let about = "1, with the state that the node has as a label";
         let mut states = gauge(&mut encoder, "node_state", about, None)?;
         for node in &self.nodes {
-            let labels = [("node", node.name.as_str()), ("state", state(node.state))];
+            let labels = [("node", node.name.as_str()), ("state", node.state.name())];
             states.encode_family(&labels)?.encode_gauge(&1_u32)?;
         }
         let about = "Whether the node is alive, also where it has not answered lately";
-        let is_up = |node: &NodeReport| Some(f64::from(u8::from(is_up(node.state))));
+        let is_up = |node: &NodeReport| Some(f64::from(u8::from(node.state.is_alive())));
         self.family(gauge(&mut encoder, "node_up", about, None)?, is_up)?;
         let about = "Time since the node made its newest entry";
         let age = |node: &NodeReport| node.age_ms.map(|ms| (ms * 1e3).round() / 1e6);
@@ -159,9 +159,9 @@ impl Collector for Families {
 impl Families {
     /// How many nodes have each state, those that have none included.
     fn counts(&self, mut counts: MetricEncoder<'_>) -> fmt::Result {
-        for one in [State::Alive, State::Suspected, State::Dead, State::Left, State::Unheard] {
+        for one in State::ALL {
             let count = self.nodes.iter().filter(|node| node.state == one).count();
-            counts.encode_family(&[("state", state(one))])?.encode_gauge(&(count as f64))?;
+            counts.encode_family(&[("state", one.name())])?.encode_gauge(&(count as f64))?;
         }
         Ok(())
     }
@@ -232,20 +232,6 @@ fn written(unit: Unit) -> (Option<Suffix>, f64) {
         Unit::Seconds => (Some(Suffix::Seconds), 1.0),
         Unit::Celsius => (Some(Suffix::Celsius), 1.0),
         Unit::Watts => (Some(Suffix::Other("watts".to_owned())), 1.0),
-    }
-}
-
-fn is_up(state: State) -> bool {
-    matches!(state, State::Alive | State::Suspected)
-}
-
-fn state(state: State) -> &'static str {
-    match state {
-        State::Alive => "alive",
-        State::Suspected => "suspected",
-        State::Dead => "dead",
-        State::Left => "left",
-        State::Unheard => "unheard",
     }
 }
 

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use tidings_control::{NodeReport, Nodes, State};
 use tidings_gossip::roster;
-use tidings_nodes::columns::{Cell, Column};
 use tidings_nodes::units::{self, Unit};
 
 use crate::table::{self, Align};
@@ -54,7 +53,7 @@ pub fn table(nodes: &Nodes, for_people: bool) -> String {
         .map(|(state, group)| {
             let [youngest, oldest] = group.ages(for_people);
             let count = group.names.len().to_string();
-            vec![word(*state), count, youngest, oldest, roster::compress(&group.names)]
+            vec![state.name().to_owned(), count, youngest, oldest, roster::compress(&group.names)]
         })
         .collect();
     table::render(&headings, &rows)
@@ -63,7 +62,7 @@ pub fn table(nodes: &Nodes, for_people: bool) -> String {
 /// `22 alive, 1 suspected, 1 dead`.
 pub fn counts(nodes: &[NodeReport]) -> String {
     let counted =
-        |(state, group): (&State, &Group<'_>)| format!("{} {}", group.names.len(), word(*state));
+        |(state, group): (&State, &Group<'_>)| format!("{} {}", group.names.len(), state.name());
     groups(nodes).iter().map(counted).collect::<Vec<_>>().join(", ")
 }
 
@@ -75,13 +74,6 @@ fn groups(nodes: &[NodeReport]) -> BTreeMap<State, Group<'_>> {
         groups.entry(node.state).or_default().add(node);
     }
     groups
-}
-
-/// The state as the tables name it.
-fn word(state: State) -> String {
-    let report = NodeReport { state, ..NodeReport::default() };
-    let column = Column::named("state");
-    column.map_or_else(|_| Cell::Missing.plain(), |column| column.read(&report).plain())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use tidings_gossip::payload::NodeState;
 
-use crate::{NodeReport, State};
+use crate::NodeReport;
 
 impl NodeReport {
     /// The same with the readings of the entry's payload, if the node is alive and they can be
@@ -13,9 +13,7 @@ impl NodeReport {
     #[must_use]
     pub fn with_payload(self, payload: &[u8]) -> Self {
         match NodeState::decode(payload) {
-            Ok(readings) if matches!(self.state, State::Alive | State::Suspected) => {
-                self.with_readings(readings)
-            }
+            Ok(readings) if self.state.is_alive() => self.with_readings(readings),
             _ => self,
         }
     }

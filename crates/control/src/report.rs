@@ -181,6 +181,28 @@ pub enum State {
     Unheard,
 }
 
+impl State {
+    /// All of them, those that take part first.
+    pub const ALL: [Self; 5] =
+        [Self::Alive, Self::Suspected, Self::Dead, Self::Left, Self::Unheard];
+
+    /// As it is written in the protocol and in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Alive => "alive",
+            Self::Suspected => "suspected",
+            Self::Dead => "dead",
+            Self::Left => "left",
+            Self::Unheard => "unheard",
+        }
+    }
+
+    /// Whether the node has neither left nor died: one that does not answer has not died yet.
+    pub fn is_alive(self) -> bool {
+        matches!(self, Self::Alive | Self::Suspected)
+    }
+}
+
 /// What is known of one node. Readings are `None` where the machine lacks them, where the node has
 /// not been heard, and where the cluster's payload leaves no room for them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

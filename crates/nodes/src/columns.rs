@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use tidings_control::{NodeReport, State};
+use tidings_control::NodeReport;
 
 use crate::units::{self, Unit};
 
@@ -53,7 +53,7 @@ type Read = fn(&NodeReport) -> Cell<'_>;
 const FIXED: &[(&str, Kind, Read)] = &[
     ("name", Kind::Text, |r| text(&r.name)),
     ("address", Kind::Text, |r| text(&r.address)),
-    ("state", Kind::Text, |r| text(state(r.state))),
+    ("state", Kind::Text, |r| text(r.state.name())),
     ("age_ms", Kind::Number(Unit::Milliseconds), |r| number(r.age_ms)),
     ("incarnation", Kind::Number(Unit::Count), |r| number(Some(r.incarnation))),
     ("sequence", Kind::Number(Unit::Count), |r| number(Some(r.sequence))),
@@ -215,16 +215,6 @@ fn short(full: &str, kind: Kind) -> &str {
     match kind {
         Kind::Number(unit) => full.strip_suffix(unit.suffix()).unwrap_or(full),
         Kind::Text | Kind::User => full,
-    }
-}
-
-fn state(state: State) -> &'static str {
-    match state {
-        State::Alive => "alive",
-        State::Suspected => "suspected",
-        State::Dead => "dead",
-        State::Left => "left",
-        State::Unheard => "unheard",
     }
 }
 

@@ -1,13 +1,11 @@
 //! Which users of the machine may ask the agent.
 
-use std::fmt;
 use std::str::FromStr;
 
 /// Who may ask without changing anything.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
     /// Every user of this machine.
-    #[default]
     All,
     /// The user and the group that the control socket belongs to.
     Group,
@@ -22,14 +20,5 @@ impl FromStr for Readers {
             "group" => Ok(Self::Group),
             _ => Err("it is neither".to_owned()),
         }
-    }
-}
-
-impl fmt::Display for Readers {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::All => "all",
-            Self::Group => "group",
-        })
     }
 }

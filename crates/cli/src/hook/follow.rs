@@ -26,12 +26,13 @@ const ALONE_AFTER: Duration = Duration::from_secs(5);
 /// When the list of nodes is compared again after an agent was restarted: it has learned it then.
 const LEARNED_AFTER: Duration = Duration::from_secs(10);
 
-/// Begins to follow an agent.
+/// Begins to follow an agent, and to send the wanted events.
 ///
 /// # Errors
 /// It cannot be reached, or no thread can be started.
 pub(super) fn begin(
     agent: &Agent,
+    wanted: &[Kind],
     at_start: bool,
     sender: mpsc::Sender<Event>,
 ) -> Result<(), Failure> {
@@ -39,6 +40,7 @@ pub(super) fn begin(
     output::complain(&format!("follows the agent of {}", watch.observer));
     let follower = Follower {
         agent: agent.clone(),
+        wanted: wanted.to_vec(),
         observer: watch.observer.clone(),
         known: Standings::default(),
         sender,
@@ -87,6 +89,7 @@ impl From<ClientError> for End {
 
 struct Follower {
     agent: Agent,
+    wanted: Vec<Kind>,
     observer: String,
     known: Standings,
     sender: mpsc::Sender<Event>,
@@ -180,7 +183,11 @@ impl Follower {
         Ok(())
     }
 
+    /// Sends an event, if it is wanted.
     fn tell(&self, kind: Kind, name: &str, life: u32, time_ms: u64) -> Result<(), Unheard> {
+        if !self.wanted.contains(&kind) {
+            return Ok(());
+        }
         let (name, observer) = (name.to_owned(), self.observer.clone());
         let event = Event { kind, name, observer, incarnation: life, time_ms, changes: 1 };
         self.sender.blocking_send(event).map_err(|_| Unheard)

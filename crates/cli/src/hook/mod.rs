@@ -102,7 +102,7 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
         None => Target::program(&options.program)?,
     };
     let (sender, heard) = mpsc::channel(QUEUE);
-    follow::begin(agent, options.at_start, sender)?;
+    follow::begin(agent, &options.on, options.at_start, sender)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(serve(&target, options, heard))
 }
@@ -119,9 +119,7 @@ async fn serve(
     loop {
         let begun = tokio::select! {
             Some(event) = heard.recv() => {
-                if options.on.contains(&event.kind) {
-                    pending.add(event);
-                }
+                pending.add(event);
                 continue;
             }
             () = sleep_until(due), if !pending.is_empty() => Instant::now(),
@@ -134,11 +132,7 @@ async fn serve(
             loop {
                 tokio::select! {
                     delivered = &mut delivery => break delivered,
-                    Some(event) = heard.recv() => {
-                        if options.on.contains(&event.kind) {
-                            pending.add(event);
-                        }
-                    }
+                    Some(event) = heard.recv() => pending.add(event),
                     // What was begun ends with this, and its processes with it.
                     Some(()) = ended.recv() => return Ok(()),
                 }

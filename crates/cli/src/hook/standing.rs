@@ -31,7 +31,7 @@ impl Standings {
     /// Whether an event is news; then it is known from now on.
     pub(super) fn is_news(&mut self, kind: Kind, name: &str, incarnation: u32) -> bool {
         let before = self.0.get(name).copied();
-        let alive = before.filter(|node| is_alive(node.state));
+        let alive = before.filter(|node| node.state.is_alive());
         let (is_news, state) = match kind {
             Kind::Joined | Kind::Back => (alive.is_none(), State::Alive),
             Kind::Restarted => {
@@ -59,7 +59,7 @@ impl Standings {
         for node in nodes {
             let kind = match (self.0.get(&node.name), node.state) {
                 (_, State::Unheard) => continue,
-                (Some(before), State::Alive | State::Suspected) if is_alive(before.state) => {
+                (Some(before), State::Alive | State::Suspected) if before.state.is_alive() => {
                     if before.incarnation == node.incarnation {
                         continue;
                     }
@@ -89,7 +89,7 @@ impl Standings {
 
     /// Whether no node but this one is alive.
     pub(super) fn is_alone(&self, own: &str) -> bool {
-        !self.0.iter().any(|(name, node)| name != own && is_alive(node.state))
+        !self.0.iter().any(|(name, node)| name != own && node.state.is_alive())
     }
 
     fn place(&mut self, name: &str, state: State, incarnation: u32) {
@@ -97,11 +97,6 @@ impl Standings {
             self.0.insert(name.to_owned(), Standing { state, incarnation });
         }
     }
-}
-
-/// One that does not answer has not died yet.
-fn is_alive(state: State) -> bool {
-    matches!(state, State::Alive | State::Suspected)
 }
 
 #[cfg(test)]

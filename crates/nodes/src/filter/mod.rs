@@ -33,9 +33,10 @@ impl Filter {
     /// # Errors
     /// [`FilterError`] with the place in `text` and what was expected there.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
-        let filter = Self::kept(text)?;
-        bare::refuse(text, &grammar::parse(text)?)?;
-        Ok(filter)
+        let expression = grammar::parse(text)?;
+        let condition = types::check(text, &expression)?;
+        bare::refuse(text, &expression)?;
+        Ok(Self { condition })
     }
 
     /// Reads a condition that was accepted before, perhaps by an earlier version: numbers may lack
