@@ -8,6 +8,7 @@
 mod answer;
 mod colonies;
 mod contacts;
+mod inbox;
 mod life;
 mod placing;
 mod reading;
@@ -23,7 +24,6 @@ use tidings_control::Mode;
 use tidings_gossip::payload::{FIXED_BYTES, NodeState};
 use tidings_gossip::{Address, Event, Instant};
 use tidings_placement::Reservations;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tracing::{debug, error, info, warn};
@@ -36,11 +36,12 @@ use crate::endpoint::Endpoint;
 use crate::incarnation;
 use crate::logging::Budget;
 use crate::notices::Noticeboard;
-use crate::question::Question;
 use crate::resolve::Found;
 use crate::user_metrics::UserMetrics;
 use contacts::Contacts;
-pub(crate) use reading::{Refusal, Reloaded, Reloading};
+pub(crate) use inbox::Inbox;
+use inbox::Wake;
+pub(crate) use reading::Reloading;
 use visits::Visits;
 use vitals::Vitals;
 
@@ -69,65 +70,6 @@ pub(crate) struct Standing {
     pub(crate) encrypted: bool,
     pub(crate) keys: usize,
     pub(crate) memory_bound_bytes: u64,
-}
-
-/// All inputs but datagrams.
-///
-/// These are rare, so a task of its own waits for them and passes them to the loop one after the
-/// other: a loop that checked each source itself would do so with every datagram.
-pub(crate) struct Inbox {
-    questions: mpsc::Receiver<Question>,
-    seeds: mpsc::Receiver<Vec<Found>>,
-    reloaded: mpsc::Receiver<Result<Box<Reloaded>, Refusal>>,
-    terminate: Signal,
-    interrupt: Signal,
-    hang_up: Signal,
-}
-
-impl Inbox {
-    /// An inbox that handles the process's signals.
-    pub(crate) fn open(
-        questions: mpsc::Receiver<Question>,
-        seeds: mpsc::Receiver<Vec<Found>>,
-        reloaded: mpsc::Receiver<Result<Box<Reloaded>, Refusal>>,
-    ) -> io::Result<Self> {
-        Ok(Self {
-            questions,
-            seeds,
-            reloaded,
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hang_up: signal(SignalKind::hangup())?,
-        })
-    }
-
-    /// Forwards inputs until the loop has ended.
-    async fn pass_on(mut self, to: mpsc::Sender<Wake>) {
-        loop {
-            let wake = tokio::select! {
-                Some(question) = self.questions.recv() => Wake::Question(question),
-                Some(seeds) = self.seeds.recv() => Wake::Seeds(seeds),
-                Some(reloaded) = self.reloaded.recv() => Wake::Reloaded(reloaded),
-                _ = self.hang_up.recv() => Wake::HangUp,
-                _ = self.terminate.recv() => Wake::End("SIGTERM"),
-                _ = self.interrupt.recv() => Wake::End("SIGINT"),
-                () = to.closed() => return,
-            };
-            if to.send(wake).await.is_err() {
-                return;
-            }
-        }
-    }
-}
-
-/// Why the loop woke up.
-enum Wake {
-    Gossip(io::Result<()>),
-    Question(Question),
-    Seeds(Vec<Found>),
-    Reloaded(Result<Box<Reloaded>, Refusal>),
-    HangUp,
-    End(&'static str),
 }
 
 /// The owner of the node.
