@@ -11,6 +11,7 @@ mod disks;
 mod keys;
 mod kills;
 mod lateness;
+mod peers;
 mod starved;
 mod versions;
 

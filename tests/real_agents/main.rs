@@ -6,6 +6,7 @@
 
 mod board;
 mod colonies;
+mod company;
 mod deaths;
 mod flood;
 mod heap;

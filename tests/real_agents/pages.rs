@@ -101,5 +101,7 @@ fn metrics_are_open_metrics_and_do_not_grow_with_the_cluster() {
     assert!(value("tidings_dropped_corrupt_total") >= 0.0);
     assert!(value("tidings_process_resident_memory_bytes") > 0.0);
     let labelled: Vec<_> = both.iter().filter(|(name, _)| name.contains('{')).collect();
-    assert_eq!(labelled.len(), 1, "{labelled:?}");
+    let of_states = labelled.iter().filter(|(name, _)| name.starts_with("tidings_members_by_"));
+    assert_eq!(of_states.count(), 5, "{labelled:?}");
+    assert_eq!(labelled.len(), 1 + 5, "{labelled:?}");
 }

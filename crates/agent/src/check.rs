@@ -49,7 +49,11 @@ pub(crate) async fn check(prepared: &Prepared) -> Result<String, StartError> {
         }
         None => ports(prepared).await?,
     };
-    let members = resolve::roster(&prepared.roster, port, reach(prepared)).await?;
+    let looked = resolve::roster(&prepared.roster, port, reach(prepared)).await?;
+    if let Some(complaint) = looked.complaint() {
+        let _ = writeln!(notes, "note: {complaint}; a running agent tries again");
+    }
+    let members = looked.members;
     let mut local = settings.listen;
     local.set_port(port);
     let address = own_address(settings, &members, local)?;

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use tracing::{debug, warn};
 
 use crate::config::Readers;
-use crate::question::{Asker, PATIENCE, Place, Question, VISIT_PATIENCE};
+use crate::question::{Asker, CHECKUP_PATIENCE, PATIENCE, Place, Question, VISIT_PATIENCE};
 use crate::reply::reply_line;
 
 /// Connections served at a time.
@@ -257,6 +257,7 @@ async fn reply(line: &[u8], door: Door, asker: &Asker) -> (String, Option<Place>
     }
     let (patience, colony) = match request {
         Request::Visit { colony } => (VISIT_PATIENCE, Some(colony)),
+        Request::Check { .. } => (CHECKUP_PATIENCE, None),
         _ => (PATIENCE, None),
     };
     let answer = asker.ask_within(patience, |back| Question::Control(request, back)).await;

@@ -11,6 +11,7 @@
 //! | `socket`, `clock`, `timer`, `watched` | UDP, time, and how the thread waits for both |
 //! | `incarnation`, `home` | restarts, the runtime directory |
 //! | [`collect`], `user_metrics` | this node's payload |
+//! | `checkup` | what lies between this node and another |
 //! | `question`, `control`, `http`, `metrics` | its answers to programs on the machine |
 //! | `page` | its page for a browser |
 //! | `logging`, `notify`, `process`, `processor` | log lines, readiness, own cost and cores |
@@ -20,6 +21,7 @@
 
 mod board;
 mod check;
+mod checkup;
 mod clock;
 pub mod collect;
 pub mod config;

@@ -5,11 +5,12 @@
 //! asks.
 
 use prometheus_client::encoding::text::encode;
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
-use tidings_control::Status;
+use tidings_control::{MismatchReport, States, Status};
 
 /// The two formats in which monitoring systems read metrics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,6 +82,8 @@ pub(crate) fn exposition(status: &Status, counts: &[Count]) -> String {
     let mut registry = Registry::with_prefix("tidings");
     describe(&mut registry, status);
     gauges(&mut registry, status);
+    by_state(&mut registry, &status.states);
+    mismatches(&mut registry, &status.mismatches);
     for (name, about, value) in counts {
         registry.register(*name, about.trim_end_matches('.'), ConstCounter::new(*value));
     }
@@ -103,12 +106,54 @@ fn describe(registry: &mut Registry, status: &Status) {
     registry.register("agent", "What this agent is", Info::new(labels.to_vec()));
 }
 
+/// Members by state.
+fn by_state(registry: &mut Registry, states: &States) {
+    let family = Family::<Labels<1>, Gauge>::default();
+    let States { alive, suspected, dead, left, unheard } = *states;
+    let counts = [alive, suspected, dead, left, unheard];
+    for (state, count) in ["alive", "suspected", "dead", "left", "unheard"].into_iter().zip(counts)
+    {
+        family.get_or_create(&[("state", state.to_owned())]).set(count.into());
+    }
+    registry.register("members_by_state", "Members in this state, as this node sees them", family);
+}
+
+/// Datagrams of nodes that this one does not understand, or that do not understand it.
+fn mismatches(registry: &mut Registry, mismatches: &[MismatchReport]) {
+    let family = Family::<Labels<3>, Counter>::default();
+    for MismatchReport { address, difference, dropped, datagrams, .. } in mismatches {
+        let labels = [("address", address), ("difference", difference), ("dropped", dropped)];
+        let labels = labels.map(|(name, value)| (name, value.clone()));
+        family.get_or_create(&labels).inc_by(*datagrams);
+    }
+    let about = "Datagrams dropped since the two nodes are configured differently";
+    registry.register("mismatch_datagrams", about, family);
+}
+
+/// Labels of a series.
+type Labels<const N: usize> = [(&'static str, String); N];
+
 fn gauges(registry: &mut Registry, status: &Status) {
     let mut whole = |name, about, value: u64| {
         registry.register(name, about, ConstGauge::new(value as i64));
     };
     whole("members", "Nodes of the cluster, this one included", status.members as u64);
     whole("known", "Members whose entry has been received", status.known as u64);
+    whole(
+        "alone",
+        "Whether no other node is alive although others are expected",
+        status.alone.into(),
+    );
+    whole(
+        "expected_members",
+        "Nodes that there should be; 0 if nothing says so",
+        status.expected.unwrap_or(0).into(),
+    );
+    whole(
+        "unresolved_names",
+        "Names of seeds and of the roster that cannot be resolved",
+        status.unresolved as u64,
+    );
     whole("window_entries", "Entries sent in one round", status.window_entries.into());
     whole("keys", "Cluster keys accepted", status.keys as u64);
     whole("wire_version", "Version of the datagrams written", status.wire_version.into());

@@ -28,6 +28,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a request for the vector of another colony waits: that depends on other nodes.
 pub(crate) const VISIT_PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long a check of another node waits: longer than all that it tries.
+pub(crate) const CHECKUP_PATIENCE: Duration = Duration::from_secs(40);
+
 /// A question and where its answer goes.
 #[derive(Debug)]
 pub(crate) enum Question {

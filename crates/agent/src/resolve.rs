@@ -1,7 +1,7 @@
 //! From host names to addresses: the roster's at the start, the seeds' for as long as it takes.
 //!
-//! A roster is the cluster: a name on it that cannot be resolved stops the start. A seed is only an
-//! address to join by: one that cannot be resolved is tried again, at growing intervals.
+//! A name that cannot be resolved stops nothing: it is tried again, at growing intervals. Until
+//! then a member of the roster has no address, and a seed is not asked.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,7 +20,10 @@ use crate::prepare::is_loopback;
 /// Name-service queries under way at a time.
 const AT_A_TIME: usize = 32;
 
-/// How many names an error quotes.
+/// The address of a member whose name is not resolved yet: nothing is sent there.
+const NOWHERE: Address = Address::NOWHERE;
+
+/// How many names a complaint quotes.
 const QUOTED: usize = 5;
 
 /// The first and the longest wait before a seed is looked up again.
@@ -39,17 +42,6 @@ pub(crate) struct Reach {
 /// Why names have no usable addresses.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
-    /// Names of the roster that the name service does not know, or not for this socket.
-    #[error(
-        "{count} of the roster's names cannot be resolved: {quoted}; check their spelling and the \
-         name service, or give their addresses on the roster as NAME=IP:PORT"
-    )]
-    Unresolved {
-        /// How many.
-        count: usize,
-        /// The first few, each with its reason.
-        quoted: String,
-    },
     /// A name of the roster is not on this machine, and there is no key.
     #[error("{}", crate::config::ConfigError::NotLoopback {
         what: format!("the address of {name} on the roster,"), address: *address
@@ -75,12 +67,40 @@ async fn host(text: &str, reach: Reach) -> io::Result<SocketAddr> {
     })
 }
 
+/// A roster looked up.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Looked {
+    /// All members; those without an address have one of no bytes, to which nothing is sent.
+    pub(crate) members: Vec<Member>,
+    /// The places of those without an address, each with the reason.
+    pub(crate) missing: Vec<(usize, String)>,
+}
+
+impl Looked {
+    /// What is missing, in words; `None` if nothing is.
+    pub(crate) fn complaint(&self) -> Option<String> {
+        if self.missing.is_empty() {
+            return None;
+        }
+        let named =
+            |(at, reason): &(usize, String)| format!("{} ({reason})", self.members[*at].name);
+        let count = self.missing.len();
+        let quoted: Vec<String> = self.missing.iter().take(QUOTED).map(named).collect();
+        let more = if count > QUOTED { ", …" } else { "" };
+        Some(format!(
+            "{count} of the roster's names cannot be resolved: {}{more}; check their spelling and \
+             the name service, or give their addresses on the roster as NAME=IP:PORT",
+            quoted.join(", ")
+        ))
+    }
+}
+
 /// The members of a roster; lines without an address are looked up and get `port`.
 pub(crate) async fn roster(
     lines: &[RosterLine],
     port: u16,
     reach: Reach,
-) -> Result<Vec<Member>, ResolveError> {
+) -> Result<Looked, ResolveError> {
     let mut found: Vec<Option<io::Result<SocketAddr>>> = lines.iter().map(|_| None).collect();
     let mut questions = JoinSet::new();
     for (place, line) in lines.iter().enumerate() {
@@ -112,27 +132,64 @@ fn members(
     lines: &[RosterLine],
     found: Vec<Option<io::Result<SocketAddr>>>,
     reach: Reach,
-) -> Result<Vec<Member>, ResolveError> {
-    let mut members = Vec::with_capacity(lines.len());
-    let mut unresolved = Vec::new();
-    for (line, found) in lines.iter().zip(found) {
-        match found {
+) -> Result<Looked, ResolveError> {
+    let mut looked = Looked::default();
+    for (place, (line, found)) in lines.iter().zip(found).enumerate() {
+        let address = match found {
             Some(Ok(address)) if reach.loopback_only && !is_loopback(address.ip()) => {
                 return Err(ResolveError::NotLoopback { name: line.name.clone(), address });
             }
-            Some(Ok(address)) => {
-                members.push(Member { name: line.name.clone(), address: address.into() });
+            Some(Ok(address)) => address.into(),
+            Some(Err(error)) => {
+                looked.missing.push((place, error.to_string()));
+                NOWHERE
             }
-            Some(Err(error)) => unresolved.push(format!("{} ({error})", line.name)),
-            None => unresolved.push(format!("{} (no answer)", line.name)),
+            None => {
+                looked.missing.push((place, "no answer".to_owned()));
+                NOWHERE
+            }
+        };
+        looked.members.push(Member { name: line.name.clone(), address });
+    }
+    Ok(looked)
+}
+
+/// Looks the names that are missing up again until each has an address, and sends the roster
+/// whenever one more was found. Ends when none is missing or the receiver has ended.
+pub(crate) fn rest(
+    lines: Vec<RosterLine>,
+    port: u16,
+    reach: Reach,
+    (mut looked, found): (Looked, mpsc::Sender<Looked>),
+) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        let mut wait = RETRY_FIRST;
+        while !looked.missing.is_empty() {
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(RETRY_MOST);
+            let places: Vec<usize> = looked.missing.iter().map(|(at, _)| *at).collect();
+            let again: Vec<RosterLine> = places.iter().map(|&at| lines[at].clone()).collect();
+            let some = match roster(&again, port, reach).await {
+                Ok(some) => some,
+                Err(error) => {
+                    warn!(%error, "a name of the roster is ignored; trying again later");
+                    continue;
+                }
+            };
+            if let Some(complaint) = some.complaint() {
+                debug!("{complaint}; trying again later");
+            }
+            let found_some = some.missing.len() < places.len();
+            for (&at, member) in places.iter().zip(some.members) {
+                looked.members[at] = member;
+            }
+            looked.missing =
+                some.missing.into_iter().map(|(at, reason)| (places[at], reason)).collect();
+            if found_some && found.send(looked.clone()).await.is_err() {
+                return;
+            }
         }
-    }
-    if unresolved.is_empty() {
-        return Ok(members);
-    }
-    let quoted = unresolved[..unresolved.len().min(QUOTED)].join(", ");
-    let more = if unresolved.len() > QUOTED { ", …" } else { "" };
-    Err(ResolveError::Unresolved { count: unresolved.len(), quoted: quoted + more })
+    })
 }
 
 /// A seed's address, and the colony it is of if that is another.
@@ -208,7 +265,8 @@ mod tests {
 
     async fn resolved(text: &str) -> Result<Vec<Member>, String> {
         let lines = roster::parse(text).expect("a valid roster");
-        super::roster(&lines, 9616, REACH).await.map_err(|error| error.to_string())
+        let looked = super::roster(&lines, 9616, REACH).await.map_err(|error| error.to_string())?;
+        looked.complaint().map_or(Ok(looked.members), Err)
     }
 
     #[tokio::test]
@@ -225,6 +283,29 @@ mod tests {
         let message = resolved("n[1-7].invalid").await.expect_err("reserved to fail");
         assert!(message.starts_with("7 of the roster's names cannot be resolved: n1.invalid ("));
         assert!(message.contains(", …; check their spelling"), "{message}");
+    }
+
+    #[tokio::test]
+    async fn what_is_missing_has_no_address_and_its_place() {
+        let lines = roster::parse("a=127.0.0.1:8\nb.invalid\n").expect("a valid roster");
+        let looked = super::roster(&lines, 9616, REACH).await.expect("loopback");
+        assert_eq!(looked.missing.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [1]);
+        assert_eq!(looked.members[1].address, Address::NOWHERE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn names_are_looked_up_until_they_are_there() {
+        let lines = roster::parse("a=127.0.0.1:8\nb=127.0.0.1:9\n").expect("a valid roster");
+        let mut looked = super::roster(&lines, 9616, REACH).await.expect("loopback");
+        // As if the name service had not known it a moment ago.
+        looked.members[1].address = Address::NOWHERE;
+        looked.missing.push((1, "no answer".to_owned()));
+        let (sender, mut receiver) = mpsc::channel(1);
+        rest(lines, 9616, REACH, (looked, sender));
+        let found = receiver.recv().await.expect("it is there now");
+        assert!(found.missing.is_empty());
+        assert_eq!(SocketAddr::try_from(found.members[1].address).expect("one").port(), 9);
+        assert!(receiver.recv().await.is_none(), "the task has ended");
     }
 
     #[tokio::test]

@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::task::{Context, Poll, ready};
 
 use quinn_udp::{RecvMeta, UdpSocketState};
-use tidings_gossip::Transmit;
+use tidings_gossip::{Address, Transmit};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -88,6 +88,7 @@ pub(crate) struct SocketCounters {
     pub(crate) send_blocked: u64,
     pub(crate) send_too_large: u64,
     pub(crate) send_refused: u64,
+    pub(crate) send_nowhere: u64,
     pub(crate) send_failed: u64,
     pub(crate) receive_calls: u64,
     pub(crate) receive_failed: u64,
@@ -307,6 +308,10 @@ impl DatagramSocket {
     }
 
     fn send_one(&mut self, transmit: &Transmit) -> io::Result<()> {
+        if transmit.to == Address::NOWHERE {
+            self.counters.send_nowhere += 1;
+            return Ok(());
+        }
         let to = SocketAddr::try_from(transmit.to).map_err(io::Error::other)?;
         if self.loopback_only && !is_loopback(to.ip()) {
             self.counters.send_refused += 1;

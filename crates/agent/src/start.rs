@@ -169,30 +169,37 @@ async fn start(
     let [operators, readers] = doors.map(|door| ControlSocket::bind(home.path(), door));
     let control = [operators?, readers?];
     let reach = reach(&prepared);
-    let roster = resolve::roster(&prepared.roster, local.port(), reach).await?;
-    let address = own_address(&settings, &roster, local)?;
+    let looked = resolve::roster(&prepared.roster, local.port(), reach).await?;
+    let roster = &looked.members;
+    let address = own_address(&settings, roster, local)?;
     if let Some(mismatch) = port_mismatch(address, local) {
         warn!("{mismatch}");
     }
     let me = Member { name: settings.name.clone(), address: address.into() };
     let number = incarnation::begin(home.path())?;
-    let node = node(&prepared, me, &roster, number, clock)?;
+    let node = node(&prepared, me, roster, number, clock)?;
 
     let (asker, questions) = question::channel();
     let (seed_sender, seeds) = mpsc::channel(4);
     let (results, reloaded) = mpsc::channel(1);
-    let inbox = Inbox::open(questions, seeds, reloaded).map_err(system("signal handlers"))?;
+    let (roster_sender, rosters) = mpsc::channel(1);
+    let inbox =
+        Inbox::open(questions, (seeds, rosters), reloaded).map_err(system("signal handlers"))?;
     let mut reloading = Reloading {
         read: Arc::new(move || read(&invocation)),
         reading: None,
         results,
         seeds: seed_sender,
         seed_search: None,
+        rosters: roster_sender,
+        roster_search: None,
+        unresolved: 0,
         level,
         reach,
         port: local.port(),
     };
     reloading.search(settings.seeds.clone());
+    reloading.search_rest(&prepared.roster, looked);
     let (closing, closed) = watch::channel(false);
     let servers = serve(control, listener, &asker, &closed);
     let standing = standing(&prepared, address, page, memory_bound_bytes);

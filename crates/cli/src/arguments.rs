@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::exit_codes::exit_codes;
 use crate::{
-    colonies, completions, demo, health, help, hook, keys, lab, manuals, nodes, pick, plan,
+    colonies, completions, demo, doctor, health, help, hook, keys, lab, manuals, nodes, pick, plan,
     publish, show, sim, status, tasks, top, watch,
 };
 
@@ -67,6 +67,8 @@ pub enum Command {
     Health(health::Options),
     /// Show the agent's own status, configuration and counters
     Status(status::Options),
+    /// Find out what lies between this node and another
+    Doctor(doctor::Options),
     /// Pick nodes for work, for mpirun or srun
     Pick(pick::Options),
     /// Add metrics of your own to this node's entry

@@ -56,6 +56,14 @@ pub enum Failure {
         /// The reason, as the agent gives it.
         reason: String,
     },
+    /// Something lies between two nodes.
+    #[error("in the way to {host}: {}", ways.join(", "))]
+    InTheWay {
+        /// The other node, as given.
+        host: String,
+        /// What it is.
+        ways: Vec<String>,
+    },
     /// A node is not alive.
     #[error("{name} is not alive: {observer} {state}")]
     NotThere {
@@ -190,6 +198,7 @@ impl Failure {
             Self::Differs { .. } => 5,
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Ill { .. }
+            | Self::InTheWay { .. }
             | Self::Agent(_)
             | Self::Board(_)
             | Self::AgentProgram { .. }

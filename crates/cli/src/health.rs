@@ -15,6 +15,8 @@ const AFTER_HELP: &str = concat!(
     "\
 Exits with 0 if healthy, with 1 if the agent is unhealthy, with 3 if no agent answers, with 4 if
 NODE is dead, has left, is unheard or unknown. A node that is only suspected counts as alive.
+An agent is unhealthy also if it is alone although others are expected, or if fewer than
+min_members are alive. Nodes whose datagrams are dropped are named on standard error.
 
 Examples:
   tidings health                      is this node's agent healthy?
@@ -41,6 +43,10 @@ pub struct Options {
 pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     let mut client = agent.connect()?;
     let status = client.status()?;
+    let dropped = status.mismatches.iter().filter(|one| one.dropped == "here");
+    for text in dropped.map(|mismatch| &mismatch.text) {
+        output::complain(&format!("warning: {text}"));
+    }
     if let Some(reason) = status.ill {
         return Err(Failure::Ill { name: status.name, reason });
     }

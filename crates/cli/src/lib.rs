@@ -5,7 +5,7 @@
 //! control socket (`tidings-control`).
 //!
 //! * [`nodes`], [`colonies`], [`top`], [`show`], [`health`], [`status`], [`publish`],
-//!   [`watch`]: ask one agent. [`hook`]: tells programs what has happened to nodes.
+//!   [`watch`], [`doctor`]: ask one agent. [`hook`]: tells programs what has happened to nodes.
 //! * [`demo`]: starts a whole cluster of agents on loopback and measures it.
 //! * [`sim`]: simulates a cluster and prints its figures. [`plan`]: predicts them.
 //! * [`lab`]: measures what gossip costs the applications that run with it.
@@ -22,6 +22,7 @@ pub mod arguments;
 pub mod colonies;
 pub mod completions;
 pub mod demo;
+pub mod doctor;
 mod exit_codes;
 pub mod failure;
 mod full_screen;
@@ -105,6 +106,7 @@ fn dispatch(line: CommandLine) -> Result<(), Failure> {
         Command::Hook(options) => hook::run(&agent, &options),
         Command::Show(options) => show::run(&agent, &options),
         Command::Health(options) => health::run(&agent, &options),
+        Command::Doctor(options) => doctor::run(&agent, &options),
         Command::Status(options) => status::run(&agent, &options),
         Command::Pick(options) => pick::run(&agent, &options),
         Command::Publish(options) => publish::run(&agent, &options),

@@ -43,7 +43,7 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
 }
 
 /// The fields in a readable order; the counters follow, by name.
-const ORDER: [&str; 41] = [
+const ORDER: [&str; 46] = [
     "name",
     "cluster",
     "colony",
@@ -74,6 +74,11 @@ const ORDER: [&str; 41] = [
     "entry_bytes",
     "members",
     "known",
+    "states",
+    "expected",
+    "alone",
+    "unresolved",
+    "mismatches",
     "age_avg_ms",
     "age_max_ms",
     "age_avg_units",
@@ -95,6 +100,13 @@ fn text(status: &Status, socket: &str, for_people: bool) -> String {
     let mut rows = vec![vec!["socket".to_owned(), socket.to_owned()]];
     for name in ORDER {
         match fields.get(name) {
+            Some(Value::Object(states)) if name == "states" => {
+                rows.push(vec![name.to_owned(), counted(states)]);
+            }
+            Some(Value::Array(mismatches)) if name == "mismatches" => {
+                let texts = mismatches.iter().filter_map(|one| one.get("text")?.as_str());
+                rows.extend(texts.map(|text| vec!["mismatch".to_owned(), text.to_owned()]));
+            }
             Some(Value::Object(counters)) => {
                 rows.extend(counters.iter().map(|(name, count)| row(name, count)));
             }
@@ -103,6 +115,12 @@ fn text(status: &Status, socket: &str, for_people: bool) -> String {
         }
     }
     table::render(&[("", Align::Left), ("", Align::Left)], &rows)
+}
+
+/// The states that some member is in, with how many are.
+fn counted(states: &serde_json::Map<String, Value>) -> String {
+    let some = states.iter().filter(|(_, count)| count.as_u64().unwrap_or(0) > 0);
+    some.map(|(state, count)| format!("{count} {state}")).collect::<Vec<_>>().join(", ")
 }
 
 fn field(name: &str, value: &Value, for_people: bool) -> String {

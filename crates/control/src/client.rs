@@ -13,8 +13,8 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use serde::de::DeserializeOwned;
 
 use crate::{
-    Ages, Colonies, ErrorReport, Leaving, NodeReport, Nodes, Pick, Picked, Published, Reply,
-    Request, Status, socket_path,
+    Ages, Checkup, Colonies, ErrorReport, Leaving, NodeReport, Nodes, Pick, Picked, Published,
+    Reply, Request, Status, socket_path,
 };
 
 /// The longest reply a client reads, in bytes: `nodes` of 65,536 nodes with full payloads.
@@ -25,6 +25,9 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a client waits for the vector of another colony: longer than the agent does.
 pub const VISIT_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// How long a client waits for the check of another node: longer than the agent does.
+pub const CHECKUP_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// A connection to one agent.
 ///
@@ -223,12 +226,30 @@ impl Client {
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) when the agent knows no such colony, and
     /// [`ErrorKind::Unanswered`](crate::ErrorKind::Unanswered) when nobody there answers.
     pub fn visit(&mut self, colony: u32) -> Result<Nodes, ClientError> {
+        self.call_within(VISIT_TIMEOUT, &Request::Visit { colony })
+    }
+
+    /// What lies between this node and `host`, which the agent tries: waits up to
+    /// [`CHECKUP_TIMEOUT`].
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn check(&mut self, host: &str) -> Result<Checkup, ClientError> {
+        self.call_within(CHECKUP_TIMEOUT, &Request::Check { host: host.to_owned() })
+    }
+
+    /// Makes a request that the agent needs longer for than usual.
+    fn call_within<T: DeserializeOwned>(
+        &mut self,
+        timeout: Duration,
+        request: &Request,
+    ) -> Result<T, ClientError> {
         let usual = self.stream.get_ref().read_timeout().ok().flatten();
         let usual = usual.unwrap_or(DEFAULT_TIMEOUT);
-        self.set_timeout(usual.max(VISIT_TIMEOUT))?;
-        let nodes = self.call(&Request::Visit { colony });
+        self.set_timeout(usual.max(timeout))?;
+        let answer = self.call(request);
         self.set_timeout(usual)?;
-        nodes
+        answer
     }
 
     /// Picks nodes for work.

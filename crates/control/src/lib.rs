@@ -8,7 +8,7 @@
 //!
 //! * [`Request`]: what may be asked.
 //! * [`Status`], [`Ages`], [`Nodes`], [`NodeReport`], [`Published`], [`Leaving`],
-//!   [`Colonies`], [`Picked`]: what comes back.
+//!   [`Colonies`], [`Picked`], [`Checkup`]: what comes back.
 //! * [`ErrorReport`]: what comes back instead when the agent refuses.
 //! * [`Watch`], [`Notice`]: what an agent notices of other nodes, reported as it happens.
 //! * [`Client`]: a blocking client for commands and tests; [`pick`]: nodes for work in one call.
@@ -19,6 +19,7 @@
 
 mod client;
 mod colonies;
+mod mismatch;
 mod picked;
 #[cfg(feature = "readings")]
 mod readings;
@@ -29,8 +30,11 @@ mod watch;
 
 use std::path::{Path, PathBuf};
 
-pub use client::{Client, ClientError, DEFAULT_TIMEOUT, REPLY_BYTES_MAX, VISIT_TIMEOUT, pick};
+pub use client::{
+    CHECKUP_TIMEOUT, Client, ClientError, DEFAULT_TIMEOUT, REPLY_BYTES_MAX, VISIT_TIMEOUT, pick,
+};
 pub use colonies::{AggregateReport, BinReport, Colonies, ColonyReport, ReadingReport};
+pub use mismatch::{Checkup, Finding, MismatchReport, States, Verdict};
 pub use picked::{Lack, Picked, PickedNode, Shortfall};
 pub use reply::{ErrorKind, ErrorReport, Reply};
 pub use report::{Ages, Leaving, Mode, NodeReport, Nodes, Published, State, Status};

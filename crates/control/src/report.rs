@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::mismatch::{MismatchReport, States};
+
 /// The agent's own condition and configuration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -79,6 +81,17 @@ pub struct Status {
     pub members: usize,
     /// Members whose entry this node has had at least once, itself included.
     pub known: usize,
+    /// How many members are in each state.
+    pub states: States,
+    /// How many members there should be, from `min_members`, the roster, the last life of this
+    /// node, or its seeds; `None` if nothing says so.
+    pub expected: Option<u32>,
+    /// Whether no other node is alive here although others are expected.
+    pub alone: bool,
+    /// Names of seeds and of the roster that cannot be resolved yet.
+    pub unresolved: usize,
+    /// Nodes with which this one cannot gossip, seen in the last minute.
+    pub mismatches: Vec<MismatchReport>,
     /// Average age of the known entries of other nodes, in milliseconds.
     pub age_avg_ms: f64,
     /// Age of the oldest known entry of another node, in milliseconds.

@@ -63,15 +63,22 @@ pub enum Request {
     /// [`ErrorKind::Unsatisfied`](crate::ErrorKind::Unsatisfied). What was picked counts as taken
     /// until an entry comes that can show it.
     Pick(Pick),
+    /// Try what lies between this node and another; answered with [`Checkup`](crate::Checkup)
+    /// after some seconds.
+    Check {
+        /// The name of a member, or a host name or IP address, with or without a port.
+        host: String,
+    },
     /// Leave the cluster cleanly and end the process; answered with [`Leaving`](crate::Leaving)
     /// before the other nodes are notified.
     Leave,
 }
 
 impl Request {
-    /// Whether it changes what others see of this node, or ends the agent: that is for operators.
+    /// Whether it changes what others see of this node, has it send what is asked for, or ends the
+    /// agent: that is for operators.
     pub fn is_for_operators(&self) -> bool {
-        matches!(self, Self::Publish { .. } | Self::Leave)
+        matches!(self, Self::Publish { .. } | Self::Check { .. } | Self::Leave)
     }
 }
 
@@ -142,6 +149,7 @@ mod tests {
             (Request::Visit { colony: 3 }, r#"{"op":"visit","colony":3}"#),
             (publish, r#"{"op":"publish","key":"gpu","value":"3","ttl_s":60}"#),
             (Request::Watch, r#"{"op":"watch"}"#),
+            (Request::Check { host: "n7:9616".to_owned() }, r#"{"op":"check","host":"n7:9616"}"#),
             (Request::Leave, r#"{"op":"leave"}"#),
         ];
         for (request, text) in forms {

@@ -18,6 +18,9 @@ pub struct Address {
 }
 
 impl Address {
+    /// The address of no bytes, for who is not reached yet: drivers send nothing there.
+    pub const NOWHERE: Self = Self { len: 0, bytes: [0; MAX_ADDRESS_BYTES] };
+
     /// An address from raw bytes; `None` if there are more than [`MAX_ADDRESS_BYTES`].
     pub fn from_bytes(raw: &[u8]) -> Option<Self> {
         let mut bytes = [0; MAX_ADDRESS_BYTES];

@@ -138,6 +138,14 @@ counters! {
     dropped_no_room,
     /// Answers not sent: too many asks or pulls at once.
     dropped_answers,
+    /// Rejects sent: why a datagram was dropped, to its sender.
+    rejects_sent,
+    /// Rejects received: others say that they drop what this node sends.
+    rejects_received,
+    /// Checks answered: an operator tries what lies between another node and this one.
+    checks_answered,
+    /// Rejects dropped: not well formed, or of no datagram of this node.
+    dropped_reject,
     /// Events nobody fetched in time.
     dropped_events,
 }
@@ -160,6 +168,7 @@ pub(crate) enum Dropped {
     Colony,
     Misdirected,
     Excess,
+    Reject,
 }
 
 impl Counters {
@@ -181,6 +190,7 @@ impl Counters {
             Dropped::Colony => &mut self.dropped_colony,
             Dropped::Misdirected => &mut self.dropped_misdirected,
             Dropped::Excess => &mut self.dropped_excess,
+            Dropped::Reject => &mut self.dropped_reject,
         } += 1;
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::colony::id::ColonyId;
 use crate::entry::Incarnation;
+use crate::mismatch::Mismatch;
 
 /// Something worth telling. Names are those of the nodes concerned.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,6 +35,9 @@ pub enum Event {
     Implausible(String, Incarnation),
     /// This node and another, whose name this is, have the same node id.
     IdCollision(String),
+    /// A node whose datagrams are dropped here, or that drops those of this one, since the two are
+    /// configured differently.
+    Mismatch(Mismatch),
     /// A visit to a colony has ended; whether with all that was to be seen there.
     Visited(ColonyId, bool),
 }

@@ -27,6 +27,12 @@ const REQUESTS_A_UNIT: u32 = 16;
 const PROBES_A_WAIT: u32 = 16;
 /// Requests a unit of all together who are no members, or not in their present life.
 const STRANGERS_A_UNIT: u32 = 64;
+/// Rejects a unit to all together, and how many at once.
+const REJECTS_A_UNIT: u32 = 4;
+const REJECTS_AT_ONCE: u32 = 16;
+/// Answers a unit to all checks together, and how many at once.
+const CHECKS_A_UNIT: u32 = 4;
+const CHECKS_AT_ONCE: u32 = 32;
 /// The pace at which slices are given to all visitors together, and how many at once.
 const SLICE_EVERY: Duration = Duration::from_micros(250);
 const SLICES_AT_ONCE: u32 = 1024;
@@ -42,6 +48,10 @@ pub(crate) struct Paces {
     pub(crate) stranger: Pace,
     /// For the visits of all colonies.
     pub(crate) visit: Pace,
+    /// For rejects to all together.
+    pub(crate) reject: Pace,
+    /// For answers to all checks together.
+    pub(crate) check: Pace,
 }
 
 impl Paces {
@@ -52,6 +62,8 @@ impl Paces {
             probe: Pace { every: wait / PROBES_A_WAIT, burst: BURST },
             stranger: Pace { every: unit / STRANGERS_A_UNIT, burst: BURST },
             visit: Pace { every: SLICE_EVERY, burst: SLICES_AT_ONCE },
+            reject: Pace { every: unit / REJECTS_A_UNIT, burst: REJECTS_AT_ONCE },
+            check: Pace { every: unit / CHECKS_A_UNIT, burst: CHECKS_AT_ONCE },
         }
     }
 }

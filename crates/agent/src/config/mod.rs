@@ -71,6 +71,8 @@ pub struct Settings {
     pub payload_bytes: u16,
     pub capacity: Capacity,
     pub max_nodes: u32,
+    /// Living members below which the agent is unhealthy, if the operator says.
+    pub min_members: Option<u32>,
     pub mtu: u16,
     pub forget_after: Duration,
     /// After how long without any answer a node is declared dead; `None`: never.
@@ -165,6 +167,7 @@ impl Settings {
             payload_bytes: reader.required("payload_bytes", value::integer::<0, 1024>) as u16,
             capacity: reader.required("capacity", value::from_str::<Capacity>),
             max_nodes: reader.required("max_nodes", value::integer::<2, 1_048_576>) as u32,
+            min_members: reader.optional("min_members", value::least_members).flatten(),
             mtu: reader.required("mtu", value::integer::<576, 65_535>) as u16,
             forget_after: reader.required("forget_after", value::forget_after),
             death_after: reader.required("death_after", value::death_after),

@@ -88,7 +88,7 @@ pub(crate) fn nearest(key: &str) -> Option<&'static str> {
 }
 
 /// Every setting, in the order of `--help`.
-pub(crate) static SETTINGS: [Setting; 35] = [
+pub(crate) static SETTINGS: [Setting; 36] = [
     Setting {
         key: "name",
         placeholder: "NAME",
@@ -292,6 +292,16 @@ pub(crate) static SETTINGS: [Setting; 35] = [
         allowed: "an integer from 2 to 1048576",
         about: "The most nodes to know of, which bounds the memory",
         reloads: false,
+    },
+    Setting {
+        key: "min_members",
+        placeholder: "NODES",
+        form: Form::Count,
+        default: Some("0"),
+        allowed: "an integer from 0 to 1048576; 0: nothing is asked",
+        about: "Living members below which the agent is unhealthy; \
+                with 0 it is if it is alone although others are expected",
+        reloads: true,
     },
     Setting {
         key: "mtu",

@@ -260,6 +260,12 @@ fn duration(text: &str, least: Duration, most: Duration) -> Parsed<Duration> {
     Err(format!("{} is out of range", humantime::format_duration(value)))
 }
 
+/// A value of `min_members`: `None` for 0.
+pub(super) fn least_members(text: &str) -> Result<Option<u32>, String> {
+    let least = integer::<0, 1_048_576>(text)? as u32;
+    Ok((least > 0).then_some(least))
+}
+
 pub(crate) fn integer<const LEAST: u64, const MOST: u64>(text: &str) -> Parsed<u64> {
     match text.parse::<i128>() {
         Ok(value) if (i128::from(LEAST)..=i128::from(MOST)).contains(&value) => Ok(value as u64),

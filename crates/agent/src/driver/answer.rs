@@ -13,7 +13,7 @@ use tidings_gossip::{EntryState, EntryView, Instant};
 
 use tokio::sync::oneshot;
 
-use super::Driver;
+use super::{Driver, company};
 use crate::metrics::{self, Count};
 use crate::process;
 use crate::question::Question;
@@ -43,6 +43,7 @@ impl Driver {
     fn control(&mut self, request: Request, back: oneshot::Sender<String>, now: Instant) {
         let line = match request {
             Request::Visit { colony } => return self.visit(colony, back, now),
+            Request::Check { host } => return self.check_up(host, back, now),
             Request::Status => reply_line(&Reply::Result(self.status(now))),
             Request::Ages => reply_line(&Reply::Result(self.ages(now))),
             Request::Nodes => {
@@ -161,6 +162,11 @@ impl Driver {
             uptime_s: ages.uptime_s,
             members: ages.members,
             known: ages.known,
+            states: company::count(&self.endpoint.node, now),
+            expected: self.company.expected(self.seeds_asked()),
+            alone: self.company.is_alone(),
+            unresolved: self.unresolved(),
+            mismatches: self.mismatches(now),
             age_avg_ms: ages.age_avg_ms,
             age_max_ms: ages.age_max_ms,
             age_avg_units: ages.age_avg_ms / interval_ms,
@@ -195,6 +201,11 @@ impl Driver {
                 "socket_send_refused",
                 "Transmits not made: beyond loopback without a key.",
                 socket.send_refused,
+            ),
+            (
+                "socket_send_nowhere",
+                "Transmits not made: the name of the member is not resolved yet.",
+                socket.send_nowhere,
             ),
             ("socket_send_failed", "Transmits that failed otherwise.", socket.send_failed),
             ("socket_receive_calls", "System calls to receive.", socket.receive_calls),

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::reading::{Refusal, Reloaded};
 use crate::question::Question;
-use crate::resolve::Found;
+use crate::resolve::{Found, Looked};
 
 /// All inputs but datagrams.
 ///
@@ -16,6 +16,7 @@ use crate::resolve::Found;
 pub(crate) struct Inbox {
     questions: mpsc::Receiver<Question>,
     seeds: mpsc::Receiver<Vec<Found>>,
+    rosters: mpsc::Receiver<Looked>,
     reloaded: mpsc::Receiver<Result<Box<Reloaded>, Refusal>>,
     terminate: Signal,
     interrupt: Signal,
@@ -26,12 +27,13 @@ impl Inbox {
     /// An inbox that handles the process's signals.
     pub(crate) fn open(
         questions: mpsc::Receiver<Question>,
-        seeds: mpsc::Receiver<Vec<Found>>,
+        (seeds, rosters): (mpsc::Receiver<Vec<Found>>, mpsc::Receiver<Looked>),
         reloaded: mpsc::Receiver<Result<Box<Reloaded>, Refusal>>,
     ) -> io::Result<Self> {
         Ok(Self {
             questions,
             seeds,
+            rosters,
             reloaded,
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
@@ -45,6 +47,7 @@ impl Inbox {
             let wake = tokio::select! {
                 Some(question) = self.questions.recv() => Wake::Question(question),
                 Some(seeds) = self.seeds.recv() => Wake::Seeds(seeds),
+                Some(roster) = self.rosters.recv() => Wake::Roster(roster),
                 Some(reloaded) = self.reloaded.recv() => Wake::Reloaded(reloaded),
                 _ = self.hang_up.recv() => Wake::HangUp,
                 _ = self.terminate.recv() => Wake::End("SIGTERM"),
@@ -63,6 +66,7 @@ pub(super) enum Wake {
     Gossip(io::Result<()>),
     Question(Question),
     Seeds(Vec<Found>),
+    Roster(Looked),
     Reloaded(Result<Box<Reloaded>, Refusal>),
     HangUp,
     End(&'static str),

@@ -4,9 +4,11 @@
 //! them repeatedly, and announces a new address by a new incarnation, since a card belongs to an
 //! incarnation.
 
+use std::net::SocketAddr;
+
 use tidings_control::Mode;
 use tidings_gossip::Instant;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::Driver;
 use crate::identity::own_address;
@@ -53,7 +55,7 @@ impl Driver {
     /// Whether the agent does its work and others can take what it says, or what is wrong.
     pub(super) fn health(&self, now: Instant) -> Result<(), String> {
         self.vitals.health(now)?;
-        self.rejection(now).map_or(Ok(()), Err)
+        self.rejection(now).or_else(|| self.loneliness(now)).map_or(Ok(()), Err)
     }
 
     /// Why others do not take what this node says, if it can be known here.
@@ -74,6 +76,70 @@ impl Driver {
                 self.standing.address
             )
         })
+    }
+
+    /// Why this node is not among those that are expected, if it is not.
+    fn loneliness(&self, now: Instant) -> Option<String> {
+        let seeds = self.seeds_asked();
+        if self.company.is_alone() {
+            let others = self.company.expected(seeds).unwrap_or(2).saturating_sub(1).max(1);
+            let reason = self
+                .mismatches(now)
+                .into_iter()
+                .next()
+                .map_or_else(|| self.where_to_look(), |mismatch| mismatch.text);
+            return Some(format!(
+                "alone: none of at least {others} other nodes is alive here; {reason}"
+            ));
+        }
+        let (alive, least) = self.company.lack()?;
+        Some(format!("{alive} nodes are alive here, and min_members is {least}"))
+    }
+
+    /// What to do about it if nothing that arrives shows why.
+    fn where_to_look(&self) -> String {
+        let unresolved = self.unresolved();
+        if unresolved > 0 {
+            return format!("{unresolved} names cannot be resolved, which the log lists");
+        }
+        let whom = if self.standing.mode == Mode::Roster { "members" } else { "seeds" };
+        format!(
+            "nothing arrives from the {whom}: are they up, and is {} reachable from there? Try \
+             `tidings doctor peer HOST`",
+            self.standing.address
+        )
+    }
+
+    /// Names of seeds and of the roster without an address.
+    pub(super) fn unresolved(&self) -> usize {
+        let seeds = self.settings.seeds.len().saturating_sub(self.seeds_found);
+        seeds + self.reloading.unresolved
+    }
+
+    /// Seeds of the own colony that are not this node itself.
+    pub(super) fn seeds_asked(&self) -> usize {
+        let unresolved = self.settings.seeds.len().saturating_sub(self.seeds_found);
+        let own = &self.standing.address;
+        let is_other = |seed: &&tidings_gossip::Address| {
+            SocketAddr::try_from(**seed).map_or(true, |address| address.to_string() != *own)
+        };
+        unresolved + self.seeds.iter().filter(is_other).count()
+    }
+
+    /// Looks whether this node is among others, and reports when that changes.
+    pub(super) fn follow_company(&mut self, now: Instant) {
+        let seeds = self.seeds_asked();
+        self.company.look(now, &self.endpoint.node, seeds);
+        if let Err(error) = self.company.keep(now) {
+            debug!(%error, "the number of members could not be written");
+        }
+        let loneliness = self.loneliness(now);
+        let before = std::mem::replace(&mut self.lonely, loneliness.is_some());
+        match loneliness {
+            Some(reason) if !before => warn!("{reason}"),
+            None if before => info!("this node is among others again"),
+            _ => {}
+        }
     }
 
     /// Reports when others begin to reject this node, and when they take it again.

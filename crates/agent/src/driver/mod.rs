@@ -6,10 +6,13 @@
 //! work, so that a flood of datagrams delays the round timer by no more than that.
 
 mod answer;
+mod checkups;
 mod colonies;
+mod company;
 mod contacts;
 mod inbox;
 mod life;
+mod mismatches;
 mod placing;
 mod reading;
 mod reload;
@@ -38,9 +41,11 @@ use crate::logging::Budget;
 use crate::notices::Noticeboard;
 use crate::resolve::Found;
 use crate::user_metrics::UserMetrics;
+use company::Company;
 use contacts::Contacts;
 pub(crate) use inbox::Inbox;
 use inbox::Wake;
+pub(crate) use mismatches::dropped_there;
 pub(crate) use reading::Reloading;
 use visits::Visits;
 use vitals::Vitals;
@@ -88,6 +93,8 @@ pub(crate) struct Driver {
     reservations: Reservations,
     seeds: Vec<Address>,
     contacts: Contacts,
+    /// Seeds of the configuration that have an address.
+    seeds_found: usize,
     seeds_checked: bool,
     visits: Visits,
     board: Publisher,
@@ -95,11 +102,15 @@ pub(crate) struct Driver {
     unsaved: Option<u32>,
     /// Whether others rejected this node at the last check.
     rejected: bool,
+    /// Whether this node was alone, or with too few, at the last check.
+    lonely: bool,
     /// Whether the age target was met at the last check.
     age_kept: Option<bool>,
     vitals: Vitals,
+    company: Company,
     notices: Noticeboard,
     counters: LoopCounters,
+    mismatch_lines: Budget,
     event_lines: Budget,
     error_lines: Budget,
     ends: Option<&'static str>,
@@ -127,18 +138,27 @@ impl Driver {
             user: UserMetrics::new(settings.payload_bytes),
             reservations: Reservations::default(),
             vitals: Vitals::new(settings.interval),
+            company: Company::new(
+                &settings.runtime_dir,
+                settings.min_members,
+                (standing.mode == Mode::Roster).then(|| endpoint.node.members()),
+                settings.interval * SEEDS_ANSWER_UNITS,
+            ),
             notices: Noticeboard::default(),
             state: NodeState::default(),
             seeds: Vec::new(),
             contacts: Contacts::default(),
+            seeds_found: 0,
             seeds_checked: false,
             visits: Visits::default(),
             board: Publisher::new(&settings, clock),
             unsaved: None,
             rejected: false,
+            lonely: false,
             age_kept: None,
             counters: LoopCounters::default(),
             event_lines: Budget::new(20, ten_seconds),
+            mismatch_lines: Budget::new(4, ten_seconds),
             error_lines: Budget::new(2, ten_seconds),
             ends: None,
             next_collection: Instant::EPOCH,
@@ -180,6 +200,7 @@ impl Driver {
             }
             Wake::Question(question) => self.answer(question),
             Wake::Seeds(found) => self.meet(&found),
+            Wake::Roster(looked) => self.meet_members(&looked),
             Wake::Reloaded(reloaded) => self.apply(reloaded),
             Wake::HangUp => self.reload(),
             Wake::End(cause) => self.ends = Some(cause),
@@ -231,6 +252,7 @@ impl Driver {
         self.follow_address();
         self.endpoint.node.believe_up_to(incarnation::highest());
         self.follow_rejection(now);
+        self.follow_company(now);
         self.state = self.collector.collect(self.clock.uptime());
         self.publish(now);
         self.contacts.introduce_again(now, &mut self.endpoint.node);
@@ -239,6 +261,7 @@ impl Driver {
 
     /// Adds seeds that were looked up.
     fn meet(&mut self, found: &[Found]) {
+        self.seeds_found += found.len();
         let own = self.seeds.len();
         self.seeds.extend(found.iter().filter(|(colony, _)| colony.is_none()).map(|(_, at)| at));
         if self.seeds.len() > own {
@@ -345,6 +368,7 @@ impl Driver {
             Event::Implausible(name, incarnation) => {
                 return self.report_implausible(now, name, incarnation.get());
             }
+            Event::Mismatch(mismatch) => return self.report_mismatch(now, mismatch),
             Event::IdCollision(name) => {
                 error!(name, "this node and another share an id: set id_salt on every node");
                 return;

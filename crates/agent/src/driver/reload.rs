@@ -9,11 +9,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tidings_control::Mode;
+use tidings_gossip::ConfigError;
 use tracing::{error, info, warn};
 
 use super::Driver;
 use super::reading::{Refusal, Reloaded, Reloading, read_again};
 use crate::prepare::Prepared;
+use crate::resolve::Looked;
 
 impl Driver {
     /// Reads the configuration; the result goes to [`apply`](Self::apply).
@@ -30,27 +32,28 @@ impl Driver {
 
     /// Applies what a running node can.
     pub(super) fn apply(&mut self, reloaded: Result<Box<Reloaded>, Refusal>) {
-        let Reloaded { prepared, members } = match reloaded {
+        let Reloaded { prepared, looked } = match reloaded {
             Ok(reloaded) => *reloaded,
             Err(error) => return self.refuse(&error),
         };
         let roster = self.standing.mode == Mode::Roster;
-        if roster && !members.is_empty() {
-            if let Err(error) = self.endpoint.node.set_roster(&members, self.clock.now()) {
+        let members = looked.members.len();
+        if roster && members > 0 {
+            if let Err(error) = self.take_roster(&looked) {
                 return self.refuse(&error);
             }
-            let named = members.iter().find(|member| member.name == self.settings.name);
-            let address = named.and_then(|own| SocketAddr::try_from(own.address).ok());
-            if let Some(address) = address.filter(|_| self.settings.advertise.is_none()) {
-                self.standing.address = address.to_string();
-            }
+            self.reloading.search_rest(&prepared.roster, looked);
         }
+        self.settings.min_members = prepared.settings.min_members;
+        self.company.set_expected(self.settings.min_members, roster.then_some(members as u32));
         self.board.try_again();
-        if roster == members.is_empty() {
+        if roster == (members == 0) {
             warn!("from roster to seeds or back takes a restart; the way at the start is kept");
         } else if prepared.settings.colony == self.settings.colony {
             // The colony in the file decided which seeds are of the own colony.
             self.seeds.clear();
+            self.seeds_found = 0;
+            self.settings.seeds.clone_from(&prepared.settings.seeds);
             self.contacts.clear();
             self.reloading.search(prepared.settings.seeds.clone());
         }
@@ -60,7 +63,28 @@ impl Driver {
             warn!(key, "only a restart changes this setting; the value at the start is kept");
         }
         self.counters.reloads += 1;
-        info!(keys = self.standing.keys, members = members.len(), "configuration reloaded");
+        info!(keys = self.standing.keys, members, "configuration reloaded");
+    }
+
+    /// Takes a roster, in which more names may have an address than before.
+    fn take_roster(&mut self, looked: &Looked) -> Result<(), ConfigError> {
+        self.endpoint.node.set_roster(&looked.members, self.clock.now())?;
+        let named = looked.members.iter().find(|member| member.name == self.settings.name);
+        let address = named.and_then(|own| SocketAddr::try_from(own.address).ok());
+        if let Some(address) = address.filter(|_| self.settings.advertise.is_none()) {
+            self.standing.address = address.to_string();
+        }
+        Ok(())
+    }
+
+    /// Takes addresses of the roster that were found later.
+    pub(super) fn meet_members(&mut self, looked: &Looked) {
+        let missing = looked.missing.len();
+        self.reloading.unresolved = missing;
+        match self.take_roster(looked) {
+            Ok(()) => info!(missing, "names of the roster are resolved now"),
+            Err(error) => error!(%error, "the roster with its new addresses is rejected"),
+        }
     }
 
     fn apply_keys(&mut self, prepared: &Prepared) {

@@ -95,6 +95,11 @@ impl Hosts {
         self.filter(host, &rules);
     }
 
+    /// Lets nothing pass to a host that has more bytes than this, and says so to nobody.
+    pub fn narrow(&self, host: usize, bytes: u32) {
+        self.filter(host, &format!("add rule inet lab in meta length > {bytes} drop\n"));
+    }
+
     /// Pulls the cable of a host: it hears nothing, and nothing is heard of it.
     pub fn unplug(&self, host: usize) {
         made(self.fabric.plug(host as u32 - 1, false));

@@ -7,10 +7,12 @@ use tidings_primitives::Chance;
 use tidings_primitives::seal::KeyRing;
 use tidings_primitives::time::{Instant, micros};
 
+use super::checks::Checks;
 use super::detection::Detection;
 use super::forgetting::Forgetting;
 use super::intake::Intake;
 use super::lives::Lives;
+use super::meeting::Meeting;
 use super::notices::Notices;
 use super::outbox::Outbox;
 use super::own::Own;
@@ -50,6 +52,8 @@ pub struct Node {
     pub(super) detection: Detection,
     pub(super) intake: Intake,
     pub(super) lives: Lives,
+    pub(super) meeting: Meeting,
+    pub(super) checks: Checks,
     pub(super) room: Room,
     pub(super) outbox: Outbox,
     pub(super) forgetting: Forgetting,
@@ -94,6 +98,7 @@ impl Node {
         };
         let own_entry = (id, Stamp::new(incarnation, 0));
         let with_cards = roster.is_empty();
+        let paces = Paces::of(interval, detector::wait(interval));
         let colony = config.colony.map(|colony| colony.id);
         let node = Self {
             format: Format { schema: config.payload_schema, payload_bytes: config.payload_bytes },
@@ -107,8 +112,10 @@ impl Node {
             strategy: config.strategy.begin(),
             catch_up: CatchUp::new(config.catch_up && (full || with_cards)),
             detection: Detection::new(now, interval, config.death_after),
-            intake: Intake::new(Paces::of(interval, detector::wait(interval))),
+            intake: Intake::new(paces),
             lives: Lives::new(),
+            meeting: Meeting::new(paces.reject),
+            checks: Checks::new(paces.check),
             room: Room::new(now),
             outbox: Outbox::new(capacity),
             forgetting: Forgetting::new(id, !with_cards),

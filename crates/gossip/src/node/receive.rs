@@ -12,6 +12,7 @@ use crate::wire::ask::Answer;
 use crate::wire::extension::Extension;
 use crate::wire::header::{Header, HeaderError, Kind};
 use crate::wire::record::Records;
+use crate::wire::reject;
 use crate::wire::window::{self, BodyError, Marks};
 
 impl Node {
@@ -26,10 +27,14 @@ impl Node {
         self.intake.count();
         if let Err(dropped) = self.receive(now, from, datagram) {
             self.counters.count(dropped);
+            self.note_drop(now, from, dropped, datagram);
         }
     }
 
     fn receive(&mut self, now: Instant, from: Address, bytes: &mut [u8]) -> Result<(), Dropped> {
+        if reject::is_reject(bytes) {
+            return self.receive_reject(now, from, bytes);
+        }
         let (header, life) = self.admissible(bytes)?;
         let size = bytes.len();
         let (said, body) = Extension::read(header.version, self.sealer.unseal(bytes)?)?;
@@ -39,6 +44,11 @@ impl Node {
         let meant = self.own.is_meant(&said);
         let received = Received { now, header, life, from, bytes: size, meant };
         self.must_be_plausible(now, header.sender, header.incarnation)?;
+        match header.kind {
+            Kind::Check => return self.receive_check(&received, body),
+            Kind::Checked => return Err(Dropped::Misdirected),
+            _ => {}
+        }
         if header.kind.is_foreign() {
             // No member has sent it, whatever id its sender has: no replay window is concerned.
             return self.receive_foreign(&received, body);
@@ -90,6 +100,10 @@ impl Node {
             return if known { Ok((header, Life::Present)) } else { Err(Dropped::Version) };
         }
         match self.membership.get(header.sender) {
+            // It is not of the life that its sender's windows are of.
+            Some(_) if matches!(header.kind, Kind::Check | Kind::Checked) => {
+                Ok((header, Life::Present))
+            }
             Some(sender) => match sender.replay.check(&header) {
                 Err(Refused::StaleLife) if header.kind == Kind::Ask => Ok((header, Life::Past)),
                 fresh => {

@@ -1,10 +1,14 @@
 //! The sealer: a node's keys, and the numbers that make each of its seals another.
 
+use tidings_primitives::nonce::Nonce;
 use tidings_primitives::seal::{KeyRing, Unopened};
 
 use crate::colony::id::ColonyId;
 use crate::entry::{Incarnation, NodeId};
 use crate::wire::header::{self, Header, Kind};
+
+/// How many of the last datagrams may still be answered.
+const LATELY: u64 = 1 << 16;
 
 /// What a datagram is to say of itself in clear, beside what the sealer knows.
 #[derive(Clone, Copy)]
@@ -37,6 +41,18 @@ impl Sealer {
 
     pub(super) fn set_keys(&mut self, keys: KeyRing) {
         self.keys = keys;
+    }
+
+    /// Another sealer with these keys, whose seals are those of a life of its own.
+    pub(super) fn beside(&self, salt: u64) -> Self {
+        let (keys, salt) = (self.keys.clone(), salt & header::MAX_48);
+        Self { keys, salt, sealed: 0, ..*self }
+    }
+
+    /// Whether it has lately sealed a datagram with this nonce.
+    pub(super) fn has_sealed(&self, nonce: &Nonce) -> bool {
+        let late = self.sealed.saturating_sub(LATELY);
+        nonce.salt == self.salt && (late + 1..=self.sealed).contains(&nonce.counter)
     }
 
     /// The number of the cluster: others have another.

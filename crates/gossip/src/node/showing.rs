@@ -79,7 +79,7 @@ impl Node {
         }
     }
 
-    fn view(&self, id: NodeId, now: Instant) -> Option<EntryView<'_>> {
+    pub(super) fn view(&self, id: NodeId, now: Instant) -> Option<EntryView<'_>> {
         self.membership.get(id).map(|record| self.view_of(record, now))
     }
 

@@ -33,6 +33,9 @@ impl Node {
         if let Some(to) = self.outbox.next_ask() {
             return Some(self.write_ask(now, to, one));
         }
+        if let Some(out) = self.transmit_reject(one).or_else(|| self.transmit_checked(now, one)) {
+            return Some(out);
+        }
         if let Some(out) = self.transmit_foreign(now, one) {
             return Some(out);
         }

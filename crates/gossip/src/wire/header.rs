@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 0–1 | magic `54 67` |
 //! | 2 | version of the format, 1 or 2 |
-//! | 3 | kind: 1 window, 2 ask, 3 answer, 4 pull, 9 probe, 10 proof; 5 to 8 between colonies |
+//! | 3 | kind: 1 window, 2 ask, 3 answer, 4 pull, 9 probe, 10 proof, 11 check, 12 what answers it; 5 to 8 between colonies; 13 reject |
 //! | 4–7 | cluster: first bytes of SHA-256 of its name; within a colony its number is added |
 //! | 8–11 | node id of the sender |
 //! | 12–14 | incarnation of the sender |
@@ -54,6 +54,12 @@ pub enum Kind {
     Probe = 9,
     /// The answer to one.
     Proof = 10,
+    /// A question whether datagrams pass, outside of membership.
+    Check = 11,
+    /// The answer to one.
+    Checked = 12,
+    /// Why a datagram was dropped; it is not sealed, and has no header of this form.
+    Reject = 13,
 }
 
 impl Kind {
@@ -144,6 +150,8 @@ impl Header {
             8 => Kind::Slice,
             9 => Kind::Probe,
             10 => Kind::Proof,
+            11 => Kind::Check,
+            12 => Kind::Checked,
             other => return Err(HeaderError::Kind(other)),
         };
         let [_, _, _, _, nonce @ ..] = *bytes;
@@ -184,8 +192,8 @@ mod tests {
         }
         for version in [LOWEST_VERSION, HIGHEST_VERSION] {
             bytes[2] = version;
-            bytes[3] = 11;
-            assert_eq!(Header::parse(&bytes), Err(HeaderError::Kind(11)));
+            bytes[3] = 14;
+            assert_eq!(Header::parse(&bytes), Err(HeaderError::Kind(14)));
         }
     }
 }

@@ -5,7 +5,8 @@
 //! asks for one, an *ask* and its *answer* ([`ask`]), by which a node that lacks members or
 //! entries catches up, and *probes* and *proofs* ([`probe`]) of who lives. Between colonies there
 //! are *calls* and *visits* and what answers them ([`call`]); [`record`]s of colonies ride in
-//! windows. In version 2 of the format an [`extension`] stands in front of each body.
+//! windows. In version 2 of the format an [`extension`] stands in front of each body. Operators try
+//! what lies between two nodes by a [`check`]; why a datagram was dropped is said by a [`reject`].
 //! All numbers are little endian.
 //!
 //! Everything read is bounded by the bytes at hand before it is believed: a count is checked
@@ -15,11 +16,13 @@
 pub mod ask;
 pub(crate) mod body;
 pub mod call;
+pub mod check;
 pub mod extension;
 pub mod header;
 pub mod probe;
 pub mod pull;
 pub mod record;
+pub mod reject;
 pub mod size;
 pub mod window;
 

@@ -4,6 +4,7 @@
 
 use tidings_gossip::wire::header::{self, Header, Kind};
 use tidings_gossip::wire::keys::TAG_BYTES;
+use tidings_gossip::wire::reject::is_reject;
 use tidings_gossip::{
     Config, Counters, Incarnation, Instant, Key, KeyRing, Member, Node, NodeId, Stamp,
 };
@@ -123,5 +124,9 @@ pub fn stamp(life: u32, sequence: u32) -> Stamp {
 /// Datagrams that the victim has to send.
 pub fn answers(victim: &mut Node, now: Instant) -> usize {
     let mut buffer = vec![0; 65_507];
-    std::iter::from_fn(|| victim.poll_transmit(now, &mut buffer)).count()
+    let mut sent = 0;
+    while let Some(out) = victim.poll_transmit(now, &mut buffer) {
+        sent += usize::from(!is_reject(&buffer[..out.bytes]));
+    }
+    sent
 }
