@@ -8,6 +8,7 @@
 mod addresses;
 mod clocks;
 mod disks;
+mod families;
 mod keys;
 mod kills;
 mod lateness;

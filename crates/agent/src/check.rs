@@ -15,7 +15,7 @@ use crate::config;
 use crate::control;
 use crate::home::{self, HomeError};
 use crate::http;
-use crate::identity::{StartError, bind, node, own_address, port_mismatch, reach};
+use crate::identity::{StartError, bind, node, others, own_address, port_mismatch, reach};
 use crate::memory;
 use crate::prepare::Prepared;
 use crate::processor;
@@ -56,7 +56,7 @@ pub(crate) async fn check(prepared: &Prepared) -> Result<String, StartError> {
     let members = looked.members;
     let mut local = settings.listen;
     local.set_port(port);
-    let address = own_address(settings, &members, local)?;
+    let address = own_address(settings, &members, local, &others(prepared, &members).await)?;
     let me = Member { name: settings.name.clone(), address: address.into() };
     drop(node(prepared, me, &members, 1, Clock::start())?);
     if let Some(mismatch) = port_mismatch(address, local) {

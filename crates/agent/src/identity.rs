@@ -3,7 +3,7 @@
 //! A start and a check make them in the same way, so that a check finds the errors of a start.
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use tidings_gossip::{Incarnation, Member, Node};
 
@@ -15,11 +15,14 @@ use crate::incarnation::IncarnationError;
 use crate::memory::MemoryError;
 use crate::prepare::Prepared;
 use crate::processor::ProcessorError;
-use crate::resolve::{Reach, ResolveError};
+use crate::resolve::{self, Reach, ResolveError};
 use crate::socket::{BindError, DatagramSocket, KernelBuffers};
 
-/// An address of a documentation network (RFC 5737): a route to it is the default route.
-const ANYWHERE: &str = "192.0.2.1:9";
+/// Addresses of documentation networks (RFC 5737, RFC 3849): a route to one is the default route.
+const ANYWHERE: [SocketAddr; 2] = [
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 9),
+    SocketAddr::new(IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)), 9),
+];
 
 /// Why an agent does not start.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +58,7 @@ pub enum StartError {
     /// The machine has several addresses, or none.
     #[error(
         "cannot tell which of this machine's addresses the other nodes reach ({0}): name it with \
-         --advertise IP:PORT"
+         --advertise IP:PORT; with IPv6 only, listen on [::]:9616"
     )]
     NoAddress(io::Error),
     /// The system denied something that an agent needs.
@@ -105,11 +108,14 @@ pub(crate) fn node(
     Ok(Node::new(core, keys, me, roster, Incarnation::new(number), seed, clock.now())?)
 }
 
-/// The address to announce: as configured, as on the roster, or the one that listens.
+/// The address to announce: as configured, as on the roster, the one that listens, or the one from
+/// which this host sends to `others`, to the first that it has a route to; without any of these the
+/// one from which it sends anywhere.
 pub(crate) fn own_address(
     settings: &Settings,
     roster: &[Member],
     local: SocketAddr,
+    others: &[SocketAddr],
 ) -> Result<SocketAddr, StartError> {
     if let Some(address) = settings.advertise {
         let port = if address.port() == 0 { local.port() } else { address.port() };
@@ -122,13 +128,47 @@ pub(crate) fn own_address(
     if !local.ip().is_unspecified() {
         return Ok(local);
     }
-    let routed = || {
-        let probe = UdpSocket::bind("0.0.0.0:0")?; // connecting sends nothing
-        probe.connect(ANYWHERE)?;
-        probe.local_addr()
-    };
-    let routed = routed().map_err(StartError::NoAddress)?;
-    Ok(SocketAddr::new(routed.ip(), local.port()))
+    let mut refused = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for &other in others.iter().chain(&ANYWHERE) {
+        if other.is_ipv6() && !local.is_ipv6() {
+            continue;
+        }
+        match source_towards(other) {
+            Ok(ip) if is_for_others(ip) => return Ok(SocketAddr::new(ip, local.port())),
+            Ok(_) => {}
+            Err(error) => refused = error,
+        }
+    }
+    Err(StartError::NoAddress(refused))
+}
+
+/// The address from which this host sends to `other`.
+fn source_towards(other: SocketAddr) -> io::Result<IpAddr> {
+    let any: IpAddr =
+        if other.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let probe = UdpSocket::bind((any, 0))?; // connecting sends nothing
+    probe.connect(other)?;
+    Ok(probe.local_addr()?.ip())
+}
+
+/// Whether other hosts can send to it: not loopback, and not of one link alone, which needs a name
+/// of an interface that only this host knows.
+fn is_for_others(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => !ip.is_loopback() && !ip.is_unspecified(),
+        IpAddr::V6(ip) => !ip.is_loopback() && !ip.is_unspecified() && !ip.is_unicast_link_local(),
+    }
+}
+
+/// The others that are known before anything was received: seeds, and members of the roster but
+/// this one.
+pub(crate) async fn others(prepared: &Prepared, roster: &[Member]) -> Vec<SocketAddr> {
+    let named = |member: &&Member| member.name != prepared.settings.name;
+    let members = roster.iter().filter(named);
+    let members = members.filter_map(|member| SocketAddr::try_from(member.address).ok());
+    let mut others = resolve::at_once(&prepared.settings.seeds, reach(prepared)).await;
+    others.extend(members);
+    others
 }
 
 /// The warning when a node announces a port on which it does not listen itself.
@@ -140,4 +180,33 @@ pub(crate) fn port_mismatch(address: SocketAddr, local: SocketAddr) -> Option<St
              one port to the other, no other node reaches it; set listen"
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::tests::settings_of;
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().expect("an address")
+    }
+
+    #[test]
+    fn what_is_said_is_announced() {
+        let settings = settings_of(&["--advertise", "10.0.0.7:0"]);
+        let own = own_address(&settings, &[], address("0.0.0.0:9616"), &[]).expect("said");
+        assert_eq!(own, address("10.0.0.7:9616"));
+        let own = own_address(&settings_of(&[]), &[], address("[::1]:9616"), &[]).expect("bound");
+        assert_eq!(own, address("[::1]:9616"));
+    }
+
+    #[test]
+    fn addresses_that_nobody_else_reaches_are_passed_over() {
+        for ip in ["127.0.0.1", "::1", "fe80::1", "0.0.0.0", "::"] {
+            assert!(!is_for_others(ip.parse().expect("an address")), "{ip}");
+        }
+        for ip in ["10.0.0.1", "fd00::1", "2001:db8::1"] {
+            assert!(is_for_others(ip.parse().expect("an address")), "{ip}");
+        }
+    }
 }

@@ -26,6 +26,9 @@ const NOWHERE: Address = Address::NOWHERE;
 /// How many names a complaint quotes.
 const QUOTED: usize = 5;
 
+/// How long a start waits for seeds.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
 /// The first and the longest wait before a seed is looked up again.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
 const RETRY_MOST: Duration = Duration::from_secs(60);
@@ -218,6 +221,19 @@ pub(crate) fn seeds(
             wait = (wait * 2).min(RETRY_MOST);
         }
     })
+}
+
+/// The addresses of the seeds that resolve at once, in their order.
+pub(crate) async fn at_once(seeds: &[Seed], reach: Reach) -> Vec<SocketAddr> {
+    let mut found = Vec::new();
+    let look_up = async {
+        for seed in seeds.iter().take(QUOTED) {
+            found.extend(host(&seed.place, reach).await.ok());
+        }
+    };
+    // A name service that does not answer must not hold up a start.
+    let _ = tokio::time::timeout(AT_ONCE, look_up).await;
+    found
 }
 
 /// The seeds that cannot be resolved now, each with its reason.

@@ -23,7 +23,7 @@ use crate::control::{ControlSocket, Door};
 use crate::driver::{Driver, Inbox, Parts, Reloading, Standing};
 use crate::endpoint::Endpoint;
 use crate::home::Home;
-use crate::identity::{StartError, bind, node, own_address, port_mismatch, reach, system};
+use crate::identity::{StartError, bind, node, others, own_address, port_mismatch, reach, system};
 use crate::logging::{self, LevelHandle};
 use crate::memory;
 use crate::prepare::{Prepared, prepare};
@@ -171,7 +171,7 @@ async fn start(
     let reach = reach(&prepared);
     let looked = resolve::roster(&prepared.roster, local.port(), reach).await?;
     let roster = &looked.members;
-    let address = own_address(&settings, roster, local)?;
+    let address = own_address(&settings, roster, local, &others(&prepared, roster).await)?;
     if let Some(mismatch) = port_mismatch(address, local) {
         warn!("{mismatch}");
     }

@@ -175,7 +175,9 @@ impl Driver {
         }
         let Ok(local) = self.endpoint.socket.local_address() else { return };
         // A host without a route keeps its address: it may get the same again.
-        let Ok(address) = own_address(&self.settings, &[], local) else { return };
+        let others: Vec<SocketAddr> =
+            self.seeds.iter().filter_map(|&seed| SocketAddr::try_from(seed).ok()).collect();
+        let Ok(address) = own_address(&self.settings, &[], local, &others) else { return };
         let now = self.clock.now();
         let Some(life) = self.endpoint.node.move_to(address.into(), now) else { return };
         let before = std::mem::replace(&mut self.standing.address, address.to_string());
