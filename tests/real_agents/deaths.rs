@@ -17,6 +17,10 @@ fn five(flags: &[&str]) -> Cluster {
         cluster.join(name, "n1", flags);
     }
     cluster.until_known(&NAMES, 5);
+    cluster.until("all have heard all others themselves", |cluster| {
+        let heard = |name: &&str| cluster.agent(name).status().wire_heard == 4;
+        NAMES.iter().all(heard).then_some(())
+    });
     cluster
 }
 

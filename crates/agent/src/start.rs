@@ -170,14 +170,14 @@ async fn start(
     let control = [operators?, readers?];
     let reach = reach(&prepared);
     let looked = resolve::roster(&prepared.roster, local.port(), reach).await?;
-    let roster = &looked.members;
-    let address = own_address(&settings, roster, local, &others(&prepared, roster).await)?;
+    let others = others(&prepared, &looked.members).await;
+    let address = own_address(&settings, &looked.members, local, &others)?;
     if let Some(mismatch) = port_mismatch(address, local) {
         warn!("{mismatch}");
     }
     let me = Member { name: settings.name.clone(), address: address.into() };
     let number = incarnation::begin(home.path())?;
-    let node = node(&prepared, me, roster, number, clock)?;
+    let node = node(&prepared, me, &looked.members, number, clock)?;
 
     let (asker, questions) = question::channel();
     let (seed_sender, seeds) = mpsc::channel(4);
@@ -202,7 +202,7 @@ async fn start(
     reloading.search_rest(&prepared.roster, looked);
     let (closing, closed) = watch::channel(false);
     let servers = serve(control, listener, &asker, &closed);
-    let standing = standing(&prepared, address, page, memory_bound_bytes);
+    let standing = standing(&prepared, (address, others), page, memory_bound_bytes);
     announce(&settings, &socket, &standing, number);
     let collector = Collector::new(&Sources::default());
     let endpoint = Endpoint::new(node, clock, socket).map_err(system("a timer"))?;
@@ -228,7 +228,7 @@ fn serve(
 
 fn standing(
     prepared: &Prepared,
-    address: SocketAddr,
+    (address, others): (SocketAddr, Vec<SocketAddr>),
     page: Option<SocketAddr>,
     memory_bound_bytes: u64,
 ) -> Standing {
@@ -237,6 +237,7 @@ fn standing(
         address: address.to_string(),
         http: page.map(|page| page.to_string()),
         mode: if prepared.roster.is_empty() { Mode::Seeds } else { Mode::Roster },
+        others,
         encrypted,
         keys: if encrypted { prepared.keys.len() } else { 0 },
         memory_bound_bytes,

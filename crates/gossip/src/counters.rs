@@ -142,7 +142,9 @@ counters! {
     rejects_sent,
     /// Rejects received: others say that they drop what this node sends.
     rejects_received,
-    /// Checks answered: an operator tries what lies between another node and this one.
+    /// Addresses of members that were tried before anything else was sent there.
+    addresses_tried,
+    /// Checks answered: a node tries the address of this one, or an operator the way here.
     checks_answered,
     /// Rejects dropped: not well formed, or of no datagram of this node.
     dropped_reject,

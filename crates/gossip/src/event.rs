@@ -1,8 +1,9 @@
 //! Events: what a node notices about others, for logs and subscribers.
 
+use crate::address::Address;
 use crate::colony::id::ColonyId;
 use crate::entry::Incarnation;
-use crate::mismatch::Mismatch;
+use crate::mismatch::{Difference, Side};
 
 /// Something worth telling. Names are those of the nodes concerned.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,8 +37,8 @@ pub enum Event {
     /// This node and another, whose name this is, have the same node id.
     IdCollision(String),
     /// A node whose datagrams are dropped here, or that drops those of this one, since the two are
-    /// configured differently.
-    Mismatch(Mismatch),
+    /// configured differently; [`Node::mismatches`](crate::Node::mismatches) has more.
+    Mismatch(Address, Difference, Side),
     /// A visit to a colony has ended; whether with all that was to be seen there.
     Visited(ColonyId, bool),
 }

@@ -50,6 +50,8 @@ pub(crate) struct Record {
     pub(crate) probes: Share,
     /// Versions of the format, as its last datagram said; `None` before the first.
     pub(crate) speaks: Option<Speaks>,
+    /// Whether it has shown to be at that address, or a roster says so.
+    pub(crate) reached: bool,
     target_at: u32,
 }
 
@@ -220,6 +222,7 @@ impl Membership {
             requests: Share::WHOLE,
             probes: Share::WHOLE,
             speaks: None,
+            reached: false,
             target_at: NO_TARGET,
         };
         let place = self.vacant.pop().unwrap_or_else(|| {

@@ -18,7 +18,7 @@ use crate::address::Address;
 use crate::entry::NodeId;
 
 /// Rows of the table.
-pub const ROWS: usize = 32;
+pub const ROWS: usize = 16;
 /// How long a mismatch counts as present after the last datagram that shows it.
 pub const PRESENT: Duration = Duration::from_secs(60);
 /// How long after an event about a row the next one comes, if the mismatch goes on.

@@ -31,8 +31,8 @@ const STRANGERS_A_UNIT: u32 = 64;
 const REJECTS_A_UNIT: u32 = 4;
 const REJECTS_AT_ONCE: u32 = 16;
 /// Answers a unit to all checks together, and how many at once.
-const CHECKS_A_UNIT: u32 = 4;
-const CHECKS_AT_ONCE: u32 = 32;
+const CHECKS_A_UNIT: u32 = 64;
+const CHECKS_AT_ONCE: u32 = 256;
 /// The pace at which slices are given to all visitors together, and how many at once.
 const SLICE_EVERY: Duration = Duration::from_micros(250);
 const SLICES_AT_ONCE: u32 = 1024;

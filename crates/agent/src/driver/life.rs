@@ -175,8 +175,11 @@ impl Driver {
         }
         let Ok(local) = self.endpoint.socket.local_address() else { return };
         // A host without a route keeps its address: it may get the same again.
-        let others: Vec<SocketAddr> =
-            self.seeds.iter().filter_map(|&seed| SocketAddr::try_from(seed).ok()).collect();
+        let seeds = self.seeds.iter().filter_map(|&seed| SocketAddr::try_from(seed).ok());
+        let mut others: Vec<SocketAddr> = seeds.collect();
+        if others.is_empty() {
+            others.clone_from(&self.standing.others);
+        }
         let Ok(address) = own_address(&self.settings, &[], local, &others) else { return };
         let now = self.clock.now();
         let Some(life) = self.endpoint.node.move_to(address.into(), now) else { return };

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use tidings_control::MismatchReport;
 use tidings_gossip::mismatch::{Difference, Side};
-use tidings_gossip::{Instant, Mismatch};
+use tidings_gossip::{Address, Instant, Mismatch};
 use tracing::warn;
 
 use super::Driver;
@@ -48,9 +48,19 @@ impl Driver {
     }
 
     /// Logs a mismatch.
-    pub(super) fn report_mismatch(&mut self, now: Instant, mismatch: &Mismatch) {
+    pub(super) fn report_mismatch(
+        &mut self,
+        now: Instant,
+        (address, difference, side): (Address, Difference, Side),
+    ) {
+        let is_it = |row: &&Mismatch| {
+            (row.address, row.difference, row.side) == (address, difference, side)
+        };
+        let Some(mismatch) = self.endpoint.node.mismatches(now).find(is_it).copied() else {
+            return;
+        };
         let Some(withheld) = self.mismatch_lines.allow(now) else { return };
-        let text = self.mismatch_report(mismatch, now).text;
+        let text = self.mismatch_report(&mismatch, now).text;
         warn!(withheld, "{text}");
     }
 }

@@ -21,6 +21,7 @@ mod visits;
 mod vitals;
 
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use tidings_control::Mode;
@@ -72,6 +73,8 @@ pub(crate) struct Standing {
     pub(crate) address: String,
     pub(crate) http: Option<String>,
     pub(crate) mode: Mode,
+    /// Others, as they were known at the start: by them the own address is found until seeds are.
+    pub(crate) others: Vec<SocketAddr>,
     pub(crate) encrypted: bool,
     pub(crate) keys: usize,
     pub(crate) memory_bound_bytes: u64,
@@ -368,7 +371,7 @@ impl Driver {
             Event::Implausible(name, incarnation) => {
                 return self.report_implausible(now, name, incarnation.get());
             }
-            Event::Mismatch(mismatch) => return self.report_mismatch(now, mismatch),
+            &Event::Mismatch(at, what, side) => return self.report_mismatch(now, (at, what, side)),
             Event::IdCollision(name) => {
                 error!(name, "this node and another share an id: set id_salt on every node");
                 return;

@@ -34,7 +34,7 @@ impl Node {
             let added = self.membership.add(id, card, Incarnation::default(), now);
             debug_assert!(added.is_ok(), "a checked roster fits and has no collisions");
             if let Some(record) = self.membership.get_mut(id) {
-                record.address = member.address;
+                (record.address, record.reached) = (member.address, true);
             }
             let left = self.vector.get(id).is_some_and(|entry| entry.stamp.is_last());
             self.membership.set_target(id, id != self.own.id() && !left);

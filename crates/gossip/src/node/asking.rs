@@ -22,10 +22,11 @@ impl Node {
         self.outbox.clear_asks();
         for _ in 0..asks {
             let at = self.chance.below(self.membership.targets());
-            let member = self.membership.target(at).map(|record| record.address);
+            let member = self.membership.target(at).filter(|record| record.reached);
+            let member = member.map(|record| record.address);
             let seed = self.chance.pick(self.catch_up.seeds());
             let try_seed = alone || self.chance.below(8) == 0;
-            let other = if try_seed { seed.or(member) } else { member };
+            let other = if try_seed { seed.or(member) } else { member.or(seed) };
             let to = self.catch_up.take_sender().or(other);
             if let Some(to) = to {
                 self.outbox.ask(to);

@@ -27,6 +27,7 @@ impl Node {
         body: &[u8],
     ) -> Result<(), Dropped> {
         let token = Check::read(body)?.token;
+        // A share of its sender would be used up by recordings.
         let Checks { pace, share, waiting } = &mut self.checks;
         if waiting.len() >= MAX_ANSWERS || !share.take(received.now, *pace) {
             return Err(Dropped::Excess);

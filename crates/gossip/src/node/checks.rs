@@ -5,7 +5,7 @@ use crate::entry::NodeId;
 use crate::share::{Pace, Share};
 
 /// Answers pending at one time.
-pub(super) const MAX_ANSWERS: usize = 4;
+pub(super) const MAX_ANSWERS: usize = 16;
 
 /// An answer to give.
 pub(super) struct Answer {

@@ -66,6 +66,11 @@ impl Node {
                 self.settle(doubt.id);
                 continue;
             }
+            // Who was never heard is checked, by this node alone; if too many are, others find out.
+            if !self.is_reached(doubt.id) && !self.try_member(now, doubt.id, None) {
+                self.detection.end(doubt.id);
+                continue;
+            }
             if step == Step::Suspect && self.detection.suspect(doubt.id) {
                 self.counters.suspicions += 1;
                 let name = self.name_of(doubt.id);
@@ -76,7 +81,9 @@ impl Node {
             }
             // Also who was just declared dead: if it lives, it shall hear of it first.
             self.detection.query(Query::probe(doubt.id));
-            self.have_probed(doubt.id, step.relays());
+            if self.is_reached(doubt.id) {
+                self.have_probed(doubt.id, step.relays());
+            }
         }
     }
 
@@ -251,6 +258,10 @@ impl Node {
         while let Some(query) = self.detection.next_query() {
             let Query { to, kind, for_another, target, version } = query;
             let Some(record) = self.membership.get(to) else { continue };
+            if !record.reached {
+                self.try_query(now, query);
+                continue;
+            }
             let address = record.address;
             let held = self.vector.get(to).map_or(record.floor, |entry| entry.stamp);
             let about = if kind == Kind::Proof { target } else { self.own.id() };

@@ -19,6 +19,7 @@ use super::own::Own;
 use super::rhythm::Rhythm;
 use super::room::Room;
 use super::sealer::Sealer;
+use super::trials::Trials;
 use crate::age_keeper::AgeKeeper;
 use crate::catch_up::CatchUp;
 use crate::colony::Colony;
@@ -54,6 +55,7 @@ pub struct Node {
     pub(super) lives: Lives,
     pub(super) meeting: Meeting,
     pub(super) checks: Checks,
+    pub(super) trials: Trials,
     pub(super) room: Room,
     pub(super) outbox: Outbox,
     pub(super) forgetting: Forgetting,
@@ -116,6 +118,7 @@ impl Node {
             lives: Lives::new(),
             meeting: Meeting::new(paces.reject),
             checks: Checks::new(paces.check),
+            trials: Trials::default(),
             room: Room::new(now),
             outbox: Outbox::new(capacity),
             forgetting: Forgetting::new(id, !with_cards),

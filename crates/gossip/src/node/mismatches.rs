@@ -72,7 +72,7 @@ impl Node {
         let id = (difference != Difference::Version).then_some(of.sender);
         let Meeting { table, pace, share, waiting } = &mut self.meeting;
         let (row, is_event) = table.note(now, from, (difference, Side::Here), id);
-        let event = Event::Mismatch(*row);
+        let event = Event::Mismatch(row.address, row.difference, row.side);
         let pause = self.config.interval * REJECT_UNITS;
         let due = row.rejected.is_none_or(|at| now.saturating_since(at) >= pause);
         // Who checks waits for it.
@@ -105,7 +105,7 @@ impl Node {
         let what = (reject.difference, Side::There);
         let (row, is_event) = self.meeting.table.note(now, from, what, None);
         if is_event {
-            let event = Event::Mismatch(*row);
+            let event = Event::Mismatch(row.address, row.difference, row.side);
             self.emit(event);
         }
         Ok(())

@@ -47,6 +47,7 @@ mod notices;
 mod outbox;
 mod own;
 mod pieces;
+mod reaching;
 mod receive;
 mod records;
 mod requests;
@@ -57,6 +58,7 @@ mod sealer;
 mod showing;
 mod taking;
 mod transmit;
+mod trials;
 mod versions;
 mod visits;
 

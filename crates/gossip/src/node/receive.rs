@@ -46,7 +46,7 @@ impl Node {
         self.must_be_plausible(now, header.sender, header.incarnation)?;
         match header.kind {
             Kind::Check => return self.receive_check(&received, body),
-            Kind::Checked => return Err(Dropped::Misdirected),
+            Kind::Checked => return self.receive_checked(&received, body),
             _ => {}
         }
         if header.kind.is_foreign() {
@@ -59,8 +59,10 @@ impl Node {
             if sender.replay.check(&header).is_ok() {
                 sender.replay.note(&header);
                 sender.speaks = Some(Speaks::of(&header, &said));
+                let sender = sender.id;
                 self.detection.hear(now);
                 self.room.hear(now, header.kind == Kind::Answer);
+                self.came_from(sender, from);
             }
         }
         outcome

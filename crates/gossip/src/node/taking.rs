@@ -134,6 +134,7 @@ impl Node {
             Ok(false) => {
                 if let Some(record) = self.membership.get_mut(id) {
                     if incarnation > record.address_of {
+                        record.reached &= record.address == card.address;
                         (record.address, record.address_of) = (card.address, incarnation);
                         self.card_changed(id);
                     }

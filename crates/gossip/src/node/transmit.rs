@@ -33,6 +33,9 @@ impl Node {
         if let Some(to) = self.outbox.next_ask() {
             return Some(self.write_ask(now, to, one));
         }
+        if let Some(check) = self.transmit_trial(one) {
+            return Some(check);
+        }
         if let Some(out) = self.transmit_reject(one).or_else(|| self.transmit_checked(now, one)) {
             return Some(out);
         }
@@ -41,7 +44,15 @@ impl Node {
         }
         loop {
             let (members, arrival) = (self.membership.order(), self.intake.number());
-            let order = self.outbox.next_order(&self.vector, members, arrival)?;
+            let Some(order) = self.outbox.next_order(&self.vector, members, arrival) else {
+                // Orders may have had members checked.
+                return self.transmit_trial(&mut buffer[..room]);
+            };
+            if !self.is_reached(order.member) {
+                self.outbox.window().end();
+                self.try_for(now, order);
+                continue;
+            }
             let written = match order.what {
                 What::Pull(ids, age_micros) => {
                     self.outbox.window().end();
