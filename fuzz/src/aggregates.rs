@@ -39,6 +39,7 @@ fn contribution(bytes: &[u8]) -> Contribution<'_> {
     match *bytes {
         [0, ..] => Contribution::Left,
         [1, ..] => Contribution::Unheard,
+        [2, ..] => Contribution::Dead,
         [state, low, high, ref payload @ ..] => {
             let age = u64::from(u16::from_le_bytes([low, high]));
             let age = Duration::from_micros(age << (state % 32));

@@ -170,7 +170,7 @@ fn nodes_are_listed_from_the_board_without_the_agent() {
     let answered = cluster.until("it has read its machine", |cluster| {
         let node = cluster.agent("n1").node("n1").filter(|node| node.cores.is_some())?;
         let shown = open(cluster, "n1").entry("n1").expect("readable")?;
-        (shown.sequence == node.sequence).then_some(node)
+        (Some(shown.sequence) == node.sequence).then_some(node)
     });
     let board = board_path(&runtime_dir);
     let status = cluster.agent("n1").status();

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{JoinHandle, spawn};
 
 use rustix::process::{Pid, Signal};
-use tidings_control::{Change, ClientError, State, Watch};
+use tidings_control::{Change, ClientError, NodeReport, State, Watch};
 use tidings_experiment::agents::{Cluster, programs};
 
 const NAMES: [&str; 5] = ["n1", "n2", "n3", "n4", "n5"];
@@ -53,6 +53,59 @@ fn a_killed_agent_is_dead_by_its_hosts_refusal_and_alive_when_it_is_back() {
     cluster.until("its return is logged", |cluster| {
         NAMES[..4].iter().all(|name| logged(cluster, name, "node returned")).then_some(())
     });
+}
+
+/// What the agent `name` shows of a node that is dead, all of which may come a moment later.
+fn dead_with_readings(cluster: &Cluster, name: &str, about: &str) -> NodeReport {
+    cluster.until(&format!("{name} shows {about} dead"), |cluster| {
+        let node = cluster.agent(name).node(about)?;
+        (node.state == State::Dead && node.cores.is_some()).then_some(node)
+    })
+}
+
+/// The last readings of a dead node stay with their age, its sequence is one that it had, and it is
+/// counted apart from those that left.
+#[test]
+fn what_a_dead_node_said_last_stays_and_it_has_not_left() {
+    let mut cluster = five(&[]);
+    let last = cluster.until("n1 has readings of n5", |cluster| {
+        cluster.agent("n1").node("n5").filter(|node| node.cores.is_some())
+    });
+    cluster.agent("n5").signal(Signal::KILL);
+    assert_eq!(cluster.end("n5"), None);
+    cluster.agent("n4").signal(Signal::TERM);
+    assert_eq!(cluster.end("n4"), Some(0));
+    until_seen(&cluster, &NAMES[..3], "n5", State::Dead);
+    until_seen(&cluster, &NAMES[..3], "n4", State::Left);
+    for name in &NAMES[..3] {
+        let node = dead_with_readings(&cluster, name, "n5");
+        assert_eq!((node.cores, node.kernel), (last.cores, last.kernel.clone()), "{name}");
+        let sequence = node.sequence.expect("news of it was held");
+        assert!(Some(sequence) >= last.sequence && sequence < 1_000_000, "{name}: {sequence}");
+        assert!(node.readings_age_ms >= node.age_ms, "{name}: {:?}", node.readings_age_ms);
+        let total = cluster.agent(name).client().colonies().expect("answered").total;
+        assert_eq!((total.nodes, total.dead, total.left), (5, 1, 1), "{name}");
+    }
+    let said = |arguments: &[&str]| {
+        let mut command = Command::new(programs().join("tidings"));
+        command.arg("--runtime-dir").arg(cluster.agent("n1").runtime_dir()).args(arguments);
+        let output = command.output().expect("tidings starts");
+        (output.status.code(), String::from_utf8(output.stdout).expect("text"))
+    };
+    // The board has them, too, and no condition takes them for news.
+    let columns = ["--columns", "name,cores,sequence", "--where", "state == dead"];
+    for from in [&["nodes"][..], &["nodes", "--board"]] {
+        let (code, text) = said(&[from, &columns].concat());
+        let row: Vec<&str> = text.lines().nth(1).expect("a row").split_whitespace().collect();
+        assert_eq!((code, row[0]), (Some(0), "n5"));
+        assert_eq!(row[1].parse().ok(), last.cores, "{text}");
+        assert!(row[2].parse().is_ok_and(|sequence: u32| sequence < 1_000_000), "{text}");
+    }
+    assert_eq!(said(&["nodes", "--where", "name == n5 and cores > 0"]).0, Some(4));
+    // One that joins later learns them from the others.
+    cluster.join("n6", "n1", &[]);
+    let told = dead_with_readings(&cluster, "n6", "n5");
+    assert_eq!((told.cores, told.sequence, told.readings_age_ms), (last.cores, None, None));
 }
 
 #[test]

@@ -55,6 +55,27 @@ fn three_with_readings() -> Cluster {
     cluster
 }
 
+/// A hostlist is avoided as its names are, and names that nobody has are complained of.
+#[test]
+fn hostlists_are_avoided_and_unknown_names_complained_of() {
+    let cluster = three_with_readings();
+    let runtime_dir = cluster.agent("n1").runtime_dir();
+    let tidings = |words: &[&str]| {
+        run(&tidings_experiment::agents::programs().join("tidings"), runtime_dir, words)
+    };
+    let picked = tidings(&["pick", "-n", "1", "--avoid", "n[2-3]"]);
+    assert_eq!(picked, (Some(0), "n1\n".to_owned(), String::new()));
+    let (code, out, err) = tidings(&["pick", "--avoid", "n[1-2,7-9]", "--avoid", "m1"]);
+    assert_eq!((code, out.as_str()), (Some(0), "n3\n"));
+    assert_eq!(err, "tidings: --avoid: nobody has the name m1,n[7-9]\n");
+    let (code, _, err) = tidings(&["pick", "--avoid", "n[1-"]);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("avoid `n[1-`, character 5: a number is missing"), "{err}");
+    let (code, out, err) = tidings(&["nodes", "--columns", "name", "--where", "name =~ n[2-5]"]);
+    assert_eq!((code, out.as_str()), (Some(0), "name\nn2\nn3\n"));
+    assert_eq!(err, "tidings: --where: nobody has the name n[4-5]\n");
+}
+
 #[test]
 fn programs_in_c_cpp_and_rust_pick_nodes_of_a_live_agent() {
     let cluster = three_with_readings();

@@ -228,7 +228,7 @@ fn news<'a>(view: &EntryView<'a>, now: Instant, clock: Clock) -> News<'a> {
         },
         node_id: view.id.0,
         incarnation: view.incarnation,
-        sequence: view.sequence,
+        sequence: view.sequence.unwrap_or(0),
         birth_ns: view.age.map_or(0, |age| clock.monotonic_ns(now - age)),
         payload: view.payload,
     }

@@ -189,7 +189,7 @@ impl Families {
         let (suffix, scale) = written(unit);
         let name = format!("node_{}", column.short_name());
         let about = format!("The reading {} of the node", column.name());
-        let value = |node: &NodeReport| match column.read(node) {
+        let value = |node: &NodeReport| match column.read_now(node) {
             Cell::Number(value) => Some(value * scale),
             Cell::Missing | Cell::Text(_) => None,
         };
@@ -201,7 +201,7 @@ impl Families {
         let key = column.name().trim_start_matches("user.");
         let legal = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
         let name: String = format!("node_user_{key}").chars().map(legal).collect();
-        let value = |node: &NodeReport| match column.read(node) {
+        let value = |node: &NodeReport| match column.read_now(node) {
             Cell::Text(text) => text.parse().ok().filter(|value: &f64| value.is_finite()),
             Cell::Number(value) => Some(value),
             Cell::Missing => None,

@@ -88,7 +88,7 @@ typedef struct tidings_board {
 typedef struct tidings_entry {
     uint32_t state; /* of enum tidings_state */
     uint32_t node_id;
-    uint32_t incarnation, sequence; /* 0 if unheard */
+    uint32_t incarnation, sequence; /* 0 if not known */
     int64_t birth_ns;               /* on CLOCK_MONOTONIC; meaningless if unheard */
     char name[TIDINGS_NAME];
     uint8_t address[24]; /* 4 or 16 bytes of IP, 2 of port, big-endian */

@@ -83,7 +83,9 @@ fn reading(name: &str) -> Result<Column, Failure> {
 fn text(colonies: &Colonies, readings: &[Column], for_people: bool) -> String {
     let (age, dot) = if for_people { ("age", " ") } else { ("age_ms", ".") };
     let mut names: Vec<String> =
-        ["colony", age, "nodes", "fresh", "stale", "left", "unheard"].map(str::to_owned).into();
+        ["colony", age, "nodes", "fresh", "stale", "dead", "left", "unheard"]
+            .map(str::to_owned)
+            .into();
     for column in readings {
         let name = if for_people { column.short_name() } else { column.name() };
         names.extend(FIGURES.iter().map(|(figure, _)| format!("{name}{dot}{figure}")));
@@ -118,6 +120,7 @@ fn row(
         count(|aggregate| aggregate.nodes),
         count(|aggregate| aggregate.fresh),
         count(|aggregate| aggregate.stale),
+        count(|aggregate| aggregate.dead),
         count(|aggregate| aggregate.left),
         count(|aggregate| aggregate.unheard),
     ]);
@@ -153,7 +156,14 @@ mod tests {
             histogram: Vec::new(),
         };
         let readings = [("load1".to_owned(), load1)].into();
-        let total = AggregateReport { nodes: 3, fresh: 2, left: 1, readings, ..Default::default() };
+        let total = AggregateReport {
+            nodes: 7,
+            fresh: 2,
+            left: 1,
+            dead: 4,
+            readings,
+            ..Default::default()
+        };
         let known =
             ColonyReport { colony: Some(1), age_ms: Some(1500.0), aggregate: Some(total.clone()) };
         let unheard = ColonyReport { colony: Some(12), ..Default::default() };
@@ -165,14 +175,14 @@ mod tests {
         let readings = [reading("load1").expect("kept")];
         assert_eq!(
             text(&colonies(), &readings, false),
-            "colony  age_ms  nodes  fresh  stale  left  unheard  load1.min  load1.mean  load1.p50  \
-             load1.p99  load1.max\n     \
-             1    1500      3      2      0     1        0          1         1.5          1          \
-             2          2\n    \
-             12       -      -      -      -     -        -          -           -          -          \
-             -          -\n   \
-             all       -      3      2      0     1        0          1         1.5          1          \
-             2          2\n"
+            "colony  age_ms  nodes  fresh  stale  dead  left  unheard  load1.min  load1.mean  \
+             load1.p50  load1.p99  load1.max\n     \
+             1    1500      7      2      0     4     1        0          1         1.5          \
+             1          2          2\n    \
+             12       -      -      -      -     -     -        -          -           -          \
+             -          -          -\n   \
+             all       -      7      2      0     4     1        0          1         1.5          \
+             1          2          2\n"
         );
         let people = text(&colonies(), &readings, true);
         assert!(people.contains("load1 mean") && people.contains("1.5 s"), "{people}");

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use clap::{Args, ValueHint};
 use tidings_control::{NodeReport, Nodes};
+use tidings_gossip::roster;
 use tidings_nodes::board;
 use tidings_nodes::columns::{self, Cell, Column, Kind};
 use tidings_nodes::filter::Filter;
@@ -27,6 +28,7 @@ Examples:
   tidings nodes --columns name,load1,mem_available,user.gpu
   tidings nodes --where 'load1 < 2 and mem_available > 8GiB'
   tidings nodes --where 'name =~ rack3-* and not state == alive'
+  tidings nodes --where 'name =~ n[1-3],m7'
   tidings nodes --colony 3 --sort load1
   tidings nodes --board --where 'state == dead'
   tidings nodes --summary
@@ -102,6 +104,7 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
         (None, None) => agent.connect()?.nodes()?,
     };
     let all = nodes.nodes.len();
+    selection.complain(&nodes);
     selection.select(&mut nodes);
     if options.json {
         output::print_json(&nodes)?;
@@ -139,6 +142,16 @@ impl Selection {
         &self.columns
     }
 
+    /// Complains of names in hostlists of the condition that nobody has.
+    pub fn complain(&self, nodes: &Nodes) {
+        let filter = self.filter.as_ref();
+        let names = filter.map_or_else(Vec::new, |filter| filter.unknown_names(&nodes.nodes));
+        if !names.is_empty() {
+            let names = roster::compress(&names);
+            output::complain(&format!("--where: nobody has the name {names}"));
+        }
+    }
+
     /// Keeps the nodes that meet the condition, in order.
     pub fn select(&self, nodes: &mut Nodes) {
         if let Some(filter) = &self.filter {
@@ -149,9 +162,13 @@ impl Selection {
 
     /// The table of these nodes, for a person or for a program.
     pub fn table(&self, reports: &[NodeReport], for_people: bool) -> String {
-        let headings: Vec<_> = self
-            .columns
-            .iter()
+        self.table_without(0, reports, for_people)
+    }
+
+    /// The same without so many columns behind the first, which says whose line it is.
+    pub fn table_without(&self, aside: usize, reports: &[NodeReport], for_people: bool) -> String {
+        let shown = || self.columns.iter().take(1).chain(self.columns.iter().skip(1 + aside));
+        let headings: Vec<_> = shown()
             .map(|column| {
                 let name = if for_people { column.short_name() } else { column.name() };
                 (name, align(column))
@@ -162,7 +179,7 @@ impl Selection {
         };
         let rows: Vec<Vec<String>> = reports
             .iter()
-            .map(|report| self.columns.iter().map(|column| cell(column, report)).collect())
+            .map(|report| shown().map(|column| cell(column, report)).collect())
             .collect();
         table::render(&headings, &rows)
     }
@@ -183,10 +200,11 @@ impl Order {
         Ok(Self { column: Column::named(name)?, descending })
     }
 
-    /// Sorts; nodes without the reading come last in either direction.
+    /// Sorts; nodes without the reading come last in either direction, and so do those that have
+    /// left or died, whose readings are no news.
     pub fn sort(&self, reports: &mut [NodeReport]) {
         reports.sort_unstable_by(|a, b| {
-            let (left, right) = (self.column.read(a), self.column.read(b));
+            let (left, right) = (self.column.read_now(a), self.column.read_now(b));
             let order = left.order(&right);
             let turned = self.descending && left != Cell::Missing && right != Cell::Missing;
             let order = if turned { order.reverse() } else { order };

@@ -55,6 +55,8 @@ pub struct AggregateReport {
     pub stale: u32,
     /// Nodes that left.
     pub left: u32,
+    /// Nodes that were declared dead; a colony whose nodes run version 0.1 counts them in `left`.
+    pub dead: u32,
     /// Nodes of which no entry has come.
     pub unheard: u32,
     /// Average age of the entries when the aggregate was made, in milliseconds.

@@ -10,6 +10,9 @@ pub struct Picked {
     pub policy: String,
     /// Nodes that were considered: those that are alive, and not named in `avoid`.
     pub considered: usize,
+    /// Names to avoid that no node has, at most 1,024: perhaps they are mistyped.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub avoid_unknown: Vec<String>,
     /// The nodes.
     pub nodes: Vec<PickedNode>,
 }

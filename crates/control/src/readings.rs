@@ -1,19 +1,20 @@
 //! What a payload says, in the terms of a report: for those that have the entry and not the agent's
 //! answer, which are the agent itself and readers of its board.
 //!
-//! Only a node that is alive has readings: those of a dead one would pass as current.
+//! A node that has left or died keeps its last readings, which its report gives with their age.
+//! They are no news of the present: conditions, orders and metrics pass over them.
 
 use tidings_gossip::payload::NodeState;
 
-use crate::NodeReport;
+use crate::{NodeReport, State};
 
 impl NodeReport {
-    /// The same with the readings of the entry's payload, if the node is alive and they can be
+    /// The same with the readings of the entry's payload, if the node was heard and they can be
     /// read.
     #[must_use]
     pub fn with_payload(self, payload: &[u8]) -> Self {
         match NodeState::decode(payload) {
-            Ok(readings) if self.state.is_alive() => self.with_readings(readings),
+            Ok(readings) if self.state != State::Unheard => self.with_readings(readings),
             _ => self,
         }
     }

@@ -216,8 +216,9 @@ impl State {
     }
 }
 
-/// What is known of one node. Readings are `None` where the machine lacks them, where the node has
-/// not been heard, and where the cluster's payload leaves no room for them.
+/// What is known of one node. The readings of one that has left or died are its last. They are
+/// `None` where the machine lacks them, where the node has not been heard, and where the cluster's
+/// payload leaves no room for them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodeReport {
@@ -227,12 +228,17 @@ pub struct NodeReport {
     pub address: String,
     /// Whether it takes part.
     pub state: State,
-    /// The age of its entry, in milliseconds; `None` when unheard.
+    /// The age of its entry, in milliseconds; `None` when unheard. That of a dead node began when
+    /// it was first in doubt.
     pub age_ms: Option<f64>,
+    /// The age of the readings, in milliseconds: that of the entry, and more if the node has left
+    /// or died, whose last readings stay. `None` where it is not known.
+    pub readings_age_ms: Option<f64>,
     /// The node's incarnation: it grows with every restart. 0 when unheard.
     pub incarnation: u32,
-    /// The node's own round in which it made the entry. 0 when unheard.
-    pub sequence: u32,
+    /// The node's own round in which it made the entry, or the last that is known of it if it has
+    /// left or died. `None` where none is known.
+    pub sequence: Option<u32>,
     /// Logical processors.
     pub cores: Option<u32>,
     /// Load average over one minute.

@@ -108,7 +108,7 @@ impl TidingsEntry {
         Self {
             state,
             incarnation: view.incarnation,
-            sequence: view.sequence,
+            sequence: view.sequence.unwrap_or(0),
             age_us: view.age.map_or(TIDINGS_NO_AGE, micros),
             payload: if heard { view.payload.as_ptr() } else { ptr::null() },
             payload_bytes: view.payload.len(),

@@ -18,10 +18,13 @@ pub struct EntryView<'a> {
     pub state: EntryState,
     /// Its incarnation; 0 if unheard.
     pub incarnation: u32,
-    /// Its sequence; 0 if unheard.
-    pub sequence: u32,
-    /// How old the entry is; `None` if unheard.
+    /// The sequence of the last news that it made itself; `None` if none was held here.
+    pub sequence: Option<u32>,
+    /// How old the entry is; `None` if unheard. That of a dead node began with the doubt.
     pub age: Option<Duration>,
-    /// What it says of itself; empty if unheard.
+    /// How old the payload is: as the entry, and older if the node has left or died; `None` if that
+    /// is not known.
+    pub payload_age: Option<Duration>,
+    /// What it says of itself, or said last; empty if unheard.
     pub payload: &'a [u8],
 }

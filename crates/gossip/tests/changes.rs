@@ -12,7 +12,7 @@ use tidings_gossip::{
 };
 
 /// What is shown of a member: name, address, state, stamp, birth, payload.
-type Shown = (String, Address, EntryState, (u32, u32), Option<i64>, Vec<u8>);
+type Shown = (String, Address, EntryState, (u32, Option<u32>), Option<i64>, Vec<u8>);
 
 fn shown(view: &EntryView<'_>, now: Instant) -> Shown {
     let birth = view.age.map(|age| (now - age).as_micros());

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use tidings_board::{Board, BoardError, Seen, Snapshot};
+use tidings_board::{Board, BoardError, Seen, Snapshot, State as Seat};
 use tidings_control::{NodeReport, Nodes, State};
 use tidings_gossip::{Address, payload};
 
@@ -53,19 +53,23 @@ fn read_once(path: &Path) -> Result<Nodes, BoardError> {
 
 fn report(entry: &Seen<'_>, schema: u32) -> NodeReport {
     let address = Address::from_bytes(entry.address).map(SocketAddr::try_from);
+    let age_ms = entry.age.map(|age| age.as_secs_f64() * 1e3);
+    let lives = matches!(entry.state, Seat::Alive | Seat::Suspected);
     let known = NodeReport {
         name: entry.name.to_owned(),
         address: address.and_then(Result::ok).map_or(String::new(), |one| one.to_string()),
         state: match entry.state {
-            tidings_board::State::Alive => State::Alive,
-            tidings_board::State::Suspected => State::Suspected,
-            tidings_board::State::Dead => State::Dead,
-            tidings_board::State::Left => State::Left,
+            Seat::Alive => State::Alive,
+            Seat::Suspected => State::Suspected,
+            Seat::Dead => State::Dead,
+            Seat::Left => State::Left,
             _ => State::Unheard,
         },
-        age_ms: entry.age.map(|age| age.as_secs_f64() * 1e3),
+        age_ms,
+        // The board has one time a node: of one that is gone, when it was first in doubt or left.
+        readings_age_ms: age_ms.filter(|_| lives),
         incarnation: entry.incarnation,
-        sequence: entry.sequence,
+        sequence: Some(entry.sequence).filter(|&sequence| lives || sequence > 0),
         ..NodeReport::default()
     };
     if schema == u32::from(payload::SCHEMA) { known.with_payload(entry.payload) } else { known }

@@ -55,8 +55,9 @@ const FIXED: &[(&str, Kind, Read)] = &[
     ("address", Kind::Text, |r| text(&r.address)),
     ("state", Kind::Text, |r| text(r.state.name())),
     ("age_ms", Kind::Number(Unit::Milliseconds), |r| number(r.age_ms)),
+    ("readings_age_ms", Kind::Number(Unit::Milliseconds), |r| number(r.readings_age_ms)),
     ("incarnation", Kind::Number(Unit::Count), |r| number(Some(r.incarnation))),
-    ("sequence", Kind::Number(Unit::Count), |r| number(Some(r.sequence))),
+    ("sequence", Kind::Number(Unit::Count), |r| number(r.sequence)),
     ("cores", Kind::Number(Unit::Count), |r| number(r.cores)),
     ("load1", Kind::Number(Unit::Count), |r| number(r.load1)),
     ("load5", Kind::Number(Unit::Count), |r| number(r.load5)),
@@ -78,6 +79,9 @@ const FIXED: &[(&str, Kind, Read)] = &[
     ("uptime_s", Kind::Number(Unit::Seconds), |r| whole(r.uptime_s)),
     ("kernel", Kind::Text, |r| r.kernel.as_deref().map_or(Cell::Missing, text)),
 ];
+
+/// How many of them, the first, are about the node's entry; what follows are its readings.
+const OF_ENTRY: usize = 7;
 
 /// The prefix of the name of a user's metric.
 const USER: &str = "user.";
@@ -158,6 +162,12 @@ impl Column {
         }
     }
 
+    /// The same as news of the present: the last readings of a node that has left or died are none.
+    pub fn read_now<'a>(&self, report: &'a NodeReport) -> Cell<'a> {
+        let is_reading = !matches!(self.source, Source::Fixed(place) if place < OF_ENTRY);
+        if is_reading && !report.state.is_alive() { Cell::Missing } else { self.read(report) }
+    }
+
     /// The cell in readable form.
     pub fn humanised(&self, report: &NodeReport) -> String {
         match (self.read(report), self.kind) {
@@ -234,6 +244,7 @@ fn whole<'a>(value: Option<u64>) -> Cell<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidings_control::State;
 
     #[test]
     fn the_table_has_every_field_of_the_report_in_its_order() {
@@ -286,6 +297,21 @@ mod tests {
         let (one, two) = (Cell::Number(1.0), Cell::Number(2.0));
         assert!(one.order(&two).is_lt() && two.order(&Cell::Missing).is_lt());
         assert!(text("a").order(&text("b")).is_lt());
+    }
+
+    #[test]
+    fn last_readings_are_shown_and_are_no_news_of_the_present() {
+        let user = [("gpu".to_owned(), "3".to_owned())].into();
+        let (state, load1) = (State::Dead, Some(0.5));
+        let dead = NodeReport { state, load1, sequence: Some(7), user, ..Default::default() };
+        let column = |name| Column::named(name).expect("a column");
+        for (name, last) in [("load1", "0.5"), ("user.gpu", "3")] {
+            assert_eq!(column(name).read(&dead).plain(), last);
+            assert_eq!(column(name).read_now(&dead), Cell::Missing, "{name}");
+        }
+        assert_eq!(column("state").read_now(&dead).plain(), "dead");
+        assert_eq!(column("sequence").read_now(&dead), Cell::Number(7.0));
+        assert_eq!(FIXED[OF_ENTRY].0, "cores", "the first reading");
     }
 
     #[test]

@@ -338,9 +338,12 @@ impl Simulation {
                 };
                 let claim = Claim {
                     pair: (holder, origin),
-                    stamp: (entry.incarnation, entry.sequence),
+                    stamp: (entry.incarnation, entry.sequence.unwrap_or(0)),
                     age_micros: age.as_micros() as i64,
-                    true_age_micros: birth_micros(entry.payload).map(|birth| self.now - birth),
+                    // What a dead node said last is older than the entry.
+                    true_age_micros: (entry.payload_age == entry.age)
+                        .then(|| birth_micros(entry.payload).map(|birth| self.now - birth))
+                        .flatten(),
                 };
                 self.ages.check(&claim, &mut self.findings);
                 self.knowledge.check(&claim, &mut self.findings);

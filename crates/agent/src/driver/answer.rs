@@ -242,6 +242,7 @@ pub(super) fn report(view: &EntryView<'_>) -> NodeReport {
         address: address.map_or(String::new(), |address| address.to_string()),
         state,
         age_ms: view.age.map(|age| age.as_secs_f64() * 1e3),
+        readings_age_ms: view.payload_age.map(|age| age.as_secs_f64() * 1e3),
         incarnation: view.incarnation,
         sequence: view.sequence,
         ..NodeReport::default()

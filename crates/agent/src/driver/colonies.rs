@@ -87,6 +87,7 @@ fn report(aggregate: &Aggregate, with_bins: bool) -> AggregateReport {
         fresh: aggregate.fresh(),
         stale: aggregate.stale(),
         left: aggregate.left(),
+        dead: aggregate.dead(),
         unheard: aggregate.unheard(),
         age_avg_ms: aggregate.age_avg().map(milliseconds),
         age_max_ms: aggregate.age_max().map(milliseconds),

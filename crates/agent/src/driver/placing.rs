@@ -4,12 +4,18 @@
 //! all get the nodes that look idle. It does not know the callers on other machines: random choice
 //! keeps those apart.
 
+use std::collections::BTreeSet;
+
 use tidings_control::{ErrorKind, ErrorReport, Lack, Pick, Picked, PickedNode, Reply, Shortfall};
 use tidings_gossip::payload::NodeState;
+use tidings_gossip::roster::Hostlist;
 use tidings_gossip::{EntryState, EntryView, Instant};
 use tidings_placement::{Candidate, Need, Policy, Resource, Unsatisfied, pick};
 
 use super::Driver;
+
+/// The most names to avoid that are looked for among the nodes, to say which nobody has.
+const UNKNOWN_MOST: usize = 1024;
 
 /// The most nodes that one request may ask for.
 const MOST_NODES: u32 = 1 << 20;
@@ -26,9 +32,13 @@ impl Driver {
             let message = format!("count must be 1 to {MOST_NODES}, and cpus not below 0");
             return refuse(ErrorKind::BadRequest, message);
         }
+        let avoid = match Avoided::read(&request.avoid) {
+            Ok(avoid) => avoid,
+            Err(message) => return refuse(ErrorKind::BadRequest, message),
+        };
         let need = Need { cpus: request.cpus, mem_bytes: request.mem_bytes };
         let now_s = now.as_micros() as f64 / 1e6;
-        let candidates = self.candidates(&request.avoid, now, now_s);
+        let candidates = self.candidates(&avoid, now, now_s);
         let mut seed = [0; 8];
         if getrandom::fill(&mut seed).is_err() {
             seed = now.as_micros().to_le_bytes(); // random enough: no two requests share a time
@@ -53,18 +63,54 @@ impl Driver {
             policy: policy.to_string(),
             nodes: nodes.collect(),
             considered: candidates.len(),
+            avoid_unknown: avoid.unknown(self.endpoint.node.entries(now).map(|view| view.name)),
         })
     }
 
     /// The nodes that are alive with known processors and memory, less earlier picks.
-    fn candidates(&self, avoid: &[String], now: Instant, now_s: f64) -> Vec<Candidate> {
+    fn candidates(&self, avoid: &Avoided<'_>, now: Instant, now_s: f64) -> Vec<Candidate> {
         let entries = self.endpoint.node.entries(now);
-        let wanted = entries.filter(|view| !avoid.iter().any(|name| name == view.name));
+        let wanted = entries.filter(|view| !avoid.has(view.name));
         let mut candidates: Vec<Candidate> = wanted.filter_map(|view| candidate(&view)).collect();
         for candidate in &mut candidates {
             self.reservations.discount(candidate, now_s);
         }
         candidates
+    }
+}
+
+/// Nodes that are not to be picked: names, and hostlists as in a roster.
+struct Avoided<'r> {
+    names: BTreeSet<&'r str>,
+    lists: Vec<Hostlist>,
+}
+
+impl<'r> Avoided<'r> {
+    /// Reads them; an empty text names nobody. The error says which text is wrong, and where.
+    fn read(texts: &'r [String]) -> Result<Self, String> {
+        let is_list = |text: &&str| text.contains(['[', ']', ',']);
+        let texts = texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
+        let (lists, names): (Vec<&str>, Vec<&str>) = texts.partition(is_list);
+        let list = |text: &str| {
+            Hostlist::parse(text).map_err(|error| {
+                format!("avoid `{text}`, character {}: {}", error.column, error.problem)
+            })
+        };
+        let names = names.into_iter().collect();
+        Ok(Self { names, lists: lists.into_iter().map(list).collect::<Result<_, _>>()? })
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.names.contains(name) || self.lists.iter().any(|list| list.contains(name))
+    }
+
+    /// Those that no node has: perhaps they are mistyped.
+    fn unknown<'k>(&self, known: impl Iterator<Item = &'k str>) -> Vec<String> {
+        let there: BTreeSet<&str> = known.filter(|name| self.has(name)).collect();
+        let names = self.names.difference(&there).map(|name| (*name).to_owned());
+        let lists =
+            self.lists.iter().flat_map(|list| list.lacking(there.iter().copied(), UNKNOWN_MOST));
+        names.chain(lists).take(UNKNOWN_MOST).collect()
     }
 }
 

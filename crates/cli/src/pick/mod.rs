@@ -22,7 +22,7 @@ many callers at once, `least-loaded` one.
 Examples:
   tidings pick -n 4
   mpirun --host $(tidings pick -n 4 --need cpus=8,mem=16GiB --format mpi) ./solver
-  srun -w $(tidings pick -n 16 --avoid n7 --format slurm) ./solver
+  srun -w $(tidings pick -n 16 --avoid 'n[1-3],m7' --format slurm) ./solver
   tidings pick -n 2 --policy pack --format json",
     "\n\n",
     crate::exit_codes::exit_codes!()
@@ -39,8 +39,8 @@ pub struct Options {
     /// What each node must have free: cpus=NUMBER, mem=SIZE, or both with a comma
     #[arg(long, value_name = "NEED", default_value = "", hide_default_value = true)]
     need: String,
-    /// A node that must not be picked; repeat the option, or separate names by commas
-    #[arg(long, value_name = "NODE", value_delimiter = ',')]
+    /// Nodes that must not be picked, as a hostlist: n[1-3],m7; the option may be repeated
+    #[arg(long, value_name = "NODES")]
     avoid: Vec<String>,
     /// How nodes are chosen: two-choices, least-loaded, spread or pack
     #[arg(long, value_name = "POLICY", default_value = "two-choices")]
@@ -82,6 +82,10 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
         avoid: options.avoid.clone(),
         policy: options.policy.clone(),
     })?;
+    if !picked.avoid_unknown.is_empty() {
+        let names = roster::compress(&picked.avoid_unknown);
+        output::complain(&format!("--avoid: nobody has the name {names}"));
+    }
     match options.format {
         Format::Json => output::print_json(&picked),
         other => output::print(&text(&picked, other)),

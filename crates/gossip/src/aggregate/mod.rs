@@ -69,7 +69,7 @@ mod wire;
 pub use nodes::{Aggregate, Contribution};
 pub use reading::Reading;
 pub use summary::{Bin, Summary};
-pub use wire::{AggregateError, MAX_BYTES, MAX_NODES, SCHEMA};
+pub use wire::{AggregateError, MAX_BYTES, MAX_NODES, SCHEMA, SCHEMA_DEAD};
 
 #[cfg(test)]
 mod tests;

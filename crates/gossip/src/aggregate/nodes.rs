@@ -20,8 +20,10 @@ pub enum Contribution<'a> {
         /// What the node says of itself; the default schema, version 1.
         payload: &'a [u8],
     },
-    /// It said farewell, or was declared dead.
+    /// It said farewell.
     Left,
+    /// It was declared dead.
+    Dead,
     /// No entry is held.
     Unheard,
 }
@@ -32,7 +34,8 @@ impl<'a> From<EntryView<'a>> for Contribution<'a> {
             (EntryState::Alive | EntryState::Suspected, Some(age)) => {
                 Self::Alive { age, payload: view.payload }
             }
-            (EntryState::Left | EntryState::Dead, _) => Self::Left,
+            (EntryState::Left, _) => Self::Left,
+            (EntryState::Dead, _) => Self::Dead,
             _ => Self::Unheard,
         }
     }
@@ -44,6 +47,7 @@ pub struct Aggregate {
     pub(super) fresh: u32,
     pub(super) stale: u32,
     pub(super) left: u32,
+    pub(super) dead: u32,
     pub(super) unheard: u32,
     /// Sum of the ages of the fresh, in steps of [`STEP_MICROS`].
     pub(super) age_steps: u64,
@@ -73,6 +77,7 @@ impl Aggregate {
             Contribution::Alive { age, payload } if age < stale_after => self.hear(age, payload),
             Contribution::Alive { .. } => self.stale = self.stale.saturating_add(1),
             Contribution::Left => self.left = self.left.saturating_add(1),
+            Contribution::Dead => self.dead = self.dead.saturating_add(1),
             Contribution::Unheard => self.unheard = self.unheard.saturating_add(1),
         }
     }
@@ -83,6 +88,7 @@ impl Aggregate {
         self.fresh = self.fresh.saturating_add(other.fresh);
         self.stale = self.stale.saturating_add(other.stale);
         self.left = self.left.saturating_add(other.left);
+        self.dead = self.dead.saturating_add(other.dead);
         self.unheard = self.unheard.saturating_add(other.unheard);
         self.age_steps = self.age_steps.saturating_add(other.age_steps);
         self.age_max = self.age_max.max(other.age_max);
@@ -106,6 +112,12 @@ impl Aggregate {
         self.left
     }
 
+    /// Nodes that were declared dead. An aggregate that a node of version 0.1 has made counts them
+    /// among those that left.
+    pub fn dead(&self) -> u32 {
+        self.dead
+    }
+
     /// Nodes of which no entry was held.
     pub fn unheard(&self) -> u32 {
         self.unheard
@@ -113,8 +125,8 @@ impl Aggregate {
 
     /// All nodes, whatever their state.
     pub fn nodes(&self) -> u32 {
-        let alive = self.fresh.saturating_add(self.stale);
-        alive.saturating_add(self.left).saturating_add(self.unheard)
+        let counts = [self.fresh, self.stale, self.left, self.dead, self.unheard];
+        counts.into_iter().fold(0, u32::saturating_add)
     }
 
     /// Mean age of the fresh nodes' entries when the aggregate was made; `None` without any.

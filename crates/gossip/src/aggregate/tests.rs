@@ -16,6 +16,7 @@ const STALE_AFTER: Duration = Duration::from_secs(60);
 enum Node {
     Alive(Duration, Vec<u8>),
     Left,
+    Dead,
     Unheard,
 }
 
@@ -24,6 +25,7 @@ impl<'a> From<&'a Node> for Contribution<'a> {
         match node {
             Node::Alive(age, payload) => Self::Alive { age: *age, payload },
             Node::Left => Self::Left,
+            Node::Dead => Self::Dead,
             Node::Unheard => Self::Unheard,
         }
     }
@@ -137,7 +139,7 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        for bytes in [bytes, noise.clone(), [&[SCHEMA], &noise[..]].concat()] {
+        for bytes in [bytes, noise.clone(), [&[SCHEMA_DEAD], &noise[..]].concat()] {
             if let Ok(aggregate) = Aggregate::decode(&bytes) {
                 prop_assert_eq!(encoded(&aggregate), bytes);
                 let twice = merged(&[&aggregate, &aggregate]);
@@ -232,12 +234,15 @@ fn states_are_counted_and_stale_nodes_contribute_nothing_else() {
         Node::Alive(5 * second, vec![]),
         Node::Alive(STALE_AFTER, load(99.0)),
         Node::Left,
+        Node::Dead,
+        Node::Dead,
+        Node::Dead,
         Node::Unheard,
         Node::Unheard,
     ];
     let all = aggregate(&nodes);
     assert_eq!((all.fresh(), all.stale(), all.left(), all.unheard()), (2, 1, 1, 2));
-    assert_eq!(all.nodes(), 6);
+    assert_eq!((all.dead(), all.nodes()), (3, 9));
     assert_eq!((all.summary(Reading::Load1).count(), all.summary(Reading::Load1).sum()), (1, 1.0));
     // Ages are rounded up as on the wire: by 0.05 % and 16 µs at most.
     let [mean, max] =
@@ -305,6 +310,10 @@ fn golden_bytes() {
     assert_eq!(encoded(&aggregate(&nodes)), golden.concat());
     assert_eq!(Aggregate::decode(&golden.concat()), Ok(aggregate(&nodes)));
     assert_eq!(encoded(&Aggregate::default()), [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    // With dead nodes there is a fifth count, between those that left and the unheard.
+    let gone = aggregate(&[Node::Left, Node::Dead, Node::Dead, Node::Unheard]);
+    assert_eq!(encoded(&gone), [2, 0, 0, 1, 2, 1, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(Aggregate::decode(&encoded(&gone)), Ok(gone));
 }
 
 #[test]
@@ -314,7 +323,8 @@ fn bytes_that_no_aggregate_has_are_refused_where_they_are_wrong() {
         AggregateError::Malformed { what, .. } => what,
         other => panic!("{other}"),
     };
-    assert_eq!(refusal(&[2]), AggregateError::Schema { found: 2 });
+    assert_eq!(refusal(&[3]), AggregateError::Schema { found: 3 });
+    assert_eq!(what(&[2, 0, 0, 0, 0, 0]), "a count of the dead that is 0");
     assert_eq!(refusal(&[]), AggregateError::Malformed { at: 0, what: "it is cut off" });
     // 65,535 and 2 nodes; a number of 70 bits; a number with a zero too many.
     assert_eq!(what(&[1, 0xFF, 0xFF, 0x03, 2]), "more nodes than there can be");

@@ -4,6 +4,9 @@
 //! from what is there: the shift and number of a sketch's bins follow from its ends, the parameter
 //! of the Rice code from the count, the last bin from the others.
 //!
+//! There are two schemas: the first has no count of the dead, and is written where there are none,
+//! so that programs of version 0.1 read it; the second has one, which is not 0.
+//!
 //! Invariants: an aggregate has one form, and decoding accepts no other, so what decodes encodes
 //! into the same bytes. Nothing that was read is believed before it is bounded: nodes by
 //! [`MAX_NODES`], readings by the nodes, bins by the readings, sums by count and ends. There are no
@@ -17,8 +20,10 @@ use super::sketch::{BINS, Sketch};
 use crate::quantity;
 use crate::wire::body::{Reader, Writer};
 
-/// The version of this layout.
+/// The version of this layout for nodes none of which is dead.
 pub const SCHEMA: u8 = 1;
+/// The same with a count of the dead.
+pub const SCHEMA_DEAD: u8 = 2;
 
 /// The most nodes an aggregate on the wire is of: more than a colony may have.
 pub const MAX_NODES: u32 = 65_536;
@@ -38,6 +43,9 @@ const SUM_BITS: u32 = MAX_NODES.ilog2() + 42;
 const BIN_BITS: usize = (BINS - 1) * (1 + (MAX_NODES as usize / BINS).ilog2() as usize) + BINS;
 
 /// The most bytes an aggregate takes on the wire.
+///
+/// This counts four numbers of nodes, though there are five with the dead: all five take more than
+/// four of the longest only where four are of 16,384 nodes each, and then bins take less.
 pub const MAX_BYTES: usize = {
     let head = 1 + 4 * varint_bytes(COUNT_BITS) + 2 + varint_bytes(SUM_BITS);
     let sketch = varint_bytes(COUNT_BITS) + 4 + varint_bytes(SUM_BITS) + BIN_BITS.div_ceil(8);
@@ -65,7 +73,7 @@ pub enum AggregateError {
         room: usize,
     },
     /// It is of another version. Nothing was read.
-    #[error("an aggregate of schema {found}; this program reads {SCHEMA}")]
+    #[error("an aggregate of schema {found}; this program reads {SCHEMA} and {SCHEMA_DEAD}")]
     Schema {
         /// The version it says it has.
         found: u8,
@@ -92,8 +100,10 @@ impl Aggregate {
         }
         let mut bytes = [0; MAX_BYTES];
         let mut writer = Writer::new(&mut bytes);
-        writer.put(&[SCHEMA]);
-        for count in [self.fresh, self.stale, self.left, self.unheard] {
+        writer.put(&[if self.dead == 0 { SCHEMA } else { SCHEMA_DEAD }]);
+        let dead = (self.dead > 0).then_some(self.dead);
+        let gone = [Some(self.left), dead].into_iter().flatten();
+        for count in [self.fresh, self.stale].into_iter().chain(gone).chain([self.unheard]) {
             put_varint(&mut writer, u64::from(count));
         }
         if self.fresh > 0 {
@@ -117,10 +127,10 @@ impl Aggregate {
     pub fn decode(bytes: &[u8]) -> Result<Self, AggregateError> {
         let mut body = Body { reader: Reader(bytes), bytes: bytes.len() };
         let schema = body.byte()?;
-        if schema != SCHEMA {
+        if ![SCHEMA, SCHEMA_DEAD].contains(&schema) {
             return Err(AggregateError::Schema { found: schema });
         }
-        let mut aggregate = body.counts()?;
+        let mut aggregate = body.counts(schema == SCHEMA_DEAD)?;
         body.ages(&mut aggregate)?;
         for (reading, sketch) in Reading::ALL.into_iter().zip(&mut aggregate.sketches) {
             *sketch = body.sketch(reading, aggregate.fresh)?;
@@ -251,12 +261,17 @@ impl Body<'_> {
         Ok(count as u32)
     }
 
-    fn counts(&mut self) -> Result<Aggregate, AggregateError> {
+    fn counts(&mut self, with_dead: bool) -> Result<Aggregate, AggregateError> {
         let fresh = self.count(MAX_NODES)?;
         let stale = self.count(MAX_NODES - fresh)?;
         let left = self.count(MAX_NODES - fresh - stale)?;
-        let unheard = self.count(MAX_NODES - fresh - stale - left)?;
-        Ok(Aggregate { fresh, stale, left, unheard, ..Aggregate::default() })
+        let mut dead = 0;
+        if with_dead {
+            dead = self.count(MAX_NODES - fresh - stale - left)?;
+            self.check(dead > 0, "a count of the dead that is 0")?;
+        }
+        let unheard = self.count(MAX_NODES - fresh - stale - left - dead)?;
+        Ok(Aggregate { fresh, stale, left, dead, unheard, ..Aggregate::default() })
     }
 
     fn ages(&mut self, aggregate: &mut Aggregate) -> Result<(), AggregateError> {

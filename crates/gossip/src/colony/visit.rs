@@ -179,6 +179,7 @@ impl<'a> VisitView<'a> {
 
 impl Seen {
     fn view(&self, age: Duration) -> EntryView<'_> {
+        let is_news = !self.stamp.is_last();
         EntryView {
             id: self.id,
             name: &self.name,
@@ -189,8 +190,9 @@ impl Seen {
                 _ => EntryState::Alive,
             },
             incarnation: self.stamp.incarnation().get(),
-            sequence: self.stamp.sequence(),
+            sequence: is_news.then(|| self.stamp.sequence()),
             age: Some(age),
+            payload_age: is_news.then_some(age),
             payload: &self.payload,
         }
     }

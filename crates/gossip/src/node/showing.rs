@@ -87,6 +87,14 @@ impl Node {
         let id = record.id;
         let entry = self.vector.get(id);
         let stamp = entry.map_or(Stamp::default(), |entry| entry.stamp);
+        let age = entry.map(|entry| now.saturating_since(entry.birth));
+        let (sequence, payload_age) = match age {
+            Some(age) if stamp.is_last() => {
+                let last = self.vector.last(id);
+                (last.sequence(), last.behind().map(|behind| age + behind))
+            }
+            _ => (age.map(|_| stamp.sequence()), age),
+        };
         EntryView {
             id,
             name: &record.name,
@@ -99,8 +107,9 @@ impl Node {
                 Some(_) => EntryState::Alive,
             },
             incarnation: stamp.incarnation().get(),
-            sequence: stamp.sequence(),
-            age: entry.map(|entry| now.saturating_since(entry.birth)),
+            sequence,
+            age,
+            payload_age,
             payload: entry.map_or(&[], |entry| entry.payload),
         }
     }

@@ -22,7 +22,7 @@ pub(super) enum Part<'t> {
 }
 
 /// The numbers from `first` to `last`, written with at least `width` digits.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) first: u64,
     pub(super) last: u64,

@@ -26,10 +26,12 @@ mod fold;
 mod grammar;
 mod hostlist;
 mod line;
+mod pattern;
 mod problem;
 
 pub use fold::compress;
 pub use line::RosterLine;
+pub use pattern::Hostlist;
 pub use problem::{MAX_NAME_BYTES, MAX_NAMES, Problem, RosterError};
 
 use hostlist::Item;

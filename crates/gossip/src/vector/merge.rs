@@ -8,6 +8,7 @@
 
 use tidings_primitives::time::Instant;
 
+use super::last::Last;
 use super::{Meta, OWN, Vector};
 use crate::entry::{NodeId, Stamp};
 use crate::wire::window::WireEntries;
@@ -105,10 +106,18 @@ impl Vector {
             let outlives = same && !stamp.is_dead() && birth > meta.birth;
             return (if outlives { Merged::Outlives } else { Merged::Stale }, None);
         }
+        let is_same_life = stamp.incarnation() == held.incarnation();
+        if stamp.is_last() && is_same_life {
+            self.end(slot, stamp, birth.min(self.now));
+            return (Merged::News(held), None);
+        }
         // A later life, and what comes after a farewell, say nothing of habits.
-        if stamp.incarnation() == held.incarnation() && !stamp.is_last() {
+        if is_same_life {
             let peak = self.age_steps(self.meta[slot as usize].birth);
             self.meta[slot as usize].silence.note(peak);
+        }
+        if stamp.is_last() {
+            self.last[slot as usize] = Last::default();
         }
         self.renew(slot, stamp, birth.min(self.now), payload);
         (Merged::News(held), None)

@@ -9,8 +9,10 @@
 //! keeps the newest.
 //!
 //! Invariants: memory is taken at construction; an entry's stamp never decreases while it is held;
-//! slot 0 is the node's own entry and is never evicted. How entries enter: `vector/merge.rs`.
+//! slot 0 is the node's own entry and is never evicted. How entries enter: `vector/merge.rs`. A
+//! farewell or a tombstone leaves the payload before it in place, and what it was in `last`.
 
+pub mod last;
 pub mod merge;
 
 use tidings_primitives::time::Instant;
@@ -19,6 +21,7 @@ use crate::calendar::Calendar;
 use crate::detector::{STEPS_PER_UNIT, Silence};
 use crate::entry::{NodeId, Stamp};
 use crate::id_table::IdTable;
+use last::Last;
 
 /// The slot of the node's own entry.
 pub(crate) const OWN: u32 = 0;
@@ -72,6 +75,8 @@ pub struct Vector {
     payloads_start: usize,
     payload_bytes: usize,
     calendar: Calendar,
+    /// Of each slot, what came before a farewell or a tombstone.
+    last: Vec<Last>,
     /// Slots below `meta.len()` that hold nothing.
     vacant: Vec<u32>,
     capacity: usize,
@@ -101,6 +106,7 @@ impl Vector {
             payloads_start,
             payload_bytes,
             calendar: Calendar::new(capacity, unit_micros, now),
+            last: Vec::with_capacity(capacity),
             vacant: Vec::with_capacity(capacity),
             capacity,
             steps_per_micro: (STEPS_PER_UNIT << 32) / unit_micros.max(STEPS_PER_UNIT),
@@ -178,7 +184,7 @@ impl Vector {
             let meta = &self.meta[slot as usize];
             let stamp = Stamp::dead(meta.stamp.incarnation()).max(meta.stamp);
             let birth = since.clamp(meta.birth, self.now);
-            self.renew(slot, stamp, birth, &[]);
+            self.end(slot, stamp, birth);
         }
     }
 
@@ -219,6 +225,13 @@ impl Vector {
     /// Replaces the entry in `slot` by newer news of the same origin.
     #[inline]
     fn renew(&mut self, slot: u32, stamp: Stamp, birth: Instant, payload: &[u8]) {
+        self.restamp(slot, stamp, birth);
+        self.write_payload(slot, payload);
+    }
+
+    /// Gives the entry in `slot` another stamp and birth, and leaves its payload.
+    #[inline]
+    fn restamp(&mut self, slot: u32, stamp: Stamp, birth: Instant) {
         let meta = &mut self.meta[slot as usize];
         debug_assert!(stamp >= meta.stamp, "a merge never lowers knowledge");
         let born_before = core::mem::replace(&mut meta.birth, birth);
@@ -227,7 +240,6 @@ impl Vector {
             self.take_out(slot, born_before);
             self.meta[slot as usize].place = self.calendar.insert(slot, birth);
         }
-        self.write_payload(slot, payload);
     }
 
     /// Puts an entry about an origin not yet held into a free slot; the caller saw that there is
@@ -235,9 +247,11 @@ impl Vector {
     fn put(&mut self, meta: Meta, payload: &[u8]) {
         let slot = if let Some(slot) = self.vacant.pop() {
             self.meta[slot as usize] = meta;
+            self.last[slot as usize] = Last::default();
             slot
         } else {
             self.meta.push(meta);
+            self.last.push(Last::default());
             self.meta.len() as u32 - 1
         };
         self.table.insert(meta.id, slot);

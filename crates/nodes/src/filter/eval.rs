@@ -1,6 +1,7 @@
 //! Deciding a condition for one node.
 //!
-//! A comparison with a missing cell is false, whatever the relation. A user's metric is compared as
+//! A comparison with a missing cell is false, whatever the relation; so are those with the last
+//! readings of a node that is gone. A user's metric is compared as
 //! a number where both sides read as one; a metric that does not is unequal to every number.
 
 use std::cmp::Ordering;
@@ -17,7 +18,7 @@ pub fn holds(condition: &Condition, report: &NodeReport) -> bool {
         Condition::Or(left, right) => holds(left, report) || holds(right, report),
         Condition::And(left, right) => holds(left, report) && holds(right, report),
         Condition::Not(inner) => !holds(inner, report),
-        Condition::Test { column, operator, value } => match (column.read(report), value) {
+        Condition::Test { column, operator, value } => match (column.read_now(report), value) {
             (Cell::Number(cell), Value::Number(value)) => {
                 related(*operator, cell.partial_cmp(value))
             }
@@ -31,8 +32,9 @@ pub fn holds(condition: &Condition, report: &NodeReport) -> bool {
             (Cell::Text(cell), Value::Text(value)) => {
                 related(*operator, Some(cell.as_ref().cmp(value.as_str())))
             }
+            (Cell::Text(cell), Value::Names(names)) => names.contains(&cell),
             (Cell::Missing, _)
-            | (Cell::Number(_), Value::Text(_))
+            | (Cell::Number(_), Value::Text(_) | Value::Names(_))
             | (Cell::Text(_), Value::Number(_)) => false,
         },
     }
@@ -126,6 +128,9 @@ mod tests {
             "address =~ 10.0.*",
             "name != node-18",
             "name < node-2",
+            "name =~ node-[16-18]",
+            "name =~ m7,node-[1-9,17]",
+            "not name =~ node-[18-20],node-1",
             "user.gpu >= 3",
             "user.gpu == '3'",
             "user.job == alpha",
@@ -142,12 +147,21 @@ mod tests {
             "name == node",
             "name =~ ode-*8",
             "name =~ node-?",
+            "name =~ node-[1-16,018-19]",
             "user.job > 3",
             "user.gpu > 10",
             "not state == alive",
         ] {
             assert!(!held(text), "{text}");
         }
+    }
+
+    #[test]
+    fn the_last_readings_of_the_dead_meet_no_condition() {
+        let dead = NodeReport { state: State::Dead, ..report() };
+        let held = |text: &str| Filter::parse(text).expect(text).holds(&dead);
+        assert!(held("state == dead and name =~ node-17 and age > 1s"));
+        assert!(!held("load1 < 2") && !held("user.gpu >= 3") && !held("cores == 8"));
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub use error::underline;
 pub use grammar::{Expression, MAX_BYTES, MAX_DEPTH};
 pub use types::Condition;
 
+/// The most names of a hostlist of which those that nobody has are looked for.
+const NAMES_MOST: usize = 65_536;
+
 /// A condition that has been read, checked, and is ready to use.
 #[derive(Debug, Clone)]
 pub struct Filter {
@@ -49,6 +52,17 @@ impl Filter {
         Ok(Self { condition: types::check(text, &expression)? })
     }
 
+    /// Names in hostlists of the condition that none of `reports` has: they may be mistyped.
+    pub fn unknown_names(&self, reports: &[NodeReport]) -> Vec<String> {
+        let mut names = Vec::new();
+        self.condition.for_each_hostlist(&mut |list| {
+            names.extend(
+                list.lacking(reports.iter().map(|report| report.name.as_str()), NAMES_MOST),
+            );
+        });
+        names
+    }
+
     /// Whether the condition holds for this node.
     pub fn holds(&self, report: &NodeReport) -> bool {
         eval::holds(&self.condition, report)
@@ -58,6 +72,14 @@ impl Filter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_nobody_has_are_found_wherever_they_stand() {
+        let nodes = ["n1", "n2", "m7"]
+            .map(|name| NodeReport { name: name.to_owned(), ..NodeReport::default() });
+        let filter = Filter::parse("cores > 1 or not (name =~ n[1-3] and name =~ m7,m8)");
+        assert_eq!(filter.expect("valid").unknown_names(&nodes), ["n3", "m8"]);
+    }
 
     #[test]
     fn an_error_points_at_its_place() {

@@ -2,8 +2,10 @@
 //!
 //! The column decides how its literal is read. A number column takes a number with a unit of its
 //! family (`8GiB` for bytes, `2s` for milliseconds; none means the column's own unit), a text
-//! column takes text, and a user's metric takes a number where the literal reads as one and text
-//! otherwise.
+//! column takes text (`name =~` a hostlist, too), and a user's metric takes a number where the
+//! literal reads as one and text otherwise.
+
+use tidings_gossip::roster::Hostlist;
 
 use super::error::FilterError;
 use super::grammar::{Comparison, Expression, Operator, Word};
@@ -37,6 +39,23 @@ pub enum Value {
     Number(f64),
     /// Text, or a pattern for `=~`.
     Text(String),
+    /// Names of nodes, for `name =~`.
+    Names(Hostlist),
+}
+
+impl Condition {
+    /// Calls `visit` with each hostlist, from left to right.
+    pub(super) fn for_each_hostlist(&self, visit: &mut impl FnMut(&Hostlist)) {
+        match self {
+            Self::Or(left, right) | Self::And(left, right) => {
+                left.for_each_hostlist(visit);
+                right.for_each_hostlist(visit);
+            }
+            Self::Not(inner) => inner.for_each_hostlist(visit),
+            Self::Test { value: Value::Names(names), .. } => visit(names),
+            Self::Test { .. } => {}
+        }
+    }
 }
 
 /// Binds the words of `expression`, which was read from `text`.
@@ -74,9 +93,29 @@ fn test(text: &str, comparison: &Comparison) -> Result<Condition, FilterError> {
             let number = literal.text.parse().ok().filter(|number: &f64| number.is_finite());
             number.map_or_else(|| Value::Text(literal.text.clone()), Value::Number)
         }
+        Kind::Text if is_hostlist(&column, *operator, &literal.text) => {
+            Value::Names(names(text, literal)?)
+        }
         Kind::Text | Kind::User => Value::Text(literal.text.clone()),
     };
     Ok(Condition::Test { column, operator: *operator, value })
+}
+
+/// Whether names are meant: no name has a bracket or a comma, so nothing else can be.
+fn is_hostlist(column: &Column, operator: Operator, literal: &str) -> bool {
+    column.name() == "name" && operator == Operator::Matches && literal.contains(['[', ','])
+}
+
+fn names(text: &str, literal: &Word) -> Result<Hostlist, FilterError> {
+    let wrong = |message: String| FilterError::new(text, literal.place.clone(), message);
+    if literal.text.contains(['*', '?']) {
+        return Err(wrong(
+            "a hostlist has no `*` and no `?`; join two conditions by `or`".to_owned(),
+        ));
+    }
+    Hostlist::parse(&literal.text).map_err(|error| {
+        wrong(format!("character {} of the hostlist: {}", error.column, error.problem))
+    })
 }
 
 fn unknown(text: &str, word: &Word) -> FilterError {
@@ -148,6 +187,8 @@ mod tests {
             ("mem_total < 2s", 12..14, "`s` is not a unit for `mem_total_bytes`; units: B, kB"),
             ("load1 < many", 8..12, "`load1` is a number, and `many` is not"),
             ("load1 < 1.2.3", 8..13, "`load1` is a number"),
+            ("name =~ n[1-", 8..12, "character 5 of the hostlist: a number is missing"),
+            ("name =~ n[1-3]*", 8..15, "a hostlist has no `*`"),
             ("load1 =~ 2", 0..5, "`=~` compares text, but `load1` is a number"),
             ("memtotal < 1", 0..8, "no column `memtotal`; the nearest is `mem_total_bytes`"),
         ] {

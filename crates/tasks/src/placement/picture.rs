@@ -62,7 +62,8 @@ fn speed(node: &NodeReport) -> Option<f64> {
 
 /// The speed of the node in the middle.
 fn usual_speed(nodes: &[NodeReport]) -> Option<f64> {
-    let mut speeds: Vec<f64> = nodes.iter().filter_map(speed).collect();
+    let mut speeds: Vec<f64> =
+        nodes.iter().filter(|node| node.state.is_alive()).filter_map(speed).collect();
     speeds.sort_unstable_by(f64::total_cmp);
     speeds.get(speeds.len() / 2).copied()
 }
