@@ -139,6 +139,43 @@ fn a_demo_says_how_to_ask_it_on_a_small_screen_too() {
 }
 
 #[test]
+fn a_demo_kills_an_agent_and_shows_who_knew_it_when() {
+    let place = Workplace::new();
+    let mut command = place.tidings(&["demo", "--nodes", "4", "--interval", "20ms"]);
+    let mut demo = Sitting::start_sized(&mut command, (60, 15));
+    demo.wait_for("all knew all after ");
+    demo.wait_for("k kills an agent, Ctrl-C ends it\r\n");
+    demo.terminal.write_all(b"k").expect("the program reads");
+    demo.wait_for("3 of 4 agents up");
+    demo.wait_for("n04 killed: 3 of 3 know, first n0");
+    kill_process(Pid::from_child(&demo.child), Signal::TERM).expect("it runs");
+    demo.until_its_end();
+    assert_eq!(place.processes(), []);
+    place.assert_empty();
+}
+
+#[test]
+fn top_has_totals_and_scrolls_to_the_side() {
+    let place = Workplace::new();
+    let mut demo = Running::start(&place);
+    demo.wait_for_full_view();
+    let mut command = place.tidings(&["top", "--every", "100ms", "--runtime-dir"]);
+    command.arg(seed(&place)).args(["--where", "name =~ n[01-02]"]).env("NO_COLOR", "1");
+    let mut top = Sitting::start_sized(&mut command, (60, 15));
+    top.wait_for("memory free");
+    top.wait_for(" cores, ");
+    top.wait_for("n02");
+    assert!(!top.shown.contains("n03") && !top.shown.contains("uptime"), "{}", top.shown);
+    top.terminal.write_all("\u{1b}[C".repeat(9).as_bytes()).expect("the program reads");
+    top.wait_for("uptime");
+    top.terminal.write_all(b"q").expect("the program reads");
+    top.wait_for(LEAVE);
+    assert_eq!(top.child.wait().expect("a child").code(), Some(0), "{}", top.shown);
+    demo.signal(Signal::INT);
+    demo.end();
+}
+
+#[test]
 fn queues_are_shown_until_a_key_and_the_terminal_is_restored() {
     let place = Workplace::new();
     let store = format!("file:{}", place.path().join("store").display());

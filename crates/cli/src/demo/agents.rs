@@ -143,6 +143,11 @@ impl Cluster {
         ended
     }
 
+    /// Kills one agent, as a crash of its host would end it.
+    pub fn kill_one(&self, number: usize) {
+        let _ = kill_process(Pid::from_child(&self.agents[number].child), Signal::KILL);
+    }
+
     /// How many agents run.
     pub fn running(&self) -> usize {
         self.agents.iter().filter(|agent| agent.ended.is_none()).count()

@@ -5,11 +5,14 @@
 //! answers. All printed values are measured, never computed from the parameters.
 //!
 //! * [`plan`]: what is to run, checked against the limits of the machine.
-//! * [`agents`]: the processes. [`wakes`]: signals and time.
+//! * [`agents`]: the processes. [`wakes`]: signals, [`keys`] and time.
+//! * [`killed`]: an agent that a key killed, and who knew it when.
 //! * [`observer`]: who is asked when. [`report`]: the figures of the run.
 //! * [`table`] and [`screen`]: what is shown, and where.
 
 pub mod agents;
+pub mod keys;
+pub mod killed;
 pub mod observer;
 pub mod plan;
 pub mod report;
@@ -28,6 +31,7 @@ use tidings_control::{Ages, Status};
 use crate::{Failure, agent, output};
 use agents::Cluster;
 pub use failure::DemoError;
+use killed::Killed;
 use observer::Observer;
 pub use options::Options;
 use plan::Plan;
@@ -55,8 +59,10 @@ const ROWS: usize = 5;
 pub fn run(options: &Options) -> Result<(), Failure> {
     let plan = Plan::check(options)?;
     let program = agent::find_program()?;
-    let wakes = Wakes::take().map_err(DemoError::Signals)?;
     let screen = Screen::choose(options.json);
+    // Nobody declares deaths in the algorithm of the paper.
+    let with_keys = screen.takes_keys() && plan.detects_deaths();
+    let wakes = Wakes::take(with_keys).map_err(DemoError::Signals)?;
     let cluster = Cluster::prepare(program, plan.clone())?;
     let mut demo = Demo::new(plan, cluster, wakes, screen, options);
     let outcome = demo.run();
@@ -75,6 +81,7 @@ struct Demo<'a> {
     recent: Recent,
     rows: Vec<Row>,
     http: Option<String>,
+    killed: Option<Killed>,
     began: Instant,
 }
 
@@ -110,6 +117,7 @@ impl<'a> Demo<'a> {
             recent: Recent::default(),
             rows: Vec::new(),
             http: None,
+            killed: None,
             began: Instant::now(),
             plan,
         }
@@ -172,6 +180,7 @@ impl<'a> Demo<'a> {
             }
             self.observer.ask_due(&clock, &self.cluster, &mut self.ledger);
             self.recent.mark(now.as_secs_f64(), &self.ledger);
+            let spreads = self.look_at_killed(&clock);
             self.check_start(now)?;
             if self.screen.has_rows() && now >= rows_at {
                 self.ask_rows();
@@ -182,13 +191,30 @@ impl<'a> Demo<'a> {
                 draw_at = now + period;
             }
             let left = self.options.seconds.map(|seconds| seconds.saturating_sub(clock()));
-            let sleep = self.observer.sleep(clock()).min(left.unwrap_or(Duration::MAX));
+            let look = if spreads { killed::LOOK } else { Duration::MAX };
+            let sleep = self.observer.sleep(clock()).min(look).min(left.unwrap_or(Duration::MAX));
             match self.wakes.wait(sleep) {
                 Wake::Stop => return Ok(()),
                 Wake::Child => self.notice_ends()?,
-                Wake::Time => {}
+                Wake::Key(b'k') => self.kill_one(clock()),
+                Wake::Time | Wake::Key(_) => {}
             }
         }
+    }
+
+    /// Kills an agent, unless the news of the last one is still spreading.
+    fn kill_one(&mut self, now: Duration) {
+        if self.killed.as_ref().is_none_or(|killed| killed.is_known(&self.cluster)) {
+            let killed = Killed::kill_last(&self.cluster, &self.observer, now);
+            self.killed = killed.or(self.killed.take());
+        }
+    }
+
+    /// Asks who knows of the killed agent; whether some do not yet.
+    fn look_at_killed(&mut self, clock: &impl Fn() -> Duration) -> bool {
+        let Some(killed) = self.killed.as_mut() else { return false };
+        killed.look(clock, &self.cluster, &mut self.observer);
+        !killed.is_known(&self.cluster)
     }
 
     /// An agent that ends leaves a cluster of another size, so its figures mean something else:
@@ -247,6 +273,8 @@ impl<'a> Demo<'a> {
             rows: &self.rows,
             http: self.http.as_deref(),
             runtime_dir: &self.seed_dir(),
+            has_keys: self.wakes.has_keys(),
+            killed: self.killed.as_ref().map(|killed| (killed, &self.cluster)),
         };
         Ok(self.screen.draw(&view)?)
     }

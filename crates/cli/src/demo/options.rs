@@ -8,7 +8,8 @@ use tidings_gossip::{Strategy, Window};
 const AFTER_HELP: &str = concat!(
     "\
 Every agent is a process of its own with its own directory, on loopback, sealed with a temporary
-key. They always end with the demo. --json prints one object, described in
+key. They always end with the demo. On a terminal the key k kills one of them, and the screen shows
+who knew it when. --json prints one object, described in
 docs/reference/cli.md; measured values are means over all agents after a warm-up.
 
 Examples:

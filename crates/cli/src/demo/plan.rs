@@ -81,9 +81,14 @@ impl Plan {
         format!("n{:0digits$}", number + 1)
     }
 
+    /// Whether the agents declare others dead: all strategies but the paper's have the detector.
+    pub fn detects_deaths(&self) -> bool {
+        self.strategy != Strategy::Uniform
+    }
+
     /// The arguments that all agents have in common.
     pub fn agent_arguments(&self) -> Vec<OsString> {
-        let paper = self.strategy == Strategy::Uniform;
+        let paper = !self.detects_deaths();
         [
             ("--cluster", "demo".to_owned()),
             ("--listen", "127.0.0.1:0".to_owned()),

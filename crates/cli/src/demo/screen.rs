@@ -2,7 +2,7 @@
 //! nowhere.
 //!
 //! In place means that each drawing replaces the last one without leaving the scroll-back, so the
-//! final table stays to be read. No terminal mode is changed: there is nothing to restore.
+//! final table stays to be read. What changes modes of the terminal is `keys`.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
@@ -52,6 +52,11 @@ impl Screen {
             Self::Plain { .. } => Some(Duration::from_secs(1)),
             Self::Silent => None,
         }
+    }
+
+    /// Whether it is the terminal whose keys the demo takes.
+    pub fn takes_keys(&self) -> bool {
+        matches!(self, Self::Live { stderr: false, .. })
     }
 
     /// Whether rows of single nodes are shown.

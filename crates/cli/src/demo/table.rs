@@ -7,6 +7,8 @@
 use tidings_control::Ages;
 use tidings_nodes::units::Unit;
 
+use super::agents::Cluster;
+use super::killed::Killed;
 use super::report::{Figures, Ledger, Spread};
 use crate::table::{self, Align};
 
@@ -45,6 +47,10 @@ pub struct View<'a> {
     pub http: Option<&'a str>,
     /// The seed's runtime directory.
     pub runtime_dir: &'a str,
+    /// Whether keys are taken.
+    pub has_keys: bool,
+    /// The agent that was killed, and who knows.
+    pub killed: Option<(&'a Killed, &'a Cluster)>,
 }
 
 /// One node in detail.
@@ -102,10 +108,12 @@ impl View<'_> {
         let mut lines = vec![format!("tidings demo: {}", self.title), String::new()];
         lines.push(self.progress(width));
         lines.extend(self.blocks(width.min(BAR + 2).saturating_sub(2).max(1)));
-        lines.push(String::new());
+        let killed = self.killed.map(|(killed, cluster)| killed.line(cluster));
+        lines.push(killed.unwrap_or_default());
         let foot = self.foot();
         let room = height.saturating_sub(lines.len() + foot.len());
-        let body = self.quantity_table().into_iter().chain(self.row_table());
+        let body = self.quantity_table().into_iter().chain(self.killed_list(width));
+        let body = body.chain(self.row_table());
         lines.extend(body.take(room));
         lines.extend(foot);
         lines
@@ -113,9 +121,16 @@ impl View<'_> {
 
     fn foot(&self) -> Vec<String> {
         let http = self.http.map(addresses);
-        let end = "Ctrl-C ends it".to_owned();
+        let keys = if self.has_keys { "k kills an agent, " } else { "" };
+        let end = format!("{keys}Ctrl-C ends it");
         let last = [query(self.runtime_dir), end];
         std::iter::once(String::new()).chain(http).chain(last).collect()
+    }
+
+    /// A blank line, and when each agent knew of the killed one; nothing before any was killed.
+    fn killed_list(&self, width: usize) -> Vec<String> {
+        let list = self.killed.map(|(killed, cluster)| killed.list(cluster, width.min(WIDE)));
+        list.map_or_else(Vec::new, |list| std::iter::once(String::new()).chain(list).collect())
     }
 
     fn progress(&self, width: usize) -> String {
@@ -325,6 +340,8 @@ mod tests {
             rows,
             http: Some("127.0.0.1:7"),
             runtime_dir: "/tmp/tidings-demo-123456/n01",
+            has_keys: false,
+            killed: None,
         }
     }
 

@@ -1,4 +1,4 @@
-//! What ends a wait: a signal, or the time.
+//! What ends a wait: a signal, a key, or the time.
 //!
 //! A thread receives the process's signals and forwards them through a channel, so the demo sleeps
 //! until the next thing to do and still answers Ctrl-C at once.
@@ -11,6 +11,7 @@ use std::time::Duration;
 use signal_hook::consts::SIGCHLD;
 use signal_hook::iterator::{Handle, Signals};
 
+use super::keys::Keys;
 use crate::signals;
 
 /// Signals that can be pending; with more of them the thread waits for room.
@@ -25,24 +26,30 @@ pub enum Wake {
     Stop,
     /// An agent has ended.
     Child,
+    /// A key was pressed.
+    Key(u8),
 }
 
-/// The process's signals. While it lives, Ctrl-C does not end the process by itself.
+/// The process's signals and keys. While it lives, Ctrl-C does not end the process by itself.
 #[derive(Debug)]
 pub struct Wakes {
     signals: Handle,
+    keys: Option<Keys>,
     wakes: Receiver<Wake>,
 }
 
 impl Wakes {
-    /// Starts to handle the signals.
+    /// Starts to handle the signals, and keys of the terminal if it is wanted and there is one.
     ///
     /// # Errors
     /// What the system says if a handler cannot be set.
-    pub fn take() -> io::Result<Self> {
+    pub fn take(with_keys: bool) -> io::Result<Self> {
         let mut signals = Signals::new(signals::ending().into_iter().chain([SIGCHLD]))?;
         let handle = signals.handle();
         let (sender, wakes) = sync_channel(BACKLOG);
+        let pressed = sender.clone();
+        let take_key = move |key| pressed.send(Wake::Key(key)).is_ok();
+        let keys = with_keys.then(|| Keys::take(take_key)).flatten();
         thread::Builder::new().name("signals".to_owned()).spawn(move || {
             for signal in signals.forever() {
                 let wake = if signal == SIGCHLD { Wake::Child } else { Wake::Stop };
@@ -51,7 +58,12 @@ impl Wakes {
                 }
             }
         })?;
-        Ok(Self { signals: handle, wakes })
+        Ok(Self { signals: handle, keys, wakes })
+    }
+
+    /// Whether keys are taken.
+    pub fn has_keys(&self) -> bool {
+        self.keys.is_some()
     }
 
     /// Sleeps until a signal comes or `time` is over.
