@@ -42,6 +42,9 @@ fn wrong_usage_exits_with_2_before_any_request() {
         (&["colonies", "--readings", "load5"], "tidings: --readings: aggregates have no `load5`"),
         (&["nodes", "--colony", "x"], "tidings: invalid value 'x' for '--colony"),
         (&["publish", "gpu"], "tidings: `gpu` has no `=`"),
+        (&["publish", "a key=1"], "tidings: the user metric's key \"a key\" must be"),
+        (&["publish", "gpu=1", "job=a\u{7}"], "tidings: the value of job holds a control"),
+        (&["nodes", "--where", "name =~ n[1-"], "tidings: --where: character 5 of the hostlist"),
         (&["demo", "--nodes", "513"], "tidings: --nodes 513: a demo runs 2 to 512 agents"),
         (&["demo", "--nodes", "1"], "tidings: --nodes 1: a demo runs 2 to 512 agents"),
         (&["demo", "--interval", "1us"], "tidings: interval is out of range"),
@@ -106,6 +109,44 @@ fn completions_name_the_sub_commands() {
             assert!(script.contains(word), "{shell}: {word}");
         }
     }
+}
+
+/// bash itself calls the function for a word, as it does at the key.
+#[test]
+fn bash_completes_what_only_the_agent_knows() {
+    let place = Workplace::new();
+    let mut demo = demo::Running::start(&place);
+    demo.wait_for_full_view();
+    let seed = demo::seed(&place);
+    let publish = place.tidings(&["publish", "gpu=3", "--runtime-dir"]).arg(&seed).output();
+    assert!(publish.expect("tidings starts").status.success());
+    let program = programs::built("tidings");
+    let script = text(&place.tidings(&["completions", "bash"]).output().expect("it starts").stdout);
+    let completed = |line: &str| {
+        // The words as bash splits them: at blanks, and at `=`.
+        let ask = "words=($LINE); COMP_WORDS=(\"${words[@]}\"); \
+                   COMP_CWORD=$((${#words[@]} - 1)); cur=${words[COMP_CWORD]}; \
+                   _tidings \"$PROGRAM\" \"$cur\" \"${words[COMP_CWORD-1]}\"; \
+                   echo \"${COMPREPLY[*]}\"";
+        let mut bash = std::process::Command::new("bash");
+        bash.args(["-c", &format!("{script}\n{ask}")]).env("LINE", line).env("PROGRAM", &program);
+        let output = bash.env("TIDINGS_RUNTIME_DIR", &seed).output().expect("bash starts");
+        assert_eq!(text(&output.stderr), "", "{line}");
+        text(&output.stdout).trim_end().to_owned()
+    };
+    for (line, words) in [
+        ("tidings show n", "n01 n02 n03"),
+        ("tidings pick -n 2 --avoid n01,", "n01,n02 n01,n03"),
+        ("tidings nodes --columns name,mem_a", "name,mem_available"),
+        ("tidings top --sort = load15", "load15 load15:desc"),
+        ("tidings nodes --where us", "user.gpu"),
+        ("tidings no", "nodes"),
+        ("tidings nodes --so", "--sort"),
+    ] {
+        assert_eq!(completed(line), words, "{line}");
+    }
+    demo.signal(rustix::process::Signal::INT);
+    demo.end();
 }
 
 #[test]

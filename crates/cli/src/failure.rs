@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use tidings_board::BoardError;
 use tidings_control::{ClientError, ErrorKind};
 use tidings_experiment::ExperimentError;
+use tidings_gossip::payload::PayloadError;
 use tidings_nodes::columns::UnknownColumn;
 use tidings_nodes::filter::FilterError;
 
@@ -118,6 +119,9 @@ pub enum Failure {
         /// The argument as given.
         given: String,
     },
+    /// A metric that `publish` names can never be published.
+    #[error(transparent)]
+    Metric(#[from] PayloadError),
     /// `--need` of `pick` cannot be read.
     #[error(transparent)]
     Need(#[from] NeedError),
@@ -186,6 +190,7 @@ impl Failure {
             | Self::Reading { .. }
             | Self::Direction { .. }
             | Self::NotAPair { .. }
+            | Self::Metric(_)
             | Self::Need(_)
             | Self::Hook(_)
             | Self::NoAgentProgram { .. } => 2,

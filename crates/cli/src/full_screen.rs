@@ -30,8 +30,8 @@ const SIGNAL_LOOK: Duration = Duration::from_millis(250);
 /// The shortest time between two requests.
 const EVERY_MIN: Duration = Duration::from_millis(100);
 
-/// Lines of the screen that are not rows: title, headings, keys.
-const FRAME_LINES: usize = 3;
+/// Lines of the screen that are neither rows nor title: headings, keys.
+const FRAME_LINES: usize = 2;
 
 /// How often to ask, as it is written in an option.
 pub(crate) fn every(text: &str) -> Result<Duration, String> {
@@ -127,6 +127,7 @@ impl Move {
 
 /// What is on the screen: lines of text, of which those that do not fit are cut or left out.
 pub(crate) struct Frame<'f> {
+    /// One line, or several.
     pub(crate) title: &'f str,
     pub(crate) headings: &'f str,
     pub(crate) rows: &'f str,
@@ -137,12 +138,14 @@ impl Frame<'_> {
     /// Draws it from the row `scroll` on; returns that, bounded by what there is.
     pub(crate) fn draw(&self, scroll: usize) -> io::Result<usize> {
         let (width, height) = output::terminal_size();
-        let room = height.saturating_sub(FRAME_LINES);
+        let room = height.saturating_sub(FRAME_LINES + self.title.lines().count());
         let rows: Vec<&str> = self.rows.lines().collect();
         let scroll = scroll.min(rows.len().saturating_sub(room));
         let mut frame = Vec::new();
         queue!(frame, BeginSynchronizedUpdate, MoveTo(0, 0))?;
-        line(&mut frame, self.title, width)?;
+        for title in self.title.lines() {
+            line(&mut frame, title, width)?;
+        }
         queue!(frame, SetAttribute(Attribute::Bold))?;
         line(&mut frame, self.headings, width)?;
         queue!(frame, SetAttribute(Attribute::Reset))?;

@@ -11,7 +11,8 @@
 //! * [`lab`]: measures what gossip costs the applications that run with it.
 //! * [`tasks`]: durable tasks: runs, workers, queues, semaphores.
 //! * [`agent`]: becomes the agent. [`keys`]: makes and changes key files.
-//! * [`help`]: what each command does, and the version.
+//! * [`help`]: what each command does, and the version. [`completions`] for shells, which ask
+//!   [`complete`] for what only the agent knows.
 //! * [`table`]: the form of tables, [`paint`] their colours, [`summary`] a cluster in a few lines.
 //!   Columns, units and the language of conditions are those of `tidings-nodes`.
 
@@ -20,6 +21,7 @@
 pub mod agent;
 pub mod arguments;
 pub mod colonies;
+pub mod complete;
 pub mod completions;
 pub mod demo;
 pub mod doctor;
@@ -62,6 +64,9 @@ pub use failure::Failure;
 /// of `docs/reference/exit-codes.md`.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(words) = complete::asked(&arguments) {
+        return complete::run(words);
+    }
     let outcome = match agent::Passage::find(&arguments) {
         Some(passage) => Err(passage.become_agent()),
         None => match CommandLine::try_parse_from(arguments.iter().cloned()) {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
+use tidings_gossip::payload::check_metric;
 
 use crate::Failure;
 use crate::output::{self, Agent};
@@ -37,7 +38,8 @@ pub struct Options {
 /// Publishes every pair, in order; stops at the first that is refused.
 ///
 /// # Errors
-/// [`Failure::NotAPair`] before anything is published, or the agent's refusal.
+/// [`Failure::NotAPair`] or [`Failure::Metric`] before anything is published, or the agent's
+/// refusal.
 pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     let pairs = options.pairs.iter().map(|pair| split(pair)).collect::<Result<Vec<_>, _>>()?;
     let ttl_s = whole_seconds(options.duration);
@@ -56,8 +58,13 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Key and value, which can be published: a script that misuses the command learns that whether or
+/// not an agent answers.
 fn split(pair: &str) -> Result<(&str, &str), Failure> {
-    pair.split_once('=').ok_or_else(|| Failure::NotAPair { given: pair.to_owned() })
+    let (key, value) =
+        pair.split_once('=').ok_or_else(|| Failure::NotAPair { given: pair.to_owned() })?;
+    check_metric(key, value)?;
+    Ok((key, value))
 }
 
 /// Rounded up, so that a short time does not become 0.
@@ -73,7 +80,10 @@ mod tests {
     fn only_the_first_equals_sign_separates() {
         assert_eq!(split("note=a=b").expect("a pair"), ("note", "a=b"));
         assert_eq!(split("gpu=").expect("a pair"), ("gpu", ""));
-        assert!(split("gpu").is_err());
+        assert!(matches!(split("gpu"), Err(Failure::NotAPair { .. })));
+        for wrong in ["a key=1", "=1", "gpu=a\nb"] {
+            assert!(matches!(split(wrong), Err(Failure::Metric(_))), "{wrong}");
+        }
     }
 
     #[test]

@@ -66,6 +66,26 @@ pub fn counts(nodes: &[NodeReport]) -> String {
     groups(nodes).iter().map(counted).collect::<Vec<_>>().join(", ")
 }
 
+/// What the living of these nodes have together: `64 cores, 12 % busy, 100 GiB of 256 GiB free`.
+/// The share is of the processors of those that say it.
+pub fn totals(nodes: &[NodeReport]) -> String {
+    let (mut cores, mut said, mut busy, mut free, mut memory) = (0, 0.0, 0.0, 0.0, 0.0);
+    for node in nodes.iter().filter(|node| node.state.is_alive()) {
+        cores += node.cores.unwrap_or(0);
+        if let (Some(cores), Some(percent)) = (node.cores, node.cpu_busy_percent) {
+            said += f64::from(cores);
+            busy += f64::from(cores) * percent;
+        }
+        if let (Some(available), Some(total)) = (node.mem_available_bytes, node.mem_total_bytes) {
+            free += available as f64;
+            memory += total as f64;
+        }
+    }
+    let share = if said > 0.0 { Unit::Percent.humanise(busy / said) } else { "-".to_owned() };
+    let (free, memory) = (Unit::Bytes.humanise(free), Unit::Bytes.humanise(memory));
+    format!("{cores} cores, {share} busy, {free} of {memory} memory free")
+}
+
 fn groups(nodes: &[NodeReport]) -> BTreeMap<State, Group<'_>> {
     let mut sorted: Vec<&NodeReport> = nodes.iter().collect();
     sorted.sort_unstable_by(|one, other| one.name.cmp(&other.name));
@@ -92,6 +112,26 @@ mod tests {
             ..NodeReport::default()
         };
         Nodes { nodes: (1..1000).rev().map(node).collect(), ..Nodes::default() }
+    }
+
+    #[test]
+    fn totals_are_of_the_living_and_weigh_by_cores() {
+        let node = |state, cores, percent| NodeReport {
+            state,
+            cores: Some(cores),
+            cpu_busy_percent: percent,
+            mem_total_bytes: Some(4 << 30),
+            mem_available_bytes: Some(1 << 30),
+            ..NodeReport::default()
+        };
+        let nodes = [
+            node(State::Alive, 12, Some(50.0)),
+            node(State::Suspected, 4, Some(10.0)),
+            node(State::Alive, 8, None),
+            node(State::Dead, 64, Some(100.0)),
+        ];
+        assert_eq!(totals(&nodes), "24 cores, 40 % busy, 3.00 GiB of 12.0 GiB memory free");
+        assert!(totals(&[]).starts_with("0 cores, - busy, "));
     }
 
     #[test]

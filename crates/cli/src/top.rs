@@ -16,12 +16,13 @@ use crate::Failure;
 use crate::full_screen::{self, Frame, FullScreen, Move, every, next_keys};
 use crate::nodes::{Selection, SelectionOptions};
 use crate::output::{self, Agent};
-use crate::summary::counts;
+use crate::summary::{counts, totals};
 
 const AFTER_HELP: &str = concat!(
     "\
 Keys:
-  left, right   sort by the column to the left or right      r       reverse the order
+  <, >          sort by the column to the left or right      r       reverse the order
+  left, right   show columns farther to the left or right; the first one stays
   up, down, page up, page down, home                          scroll
   q, Esc, Ctrl-C                                              end
 
@@ -34,7 +35,7 @@ Examples:
 );
 
 /// What the keys do.
-const KEYS: &str = "q ends   left/right: sort   r: reverse   up/down: scroll";
+const KEYS: &str = "q ends   </>: sort   r: reverse   arrows: scroll";
 
 /// Options of `tidings top`.
 #[derive(Debug, Args)]
@@ -55,17 +56,18 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     let mut selection = Selection::read(&options.selection)?;
     let mut nodes = agent.connect()?.nodes()?;
     if !full_screen::is_possible() {
+        selection.complain(&nodes);
         selection.select(&mut nodes);
         return output::print(&selection.table(&nodes.nodes, false));
     }
     let ended = full_screen::signals()?;
     let _screen = FullScreen::enter()?;
-    let mut scroll = 0;
+    let (mut scroll, mut aside) = (0, 0);
     loop {
         let asked = Instant::now();
         loop {
             selection.select(&mut nodes);
-            scroll = draw(&nodes, &selection, scroll)?;
+            scroll = draw(&nodes, &selection, scroll, aside)?;
             // Keys are read even if the time is over: an answer may take longer than that.
             let left = options.every.saturating_sub(asked.elapsed());
             for key in next_keys(left, &ended)? {
@@ -73,6 +75,7 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
                     Action::Move(Move::End) => return Ok(()),
                     Action::Move(by) => scroll = by.from(scroll),
                     Action::Sort(by) => sort_by_neighbour(&mut selection, by),
+                    Action::Aside(by) => aside = moved_aside(&selection, aside, by),
                     Action::Turn => selection.order.descending = !selection.order.descending,
                 }
             }
@@ -93,6 +96,8 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
 enum Action {
     Move(Move),
     Sort(isize),
+    /// Shows columns farther to the right.
+    Aside(isize),
     Turn,
 }
 
@@ -100,8 +105,10 @@ impl Action {
     fn of(key: KeyEvent) -> Self {
         match key.code {
             KeyCode::Char('r') => Self::Turn,
-            KeyCode::Left => Self::Sort(-1),
-            KeyCode::Right => Self::Sort(1),
+            KeyCode::Char('<') => Self::Sort(-1),
+            KeyCode::Char('>') => Self::Sort(1),
+            KeyCode::Left => Self::Aside(-1),
+            KeyCode::Right => Self::Aside(1),
             _ => Self::Move(Move::of(key)),
         }
     }
@@ -116,11 +123,17 @@ fn sort_by_neighbour(selection: &mut Selection, by: isize) {
     selection.order.column = columns[next].clone();
 }
 
+/// How many columns are left out then: one is always shown beside the first.
+fn moved_aside(selection: &Selection, aside: usize, by: isize) -> usize {
+    aside.saturating_add_signed(by).min(selection.columns().len().saturating_sub(2))
+}
+
 /// Draws one frame; returns the scroll position, bounded by what there is.
-fn draw(nodes: &Nodes, selection: &Selection, scroll: usize) -> io::Result<usize> {
-    let table = selection.table(&nodes.nodes, true);
+fn draw(nodes: &Nodes, selection: &Selection, scroll: usize, aside: usize) -> io::Result<usize> {
+    let table = selection.table_without(aside, &nodes.nodes, true);
     let (headings, rows) = table.split_once('\n').unwrap_or((&table, ""));
-    Frame { title: &title(nodes, selection), headings, rows, keys: KEYS }.draw(scroll)
+    let title = format!("{}\n{}", title(nodes, selection), totals(&nodes.nodes));
+    Frame { title: &title, headings, rows, keys: KEYS }.draw(scroll)
 }
 
 fn title(nodes: &Nodes, selection: &Selection) -> String {
@@ -138,6 +151,7 @@ fn title(nodes: &Nodes, selection: &Selection) -> String {
 #[cfg(test)]
 mod tests {
     use crossterm::event::KeyModifiers;
+    use tidings_control::NodeReport;
 
     use super::*;
 
@@ -159,10 +173,20 @@ mod tests {
     }
 
     #[test]
+    fn columns_move_aside_up_to_the_last_and_the_first_stays() {
+        let selection = selection();
+        assert_eq!(moved_aside(&selection, 0, -1), 0);
+        assert_eq!((moved_aside(&selection, 0, 1), moved_aside(&selection, 1, 1)), (1, 1));
+        let nodes = [NodeReport { name: "a".into(), cores: Some(8), ..NodeReport::default() }];
+        assert_eq!(selection.table_without(1, &nodes, true), "name  cores\na         8\n");
+    }
+
+    #[test]
     fn keys_do_what_the_help_says() {
         let key = |code| Action::of(KeyEvent::new(code, KeyModifiers::NONE));
         assert_eq!(key(KeyCode::Char('q')), Action::Move(Move::End));
         assert_eq!(key(KeyCode::Char('r')), Action::Turn);
-        assert_eq!(key(KeyCode::Left), Action::Sort(-1));
+        assert_eq!(key(KeyCode::Char('<')), Action::Sort(-1));
+        assert_eq!(key(KeyCode::Right), Action::Aside(1));
     }
 }

@@ -79,7 +79,12 @@ struct WorkerLine {
 /// Lists the queues and the workers.
 pub(super) fn queues(place: &Place, json: bool) -> Result<(), Failure> {
     let overview = block_on(overview(place))?;
-    if json { output::print_json(&of(&overview)) } else { output::print(&text(&overview)) }
+    if json {
+        output::print_json(&of(&overview))
+    } else {
+        output::print_table(&text(&overview))?;
+        output::print(without_board(&overview))
+    }
 }
 
 /// Lists tasks that have not ended.
@@ -149,8 +154,7 @@ fn text(overview: &Overview) -> String {
         core::iter::once(one.name.clone()).chain(numbers.map(|n| n.to_string())).collect()
     };
     let rows: Vec<_> = overview.queues.iter().map(row).collect();
-    let tables = format!("{}\n{}", table::render(&headings, &rows), workers_text(overview));
-    format!("{tables}{}", without_board(overview))
+    format!("{}\n{}", table::render(&headings, &rows), workers_text(overview))
 }
 
 /// What it means that the coordinator knows of no hosts from an agent; nothing if it does.
@@ -203,7 +207,7 @@ fn list(place: &Place, page: &Page, which: Which) -> Result<(), Failure> {
         ("last failure", Align::Left),
     ];
     let rows: Vec<_> = tasks.iter().map(|(id, shown)| row(*id, shown)).collect();
-    output::print(&table::render(&headings, &rows))
+    output::print_table(&table::render(&headings, &rows))
 }
 
 fn row(id: TaskId, shown: &Shown) -> Vec<String> {

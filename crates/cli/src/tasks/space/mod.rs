@@ -268,7 +268,7 @@ fn list(place: &Place, json: bool) -> Result<(), Failure> {
         core::iter::once(one.name.clone()).chain(numbers.map(|n| n.to_string())).collect()
     };
     let rows: Vec<_> = spaces.iter().map(row).collect();
-    output::print(&table::render(&headings, &rows))
+    output::print_table(&table::render(&headings, &rows))
 }
 
 async fn all_spaces(client: &Client) -> Result<Vec<SpaceView>, TasksError> {
