@@ -4,6 +4,7 @@
 //! the page is that of a real agent and the list of nodes is invented.
 
 mod browser;
+mod operator;
 #[path = "../tasks/place.rs"]
 #[allow(dead_code, clippy::unwrap_used, reason = "the tests of tasks use all of it")]
 mod place;
@@ -163,7 +164,7 @@ fn the_table_sorts_by_any_column_and_is_filtered_by_words() {
     assert_eq!(browser.text(NAMES), "n10,n1,n11");
     assert_eq!(browser.text("document.getElementById('count').textContent"), "3 of 11");
     browser.open("about:blank");
-    browser.open(&format!("{address}#by=age_ms&sort=-name&filter=gpu%3D7"));
+    browser.open(&format!("{address}#by=age_ms&sort=-name&filter=user.gpu%20%3D%3D%207"));
     browser.until(&rows_shown(1));
     assert_eq!(browser.text(NAMES), "n10");
     assert_eq!(browser.text("document.getElementById('colour').value"), "age_ms");
@@ -177,12 +178,13 @@ fn a_node_is_opened_and_closed_by_keyboard_alone() {
     browser.until(&rows_shown(4));
     let focused = || browser.text("document.activeElement.id");
     let mut stops = Vec::new();
-    for _ in 0..9 {
+    for _ in 0..12 {
         browser.press("Tab");
         stops.push(focused());
     }
-    let wanted = ["", "colour", "filter", "pause", "help-button", "map"];
-    assert_eq!(stops[..6], wanted, "{stops:?}");
+    let wanted =
+        ["", "", "colour", "group", "filter", "columns-button", "pause", "help-button", "map"];
+    assert_eq!(stops[..9], wanted, "{stops:?}");
     assert!(stops.contains(&"table".to_owned()) && stops.contains(&"events".to_owned()));
     browser.press("m");
     browser.press("ArrowRight");
@@ -261,6 +263,8 @@ fn a_killed_agent_is_shown_as_such() {
     );
     let legend = browser.text("document.getElementById('legend').textContent");
     assert!(legend.contains("alive 3"), "{legend}");
+    let load = "document.querySelector('#table tr[data-name=n3]').cells[4].textContent";
+    assert_ne!(browser.text(load), "–", "its last readings stay");
 }
 
 #[test]
@@ -294,7 +298,7 @@ fn nothing_scrolls_sideways_and_text_has_contrast_at_every_width_and_in_both_sch
     browser.size(1280, 1000);
     browser.open(&address);
     browser.until("document.getElementById('count').textContent === '48'");
-    for width in [360, 768, 1280] {
+    for width in [360, 768, 1280, 2560] {
         browser.size(width, if width < 600 { 740 } else { 1000 });
         for scheme in ["light", "dark"] {
             browser.scheme(scheme);

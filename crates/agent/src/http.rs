@@ -1,5 +1,6 @@
-//! The pages for programs on this machine: `/metrics`, `/metrics/nodes`, `/v1/nodes`,
-//! `/v1/colonies`, `/v1/status`, `/healthz`; and at `/` the one for people, which is in `page`.
+//! The pages for programs on this machine: `/metrics`, `/metrics/nodes`, `/v1/nodes`, `/v1/names`,
+//! `/v1/colonies`, `/v1/events`, `/v1/status`, `/healthz`; and at `/` the one for people, which is
+//! in `page`. What is asked for besides the path is read by `asked`.
 //!
 //! There is no access control, so the listener is on loopback only, and requests of other hosts are
 //! rejected, with what else `tidings_web` does for every page.
@@ -19,6 +20,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tracing::warn;
 
+use crate::asked::{Chosen, From, Names};
 use crate::memory::metrics_bytes;
 use crate::metrics::Form;
 use crate::node_metrics::{Asked, Selection};
@@ -49,7 +51,9 @@ fn router(asker: Asker) -> Router {
         .route("/metrics", get(metrics_page))
         .route("/metrics/nodes", get(node_metrics_page))
         .route("/v1/nodes", get(nodes_page))
+        .route("/v1/names", get(names_page))
         .route("/v1/colonies", get(colonies_page))
+        .route("/v1/events", get(events_page))
         .route("/v1/status", get(status_page))
         .route("/healthz", get(health_page))
         .merge(page::routes())
@@ -94,10 +98,24 @@ fn metrics(headers: &HeaderMap, text: String, place: Option<Place>) -> Response 
     (about, Bytes::from_owner(body)).into_response()
 }
 
-async fn nodes_page(State(asker): State<Asker>) -> Response {
+async fn nodes_page(State(asker): State<Asker>, chosen: Chosen) -> Response {
     let Some(place) = asker.place().await else { return crowded() };
-    let nodes = asker.ask(Question::Nodes).await;
-    nodes.map_or_else(stalled, |nodes| picture(nodes.nodes.len(), &nodes, place))
+    let Some(mut nodes) = asker.ask(Question::Nodes).await else { return stalled() };
+    chosen.keep(&mut nodes.nodes);
+    picture(nodes.nodes.len(), &nodes, place)
+}
+
+async fn names_page(State(asker): State<Asker>, chosen: Chosen) -> Response {
+    let Some(place) = asker.place().await else { return crowded() };
+    let Some(mut nodes) = asker.ask(Question::Nodes).await else { return stalled() };
+    chosen.keep(&mut nodes.nodes);
+    picture(nodes.nodes.len(), &Names::of(&nodes), place)
+}
+
+async fn events_page(State(asker): State<Asker>, From(from): From) -> Response {
+    let events = asker.ask(|back| Question::Events(from, back)).await;
+    let kind = [(header::CONTENT_TYPE, "application/json")];
+    events.map_or_else(stalled, |events| (kind, events).into_response())
 }
 
 async fn colonies_page(State(asker): State<Asker>) -> Response {
@@ -164,6 +182,7 @@ mod tests {
                 match question {
                     Question::Metrics(back) => drop(back.send("# EOF\n".to_owned())),
                     Question::Nodes(back) => drop(back.send(Nodes::default())),
+                    Question::Events(from, back) => drop(back.send(format!("[{from}]"))),
                     Question::Colonies(back) => drop(back.send(Colonies::default())),
                     Question::Status(back) => drop(back.send(Status::default())),
                     Question::Health(back) => {
@@ -201,6 +220,10 @@ mod tests {
         let (status, _, text) = page(answered(None), "/metrics/nodes?readings=", "localhost").await;
         assert_eq!(status, StatusCode::OK);
         assert!(text.contains("tidings_nodes{state=\"alive\"} 0.0\n"), "{text}");
+        let (_, kind, text) = page(answered(None), "/v1/names", "localhost").await;
+        assert_eq!((kind.as_str(), text.as_str()), ("application/json", r#"{"names":[]}"#));
+        let (_, kind, text) = page(answered(None), "/v1/events?from=7", "localhost").await;
+        assert_eq!((kind.as_str(), text.as_str()), ("application/json", "[7]"));
         let (_, _, text) = page(answered(None), "/v1/colonies", "localhost").await;
         serde_json::from_str::<Colonies>(&text).expect("the documented form");
         let (_, _, text) = page(answered(None), "/v1/status", "[::1]:9617").await;
@@ -220,6 +243,19 @@ mod tests {
             let (status, _, text) = page(answered(None), &path, "localhost").await;
             assert_eq!(status, StatusCode::BAD_REQUEST, "{text}");
             assert!(text.contains(words), "{text}");
+        }
+        for (path, words) in [
+            (
+                "/v1/nodes?where=lod1%3E1",
+                "no column `lod1`; the nearest is `load1`\n  lod1>1\n  ^^^^",
+            ),
+            ("/v1/names?where=age%3C5", "unit"),
+            ("/v1/nodes?filter=x", "unknown field `filter`"),
+            ("/v1/events?from=new", "from"),
+        ] {
+            let (status, _, text) = page(answered(None), path, "localhost").await;
+            assert_eq!(status, StatusCode::BAD_REQUEST, "{path}: {text}");
+            assert!(text.contains(words), "{path}: {text}");
         }
     }
 

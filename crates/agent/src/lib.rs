@@ -19,6 +19,7 @@
 //! One thread does everything. Connections ask the loop through one bounded queue; nothing is
 //! shared.
 
+mod asked;
 mod board;
 mod check;
 mod checkup;

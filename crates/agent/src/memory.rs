@@ -26,7 +26,7 @@ const PROGRAM_BYTES: u64 = 16 << 20;
 const HTTP_BYTES: u64 = 420_000;
 const CONTROL_BYTES: u64 = 2 * REQUEST_BYTES_MAX as u64 + 16_384;
 /// Bytes of a stored notice.
-const NOTICE_BYTES: u64 = 512;
+const NOTICE_BYTES: u64 = notices::LINE_BYTES as u64;
 /// Bytes of remembered picks.
 const RESERVATIONS_BYTES: u64 = 8 << 20;
 /// Bytes of a node's report in addition to its own: name, address, kernel, user metrics.
@@ -63,9 +63,11 @@ pub(crate) fn bound_bytes(settings: &Settings) -> u64 {
     let colonies = settings.colony.map_or(0, |_| u64::from(settings.max_colonies) * COLONY_BYTES);
     let text = json_bytes(nodes, payload).max(metrics_bytes(nodes));
     let picture = nodes * report + text + colonies;
-    let connections = serving::CONNECTIONS_MOST as u64 * HTTP_BYTES
+    let events = notices::RECENT_MOST as u64 * NOTICE_BYTES;
+    let connections = serving::CONNECTIONS_MOST as u64 * (HTTP_BYTES + events)
         + 2 * control::CONNECTIONS_MOST as u64 * CONTROL_BYTES
-        + notices::LINES_KEPT as u64 * NOTICE_BYTES;
+        + notices::LINES_KEPT as u64 * NOTICE_BYTES
+        + events;
     PROGRAM_BYTES
         + socket::BUFFERS_BYTES
         + RESERVATIONS_BYTES

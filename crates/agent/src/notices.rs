@@ -1,9 +1,14 @@
 //! Notices: the events for watchers, as lines that are made once for all of them.
 //!
 //! All watchers read one ring of the latest lines. A watcher that is too slow for the ring is told
-//! how many lines were lost; the loop that writes them never waits, and without watchers it writes
-//! none.
+//! how many lines were lost; the loop that writes them never waits. The last few lines are kept for
+//! those who ask afterwards what has happened, as the page does when it is opened.
+//!
+//! Lines are numbered from 1 on since the agent started, without gaps, so who asks again names the
+//! first line that it has not had, and sees by the number of the first in the answer whether it
+//! has missed some, or whether the agent is another one.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tidings_control::{Change, ErrorKind, ErrorReport, Notice, Reply, Watching};
@@ -19,9 +24,19 @@ pub(crate) const LINES_KEPT: usize = 1024;
 /// Watchers at a time: half of all connections, so that other requests are still served.
 const WATCHERS_MOST: usize = 16;
 
+/// Lines kept for those who ask for what has happened.
+pub(crate) const RECENT_MOST: usize = 256;
+/// Bytes of a line at most: a name has 63 bytes, of which each may be six of JSON.
+pub(crate) const LINE_BYTES: usize = 512;
+
 /// The writing end.
 #[derive(Debug)]
-pub(crate) struct Noticeboard(broadcast::Sender<Arc<str>>);
+pub(crate) struct Noticeboard {
+    watchers: broadcast::Sender<Arc<str>>,
+    recent: VecDeque<Arc<str>>,
+    /// Lines so far.
+    written: u64,
+}
 
 /// The reading end of one watcher.
 #[derive(Debug)]
@@ -29,7 +44,8 @@ pub(crate) struct Notices(broadcast::Receiver<Arc<str>>);
 
 impl Default for Noticeboard {
     fn default() -> Self {
-        Self(broadcast::channel(LINES_KEPT).0)
+        let watchers = broadcast::channel(LINES_KEPT).0;
+        Self { watchers, recent: VecDeque::with_capacity(RECENT_MOST), written: 0 }
     }
 }
 
@@ -37,7 +53,7 @@ impl Noticeboard {
     /// Admits one more watcher of `observer`'s events, unless there are too many: the reply, and
     /// the lines.
     pub(crate) fn admit(&self, observer: &str) -> (String, Option<Notices>) {
-        if self.0.receiver_count() >= WATCHERS_MOST {
+        if self.watchers.receiver_count() >= WATCHERS_MOST {
             let message = format!(
                 "there are {WATCHERS_MOST} watchers already; end one of them, or try again"
             );
@@ -45,21 +61,35 @@ impl Noticeboard {
             return (reply_line(&Reply::<()>::Error(refusal)), None);
         }
         let watching = Watching { observer: observer.to_owned() };
-        (reply_line(&Reply::Result(watching)), Some(Notices(self.0.subscribe())))
+        (reply_line(&Reply::Result(watching)), Some(Notices(self.watchers.subscribe())))
     }
 
-    /// Sends an event to all watchers, if it is about another node.
-    pub(crate) fn add(&self, event: &Event, node: &Node, now: tidings_gossip::Instant) {
-        if self.0.receiver_count() == 0 {
-            return;
-        }
+    /// Keeps an event and sends it to all watchers, if it is about another node.
+    pub(crate) fn add(&mut self, event: &Event, node: &Node, now: tidings_gossip::Instant) {
         let Some((event, name)) = change(event) else { return };
         let incarnation = node.entry(name, now).map_or(0, |entry| entry.incarnation);
         let name = Some(name.to_owned());
         let notice =
             notice(Notice { event, name, incarnation: Some(incarnation), ..Notice::default() });
-        // All may have gone meanwhile.
-        let _ = self.0.send(notice.into());
+        let line: Arc<str> = notice.into();
+        if self.recent.len() == RECENT_MOST {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(Arc::clone(&line));
+        self.written += 1;
+        // There may be no watcher.
+        let _ = self.watchers.send(line);
+    }
+
+    /// The kept events from number `from` on, as JSON, of `observer`. A number that has not been
+    /// given yet is one of an earlier agent's: all that are kept are the answer.
+    pub(crate) fn recent(&self, observer: &str, from: u64) -> String {
+        let oldest = self.written + 1 - self.recent.len() as u64;
+        let first = if from > self.written + 1 { oldest } else { from.max(oldest) };
+        let known = usize::try_from(first - oldest).expect("no more than are kept");
+        let lines: Vec<&str> = self.recent.iter().skip(known).map(|line| line.trim_end()).collect();
+        let observer = serde_json::to_string(observer).expect("text serialises");
+        format!("{{\"observer\":{observer},\"first\":{first},\"events\":[{}]}}", lines.join(","))
     }
 }
 
@@ -117,7 +147,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_slow_watcher_learns_how_many_lines_it_missed() {
-        let (board, node) = (Noticeboard::default(), node());
+        let (mut board, node) = (Noticeboard::default(), node());
         let (reply, notices) = board.admit("n1");
         assert_eq!(reply, "{\"ok\":true,\"result\":{\"observer\":\"n1\"}}\n");
         let mut notices = notices.expect("there is room");
@@ -134,6 +164,44 @@ mod tests {
         }
         drop(board);
         assert_eq!(notices.next().await, None);
+    }
+
+    /// The number of the first event of an answer, and of how many nodes it tells.
+    fn told(answer: &str) -> (u64, Vec<String>) {
+        let answer: serde_json::Value = serde_json::from_str(answer).expect("JSON");
+        let events = answer["events"].as_array().expect("a list");
+        let name = |event: &serde_json::Value| event["name"].as_str().expect("text").to_owned();
+        assert!(events.iter().all(|event| event["time_ms"].as_u64() > Some(1 << 40)));
+        (answer["first"].as_u64().expect("a number"), events.iter().map(name).collect())
+    }
+
+    #[test]
+    fn the_last_events_are_kept_for_those_who_ask_later() {
+        let (mut board, node) = (Noticeboard::default(), node());
+        assert_eq!(board.recent("n1", 0), r#"{"observer":"n1","first":1,"events":[]}"#);
+        board.add(&Event::Joined("n2".to_owned()), &node, Instant::EPOCH);
+        board.add(&Event::Left("n2".to_owned()), &node, Instant::EPOCH);
+        assert_eq!(told(&board.recent("n1", 0)), (1, vec!["n2".to_owned(); 2]));
+        assert_eq!(told(&board.recent("n1", 2)), (2, vec!["n2".to_owned()]));
+        assert_eq!(told(&board.recent("n1", 3)), (3, vec![]));
+        assert_eq!(told(&board.recent("n1", 4)).0, 1, "of an earlier agent: all");
+        for number in 0..RECENT_MOST {
+            board.add(&Event::Joined(format!("m{number}")), &node, Instant::EPOCH);
+        }
+        let (first, names) = told(&board.recent("n1", 2));
+        assert_eq!((first, names.len()), (3, RECENT_MOST), "the two oldest have made room");
+        assert_eq!(names[0], "m0");
+    }
+
+    #[test]
+    fn a_line_is_no_longer_than_the_bound_on_memory_counts_with() {
+        let (mut board, node) = (Noticeboard::default(), node());
+        board.add(
+            &Event::Restarted("\u{1}".repeat(63), Incarnation::new(1)),
+            &node,
+            Instant::EPOCH,
+        );
+        assert!(board.recent[0].len() <= LINE_BYTES, "{}", board.recent[0].len());
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub(crate) enum Question {
     Nodes(oneshot::Sender<Nodes>),
     /// A report of every colony.
     Colonies(oneshot::Sender<Colonies>),
+    /// The kept events from a number on, as JSON.
+    Events(u64, oneshot::Sender<String>),
     /// The status of this agent.
     Status(oneshot::Sender<Status>),
     /// The same as OpenMetrics text.

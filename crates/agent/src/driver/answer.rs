@@ -31,6 +31,9 @@ impl Driver {
             }
             Question::Nodes(back) => drop(back.send(self.nodes(now))),
             Question::Colonies(back) => drop(back.send(self.colonies(now))),
+            Question::Events(from, back) => {
+                drop(back.send(self.notices.recent(self.endpoint.node.name(), from)));
+            }
             Question::Status(back) => drop(back.send(self.status(now))),
             Question::Metrics(back) => {
                 let text = metrics::exposition(&self.status(now), &self.counts());

@@ -39,11 +39,8 @@ export function showAges(cluster) {
   const place = document.getElementById('ages');
   const text = document.getElementById('ages-text');
   const bins = histogram(ages);
-  if (!bins) {
-    place.replaceChildren();
-    text.textContent = 'No entry of another node yet.';
-    return;
-  }
+  place.closest('section').hidden = bins === null; // a node by itself knows no age
+  if (bins === null) return;
   const ordered = ages.toSorted((a, b) => a - b);
   const say = (share) => format(quantile(ordered, share), 'ms');
   const units = (ordered.at(-1) / cluster.intervalMs).toFixed(1);

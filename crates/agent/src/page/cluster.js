@@ -1,10 +1,12 @@
 // The agent's answers so far: the nodes now, a short history, and the events between answers.
 //
-// The agent keeps no history, so the page does, in bounded memory: of each answer one array of all
-// numbers, as many answers as fit. An event is a change of a node between two answers; what comes
-// and goes within one period is not seen.
+// The agent keeps no history of readings, so the page does, in bounded memory: of each answer one
+// array of all numbers, as many answers as fit. Events are the agent's, also those from before the
+// page was opened, each with the time at which the agent noticed it; what only the page says of a
+// node, that it is stale, is compared between two answers.
 
-import { columnsOf, isNumeric, stateOf, valueOf } from './readings.js';
+import { fold } from './groups.js';
+import { columnsOf, derive, isNumeric, stateOf, valueOf } from './readings.js';
 
 /** Numbers kept at most in the history, four bytes each: 16 MiB. */
 const NUMBERS_MOST = 4 << 20;
@@ -15,8 +17,11 @@ const ANSWERS_MOST = 300;
 /** Events kept at most. */
 const EVENTS_MOST = 500;
 
-/** Events of one answer that are listed one by one; of more there is a line for each kind. */
+/** Events of one answer that are listed one by one; of more those at one time are one line. */
 const NAMED_MOST = 20;
+
+/** How long one time is then, in milliseconds. */
+const AT_ONCE_MS = 10000;
 
 export class Cluster {
   nodes = [];
@@ -30,13 +35,18 @@ export class Cluster {
   events = [];
   /** How often names came or went: an order by name stays valid while this does not change. */
   generation = 0;
+  /** The number of the first event that the agent has not told of yet. */
+  nextEvent = 1;
   #byName = new Map();
   #slots = new Map();
   #fields = new Map();
   #answers = [];
 
-  /** Adds an answer to /v1/nodes and one to /v1/status, received at `at`; returns its events. */
-  take(answer, status, at) {
+  /**
+   * Adds answers to /v1/nodes, /v1/status and /v1/events, received at `at`; returns what is new in
+   * the list of events.
+   */
+  take(answer, status, noticed, at) {
     if (!Array.isArray(answer?.nodes)) throw new Error('the answer has no list of nodes');
     if (typeof status?.cluster !== 'string') throw new Error('the answer has no status');
     const before = this.#byName;
@@ -46,6 +56,7 @@ export class Cluster {
     this.#byName = new Map();
     for (const node of this.nodes) {
       node.shown = stateOf(node, this.intervalMs);
+      derive(node);
       this.#byName.set(node.name, node);
     }
     this.columns = columnsOf(this.nodes);
@@ -53,8 +64,10 @@ export class Cluster {
       && this.nodes.every((node) => before.has(node.name));
     if (!sameNames) this.generation += 1;
     const events = this.heardAt === null ? [] : changes(before, this.#byName);
+    events.forEach((event) => { event.at = at; });
+    events.push(...this.#noticed(noticed, at));
     if (this.status && this.status.pid !== status.pid) {
-      events.push({ kind: 'agent', name: status.name, text: 'this agent was restarted' });
+      events.push({ kind: 'agent', name: status.name, text: 'this agent was restarted', at });
     }
     this.status = status;
     this.heardAt = at;
@@ -62,9 +75,21 @@ export class Cluster {
     return this.note(events, at);
   }
 
-  /** Adds events that happened at `at`; returns them as they are listed. */
+  /** The agent's own events, of which it keeps the last few. */
+  #noticed({ first, events }, at) {
+    const [missed, anew] = [first - this.nextEvent, first < this.nextEvent];
+    const begun = this.nextEvent > 1 && !anew;
+    this.nextEvent = first + events.length;
+    const gap = begun && missed > 0
+      ? [{ kind: 'agent', name: null, text: `${missed} earlier events were not kept`, at }] : [];
+    return [...gap, ...events.map(({ event, name, time_ms: time }) =>
+      ({ kind: event, name, text: VERBS[event] ?? event, at: time }))];
+  }
+
+  /** Adds events, by default of the time `at`; returns them as they are listed. */
   note(events, at) {
-    const listed = summed(events).map((event) => ({ at, ...event }));
+    const timed = events.map((event) => ({ at, ...event })).sort((a, b) => a.at - b.at);
+    const listed = summed(timed);
     this.events = [...listed.toReversed(), ...this.events].slice(0, EVENTS_MOST);
     return listed;
   }
@@ -109,47 +134,41 @@ export class Cluster {
   }
 }
 
-/** The events between two answers. */
+/** What the page alone says between two answers: stale, no longer stale, a first entry. */
 export function changes(before, after) {
   const events = [];
-  const say = (kind, name, text) => events.push({ kind, name, text });
+  const say = (kind, name) => events.push({ kind, name, text: VERBS[kind] });
   for (const [name, node] of after) {
     const was = before.get(name);
-    if (!was) {
-      say('joined', name, 'joined');
-      continue;
-    }
-    const gone = was.shown === 'dead' || was.shown === 'left';
-    if (was.shown !== node.shown) {
-      const living = node.shown === 'alive';
-      if (living && gone) say('back', name, 'is back');
-      else if (living && was.shown === 'unheard') say('heard', name, 'sent its first entry');
-      else if (living) say('fresh', name, `is fresh again, was ${was.shown}`);
-      else say(node.shown, name, VERBS[node.shown] ?? `is now ${node.shown}`);
-    }
-    if (!gone && was.incarnation > 0 && node.incarnation > was.incarnation) {
-      say('restarted', name, 'was restarted');
-    }
-  }
-  for (const name of before.keys()) {
-    if (!after.has(name)) say('forgotten', name, 'is forgotten');
+    if (!was || was.shown === node.shown) continue;
+    if (node.shown === 'stale') say('stale', name);
+    else if (node.shown === 'alive' && was.shown === 'stale') say('fresh', name);
+    else if (node.shown === 'alive' && was.shown === 'unheard') say('heard', name);
   }
   return events;
 }
 
 const VERBS = {
-  dead: 'is dead',
+  joined: 'joined',
   suspected: 'is suspected: it does not answer',
-  stale: 'is stale: no entry for 64 units',
+  cleared: 'answers again',
+  dead: 'is dead',
+  back: 'is back',
   left: 'left',
-  unheard: 'is unheard',
+  restarted: 'was restarted',
+  forgotten: 'is forgotten',
+  stale: 'is stale: no entry for 64 units',
+  fresh: 'is fresh again',
+  heard: 'sent its first entry',
 };
 
-/** Many events of one kind become one line. */
+/** Many events of one kind at one time become one line. */
 function summed(events) {
   if (events.length <= NAMED_MOST) return events;
-  const kinds = Map.groupBy(events, (event) => event.kind);
-  return [...kinds.values()].flatMap((same) => same.length <= 3 ? same : [{
-    kind: same[0].kind, name: null, text: `${same.length} nodes: ${same[0].text}`,
-  }]);
+  const alike = Map.groupBy(events, ({ kind, at }) => `${kind} ${Math.floor(at / AT_ONCE_MS)}`);
+  return [...alike.values()].flatMap((same) => {
+    if (same.length <= 3) return same;
+    const names = fold(same.map(({ name }) => name), 3);
+    return [{ ...same.at(-1), name: null, text: `${same.length} nodes: ${same[0].text} (${names})` }];
+  }).sort((a, b) => a.at - b.at);
 }

@@ -41,13 +41,25 @@ export function gradient() {
   return `linear-gradient(to right, ${CIVIDIS.map(css).join(', ')})`;
 }
 
+/** The load of a core to which the scale goes: one process runs and another one waits. */
+const LOAD_MOST = 2;
+
+/** Whether values may be beyond the end of the scale. */
+export function saturates(column) {
+  return column.key === 'load_per_core';
+}
+
 /**
- * From which value to which the scale goes for a column. Round numbers, so that the scale does not
- * move while values move a little: from 0 (shares to 100), or around the values if some are
- * negative.
+ * From which value to which the scale goes for a column: fixed where a value says by itself what it
+ * means, per cent from 0 to 100 and loads of a core from 0 to 2. Else round numbers, so that the
+ * scale does not move while values move a little: from 0, or around the values if some are
+ * negative. Nodes that are gone do not stretch it: their ages only grow.
  */
-export function rangeOf(nodes, column) {
+export function rangeOf(all, column) {
   if (column.kind === 'percent') return [0, 100];
+  if (saturates(column)) return [0, LOAD_MOST];
+  const here = all.filter(({ shown }) => shown !== 'dead' && shown !== 'left');
+  const nodes = here.length > 0 ? here : all;
   let [low, high] = [Infinity, -Infinity];
   for (const node of isNumeric(column) ? nodes : []) {
     const value = valueOf(node, column);

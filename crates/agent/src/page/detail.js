@@ -2,10 +2,14 @@
 //
 // Next to the rest if there is room; on a narrow screen a sheet above it, which keeps the focus.
 
-import { element, format, isNumeric, valueOf } from './readings.js';
+import { rangeOf } from './colours.js';
+import { element, format, isNumeric, shownIn } from './readings.js';
 
 const WIDTH = 320;
-const HEIGHT = 72;
+const HEIGHT = 110;
+
+/** Where the axes of the chart end: left, right, top, bottom. */
+const FRAME = { left: 4, right: WIDTH - 4, top: 16, bottom: HEIGHT - 18 };
 
 export class Detail {
   #dialog = document.getElementById('detail');
@@ -52,14 +56,18 @@ export class Detail {
     document.getElementById('detail-name').textContent = name;
     const node = cluster.node(name);
     const state = document.getElementById('detail-state');
-    state.textContent = node ? node.shown : 'not in the cluster any more';
+    const gone = node && node.shown !== 'alive' && node.age_ms !== null;
+    state.textContent = !node ? 'not in the cluster any more'
+      : gone ? `${node.shown}; these are its last readings, ${format(node.age_ms, 'ms')} old`
+        : node.shown;
     state.dataset.state = node ? node.shown : 'forgotten';
-    sparkline(document.getElementById('detail-spark'), cluster.history(name, column.key), column);
+    sparkline(document.getElementById('detail-spark'), cluster.history(name, column.key), column,
+      rangeOf(cluster.nodes, column));
     const list = document.getElementById('detail-readings');
     const columns = cluster.columns.filter(({ key }) => key !== 'name' && key !== 'state');
     list.replaceChildren(...(node ? columns : []).flatMap((column) => [
       element('dt', {}, column.title),
-      element('dd', {}, format(valueOf(node, column), column.kind)),
+      element('dd', {}, shownIn(node, column)),
     ]));
   }
 
@@ -84,8 +92,11 @@ export class Detail {
   }
 }
 
-/** Draws values, given as [at, value or null]; gaps stay gaps. */
-export function sparkline(place, values, column) {
+/**
+ * Draws values, given as [at, value or null]; gaps stay gaps. The axis is the map's scale, from 0
+ * for what cannot be less, so that little changes look little.
+ */
+export function sparkline(place, values, column, [low, high]) {
   if (!isNumeric(column)) {
     place.replaceChildren();
     return;
@@ -97,19 +108,23 @@ export function sparkline(place, values, column) {
     return;
   }
   const all = seen.map(([, value]) => value);
-  const [low, high] = [all.reduce((a, b) => Math.min(a, b)), all.reduce((a, b) => Math.max(a, b))];
+  const [least, most] = [all.reduce((a, b) => Math.min(a, b)), all.reduce((a, b) => Math.max(a, b))];
+  const [bottom, top] = [Math.min(low, least), Math.max(high, most)];
   const [first, last] = [values[0][0], values.at(-1)[0]];
-  const spread = high - low || 1;
   const point = ([at, value]) => {
-    const x = 4 + ((at - first) / Math.max(1, last - first)) * (WIDTH - 8);
-    return `${x.toFixed(1)},${(HEIGHT - 6 - ((value - low) / spread) * (HEIGHT - 12)).toFixed(1)}`;
+    const along = (at - first) / Math.max(1, last - first);
+    const up = (value - bottom) / (top - bottom || 1);
+    const [x, y] = [FRAME.left + along * (FRAME.right - FRAME.left),
+      FRAME.bottom - up * (FRAME.bottom - FRAME.top)];
+    return `${x.toFixed(1)},${y.toFixed(1)}`;
   };
-  const [lowest, highest] = [format(low, column.kind), format(high, column.kind)];
+  const [lowest, highest] = [format(least, column.kind), format(most, column.kind)];
   const text = `${title}: ${format(all.at(-1), column.kind)} now, `
     + (lowest === highest ? 'steady' : `${lowest} to ${highest}`)
     + ` in ${format(last - first, 'ms')}`;
   const svg = element('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', 'aria-label': text,
-    'data-points': seen.length });
+    'data-points': seen.length, 'data-from': bottom, 'data-to': top });
+  svg.append(...axes([bottom, top].map((end) => format(end, column.kind)), last - first));
   for (const run of runs(values)) {
     const points = run.length === 1 ? [run[0], run[0]] : run;
     svg.append(element('polyline', { points: points.map(point).join(' '), class: 'spark' }));
@@ -117,6 +132,17 @@ export function sparkline(place, values, column) {
   const [x, y] = point(seen.at(-1)).split(',');
   svg.append(element('circle', { cx: x, cy: y, r: 3, class: 'now' }));
   place.replaceChildren(svg, element('figcaption', {}, text));
+}
+
+/** Lines at the ends of the axis with their values, and the time below. */
+function axes([bottom, top], spanMs) {
+  const line = (y) => element('line', { x1: FRAME.left, x2: FRAME.right, y1: y, y2: y,
+    class: 'axis' });
+  const label = (x, y, place, text) => element('text', { x, y, class: place }, text);
+  return [line(FRAME.top), line(FRAME.bottom),
+    label(FRAME.left, FRAME.top - 4, 'start', top),
+    label(FRAME.left, HEIGHT - 5, 'start', `${bottom} · ${format(spanMs, 'ms')} ago`),
+    label(FRAME.right, HEIGHT - 5, 'end', 'now')];
 }
 
 /** The intervals without a gap. */

@@ -1,6 +1,6 @@
 // The list of events, newest first: one stop of the Tab key, arrows within, Enter opens the node.
 
-import { clock, element } from './elements.js';
+import { element, moment } from './elements.js';
 
 export class Events {
   #list = document.getElementById('events');
@@ -77,7 +77,7 @@ function line(event) {
   rows += 1;
   const row = element('div', { role: 'option', id: `event-${rows}`, class: 'event',
     'data-kind': event.kind, 'aria-selected': 'false' },
-  element('time', {}, clock(event.at)), words(event));
+  element('time', {}, moment(event.at)), words(event));
   row.event = event;
   return row;
 }

@@ -3,15 +3,14 @@
 // One canvas for one node or ten thousand: the DOM would need as many elements. To assistive
 // programs it is a grid of which the current cell alone exists, and describes the cell.
 
-import { colour, gradient, ink, placeOf, rangeOf } from './colours.js';
-import { STATES, element, format, valueOf } from './readings.js';
+import { colour, gradient, placeOf, rangeOf, saturates } from './colours.js';
+import { layout } from './layout.js';
+import { Painter, measurer } from './painter.js';
+import { STATES, element, format, shownIn, valueOf } from './readings.js';
 
-const CELL_MOST = 48;
-const CELL_LEAST = 6;
-const HEIGHT_WANTED = 300;
-
-/** The narrowest cell with a name in it: there is room for a mark above. */
-const NAMED_LEAST = 38;
+/** The height that the map should not exceed, as a share of the window's. */
+const HEIGHT_SHARE = 0.42;
+const HEIGHT_LEAST = 260;
 
 export class NodeMap {
   #place;
@@ -20,8 +19,12 @@ export class NodeMap {
   #column = null;
   #range = [0, 1];
   #matches = () => true;
+  #generation = '';
   #current = null;
-  #shape = { columns: 1, cell: CELL_MOST };
+  #shape = { cell: [1, 1], places: [], columns: 1 };
+  #groups = [];
+  /** What the layout follows from; it is made again only when that changes. */
+  #form = '';
   #look = '';
 
   /** `open(name)` is called for the node that was chosen. */
@@ -45,12 +48,17 @@ export class NodeMap {
     }
   }
 
-  /** Shows nodes in their order, coloured by a column; those that do not match are faint. */
-  show(nodes, column, matches) {
-    this.#nodes = nodes;
+  /**
+   * Shows groups of nodes, coloured by a column; those that do not match are faint. `generation`
+   * says when other names belong to the groups.
+   */
+  show(groups, column, matches, generation) {
+    this.#groups = groups;
+    this.#nodes = groups.flatMap(({ nodes }) => nodes);
     this.#column = column;
     this.#matches = matches;
-    this.#range = rangeOf(nodes, column);
+    this.#range = rangeOf(this.#nodes, column);
+    this.#generation = `${generation} ${groups.map(({ title }) => title).join()}`;
     this.draw();
     this.#describe();
     this.#legend();
@@ -73,31 +81,48 @@ export class NodeMap {
   draw() {
     const width = this.#place.clientWidth;
     if (width === 0 || !this.#column) return;
-    this.#shape = shape(this.#nodes.length, width);
-    const { columns, cell, rows } = this.#shape;
     const ratio = window.devicePixelRatio || 1;
-    const look = `${columns * cell}x${rows * cell}@${ratio}`;
+    const context = this.canvas.getContext('2d');
+    this.#arrange(width, context);
+    const { places, labels, titles, rowNames, cell, width: wide, height } = this.#shape;
+    const look = `${wide}x${height}@${ratio}`;
     if (look !== this.#look) {
       this.#look = look;
-      this.canvas.width = Math.round(columns * cell * ratio);
-      this.canvas.height = Math.round(rows * cell * ratio);
-      this.canvas.style.width = `${columns * cell}px`;
-      this.canvas.style.height = `${rows * cell}px`;
+      this.canvas.width = Math.round(wide * ratio);
+      this.canvas.height = Math.round(height * ratio);
+      this.canvas.style.width = `${wide}px`;
+      this.canvas.style.height = `${height}px`;
     }
-    const painter = new Painter(this.canvas.getContext('2d'), ratio, cell);
-    painter.clear(columns * cell, rows * cell);
-    const names = cell < NAMED_LEAST ? [] : this.#nodes.map((node) => node.name);
-    const label = labelOf(names, (text) => painter.fits(text));
-    this.#nodes.forEach((node, index) => {
+    this.canvas.dataset.texts = titles.length + rowNames.length + (labels?.length ?? 0);
+    const painter = new Painter(context, ratio, cell);
+    painter.clear(wide, height);
+    for (const { text, x, y, room } of titles) painter.text(text, x, y + 8, room, { strong: true });
+    for (const { text, y } of rowNames) painter.text(text, places[0] - 6, y, 999, { align: 'right' });
+    const paint = (node, index) => {
       const value = valueOf(node, this.#column);
       const place = value === null ? null : placeOf(value, this.#range);
-      const [x, y] = [(index % columns) * cell, Math.floor(index / columns) * cell];
-      painter.node(x, y, node, place, this.#matches(node), label(node.name));
+      painter.node(places[2 * index], places[2 * index + 1], node, place, this.#matches(node),
+        labels?.[index]);
+    };
+    const dead = []; // above the others, which they may overlap
+    this.#nodes.forEach((node, index) => {
+      if (node.shown === 'dead') dead.push([node, index]);
+      else paint(node, index);
     });
+    dead.forEach(([node, index]) => paint(node, index));
     const at = this.#at();
     if (at !== null && document.activeElement === this.#place) {
-      painter.frame((at % columns) * cell, Math.floor(at / columns) * cell);
+      painter.frame(places[2 * at], places[2 * at + 1]);
     }
+  }
+
+  /** Lays the cells out, if names, groups or the room for them have changed. */
+  #arrange(width, context) {
+    const wanted = Math.max(HEIGHT_LEAST, Math.round(window.innerHeight * HEIGHT_SHARE));
+    const form = `${this.#generation} ${this.#nodes.length} ${width} ${wanted}`;
+    if (form === this.#form) return;
+    this.#form = form;
+    this.#shape = layout(this.#groups, width, wanted, measurer(context));
   }
 
   #at() {
@@ -111,21 +136,19 @@ export class NodeMap {
     this.#current = node?.name ?? null;
     this.draw();
     this.#describe();
-    const { columns, cell } = this.#shape;
-    const top = this.canvas.getBoundingClientRect().top
-      + Math.floor((this.#at() ?? 0) / columns) * cell;
-    if (top < 0 || top + cell > window.innerHeight) {
-      window.scrollBy(0, top < 0 ? top - cell : top + 2 * cell - window.innerHeight);
+    const { places, cell: [, down] } = this.#shape;
+    const top = this.canvas.getBoundingClientRect().top + (places[2 * (this.#at() ?? 0) + 1] ?? 0);
+    if (top < 0 || top + down > window.innerHeight) {
+      window.scrollBy(0, top < 0 ? top - down : top + 2 * down - window.innerHeight);
     }
   }
 
   #key(event) {
-    const { columns, rows } = this.#shape;
     const at = this.#at() ?? 0;
-    const page = columns * Math.max(1, Math.floor(rows / 4));
     const moves = {
-      ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - columns, ArrowDown: at + columns,
-      Home: 0, End: this.#nodes.length - 1, PageUp: at - page, PageDown: at + page,
+      ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: this.#nodes.length - 1,
+      ArrowUp: this.#beside(at, -1), ArrowDown: this.#beside(at, 1),
+      PageUp: this.#beside(at, -1, 8), PageDown: this.#beside(at, 1, 8),
     };
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     const chosen = event.key === 'Enter' || event.key === ' ';
@@ -135,10 +158,28 @@ export class NodeMap {
     event.preventDefault();
   }
 
-  #under(event) {
-    const { columns, cell } = this.#shape;
-    const [x, y] = [Math.floor(event.offsetX / cell), Math.floor(event.offsetY / cell)];
-    return x >= 0 && x < columns && y >= 0 ? this.#nodes[y * columns + x] : undefined;
+  /** The cell nearest to one in the next row above (-1) or below (1), some rows further. */
+  #beside(at, way, rows = 1) {
+    const { places } = this.#shape;
+    const lines = [...new Set(places.filter((_, i) => i % 2 === 1))].sort((a, b) => way * (a - b));
+    const further = lines.filter((line) => way * (line - places[2 * at + 1]) > 0);
+    const line = further[Math.min(rows, further.length) - 1];
+    if (line === undefined) return at;
+    let best = at;
+    let least = Infinity;
+    for (let index = 0; 2 * index < places.length; index += 1) {
+      const far = Math.abs(places[2 * index] - places[2 * at]);
+      if (places[2 * index + 1] === line && far < least) [best, least] = [index, far];
+    }
+    return best;
+  }
+
+  #under({ offsetX, offsetY }) {
+    const { places, cell: [across, down] } = this.#shape;
+    return this.#nodes.find((_, index) => {
+      const [x, y] = [offsetX - places[2 * index], offsetY - places[2 * index + 1]];
+      return x >= 0 && x < across && y >= 0 && y < down;
+    });
   }
 
   #hover(event) {
@@ -153,7 +194,7 @@ export class NodeMap {
   }
 
   #words(node) {
-    const value = format(valueOf(node, this.#column), this.#column.kind);
+    const value = shownIn(node, this.#column);
     const age = node.age_ms === null ? 'no entry' : `${format(node.age_ms, 'ms')} old`;
     const shown = this.#column.key === 'age_ms' ? [] : [`${this.#column.title} ${value}`];
     return [node.name, node.shown, ...shown, age].join(' · ');
@@ -161,10 +202,11 @@ export class NodeMap {
 
   /** Describes the current cell to screen readers, and in the line below the canvas. */
   #describe() {
-    const { columns, rows } = this.#shape;
+    const { columns } = this.#shape;
+    const rows = Math.max(1, Math.ceil(this.#nodes.length / columns));
     const at = this.#at();
     const cell = document.getElementById('map-cell');
-    this.#place.setAttribute('aria-rowcount', rows ?? 1);
+    this.#place.setAttribute('aria-rowcount', rows);
     this.#place.setAttribute('aria-colcount', columns);
     if (at === null) {
       this.#place.removeAttribute('aria-activedescendant');
@@ -191,7 +233,8 @@ export class NodeMap {
     bar.style.background = gradient();
     legend.replaceChildren(
       element('span', { class: 'scale' }, element('span', {}, format(low, kind)), bar,
-        element('span', {}, format(high, kind)), element('span', { class: 'aside' }, title)),
+        element('span', {}, format(high, kind) + (saturates(this.#column) ? ' and more' : '')),
+        element('span', { class: 'aside' }, title)),
       element('span', { class: 'key' }, swatch({ shown: 'alive' }, null), 'no reading'),
       ...states.map((state) => element('span', { class: 'key' },
         swatch({ shown: state }, state === 'unheard' || state === 'dead' ? null : 0.75),
@@ -205,162 +248,7 @@ function swatch(node, place) {
   const ratio = window.devicePixelRatio || 1;
   const canvas = element('canvas', { width: size * ratio, height: size * ratio, class: 'swatch',
     'aria-hidden': 'true' });
-  const painter = new Painter(canvas.getContext('2d'), ratio, size);
+  const painter = new Painter(canvas.getContext('2d'), ratio, [size, size]);
   painter.node(0, 0, node, place, true);
   return canvas;
-}
-
-/** How many cells of which width fill a place: as large as the height allows. */
-export function shape(count, width) {
-  let cell = CELL_MOST;
-  while (cell > CELL_LEAST && Math.ceil(count / Math.floor(width / cell)) * cell > HEIGHT_WANTED) {
-    cell -= 1;
-  }
-  const columns = Math.max(1, Math.min(count, Math.floor(width / cell)));
-  return { columns, cell, rows: Math.max(1, Math.ceil(count / columns)) };
-}
-
-/**
- * The text in the cells: whole names if all of them fit, else what follows their common
- * beginning if that fits, else nothing: names cut so that several look alike would mislead.
- */
-export function labelOf(names, fits) {
-  if (names.length === 0) return () => '';
-  if (names.every(fits)) return (name) => name;
-  const first = names.reduce((a, b) => (b < a ? b : a));
-  const last = names.reduce((a, b) => (b > a ? b : a));
-  let common = 0;
-  while (common < first.length && first[common] === last[common]) common += 1;
-  const rest = (name) => `…${name.slice(common)}`;
-  const told = names.every((name) => name.length > common && fits(rest(name)));
-  return told ? rest : () => '';
-}
-
-/** Paints cells of one size. */
-class Painter {
-  #context;
-  #cell;
-  #hatch;
-  #style;
-
-  constructor(context, ratio, cell) {
-    const style = getComputedStyle(document.documentElement);
-    this.#context = context;
-    this.#cell = cell;
-    this.#style = (name) => style.getPropertyValue(name);
-    this.#hatch = hatch(context, this.#style('--hatch'), this.#style('--panel'), ratio);
-    this.colours = { edge: this.#style('--edge'), text: this.#style('--text') };
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.font = '11px system-ui, sans-serif';
-    context.textAlign = 'center';
-    context.textBaseline = 'middle';
-  }
-
-  clear(width, height) {
-    this.#context.clearRect(0, 0, width, height);
-  }
-
-  /** Whether a text has room in a cell. */
-  fits(text) {
-    return this.#context.measureText(text).width <= this.#cell - 8;
-  }
-
-  node(x, y, node, place, matches, label = '') {
-    const context = this.#context;
-    const gap = this.#cell > 10 ? 2 : 1;
-    const size = this.#cell - gap;
-    context.globalAlpha = matches ? 1 : 0.15;
-    context.fillStyle = place === null ? this.#hatch : colour(place);
-    context.fillRect(x, y, size, size);
-    if (size > 10) {
-      context.strokeStyle = this.colours.edge;
-      context.lineWidth = 1;
-      context.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
-    }
-    const paint = place === null ? this.colours.text : ink(place);
-    if (node.shown !== 'alive') {
-      if (place === null) this.#clearing(x, y, size);
-      this.#mark(x, y, size, node.shown, paint, label !== '');
-    }
-    if (label) this.#label(x, y, size, node, paint, label);
-    context.globalAlpha = 1;
-  }
-
-  #label(x, y, size, node, paint, text) {
-    const context = this.#context;
-    const middle = node.shown === 'alive' ? y + size / 2 : y + size - 9;
-    if (paint === this.colours.text && node.shown === 'alive') this.#clearing(x, y, size);
-    context.fillStyle = paint;
-    context.fillText(text, x + size / 2, middle);
-  }
-
-  /** Makes room for a mark in the hatching. */
-  #clearing(x, y, size) {
-    this.#context.fillStyle = this.#style('--panel');
-    const inset = Math.max(1, size * 0.07);
-    this.#context.fillRect(x + inset, y + inset, size - 2 * inset, size - 2 * inset);
-  }
-
-  /** One sign per state: a cross, a question mark, a clock, a dash, a point. */
-  #mark(x, y, size, state, paint, labelled) {
-    const context = this.#context;
-    const [centre, middle] = [x + size / 2, y + (labelled ? size * 0.36 : size / 2)];
-    const reach = labelled ? size * 0.22 : size * 0.3;
-    context.strokeStyle = paint;
-    context.fillStyle = paint;
-    context.lineWidth = Math.max(1.2, size / 12);
-    context.beginPath();
-    if (state === 'dead') {
-      context.moveTo(centre - reach, middle - reach);
-      context.lineTo(centre + reach, middle + reach);
-      context.moveTo(centre + reach, middle - reach);
-      context.lineTo(centre - reach, middle + reach);
-    } else if (state === 'left') {
-      context.moveTo(centre - reach, middle);
-      context.lineTo(centre + reach, middle);
-    } else if (state === 'stale') {
-      context.arc(centre, middle, reach, 0, 2 * Math.PI);
-      context.moveTo(centre, middle - reach * 0.7);
-      context.lineTo(centre, middle);
-      context.lineTo(centre + reach * 0.5, middle);
-    } else if (state === 'unheard') {
-      context.arc(centre, middle, Math.max(1, reach * 0.6), 0, 2 * Math.PI);
-      context.fill();
-    } else {
-      context.arc(centre, middle - reach * 0.4, reach * 0.55, Math.PI, 2.4 * Math.PI);
-      context.lineTo(centre, middle + reach * 0.4);
-      context.moveTo(centre, middle + reach * 0.8);
-      context.lineTo(centre, middle + reach * 1.1);
-    }
-    context.stroke();
-  }
-
-  frame(x, y) {
-    const context = this.#context;
-    const size = this.#cell - 1;
-    context.lineWidth = 4;
-    context.strokeStyle = this.#style('--panel');
-    context.strokeRect(x + 1, y + 1, size - 2, size - 2);
-    context.lineWidth = 2;
-    context.strokeStyle = this.#style('--focus');
-    context.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
-  }
-}
-
-function hatch(context, line, ground, ratio) {
-  const size = 6 * Math.ceil(ratio);
-  const tile = element('canvas', { width: size, height: size });
-  const paint = tile.getContext('2d');
-  paint.fillStyle = ground;
-  paint.fillRect(0, 0, size, size);
-  paint.strokeStyle = line;
-  paint.lineWidth = ratio;
-  for (const shift of [-size, 0, size]) {
-    paint.moveTo(shift, size);
-    paint.lineTo(shift + size, 0);
-  }
-  paint.stroke();
-  const pattern = context.createPattern(tile, 'repeat');
-  pattern.setTransform(new DOMMatrix().scale(1 / ratio));
-  return pattern;
 }

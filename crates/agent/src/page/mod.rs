@@ -1,13 +1,14 @@
 //! The page for people: a map, a table, ages and events of the cluster, in any browser.
 //!
 //! Its files are embedded here and served with the policy of `tidings_web::document`. The page asks
-//! `/v1/nodes` and `/v1/status` of the same origin and keeps a short history of its own.
+//! `/v1/nodes`, `/v1/status` and `/v1/events` of the same origin and keeps a short history of its
+//! own.
 
 use axum::Router;
 use tidings_web::document::{self, Document, HTML, SCRIPT};
 use tidings_web::{look, page_file};
 
-const DOCUMENTS: [Document; 13] = [
+const DOCUMENTS: [Document; 20] = [
     page_file!("", HTML, "index.html"),
     look::STYLE_SHEET,
     look::ELEMENTS,
@@ -15,10 +16,17 @@ const DOCUMENTS: [Document; 13] = [
     page_file!("page.js", SCRIPT, "page.js"),
     page_file!("page/ages.js", SCRIPT, "ages.js"),
     page_file!("page/cluster.js", SCRIPT, "cluster.js"),
+    page_file!("page/colonies.js", SCRIPT, "colonies.js"),
     page_file!("page/colours.js", SCRIPT, "colours.js"),
+    page_file!("page/columns.js", SCRIPT, "columns.js"),
     page_file!("page/detail.js", SCRIPT, "detail.js"),
     page_file!("page/events.js", SCRIPT, "events.js"),
+    page_file!("page/filter.js", SCRIPT, "filter.js"),
+    page_file!("page/groups.js", SCRIPT, "groups.js"),
+    page_file!("page/header.js", SCRIPT, "header.js"),
+    page_file!("page/layout.js", SCRIPT, "layout.js"),
     page_file!("page/map.js", SCRIPT, "map.js"),
+    page_file!("page/painter.js", SCRIPT, "painter.js"),
     page_file!("page/readings.js", SCRIPT, "readings.js"),
     page_file!("page/table.js", SCRIPT, "table.js"),
 ];

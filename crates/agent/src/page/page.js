@@ -7,17 +7,28 @@
 
 import { showAges } from './page/ages.js';
 import { Cluster } from './page/cluster.js';
+import { showColonies } from './page/colonies.js';
+import { Columns } from './page/columns.js';
 import { Detail } from './page/detail.js';
 import { clock } from './page/elements.js';
 import { Events } from './page/events.js';
+import { Filter } from './page/filter.js';
+import { BY_NAME, UNGROUPED, choices, groupsOf } from './page/groups.js';
+import { showHeader } from './page/header.js';
 import { NodeMap } from './page/map.js';
 import { element, format, isNumeric } from './page/readings.js';
-import { Table, byName, matcher, sorted } from './page/table.js';
+import { Table, byName, sorted } from './page/table.js';
 
 const PERIOD_MS = 1000;
 const HIDDEN_MS = 10000;
 const PATIENCE_MS = 8000;
 const RETRY_MOST_MS = 10000;
+
+/** A condition is sent when nothing was typed for so long. */
+const TYPING_MS = 250;
+
+/** By which the map is grouped if nobody has chosen and users publish it. */
+const RACK = 'user.rack';
 
 const at = (id) => document.getElementById(id);
 const cluster = new Cluster();
@@ -26,7 +37,11 @@ const table = new Table(open, sortBy);
 const events = new Events(open);
 const detail = new Detail(() => { view.node = null; show(); });
 
-const view = { by: 'load1', sort: 'name', descending: false, filter: '', node: null };
+const filter = new Filter();
+const columns = new Columns(() => show());
+
+/** `group` is null until it is chosen. */
+const view = { by: 'cpu_busy_percent', sort: 'name', descending: false, group: null, node: null };
 let paused = false;
 let asking = false;
 let timer = null;
@@ -35,6 +50,7 @@ let reason = '';
 let drawnMs = 0;
 let answerBytes = 0;
 let ordered = { generation: -1, names: [] };
+let typing = null;
 
 async function ask(path) {
   const answer = await fetch(path, { cache: 'no-store', signal: AbortSignal.timeout(PATIENCE_MS) });
@@ -50,9 +66,13 @@ async function poll() {
   const began = performance.now();
   let latest = null;
   try {
-    const [nodes, status] = await Promise.all([ask('/v1/nodes'), ask('/v1/status')]);
-    answerBytes = nodes.length + status.length;
-    latest = cluster.take(JSON.parse(nodes), JSON.parse(status), Date.now());
+    const answers = await Promise.all(['/v1/nodes', '/v1/status',
+      `/v1/events?from=${cluster.nextEvent}`].map(ask));
+    answerBytes = answers.reduce((sum, { length }) => sum + length, 0);
+    latest = cluster.take(...answers.map((answer) => JSON.parse(answer)), Date.now());
+    await filter.refresh(ask);
+    const colonies = cluster.status.colony !== null && cluster.status.colony !== undefined;
+    showColonies(colonies ? JSON.parse(await ask('/v1/colonies')) : null);
   } catch (error) {
     fail(error);
   }
@@ -124,21 +144,49 @@ function show(latest = []) {
   offerColours();
   const by = columnFor(view.by, isNumeric) ?? { key: 'age_ms', title: 'age', kind: 'ms' };
   const sort = columnFor(view.sort, () => true);
-  const matches = matcher(view.filter);
+  const { matches } = filter;
   const nodes = inOrder();
   const rows = sorted(nodes.filter(matches), sort, view.descending);
-  map.show(nodes, by, matches);
-  table.show(inFront(cluster.columns, by), rows, { key: sort.key, descending: view.descending,
-    coloured: by.key, paint: (node) => map.colour(node), selected: view.node });
+  const group = offerGroups(nodes);
+  map.show(groupsOf(nodes, group, cluster.columns), by, matches, cluster.generation);
+  table.show(inFront(columns.shown(cluster.columns), by), rows, { key: sort.key,
+    descending: view.descending, coloured: by.key, paint: (node) => map.colour(node),
+    selected: view.node });
   showAges(cluster);
+  showHeader(cluster, nodes, choose);
+  showFilter(rows.length, nodes.length);
   events.show(cluster.events, latest);
   if (view.node !== null) detail.show(view.node, cluster, by);
-  at('count').textContent = rows.length === nodes.length
-    ? `${nodes.length}` : `${rows.length} of ${nodes.length}`;
-  summarise();
   drawnMs = performance.now() - began;
   at('cost').textContent = `Received ${clock(cluster.heardAt)}${paused ? ', paused' : ''} · answer `
     + `${format(answerBytes, 'bytes')} · shown in ${drawnMs.toFixed(1)} ms`;
+}
+
+/** How many nodes the filter leaves, and what is wrong with it. */
+function showFilter(count, all) {
+  at('count').textContent = count === all ? `${all}` : `${count} of ${all}`;
+  at('filter').setAttribute('aria-invalid', filter.error !== '');
+  at('filter-error').hidden = filter.error === '';
+  if (at('filter-error').textContent !== filter.error) {
+    at('filter-error').textContent = filter.error;
+  }
+}
+
+/** Filters by a text, as if it had been typed. */
+function choose(text) {
+  at('filter').value = filter.text === text ? '' : text;
+  typed(0);
+}
+
+function typed(waitMs = TYPING_MS) {
+  filter.set(at('filter').value);
+  keep();
+  show();
+  clearTimeout(typing);
+  typing = setTimeout(async () => {
+    await filter.refresh(ask);
+    show();
+  }, waitMs);
 }
 
 /** The columns with the coloured one behind name, state and age, where a phone shows it too. */
@@ -149,29 +197,28 @@ function inFront(columns, by) {
   return [...leading, by, ...columns.filter(({ key }) => key !== by.key && !first.includes(key))];
 }
 
-function summarise() {
-  const { status } = cluster;
-  const colony = status.colony === null || status.colony === undefined
-    ? '' : ` · colony ${status.colony}, ${status.colonies} known`;
-  at('title').textContent = status.cluster;
-  document.title = `${status.cluster} · Tidings`;
-  const [average, most] = [status.age_avg_ms, status.age_max_ms].map((age) => format(age, 'ms'));
-  at('summary').textContent = `seen by ${status.name} · ${status.known} of ${status.members} `
-    + `nodes heard · ages ${average} on average, ${most} at most · `
-    + `unit ${format(status.interval_ms, 'ms')}${colony}`;
+function offerColours() {
+  offer(at('colour'), cluster.columns.filter(isNumeric));
+  const by = columnFor(view.by, isNumeric);
+  if (by) at('colour').value = by.key;
 }
 
-function offerColours() {
-  const choices = cluster.columns.filter(isNumeric);
-  const select = at('colour');
-  const keys = choices.map(({ key }) => key).join();
-  if (select.dataset.keys !== keys) {
-    select.dataset.keys = keys;
-    select.replaceChildren(...choices.map(({ key, title }) =>
-      element('option', { value: key }, title)));
-  }
-  const by = columnFor(view.by, isNumeric);
-  if (by) select.value = by.key;
+/** The ways to group the nodes; returns the one that holds. */
+function offerGroups(nodes) {
+  const ways = [{ key: BY_NAME, title: 'name' }, ...choices(nodes, cluster.columns),
+    { key: UNGROUPED, title: 'nothing' }];
+  offer(at('group'), ways);
+  const wanted = ways.some(({ key }) => key === (view.group ?? RACK)) ? view.group ?? RACK : BY_NAME;
+  at('group').value = wanted;
+  return wanted;
+}
+
+function offer(select, options) {
+  const keys = options.map(({ key }) => key).join();
+  if (select.dataset.keys === keys) return;
+  select.dataset.keys = keys;
+  select.replaceChildren(...options.map(({ key, title }) =>
+    element('option', { value: key }, title)));
 }
 
 function open(name) {
@@ -191,9 +238,10 @@ function sortBy(key) {
 
 /** The view is in the address, so that a reload and a bookmark show the same. */
 function keep() {
-  const { by, sort, descending, filter } = view;
+  const { by, sort, descending, group } = view;
   const parts = new URLSearchParams({ by, sort: (descending ? '-' : '') + sort });
-  if (filter) parts.set('filter', filter);
+  if (group !== null) parts.set('group', group);
+  if (filter.text) parts.set('filter', filter.text);
   history.replaceState(null, '', `#${parts}`);
 }
 
@@ -203,8 +251,9 @@ function recall() {
   view.by = parts.get('by') ?? view.by;
   view.descending = sort.startsWith('-');
   view.sort = sort.replace(/^-/, '');
-  view.filter = parts.get('filter') ?? '';
-  at('filter').value = view.filter;
+  view.group = parts.get('group');
+  filter.set(parts.get('filter') ?? '');
+  at('filter').value = filter.text;
 }
 
 function pause() {
@@ -220,6 +269,7 @@ const SHORTCUTS = {
   '?': () => at('help').showModal(),
   '/': () => at('filter').focus(),
   c: () => at('colour').focus(),
+  g: () => at('group').focus(),
   m: () => at('map').focus(),
   t: () => at('table').focus(),
   e: () => at('events').focus(),
@@ -242,7 +292,8 @@ recall();
 document.addEventListener('keydown', shortcut);
 at('controls').addEventListener('submit', (event) => event.preventDefault());
 at('colour').addEventListener('change', () => { view.by = at('colour').value; keep(); show(); });
-at('filter').addEventListener('input', () => { view.filter = at('filter').value; keep(); show(); });
+at('group').addEventListener('change', () => { view.group = at('group').value; keep(); show(); });
+at('filter').addEventListener('input', () => typed());
 at('pause').addEventListener('click', pause);
 at('help-button').addEventListener('click', () => at('help').showModal());
 at('help-close').addEventListener('click', () => at('help').close());

@@ -1,10 +1,10 @@
-// The table: every node and every reading, sorted by any column, filtered by words.
+// The table: every node and the chosen readings, sorted by any column.
 //
 // Only the rows in view are in the document, between two spacers of the height of all others, so
 // that ten thousand nodes cost as much as thirty. It is one stop of the Tab key; within it the
 // arrows move a current cell, the headings included, which screen readers can follow.
 
-import { STATES, element, format, isNumeric, valueOf } from './readings.js';
+import { STATES, element, isNumeric, shownIn, valueOf } from './readings.js';
 
 const ROW_PIXELS = 30;
 const ROWS_AROUND = 4;
@@ -14,18 +14,6 @@ const natural = new Intl.Collator('en', { numeric: true });
 /** Nodes in natural order of their names: n2 before n10. */
 export function byName(nodes) {
   return nodes.toSorted((a, b) => natural.compare(a.name, b.name));
-}
-
-/** Whether all words of a filter are somewhere in a node's texts. */
-export function matcher(filter) {
-  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
-  if (words.length === 0) return () => true;
-  return (node) => {
-    const user = Object.entries(node.user ?? {}).map(([key, value]) => `${key}=${value}`);
-    const texts = [node.name, node.shown, node.address, node.kernel ?? '', ...user];
-    const text = texts.join('\n').toLowerCase();
-    return words.every((word) => text.includes(word));
-  };
 }
 
 /**
@@ -141,9 +129,7 @@ export class Table {
     row.setAttribute('aria-rowindex', index + 2);
     row.setAttribute('aria-selected', node.name === this.#selected);
     this.#columns.forEach((column, at) => {
-      const text = column.kind === 'state'
-        ? node.shown
-        : format(valueOf(node, column), column.kind);
+      const text = shownIn(node, column);
       const cell = row.cells[at];
       if (cell.textContent !== text) cell.textContent = text;
       if (column.key === this.#coloured) chip(cell, this.#paint(node));

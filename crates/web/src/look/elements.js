@@ -5,6 +5,8 @@ export function format(value, kind) {
   if (value === null || value === undefined) return '–';
   switch (kind) {
     case 'count': return String(Math.round(value * 100) / 100);
+    case 'whole': return value.toFixed(0);
+    case 'load': return value.toFixed(2);
     case 'bytes': return bytes(value);
     case 'rate': return `${bytes(value)}/s`;
     case 'percent': return `${value.toFixed(1)} %`;
@@ -23,8 +25,7 @@ function bytes(value) {
     value /= 1024;
     power += 1;
   }
-  const decimals = power === 0 || value >= 99.95 ? 0 : value < 9.995 ? 2 : 1;
-  return `${value.toFixed(decimals)} ${names[power]}`;
+  return `${value.toFixed(power === 0 ? 0 : 1)} ${names[power]}`;
 }
 
 function time(ms) {
@@ -41,6 +42,13 @@ function time(ms) {
 /** The time of day, to the second. */
 export function clock(at) {
   return new Date(at).toTimeString().slice(0, 8);
+}
+
+/** The same, with the date before it where that is another day. */
+export function moment(at, now = Date.now()) {
+  const day = (time) => new Date(time).toDateString();
+  const date = new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'short' });
+  return day(at) === day(now) ? clock(at) : `${date}, ${clock(at)}`;
 }
 
 /** Makes an element with attributes and children; text becomes text, never markup. */
