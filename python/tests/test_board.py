@@ -139,6 +139,41 @@ def test_frames(path: Path) -> None:
     assert polars["name"].to_list() == ["n0", "n-two", "n3"]
 
 
+def with_user(*metrics: tuple[bytes, bytes]) -> bytes:
+    """Make a payload of 64 bytes with the given user metrics."""
+    area = b"".join(bytes([len(k), len(v)]) + k + v for k, v in metrics)
+    return (bytes(44) + area).ljust(64, b"\0")
+
+
+def test_frames_have_what_users_published(path: Path) -> None:
+    """A column of texts per key, missing at a node without it; other columns stay."""
+    poke(path, 512 + 32 + 44, "20s", with_user((b"gpu", b"3"), (b"job", b"\xc3\xbc"))[44:])
+    there = Board(path, limit_s=600)
+    frame = there.to_pandas()
+    assert frame["user.gpu"].dropna().to_dict() == {"n0": "3"}
+    assert frame.loc["n0", "user.job"] == "ü"
+    assert frame.loc["n0", "cores"] == 8
+    assert there.to_polars()["user.gpu"].to_list() == ["3", None, None]
+
+
+@pytest.mark.parametrize(
+    "area",
+    [
+        b"\x03",
+        b"\x03\x20gpu3",
+        b"\x01\x01b1\x01\x01a1",
+        b"\x01\x01a1\x01\x01a1",
+        b"\x01\x01A1",
+        b"\x01\x01a\xff",
+        b"\x01\x01\xff1",
+    ],
+)
+def test_user_metrics_that_break_a_rule_are_left_out(area: bytes) -> None:
+    """Cut off, out of order, twice, a letter that no key has, no UTF-8."""
+    whole = np.frombuffer(bytes(44) + area, dtype=f"V{44 + len(area)}")
+    assert readings.decode_user(whole, np.array([True])) == {}
+
+
 def test_a_missing_frame_library_is_named_with_the_remedy(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

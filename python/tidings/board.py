@@ -143,7 +143,7 @@ class Entries:
         return len(self.slots)
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Everything by column: names, states, ages, and the readings of each payload."""
+        """Everything by column: names, states, ages, readings, and ``user.KEY`` as published."""
         columns: dict[str, NDArray[Any]] = {
             "name": self.names,
             "state": np.array(STATES)[self.slots["state"]],
@@ -155,6 +155,7 @@ class Entries:
         if self.payload_schema == readings.SCHEMA:
             heard = self.slots["state"] != _UNHEARD
             columns.update(readings.decode(self.slots["payload"], heard))
+            columns.update(readings.decode_user(self.slots["payload"], heard))
         return columns
 
 
@@ -294,7 +295,12 @@ class Board:
     def to_polars(self) -> Any:  # noqa: ANN401, Polars is optional
         """Read all nodes as a Polars frame, one row per node."""
         polars = _optional("polars")
-        return polars.DataFrame(self.read().columns(), nan_to_null=False)
+        columns = self.read().columns()
+        # Polars takes an array of objects as such, and a list of texts as a column of texts.
+        texts = {
+            name: column.tolist() for name, column in columns.items() if column.dtype == object
+        }
+        return polars.DataFrame(columns | texts, nan_to_null=False)
 
     def _map(self) -> mmap.mmap:
         try:

@@ -1,11 +1,13 @@
 """The readings in payloads, default schema, version 1: docs/reference/payload.md, as columns.
 
 All payloads are decoded at once, one column per reading. A reading that a machine lacks, or of a
-node that is unheard, is not a number (NaN).
+node that is unheard, is not a number (NaN). What users published follows, a column of texts per
+key.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 SCHEMA = 1
 FIXED_BYTES = 44
 _KIB = 1024.0
+_KEY = re.compile(r"[a-z0-9_.-]{1,32}")
 
 # Name, offset, presence bit, type, and the value of one step.
 _COLUMNS = (
@@ -54,6 +57,45 @@ def decode(payloads: NDArray[np.void], heard: NDArray[np.bool_]) -> dict[str, ND
         scaled = value * step if step >= 1.0 else value / round(1.0 / step, 6)
         columns[name] = np.where(there, scaled, np.nan)
     return columns
+
+
+def decode_user(payloads: NDArray[np.void], heard: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+    """Decode what users published, a column ``user.KEY`` for each key that any node has.
+
+    The values are texts, as they were published; a node without the key has None. The metrics of
+    a payload that breaks a rule are left out, as other readers refuse it.
+    """
+    tables = [
+        _metrics(bytes(payload)[FIXED_BYTES:]) if is_heard else {}
+        for payload, is_heard in zip(payloads, heard, strict=True)
+    ]
+    keys = sorted(set().union(*tables))
+    columns: dict[str, NDArray[Any]] = {}
+    for key in keys:
+        column = np.empty(len(tables), dtype=object)
+        column[:] = [table.get(key) for table in tables]
+        columns[f"user.{key}"] = column
+    return columns
+
+
+def _metrics(area: bytes) -> dict[str, str]:
+    """Decode the user metrics of one payload: key length, value length, key, value."""
+    metrics: dict[str, str] = {}
+    at, last = 0, ""
+    while at < len(area) and area[at] != 0:
+        value_at = at + 2 + area[at]
+        end = value_at + area[at + 1] if at + 1 < len(area) else len(area) + 1
+        if end > len(area):
+            return {}
+        try:
+            key, value = area[at + 2 : value_at].decode("ascii"), area[value_at:end].decode()
+        except UnicodeDecodeError:
+            return {}
+        if key <= last or not _KEY.fullmatch(key):
+            return {}
+        metrics[key] = value
+        at, last = end, key
+    return metrics
 
 
 def _numbers(raw: NDArray[np.uint8], at: int, form: str) -> NDArray[Any]:
