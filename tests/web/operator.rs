@@ -13,8 +13,8 @@ fn text_of(browser: &Browser, id: &str) -> String {
 }
 
 fn type_into_filter(browser: &Browser, text: &str) {
+    browser.value("document.getElementById('filter').focus()");
     browser.value("document.getElementById('filter').select()");
-    browser.press("/");
     browser.ask("Input.insertText", &json!({ "text": text }));
 }
 

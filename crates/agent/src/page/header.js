@@ -21,7 +21,7 @@ export function byState(nodes) {
 
 /** What the nodes that take part have together: [title, text], those that are known. */
 export function totals(nodes) {
-  const here = nodes.filter(({ shown }) => shown === 'alive' || shown === 'suspected');
+  const here = nodes.filter(({ shown }) => ['alive', 'stale', 'suspected'].includes(shown));
   const sum = (key, those = here) =>
     those.reduce((total, node) => total + (node[key] ?? 0), 0);
   const having = (...keys) => here.filter((node) => keys.every((key) => node[key] !== null
