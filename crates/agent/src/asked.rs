@@ -62,7 +62,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Chosen {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
-        let Query(asked) = Query::<Condition>::try_from_uri(&parts.uri).map_err(unread)?;
+        let Query(asked) =
+            Query::<Condition>::try_from_uri(&parts.uri).map_err(|reason| unread(&reason))?;
         let text = asked.condition.as_deref().map(str::trim).filter(|text| !text.is_empty());
         let filter = text.map(Filter::parse).transpose();
         filter.map(Self).map_err(|error| refused(&format!("where: {error}")))
@@ -73,13 +74,13 @@ impl<S: Send + Sync> FromRequestParts<S> for From {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
-        let Query(asked) = Query::<Since>::try_from_uri(&parts.uri).map_err(unread)?;
+        let Query(asked) =
+            Query::<Since>::try_from_uri(&parts.uri).map_err(|reason| unread(&reason))?;
         Ok(Self(asked.from))
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` needs")]
-fn unread(rejected: QueryRejection) -> Refusal {
+fn unread(rejected: &QueryRejection) -> Refusal {
     refused(&rejected.body_text())
 }
 
