@@ -4,6 +4,51 @@
 //! newest entries to another node. Time, datagrams and a seed go in; datagrams, timeouts and events
 //! come out. The same code runs in the agent, over MPI and in the simulator.
 //!
+//! ```toml
+//! [dependencies]
+//! tidings-gossip = "0.1"
+//! ```
+//!
+//! Two nodes, with a loop in place of a network and of a clock. The second one learns what the
+//! first one says of itself, and how old that is:
+//!
+//! ```
+//! use tidings_gossip::{Address, Config, Incarnation, Instant, KeyRing, Member, Node};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let config = Config::default();
+//! let address = |number: u8| Address::from_bytes(&[number]).expect("there is room for 18 bytes");
+//! let member = |number: u8| Member { name: format!("n{number}"), address: address(number) };
+//! let roster = [member(0), member(1)];
+//! let begin = |number: u8| {
+//!     let (keys, life, seed) = (KeyRing::open("tidings"), Incarnation::new(1), number.into());
+//!     Node::new(config.clone(), keys, member(number), &roster, life, seed, Instant::EPOCH)
+//! };
+//! let mut nodes = [begin(0)?, begin(1)?];
+//! nodes[0].publish(b"half busy")?;
+//!
+//! let (mut now, mut buffer) = (Instant::EPOCH, [0; 1452]);
+//! while nodes[1].entry("n0", now).is_none_or(|entry| !entry.payload.starts_with(b"half busy")) {
+//!     now = nodes[0].poll_timeout().min(nodes[1].poll_timeout());
+//!     for at in [0, 1] {
+//!         if now >= nodes[at].poll_timeout() {
+//!             nodes[at].handle_timeout(now);
+//!         }
+//!         while let Some(sent) = nodes[at].poll_transmit(now, &mut buffer) {
+//!             for datagram in buffer[..sent.bytes].chunks_mut(sent.segment_bytes) {
+//!                 nodes[1 - at].handle_datagram(now, address(at as u8), datagram);
+//!             }
+//!         }
+//!     }
+//! }
+//! let entry = nodes[1].entry("n0", now).expect("it is on the roster");
+//! println!("{} said so {:?} ago", entry.name, entry.age);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A driver for UDP is `examples/udp.rs`; what else a driver does is in docs/guides/embedding.md.
+//!
 //! | module | what it holds |
 //! |---|---|
 //! | [`node`] | the state machine and the contract with its driver |
