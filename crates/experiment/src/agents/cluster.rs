@@ -42,7 +42,7 @@ fn build() -> PathBuf {
     let test = env::current_exe().expect("a running test has a path");
     let directory = test.ancestors().nth(2).expect("target/PROFILE/deps/TEST").to_owned();
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
-    cargo.args(["build", "--quiet", "--workspace", "--lib", "--bins"]);
+    cargo.args(["build", "--quiet", "--workspace", "--lib", "--bins", "--examples"]);
     if directory.file_name().is_some_and(|profile| profile == "release") {
         cargo.arg("--release");
     }
