@@ -87,7 +87,7 @@ struct World {
     /// Datagrams sealed so far with the key.
     sealed: u32,
     /// The stamp of each entry held at the last check.
-    stamps: BTreeMap<String, (u32, u32)>,
+    stamps: BTreeMap<String, (u32, Option<u32>)>,
     /// A datagram to send again.
     kept: Vec<u8>,
     /// Whether the vector is smaller than the cluster may be.
@@ -292,7 +292,7 @@ impl World {
     fn check(&mut self) {
         let own = self.node.entry(NAMES[0], self.now).expect("a node knows itself");
         assert!(own.age.is_some() && own.state == EntryState::Alive, "a node has its own entry");
-        let published = own.sequence == 0 || own.payload == OWN_PAYLOAD;
+        let published = own.sequence == Some(0) || own.payload == OWN_PAYLOAD;
         assert!(published, "a node says of itself what it published, not {:?}", own.payload);
         let before = std::mem::take(&mut self.stamps);
         let mut members = 0;

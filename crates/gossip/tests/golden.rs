@@ -103,7 +103,10 @@ fn conversation(version: u8, keys: &KeyRing) -> [Vec<u8>; 3] {
     let window = sent(&mut young, next).pop().expect("a window").1;
     old.handle_datagram(next, address(2), &mut window.clone());
     let view = old.entry("n00002", next).expect("a member");
-    assert_eq!((view.state, view.sequence, view.payload), (EntryState::Alive, 2, &[2; 8][..]));
+    assert_eq!(
+        (view.state, view.sequence, view.payload),
+        (EntryState::Alive, Some(2), &[2; 8][..])
+    );
     [ask.clone(), answer.clone(), window]
 }
 

@@ -140,7 +140,7 @@ fn entries_with_impossible_ages_unknown_and_double_origins() {
     let twice = pair.sealed(&twice, |head| head.counter = 3);
     let (counters, known) = pair.feed(&twice);
     assert_eq!((counters.entries_news, counters.entries_duplicate_origin), (1, 2));
-    assert!(known.contains(&(NodeId(id(2)), 1, 5)));
+    assert!(known.contains(&(NodeId(id(2)), 1, Some(5))));
     let lower = pair.sealed(&body(&[(id(2), stamp(1, 2), 0)]), |head| head.counter = 4);
     pair.is_dropped(&lower, "entries_stale");
 }
@@ -434,7 +434,7 @@ fn a_bounded_vector_does_not_go_back_either() {
         victim.handle_datagram(now, address(1), &mut datagram);
         for view in victim.entries(now).filter(|view| view.age.is_some()) {
             let before = known.insert(view.id, view.sequence).unwrap_or_default();
-            assert!(view.sequence >= before, "{}: {before} before, now {view:?}", view.name);
+            assert!(view.sequence >= before, "{}: {before:?} before, now {view:?}", view.name);
         }
     }
     assert!(victim.counters().entries_evicted > 20, "{:?}", victim.counters());

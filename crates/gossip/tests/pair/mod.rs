@@ -57,7 +57,7 @@ pub fn datagram_of(node: &mut Node) -> Vec<u8> {
 
 impl Pair {
     /// What `datagram` changes in the victim's counters and knowledge.
-    pub fn feed(&mut self, datagram: &[u8]) -> (Counters, Vec<(NodeId, u32, u32)>) {
+    pub fn feed(&mut self, datagram: &[u8]) -> (Counters, Vec<(NodeId, u32, Option<u32>)>) {
         let mut bytes = datagram.to_vec();
         self.victim.handle_datagram(NOW, address(1), &mut bytes);
         let known = self.victim.entries(NOW).map(|v| (v.id, v.incarnation, v.sequence));
