@@ -169,6 +169,7 @@ function summed(events) {
   return [...alike.values()].flatMap((same) => {
     if (same.length <= 3) return same;
     const names = fold(same.map(({ name }) => name), 3);
-    return [{ ...same.at(-1), name: null, text: `${same.length} nodes: ${same[0].text} (${names})` }];
+    const text = `${same.length} nodes: ${same[0].text} (${names})`;
+    return [{ ...same.at(-1), name: null, text }];
   }).sort((a, b) => a.at - b.at);
 }

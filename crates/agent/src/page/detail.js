@@ -108,7 +108,8 @@ export function sparkline(place, values, column, [low, high]) {
     return;
   }
   const all = seen.map(([, value]) => value);
-  const [least, most] = [all.reduce((a, b) => Math.min(a, b)), all.reduce((a, b) => Math.max(a, b))];
+  const [least, most] = [all.reduce((a, b) => Math.min(a, b)),
+    all.reduce((a, b) => Math.max(a, b))];
   const [bottom, top] = [Math.min(low, least), Math.max(high, most)];
   const [first, last] = [values[0][0], values.at(-1)[0]];
   const point = ([at, value]) => {

@@ -97,7 +97,8 @@ export class NodeMap {
     const painter = new Painter(context, ratio, cell);
     painter.clear(wide, height);
     for (const { text, x, y, room } of titles) painter.text(text, x, y + 8, room, { strong: true });
-    for (const { text, y } of rowNames) painter.text(text, places[0] - 6, y, 999, { align: 'right' });
+    const beside = { align: 'right' };
+    for (const { text, y } of rowNames) painter.text(text, places[0] - 6, y, Infinity, beside);
     const paint = (node, index) => {
       const value = valueOf(node, this.#column);
       const place = value === null ? null : placeOf(value, this.#range);

@@ -208,9 +208,10 @@ function offerGroups(nodes) {
   const ways = [{ key: BY_NAME, title: 'name' }, ...choices(nodes, cluster.columns),
     { key: UNGROUPED, title: 'nothing' }];
   offer(at('group'), ways);
-  const wanted = ways.some(({ key }) => key === (view.group ?? RACK)) ? view.group ?? RACK : BY_NAME;
-  at('group').value = wanted;
-  return wanted;
+  const wanted = view.group ?? RACK;
+  const by = ways.some(({ key }) => key === wanted) ? wanted : BY_NAME;
+  at('group').value = by;
+  return by;
 }
 
 function offer(select, options) {
