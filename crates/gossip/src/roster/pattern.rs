@@ -4,7 +4,7 @@
 //! against. So a name is compared with the parts of each item instead. Several parts of numbers may
 //! stand side by side, in `[1-20][1-20]` for example, and share the digits of a name in several
 //! ways; all are followed at once, as the set of places in the name that a part can end at. Names
-//! are so short that a word of bits holds that set: a comparison takes parts times digits steps.
+//! are so short that a word of bits holds that set. A comparison takes parts times digits steps.
 
 use super::hostlist::{Part, Range, digits};
 use super::problem::{MAX_DIGITS, MAX_NAME_BYTES, Problem, RosterError};

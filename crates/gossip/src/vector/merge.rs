@@ -150,3 +150,82 @@ impl Vector {
         (Merged::First, evicted)
     }
 }
+
+impl Vector {
+    /// What came before the farewell or tombstone that is held of `id`.
+    pub fn last(&self, id: NodeId) -> Last {
+        self.table.get(id).map_or_else(Last::default, |slot| self.last[slot as usize])
+    }
+
+    /// Ends the life that the entry in `slot` is of: its payload stays, and what it was is kept.
+    #[cold]
+    pub(super) fn end(&mut self, slot: u32, stamp: Stamp, birth: Instant) {
+        debug_assert!(slot != OWN, "a node says its own farewell");
+        let meta = &self.meta[slot as usize];
+        if !meta.stamp.is_last() {
+            let behind = birth.saturating_since(meta.birth);
+            self.last[slot as usize] = Last::of(meta.stamp.sequence(), behind);
+        }
+        self.restamp(slot, stamp, birth);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+    use crate::entry::Incarnation;
+
+    const ORIGIN: NodeId = NodeId(7);
+
+    fn at(seconds: i64) -> Instant {
+        Instant::from_micros(seconds * 1_000_000)
+    }
+
+    fn vector() -> Vector {
+        let own = (NodeId(1), Stamp::new(Incarnation::new(1), 0));
+        let mut vector = Vector::new(4, 4, 256_000, own, at(0));
+        vector.advance(at(100));
+        vector
+    }
+
+    fn merge(vector: &mut Vector, datagram: u32, stamp: Stamp, birth: i64, payload: &[u8]) {
+        let arrival = Arrival { datagram, id: ORIGIN, stamp, birth: at(birth), payload };
+        let (merged, _) = vector.merge(&arrival, |_| true);
+        assert!(matches!(merged, Merged::First | Merged::News(_)), "{merged:?}");
+    }
+
+    fn held(vector: &Vector) -> (Stamp, &[u8], Option<u32>, Option<Duration>) {
+        let entry = vector.get(ORIGIN).expect("it was merged");
+        let last = vector.last(ORIGIN);
+        (entry.stamp, entry.payload, last.sequence(), last.behind())
+    }
+
+    #[test]
+    fn tombstones_and_farewells_keep_what_was_said_last() {
+        let life = Incarnation::new(3);
+        let (dead, left) = (Stamp::dead(life), Stamp::left(life));
+        let kept = (Some(40), Some(Duration::from_secs(2)));
+
+        // Declared here.
+        let mut vector = vector();
+        merge(&mut vector, 1, Stamp::new(life, 40), 90, b"news");
+        vector.bury(ORIGIN, at(92));
+        assert_eq!(held(&vector), (dead, &b"news"[..], kept.0, kept.1));
+
+        // Declared elsewhere, by a program that writes zeros; then a farewell arrives late.
+        let mut vector = self::vector();
+        merge(&mut vector, 1, Stamp::new(life, 40), 90, b"news");
+        merge(&mut vector, 2, dead, 92, &[0; 4]);
+        assert_eq!(held(&vector), (dead, &b"news"[..], kept.0, kept.1));
+        merge(&mut vector, 3, left, 93, &[0; 4]);
+        assert_eq!(held(&vector), (left, &b"news"[..], kept.0, kept.1));
+
+        // A later life begins, and ends before anything else of it came.
+        merge(&mut vector, 4, Stamp::new(Incarnation::new(4), 0), 94, b"more");
+        merge(&mut vector, 5, Stamp::dead(Incarnation::new(5)), 95, b"last");
+        let later = Stamp::dead(Incarnation::new(5));
+        assert_eq!(held(&vector), (later, &b"last"[..], None, None));
+    }
+}
