@@ -97,7 +97,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [folder, number, addresses @ ..] = &words[..] else {
         return Err("usage: udp FOLDER NUMBER ADDRESS...".into());
     };
-    let no_address = |text| format!("{text} is no address, such as 127.0.0.1:9700");
+    let no_address = |text: &str| format!("{text} is no address, such as 127.0.0.1:9700");
     let address = |text: &String| text.parse::<SocketAddr>().map_err(|_| no_address(text));
     let addresses = addresses.iter().map(address).collect::<Result<Vec<_>, _>>()?;
     let member = |(at, &to)| Member { name: format!("n{at}"), address: Address::from(to) };
