@@ -72,7 +72,7 @@ def path(tmp_path: Path) -> Path:
     return file
 
 
-def poke(path: Path, at: int, form: str, value: int) -> None:
+def poke(path: Path, at: int, form: str, value: int | bytes) -> None:
     """Change a number of a file."""
     with path.open("r+b") as file:
         file.seek(at)

@@ -18,6 +18,7 @@ import os
 import stat
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidings import readings
-from tidings.placement import default_runtime_dir
+from tidings.control import default_runtime_dir
 
 LAYOUT = 1
 STATES = ("", "unheard", "alive", "suspected", "dead", "left")
@@ -123,6 +124,17 @@ class Entry:
     age_s: float
     """How old it was when it was read, s; not a number if unheard."""
     payload: bytes
+    payload_schema: int = readings.SCHEMA
+
+    @property
+    def readings(self) -> dict[str, Any]:
+        """What the node measured, by name, with ``user.KEY`` as published; empty if unheard."""
+        if self.payload_schema != readings.SCHEMA or self.state == STATES[_UNHEARD]:
+            return {}
+        payload = np.frombuffer(self.payload, f"V{len(self.payload)}")
+        heard = np.array([True])
+        decoded = readings.decode(payload, heard) | readings.decode_user(payload, heard)
+        return {name: column[0] for name, column in decoded.items()}
 
 
 @dataclass(frozen=True)
@@ -141,6 +153,20 @@ class Entries:
     def __len__(self) -> int:
         """Count the entries."""
         return len(self.slots)
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Yield the entries, in no order."""
+        for at, slot in enumerate(self.slots):
+            yield Entry(
+                name=str(self.names[at]),
+                address=str(self.addresses[at]),
+                state=STATES[slot["state"]],
+                incarnation=int(slot["incarnation"]),
+                sequence=int(slot["sequence"]),
+                age_s=float(self.ages_s[at]),
+                payload=bytes(slot["payload"]),
+                payload_schema=self.payload_schema,
+            )
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Everything by column: names, states, ages, readings, and ``user.KEY`` as published."""
@@ -165,7 +191,10 @@ def default_path() -> Path:
 
 
 class Board:
-    """A board, open for reading.
+    """A board, open for reading; to iterate over it is to iterate over all its entries.
+
+    When the agent is started again, the board that it then writes is opened by the next call. A
+    ``with`` statement closes it at the end; without one that is done when nothing refers to it.
 
     ``limit_s`` is how old the writer's heartbeat may be, s; by default 5, or 8 units of time if
     these are longer, since it is updated in each.
@@ -175,7 +204,13 @@ class Board:
         self, path: str | os.PathLike[str] | None = None, limit_s: float | None = None
     ) -> None:
         self.path = Path(path) if path is not None else default_path()
+        self._limit_s = limit_s
         self._fence_lock = threading.Lock()
+        self._open()
+        self._must_live()
+
+    def _open(self) -> None:
+        """Map the file, and read what does not change in it."""
         buffer = self._map()
         self._header = np.frombuffer(buffer, _HEADER, 1)[0:1]
         self._check_header(len(buffer))
@@ -202,15 +237,35 @@ class Board:
         self._rows = np.frombuffer(buffer, f"V{_ROW_BYTES}", count, int(head["rows_at"]))
         self.payload_schema = int(head["payload_schema"])
         self.unit_s = int(head["unit_ns"]) / 1e9
-        self.limit_s = max(5.0, 8 * self.unit_s) if limit_s is None else limit_s
+        usual_s = max(5.0, 8 * self.unit_s)
+        self.limit_s = usual_s if self._limit_s is None else self._limit_s
         self.writer_pid = int(head["writer_pid"])
         self.cluster = self._name(bytes(head["cluster"]))
         self.observer = self._name(bytes(head["observer"]))
+        self._closed = False
         self._generation = -1
         self._names: NDArray[np.str_] = np.array([], dtype=np.str_)
         self._addresses: NDArray[np.str_] = np.array([], dtype=np.str_)
         self._places: dict[str, int] = {}
-        self.check()
+
+    def __enter__(self) -> Board:
+        """Return the board."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the board."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file; arrays that were taken of ``live`` keep it mapped."""
+        nothing = bytes(_HEADER_BYTES)
+        self._header = np.frombuffer(nothing, _HEADER, 1)
+        self.live, self._rows = self.live[:0].copy(), self._rows[:0].copy()
+        self._places, self._generation, self._closed = {}, -1, True
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Yield all entries, each of them whole."""
+        return iter(self.read())
 
     def __repr__(self) -> str:
         return f"<Board {self.path}: {len(self)} nodes of {self.cluster}, seen by {self.observer}>"
@@ -225,7 +280,30 @@ class Board:
         return int(self._header["generation"][0]) & ~1
 
     def check(self) -> None:
-        """Raise the error that says what is wrong with the writer, if anything is."""
+        """Raise the error that says what is wrong with the writer, if anything is.
+
+        Another agent may write the board by now: then that one is read.
+        """
+        if self._closed:
+            raise BoardError(f"the board {self.path} was closed by this program")
+        try:
+            self._must_live()
+        except (LeftError, ReplacedError, DeadWriterError) as error:
+            if not self._opens_again():
+                raise error from None
+
+    def _opens_again(self) -> bool:
+        """Open the file that has the name now; whether its writer lives."""
+        before = dict(self.__dict__)
+        try:
+            self._open()
+            self._must_live()
+        except BoardError:
+            self.__dict__.update(before)
+            return False
+        return True
+
+    def _must_live(self) -> None:
         life = int(self._header["life"][0])
         silence_s = (time.monotonic_ns() - int(self._header["heartbeat_ns"][0])) / 1e9
         if life == 2:
@@ -398,6 +476,7 @@ class Board:
             sequence=int(slot["sequence"]),
             age_s=float("nan") if unheard else age_s,
             payload=bytes(slot["payload"]),
+            payload_schema=self.payload_schema,
         )
 
     def _take_rows(self, used: int, generation: int) -> None:

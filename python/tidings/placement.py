@@ -15,15 +15,20 @@ import json
 import math
 import os
 import re
-import socket
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_REPLY_BYTES_MAX = 256 << 20
-_REQUEST_BYTES_MAX = 64 << 10
+from tidings.control import (
+    REQUEST_BYTES_MAX,
+    RefusedError,
+    ask,
+    default_runtime_dir,
+    odd,
+    socket_of,
+)
+
 _UNITS = {"": 1, "B": 1, "KB": 1000, "kB": 1000, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"PB": 10**15, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _UNITS |= {"PiB": 1 << 50}
@@ -61,26 +66,6 @@ class Lack:
     """Nodes that have less than asked."""
 
 
-class PickError(Exception):
-    """No nodes were picked; the message says why, and what to do."""
-
-
-class AgentError(PickError):
-    """No agent can be asked: none runs, this user may not ask it, or it closed the connection."""
-
-
-class AgentTimeoutError(AgentError):
-    """The agent did not answer in time."""
-
-
-class RefusedError(PickError):
-    """The agent refused the request. ``kind`` is that of docs/reference/control.md."""
-
-    def __init__(self, message: str, kind: str) -> None:
-        super().__init__(message)
-        self.kind = kind
-
-
 class UnsatisfiedError(RefusedError):
     """Too few nodes have what is needed."""
 
@@ -94,23 +79,6 @@ class UnsatisfiedError(RefusedError):
         """Nodes that were considered."""
         self.lacks = [_lack(lack) for lack in shortfall.get("lacks", [])]
         """The needs that fail, by how much; none if there are simply too few nodes."""
-
-
-def default_runtime_dir() -> Path:
-    """Name the directory of the agent that is asked, as in docs/reference/control.md."""
-    if named := os.environ.get("TIDINGS_RUNTIME_DIR"):
-        return Path(named)
-    machine = Path("/run/tidings")
-    if os.getuid() == 0:
-        return machine
-    xdg = os.environ.get("XDG_RUNTIME_DIR")
-    own = Path(xdg) / "tidings" if xdg else Path(f"/tmp/tidings-{os.getuid()}")
-    return machine if not _has_agent(own) and _has_agent(machine) else own
-
-
-def _has_agent(directory: Path) -> bool:
-    """Whether an agent has begun in a directory."""
-    return any((directory / name).exists() for name in ("board", "control.sock"))
 
 
 def pick(
@@ -163,18 +131,11 @@ def pick(
         "policy": policy,
     }
     line = json.dumps(request).encode() + b"\n"
-    if len(line) > _REQUEST_BYTES_MAX:
-        raise ValueError(f"avoid: a request has at most {_REQUEST_BYTES_MAX} bytes; name fewer")
+    if len(line) > REQUEST_BYTES_MAX:
+        raise ValueError(f"avoid: a request has at most {REQUEST_BYTES_MAX} bytes; name fewer")
     directory = Path(runtime_dir) if runtime_dir is not None else default_runtime_dir()
-    path = _socket(directory)
-    return _nodes(_ask(path, line, timeout_s), path)
-
-
-def _socket(directory: Path) -> Path:
-    """Name the socket for all requests, or where this user may not open it, the one for reading."""
-    control, reading = directory / "control.sock", directory / "read.sock"
-    closed = control.exists() and not os.access(control, os.W_OK)
-    return reading if closed and os.access(reading, os.W_OK) else control
+    path = socket_of(directory)
+    return _nodes(ask(path, line, timeout_s), path)
 
 
 def _count(n: int) -> int:
@@ -214,71 +175,6 @@ def _size_bytes(size: float | str) -> int:
     return math.ceil(bytes_)
 
 
-def _ask(path: Path, line: bytes, timeout_s: float) -> bytes:
-    """Send the line, and return the line that comes back."""
-    deadline_s = time.monotonic() + timeout_s
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        try:
-            _connect(connection, path, deadline_s)
-            connection.settimeout(_left_s(deadline_s))
-            connection.sendall(line)
-            return _read_line(connection, deadline_s, path)
-        except TimeoutError as error:
-            raise AgentTimeoutError(
-                f"the agent at {path} did not answer within {timeout_s:.1f} s: it may be stopped "
-                "or overloaded"
-            ) from error
-        except (BrokenPipeError, ConnectionResetError) as error:
-            raise _closed(path) from error
-        except OSError as error:
-            raise AgentError(f"talking to the agent at {path} failed: {error}") from error
-
-
-def _connect(connection: socket.socket, path: Path, deadline_s: float) -> None:
-    # A stopped agent's backlog fills up; a non-blocking socket reports that.
-    connection.setblocking(False)
-    while True:
-        try:
-            connection.connect(str(path))
-        except BlockingIOError:
-            _left_s(deadline_s)
-            time.sleep(1e-3)
-        except PermissionError as error:
-            raise AgentError(
-                f"the agent's socket {path} may not be opened by this user: run the program as "
-                f"the agent's user, or as a member of its group ({error.strerror})"
-            ) from error
-        except OSError as error:
-            raise AgentError(
-                f"no agent answers at {path}: start one with `tidings agent`, or name its runtime "
-                f"directory with runtime_dir ({error.strerror or error})"
-            ) from error
-        else:
-            return
-
-
-def _left_s(deadline_s: float) -> float:
-    left_s = deadline_s - time.monotonic()
-    if left_s <= 0:
-        raise TimeoutError
-    return left_s
-
-
-def _read_line(connection: socket.socket, deadline_s: float, path: Path) -> bytes:
-    parts: list[bytes] = []
-    received = 0
-    while not (parts and parts[-1].endswith(b"\n")):
-        connection.settimeout(_left_s(deadline_s))
-        part = connection.recv(1 << 16)
-        if not part:
-            raise _closed(path)
-        parts.append(part)
-        received += len(part)
-        if received > _REPLY_BYTES_MAX:
-            raise _odd(path, f"more than {_REPLY_BYTES_MAX} bytes in one reply")
-    return b"".join(parts)
-
-
 def _nodes(reply: bytes, path: Path) -> list[Picked]:
     """Read the nodes of a reply, or raise the error in it."""
     try:
@@ -293,7 +189,7 @@ def _nodes(reply: bytes, path: Path) -> list[Picked]:
             else RefusedError(message, kind)
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _odd(path, str(error)) from error
+        raise odd(path, str(error)) from error
     raise refusal
 
 
@@ -314,15 +210,4 @@ def _lack(lack: Mapping[str, Any]) -> Lack:
         best=float(lack["best"]),
         short=float(lack["short"]),
         nodes=int(lack["nodes"]),
-    )
-
-
-def _closed(path: Path) -> AgentError:
-    return AgentError(f"the agent at {path} closed the connection: it has left or ended")
-
-
-def _odd(path: Path, reason: str) -> AgentError:
-    return AgentError(
-        f"the agent at {path} answered what this package does not understand ({reason}): are both "
-        "of the same version?"
     )
