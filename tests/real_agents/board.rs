@@ -181,8 +181,9 @@ fn nodes_are_listed_from_the_board_without_the_agent() {
     assert_eq!(code, Some(0), "{errors}");
     let read: Nodes = serde_json::from_str(&said).expect("as documented");
     assert_eq!((read.observer.as_str(), read.nodes.len()), ("n1", 1));
-    let same = NodeReport { age_ms: answered.age_ms, ..read.nodes[0].clone() };
-    assert_eq!(same, answered, "whatever the agent says, but the age");
+    let (age_ms, readings_age_ms) = (answered.age_ms, answered.readings_age_ms);
+    let same = NodeReport { age_ms, readings_age_ms, ..read.nodes[0].clone() };
+    assert_eq!(same, answered, "whatever the agent says, but the ages");
     let path = board.display().to_string();
     let (code, said, _) = nodes_on(&[&path, "--where", "name == n1"], Path::new("/none"));
     assert!(code == Some(0) && said.contains("\nn1 "), "{said}");
