@@ -121,15 +121,17 @@ fn bash_completes_what_only_the_agent_knows() {
     let publish = place.tidings(&["publish", "gpu=3", "--runtime-dir"]).arg(&seed).output();
     assert!(publish.expect("tidings starts").status.success());
     let program = programs::built("tidings");
+    let directory = program.parent().expect("it lies in a directory").display();
+    let path = format!("{directory}:{}", std::env::var("PATH").unwrap_or_default());
     let script = text(&place.tidings(&["completions", "bash"]).output().expect("it starts").stdout);
     let completed = |line: &str| {
         // The words as bash splits them: at blanks, and at `=`.
         let ask = "words=($LINE); COMP_WORDS=(\"${words[@]}\"); \
                    COMP_CWORD=$((${#words[@]} - 1)); cur=${words[COMP_CWORD]}; \
-                   _tidings \"$PROGRAM\" \"$cur\" \"${words[COMP_CWORD-1]}\"; \
+                   _tidings \"${words[0]}\" \"$cur\" \"${words[COMP_CWORD-1]}\"; \
                    echo \"${COMPREPLY[*]}\"";
         let mut bash = std::process::Command::new("bash");
-        bash.args(["-c", &format!("{script}\n{ask}")]).env("LINE", line).env("PROGRAM", &program);
+        bash.args(["-c", &format!("{script}\n{ask}")]).env("LINE", line).env("PATH", &path);
         let output = bash.env("TIDINGS_RUNTIME_DIR", &seed).output().expect("bash starts");
         assert_eq!(text(&output.stderr), "", "{line}");
         text(&output.stdout).trim_end().to_owned()
