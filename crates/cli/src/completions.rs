@@ -86,14 +86,14 @@ const ZSH: &str = r#"_tidings() {
 }
 "#;
 
-const FISH: &str = r#"
+const FISH: &str = r"
 function __tidings_live
     set -l words (commandline -opc)
     set -e words[1]
     tidings __complete $words (commandline -ct) 2>/dev/null
 end
 complete -c tidings -a '(__tidings_live)'
-"#;
+";
 
 #[cfg(test)]
 mod tests {

@@ -226,7 +226,8 @@ mod tests {
 
     fn node(name: &str, load1: Option<f64>) -> NodeReport {
         let mem_available_bytes = load1.map(|_| 3 << 30);
-        NodeReport { name: name.to_owned(), load1, mem_available_bytes, ..Default::default() }
+        let (name, state) = (name.to_owned(), tidings_control::State::Alive);
+        NodeReport { name, state, load1, mem_available_bytes, ..Default::default() }
     }
 
     fn cluster() -> Nodes {

@@ -100,8 +100,8 @@ fn text(status: &Status, socket: &str, for_people: bool) -> String {
     let mut rows = vec![vec!["socket".to_owned(), socket.to_owned()]];
     for name in ORDER {
         match fields.get(name) {
-            Some(Value::Object(states)) if name == "states" => {
-                rows.push(vec![name.to_owned(), counted(states)]);
+            Some(Value::Object(by_state)) if name == "states" => {
+                rows.push(vec![name.to_owned(), counted(by_state)]);
             }
             Some(Value::Array(mismatches)) if name == "mismatches" => {
                 let texts = mismatches.iter().filter_map(|one| one.get("text")?.as_str());

@@ -130,7 +130,7 @@ mod tests {
             node(State::Alive, 8, None),
             node(State::Dead, 64, Some(100.0)),
         ];
-        assert_eq!(totals(&nodes), "24 cores, 40 % busy, 3.00 GiB of 12.0 GiB memory free");
+        assert_eq!(totals(&nodes), "24 cores, 40.0 % busy, 3.00 GiB of 12.0 GiB memory free");
         assert!(totals(&[]).starts_with("0 cores, - busy, "));
     }
 

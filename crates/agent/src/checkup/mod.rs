@@ -134,7 +134,7 @@ impl Asking {
         let socket = std::net::UdpSocket::bind((own, 0))?;
         socket.set_nonblocking(true)?;
         // It forbids fragments, as the agent's socket does.
-        drop(UdpSocketState::new((&socket).into())?);
+        let _state = UdpSocketState::new((&socket).into())?;
         // Otherwise the kernel would not say that no host answers there.
         refusals::ask_for(&socket, address.is_ipv6())?;
         socket.connect(address)?;

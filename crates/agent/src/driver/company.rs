@@ -194,7 +194,7 @@ mod tests {
         let mut company = company(directory.path(), None, None);
         company.judge(at(100), alive(1), 0);
         assert_eq!((company.is_alone(), company.expected(0)), (false, None));
-        company.judge(at(100), alive(1), 1);
+        company.judge(at(110), alive(1), 1);
         assert_eq!(
             (company.is_alone(), company.expected(1)),
             (true, Some(2)),

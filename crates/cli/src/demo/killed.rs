@@ -86,7 +86,7 @@ impl Killed {
                 line.starts_with(' ') && line.chars().count() + cell.len() + 3 <= width
             });
             match last {
-                Some(line) => *line += &format!("   {cell}"),
+                Some(line) => line.extend(["   ", &cell]),
                 None => lines.push(format!("  {cell}")),
             }
         }

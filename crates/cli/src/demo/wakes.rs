@@ -35,7 +35,7 @@ pub enum Wake {
 pub struct Wakes {
     signals: Handle,
     keys: Option<Keys>,
-    wakes: Receiver<Wake>,
+    received: Receiver<Wake>,
 }
 
 impl Wakes {
@@ -46,7 +46,7 @@ impl Wakes {
     pub fn take(with_keys: bool) -> io::Result<Self> {
         let mut signals = Signals::new(signals::ending().into_iter().chain([SIGCHLD]))?;
         let handle = signals.handle();
-        let (sender, wakes) = sync_channel(BACKLOG);
+        let (sender, received) = sync_channel(BACKLOG);
         let pressed = sender.clone();
         let take_key = move |key| pressed.send(Wake::Key(key)).is_ok();
         let keys = with_keys.then(|| Keys::take(take_key)).flatten();
@@ -58,7 +58,7 @@ impl Wakes {
                 }
             }
         })?;
-        Ok(Self { signals: handle, keys, wakes })
+        Ok(Self { signals: handle, keys, received })
     }
 
     /// Whether keys are taken.
@@ -68,7 +68,7 @@ impl Wakes {
 
     /// Sleeps until a signal comes or `time` is over.
     pub fn wait(&self, time: Duration) -> Wake {
-        match self.wakes.recv_timeout(time) {
+        match self.received.recv_timeout(time) {
             Ok(wake) => wake,
             Err(RecvTimeoutError::Timeout) => Wake::Time,
             // The thread ends only when `drop` requests it.

@@ -133,7 +133,7 @@ fn written(pieces: &[Piece]) -> String {
                     .iter()
                     .map(|r| format!("{:0w$}-{:0w$}", r.first, r.last, w = width(r)))
                     .collect();
-                text.push_str(&format!("[{}]", all.join(",")));
+                text.extend(["[", &all.join(","), "]"]);
             }
         }
     }

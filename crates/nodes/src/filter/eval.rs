@@ -147,7 +147,7 @@ mod tests {
             "name == node",
             "name =~ ode-*8",
             "name =~ node-?",
-            "name =~ node-[1-16,018-19]",
+            "name =~ node-[1-16,18-19]",
             "user.job > 3",
             "user.gpu > 10",
             "not state == alive",
