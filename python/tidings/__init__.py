@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tidings.agent import Notice, publish, watch, watch_async
-    from tidings.board import Board, BoardError, Entries, Entry
+    from tidings.board import Board, BoardError
     from tidings.control import AgentError, AgentTimeoutError, PickError, RefusedError
+    from tidings.entries import Entries, Entry
     from tidings.placement import Picked, UnsatisfiedError, pick
 
 __all__ = [

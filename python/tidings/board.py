@@ -19,22 +19,19 @@ import stat
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidings import readings
 from tidings.control import default_runtime_dir
+from tidings.entries import STATES, UNHEARD, Entries, Entry
 
 LAYOUT = 1
-STATES = ("", "unheard", "alive", "suspected", "dead", "left")
 _MAGIC = b"TIDBOARD"
 _HEADER_BYTES = 512
 _ROW_BYTES = 96
-_UNHEARD = 1
 _ATTEMPTS = 2_000
 _PAUSE_S = 1e-4
 
@@ -110,79 +107,6 @@ class ReplacedError(BoardError):
 
 class UnfinishedError(BoardError):
     """The writer stopped while writing an entry."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One node's entry, whole, as it was at one moment."""
-
-    name: str
-    address: str
-    state: str
-    incarnation: int
-    sequence: int
-    age_s: float
-    """How old it was when it was read, s; not a number if unheard."""
-    payload: bytes
-    payload_schema: int = readings.SCHEMA
-
-    @property
-    def readings(self) -> dict[str, Any]:
-        """What the node measured, by name, with ``user.KEY`` as published; empty if unheard."""
-        if self.payload_schema != readings.SCHEMA or self.state == STATES[_UNHEARD]:
-            return {}
-        payload = np.frombuffer(self.payload, f"V{len(self.payload)}")
-        heard = np.array([True])
-        decoded = readings.decode(payload, heard) | readings.decode_user(payload, heard)
-        return {name: column[0] for name, column in decoded.items()}
-
-
-@dataclass(frozen=True)
-class Entries:
-    """All entries of a board; arrays of the same length, one element per node."""
-
-    names: NDArray[np.str_]
-    addresses: NDArray[np.str_]
-    slots: NDArray[np.void]
-    """The slots as they lie in the file: stamp, birth_ns and payload of each."""
-    ages_s: NDArray[np.float64]
-    """Ages at ``taken_ns``, s; not a number if unheard."""
-    taken_ns: int
-    payload_schema: int
-
-    def __len__(self) -> int:
-        """Count the entries."""
-        return len(self.slots)
-
-    def __iter__(self) -> Iterator[Entry]:
-        """Yield the entries, in no order."""
-        for at, slot in enumerate(self.slots):
-            yield Entry(
-                name=str(self.names[at]),
-                address=str(self.addresses[at]),
-                state=STATES[slot["state"]],
-                incarnation=int(slot["incarnation"]),
-                sequence=int(slot["sequence"]),
-                age_s=float(self.ages_s[at]),
-                payload=bytes(slot["payload"]),
-                payload_schema=self.payload_schema,
-            )
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Everything by column: names, states, ages, readings, and ``user.KEY`` as published."""
-        columns: dict[str, NDArray[Any]] = {
-            "name": self.names,
-            "state": np.array(STATES)[self.slots["state"]],
-            "age_s": self.ages_s,
-            "address": self.addresses,
-            "incarnation": self.slots["incarnation"].copy(),
-            "sequence": self.slots["sequence"].copy(),
-        }
-        if self.payload_schema == readings.SCHEMA:
-            heard = self.slots["state"] != _UNHEARD
-            columns.update(readings.decode(self.slots["payload"], heard))
-            columns.update(readings.decode_user(self.slots["payload"], heard))
-        return columns
 
 
 def default_path() -> Path:
@@ -455,7 +379,7 @@ class Board:
         slots = slots[seated]
         now_ns = time.monotonic_ns()
         ages_s = np.maximum((now_ns - slots["birth_ns"]) / 1e9, 0.0)
-        ages_s[slots["state"] == _UNHEARD] = np.nan
+        ages_s[slots["state"] == UNHEARD] = np.nan
         return Entries(
             names=self._names[seated],
             addresses=self._addresses[seated],
@@ -466,7 +390,7 @@ class Board:
         )
 
     def _entry(self, name: str, address: str, slot: np.void) -> Entry:
-        unheard = slot["state"] == _UNHEARD
+        unheard = slot["state"] == UNHEARD
         age_s = max(time.monotonic_ns() - int(slot["birth_ns"]), 0) / 1e9
         return Entry(
             name=name,

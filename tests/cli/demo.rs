@@ -205,6 +205,6 @@ fn the_agent_reports_its_status(ask: &Ask<'_>) {
     assert_eq!(code, Some(0));
     assert_eq!(out, "published gpu=3 for 1m 30s\npublished job=alpha for 1m 30s\n");
     let (code, _, err) = ask(&["publish", "a key=1"]);
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(2));
     assert!(err.starts_with("tidings: "), "{err}");
 }

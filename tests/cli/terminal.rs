@@ -138,11 +138,27 @@ fn a_demo_says_how_to_ask_it_on_a_small_screen_too() {
     place.assert_empty();
 }
 
+/// The command with the terminal that it is started on for its own: keys are read by nobody else.
+fn in_the_foreground(command: &Command) -> Command {
+    let mut own = Command::new("setsid");
+    own.arg("--ctty").arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => own.env(name, value),
+            None => own.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        own.current_dir(folder);
+    }
+    own
+}
+
 #[test]
 fn a_demo_kills_an_agent_and_shows_who_knew_it_when() {
     let place = Workplace::new();
-    let mut command = place.tidings(&["demo", "--nodes", "4", "--interval", "20ms"]);
-    let mut demo = Sitting::start_sized(&mut command, (60, 15));
+    let command = place.tidings(&["demo", "--nodes", "4", "--interval", "20ms"]);
+    let mut demo = Sitting::start_sized(&mut in_the_foreground(&command), (60, 15));
     demo.wait_for("all knew all after ");
     demo.wait_for("k kills an agent, Ctrl-C ends it\r\n");
     demo.terminal.write_all(b"k").expect("the program reads");

@@ -135,7 +135,10 @@ fn an_address_of_an_earlier_life_is_not_passed_on() {
     for _ in 0..20 {
         now = now + UNIT;
         after.handle_timeout(now);
-        pass(&mut after, (7, 1), &mut middle, now, |datagram| datagram[3] == Kind::Window as u8);
+        pass(&mut after, (7, 1), &mut middle, now, |datagram| {
+            [Kind::Window as u8, Kind::Check as u8].contains(&datagram[3])
+        });
+        pass(&mut middle, (1, 7), &mut after, now, |datagram| datagram[3] == Kind::Checked as u8);
     }
     let heard = middle.entry(&name(0), now).map(|view| view.incarnation);
     assert_eq!(heard, Some(2), "windows reported the new life");
@@ -309,6 +312,9 @@ fn answers_go_where_asks_came_from_and_windows_where_cards_say() {
     assert_eq!((out.to, buffer[3]), (address(77), Kind::Answer as u8));
     let now = now + UNIT;
     host.handle_timeout(now);
+    // First it tries whether the joiner is there, who answers from elsewhere, too.
+    pass(&mut host, (0, 1), &mut joiner, now, |datagram| datagram[3] == Kind::Check as u8);
+    pass(&mut joiner, (77, 0), &mut host, now, |datagram| datagram[3] == Kind::Checked as u8);
     while let Some(out) = host.poll_transmit(now, &mut buffer) {
         assert_eq!(out.to, address(1));
     }

@@ -415,7 +415,7 @@ fn golden_datagrams_read_as_the_protocol_says() {
     // Three quarters of a unit after the doubt began: 12,000 steps, 3,000 · 4.
     let tombstone = open(include_str!("golden/tombstone.hex"), 1, "n00001");
     let mut expected = [&preamble[..], &[1, 0]].concat();
-    expected.extend(entry("n00002", 0x00FF_FFF0, [3, 952], [0; 8]));
+    expected.extend(entry("n00002", 0x00FF_FFF0, [3, 952], [2; 8]));
     assert_eq!(tombstone, expected);
 
     let farewell = open(include_str!("golden/farewell.hex"), 1, "n00002");

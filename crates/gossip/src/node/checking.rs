@@ -1,8 +1,8 @@
 //! Checks of other nodes, answered.
 //!
-//! A check concerns no membership, no replay window and no entry. It is answered once, with as many
-//! bytes as it has, where it came from; a recorded one is answered too, within the pace of
-//! `Paces::check`.
+//! A check concerns no membership and no entry. It is answered once, with as many bytes as it has,
+//! where it came from. That of an operator is of no life of its node, and so of no replay window: a
+//! recorded one is answered too, within the pace of `Paces::check`.
 
 use tidings_primitives::seal::TAG_BYTES;
 use tidings_primitives::time::Instant;

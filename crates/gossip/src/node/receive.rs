@@ -5,6 +5,7 @@ use tidings_primitives::time::Instant;
 
 use super::intake::{Life, Received};
 use super::machine::Node;
+use super::sealer::is_beside;
 use crate::address::Address;
 use crate::counters::Dropped;
 use crate::membership::{Refused, Speaks};
@@ -44,11 +45,6 @@ impl Node {
         let meant = self.own.is_meant(&said);
         let received = Received { now, header, life, from, bytes: size, meant };
         self.must_be_plausible(now, header.sender, header.incarnation)?;
-        match header.kind {
-            Kind::Check => return self.receive_check(&received, body),
-            Kind::Checked => return self.receive_checked(&received, body),
-            _ => {}
-        }
         if header.kind.is_foreign() {
             // No member has sent it, whatever id its sender has: no replay window is concerned.
             return self.receive_foreign(&received, body);
@@ -56,7 +52,7 @@ impl Node {
         let outcome = self.receive_from_member(&received, body);
         // The header is known to be true, and its sender may have become a member just now.
         if let Some(sender) = self.membership.get_mut(header.sender) {
-            if sender.replay.check(&header).is_ok() {
+            if !is_beside(&header) && sender.replay.check(&header).is_ok() {
                 sender.replay.note(&header);
                 sender.speaks = Some(Speaks::of(&header, &said));
                 let sender = sender.id;
@@ -80,6 +76,8 @@ impl Node {
             (Kind::Probe, _) => self.receive_probe(received, body),
             (Kind::Proof, _) => self.receive_proof(received, body),
             (Kind::Ask, _) => self.receive_ask(received, body),
+            (Kind::Check, _) => self.receive_check(received, body),
+            (Kind::Checked, _) => self.receive_checked(received, body),
             // Foreign kinds have been seen to.
             _ => self.receive_answer(received, body),
         }
@@ -102,10 +100,8 @@ impl Node {
             return if known { Ok((header, Life::Present)) } else { Err(Dropped::Version) };
         }
         match self.membership.get(header.sender) {
-            // It is not of the life that its sender's windows are of.
-            Some(_) if matches!(header.kind, Kind::Check | Kind::Checked) => {
-                Ok((header, Life::Present))
-            }
+            // An operator's check is of a life of its own.
+            Some(_) if is_beside(&header) => Ok((header, Life::Present)),
             Some(sender) => match sender.replay.check(&header) {
                 Err(Refused::StaleLife) if header.kind == Kind::Ask => Ok((header, Life::Past)),
                 fresh => {

@@ -7,6 +7,15 @@ use crate::colony::id::ColonyId;
 use crate::entry::{Incarnation, NodeId};
 use crate::wire::header::{self, Header, Kind};
 
+/// Above this a datagram's number is of a sealer beside that of its node: no replay window counts
+/// it.
+const BESIDE: u64 = 1 << 47;
+
+/// Whether a datagram was sealed beside those of its sender's life.
+pub(super) fn is_beside(header: &Header) -> bool {
+    header.counter > BESIDE
+}
+
 /// How many of the last datagrams may still be answered.
 const LATELY: u64 = 1 << 16;
 
@@ -46,7 +55,7 @@ impl Sealer {
     /// Another sealer with these keys, whose seals are those of a life of its own.
     pub(super) fn beside(&self, salt: u64) -> Self {
         let (keys, salt) = (self.keys.clone(), salt & header::MAX_48);
-        Self { keys, salt, sealed: 0, ..*self }
+        Self { keys, salt, sealed: BESIDE, ..*self }
     }
 
     /// Whether it has lately sealed a datagram with this nonce.
