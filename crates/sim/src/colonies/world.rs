@@ -12,7 +12,7 @@ use super::uptime::Uptime;
 use crate::scenario::ScenarioError;
 
 /// Bytes a node holds of a member of its colony, beside the payload.
-const MEMBER_BYTES: u64 = 244;
+const MEMBER_BYTES: u64 = 252;
 /// Bytes of a cell in each of the two tables from id to place.
 const TABLE_CELLS_BYTES: u64 = 16;
 /// Bytes of a node beside members and colonies, of its events, calls and datagrams.
