@@ -22,12 +22,12 @@ from typing import Any
 
 from tidings.control import (
     AgentError,
-    RefusedError,
     ask,
     closed,
     connect,
     default_runtime_dir,
     odd,
+    result,
     socket_of,
 )
 
@@ -84,7 +84,7 @@ def publish(
     path = socket_of(_directory(runtime_dir))
     for key, value in metrics.items():
         request = {"op": "publish", "key": key, "value": str(value), "ttl_s": ttl_s}
-        _result(ask(path, json.dumps(request).encode() + b"\n", timeout_s), path)
+        result(ask(path, json.dumps(request).encode() + b"\n", timeout_s), path, dict)
 
 
 def watch(
@@ -163,7 +163,7 @@ def _begin(directory: Path, timeout_s: float) -> socket.socket:
         connect(connection, path, deadline_s)
         connection.settimeout(timeout_s)
         connection.sendall(_WATCH)
-        _result(_first_line(connection, path), path)
+        result(_first_line(connection, path), path, dict)
     except TimeoutError as error:
         connection.close()
         raise AgentError(f"the agent at {path} did not answer within {timeout_s:.1f} s") from error
@@ -238,15 +238,3 @@ def _notice(line: bytes) -> Notice:
 
 def _lost() -> Notice:
     return Notice("missed", "", 0, time.time())
-
-
-def _result(reply: bytes, path: Path) -> Mapping[str, Any]:
-    """Return the result in a reply, or raise the error in it."""
-    try:
-        envelope = json.loads(reply)
-        if envelope["ok"]:
-            return dict(envelope["result"])
-        refusal = RefusedError(str(envelope["error"]["message"]), str(envelope["error"]["kind"]))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise odd(path, str(error)) from error
-    raise refusal

@@ -392,14 +392,11 @@ class Board:
     def _entry(self, name: str, address: str, slot: np.void) -> Entry:
         unheard = slot["state"] == UNHEARD
         age_s = max(time.monotonic_ns() - int(slot["birth_ns"]), 0) / 1e9
-        return Entry(
-            name=name,
-            address=address,
-            state=STATES[slot["state"]],
-            incarnation=int(slot["incarnation"]),
-            sequence=int(slot["sequence"]),
+        return Entry.of(
+            name,
+            address,
+            slot,
             age_s=float("nan") if unheard else age_s,
-            payload=bytes(slot["payload"]),
             payload_schema=self.payload_schema,
         )
 

@@ -8,10 +8,15 @@ does; an error says what was wrong, where, and what to do, as the command does.
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 REPLY_BYTES_MAX = 256 << 20
 REQUEST_BYTES_MAX = 64 << 10
@@ -140,3 +145,25 @@ def odd(path: Path, reason: str) -> AgentError:
         f"the agent at {path} answered what this package does not understand ({reason}): are both "
         "of the same version?"
     )
+
+
+def refusal(error: Mapping[str, Any]) -> RefusedError:
+    """Make the error that a reply has."""
+    return RefusedError(str(error["message"]), str(error["kind"]))
+
+
+def result(
+    reply: bytes,
+    path: Path,
+    read: Callable[[Any], T],
+    refused: Callable[[Mapping[str, Any]], RefusedError] = refusal,
+) -> T:
+    """Read the result in a reply, or raise the error in it."""
+    try:
+        envelope = json.loads(reply)
+        if envelope["ok"]:
+            return read(envelope["result"])
+        no = refused(envelope["error"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise odd(path, str(error)) from error
+    raise no

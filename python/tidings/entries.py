@@ -29,6 +29,22 @@ class Entry:
     payload: bytes
     payload_schema: int = readings.SCHEMA
 
+    @classmethod
+    def of(
+        cls, name: str, address: str, slot: np.void, *, age_s: float, payload_schema: int
+    ) -> Entry:
+        """Read the slot of a node."""
+        return cls(
+            name=name,
+            address=address,
+            state=STATES[slot["state"]],
+            incarnation=int(slot["incarnation"]),
+            sequence=int(slot["sequence"]),
+            age_s=age_s,
+            payload=bytes(slot["payload"]),
+            payload_schema=payload_schema,
+        )
+
     @property
     def readings(self) -> dict[str, Any]:
         """What the node measured, by name, with ``user.KEY`` as published; empty if unheard."""
@@ -60,14 +76,11 @@ class Entries:
     def __iter__(self) -> Iterator[Entry]:
         """Yield the entries, in no order."""
         for at, slot in enumerate(self.slots):
-            yield Entry(
-                name=str(self.names[at]),
-                address=str(self.addresses[at]),
-                state=STATES[slot["state"]],
-                incarnation=int(slot["incarnation"]),
-                sequence=int(slot["sequence"]),
+            yield Entry.of(
+                str(self.names[at]),
+                str(self.addresses[at]),
+                slot,
                 age_s=float(self.ages_s[at]),
-                payload=bytes(slot["payload"]),
                 payload_schema=self.payload_schema,
             )
 

@@ -25,7 +25,8 @@ from tidings.control import (
     RefusedError,
     ask,
     default_runtime_dir,
-    odd,
+    refusal,
+    result,
     socket_of,
 )
 
@@ -177,20 +178,14 @@ def _size_bytes(size: float | str) -> int:
 
 def _nodes(reply: bytes, path: Path) -> list[Picked]:
     """Read the nodes of a reply, or raise the error in it."""
-    try:
-        envelope = json.loads(reply)
-        if envelope["ok"]:
-            return [_picked(node) for node in envelope["result"]["nodes"]]
-        kind, message = str(envelope["error"]["kind"]), str(envelope["error"]["message"])
-        shortfall = envelope["error"].get("shortfall", {})
-        refusal = (
-            UnsatisfiedError(message, kind, shortfall)
-            if kind == "unsatisfied"
-            else RefusedError(message, kind)
-        )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise odd(path, str(error)) from error
-    raise refusal
+    return result(reply, path, lambda found: [_picked(node) for node in found["nodes"]], _refusal)
+
+
+def _refusal(error: Mapping[str, Any]) -> RefusedError:
+    kind, shortfall = str(error["kind"]), error.get("shortfall", {})
+    if kind == "unsatisfied":
+        return UnsatisfiedError(str(error["message"]), kind, shortfall)
+    return refusal(error)
 
 
 def _picked(node: Mapping[str, Any]) -> Picked:
