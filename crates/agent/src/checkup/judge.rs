@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use tidings_control::{Finding, Verdict};
+use tidings_gossip::EntryState;
 use tidings_gossip::mismatch::Difference;
-use tidings_gossip::wire::check::{Checked, Held};
+use tidings_gossip::wire::check::Checked;
 use tidings_gossip::wire::reject::Reject;
 use tidings_gossip::wire::window::Format;
 
@@ -150,25 +151,29 @@ impl Own<'_> {
         let known = there.address.and_then(|address| SocketAddr::try_from(address).ok());
         let known = known.map(|address| address.to_string());
         match (there.held, known) {
-            (Held::Alive | Held::Suspected, Some(at)) if at != self.announced => {
+            (Some(EntryState::Alive | EntryState::Suspected), Some(at)) if at != self.announced => {
                 wrong(of, format!("it holds this node at {at}, which announces {}", self.announced))
             }
-            (Held::Alive, _) => ok(of, format!("it knows {members} members, this node among them")),
-            (Held::Suspected, _) => {
+            (Some(EntryState::Alive), _) => {
+                ok(of, format!("it knows {members} members, this node among them"))
+            }
+            (Some(EntryState::Suspected), _) => {
                 unclear(of, "it suspects this node: probes get no answer".to_owned())
             }
-            (Held::Dead, _) => wrong(
+            (Some(EntryState::Dead), _) => wrong(
                 of,
                 format!(
                     "it has declared this node dead: does what it sends reach {}?",
                     self.announced
                 ),
             ),
-            (Held::Left, _) => wrong(of, "this node has said farewell to it".to_owned()),
-            (Held::Unheard, _) => {
+            (Some(EntryState::Left), _) => {
+                wrong(of, "this node has said farewell to it".to_owned())
+            }
+            (Some(EntryState::Unheard), _) => {
                 wrong(of, "it has this node on its roster and hears nothing of it".to_owned())
             }
-            (Held::Unknown, _) => wrong(
+            (None, _) => wrong(
                 of,
                 format!(
                     "it knows {members} members, and not this node: name it as a seed, and see \
@@ -217,7 +222,7 @@ mod tests {
             reads: Versions::READ,
             wall_micros: Some(1_000_000_000),
             members: 3,
-            held: Held::Alive,
+            held: Some(EntryState::Alive),
             from: Address::from(at),
             address: Some(Address::from(at)),
         }
@@ -237,7 +242,8 @@ mod tests {
         let late = Some(1_000_000_000 - 11_000_000);
         assert_eq!(wrong_of(&Checked { wall_micros: late, ..checked() }), ["clock"]);
         assert_eq!(wrong_of(&Checked { wall_micros: None, ..checked() }), [""; 0]);
-        for held in [Held::Dead, Held::Left, Held::Unheard, Held::Unknown, Held::Suspected] {
+        let all = [EntryState::Dead, EntryState::Left, EntryState::Unheard, EntryState::Suspected];
+        for held in all.map(Some).into_iter().chain([None]) {
             assert_eq!(wrong_of(&Checked { held, ..checked() }), ["membership"], "{held:?}");
         }
         let elsewhere: SocketAddr = "10.0.0.9:9616".parse().expect("an address");

@@ -14,8 +14,8 @@ use super::machine::Node;
 use super::outbox::Transmit;
 use crate::address::Address;
 use crate::counters::Dropped;
-use crate::entry::{EntryState, NodeId};
-use crate::wire::check::{self, Check, Checked, Held};
+use crate::entry::NodeId;
+use crate::wire::check::{self, Check, Checked};
 use crate::wire::extension::Versions;
 use crate::wire::header::Kind;
 
@@ -61,7 +61,7 @@ impl Node {
             reads: Versions::READ,
             wall_micros: wall.map(|offset| now.as_micros().saturating_add(offset)),
             members: self.members(),
-            held: self.view(asker, now).map_or(Held::Unknown, |view| held(view.state)),
+            held: self.view(asker, now).map(|view| view.state),
             from,
             address: self.membership.get(asker).map(|record| record.address),
         }
@@ -72,15 +72,5 @@ impl Node {
         let sealer = self.sealer.beside(self.chance.bits());
         let own = (self.own.id(), self.incarnation());
         Checker::new(sealer, self.config.wire_version, own, self.format)
-    }
-}
-
-fn held(state: EntryState) -> Held {
-    match state {
-        EntryState::Alive => Held::Alive,
-        EntryState::Suspected => Held::Suspected,
-        EntryState::Dead => Held::Dead,
-        EntryState::Left => Held::Left,
-        EntryState::Unheard => Held::Unheard,
     }
 }

@@ -8,7 +8,6 @@ use super::intake::Received;
 use super::machine::Node;
 use super::outbox::Transmit;
 use super::trials::{WAIT_UNITS, Waits};
-use crate::address::Address;
 use crate::counters::Dropped;
 use crate::dissemination::context::Order;
 use crate::entry::NodeId;
@@ -44,18 +43,9 @@ impl Node {
         true
     }
 
-    /// A datagram of a member has come from this address.
-    #[inline]
-    pub(super) fn came_from(&mut self, id: NodeId, from: Address) {
-        let Some(record) = self.membership.get(id) else { return };
-        if !record.reached && record.address == from {
-            self.reach(id);
-        }
-    }
-
-    /// Nothing has to wait for a member any more.
+    /// Nothing has to wait for a member any more: something has come from where it is said to be.
     #[cold]
-    fn reach(&mut self, id: NodeId) {
+    pub(super) fn reach(&mut self, id: NodeId) {
         let Some(record) = self.membership.get_mut(id) else { return };
         record.reached = true;
         let Some(trial) = self.trials.end(id) else { return };

@@ -55,10 +55,12 @@ impl Node {
             if !is_beside(&header) && sender.replay.check(&header).is_ok() {
                 sender.replay.note(&header);
                 sender.speaks = Some(Speaks::of(&header, &said));
-                let sender = sender.id;
+                let is_new_there = !sender.reached && sender.address == from;
                 self.detection.hear(now);
                 self.room.hear(now, header.kind == Kind::Answer);
-                self.came_from(sender, from);
+                if is_new_there {
+                    self.reach(header.sender);
+                }
             }
         }
         outcome

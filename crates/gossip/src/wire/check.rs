@@ -15,7 +15,7 @@
 //! | 11–13 | the version that its sender writes, the lowest and the highest that it reads |
 //! | 14–21 | its wall clock in microseconds since 1970; 0 if it has none |
 //! | 22–25 | how many members it knows |
-//! | 26 | what it holds of the node that checks, see [`Held`] |
+//! | 26 | what it holds of the node that checks, 0 unknown, 1 unheard, 2 alive, 3 suspected, 4 dead, 5 left |
 //! | 27 | bytes of the address that the check seemed to come from, then the address |
 //! | then | bytes of the address that it holds of that node, 0 if none, then the address |
 //! | then | zeros, up to the bytes of the check |
@@ -27,34 +27,20 @@ use super::body::{BodyError, Reader, Writer};
 use super::extension::Versions;
 use super::window::Format;
 use crate::address::{Address, MAX_ADDRESS_BYTES};
+use crate::entry::EntryState;
 
 /// The least bytes of a check's body: what the longest answer needs.
 pub const LEAST_BYTES: usize = 27 + 2 * (1 + MAX_ADDRESS_BYTES);
 
-/// What a node holds of the one that checks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Held {
-    /// It does not know it.
-    Unknown = 0,
-    /// It knows its name, and has no entry of it.
-    Unheard = 1,
-    /// It lives.
-    Alive = 2,
-    /// It is suspected.
-    Suspected = 3,
-    /// It was declared dead.
-    Dead = 4,
-    /// It has said farewell.
-    Left = 5,
-}
-
-impl Held {
-    fn of_number(number: u8) -> Option<Self> {
-        let all =
-            [Self::Unknown, Self::Unheard, Self::Alive, Self::Suspected, Self::Dead, Self::Left];
-        all.into_iter().find(|held| *held as u8 == number)
-    }
-}
+/// What a node may hold of the one that checks, each at its number; at 0 it does not know it.
+const HELD: [Option<EntryState>; 6] = [
+    None,
+    Some(EntryState::Unheard),
+    Some(EntryState::Alive),
+    Some(EntryState::Suspected),
+    Some(EntryState::Dead),
+    Some(EntryState::Left),
+];
 
 /// A check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,8 +92,8 @@ pub struct Checked {
     pub wall_micros: Option<i64>,
     /// How many members it knows.
     pub members: u32,
-    /// What it holds of the node that checks.
-    pub held: Held,
+    /// The state in which it holds the node that checks; `None` if it does not know it.
+    pub held: Option<EntryState>,
     /// Where the check seemed to come from.
     pub from: Address,
     /// The address that it holds of the node that checks.
@@ -127,7 +113,8 @@ impl Checked {
         body.put(&[self.writes, self.reads.lowest, self.reads.highest]);
         body.put(&self.wall_micros.unwrap_or_default().to_le_bytes());
         body.put(&self.members.to_le_bytes());
-        body.put(&[self.held as u8]);
+        let held = HELD.iter().position(|held| *held == self.held);
+        body.put(&[held.expect("each state has its number") as u8]);
         for address in [Some(self.from), self.address] {
             let bytes = address.as_ref().map_or(&[][..], Address::as_bytes);
             body.put(&[bytes.len() as u8]);
@@ -141,7 +128,7 @@ impl Checked {
         let (token, format) = (u64_of(&mut body)?, format_of(&mut body)?);
         let [writes, lowest, highest] = body.array()?;
         let wall = i64::from_le_bytes(body.array()?);
-        let (members, held) = (body.u32()?, Held::of_number(body.u8()?)?);
+        let (members, held) = (body.u32()?, *HELD.get(usize::from(body.u8()?))?);
         let mut address = || {
             let bytes = body.u8()?;
             Address::from_bytes(body.bytes(usize::from(bytes))?)
@@ -195,7 +182,7 @@ mod tests {
             reads: Versions::READ,
             wall_micros: Some(1_800_000_000_000_000),
             members: 8192,
-            held: Held::Dead,
+            held: Some(EntryState::Dead),
             from: long,
             address: Some(long),
         };
@@ -205,7 +192,7 @@ mod tests {
         for cut in 0..LEAST_BYTES {
             assert_eq!(Checked::read(&body[..cut]), None);
         }
-        let bare = Checked { wall_micros: None, address: None, held: Held::Unknown, ..checked };
+        let bare = Checked { wall_micros: None, address: None, held: None, ..checked };
         bare.write(&mut body);
         assert_eq!(Checked::read(&body), Some(bare));
         body[26] = 6;
