@@ -7,6 +7,7 @@ use tidings_control::{Checkup, Verdict};
 use tidings_experiment::agents::{Cluster, programs};
 
 use super::KEYS;
+use super::pages::page;
 
 /// `tidings` for the agent of this name.
 fn tidings(cluster: &Cluster, name: &str, arguments: &[&str]) -> (Option<i32>, String) {
@@ -76,9 +77,9 @@ fn metrics_count_mismatches_and_states() {
     let keys = [cluster.write("key", KEYS[0]), cluster.write("strange", KEYS[1])];
     cluster.start("n1", &["--keys", &keys[0], "--http", "127.0.0.1:0"]);
     cluster.join("n2", "n1", &["--keys", &keys[1]]);
-    let page = cluster.agent("n1").status().http.expect("it is on");
+    let http = cluster.agent("n1").status().http.expect("it is on");
     let text = cluster.until("the mismatch is counted", |_| {
-        let text = get(&page, "/metrics");
+        let (_, text) = page(&http, "/metrics");
         text.contains("tidings_mismatch_datagrams_total{").then_some(text)
     });
     let address = cluster.agent("n2").status().address;
@@ -87,17 +88,6 @@ fn metrics_count_mismatches_and_states() {
     for line in ["tidings_alone 0", "tidings_members_by_state{state=\"alive\"} 1"] {
         assert!(text.lines().any(|found| found == line), "{line} in {text}");
     }
-}
-
-/// The body of what an agent answers over HTTP.
-fn get(address: &str, path: &str) -> String {
-    use std::io::{Read, Write};
-    let mut stream = std::net::TcpStream::connect(address).expect("it listens");
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("text");
-    answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).expect("a head")
 }
 
 #[test]
