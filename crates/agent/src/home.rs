@@ -199,6 +199,14 @@ fn remove_socket(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Replaces a file by one with this text: it is written beside it and renamed, so that a crash
+/// leaves the old text or the new one.
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let beside = path.with_extension("tmp");
+    fs::write(&beside, text)?;
+    fs::rename(&beside, path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidings_gossip::Incarnation;
 use tracing::warn;
 
-use crate::home::HomeError;
+use crate::home::{self, HomeError};
 
 /// The file in the runtime directory.
 const FILE: &str = "incarnation";
@@ -111,13 +111,9 @@ fn is_ahead(since_epoch: Duration, last: u32) -> bool {
     last >= highest_at(since_epoch).min(MOST - LIVES_LEFT)
 }
 
-/// Records that `number` has been used. It is written to a temporary file and renamed, so that a
-/// crash leaves the old number or the new one.
+/// Records that `number` has been used.
 pub(crate) fn keep(runtime_dir: &Path, number: u32) -> io::Result<()> {
-    let path = runtime_dir.join(FILE);
-    let beside = path.with_extension("tmp");
-    fs::write(&beside, format!("{number}\n"))?;
-    fs::rename(&beside, path)
+    home::replace(&runtime_dir.join(FILE), &format!("{number}\n"))
 }
 
 /// The number after `last`, unless the clock says that this cannot be; `None` if none is left.

@@ -82,7 +82,7 @@ pub(crate) fn exposition(status: &Status, counts: &[Count]) -> String {
     let mut registry = Registry::with_prefix("tidings");
     describe(&mut registry, status);
     gauges(&mut registry, status);
-    by_state(&mut registry, &status.states);
+    by_state(&mut registry, status.states);
     mismatches(&mut registry, &status.mismatches);
     for (name, about, value) in counts {
         registry.register(*name, about.trim_end_matches('.'), ConstCounter::new(*value));
@@ -107,13 +107,10 @@ fn describe(registry: &mut Registry, status: &Status) {
 }
 
 /// Members by state.
-fn by_state(registry: &mut Registry, states: &States) {
+fn by_state(registry: &mut Registry, states: States) {
     let family = Family::<Labels<1>, Gauge>::default();
-    let States { alive, suspected, dead, left, unheard } = *states;
-    let counts = [alive, suspected, dead, left, unheard];
-    for (state, count) in ["alive", "suspected", "dead", "left", "unheard"].into_iter().zip(counts)
-    {
-        family.get_or_create(&[("state", state.to_owned())]).set(count.into());
+    for (state, count) in states.each() {
+        family.get_or_create(&[("state", state.name().to_owned())]).set(count.into());
     }
     registry.register("members_by_state", "Members in this state, as this node sees them", family);
 }

@@ -20,9 +20,6 @@ use crate::prepare::is_loopback;
 /// Name-service queries under way at a time.
 const AT_A_TIME: usize = 32;
 
-/// The address of a member whose name is not resolved yet: nothing is sent there.
-const NOWHERE: Address = Address::NOWHERE;
-
 /// How many names a complaint quotes.
 const QUOTED: usize = 5;
 
@@ -145,11 +142,11 @@ fn members(
             Some(Ok(address)) => address.into(),
             Some(Err(error)) => {
                 looked.missing.push((place, error.to_string()));
-                NOWHERE
+                Address::NOWHERE
             }
             None => {
                 looked.missing.push((place, "no answer".to_owned()));
-                NOWHERE
+                Address::NOWHERE
             }
         };
         looked.members.push(Member { name: line.name.clone(), address });

@@ -34,10 +34,10 @@ pub use client::{
     CHECKUP_TIMEOUT, Client, ClientError, DEFAULT_TIMEOUT, REPLY_BYTES_MAX, VISIT_TIMEOUT, pick,
 };
 pub use colonies::{AggregateReport, BinReport, Colonies, ColonyReport, ReadingReport};
-pub use mismatch::{Checkup, Finding, MismatchReport, States, Verdict};
+pub use mismatch::{Checkup, Finding, MismatchReport, Verdict};
 pub use picked::{Lack, Picked, PickedNode, Shortfall};
 pub use reply::{ErrorKind, ErrorReport, Reply};
-pub use report::{Ages, Leaving, Mode, NodeReport, Nodes, Published, State, Status};
+pub use report::{Ages, Leaving, Mode, NodeReport, Nodes, Published, State, States, Status};
 pub use request::{Pick, REQUEST_BYTES_MAX, Request, TTL_S_DEFAULT};
 pub use tidings_board::{RUNTIME_DIR_VARIABLE, SOCKET_FILE, agent_dir, runtime_dir};
 pub use watch::{Change, Notice, Watch, Watching};

@@ -23,22 +23,6 @@ pub struct MismatchReport {
     pub text: String,
 }
 
-/// How many members are in each state, as this node sees them; itself is alive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct States {
-    /// Alive, this node among them.
-    pub alive: u32,
-    /// Silent, and probed.
-    pub suspected: u32,
-    /// Declared dead.
-    pub dead: u32,
-    /// They have said farewell.
-    pub left: u32,
-    /// Known by name; nothing was heard of them yet.
-    pub unheard: u32,
-}
-
 /// What lies between this node and another: what an operator asked to be tried.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::mismatch::{MismatchReport, States};
+use crate::mismatch::MismatchReport;
 
 /// The agent's own condition and configuration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -213,6 +213,31 @@ impl State {
     /// Whether the node has neither left nor died: one that does not answer has not died yet.
     pub fn is_alive(self) -> bool {
         matches!(self, Self::Alive | Self::Suspected)
+    }
+}
+
+/// How many members are in each state, as this node sees them; itself is alive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct States {
+    /// Alive, this node among them.
+    pub alive: u32,
+    /// Silent, and probed.
+    pub suspected: u32,
+    /// Declared dead.
+    pub dead: u32,
+    /// They have said farewell.
+    pub left: u32,
+    /// Known by name; nothing was heard of them yet.
+    pub unheard: u32,
+}
+
+impl States {
+    /// Each state with its number, in the order of [`State::ALL`].
+    pub fn each(self) -> [(State, u32); 5] {
+        let Self { alive, suspected, dead, left, unheard } = self;
+        let counts = [alive, suspected, dead, left, unheard];
+        std::array::from_fn(|at| (State::ALL[at], counts[at]))
     }
 }
 

@@ -17,6 +17,8 @@ use std::time::Duration;
 use tidings_control::States;
 use tidings_gossip::{EntryState, Instant, Node};
 
+use crate::home;
+
 /// The file in the runtime directory with the number of members.
 const FILE: &str = "members";
 
@@ -63,7 +65,7 @@ impl Company {
         let kept = read(&path);
         Self {
             path,
-            expected: least.or(roster).or(kept.filter(|_| roster.is_none())),
+            expected: least.or(roster).or(kept),
             least,
             kept,
             other: None,
@@ -143,9 +145,7 @@ impl Company {
             }
         }
         (self.kept, self.other) = (Some(alive), None);
-        let beside = self.path.with_extension("tmp");
-        fs::write(&beside, format!("{alive}\n"))?;
-        fs::rename(&beside, &self.path)
+        home::replace(&self.path, &format!("{alive}\n"))
     }
 }
 

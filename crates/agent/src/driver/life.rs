@@ -112,18 +112,21 @@ impl Driver {
 
     /// Names of seeds and of the roster without an address.
     pub(super) fn unresolved(&self) -> usize {
-        let seeds = self.settings.seeds.len().saturating_sub(self.seeds_found);
-        seeds + self.reloading.unresolved
+        self.seeds_missing() + self.reloading.unresolved
+    }
+
+    /// Seeds without an address.
+    fn seeds_missing(&self) -> usize {
+        self.settings.seeds.len().saturating_sub(self.seeds_found)
     }
 
     /// Seeds of the own colony that are not this node itself.
     pub(super) fn seeds_asked(&self) -> usize {
-        let unresolved = self.settings.seeds.len().saturating_sub(self.seeds_found);
         let own = &self.standing.address;
         let is_other = |seed: &&tidings_gossip::Address| {
             SocketAddr::try_from(**seed).map_or(true, |address| address.to_string() != *own)
         };
-        unresolved + self.seeds.iter().filter(is_other).count()
+        self.seeds_missing() + self.seeds.iter().filter(is_other).count()
     }
 
     /// Looks whether this node is among others, and reports when that changes.
@@ -134,23 +137,13 @@ impl Driver {
             debug!(%error, "the number of members could not be written");
         }
         let loneliness = self.loneliness(now);
-        let before = std::mem::replace(&mut self.lonely, loneliness.is_some());
-        match loneliness {
-            Some(reason) if !before => warn!("{reason}"),
-            None if before => info!("this node is among others again"),
-            _ => {}
-        }
+        report_turn(&mut self.lonely, loneliness, "this node is among others again");
     }
 
     /// Reports when others begin to reject this node, and when they take it again.
     pub(super) fn follow_rejection(&mut self, now: Instant) {
         let rejection = self.rejection(now);
-        let before = std::mem::replace(&mut self.rejected, rejection.is_some());
-        match rejection {
-            Some(reason) if !before => warn!("{reason}"),
-            None if before => info!("other nodes take what this one says again"),
-            _ => {}
-        }
+        report_turn(&mut self.rejected, rejection, "other nodes take what this one says again");
     }
 
     /// Reports that a node finds no room.
@@ -191,5 +184,15 @@ impl Driver {
             "this host has another address; it is announced by a new incarnation"
         );
         self.keep_incarnation(life.get());
+    }
+}
+
+/// Logs what is wrong now if nothing was before, or that it no longer is.
+fn report_turn(was: &mut bool, wrong: Option<String>, over: &str) {
+    let before = std::mem::replace(was, wrong.is_some());
+    match wrong {
+        Some(reason) if !before => warn!("{reason}"),
+        None if before => info!("{over}"),
+        _ => {}
     }
 }
