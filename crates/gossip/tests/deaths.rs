@@ -285,6 +285,24 @@ fn a_path_that_is_broken_between_two_is_no_death() {
 }
 
 /// Anybody can forge the message by which a host refuses.
+/// From the first datagram on: of most members a node has yet to hear anything itself, and what
+/// tries their addresses is lost as other datagrams are.
+#[test]
+fn nobody_dies_while_a_lossy_cluster_forms() {
+    for strategy in STRATEGIES {
+        for nodes in [16, 48] {
+            let mut config = detecting(strategy);
+            config.max_nodes = nodes as u32;
+            let mut cluster = Cluster::with_seed(&config, nodes);
+            cluster.delivers = lossy;
+            cluster.run(1_200);
+            let declared: u64 = cluster.up().map(|node| node.counters().deaths_declared).sum();
+            assert_eq!(declared, 0, "{strategy}, {nodes} nodes");
+            assert_eq!(cluster.known_min(), nodes as u32, "{strategy}, {nodes} nodes");
+        }
+    }
+}
+
 #[test]
 fn nobody_dies_of_refusals_alone() {
     for (what, mut cluster) in clusters() {

@@ -66,7 +66,7 @@ impl Node {
                 self.settle(doubt.id);
                 continue;
             }
-            // Who was never heard is checked, by this node alone; if too many are, others find out.
+            // Who was never heard is checked; if too many are, others find out.
             if !self.is_reached(doubt.id) && !self.try_member(now, doubt.id, None) {
                 self.detection.end(doubt.id);
                 continue;
@@ -81,9 +81,8 @@ impl Node {
             }
             // Also who was just declared dead: if it lives, it shall hear of it first.
             self.detection.query(Query::probe(doubt.id));
-            if self.is_reached(doubt.id) {
-                self.have_probed(doubt.id, step.relays());
-            }
+            // Whether it was heard or not: the one check of a member may be lost.
+            self.have_probed(doubt.id, step.relays());
         }
     }
 

@@ -5,6 +5,10 @@
 //! whose random token shows that it was received. At most [`MOST`] checks wait for answers; each is
 //! given up after [`WAIT_UNITS`]. So who never answers costs little, however many of them there
 //! are, and who does answer costs one round trip.
+//!
+//! A check is not repeated meanwhile, and may be lost: whom a node has not reached it does not hold
+//! dead for want of an answer to its own check alone. Others are asked to probe it, as they are
+//! about everybody, and each of them that has not reached it either tries it within its own bound.
 
 use tidings_primitives::time::Instant;
 
@@ -14,9 +18,9 @@ use crate::entry::NodeId;
 use crate::wire::window::Marks;
 
 /// Checks that wait for answers at one time.
-pub(super) const MOST: usize = 16;
+pub(super) const MOST: usize = 8;
 /// Units of time after which a check is given up.
-pub(super) const WAIT_UNITS: u32 = 16;
+pub(super) const WAIT_UNITS: u32 = 8;
 
 /// A member that is being checked, and what waits for that.
 pub(super) struct Trial {
