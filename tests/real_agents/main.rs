@@ -18,6 +18,7 @@ mod pick;
 mod processor;
 mod prometheus;
 mod refusals;
+mod scrapes;
 mod users;
 mod versions;
 

@@ -14,7 +14,7 @@ use tidings_experiment::agents::Cluster;
 use crate::pages::page;
 
 /// A process that ends with the test.
-struct Server(Child);
+pub(crate) struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
@@ -63,7 +63,7 @@ fn prometheus(directory: &Path, target: &str) -> (Server, String) {
 }
 
 /// The first value of a query of a server.
-fn first_value(address: &str, query: &str) -> Option<f64> {
+pub(crate) fn first_value(address: &str, query: &str) -> Option<f64> {
     let (_, body) = page(address, &format!("/api/v1/query?query={query}"));
     let start = body.find('{')?;
     let answer: Value = serde_json::from_str(&body[start..=body.rfind('}')?]).ok()?;
@@ -71,7 +71,7 @@ fn first_value(address: &str, query: &str) -> Option<f64> {
 }
 
 /// Starts a server with these settings, and returns it with the address that it answers on.
-fn serve(directory: &Path, config: &str) -> (Server, String) {
+pub(crate) fn serve(directory: &Path, config: &str) -> (Server, String) {
     let (file, data) = (directory.join("prometheus.yml"), directory.join("prometheus"));
     fs::write(&file, config).expect("an own directory");
     let mut server = Command::new("prometheus")

@@ -20,6 +20,7 @@ use crate::memory;
 use crate::prepare::Prepared;
 use crate::processor;
 use crate::resolve;
+use crate::scrape;
 
 /// Checks `prepared` against the machine, and describes the effective configuration.
 ///
@@ -75,7 +76,10 @@ pub(crate) async fn check(prepared: &Prepared) -> Result<String, StartError> {
 async fn ports(prepared: &Prepared) -> Result<u16, StartError> {
     let socket = bind(prepared)?;
     if let Some(address) = prepared.settings.http {
-        drop(http::bind(address).await?);
+        drop(http::bind(address, http::FLAG).await?);
+    }
+    if let Some(address) = prepared.settings.scrape {
+        drop(scrape::bind(address).await?);
     }
     let local = socket.local_address();
     let what = "the socket's address";

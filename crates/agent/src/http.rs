@@ -29,9 +29,15 @@ use crate::question::{Asker, Place, Question};
 use crate::reply::json;
 use crate::socket::BindError;
 
-/// Binds to `address`.
-pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, BindError> {
-    TcpListener::bind(address).await.map_err(|source| BindError::new(address, "--http", source))
+/// The flag that says where.
+pub(crate) const FLAG: &str = "--http";
+
+/// Binds to `address`, which this flag gives.
+pub(crate) async fn bind(
+    address: SocketAddr,
+    flag: &'static str,
+) -> Result<TcpListener, BindError> {
+    TcpListener::bind(address).await.map_err(|source| BindError::new(address, flag, source))
 }
 
 /// Serves the pages until `closing` becomes true.
@@ -47,17 +53,22 @@ pub(crate) async fn serve(listener: TcpListener, asker: Asker, mut closing: watc
 
 /// The pages.
 fn router(asker: Asker) -> Router {
-    Router::new()
-        .route("/metrics", get(metrics_page))
-        .route("/metrics/nodes", get(node_metrics_page))
+    metrics_routes()
         .route("/v1/nodes", get(nodes_page))
         .route("/v1/names", get(names_page))
         .route("/v1/colonies", get(colonies_page))
         .route("/v1/events", get(events_page))
         .route("/v1/status", get(status_page))
-        .route("/healthz", get(health_page))
         .merge(page::routes())
         .with_state(asker)
+}
+
+/// The pages that monitoring systems ask for.
+pub(crate) fn metrics_routes() -> Router<Asker> {
+    Router::new()
+        .route("/metrics", get(metrics_page))
+        .route("/metrics/nodes", get(node_metrics_page))
+        .route("/healthz", get(health_page))
 }
 
 async fn metrics_page(State(asker): State<Asker>, headers: HeaderMap) -> Response {
@@ -286,9 +297,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_taken_port_is_named_with_its_flag() {
-        let taken = bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("a free port");
+        let taken = bind(SocketAddr::from(([127, 0, 0, 1], 0)), FLAG).await.expect("a free port");
         let address = taken.local_addr().expect("bound");
-        let message = bind(address).await.expect_err("taken").to_string();
+        let message = bind(address, FLAG).await.expect_err("taken").to_string();
         let expected = format!(
             "{address} is in use by another program: stop it, or choose another with --http"
         );

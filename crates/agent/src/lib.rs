@@ -47,9 +47,11 @@ mod question;
 mod refusals;
 mod reply;
 mod resolve;
+mod scrape;
 mod socket;
 mod start;
 mod timer;
+mod token;
 mod user_metrics;
 mod watched;
 
@@ -59,3 +61,4 @@ pub use identity::StartError;
 pub use processor::ProcessorError;
 pub use socket::{BindError, DatagramSocket, KernelBuffers};
 pub use start::run;
+pub use token::TokenError;

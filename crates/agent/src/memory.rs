@@ -64,7 +64,9 @@ pub(crate) fn bound_bytes(settings: &Settings) -> u64 {
     let text = json_bytes(nodes, payload).max(metrics_bytes(nodes));
     let picture = nodes * report + text + colonies;
     let events = notices::RECENT_MOST as u64 * NOTICE_BYTES;
+    let scrapes = settings.scrape.map_or(0, |_| serving::CONNECTIONS_MOST as u64 * HTTP_BYTES);
     let connections = serving::CONNECTIONS_MOST as u64 * (HTTP_BYTES + events)
+        + scrapes
         + 2 * control::CONNECTIONS_MOST as u64 * CONTROL_BYTES
         + notices::LINES_KEPT as u64 * NOTICE_BYTES
         + events;

@@ -14,9 +14,12 @@ use tidings_gossip::KeyRing;
 use tidings_gossip::roster::{self, RosterLine};
 
 use crate::config::{ConfigError, ConfigErrors, RosterSource, Settings};
+use crate::token::Token;
 
 /// Permission bits that a key file must not have.
 const OTHERS: u32 = 0o077;
+/// The most bytes of a key file, or of one with a token.
+const PRIVATE_BYTES_MOST: u64 = 1 << 20;
 
 /// Settings with the files they name read.
 #[derive(Clone, Debug)]
@@ -25,6 +28,8 @@ pub(crate) struct Prepared {
     pub(crate) keys: KeyRing,
     /// Empty when the node joins by seeds.
     pub(crate) roster: Vec<RosterLine>,
+    /// What scrapes of other machines must show.
+    pub(crate) token: Option<Token>,
 }
 
 /// Reads what `settings` name.
@@ -44,38 +49,69 @@ pub(crate) fn prepare(settings: Settings) -> Result<Prepared, ConfigErrors> {
         errors.push(error);
         Vec::new()
     });
+    let token = settings.scrape_token.as_deref().map(read_token).transpose();
+    let token = token.unwrap_or_else(|error| {
+        errors.push(error);
+        None
+    });
     if keys.as_ref().is_some_and(|keys| !keys.is_secret()) {
         errors.extend(beyond_loopback(&settings, &roster));
     }
     match keys {
-        Some(keys) if errors.is_empty() => Ok(Prepared { settings, keys, roster }),
+        Some(keys) if errors.is_empty() => Ok(Prepared { settings, keys, roster, token }),
         _ => Err(ConfigErrors(errors)),
     }
 }
 
 fn read_keys(settings: &Settings) -> Result<KeyRing, ConfigError> {
     let Some(path) = &settings.keys else { return Ok(KeyRing::open(&settings.cluster)) };
-    let text = read_private(path)?;
+    let text = read_private(path).map_err(|error| match error {
+        PrivateError::Unreadable(source) => {
+            ConfigError::KeysUnreadable { path: path.clone(), source }
+        }
+        PrivateError::Exposed(mode) => ConfigError::KeysExposed { path: path.clone(), mode },
+    })?;
     KeyRing::parse(&text).map_err(|source| ConfigError::Keys { path: path.clone(), source })
 }
 
+fn read_token(path: &Path) -> Result<Token, ConfigError> {
+    let path = path.to_owned();
+    match read_private(&path) {
+        Ok(text) => Token::parse(&text).map_err(|source| ConfigError::Token { path, source }),
+        Err(PrivateError::Unreadable(source)) => Err(ConfigError::TokenUnreadable { path, source }),
+        Err(PrivateError::Exposed(mode)) => Err(ConfigError::TokenExposed { path, mode }),
+    }
+}
+
+/// Why a file that only its owner may read is not read.
+#[derive(Debug)]
+enum PrivateError {
+    Unreadable(io::Error),
+    /// Others may read it, by these permission bits.
+    Exposed(u32),
+}
+
 /// Reads a file that only its owner may read.
-fn read_private(path: &Path) -> Result<String, ConfigError> {
-    let unreadable = |source| ConfigError::KeysUnreadable { path: path.to_owned(), source };
+fn read_private(path: &Path) -> Result<String, PrivateError> {
+    let unreadable = PrivateError::Unreadable;
     // Opening a pipe would wait for a writer.
     let mut open = File::options();
     open.read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
-    let mut file = open.open(path).map_err(unreadable)?;
+    let file = open.open(path).map_err(unreadable)?;
     let about = file.metadata().map_err(unreadable)?;
     if !about.is_file() {
         return Err(unreadable(io::Error::other("not a regular file")));
     }
     let mode = about.mode();
     if mode & OTHERS != 0 {
-        return Err(ConfigError::KeysExposed { path: path.to_owned(), mode: mode & 0o7777 });
+        return Err(PrivateError::Exposed(mode & 0o7777));
     }
     let mut text = String::new();
-    file.read_to_string(&mut text).map_err(unreadable)?;
+    file.take(PRIVATE_BYTES_MOST + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > PRIVATE_BYTES_MOST {
+        let reason = format!("longer than {PRIVATE_BYTES_MOST} bytes");
+        return Err(unreadable(io::Error::other(reason)));
+    }
     Ok(text)
 }
 
@@ -180,8 +216,12 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("key");
         rustix::fs::mkfifoat(rustix::fs::CWD, &path, 0o600.into()).expect("a pipe");
-        let error = read_private(&path).expect_err("no file").to_string();
-        assert!(error.contains("not a regular file"), "{error}");
+        let error = read_private(&path).expect_err("no file");
+        assert!(
+            matches!(&error, PrivateError::Unreadable(why)
+            if why.to_string().contains("not a regular file")),
+            "{error:?}"
+        );
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use tidings_control::Mode;
 use tidings_gossip::Member;
+use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -30,8 +31,9 @@ use crate::prepare::{Prepared, prepare};
 use crate::processor;
 use crate::question::Asker;
 use crate::resolve;
-use crate::socket::DatagramSocket;
-use crate::{check, http, incarnation, notify, question};
+use crate::socket::{BindError, DatagramSocket};
+use crate::token::Token;
+use crate::{check, http, incarnation, notify, question, scrape};
 
 /// The exit codes of `docs/reference/exit-codes.md` that an agent has.
 const FAILED: u8 = 1;
@@ -160,13 +162,9 @@ async fn start(
     let home = Home::enter(&settings.runtime_dir)?;
     let socket = bind(&prepared)?;
     let local = socket.local_address().map_err(system("the socket's address"))?;
-    let listener = match settings.http {
-        Some(address) => Some(http::bind(address).await?),
-        None => None,
-    };
-    let page = listener.as_ref().and_then(|listener| listener.local_addr().ok());
-    let doors = [Door::Operators, Door::Readers(settings.readers)];
-    let [operators, readers] = doors.map(|door| ControlSocket::bind(home.path(), door));
+    let doors = Doors::open(&settings).await?;
+    let [operators, readers] = [Door::Operators, Door::Readers(settings.readers)]
+        .map(|door| ControlSocket::bind(home.path(), door));
     let control = [operators?, readers?];
     let reach = reach(&prepared);
     let looked = resolve::roster(&prepared.roster, local.port(), reach).await?;
@@ -201,18 +199,45 @@ async fn start(
     reloading.search(settings.seeds.clone());
     reloading.search_rest(&prepared.roster, looked);
     let (closing, closed) = watch::channel(false);
-    let servers = serve(control, listener, &asker, &closed);
-    let standing = standing(&prepared, (address, others), page, memory_bound_bytes);
+    let standing = standing(&prepared, (address, others), &doors, memory_bound_bytes);
+    let (token, shown) = watch::channel(prepared.token);
+    let servers = serve(control, doors, shown, &asker, &closed);
     announce(&settings, &socket, &standing, number);
     let collector = Collector::new(&Sources::default());
     let endpoint = Endpoint::new(node, clock, socket).map_err(system("a timer"))?;
-    let parts = Parts { endpoint, clock, collector, settings, standing, reloading };
+    let parts = Parts { endpoint, clock, collector, settings, standing, reloading, token };
     Ok(Running { home, driver: Driver::new(parts), inbox, servers, closing })
+}
+
+/// Where HTTP is served.
+struct Doors {
+    page: Option<TcpListener>,
+    scrape: Option<TcpListener>,
+}
+
+impl Doors {
+    async fn open(settings: &Settings) -> Result<Self, BindError> {
+        let page = match settings.http {
+            Some(address) => Some(http::bind(address, http::FLAG).await?),
+            None => None,
+        };
+        let scrape = match settings.scrape {
+            Some(address) => Some(scrape::bind(address).await?),
+            None => None,
+        };
+        Ok(Self { page, scrape })
+    }
+}
+
+/// Where a listener is bound, as text.
+fn place(listener: Option<&TcpListener>) -> Option<String> {
+    listener?.local_addr().ok().map(|address| address.to_string())
 }
 
 fn serve(
     control: [ControlSocket; 2],
-    listener: Option<tokio::net::TcpListener>,
+    Doors { page, scrape }: Doors,
+    token: watch::Receiver<Option<Token>>,
     asker: &Asker,
     closed: &watch::Receiver<bool>,
 ) -> JoinSet<()> {
@@ -220,8 +245,11 @@ fn serve(
     for socket in control {
         servers.spawn(socket.serve(asker.clone(), closed.clone()));
     }
-    if let Some(listener) = listener {
+    if let Some(listener) = page {
         servers.spawn(http::serve(listener, asker.clone(), closed.clone()));
+    }
+    if let Some(listener) = scrape {
+        servers.spawn(scrape::serve(listener, asker.clone(), token, closed.clone()));
     }
     servers
 }
@@ -229,13 +257,14 @@ fn serve(
 fn standing(
     prepared: &Prepared,
     (address, others): (SocketAddr, Vec<SocketAddr>),
-    page: Option<SocketAddr>,
+    doors: &Doors,
     memory_bound_bytes: u64,
 ) -> Standing {
     let encrypted = prepared.keys.is_secret();
     Standing {
         address: address.to_string(),
-        http: page.map(|page| page.to_string()),
+        http: place(doors.page.as_ref()),
+        scrape: place(doors.scrape.as_ref()),
         mode: if prepared.roster.is_empty() { Mode::Seeds } else { Mode::Roster },
         others,
         encrypted,
@@ -250,6 +279,7 @@ fn announce(settings: &Settings, socket: &DatagramSocket, standing: &Standing, i
         cluster = settings.cluster,
         address = standing.address,
         http = standing.http.as_deref().unwrap_or("off"),
+        scrape = standing.scrape.as_deref().unwrap_or("off"),
         runtime_dir = %settings.runtime_dir.display(),
         encrypted = standing.encrypted,
         incarnation,

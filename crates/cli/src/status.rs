@@ -43,12 +43,13 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
 }
 
 /// The fields in a readable order; the counters follow, by name.
-const ORDER: [&str; 46] = [
+const ORDER: [&str; 47] = [
     "name",
     "cluster",
     "colony",
     "address",
     "http",
+    "scrape",
     "board",
     "board_in_memory",
     "version",

@@ -29,6 +29,9 @@ pub struct Status {
     pub address: String,
     /// Where the HTTP endpoint listens, `IP:PORT`; `None` when it is off.
     pub http: Option<String>,
+    /// Where monitoring on other machines is answered, `IP:PORT`; `None` when that is off.
+    #[serde(default)]
+    pub scrape: Option<String>,
     /// Where readers find the board; `None` when it is off, or could not be made.
     pub board: Option<String>,
     /// Whether the board lies in memory; on a disk, the agent may wait for write-back.

@@ -1,9 +1,9 @@
-//! Serving on loopback, without access control of its own.
+//! Serving without access control of its own: on loopback, or what the router itself protects.
 //!
-//! A request whose `Host` names anything but an address or `localhost` is rejected: a web page
-//! elsewhere must not read this machine through a visitor's browser. Connections are bounded in
-//! time and closed after one answer; and in number, so that of too many the slowest give way to
-//! the next (`places.rs`), and nobody keeps others from being served.
+//! On loopback a request whose `Host` names anything but an address or `localhost` is rejected: a
+//! web page elsewhere must not read this machine through a visitor's browser. Connections are
+//! bounded in time and closed after one answer; and in number, so that of too many the slowest give
+//! way to the next (`places.rs`), and nobody keeps others from being served.
 
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
@@ -35,7 +35,7 @@ const READING: Duration = Duration::from_secs(30);
 /// Which pages elsewhere may embed an answer.
 const EMBEDDING: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// Serves what is guarded until `closed` comes.
+/// Serves this machine what is guarded until `closed` comes.
 ///
 /// # Errors
 /// What the system says of the listener.
@@ -44,29 +44,57 @@ pub async fn serve(
     router: Router,
     closed: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
+    serve_bounded(listener, guarded(router), closed).await
+}
+
+/// Serves other machines a router that itself finds out who may ask, until `closed` comes.
+///
+/// # Errors
+/// What the system says of the listener.
+pub async fn serve_others(
+    listener: TcpListener,
+    router: Router,
+    closed: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    serve_bounded(listener, ending(router), closed).await
+}
+
+async fn serve_bounded(
+    listener: TcpListener,
+    router: Router,
+    closed: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
     let places = Places::new(CONNECTIONS_MOST, Busy::GivesWay);
     let bounded = Bounded { listener, places };
-    axum::serve(bounded, guarded(router)).with_graceful_shutdown(closed).await
+    axum::serve(bounded, router).with_graceful_shutdown(closed).await
 }
 
 /// A router that rejects other hosts, keeps pages elsewhere from embedding answers, and ends each
 /// connection after one.
 pub fn guarded(router: Router) -> Router {
-    router.layer(middleware::from_fn(guard))
+    ending(router.layer(middleware::from_fn(reject_others)))
 }
 
-async fn guard(request: Request, next: Next) -> Response {
+/// The same, whatever the host is called.
+pub fn ending(router: Router) -> Router {
+    router.layer(middleware::from_fn(end))
+}
+
+async fn reject_others(request: Request, next: Next) -> Response {
+    let mut hosts = request.headers().get_all(header::HOST).iter().map(HeaderValue::as_bytes);
+    if hosts.all(is_local) {
+        return next.run(request).await;
+    }
+    let reason = "this endpoint is reached by address or as localhost\n";
+    (StatusCode::MISDIRECTED_REQUEST, reason).into_response()
+}
+
+async fn end(request: Request, next: Next) -> Response {
     if request.version() == Version::HTTP_11 && !request.headers().contains_key(header::HOST) {
         // RFC 9112, section 3.2.
         return (StatusCode::BAD_REQUEST, "HTTP/1.1 requires a Host\n").into_response();
     }
-    let mut hosts = request.headers().get_all(header::HOST).iter().map(HeaderValue::as_bytes);
-    let mut response = if hosts.all(is_local) {
-        next.run(request).await
-    } else {
-        let reason = "this endpoint is reached by address or as localhost\n";
-        (StatusCode::MISDIRECTED_REQUEST, reason).into_response()
-    };
+    let mut response = next.run(request).await;
     let headers = response.headers_mut();
     headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use tidings_gossip::{KeyError, roster::RosterError};
 
 use super::origin::{Origin, Place};
+use crate::token::TokenError;
 
 /// One thing that is wrong with the configuration.
 #[derive(Debug, thiserror::Error)]
@@ -86,6 +87,34 @@ pub enum ConfigError {
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
+    },
+    /// The file of the token for scrapes cannot be read.
+    #[error("the token file {} cannot be read: {source}", path.display())]
+    TokenUnreadable {
+        /// The file named by `scrape_token`.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Users other than the owner can read the token.
+    #[error(
+        "the token file {} is open to others (mode {mode:04o}): restrict it to its owner with \
+         `chmod 600 {}`, and write another token if others may have read it",
+        path.display(), path.display()
+    )]
+    TokenExposed {
+        /// The file named by `scrape_token`.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// The file has no token.
+    #[error("the token file {}: {source}", path.display())]
+    Token {
+        /// The file named by `scrape_token`.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: TokenError,
     },
     /// The file is not a key file.
     #[error("the key file {}: {source}", path.display())]

@@ -61,6 +61,8 @@ pub struct Settings {
     pub readers: Readers,
     pub board: BoardPlace,
     pub http: Option<SocketAddr>,
+    pub scrape: Option<SocketAddr>,
+    pub scrape_token: Option<PathBuf>,
     pub interval: Duration,
     pub window: Window,
     /// The age to keep instead of the window, if one is.
@@ -159,6 +161,8 @@ impl Settings {
             readers: reader.required("readers", value::from_str::<Readers>),
             board: reader.board("board"),
             http: reader.required("http", value::http_address),
+            scrape: reader.required("scrape", value::scrape_address),
+            scrape_token: reader.path("scrape_token"),
             interval: reader.required("interval", value::interval),
             window: reader.required("window", value::from_str::<Window>),
             age_target: reader.optional("age_target", value::age),
@@ -184,14 +188,7 @@ impl Settings {
             written: Layer::new(),
         };
         let elsewhere = reader.list("colony_seed", seed::of_colony);
-        let mut errors = reader.into_errors();
-        if errors.is_empty() {
-            errors = settings.conflicts(&merged);
-            errors.extend(seed::conflicts(&elsewhere, settings.colony, settings.max_colonies));
-        }
-        if !errors.is_empty() {
-            return Err(ConfigErrors(errors));
-        }
+        settings.check(reader.into_errors(), &merged, &elsewhere)?;
         if settings.age_target.is_some() {
             // The default window does not apply.
             merged.remove("window");
@@ -199,6 +196,20 @@ impl Settings {
         settings.adopt(elsewhere);
         settings.written = merged;
         Ok(settings)
+    }
+
+    /// Returns what is wrong with single values, or else with values together.
+    fn check(
+        &self,
+        mut errors: Vec<ConfigError>,
+        merged: &Layer,
+        elsewhere: &[Seed],
+    ) -> Result<(), ConfigErrors> {
+        if errors.is_empty() {
+            errors = self.conflicts(merged);
+            errors.extend(seed::conflicts(elsewhere, self.colony, self.max_colonies));
+        }
+        if errors.is_empty() { Ok(()) } else { Err(ConfigErrors(errors)) }
     }
 
     /// Reads the seeds that name their colony; those of the own one are used without a roster.
@@ -229,6 +240,13 @@ impl Settings {
         if self.age_target.is_none() && named("age_target_quantile") {
             let text = "an age_target_quantile is given without an age_target: name the age too";
             conflicts.push(ConfigError::Conflict(text.to_owned()));
+        }
+        if let Some(address) = self.scrape.filter(|_| self.scrape_token.is_none()) {
+            let text = format!(
+                "scrape = {address} without a scrape_token: write one with `umask 077; openssl \
+                 rand -base64 24 >FILE`, and name it with `scrape_token`"
+            );
+            conflicts.push(ConfigError::Conflict(text));
         }
         if let Err(error) = self.core().validate() {
             conflicts.push(with_place(error, layer));

@@ -88,7 +88,7 @@ pub(crate) fn nearest(key: &str) -> Option<&'static str> {
 }
 
 /// Every setting, in the order of `--help`.
-pub(crate) static SETTINGS: [Setting; 36] = [
+pub(crate) static SETTINGS: [Setting; 38] = [
     Setting {
         key: "name",
         placeholder: "NAME",
@@ -219,6 +219,24 @@ pub(crate) static SETTINGS: [Setting; 36] = [
         allowed: "a loopback address with a port, such as 127.0.0.1:9617, or `off`",
         about: "Where to serve the page, /metrics, /v1/nodes, /v1/colonies, /v1/status and /healthz",
         reloads: false,
+    },
+    Setting {
+        key: "scrape",
+        placeholder: "IP:PORT|off",
+        form: Form::Text,
+        default: Some("off"),
+        allowed: "an address with a port, such as 10.0.0.7:9618, or `off`",
+        about: "Where to serve /metrics, /metrics/nodes and /healthz to who shows scrape_token",
+        reloads: false,
+    },
+    Setting {
+        key: "scrape_token",
+        placeholder: "PATH",
+        form: Form::Text,
+        default: None,
+        allowed: "a file of one line of 16 to 512 characters, which nobody else may read",
+        about: "The token that scrapes show in the header `Authorization`",
+        reloads: true,
     },
     Setting {
         key: "interval",

@@ -133,8 +133,9 @@ fn messages_name_place_reason_and_what_is_allowed() {
         (
             refused(&flags(&["--http", "0.0.0.0:80"])),
             "--http 0.0.0.0:80: 0.0.0.0 is not a loopback address, and the pages have no access \
-             control: serve them to others through a proxy that has; allowed is a loopback address \
-             with a port, such as 127.0.0.1:9617, or `off`",
+             control: serve the metrics to others with `scrape`, the page through a proxy that asks \
+             who it is; allowed is a loopback address with a port, such as 127.0.0.1:9617, or \
+             `off`",
         ),
         (
             refused(&flags(&["--seed", "n1"])),

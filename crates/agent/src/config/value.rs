@@ -202,19 +202,21 @@ pub(crate) fn host_and_port(text: &str) -> Parsed<String> {
     }
 }
 
+/// An address, or `off`.
+pub(crate) fn scrape_address(text: &str) -> Parsed<Option<SocketAddr>> {
+    if text == "off" { Ok(None) } else { socket_address(text).map(Some) }
+}
+
+/// A loopback address, or `off`.
 pub(crate) fn http_address(text: &str) -> Parsed<Option<SocketAddr>> {
-    if text == "off" {
-        return Ok(None);
+    match scrape_address(text)? {
+        Some(address) if !address.ip().is_loopback() => Err(format!(
+            "{} is not a loopback address, and the pages have no access control: serve the metrics \
+             to others with `scrape`, the page through a proxy that asks who it is",
+            address.ip()
+        )),
+        address => Ok(address),
     }
-    let address = socket_address(text)?;
-    if address.ip().is_loopback() {
-        return Ok(Some(address));
-    }
-    Err(format!(
-        "{} is not a loopback address, and the pages have no access control: serve them to others \
-         through a proxy that has",
-        address.ip()
-    ))
 }
 
 pub(crate) fn interval(text: &str) -> Parsed<Duration> {

@@ -140,6 +140,7 @@ impl Driver {
             name: ages.name,
             address: self.standing.address.clone(),
             http: self.standing.http.clone(),
+            scrape: self.standing.scrape.clone(),
             board: self.board.path().map(|path| path.display().to_string()),
             board_in_memory: self.board.lies_in_memory(),
             version: env!("CARGO_PKG_VERSION").to_owned(),

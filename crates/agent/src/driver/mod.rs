@@ -28,7 +28,7 @@ use tidings_control::Mode;
 use tidings_gossip::payload::{FIXED_BYTES, NodeState};
 use tidings_gossip::{Address, Event, Instant};
 use tidings_placement::Reservations;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tracing::{debug, error, info, warn};
 
@@ -41,6 +41,7 @@ use crate::incarnation;
 use crate::logging::Budget;
 use crate::notices::Noticeboard;
 use crate::resolve::Found;
+use crate::token::Token;
 use crate::user_metrics::UserMetrics;
 use company::Company;
 use contacts::Contacts;
@@ -65,6 +66,8 @@ pub(crate) struct Parts {
     pub(crate) settings: Settings,
     pub(crate) standing: Standing,
     pub(crate) reloading: Reloading,
+    /// Where the token goes that scrapes must show.
+    pub(crate) token: watch::Sender<Option<Token>>,
 }
 
 /// What does not change while this agent runs, for its reports.
@@ -72,6 +75,7 @@ pub(crate) struct Parts {
 pub(crate) struct Standing {
     pub(crate) address: String,
     pub(crate) http: Option<String>,
+    pub(crate) scrape: Option<String>,
     pub(crate) mode: Mode,
     /// Others, as they were known at the start: by them the own address is found until seeds are.
     pub(crate) others: Vec<SocketAddr>,
@@ -90,6 +94,7 @@ pub(crate) struct Driver {
     settings: Settings,
     standing: Standing,
     reloading: Reloading,
+    token: watch::Sender<Option<Token>>,
     state: NodeState,
     payload: Vec<u8>,
     user: UserMetrics,
@@ -134,7 +139,7 @@ struct LoopCounters {
 impl Driver {
     /// A driver that has not run yet.
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { endpoint, clock, collector, settings, standing, reloading } = parts;
+        let Parts { endpoint, clock, collector, settings, standing, reloading, token } = parts;
         let ten_seconds = Duration::from_secs(10);
         Self {
             payload: vec![0; usize::from(settings.payload_bytes)],
@@ -171,6 +176,7 @@ impl Driver {
             settings,
             standing,
             reloading,
+            token,
         }
     }
 

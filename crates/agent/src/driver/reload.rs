@@ -58,6 +58,9 @@ impl Driver {
             self.reloading.search(prepared.settings.seeds.clone());
         }
         self.apply_keys(&prepared);
+        if prepared.token.is_some() {
+            self.token.send_replace(prepared.token);
+        } // without one nothing new can be shown, and the endpoint stays until a restart
         self.reloading.level.set(&prepared.settings.log);
         for key in prepared.settings.fixed_changes(&self.settings) {
             warn!(key, "only a restart changes this setting; the value at the start is kept");
