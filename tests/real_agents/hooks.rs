@@ -239,3 +239,45 @@ fn a_hook_that_cannot_be_is_refused_at_once() {
         assert!(said.contains(words), "{arguments:?}: {said}");
     }
 }
+
+#[test]
+fn a_reading_that_crosses_a_threshold_is_an_event() {
+    let mut cluster = three();
+    let told = cluster.path().join("told");
+    let program = script(&cluster, "cat >>\"$1\"").display().to_string();
+    let file = told.display().to_string();
+    let arguments = ["--when", "user.heat > 90", "--every", "10ms", "--", &program, &file];
+    let mut hook = Hook::begin(cluster.agent("n1"), &arguments);
+    let heat = |cluster: &Cluster, degrees: &str| {
+        let publish = cluster.agent("n2").client().publish("heat", degrees, 3_600);
+        publish.expect("it has room");
+    };
+    heat(&cluster, "95");
+    let met: Value = serde_json::from_str(&line(&cluster, &told, "\"met\"")).expect("JSON");
+    assert_eq!((&met["name"], &met["observer"]), (&"n2".into(), &"n1".into()));
+    heat(&cluster, "20");
+    line(&cluster, &told, "\"unmet\"");
+    heat(&cluster, "95");
+    cluster.until("it is met again", |_| {
+        let text = fs::read_to_string(&told).unwrap_or_default();
+        (text.matches("\"met\"").count() == 2).then_some(())
+    });
+    kill(&mut cluster, "n2");
+    line(&cluster, &told, "\"dead\"");
+    let text = fs::read_to_string(&told).expect("it is there");
+    assert_eq!(text.matches("\"unmet\"").count(), 1, "{text}");
+    assert_eq!(hook.end().code(), Some(0));
+}
+
+#[test]
+fn a_condition_that_cannot_be_read_is_refused() {
+    let cluster = three();
+    for (arguments, words) in [
+        (&["--when", "heet > 90", "--", "true"][..], "no column `heet`"),
+        (&["--for", "3s", "--", "true"], "--when"),
+    ] {
+        let output = command(cluster.agent("n1"), arguments).output().expect("it is built");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(words), "{said}");
+    }
+}

@@ -28,12 +28,21 @@ pub(super) enum Kind {
     Alone,
     /// The observer was alone and is no more
     Accompanied,
+    /// The condition of --when holds for it, and did not before
+    Met,
+    /// It held, and no longer does
+    Unmet,
 }
 
 impl Kind {
     /// All of them that the environment of a program names.
     pub(super) fn all() -> &'static [Self] {
         Self::value_variants()
+    }
+
+    /// Whether it is about the readings of a node, not about its state.
+    pub(super) fn is_of_readings(self) -> bool {
+        matches!(self, Self::Met | Self::Unmet)
     }
 
     /// The event of a notice that is about a node.

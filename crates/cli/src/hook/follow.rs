@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use super::event::{Event, Kind};
 use super::standing::Standings;
+use super::threshold::Threshold;
 use crate::Failure;
 use crate::output::{self, Agent};
 
@@ -34,6 +35,7 @@ pub(super) fn begin(
     agent: &Agent,
     wanted: &[Kind],
     at_start: bool,
+    threshold: Option<Threshold>,
     sender: mpsc::Sender<Event>,
 ) -> Result<(), Failure> {
     let (watch, nodes) = meet(agent)?;
@@ -45,6 +47,7 @@ pub(super) fn begin(
         known: Standings::default(),
         sender,
         alone: Alone::default(),
+        threshold,
         check_at: None,
     };
     let name = "follow".to_owned();
@@ -94,6 +97,7 @@ struct Follower {
     known: Standings,
     sender: mpsc::Sender<Event>,
     alone: Alone,
+    threshold: Option<Threshold>,
     /// When all nodes are compared next, if that is planned.
     check_at: Option<Instant>,
 }
@@ -107,6 +111,9 @@ impl Follower {
             }
         }
         self.known.begin(nodes);
+        if let Some(threshold) = self.threshold.as_mut().filter(|_| !at_start) {
+            threshold.begin(nodes, Instant::now());
+        }
         while let Err(End::Lost(error)) = self.listen(&mut watch) {
             output::complain(&format!("{error}: this command waits for the agent"));
             let Ok(again) = self.wait() else { return };
@@ -168,6 +175,7 @@ impl Follower {
             self.check_at = None;
             self.compare(false)?;
         }
+        self.look_at_readings()?;
         let own = self.observer.clone();
         if self.known.is_alone(&own) {
             let since = *self.alone.since.get_or_insert_with(Instant::now);
@@ -179,6 +187,19 @@ impl Follower {
             if std::mem::take(&mut self.alone.is_told) {
                 self.tell(Kind::Accompanied, &own, 0, now_ms())?;
             }
+        }
+        Ok(())
+    }
+
+    /// Looks for whom the condition has begun to hold, or no longer does.
+    fn look_at_readings(&mut self) -> Result<(), End> {
+        let now = Instant::now();
+        let Some(threshold) = self.threshold.as_mut().filter(|one| one.is_due(now)) else {
+            return Ok(());
+        };
+        let nodes = self.agent.connect()?.nodes()?.nodes;
+        for (kind, name, incarnation) in threshold.look(&nodes, now) {
+            self.tell(kind, &name, incarnation, now_ms())?;
         }
         Ok(())
     }

@@ -14,12 +14,14 @@ mod event;
 mod follow;
 mod pending;
 mod standing;
+mod threshold;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use tidings_nodes::filter::Filter;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
@@ -30,6 +32,7 @@ pub use delivery::HookError;
 use delivery::Target;
 use event::{Event, Kind};
 use pending::Pending;
+use threshold::Threshold;
 
 /// Events of one delivery at most. A name has 63 characters, so their lists fit an environment.
 const BATCH: usize = 1_000;
@@ -52,6 +55,7 @@ each node. When the agent ends, this command waits for it. Ctrl-C ends it with e
 
 Examples:
   tidings hook --on dead,back -- /etc/tidings/on-change
+  tidings hook --when 'temperature > 90' --for 30s --on met,unmet -- /etc/tidings/on-heat
   tidings hook --on dead --every 10s -- sh -c 'logger \"dead: $TIDINGS_DEAD\"'
   tidings hook --socket /run/monitor.sock",
     "\n\n",
@@ -64,7 +68,7 @@ Examples:
 pub struct Options {
     /// The events to report
     #[arg(long, value_name = "EVENT,...", value_delimiter = ',')]
-    #[arg(default_value = "dead,back,left,joined,alone,accompanied")]
+    #[arg(default_value = "dead,back,left,joined,alone,accompanied,met,unmet")]
     on: Vec<Kind>,
     /// The least time between two starts of the program, or two connections
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = positive)]
@@ -72,7 +76,14 @@ pub struct Options {
     /// How long the program, or the socket, may take; then it is killed and tried again
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive)]
     time_limit: Duration,
-    /// Report nodes that are dead at the start, too
+    /// Report also nodes for which this begins to hold, as `met`, and no longer does, as `unmet`
+    #[arg(long = "when", value_name = "CONDITION")]
+    condition: Option<String>,
+    /// How long the condition must hold
+    #[arg(long = "for", value_name = "TIME", default_value = "0s", requires = "condition")]
+    #[arg(value_parser = humantime::parse_duration)]
+    least: Duration,
+    /// Report nodes that are dead, or for which --when holds, at the start, too
     #[arg(long)]
     at_start: bool,
     /// A Unix socket to which the lines are written, instead of a program
@@ -101,8 +112,10 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
         Some(path) => Target::Socket(path.clone()),
         None => Target::program(&options.program)?,
     };
+    let condition = options.condition.as_deref().map(Filter::parse).transpose()?;
+    let threshold = condition.map(|filter| Threshold::new(filter, options.least));
     let (sender, heard) = mpsc::channel(QUEUE);
-    follow::begin(agent, &options.on, options.at_start, sender)?;
+    follow::begin(agent, &options.on, options.at_start, threshold, sender)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(serve(&target, options, heard))
 }

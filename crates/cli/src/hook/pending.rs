@@ -1,24 +1,33 @@
-//! What has not been told yet: the newest event of each node.
+//! What has not been told yet: of each node the newest event of its state, and the newest of its
+//! readings.
 
 use std::collections::BTreeMap;
 
 use super::event::Event;
 
-/// Events by the name of their node.
+/// The node of an event, and whether it is about readings.
+type About = (String, bool);
+
+/// Events by what they are about.
 #[derive(Debug, Default)]
-pub(super) struct Pending(BTreeMap<String, Event>);
+pub(super) struct Pending(BTreeMap<About, Event>);
+
+fn about(event: &Event) -> About {
+    (event.name.clone(), event.kind.is_of_readings())
+}
 
 impl Pending {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds an event, in the place of an earlier one of the same node.
+    /// Adds an event, in the place of an earlier one about the same.
     pub(super) fn add(&mut self, mut event: Event) {
-        if let Some(before) = self.0.get(&event.name) {
+        let about = about(&event);
+        if let Some(before) = self.0.get(&about) {
             event.changes = event.changes.saturating_add(before.changes);
         }
-        self.0.insert(event.name.clone(), event);
+        self.0.insert(about, event);
     }
 
     /// Takes so many at most, by name.
@@ -33,9 +42,10 @@ impl Pending {
     /// Takes back what could not be told, except where a node has newer events.
     pub(super) fn give_back(&mut self, events: Vec<Event>) {
         for event in events {
-            match self.0.get_mut(&event.name) {
+            let about = about(&event);
+            match self.0.get_mut(&about) {
                 Some(newer) => newer.changes = newer.changes.saturating_add(event.changes),
-                None => drop(self.0.insert(event.name.clone(), event)),
+                None => drop(self.0.insert(about, event)),
             }
         }
     }
@@ -61,6 +71,16 @@ mod tests {
         let all = pending.take(10);
         assert_eq!((all.len(), all[0].kind, all[0].changes), (1, Kind::Back, 2_000));
         assert!(pending.is_empty());
+    }
+
+    #[test]
+    fn a_reading_takes_no_place_of_a_death() {
+        let mut pending = Pending::default();
+        for kind in [Kind::Dead, Kind::Met, Kind::Back, Kind::Unmet] {
+            pending.add(event("n2", kind));
+        }
+        let kinds: Vec<Kind> = pending.take(10).iter().map(|event| event.kind).collect();
+        assert_eq!(kinds, [Kind::Back, Kind::Unmet]);
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Standings {
             Kind::Forgotten => return self.0.remove(name).is_some(),
             Kind::Suspected => (true, State::Suspected),
             Kind::Cleared => (true, State::Alive),
-            Kind::Alone | Kind::Accompanied => return true,
+            Kind::Alone | Kind::Accompanied | Kind::Met | Kind::Unmet => return true,
         };
         self.place(name, state, incarnation);
         is_news
