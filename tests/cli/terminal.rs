@@ -171,7 +171,7 @@ fn a_demo_kills_an_agent_and_shows_who_knew_it_when() {
 }
 
 #[test]
-fn top_has_totals_and_scrolls_to_the_side() {
+fn top_has_totals_scrolls_to_the_side_and_takes_conditions() {
     let place = Workplace::new();
     let mut demo = Running::start(&place);
     demo.wait_for_full_view();
@@ -184,6 +184,15 @@ fn top_has_totals_and_scrolls_to_the_side() {
     assert!(!top.shown.contains("n03") && !top.shown.contains("uptime"), "{}", top.shown);
     top.terminal.write_all("\u{1b}[C".repeat(9).as_bytes()).expect("the program reads");
     top.wait_for("uptime");
+    // Another condition, wrong at first.
+    top.terminal.write_all(b"/\x15name == n03 an\r").expect("the program reads");
+    top.wait_for("where: name == n03 an_   (");
+    top.terminal.write_all(b"\x17\r").expect("the program reads");
+    top.wait_for("\nwhere name == n03");
+    top.shown.clear();
+    top.wait_for("n03");
+    top.wait_for("q ends");
+    assert!(!top.shown.contains("n02"), "{}", top.shown);
     top.terminal.write_all(b"q").expect("the program reads");
     top.wait_for(LEAVE);
     assert_eq!(top.child.wait().expect("a child").code(), Some(0), "{}", top.shown);

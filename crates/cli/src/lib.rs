@@ -39,6 +39,7 @@ pub mod output;
 pub mod paint;
 pub mod pick;
 pub mod plan;
+mod prompt;
 pub mod publish;
 pub mod show;
 mod signals;

@@ -11,7 +11,7 @@ use tidings_control::{NodeReport, Nodes};
 use tidings_gossip::roster;
 use tidings_nodes::board;
 use tidings_nodes::columns::{self, Cell, Column, Kind};
-use tidings_nodes::filter::Filter;
+use tidings_nodes::filter::{Filter, FilterError};
 
 use crate::Failure;
 use crate::output::{self, Agent};
@@ -140,6 +140,16 @@ impl Selection {
     /// The columns shown.
     pub fn columns(&self) -> &[Column] {
         &self.columns
+    }
+
+    /// Shows only nodes that meet another condition from now on, all without one.
+    ///
+    /// # Errors
+    /// It cannot be read; then the one before stays.
+    pub fn set_condition(&mut self, condition: &str) -> Result<(), FilterError> {
+        let condition = Some(condition.trim()).filter(|text| !text.is_empty());
+        self.filter = condition.map(Filter::parse).transpose()?;
+        Ok(())
     }
 
     /// Complains of names in hostlists of the condition that nobody has.

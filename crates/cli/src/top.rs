@@ -4,11 +4,11 @@
 //! standard input or output is not a terminal, it prints the table once, as `nodes` does.
 
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use crossterm::event::{KeyCode, KeyEvent};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tidings_control::Nodes;
 use tidings_nodes::units::Unit;
 
@@ -16,12 +16,15 @@ use crate::Failure;
 use crate::full_screen::{self, Frame, FullScreen, Move, every, next_keys};
 use crate::nodes::{Selection, SelectionOptions};
 use crate::output::{self, Agent};
+use crate::prompt::{Prompt, Typed};
 use crate::summary::{counts, totals};
+use crate::table;
 
 const AFTER_HELP: &str = concat!(
     "\
 Keys:
   <, >          sort by the column to the left or right      r       reverse the order
+  /             type a condition, as for --where: Enter takes it, Esc leaves the one before
   left, right   show columns farther to the left or right; the first one stays
   up, down, page up, page down, home                          scroll
   q, Esc, Ctrl-C                                              end
@@ -35,7 +38,7 @@ Examples:
 );
 
 /// What the keys do.
-const KEYS: &str = "q ends   </>: sort   r: reverse   arrows: scroll";
+const KEYS: &str = "q ends   /: condition   </>: sort   r: reverse   arrows: scroll";
 
 /// Options of `tidings top`.
 #[derive(Debug, Args)]
@@ -53,7 +56,7 @@ pub struct Options {
 /// # Errors
 /// A [`Failure`] of usage, of reaching the agent or of writing.
 pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
-    let mut selection = Selection::read(&options.selection)?;
+    let selection = Selection::read(&options.selection)?;
     let mut nodes = agent.connect()?.nodes()?;
     if !full_screen::is_possible() {
         selection.complain(&nodes);
@@ -62,32 +65,121 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     }
     let ended = full_screen::signals()?;
     let _screen = FullScreen::enter()?;
-    let (mut scroll, mut aside) = (0, 0);
+    let condition = options.selection.condition.clone().unwrap_or_default();
+    let mut top = Top { selection, condition, scroll: 0, aside: 0, prompt: None, complaint: None };
     loop {
+        match top.show(nodes, options.every, &ended)? {
+            Next::End => return Ok(()),
+            // A connection of its own each time: the agent closes idle ones, and may be restarted.
+            Next::Ask => nodes = agent.connect()?.nodes()?,
+        }
+    }
+}
+
+/// What comes after a list of nodes has been shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    End,
+    Ask,
+}
+
+/// The table, and how it is looked at.
+struct Top {
+    selection: Selection,
+    /// The condition of the selection, as it was written.
+    condition: String,
+    scroll: usize,
+    /// Columns left out behind the first.
+    aside: usize,
+    /// The condition that is being typed.
+    prompt: Option<Prompt>,
+    /// What is wrong with the one that was typed last.
+    complaint: Option<String>,
+}
+
+impl Top {
+    /// Shows these nodes until the next are due, or something needs them now.
+    fn show(&mut self, mut nodes: Nodes, every: Duration, ended: &AtomicBool) -> io::Result<Next> {
         let asked = Instant::now();
         loop {
-            selection.select(&mut nodes);
-            scroll = draw(&nodes, &selection, scroll, aside)?;
+            self.selection.select(&mut nodes);
+            self.draw(&nodes)?;
             // Keys are read even if the time is over: an answer may take longer than that.
-            let left = options.every.saturating_sub(asked.elapsed());
-            for key in next_keys(left, &ended)? {
-                match Action::of(key) {
-                    Action::Move(Move::End) => return Ok(()),
-                    Action::Move(by) => scroll = by.from(scroll),
-                    Action::Sort(by) => sort_by_neighbour(&mut selection, by),
-                    Action::Aside(by) => aside = moved_aside(&selection, aside, by),
-                    Action::Turn => selection.order.descending = !selection.order.descending,
+            let left = every.saturating_sub(asked.elapsed());
+            for key in next_keys(left, ended)? {
+                if let Some(next) = self.press(key) {
+                    return Ok(next);
                 }
             }
             if ended.load(Ordering::Relaxed) {
-                return Ok(());
+                return Ok(Next::End);
             }
             if left.is_zero() {
-                break;
+                return Ok(Next::Ask);
             }
         }
-        // A connection of its own each time: the agent closes idle ones, and it may be restarted.
-        nodes = agent.connect()?.nodes()?;
+    }
+
+    /// Takes a key; returns what it leads to beside another drawing.
+    fn press(&mut self, key: KeyEvent) -> Option<Next> {
+        let is_interrupt =
+            key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c');
+        match self.prompt.take() {
+            Some(prompt) if !is_interrupt => self.type_in(prompt, key),
+            _ => self.act(key),
+        }
+    }
+
+    fn type_in(&mut self, mut prompt: Prompt, key: KeyEvent) -> Option<Next> {
+        self.complaint = None;
+        match prompt.press(key) {
+            Typed::More => self.prompt = Some(prompt),
+            Typed::Abandoned => {}
+            Typed::Done(text) => match self.selection.set_condition(&text) {
+                // Nodes that the one before has left out are shown again.
+                Ok(()) => {
+                    (self.condition, self.scroll) = (text.trim().to_owned(), 0);
+                    return Some(Next::Ask);
+                }
+                Err(error) => {
+                    self.complaint = error.to_string().lines().next().map(str::to_owned);
+                    self.prompt = Some(Prompt::with(&text));
+                }
+            },
+        }
+        None
+    }
+
+    fn act(&mut self, key: KeyEvent) -> Option<Next> {
+        match Action::of(key) {
+            Action::Move(Move::End) => return Some(Next::End),
+            Action::Move(by) => self.scroll = by.from(self.scroll),
+            Action::Sort(by) => sort_by_neighbour(&mut self.selection, by),
+            Action::Aside(by) => self.aside = moved_aside(&self.selection, self.aside, by),
+            Action::Turn => self.selection.order.descending = !self.selection.order.descending,
+            Action::Condition => self.prompt = Some(Prompt::with(&self.condition)),
+        }
+        None
+    }
+
+    /// Draws one frame; the scroll position is bounded by what there is.
+    fn draw(&mut self, nodes: &Nodes) -> io::Result<()> {
+        let table = self.selection.table_without(self.aside, &nodes.nodes, true);
+        let (headings, rows) = table.split_once('\n').unwrap_or((&table, ""));
+        let mut title = format!("{}\n{}", title(nodes, &self.selection), totals(&nodes.nodes));
+        if !self.condition.is_empty() {
+            title = format!("{title}\nwhere {}", table::one_line(&self.condition));
+        }
+        let keys = self.last_line();
+        self.scroll = Frame { title: &title, headings, rows, keys: &keys }.draw(self.scroll)?;
+        Ok(())
+    }
+
+    /// What the keys do, or what is being typed and what is wrong with it.
+    fn last_line(&self) -> String {
+        let Some(prompt) = &self.prompt else { return KEYS.to_owned() };
+        let complaint = self.complaint.as_ref().map(|why| format!("   ({why})"));
+        format!("where: {}_{}", table::one_line(prompt.text()), complaint.unwrap_or_default())
     }
 }
 
@@ -99,12 +191,15 @@ enum Action {
     /// Shows columns farther to the right.
     Aside(isize),
     Turn,
+    /// Begins to type a condition.
+    Condition,
 }
 
 impl Action {
     fn of(key: KeyEvent) -> Self {
         match key.code {
             KeyCode::Char('r') => Self::Turn,
+            KeyCode::Char('/') => Self::Condition,
             KeyCode::Char('<') => Self::Sort(-1),
             KeyCode::Char('>') => Self::Sort(1),
             KeyCode::Left => Self::Aside(-1),
@@ -128,14 +223,6 @@ fn moved_aside(selection: &Selection, aside: usize, by: isize) -> usize {
     aside.saturating_add_signed(by).min(selection.columns().len().saturating_sub(2))
 }
 
-/// Draws one frame; returns the scroll position, bounded by what there is.
-fn draw(nodes: &Nodes, selection: &Selection, scroll: usize, aside: usize) -> io::Result<usize> {
-    let table = selection.table_without(aside, &nodes.nodes, true);
-    let (headings, rows) = table.split_once('\n').unwrap_or((&table, ""));
-    let title = format!("{}\n{}", title(nodes, selection), totals(&nodes.nodes));
-    Frame { title: &title, headings, rows, keys: KEYS }.draw(scroll)
-}
-
 fn title(nodes: &Nodes, selection: &Selection) -> String {
     let direction = if selection.order.descending { "largest first" } else { "smallest first" };
     format!(
@@ -150,7 +237,6 @@ fn title(nodes: &Nodes, selection: &Selection) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crossterm::event::KeyModifiers;
     use tidings_control::NodeReport;
 
     use super::*;
@@ -179,6 +265,32 @@ mod tests {
         assert_eq!((moved_aside(&selection, 0, 1), moved_aside(&selection, 1, 1)), (1, 1));
         let nodes = [NodeReport { name: "a".into(), cores: Some(8), ..NodeReport::default() }];
         assert_eq!(selection.table_without(1, &nodes, true), "name  cores\na         8\n");
+    }
+
+    #[test]
+    fn a_condition_is_typed_and_one_that_is_wrong_is_left_for_correction() {
+        let (prompt, complaint, condition) = (None, None, String::new());
+        let mut top =
+            Top { selection: selection(), condition, scroll: 3, aside: 0, prompt, complaint };
+        let press = |top: &mut Top, keys: &str| {
+            let code = |key| if key == '\n' { KeyCode::Enter } else { KeyCode::Char(key) };
+            let event = |key| KeyEvent::new(code(key), KeyModifiers::NONE);
+            keys.chars().map(|key| top.press(event(key))).last().flatten()
+        };
+        assert_eq!(press(&mut top, "/lod1 > q\n"), None);
+        assert!(top.last_line().starts_with("where: lod1 > q_   (no column `lod1`"));
+        assert_eq!(top.condition, "");
+        top.press(KeyEvent::new(KeyCode::Char('u'), KeyModifiers::CONTROL));
+        assert_eq!(press(&mut top, "load1 > 2"), None);
+        assert_eq!(top.last_line(), "where: load1 > 2_");
+        assert_eq!(press(&mut top, "\n"), Some(Next::Ask));
+        assert_eq!((top.condition.as_str(), top.scroll), ("load1 > 2", 0));
+        assert_eq!(top.last_line(), KEYS);
+        press(&mut top, "/");
+        assert_eq!(top.last_line(), "where: load1 > 2_");
+        top.press(KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE));
+        assert_eq!((top.condition.as_str(), top.last_line().as_str()), ("load1 > 2", KEYS));
+        assert_eq!(press(&mut top, "q"), Some(Next::End));
     }
 
     #[test]
