@@ -3,6 +3,7 @@
 //! Every test has a temporary directory of its own, which is also `TMPDIR` of what it starts. Tests
 //! wait for a line of output or for the end of a process, never for a time.
 
+mod completions;
 mod demo;
 mod guides;
 mod programs;
@@ -109,46 +110,6 @@ fn completions_name_the_sub_commands() {
             assert!(script.contains(word), "{shell}: {word}");
         }
     }
-}
-
-/// bash itself calls the function for a word, as it does at the key.
-#[test]
-fn bash_completes_what_only_the_agent_knows() {
-    let place = Workplace::new();
-    let mut demo = demo::Running::start(&place);
-    demo.wait_for_full_view();
-    let seed = demo::seed(&place);
-    let publish = place.tidings(&["publish", "gpu=3", "--runtime-dir"]).arg(&seed).output();
-    assert!(publish.expect("tidings starts").status.success());
-    let program = programs::built("tidings");
-    let directory = program.parent().expect("it lies in a directory").display();
-    let path = format!("{directory}:{}", std::env::var("PATH").unwrap_or_default());
-    let script = text(&place.tidings(&["completions", "bash"]).output().expect("it starts").stdout);
-    let completed = |line: &str| {
-        // The words as bash splits them: at blanks, and at `=`.
-        let ask = "words=($LINE); COMP_WORDS=(\"${words[@]}\"); \
-                   COMP_CWORD=$((${#words[@]} - 1)); cur=${words[COMP_CWORD]}; \
-                   _tidings \"${words[0]}\" \"$cur\" \"${words[COMP_CWORD-1]}\"; \
-                   echo \"${COMPREPLY[*]}\"";
-        let mut bash = std::process::Command::new("bash");
-        bash.args(["-c", &format!("{script}\n{ask}")]).env("LINE", line).env("PATH", &path);
-        let output = bash.env("TIDINGS_RUNTIME_DIR", &seed).output().expect("bash starts");
-        assert_eq!(text(&output.stderr), "", "{line}");
-        text(&output.stdout).trim_end().to_owned()
-    };
-    for (line, words) in [
-        ("tidings show n", "n01 n02 n03"),
-        ("tidings pick -n 2 --avoid n01,", "n01,n02 n01,n03"),
-        ("tidings nodes --columns name,mem_a", "name,mem_available"),
-        ("tidings top --sort = load15", "load15 load15:desc"),
-        ("tidings nodes --where us", "user.gpu"),
-        ("tidings no", "nodes"),
-        ("tidings nodes --so", "--sort"),
-    ] {
-        assert_eq!(completed(line), words, "{line}");
-    }
-    demo.signal(rustix::process::Signal::INT);
-    demo.end();
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::programs::Workplace;
 const LEAVE: &str = "\u{1b}[?1049l";
 
 /// A program at a terminal.
-struct Sitting {
+pub(crate) struct Sitting {
     child: Child,
     terminal: File,
     shown: String,
@@ -43,7 +43,7 @@ impl Sitting {
     }
 
     /// Starts it on a terminal of this many columns and lines.
-    fn start_sized(command: &mut Command, (columns, lines): (u16, u16)) -> Self {
+    pub(crate) fn start_sized(command: &mut Command, (columns, lines): (u16, u16)) -> Self {
         let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
         let size = Winsize { ws_row: lines, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&terminal, size).expect("a terminal has a size");
@@ -51,7 +51,7 @@ impl Sitting {
     }
 
     /// All that is shown until the program ends with 0.
-    fn until_its_end(mut self) -> String {
+    pub(crate) fn until_its_end(mut self) -> String {
         let mut bytes = [0; 4096];
         // At the end of the last process on it a terminal reads as an error.
         while let Ok(read @ 1..) = self.terminal.read(&mut bytes) {
@@ -61,8 +61,18 @@ impl Sitting {
         self.shown
     }
 
+    /// Presses these keys.
+    pub(crate) fn press(&mut self, keys: &str) {
+        self.terminal.write_all(keys.as_bytes()).expect("the program reads");
+    }
+
+    /// Forgets what was shown until now.
+    pub(crate) fn forget(&mut self) {
+        self.shown.clear();
+    }
+
     /// Reads until `wanted` has been shown.
-    fn wait_for(&mut self, wanted: &str) {
+    pub(crate) fn wait_for(&mut self, wanted: &str) {
         let mut bytes = [0; 4096];
         while !self.shown.contains(wanted) {
             let read = self.terminal.read(&mut bytes).expect("the program writes");
@@ -161,7 +171,7 @@ fn a_demo_kills_an_agent_and_shows_who_knew_it_when() {
     let mut demo = Sitting::start_sized(&mut in_the_foreground(&command), (60, 15));
     demo.wait_for("all knew all after ");
     demo.wait_for("k kills an agent, Ctrl-C ends it\r\n");
-    demo.terminal.write_all(b"k").expect("the program reads");
+    demo.press("k");
     demo.wait_for("3 of 4 agents up");
     demo.wait_for("n04 killed: 3 of 3 know, first n0");
     kill_process(Pid::from_child(&demo.child), Signal::TERM).expect("it runs");
@@ -182,18 +192,18 @@ fn top_has_totals_scrolls_to_the_side_and_takes_conditions() {
     top.wait_for(" cores, ");
     top.wait_for("n02");
     assert!(!top.shown.contains("n03") && !top.shown.contains("uptime"), "{}", top.shown);
-    top.terminal.write_all("\u{1b}[C".repeat(9).as_bytes()).expect("the program reads");
+    top.press(&"\u{1b}[C".repeat(9));
     top.wait_for("uptime");
     // Another condition, wrong at first.
-    top.terminal.write_all(b"/\x15name == n03 an\r").expect("the program reads");
+    top.press("/\x15name == n03 an\r");
     top.wait_for("where: name == n03 an_   (");
-    top.terminal.write_all(b"\x17\r").expect("the program reads");
+    top.press("\x17\r");
     top.wait_for("\nwhere name == n03");
-    top.shown.clear();
+    top.forget();
     top.wait_for("n03");
     top.wait_for("q ends");
     assert!(!top.shown.contains("n02"), "{}", top.shown);
-    top.terminal.write_all(b"q").expect("the program reads");
+    top.press("q");
     top.wait_for(LEAVE);
     assert_eq!(top.child.wait().expect("a child").code(), Some(0), "{}", top.shown);
     demo.signal(Signal::INT);
@@ -215,7 +225,7 @@ fn queues_are_shown_until_a_key_and_the_terminal_is_restored() {
     let put = tidings(&["queue", "put", "jobs", "--", "true"]).output().expect("it starts");
     assert!(put.status.success(), "{put:?}");
     top.wait_for("jobs ");
-    top.terminal.write_all(b"q").expect("the program reads");
+    top.press("q");
     top.wait_for(LEAVE);
     assert_eq!(top.child.wait().expect("a child").code(), Some(0), "{}", top.shown);
 }

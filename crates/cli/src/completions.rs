@@ -42,7 +42,7 @@ pub fn run(options: &Options, line: clap::Command) -> Result<(), Failure> {
     let script = match options.shell {
         Shell::Bash => before(BASH, &script(Bash, line)),
         Shell::Zsh => before(ZSH, &script(Zsh, line)),
-        Shell::Fish => script(Fish, line) + FISH,
+        Shell::Fish => with_values(&script(Fish, line)) + FISH,
     };
     output::print(&script)
 }
@@ -62,6 +62,16 @@ fn before(function: &str, script: &str) -> String {
     let script = format!("\n{script}");
     let (head, body) = script.split_once(FUNCTION).expect("the test of this module finds it");
     format!("{head}\n{function}{RENAMED}{body}").trim_start().to_owned()
+}
+
+/// Has fish ask for the value of each option that takes one of no fixed list: what is offered for a
+/// word is not offered for a value.
+fn with_values(script: &str) -> String {
+    let line = |line: &str| match line.strip_suffix(" -r") {
+        Some(option) => format!("{option} -r -a '(__tidings_live)'\n"),
+        None => format!("{line}\n"),
+    };
+    script.lines().map(line).collect()
 }
 
 const BASH: &str = r#"_tidings() {
@@ -113,5 +123,12 @@ mod tests {
             assert_eq!(whole.matches("_tidings_static").count(), 2);
             assert_eq!(whole.lines().next(), script.lines().next(), "#compdef stays first");
         }
+    }
+
+    #[test]
+    fn fish_asks_for_values_too() {
+        let script = with_values(&script(Fish, CommandLine::command()));
+        let avoid = script.lines().find(|line| line.contains("-l avoid")).expect("an option");
+        assert!(avoid.ends_with(" -r -a '(__tidings_live)'"), "{avoid}");
     }
 }
