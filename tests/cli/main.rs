@@ -6,6 +6,7 @@
 mod completions;
 mod demo;
 mod guides;
+mod misuse;
 mod programs;
 mod sim;
 mod terminal;

@@ -70,7 +70,7 @@ fn hostlists_are_avoided_and_unknown_names_complained_of() {
     assert_eq!(err, "tidings: --avoid: nobody has the name m1,n[7-9]\n");
     let (code, _, err) = tidings(&["pick", "--avoid", "n[1-"]);
     assert_eq!(code, Some(2), "{err}");
-    assert!(err.contains("avoid `n[1-`, character 5: a number is missing"), "{err}");
+    assert!(err.contains("'n[1-' for '--avoid <NODES>': character 5: a number is"), "{err}");
     let (code, out, err) = tidings(&["nodes", "--columns", "name", "--where", "name =~ n[2-5]"]);
     assert_eq!((code, out.as_str()), (Some(0), "name\nn2\nn3\n"));
     assert_eq!(err, "tidings: --where: nobody has the name n[4-5]\n");

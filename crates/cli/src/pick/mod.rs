@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use clap::{Args, ValueEnum};
 use tidings_control::{Pick, Picked};
-use tidings_gossip::roster;
+use tidings_gossip::roster::{self, Hostlist};
 use tidings_nodes::units::size_bytes;
 
 use crate::Failure;
@@ -40,10 +40,11 @@ pub struct Options {
     #[arg(long, value_name = "NEED", default_value = "", hide_default_value = true)]
     need: String,
     /// Nodes that must not be picked, as a hostlist: n[1-3],m7; the option may be repeated
-    #[arg(long, value_name = "NODES")]
+    #[arg(long, value_name = "NODES", value_parser = hostlist)]
     avoid: Vec<String>,
     /// How nodes are chosen: two-choices, least-loaded, spread or pack
-    #[arg(long, value_name = "POLICY", default_value = "two-choices")]
+    #[arg(long, value_name = "POLICY", default_value = "two-choices", hide_possible_values = true)]
+    #[arg(value_parser = ["two-choices", "least-loaded", "spread", "pack"])]
     policy: String,
     /// How nodes are printed
     #[arg(long, value_name = "FORMAT", default_value = "lines")]
@@ -89,6 +90,16 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     match options.format {
         Format::Json => output::print_json(&picked),
         other => output::print(&text(&picked, other)),
+    }
+}
+
+/// A hostlist, which the agent reads: here it is only checked.
+fn hostlist(text: &str) -> Result<String, String> {
+    match Hostlist::parse(text.trim()) {
+        Err(error) if !text.trim().is_empty() => {
+            Err(format!("character {}: {}", error.column, error.problem))
+        }
+        _ => Ok(text.to_owned()),
     }
 }
 

@@ -56,7 +56,7 @@ enum Action {
         #[arg(value_parser = clap::value_parser!(u32).range(1..))]
         permits: u32,
         /// The command
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        #[arg(trailing_var_arg = true, required = true)]
         command: Vec<String>,
     },
     /// List the semaphores

@@ -28,7 +28,7 @@ pub(super) struct Options {
     #[arg(long)]
     now: bool,
     /// The command; without one the item is printed, and done with
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(trailing_var_arg = true)]
     command: Vec<String>,
 }
 

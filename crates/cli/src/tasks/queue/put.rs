@@ -54,7 +54,7 @@ pub(super) struct Options {
     #[arg(value_parser = kinds::condition)]
     filter: String,
     /// The command
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(trailing_var_arg = true)]
     command: Vec<String>,
 }
 

@@ -89,7 +89,7 @@ pub struct Options {
     /// The command, and behind `:::` its arguments, behind `::::` files with an argument a line.
     /// Several sources are combined. A command with {} and no source has the lines of standard
     /// input
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    #[arg(trailing_var_arg = true, required = true)]
     #[arg(value_name = "COMMAND ::: ARGUMENTS")]
     pub(super) words: Vec<String>,
 }
