@@ -1,11 +1,16 @@
 //! The Debian package and what it installs, made and installed into a directory of its own.
 //!
 //! `dpkg` installs below a temporary root, so nothing of this machine is changed. The
-//! units are checked by `systemd-analyze`, the man pages are read by `man`.
+//! units are checked by `systemd-analyze`, the man pages are read by `man`. What the service does
+//! is tried on [machines](machine) with a systemd of their own.
+
+mod machine;
+mod service;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use tempfile::TempDir;
 use tidings_experiment::agents::programs;
@@ -31,13 +36,18 @@ fn text_of(program: impl AsRef<Path>, arguments: &[&str]) -> String {
     String::from_utf8_lossy(out).into_owned()
 }
 
-/// The package of the programs under test.
-fn package(directory: &Path) -> PathBuf {
-    let binaries = programs().display().to_string();
-    text_of("packaging/build-deb", &[&binaries, &directory.display().to_string()]);
-    let made = fs::read_dir(directory).expect("made").filter_map(Result::ok);
-    let deb = made.map(|entry| entry.path()).find(|path| path.extension().is_some());
-    deb.expect("a package was made")
+/// The package of the programs under test, made once.
+fn package() -> &'static Path {
+    static PACKAGE: OnceLock<PathBuf> = OnceLock::new();
+    PACKAGE.get_or_init(|| {
+        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("package");
+        let _ = fs::remove_dir_all(&directory); // of an earlier run
+        let binaries = programs().display().to_string();
+        text_of("packaging/build-deb", &[&binaries, &directory.display().to_string()]);
+        let made = fs::read_dir(directory).expect("made").filter_map(Result::ok);
+        let deb = made.map(|entry| entry.path()).find(|path| path.extension().is_some());
+        deb.expect("a package was made")
+    })
 }
 
 /// Whether a program is without what only debuggers read.
@@ -52,7 +62,7 @@ fn is_stripped(program: &Path) -> bool {
 #[test]
 fn the_package_installs_and_removes_and_keeps_the_configuration() {
     let directory = TempDir::new().expect("a temporary directory");
-    let deb = package(&directory.path().join("out")).display().to_string();
+    let deb = package().display().to_string();
     let root = directory.path().join("root");
     let admin = root.join("var/lib/dpkg");
     for place in ["info", "updates"] {

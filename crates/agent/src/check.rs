@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
 
+use rustix::process::geteuid;
 use tidings_gossip::Member;
 
 use crate::clock::Clock;
@@ -29,10 +30,12 @@ use crate::scrape;
 pub(crate) async fn check(prepared: &Prepared) -> Result<String, StartError> {
     let settings = &prepared.settings;
     let bound_bytes = memory::check(settings)?;
-    usable(&settings.runtime_dir)?;
+    let mut notes = String::new();
+    if let Some(note) = usable(&settings.runtime_dir)? {
+        let _ = writeln!(notes, "note: {note}");
+    }
     control::nameable(&settings.runtime_dir)?;
     processor::cores(settings)?;
-    let mut notes = String::new();
     for (name, meant) in config::misspelt_variables() {
         let _ = writeln!(
             notes,
@@ -88,19 +91,31 @@ async fn ports(prepared: &Prepared) -> Result<u16, StartError> {
 
 /// Whether the directory, or where it would be created, can be written: by writing there, since a
 /// full disk or a file system such as /proc has the permissions and still rejects writes.
-fn usable(directory: &Path) -> Result<(), HomeError> {
+///
+/// Root checks for the user to whom the directory belongs, as a unit of systemd gives it, and is
+/// answered with a note of that.
+fn usable(directory: &Path) -> Result<Option<String>, HomeError> {
     let existing = directory.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
     let refused = |source| HomeError::Unwritable { path: directory.to_owned(), source };
     if !existing.is_dir() {
         return Err(refused(std::io::ErrorKind::NotADirectory.into()));
     }
+    let mut note = None;
     if existing == directory {
-        home::trust(directory)?;
+        let user = home::checked_for(directory)?;
+        home::trust(directory, user)?;
+        note = (user != geteuid().as_raw()).then(|| {
+            format!(
+                "the runtime directory {} is of the user {user}, for whose agent this was checked",
+                directory.display()
+            )
+        });
     }
     let trial = existing.join(format!(".tidings-check-{}", std::process::id()));
     let mut file = File::create_new(&trial).map_err(refused)?;
     let written = file.write_all(b"trial\n");
-    fs::remove_file(&trial).and(written).map_err(refused)
+    fs::remove_file(&trial).and(written).map_err(refused)?;
+    Ok(note)
 }
 
 #[cfg(test)]

@@ -110,7 +110,7 @@ impl Home {
         let unwritable = |source| HomeError::unwritable(path, source);
         let is_new = !path.exists();
         DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path).map_err(unwritable)?;
-        trust(path)?;
+        trust(path, geteuid().as_raw())?;
         if is_new {
             // Whatever the umask.
             let mode = fs::Permissions::from_mode(DIRECTORY_MODE);
@@ -140,13 +140,23 @@ impl Drop for Home {
     }
 }
 
-/// Rejects a directory, or a link to it, that another user than root could have made or can write
-/// in. The directory exists.
-pub(crate) fn trust(path: &Path) -> Result<(), HomeError> {
+/// The user whose agent a check of this directory is about: the own, but for root its owner.
+pub(crate) fn checked_for(path: &Path) -> Result<u32, HomeError> {
+    let user = geteuid().as_raw();
+    if user != ROOT {
+        return Ok(user);
+    }
+    let directory = fs::metadata(path).map_err(|source| HomeError::unwritable(path, source))?;
+    Ok(directory.uid())
+}
+
+/// Rejects a directory, or a link to it, that another than `user` and root could have made or can
+/// write in. The directory exists.
+pub(crate) fn trust(path: &Path, user: u32) -> Result<(), HomeError> {
     let unreadable = |source| HomeError::unwritable(path, source);
     let directory = fs::metadata(path).map_err(unreadable)?;
     let named = fs::symlink_metadata(path).map_err(unreadable)?;
-    let fault = fault([named.uid(), directory.uid()], directory.mode(), geteuid().as_raw());
+    let fault = fault([named.uid(), directory.uid()], directory.mode(), user);
     fault.map_or(Ok(()), |fault| Err(HomeError::Exposed { path: path.to_owned(), fault }))
 }
 

@@ -1,9 +1,10 @@
 //! `tidings keys`: makes cluster key files, and changes them without downtime.
 //!
 //! A key file has one key per line; the first seals what a node sends, all open what it receives.
-//! So a key is exchanged in three steps, each copied to every node (SIGHUP makes the agents read it
-//! again) before the next: `add` a key that all accept and none uses, `promote` it so that all use
-//! it, and `drop` the old one. At no moment does a node receive a datagram that it cannot open.
+//! So a key is exchanged in three steps, each copied to every node (a reload of the unit, or
+//! SIGHUP, makes the agents read it again) before the next: `add` a key that all accept and none
+//! uses, `promote` it so that all use it, and `drop` the old one. At no moment does a node receive
+//! a datagram that it cannot open.
 //!
 //! A file is replaced as a whole: a reader finds the old keys or the new ones.
 
@@ -28,7 +29,8 @@ Examples:
   tidings keys add cluster.key                 1. a second key: accepted, not used yet
   tidings keys promote cluster.key             2. used by all, the old one still accepted
   tidings keys drop cluster.key                3. the old one is gone
-Between the steps, copy the file to every node and send each agent SIGHUP.",
+Between the steps, copy the file to every node and have each agent read it:
+`systemctl reload tidings-agent`, or SIGHUP to an agent that is no unit of systemd.",
     "\n\n",
     crate::exit_codes::exit_codes!()
 );

@@ -1,0 +1,90 @@
+//! The packaged service under systemd: it starts, reads changed keys at a reload, and refuses what
+//! is wrong.
+
+use tidings_experiment::agents::KEY;
+use tidings_experiment::hosts::Hosts;
+
+use crate::machine::{Machine, until};
+use crate::package;
+
+/// Where the operator keeps the keys.
+const KEYS: &str = "/etc/tidings/cluster.key";
+/// Another key than [`KEY`].
+const OTHER: &str = "ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=\n";
+
+/// A machine on which the package is installed and the service runs, with [`KEY`].
+fn served(hosts: &Hosts, host: usize) -> Machine {
+    let machine = Machine::boot(hosts, host);
+    machine.text(&["dpkg", "--install", &machine.share(package())]);
+    machine.write(KEYS, KEY);
+    machine.text(&["systemctl", "start", "tidings-agent"]);
+    machine
+}
+
+fn status(machine: &Machine) -> serde_json::Value {
+    let text = machine.text(&["tidings", "status", "--json"]);
+    serde_json::from_str(&text).expect("one JSON object")
+}
+
+/// Keys could be changed by a restart only: systemd had given the agent a copy of the file when it
+/// started (`LoadCredential`), and the reload read that copy again.
+#[test]
+fn a_reload_takes_changed_keys_and_the_file_stays_root_s() {
+    let hosts = Hosts::new(1);
+    let machine = served(&hosts, 1);
+    let before = status(&machine);
+    assert_eq!(before["keys"], 1);
+    machine.text(&["tidings", "keys", "add", KEYS]);
+    machine.text(&["systemctl", "reload", "tidings-agent"]);
+    until("the agent has both keys", || (status(&machine)["keys"] == 2).then_some(()));
+    assert_eq!(status(&machine)["pid"], before["pid"], "nothing was restarted");
+    assert_eq!(machine.text(&["stat", "-c", "%U %a", KEYS]), "root 600\n");
+    let copy = "/run/tidings-agent/cluster.key";
+    assert_eq!(machine.text(&["stat", "-c", "%U %a", copy]), "tidings 400\n");
+    assert_eq!(machine.text(&["stat", "-c", "%U %a", "/run/tidings-agent"]), "root 755\n");
+    machine.text(&["systemctl", "stop", "tidings-agent"]);
+    assert!(!machine.run(&["test", "-e", copy]).status.success(), "the copy goes with the agent");
+}
+
+#[test]
+fn a_reload_of_what_is_wrong_fails_and_the_agent_goes_on() {
+    let hosts = Hosts::new(1);
+    let machine = served(&hosts, 1);
+    let before = status(&machine);
+    machine.write(KEYS, "no key\n");
+    let reloaded = machine.run(&["systemctl", "reload", "tidings-agent"]);
+    assert!(!reloaded.status.success(), "a key file without a key");
+    let journal = machine.text(&["journalctl", "--no-pager", "-o", "cat", "-u", "tidings-agent"]);
+    assert!(journal.contains("line 1: not a key"), "{journal}");
+    let now = status(&machine);
+    let kept = ["pid", "keys", "members"];
+    assert!(kept.iter().all(|field| now[field] == before[field]), "{now}");
+    assert_eq!(now["counters"]["reloads_failed"], 0, "it was not even asked");
+    machine.write(KEYS, OTHER);
+    machine.text(&["systemctl", "reload", "tidings-agent"]);
+    until("the reload is done", || (status(&machine)["counters"]["reloads"] == 1).then_some(()));
+}
+
+/// Root could not check the configuration of a service that runs: the runtime directory belongs to
+/// the service's user, and the check took that for a danger.
+#[test]
+fn root_checks_the_configuration_of_the_running_service() {
+    let hosts = Hosts::new(1);
+    let machine = served(&hosts, 1);
+    let words = ["tidings", "agent", "--config", "/etc/tidings/agent.toml", "--keys", KEYS];
+    let checked = machine.text(&[&words[..], &["--check"]].concat());
+    assert!(checked.contains("the configuration is valid"), "{checked}");
+    assert!(checked.contains("is of the user "), "{checked}");
+    let started = machine.run(&words);
+    assert_eq!(started.status.code(), Some(2), "root's own agent would be replaced by that user");
+}
+
+#[test]
+fn without_a_key_file_the_service_says_which_is_missing() {
+    let hosts = Hosts::new(1);
+    let machine = Machine::boot(&hosts, 1);
+    machine.text(&["dpkg", "--install", &machine.share(package())]);
+    assert!(!machine.run(&["systemctl", "start", "tidings-agent"]).status.success());
+    let journal = machine.text(&["journalctl", "--no-pager", "-o", "cat", "-u", "tidings-agent"]);
+    assert!(journal.contains("cannot stat '/etc/tidings/cluster.key'"), "{journal}");
+}
