@@ -11,6 +11,7 @@ mod deaths;
 mod flood;
 mod heap;
 mod hooks;
+mod keys;
 mod lives;
 mod memory;
 mod pages;

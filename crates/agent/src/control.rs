@@ -22,7 +22,9 @@ use tokio::time::timeout;
 use tracing::{debug, warn};
 
 use crate::config::Readers;
-use crate::question::{Asker, CHECKUP_PATIENCE, PATIENCE, Place, Question, VISIT_PATIENCE};
+use crate::question::{
+    Asker, CHECKUP_PATIENCE, PATIENCE, Place, Question, SURVEY_PATIENCE, VISIT_PATIENCE,
+};
 use crate::reply::reply_line;
 
 /// Connections served at a time.
@@ -248,7 +250,7 @@ async fn reply(line: &[u8], door: Door, asker: &Asker) -> (String, Option<Place>
         return (forbidden(), None);
     }
     let place = match request {
-        Request::Visit { .. } => Some(asker.visitors_place().await),
+        Request::Visit { .. } | Request::Keys => Some(asker.visitors_place().await),
         Request::Nodes | Request::Colonies => Some(asker.place().await),
         _ => None,
     };
@@ -258,6 +260,7 @@ async fn reply(line: &[u8], door: Door, asker: &Asker) -> (String, Option<Place>
     let (patience, colony) = match request {
         Request::Visit { colony } => (VISIT_PATIENCE, Some(colony)),
         Request::Check { .. } => (CHECKUP_PATIENCE, None),
+        Request::Keys => (SURVEY_PATIENCE, None),
         _ => (PATIENCE, None),
     };
     let answer = asker.ask_within(patience, |back| Question::Control(request, back)).await;

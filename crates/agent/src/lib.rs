@@ -11,7 +11,7 @@
 //! | `socket`, `clock`, `timer`, `watched` | UDP, time, and how the thread waits for both |
 //! | `incarnation`, `home` | restarts, the runtime directory |
 //! | [`collect`], `user_metrics` | this node's payload |
-//! | `checkup` | what lies between this node and another |
+//! | `checkup`, `survey` | what lies between this node and another; which keys all hold |
 //! | `question`, `control`, `http`, `metrics` | its answers to programs on the machine |
 //! | `page` | its page for a browser |
 //! | `logging`, `notify`, `process`, `processor` | log lines, readiness, own cost and cores |
@@ -50,6 +50,7 @@ mod resolve;
 mod scrape;
 mod socket;
 mod start;
+mod survey;
 mod timer;
 mod token;
 mod user_metrics;

@@ -84,6 +84,7 @@ pub(crate) fn exposition(status: &Status, counts: &[Count]) -> String {
     gauges(&mut registry, status);
     by_state(&mut registry, status.states);
     mismatches(&mut registry, &status.mismatches);
+    keys(&mut registry, &status.key_fingerprints);
     for (name, about, value) in counts {
         registry.register(*name, about.trim_end_matches('.'), ConstCounter::new(*value));
     }
@@ -125,6 +126,18 @@ fn mismatches(registry: &mut Registry, mismatches: &[MismatchReport]) {
     }
     let about = "Datagrams dropped since the two nodes are configured differently";
     registry.register("mismatch_datagrams", about, family);
+}
+
+/// The keys by their fingerprints, of which the first seals: of all nodes together they say when
+/// the next step of an exchange is safe.
+fn keys(registry: &mut Registry, fingerprints: &[String]) {
+    let family = Family::<Labels<1>, Gauge>::default();
+    for (at, fingerprint) in fingerprints.iter().enumerate() {
+        let label = [("fingerprint", fingerprint.clone())];
+        family.get_or_create(&label).set(if at == 0 { 2 } else { 1 });
+    }
+    let about = "A cluster key of this fingerprint is held: 1 accepted, 2 also used to seal";
+    registry.register("key", about, family);
 }
 
 /// Labels of a series.

@@ -15,11 +15,11 @@ use crate::notices::Notices;
 /// How many questions may wait; askers beyond that wait to ask.
 const WAITING_MOST: usize = 64;
 
-/// Reports of all nodes that are being sent at a time, that of another colony included: each may
-/// have megabytes, and wait for a slow reader.
+/// Reports of all nodes that are being sent at a time, those for which others are asked included:
+/// each may have megabytes, and wait for a slow reader.
 pub(crate) const PICTURES_MOST: usize = 3;
 
-/// Those of them that are of another colony.
+/// Those of them for which others are asked: of another colony, or of everybody's keys.
 const VISITS_MOST: usize = 1;
 
 /// How long an asker waits for the loop.
@@ -30,6 +30,9 @@ pub(crate) const VISIT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long a check of another node waits: longer than all that it tries.
 pub(crate) const CHECKUP_PATIENCE: Duration = Duration::from_secs(40);
+
+/// How long a survey of all members waits: a million of them are asked in less.
+pub(crate) const SURVEY_PATIENCE: Duration = Duration::from_secs(600);
 
 /// A question and where its answer goes.
 #[derive(Debug)]
@@ -79,7 +82,7 @@ impl Asker {
         tokio::time::timeout(PATIENCE, place).await.ok()?.ok()
     }
 
-    /// The same for the nodes of another colony.
+    /// The same for a report for which other nodes are asked.
     pub(crate) async fn visitors_place(&self) -> Option<Place> {
         let place = Arc::clone(&self.visits).acquire_owned();
         tokio::time::timeout(VISIT_PATIENCE, place).await.ok()?.ok()

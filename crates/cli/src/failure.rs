@@ -65,6 +65,14 @@ pub enum Failure {
         /// What it is.
         ways: Vec<String>,
     },
+    /// A step of an exchange of keys is not safe, or nodes have not said their keys.
+    #[error("keys {what}: {reason}")]
+    Keys {
+        /// `promote` or `drop`; `status` if no step was asked about.
+        what: &'static str,
+        /// Which nodes are in the way, and why.
+        reason: String,
+    },
     /// A node is not alive.
     #[error("{name} is not alive: {observer} {state}")]
     NotThere {
@@ -204,6 +212,7 @@ impl Failure {
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Ill { .. }
             | Self::InTheWay { .. }
+            | Self::Keys { .. }
             | Self::Agent(_)
             | Self::Board(_)
             | Self::AgentProgram { .. }

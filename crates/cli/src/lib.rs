@@ -126,7 +126,7 @@ fn dispatch(line: CommandLine) -> Result<(), Failure> {
         Command::Sem(options) => tasks::sem::run(&agent, &options),
         Command::Space(options) => tasks::space::run(&agent, &options),
         Command::Store(options) => tasks::store::run(&agent, &options),
-        Command::Keys(options) => keys::run(&options),
+        Command::Keys(options) => keys::run(&agent, &options),
         Command::Completions(options) => completions::run(&options, CommandLine::command()),
         Command::Manuals(options) => manuals::run(&options, CommandLine::command()),
         Command::Version(help::VersionOptions {}) => help::version(),

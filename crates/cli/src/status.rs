@@ -43,7 +43,7 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
 }
 
 /// The fields in a readable order; the counters follow, by name.
-const ORDER: [&str; 47] = [
+const ORDER: [&str; 48] = [
     "name",
     "cluster",
     "colony",
@@ -59,6 +59,7 @@ const ORDER: [&str; 47] = [
     "mode",
     "encrypted",
     "keys",
+    "key_fingerprints",
     "wire_version",
     "wire_versions_read",
     "wire_heard",

@@ -13,8 +13,8 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use serde::de::DeserializeOwned;
 
 use crate::{
-    Ages, Checkup, Colonies, ErrorReport, Leaving, NodeReport, Nodes, Pick, Picked, Published,
-    Reply, Request, Status, socket_path,
+    Ages, Checkup, Colonies, ErrorReport, KeyReport, Leaving, NodeReport, Nodes, Pick, Picked,
+    Published, Reply, Request, Status, socket_path,
 };
 
 /// The longest reply a client reads, in bytes: `nodes` of 65,536 nodes with full payloads.
@@ -28,6 +28,9 @@ pub const VISIT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How long a client waits for the check of another node: longer than the agent does.
 pub const CHECKUP_TIMEOUT: Duration = Duration::from_secs(45);
+
+/// How long [`Client::keys`] waits for the reply.
+pub const KEYS_TIMEOUT: Duration = Duration::from_secs(605);
 
 /// A connection to one agent.
 ///
@@ -236,6 +239,14 @@ impl Client {
     /// See [`ClientError`].
     pub fn check(&mut self, host: &str) -> Result<Checkup, ClientError> {
         self.call_within(CHECKUP_TIMEOUT, &Request::Check { host: host.to_owned() })
+    }
+
+    /// Which keys all members hold, which the agent asks of them: waits up to [`KEYS_TIMEOUT`].
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn keys(&mut self) -> Result<KeyReport, ClientError> {
+        self.call_within(KEYS_TIMEOUT, &Request::Keys)
     }
 
     /// Makes a request that the agent needs longer for than usual.

@@ -8,7 +8,8 @@
 //!
 //! * [`Request`]: what may be asked.
 //! * [`Status`], [`Ages`], [`Nodes`], [`NodeReport`], [`Published`], [`Leaving`],
-//!   [`Colonies`], [`Picked`], [`Checkup`]: what comes back.
+//!   [`Colonies`], [`Picked`], [`Checkup`], [`KeyReport`]: what comes
+//!   back.
 //! * [`ErrorReport`]: what comes back instead when the agent refuses.
 //! * [`Watch`], [`Notice`]: what an agent notices of other nodes, reported as it happens.
 //! * [`Client`]: a blocking client for commands and tests; [`pick`]: nodes for work in one call.
@@ -19,6 +20,7 @@
 
 mod client;
 mod colonies;
+mod keys;
 mod mismatch;
 mod picked;
 #[cfg(feature = "readings")]
@@ -31,9 +33,11 @@ mod watch;
 use std::path::{Path, PathBuf};
 
 pub use client::{
-    CHECKUP_TIMEOUT, Client, ClientError, DEFAULT_TIMEOUT, REPLY_BYTES_MAX, VISIT_TIMEOUT, pick,
+    CHECKUP_TIMEOUT, Client, ClientError, DEFAULT_TIMEOUT, KEYS_TIMEOUT, REPLY_BYTES_MAX,
+    VISIT_TIMEOUT, pick,
 };
 pub use colonies::{AggregateReport, BinReport, Colonies, ColonyReport, ReadingReport};
+pub use keys::{KeyAnswer, KeyReport, NodeKeys};
 pub use mismatch::{Checkup, Finding, MismatchReport, Verdict};
 pub use picked::{Lack, Picked, PickedNode, Shortfall};
 pub use reply::{ErrorKind, ErrorReport, Reply};

@@ -64,6 +64,9 @@ pub struct Status {
     pub encrypted: bool,
     /// How many keys the key ring holds; 0 without encryption.
     pub keys: usize,
+    /// Their fingerprints, that of the key that seals first.
+    #[serde(default)]
+    pub key_fingerprints: Vec<String>,
     /// What is wrong with the agent; `None` while it does its work in time.
     #[serde(default)]
     pub ill: Option<String>,

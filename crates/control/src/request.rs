@@ -69,6 +69,9 @@ pub enum Request {
         /// The name of a member, or a host name or IP address, with or without a port.
         host: String,
     },
+    /// Ask every member which keys it holds; answered with [`KeyReport`](crate::KeyReport) after
+    /// some seconds.
+    Keys,
     /// Leave the cluster cleanly and end the process; answered with [`Leaving`](crate::Leaving)
     /// before the other nodes are notified.
     Leave,
@@ -78,7 +81,7 @@ impl Request {
     /// Whether it changes what others see of this node, has it send what is asked for, or ends the
     /// agent: that is for operators.
     pub fn is_for_operators(&self) -> bool {
-        matches!(self, Self::Publish { .. } | Self::Check { .. } | Self::Leave)
+        matches!(self, Self::Publish { .. } | Self::Check { .. } | Self::Keys | Self::Leave)
     }
 }
 
@@ -150,6 +153,7 @@ mod tests {
             (publish, r#"{"op":"publish","key":"gpu","value":"3","ttl_s":60}"#),
             (Request::Watch, r#"{"op":"watch"}"#),
             (Request::Check { host: "n7:9616".to_owned() }, r#"{"op":"check","host":"n7:9616"}"#),
+            (Request::Keys, r#"{"op":"keys"}"#),
             (Request::Leave, r#"{"op":"leave"}"#),
         ];
         for (request, text) in forms {

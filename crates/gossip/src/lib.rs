@@ -98,7 +98,7 @@ pub mod vector;
 pub mod view;
 pub mod wire;
 
-pub use tidings_primitives::seal::{Key, KeyError, KeyRing};
+pub use tidings_primitives::seal::{Fingerprint, Key, KeyError, KeyRing};
 pub use tidings_primitives::time::{self, Instant};
 
 pub use address::Address;

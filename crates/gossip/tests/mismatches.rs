@@ -151,6 +151,11 @@ fn a_flood_is_answered_by_few_rejects_and_fills_no_memory() {
 
 /// A node with which nobody shares a roster, and a checker with this key.
 fn checked(key: u8) -> (Node, Heard) {
+    checked_by(key, tidings_gossip::Checker::LEAST_BYTES)
+}
+
+/// The same with a check of so many bytes.
+fn checked_by(key: u8, bytes: usize) -> (Node, Heard) {
     let config = config(3);
     let alone = |n: usize, key: u8| {
         Node::new(config.clone(), keys(key), member(n), &[], Incarnation::new(1), n as u64, NOW)
@@ -159,7 +164,7 @@ fn checked(key: u8) -> (Node, Heard) {
     let (mut there, mut here) = (alone(0, 1), alone(1, key));
     there.set_clock(NOW, 1_800_000_000_000_000);
     let mut checker = here.checker();
-    let mut datagram = vec![0; tidings_gossip::Checker::LEAST_BYTES];
+    let mut datagram = vec![0; bytes];
     checker.write(77, &mut datagram);
     there.handle_datagram(NOW, address(1), &mut datagram);
     let mut buffer = vec![0; 65_507];
@@ -184,6 +189,16 @@ fn a_check_is_answered_or_rejected_and_makes_nobody_a_member() {
     let (there, heard) = checked(2);
     let Heard::Reject(reject) = heard else { panic!("the keys differ: {heard:?}") };
     assert_eq!((reject.difference, there.members()), (Difference::Key, 1));
+}
+
+#[test]
+fn a_check_with_room_is_answered_with_the_keys() {
+    let (there, heard) = checked_by(1, tidings_gossip::Checker::LEAST_BYTES_WITH_KEYS);
+    let Heard::Answer(answer) = heard else { panic!("the keys are the same: {heard:?}") };
+    assert_eq!(answer.keys.fingerprints(), there.key_fingerprints());
+    assert_eq!(answer.keys.fingerprints().len(), 1);
+    let Heard::Answer(answer) = checked(1).1 else { panic!("the keys are the same") };
+    assert_eq!(answer.keys.fingerprints(), [], "no room");
 }
 
 /// Recorded checks get so many answers and no more.

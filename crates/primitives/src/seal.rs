@@ -37,6 +37,19 @@ pub const KEY_BYTES: usize = 32;
 pub const TAG_BYTES: usize = 16;
 /// The most keys on a ring.
 pub const MAX_KEYS: usize = 8;
+/// Bytes of a fingerprint.
+pub const FINGERPRINT_BYTES: usize = 4;
+
+/// What tells a key from another and may be shown: the beginning of its SHA-256. Nothing but the
+/// key itself, 32 random bytes, is of help to find it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Fingerprint(pub [u8; FINGERPRINT_BYTES]);
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", u32::from_be_bytes(self.0))
+    }
+}
 
 /// A shared secret of 32 bytes. Neither its `Debug` form nor any error shows it.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
@@ -57,6 +70,13 @@ impl Key {
     pub fn id(&self) -> u8 {
         let digest = Sha256::new().chain_update("tidings key id").chain_update(self.0).finalize();
         digest[0] % 255 + 1
+    }
+
+    /// What tells it from other keys.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let hash = Sha256::new().chain_update("tidings key fingerprint").chain_update(self.0);
+        let digest: [u8; 32] = hash.finalize().into();
+        Fingerprint(core::array::from_fn(|at| digest[at]))
     }
 
     /// The key under which AES-256-GCM seals each frame whose nonce begins so, with the rest of the
@@ -125,6 +145,8 @@ pub enum KeyError {
 #[derive(Clone)]
 pub struct KeyRing {
     keys: Vec<(u8, Xaes256Gcm)>,
+    /// Those of the keys, in their order; none without a secret.
+    fingerprints: Vec<Fingerprint>,
     secret: bool,
 }
 
@@ -134,7 +156,7 @@ impl KeyRing {
     pub fn open(cluster: &str) -> Self {
         let public = Sha256::new().chain_update("tidings open cluster").chain_update(cluster);
         let cipher = Xaes256Gcm::new(&<[u8; KEY_BYTES]>::from(public.finalize()).into());
-        Self { keys: vec![(0, cipher)], secret: false }
+        Self { keys: vec![(0, cipher)], fingerprints: Vec::new(), secret: false }
     }
 
     /// A ring from keys, the sealing one first; `None` if there is none or more than
@@ -142,7 +164,8 @@ impl KeyRing {
     pub fn new(keys: &[Key]) -> Option<Self> {
         let ciphers = keys.iter().map(|key| (key.id(), Xaes256Gcm::new(&key.0.into())));
         let within = (1..=MAX_KEYS).contains(&keys.len());
-        within.then(|| Self { keys: ciphers.collect(), secret: true })
+        let fingerprints = keys.iter().map(Key::fingerprint).collect();
+        within.then(|| Self { keys: ciphers.collect(), fingerprints, secret: true })
     }
 
     /// A ring from a key file: a key a line, the sealing one first; `#` begins a comment.
@@ -179,6 +202,11 @@ impl KeyRing {
     /// Whether the ring keeps anybody out.
     pub fn is_secret(&self) -> bool {
         self.secret
+    }
+
+    /// The fingerprints of its keys, that of the sealing one first; none without a secret.
+    pub fn fingerprints(&self) -> &[Fingerprint] {
+        &self.fingerprints
     }
 
     /// Keys on the ring.
@@ -343,5 +371,15 @@ mod tests {
         let ring = KeyRing::new(&[key(9)]).expect("one key");
         let shown = format!("{:?} {ring:?}", key(9));
         assert!(!shown.contains(&key(9).to_line()) && !shown.contains("9, 9"), "{shown}");
+    }
+
+    #[test]
+    fn fingerprints_tell_keys_apart_and_say_which_one_seals() {
+        let ring = KeyRing::new(&[key(1), key(2)]).expect("two keys");
+        let [first, second] = ring.fingerprints() else { panic!("two: {ring:?}") };
+        assert_eq!(first.to_string(), "06aa201b", "fixed: nodes of all releases compare them");
+        assert_ne!(first, second);
+        assert_eq!(KeyRing::new(&[key(2), key(1)]).expect("two").fingerprints()[1], *first);
+        assert_eq!(KeyRing::open("tidings").fingerprints(), []);
     }
 }

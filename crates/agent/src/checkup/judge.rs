@@ -205,6 +205,7 @@ fn unclear(of: &str, text: String) -> Finding {
 mod tests {
     use super::*;
     use tidings_gossip::Address;
+    use tidings_gossip::wire::check::Held;
     use tidings_gossip::wire::extension::Versions;
 
     const FORMAT: Format = Format { schema: 1, payload_bytes: 256 };
@@ -225,6 +226,7 @@ mod tests {
             held: Some(EntryState::Alive),
             from: Address::from(at),
             address: Some(Address::from(at)),
+            keys: Held::default(),
         }
     }
 

@@ -47,6 +47,7 @@ impl Driver {
         let line = match request {
             Request::Visit { colony } => return self.visit(colony, back, now),
             Request::Check { host } => return self.check_up(host, back, now),
+            Request::Keys => return self.survey(back, now),
             Request::Status => reply_line(&Reply::Result(self.status(now))),
             Request::Ages => reply_line(&Reply::Result(self.ages(now))),
             Request::Nodes => {
@@ -157,6 +158,7 @@ impl Driver {
             mode: self.standing.mode,
             encrypted: self.standing.encrypted,
             keys: self.standing.keys,
+            key_fingerprints: self.own_keys(),
             ill: self.health(now).err(),
             wire_version: self.settings.wire_version,
             wire_versions_read: [Versions::READ.lowest, Versions::READ.highest],

@@ -16,6 +16,7 @@ mod mismatches;
 mod placing;
 mod reading;
 mod reload;
+mod surveys;
 mod visiting;
 mod visits;
 mod vitals;

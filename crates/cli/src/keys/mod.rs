@@ -9,6 +9,7 @@
 //! A file is replaced as a whole: a reader finds the old keys or the new ones.
 
 mod failure;
+mod steps;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -19,8 +20,10 @@ use clap::{Args, Subcommand};
 use tempfile::NamedTempFile;
 use tidings_gossip::{Key, KeyRing};
 
+use crate::output::Agent;
 use crate::{Failure, output};
 pub use failure::KeyFileError;
+pub use steps::Step;
 
 const AFTER_HELP: &str = concat!(
     "\
@@ -30,7 +33,25 @@ Examples:
   tidings keys promote cluster.key             2. used by all, the old one still accepted
   tidings keys drop cluster.key                3. the old one is gone
 Between the steps, copy the file to every node and have each agent read it:
-`systemctl reload tidings-agent`, or SIGHUP to an agent that is no unit of systemd.",
+`systemctl reload tidings-agent`, or SIGHUP to an agent that is no unit of systemd.
+`tidings keys status` asks all nodes which keys they hold, and says when the next step is safe.",
+    "\n\n",
+    crate::exit_codes::exit_codes!()
+);
+
+const AFTER_STATUS: &str = concat!(
+    "\
+The local agent asks every member that it knows, so this is for operators. A key is shown by its
+fingerprint, as `tidings keys show FILE` prints it; the first of a node is the one it seals with.
+promote is safe when all nodes hold the same keys, drop when all seal with the same one. Dead nodes
+are not asked: give them the file before they start again. A cluster with colonies is asked colony
+by colony, on a node of each.
+
+Exits with 0 if every node that lives has answered, or the step of --before is safe; else with 1.
+
+Examples:
+  tidings keys status
+  tidings keys status --before promote && tidings keys promote cluster.key",
     "\n\n",
     crate::exit_codes::exit_codes!()
 );
@@ -69,13 +90,32 @@ enum Action {
         /// The key file
         file: PathBuf,
     },
+    /// Print the fingerprints of a file's keys, a line each; the first is used
+    Show {
+        /// The key file
+        file: PathBuf,
+    },
+    /// Ask all nodes which keys they hold, and say whether `promote` and `drop` are safe
+    #[command(after_help = AFTER_STATUS)]
+    Status(StatusOptions),
 }
 
-/// Makes or changes a key file.
+/// Options of `tidings keys status`.
+#[derive(Debug, Args)]
+struct StatusOptions {
+    /// Exit with 1 unless this step is safe; without, unless every living node has answered
+    #[arg(long, value_enum, value_name = "STEP")]
+    before: Option<Step>,
+    /// Print all as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Makes or changes a key file, or says what keys there are.
 ///
 /// # Errors
-/// [`Failure::KeyFile`] or [`Failure::Output`].
-pub fn run(options: &Options) -> Result<(), Failure> {
+/// [`Failure::KeyFile`], [`Failure::Keys`] or [`Failure::Output`].
+pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
     match &options.action {
         Action::Generate { output: None, .. } => {
             output::print(&fresh_line().map_err(KeyFileError::Random)?)
@@ -84,6 +124,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         Action::Add { file } => Ok(add(file)?),
         Action::Promote { file } => Ok(change(file, |keys| keys.rotate_right(1))?),
         Action::Drop { file } => Ok(change(file, |keys| keys.truncate(1))?),
+        Action::Show { file } => show(file),
+        Action::Status(StatusOptions { before, json }) => steps::run(agent, *before, *json),
     }
 }
 
@@ -95,6 +137,15 @@ pub fn fresh_line() -> io::Result<String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
     Ok(Key::from_bytes(bytes).to_line() + "\n")
+}
+
+fn show(path: &Path) -> Result<(), Failure> {
+    let path = path.to_owned();
+    let read = fs::read_to_string(&path);
+    let text = read.map_err(|source| KeyFileError::File { path: path.clone(), source })?;
+    let ring = KeyRing::parse(&text).map_err(|source| KeyFileError::Keys { path, source })?;
+    let lines: Vec<_> = ring.fingerprints().iter().map(|key| format!("{key}\n")).collect();
+    output::print(&lines.concat())
 }
 
 fn generate(path: &Path, force: bool) -> Result<(), KeyFileError> {

@@ -42,6 +42,10 @@ impl Checker {
     /// The least bytes of a datagram that checks.
     pub const LEAST_BYTES: usize = header::BYTES + WRITTEN_BYTES + check::LEAST_BYTES + TAG_BYTES;
 
+    /// The least bytes of one whose answer is to name the keys.
+    pub const LEAST_BYTES_WITH_KEYS: usize =
+        Self::LEAST_BYTES + check::LEAST_BYTES_WITH_KEYS - check::LEAST_BYTES;
+
     /// The payloads of the node.
     pub fn format(&self) -> Format {
         self.format

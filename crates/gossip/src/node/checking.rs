@@ -4,7 +4,7 @@
 //! where it came from. That of an operator is of no life of its node, and so of no replay window: a
 //! recorded one is answered too, within the pace of `Paces::check`.
 
-use tidings_primitives::seal::TAG_BYTES;
+use tidings_primitives::seal::{Fingerprint, TAG_BYTES};
 use tidings_primitives::time::Instant;
 
 use super::checker::Checker;
@@ -15,7 +15,7 @@ use super::outbox::Transmit;
 use crate::address::Address;
 use crate::counters::Dropped;
 use crate::entry::NodeId;
-use crate::wire::check::{self, Check, Checked};
+use crate::wire::check::{self, Check, Checked, Held};
 use crate::wire::extension::Versions;
 use crate::wire::header::Kind;
 
@@ -64,7 +64,13 @@ impl Node {
             held: self.view(asker, now).map(|view| view.state),
             from,
             address: self.membership.get(asker).map(|record| record.address),
+            keys: Held::of(self.sealer.fingerprints()),
         }
+    }
+
+    /// The fingerprints of its keys, that of the sealing one first; none without a secret.
+    pub fn key_fingerprints(&self) -> &[Fingerprint] {
+        self.sealer.fingerprints()
     }
 
     /// A checker with the keys and the name of this node as they are now.

@@ -1,7 +1,7 @@
 //! The sealer: a node's keys, and the numbers that make each of its seals another.
 
 use tidings_primitives::nonce::Nonce;
-use tidings_primitives::seal::{KeyRing, Unopened};
+use tidings_primitives::seal::{Fingerprint, KeyRing, Unopened};
 
 use crate::colony::id::ColonyId;
 use crate::entry::{Incarnation, NodeId};
@@ -50,6 +50,11 @@ impl Sealer {
 
     pub(super) fn set_keys(&mut self, keys: KeyRing) {
         self.keys = keys;
+    }
+
+    /// The fingerprints of the keys, that of the sealing one first; none without a secret.
+    pub(super) fn fingerprints(&self) -> &[Fingerprint] {
+        self.keys.fingerprints()
     }
 
     /// Another sealer with these keys, whose seals are those of a life of its own.

@@ -18,10 +18,13 @@
 //! | 26 | what it holds of the node that checks, 0 unknown, 1 unheard, 2 alive, 3 suspected, 4 dead, 5 left |
 //! | 27 | bytes of the address that the check seemed to come from, then the address |
 //! | then | bytes of the address that it holds of that node, 0 if none, then the address |
+//! | then, if there is room for eight | how many keys it holds, 0 if it says none, then the [`Fingerprint`]s, that of the sealing one first |
 //! | then | zeros, up to the bytes of the check |
 //!
 //! An answer is as long as the check: so that both directions are tried with one size, and nobody
 //! can have more sent than he sends.
+
+use tidings_primitives::seal::{FINGERPRINT_BYTES, Fingerprint, MAX_KEYS};
 
 use super::body::{BodyError, Reader, Writer};
 use super::extension::Versions;
@@ -31,6 +34,46 @@ use crate::entry::EntryState;
 
 /// The least bytes of a check's body: what the longest answer needs.
 pub const LEAST_BYTES: usize = 27 + 2 * (1 + MAX_ADDRESS_BYTES);
+
+/// The same of a check whose answer is to name the keys.
+pub const LEAST_BYTES_WITH_KEYS: usize = LEAST_BYTES + 1 + MAX_KEYS * FINGERPRINT_BYTES;
+
+/// The keys that a node holds, as it says: that with which it seals first. None from a node without
+/// a secret, or of a release that does not say it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Held {
+    count: u8,
+    fingerprints: [Fingerprint; MAX_KEYS],
+}
+
+impl Held {
+    /// Those of a ring, which has no more than [`MAX_KEYS`].
+    pub fn of(keys: &[Fingerprint]) -> Self {
+        let mut fingerprints = [Fingerprint::default(); MAX_KEYS];
+        fingerprints.iter_mut().zip(keys).for_each(|(place, key)| *place = *key);
+        Self { count: keys.len().min(MAX_KEYS) as u8, fingerprints }
+    }
+
+    /// Their fingerprints.
+    pub fn fingerprints(&self) -> &[Fingerprint] {
+        &self.fingerprints[..usize::from(self.count)]
+    }
+
+    fn put(&self, body: &mut Writer<'_>) {
+        body.put(&[self.count]);
+        self.fingerprints().iter().for_each(|key| body.put(&key.0));
+    }
+
+    /// None where the body ends before, or names more than a ring holds.
+    fn take(body: &mut Reader<'_>) -> Option<Self> {
+        let count = body.u8()?;
+        let mut held = Self { count, ..Self::default() };
+        for place in held.fingerprints.get_mut(..usize::from(count))? {
+            *place = Fingerprint(body.array()?);
+        }
+        Some(held)
+    }
+}
 
 /// What a node may hold of the one that checks, each at its number; at 0 it does not know it.
 const HELD: [Option<EntryState>; 6] = [
@@ -98,6 +141,8 @@ pub struct Checked {
     pub from: Address,
     /// The address that it holds of the node that checks.
     pub address: Option<Address>,
+    /// The keys that it holds.
+    pub keys: Held,
 }
 
 impl Checked {
@@ -107,6 +152,7 @@ impl Checked {
     /// If the buffer is shorter than [`LEAST_BYTES`].
     pub fn write(&self, buffer: &mut [u8]) {
         buffer.fill(0);
+        let has_room_for_keys = buffer.len() >= LEAST_BYTES_WITH_KEYS;
         let mut body = Writer::new(buffer);
         body.put(&self.token.to_le_bytes());
         put_format(&mut body, self.format);
@@ -119,6 +165,9 @@ impl Checked {
             let bytes = address.as_ref().map_or(&[][..], Address::as_bytes);
             body.put(&[bytes.len() as u8]);
             body.put(bytes);
+        }
+        if has_room_for_keys {
+            self.keys.put(&mut body);
         }
     }
 
@@ -144,6 +193,7 @@ impl Checked {
             held,
             from,
             address: Some(held_address).filter(|address| !address.as_bytes().is_empty()),
+            keys: Held::take(&mut body).unwrap_or_default(),
         })
     }
 }
@@ -185,6 +235,7 @@ mod tests {
             held: Some(EntryState::Dead),
             from: long,
             address: Some(long),
+            keys: Held::default(),
         };
         let mut body = [9; LEAST_BYTES];
         checked.write(&mut body);
@@ -200,5 +251,49 @@ mod tests {
         body[26] = 0;
         body[27] = MAX_ADDRESS_BYTES as u8 + 1;
         assert_eq!(Checked::read(&body), None, "no address has that many bytes");
+    }
+
+    fn with_keys(count: u8) -> Checked {
+        let keys: Vec<_> = (0..count).map(|key| Fingerprint([key, 1, 2, 3])).collect();
+        Checked {
+            token: 1,
+            format: FORMAT,
+            writes: 1,
+            reads: Versions::READ,
+            wall_micros: None,
+            members: 3,
+            held: None,
+            from: Address::from_bytes(&[7; MAX_ADDRESS_BYTES]).expect("short enough"),
+            address: None,
+            keys: Held::of(&keys),
+        }
+    }
+
+    #[test]
+    fn keys_are_said_where_there_is_room_for_all() {
+        for count in 0..=MAX_KEYS as u8 {
+            let checked = with_keys(count);
+            let mut body = [9; LEAST_BYTES_WITH_KEYS];
+            checked.write(&mut body);
+            assert_eq!(Checked::read(&body), Some(checked), "{count} keys");
+            let mut short = [9; LEAST_BYTES_WITH_KEYS - 1];
+            checked.write(&mut short);
+            let silent = Checked { keys: Held::default(), ..checked };
+            assert_eq!(Checked::read(&short), Some(silent), "else none, rather than some");
+        }
+    }
+
+    /// Earlier releases send zeros there, and later ones may hold more keys.
+    #[test]
+    fn keys_that_cannot_be_read_are_none_and_the_rest_counts() {
+        let silent = with_keys(0);
+        let mut body = [0; LEAST_BYTES_WITH_KEYS];
+        silent.write(&mut body);
+        let count_at = LEAST_BYTES - MAX_ADDRESS_BYTES;
+        assert_eq!(body[count_at], 0);
+        body[count_at] = MAX_KEYS as u8 + 1;
+        assert_eq!(Checked::read(&body), Some(silent));
+        body[count_at] = MAX_KEYS as u8;
+        assert_eq!(Checked::read(&body[..LEAST_BYTES]), Some(silent), "cut off");
     }
 }
