@@ -88,3 +88,43 @@ fn without_a_key_file_the_service_says_which_is_missing() {
     let journal = machine.text(&["journalctl", "--no-pager", "-o", "cat", "-u", "tidings-agent"]);
     assert!(journal.contains("cannot stat '/etc/tidings/cluster.key'"), "{journal}");
 }
+
+/// Kernels let only root read the counters of energy, so the reading of power was never there; the
+/// log did not say why. The counters of this machine, which may have none, are invented.
+#[test]
+fn the_agent_alone_reads_the_counters_of_energy() {
+    let hosts = Hosts::new(1);
+    let machine = Machine::boot(&hosts, 1);
+    machine.text(&["dpkg", "--install", &machine.share(package())]);
+    let zone = "/sys/class/powercap/intel-rapl:0";
+    machine.text(&["mount", "-t", "tmpfs", "tmpfs", "/sys/class"]);
+    for (file, text) in
+        [("name", "package-0\n"), ("max_energy_range_uj", "1000\n"), ("energy_uj", "7\n")]
+    {
+        machine.write(&format!("{zone}/{file}"), text);
+    }
+    for file in ["name", "max_energy_range_uj"] {
+        machine.text(&["chmod", "444", &format!("{zone}/{file}")]);
+    }
+    machine.write(KEYS, KEY);
+    machine.text(&["systemctl", "start", "tidings-agent"]);
+    let power = || {
+        let text = machine.text(&["tidings", "nodes", "--json"]);
+        let nodes: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        nodes["nodes"][0]["power_w"].as_f64()
+    };
+    let watts = until("there is a reading of power", power);
+    assert!(watts.abs() < 0.1, "the counter stands still: {watts}");
+    let counter = format!("{zone}/energy_uj");
+    let about = machine.text(&["stat", "-c", "%U %G %a", &counter]);
+    assert_eq!(about, "root tidings-energy 440\n");
+    assert_eq!(machine.text(&["id", "-nG", "tidings"]), "tidings tidings-energy\n");
+
+    // An operator who does not want that says so, and the agent says what lacks.
+    machine.text(&["ln", "-s", "/dev/null", "/etc/tmpfiles.d/tidings.conf"]);
+    machine.text(&["chmod", "400", &counter]);
+    machine.text(&["systemctl", "restart", "tidings-agent"]);
+    let journal = machine.text(&["journalctl", "--no-pager", "-o", "cat", "-u", "tidings-agent"]);
+    assert!(journal.contains("a reading lacks"), "{journal}");
+    assert!(journal.contains(&counter), "{journal}");
+}

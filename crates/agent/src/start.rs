@@ -203,7 +203,7 @@ async fn start(
     let (token, shown) = watch::channel(prepared.token);
     let servers = serve(control, doors, shown, &asker, &closed);
     announce(&settings, &socket, &standing, number);
-    let collector = Collector::new(&Sources::default());
+    let collector = collector();
     let endpoint = Endpoint::new(node, clock, socket).map_err(system("a timer"))?;
     let parts = Parts { endpoint, clock, collector, settings, standing, reloading, token };
     Ok(Running { home, driver: Driver::new(parts), inbox, servers, closing })
@@ -252,6 +252,18 @@ fn serve(
         servers.spawn(scrape::serve(listener, asker.clone(), token, closed.clone()));
     }
     servers
+}
+
+/// What reads this machine; the log says which file it may not read.
+fn collector() -> Collector {
+    let sources = Sources::default();
+    if let Some((file, error)) = Collector::refused(&sources) {
+        info!(
+            file = %file.display(), %error,
+            "a reading lacks: this user may not read its file; the unit of the package grants it"
+        );
+    }
+    Collector::new(&sources)
 }
 
 fn standing(

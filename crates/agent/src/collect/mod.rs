@@ -13,6 +13,7 @@
 //! No clock and no fixed path: the time comes from the caller, the roots from [`Sources`], so that
 //! recorded machines can be replayed (tests/fixtures/machines).
 
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -85,6 +86,11 @@ impl Collector {
             uptime: uptime::Uptime::new(proc),
             pressure: pressure::Pressure::new(proc),
         }
+    }
+
+    /// A file of the machine that is there and refused to this user, and why.
+    pub fn refused(sources: &Sources) -> Option<(PathBuf, io::Error)> {
+        power::refused(&sources.sys)
     }
 
     /// Reads the machine. `now` is the time since any fixed moment, and never goes back. Rates

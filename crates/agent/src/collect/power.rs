@@ -2,9 +2,12 @@
 //!
 //! Only packages count: their parts (`intel-rapl:0:0`) and the platform (`psys`) would count twice.
 //! The counters wrap at `max_energy_range_uj`, every few minutes under load. Kernels let only root
-//! read them, unless the administrator grants more; then there is no reading.
+//! read them, unless the administrator grants more, as the package's unit does; else there is no
+//! reading.
 
-use std::path::Path;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tidings_gossip::payload::NodeState;
@@ -55,6 +58,15 @@ impl Package {
     }
 }
 
+/// The first counter that is there and cannot be read, and why.
+pub(super) fn refused(sys: &Path) -> Option<(PathBuf, io::Error)> {
+    let packages = packages(&sys.join("class/powercap"));
+    packages.into_iter().find_map(|Package { energy_uj, .. }| {
+        let path = energy_uj.path();
+        fs::read(path).err().map(|error| (path.to_owned(), error))
+    })
+}
+
 /// Energy between two readings of a counter that wraps at most once.
 fn used_uj(before: u64, after: u64, range_uj: u64) -> Option<u64> {
     after.checked_sub(before).or_else(|| Some(range_uj.checked_sub(before)? + after))
@@ -88,5 +100,21 @@ mod tests {
         assert_eq!(used_uj(10, 25, 100), Some(15));
         assert_eq!(used_uj(90, 5, 100), Some(15));
         assert_eq!(used_uj(110, 5, 100), None);
+    }
+
+    #[test]
+    fn a_counter_that_cannot_be_read_is_named() {
+        let sys = tempfile::tempdir().expect("a temporary directory");
+        assert!(refused(sys.path()).is_none(), "no counter, nothing to say");
+        let zone = sys.path().join("class/powercap/intel-rapl:0");
+        // Root may read every file, but no directory.
+        fs::create_dir_all(zone.join("energy_uj")).expect("an own directory");
+        fs::write(zone.join("name"), "package-0\n").expect("an own directory");
+        fs::write(zone.join("max_energy_range_uj"), "100\n").expect("an own directory");
+        let (path, _) = refused(sys.path()).expect("it cannot be read");
+        assert_eq!(path, zone.join("energy_uj"));
+        fs::remove_dir(&path).expect("empty");
+        fs::write(&path, "7\n").expect("an own directory");
+        assert!(refused(sys.path()).is_none());
     }
 }

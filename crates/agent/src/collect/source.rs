@@ -45,6 +45,11 @@ impl Source {
         Self { path, file: None, asleep_until: Duration::ZERO }
     }
 
+    /// The file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// What `parse` makes of the file's first `limit` bytes. `None` if it is skipped, cannot be
     /// read or cannot be parsed; in the latter cases it is skipped from then on.
     pub(super) fn read<T>(
