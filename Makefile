@@ -59,7 +59,7 @@ test: ## install what the tests need, listed first (not with TIDINGS_INSTALL=no)
 	status=0; \
 	[ -z "$$missing" ] || .ci/download $$missing || status=$$?; \
 	.ci/require cargo cc fabric c++ python3 venv dpkg-deb objdump systemd-analyze man \
-		prometheus promtool chromium ip nft openmpi mpich smpi gfortran hpcc lmp \
+		lintian rpmbuild rpmlint buildah prometheus promtool chromium ip nft openmpi mpich smpi gfortran hpcc lmp \
 		munged slurmctld slurmd srun faketime strace valgrind zsh fish pw.x mocassin etcd etcdctl cpython-tests || status=$$?; \
 	exit $$status
 	@$(MAKE) --jobs=2 python native
@@ -224,6 +224,7 @@ fuzz: ## run each fuzz target for FUZZ_SECONDS (60) with libFuzzer
 	done
 
 BINARIES_DIR ?= $(TARGET_DIR)/release
+LIBDIR ?= $(PREFIX)/lib
 SHARE := $(DESTDIR)$(PREFIX)/share
 
 install: build install-files ## copy stripped binaries, headers, libraries, man pages and completions below PREFIX (/usr/local)
@@ -243,13 +244,22 @@ install-files:
 	install -d $(DESTDIR)$(PREFIX)/include
 	install -m 644 crates/board/include/*.h crates/tasks-ffi/include/*.h crates/tasks-ffi/fortran/*.f90 \
 		$(DESTDIR)$(PREFIX)/include
-	install -d $(DESTDIR)$(PREFIX)/lib
-	install -m 644 $(BINARIES_DIR)/libtidings_tasks_c.a $(DESTDIR)$(PREFIX)/lib
-	strip --strip-debug $(DESTDIR)$(PREFIX)/lib/libtidings_tasks_c.a
+	install -d $(DESTDIR)$(LIBDIR)
+	install -m 644 $(BINARIES_DIR)/libtidings_tasks_c.a $(DESTDIR)$(LIBDIR)
+	strip --strip-debug --remove-section=.comment --enable-deterministic-archives \
+		$(DESTDIR)$(LIBDIR)/libtidings_tasks_c.a
 
 deb: build ## make a Debian package, in target/deb
 	@.ci/require dpkg-deb objdump
 	packaging/build-deb $(BINARIES_DIR) $(TARGET_DIR)/deb
+
+rpm: build ## make RPM packages, in target/rpm
+	@.ci/require rpmbuild objdump
+	packaging/build-rpm $(BINARIES_DIR) $(TARGET_DIR)/rpm
+
+image: build ## make a container image, tidings, by buildah
+	@.ci/require buildah
+	packaging/build-image $(BINARIES_DIR) tidings
 
 clean: ## remove what was built
 	$(CARGO) clean

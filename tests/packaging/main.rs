@@ -4,8 +4,10 @@
 //! units are checked by `systemd-analyze`, the man pages are read by `man`. What the service does
 //! is tried on [machines](machine) with a systemd of their own.
 
+mod formats;
 mod machine;
 mod service;
+mod upgrade;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,6 +52,42 @@ fn package() -> &'static Path {
     })
 }
 
+/// The package as the revision of that number, compressed, and without the library for programs in
+/// C: in its hundreds of objects lintian looks for minutes, and a machine would hold it in memory.
+fn light(directory: &Path, revision: &str) -> PathBuf {
+    lightened(package(), directory, revision)
+}
+
+/// The same of another package than that of this tree, which keeps its version.
+fn lightened(package: &Path, directory: &Path, revision: &str) -> PathBuf {
+    let (tree, deb) = (directory.join("tree"), directory.join(format!("tidings-{revision}.deb")));
+    let [tree_text, deb_text] = [&tree, &deb].map(|path| path.display().to_string());
+    text_of("dpkg-deb", &["--raw-extract", &package.display().to_string(), &tree_text]);
+    let library = "usr/lib/libtidings_tasks_c.a";
+    fs::remove_file(tree.join(library)).expect("part of the package");
+    let change = |file: &str, rule: &dyn Fn(&str) -> String| {
+        let file = tree.join("DEBIAN").join(file);
+        let text = fs::read_to_string(&file).expect("part of the package");
+        fs::write(file, rule(&text)).expect("an own directory");
+    };
+    fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(tree.join("DEBIAN/md5sums"))
+        .expect("ours");
+    change("md5sums", &|text| {
+        let kept = text.lines().filter(|line| !line.ends_with(library));
+        kept.flat_map(|line| [line, "\n"]).collect()
+    });
+    let version = env!("CARGO_PKG_VERSION");
+    let (made, wanted) = (format!("{version}-1\n"), format!("{version}-{revision}\n"));
+    change("control", &|text| text.replacen(&made, &wanted, 1));
+    let build = ["-Zgzip", "-z1", "--root-owner-group", "--build", &tree_text, &deb_text];
+    text_of("dpkg-deb", &build);
+    fs::remove_dir_all(tree).expect("an own directory");
+    deb
+}
+
 /// Whether a program is without what only debuggers read.
 fn is_stripped(program: &Path) -> bool {
     let path = program.display().to_string();
@@ -58,6 +96,44 @@ fn is_stripped(program: &Path) -> bool {
     let symbols = text_of("objdump", &["--syms", &path]);
     !sections.contains(".debug_info") && symbols.contains("no symbols")
 }
+
+/// Files that the package has.
+const FILES: [&str; 34] = [
+    "usr/lib/systemd/system/tidings-agent.service",
+    "usr/lib/systemd/system/tidings-worker@.service",
+    "usr/lib/sysusers.d/tidings.conf",
+    "usr/include/tidings.h",
+    "usr/include/tidings_pick.h",
+    "usr/include/tidings_tasks.h",
+    "usr/include/tidings_tasks.f90",
+    "usr/include/tidings_tasks_flows.f90",
+    "usr/include/tidings_tasks_tuples.f90",
+    "usr/lib/libtidings_tasks_c.a",
+    "usr/share/man/man1/tidings.1.gz",
+    "usr/share/man/man1/tidings-agent.1.gz",
+    "usr/share/man/man1/tidings-nodes.1.gz",
+    "usr/share/bash-completion/completions/tidings",
+    "usr/share/bash-completion/completions/tidings-agent",
+    "usr/share/doc/tidings/copyright",
+    "usr/include/tidings_wire.h",
+    "usr/lib/tmpfiles.d/tidings.conf",
+    "usr/share/doc/tidings/changelog.gz",
+    "usr/share/doc/tidings/changelog.Debian.gz",
+    "usr/share/doc/tidings/README.md",
+    "usr/share/doc/tidings/protocol.md",
+    "usr/share/doc/tidings/concepts/threats.md",
+    "usr/share/doc/tidings/guides/debian.md",
+    "usr/share/doc/tidings/guides/upgrade.md",
+    "usr/share/doc/tidings/reference/config.md",
+    "usr/share/doc/tidings/examples/agent.toml",
+    "usr/share/doc/tidings/examples/board.c",
+    "usr/share/doc/tidings/examples/embedding/udp.c",
+    "usr/share/doc/tidings/examples/hooks/webhook.py",
+    "usr/share/doc/tidings/examples/slurm/tidings-node-state",
+    "usr/share/doc/tidings/examples/prometheus/tidings-alerts.yml",
+    "usr/share/doc/tidings/examples/prometheus/grafana-cluster.json",
+    "usr/share/doc/tidings/examples/prometheus/grafana-dashboard.json",
+];
 
 #[test]
 fn the_package_installs_and_removes_and_keeps_the_configuration() {
@@ -90,25 +166,7 @@ fn the_package_installs_and_removes_and_keeps_the_configuration() {
     for program in ["usr/bin/tidings", "usr/bin/tidings-agent"] {
         assert!(is_stripped(&root.join(program)), "{program} is to be stripped");
     }
-    for file in [
-        "usr/lib/systemd/system/tidings-agent.service",
-        "usr/lib/systemd/system/tidings-worker@.service",
-        "usr/lib/sysusers.d/tidings.conf",
-        "usr/include/tidings.h",
-        "usr/include/tidings_pick.h",
-        "usr/include/tidings_tasks.h",
-        "usr/include/tidings_tasks.f90",
-        "usr/include/tidings_tasks_flows.f90",
-        "usr/include/tidings_tasks_tuples.f90",
-        "usr/lib/libtidings_tasks_c.a",
-        "usr/share/man/man1/tidings.1.gz",
-        "usr/share/man/man1/tidings-agent.1.gz",
-        "usr/share/man/man1/tidings-nodes.1.gz",
-        "usr/share/bash-completion/completions/tidings",
-        "usr/share/bash-completion/completions/tidings-agent",
-        "usr/share/doc/tidings/copyright",
-        "usr/share/doc/tidings/examples/slurm/tidings-node-state",
-    ] {
+    for file in FILES {
         assert!(root.join(file).is_file(), "{file} is missing");
     }
     let configured = root.join("etc/tidings/agent.toml");
