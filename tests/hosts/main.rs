@@ -6,6 +6,7 @@
 //! each other again, and nobody who lives may count as dead. studies/faults/README.md is the list.
 
 mod addresses;
+mod class;
 mod clocks;
 mod disks;
 mod families;
