@@ -4,6 +4,7 @@
 //! units are checked by `systemd-analyze`, the man pages are read by `man`. What the service does
 //! is tried on [machines](machine) with a systemd of their own.
 
+mod first_day;
 mod formats;
 mod machine;
 mod service;

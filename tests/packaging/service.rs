@@ -10,7 +10,7 @@ use crate::package;
 /// Where the operator keeps the keys.
 const KEYS: &str = "/etc/tidings/cluster.key";
 /// Another key than [`KEY`].
-const OTHER: &str = "ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=\n";
+pub(crate) const OTHER: &str = "ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=\n";
 
 /// A machine on which the package is installed and the service runs, with [`KEY`].
 fn served(hosts: &Hosts, host: usize) -> Machine {

@@ -1,0 +1,123 @@
+//! The first day with the package, on three hosts: users read, a wrong key is named on both sides
+//! and put right by a reload, and a Prometheus that is set up as the guide says alerts on a killed
+//! node.
+
+use std::process::Output;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+use tidings_experiment::agents::KEY;
+use tidings_experiment::hosts::Hosts;
+
+use crate::machine::{Machine, until};
+use crate::package;
+use crate::service::OTHER;
+
+const HOSTS: usize = 3;
+const UNIT: &str = "tidings-agent";
+const RULES: &str = "/usr/share/doc/tidings/examples/prometheus/tidings-alerts.yml";
+
+/// Installs the package on a host, and starts its service with these keys.
+fn install(hosts: &Hosts, host: usize, keys: &str) -> Machine {
+    let machine = Machine::boot(hosts, host);
+    machine.text(&["dpkg", "--install", &machine.share(package())]);
+    machine.write("/etc/tidings/cluster.key", keys);
+    let seed = format!("seed = [\"{}:9616\"]\n", Hosts::address(1));
+    machine.write("/shared/agent.toml", &format!("name = \"h{host}\"\n{seed}"));
+    machine.text(&["install", "-m", "644", "/shared/agent.toml", "/etc/tidings/agent.toml"]);
+    machine.text(&["systemctl", "enable", "--now", UNIT]);
+    machine
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
+}
+
+/// Waits until `tidings health` of a host has all of these words.
+fn until_health_says(machine: &Machine, words: &[&str]) -> Output {
+    until(&format!("health has {words:?}"), || {
+        let output = machine.run(&["tidings", "health"]);
+        let text = said(&output);
+        words.iter().all(|word| text.contains(word)).then_some(output)
+    })
+}
+
+/// Waits until as many nodes are alive for a host.
+fn until_alive(machine: &Machine, count: usize) {
+    until(&format!("{count} are alive"), || {
+        let output = machine.run(&["tidings", "status", "--json"]);
+        let status: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        (status["states"]["alive"] == count).then_some(())
+    });
+}
+
+#[test]
+fn users_read_a_wrong_key_is_named_and_a_killed_node_is_an_alert() {
+    let hosts = Hosts::new(HOSTS);
+    let one = install(&hosts, 1, KEY);
+    let two = install(&hosts, 2, KEY);
+    let three = install(&hosts, 3, OTHER);
+    until_alive(&one, 2);
+
+    // Every user reads; only the operator's group changes anything.
+    let nobody = ["runuser", "-u", "nobody", "--", "tidings"];
+    let names = one.text(&[&nobody[..], &["nodes", "--columns", "name"]].concat());
+    assert_eq!(names, "name\nh1\nh2\n");
+    one.text(&[&nobody[..], &["pick", "-n", "1"]].concat());
+    let refused = one.run(&[&nobody[..], &["publish", "a=1"]].concat());
+    assert!(!refused.status.success(), "{}", said(&refused));
+
+    // Each side names the other, and what differs.
+    until_health_says(&one, &[&Hosts::address(3), "key"]);
+    let ill = until_health_says(&three, &[&Hosts::address(1), "key", "alone"]);
+    assert_eq!(ill.status.code(), Some(1), "{}", said(&ill));
+    three.write("/etc/tidings/cluster.key", KEY);
+    three.text(&["systemctl", "reload", UNIT]);
+    until_alive(&one, HOSTS);
+    until("it is well", || three.run(&["tidings", "health"]).status.success().then_some(()));
+
+    let fired_after = alert(&one, &two);
+    println!("the alert fired {fired_after:.2} s after the kill, scraped once a second");
+}
+
+/// The settings that the guide shows.
+fn settings() -> String {
+    let guide = include_str!("../../docs/guides/monitoring.md");
+    let block = guide.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
+    let block = block.expect("the guide has a block of settings");
+    assert!(guide.contains(RULES), "the guide installs the rules");
+    block.replace("scrape_interval: 5s", "scrape_interval: 1s")
+        + "global: {scrape_interval: 1s, evaluation_interval: 1s}\n"
+}
+
+/// Has `one` watched by a Prometheus, kills the agent of `two`, and returns the seconds until the
+/// alert fired.
+fn alert(one: &Machine, two: &Machine) -> f64 {
+    one.text(&["install", "-D", "-m", "644", RULES, "/etc/prometheus/tidings-alerts.yml"]);
+    one.write("/shared/prometheus.yml", &settings());
+    let server = ["systemd-run", "--unit=prometheus-test", "prometheus"];
+    let flags = ["--config.file=/shared/prometheus.yml", "--storage.tsdb.path=/tmp/prometheus"];
+    one.text(&[&server[..], &flags, &["--web.listen-address=127.0.0.1:9090"]].concat());
+    let value = |query: &str| {
+        let ask = ["promtool", "query", "instant", "http://127.0.0.1:9090", query];
+        let output = one.run(&ask);
+        // `{labels} => value @[time]`
+        let text = String::from_utf8(output.stdout).ok()?;
+        text.rsplit_once("=> ")?.1.split(' ').next()?.parse::<f64>().ok()
+    };
+    until("Prometheus sees three nodes", || {
+        value("tidings_nodes{state=\"alive\"}").filter(|alive| *alive > 2.5)
+    });
+    // Else systemd would start it again before anybody has noticed.
+    two.write("/etc/systemd/system/tidings-agent.service.d/stay.conf", "[Service]\nRestart=no\n");
+    two.text(&["systemctl", "daemon-reload"]);
+    let killed_s = wall_s();
+    two.text(&["systemctl", "kill", "--signal=KILL", UNIT]);
+    let firing = "min_over_time(timestamp(ALERTS{alertname=\"TidingsNodeDead\", node=\"h2\", \
+                  alertstate=\"firing\"})[60s:100ms])";
+    until("the alert fires", || value(firing)) - killed_s
+}
+
+fn wall_s() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs_f64()
+}
