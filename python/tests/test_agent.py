@@ -94,9 +94,15 @@ def test_what_is_published_is_read(agent: Agent) -> None:
                 break
         assert (shown["user.gpu"], shown["user.job"]) == ("3", "a17")
         assert shown["cores"] == os.cpu_count()
-    tidings.publish({"gpu": 0}, ttl_s=0)
     with pytest.raises(tidings.RefusedError, match="a key"):
-        tidings.publish({"not a key": 1})
+        tidings.publish({"job": "b18", "not a key": 1})
+    with pytest.raises(tidings.RefusedError, match="payload_bytes"):
+        tidings.publish({"job": "b18", "note": "x" * 20})
+    tidings.publish({"gpu": 0}, ttl_s=0)
+    with tidings.Board() as board:
+        while "user.gpu" in (shown := board.entry("n0007").readings):
+            pass
+        assert shown["user.job"] == "a17", "what is refused changes nothing"
 
 
 def test_events_are_yielded_as_they_happen(peers: Peers) -> None:

@@ -60,7 +60,9 @@ def publish(
     runtime_dir: str | os.PathLike[str] | None = None,
     timeout_s: float = 5.0,
 ) -> None:
-    """Add metrics to the entry of this node; all nodes read them as ``user.KEY``.
+    """Add metrics to the entry of this node, all or none; all nodes read them as ``user.KEY``.
+
+    No node sees some of them without the others.
 
     Parameters
     ----------
@@ -71,20 +73,20 @@ def publish(
     runtime_dir
         The agent's; the usual one by default.
     timeout_s
-        The longest that each takes, s.
+        The longest that it takes, s.
 
     Raises
     ------
     RefusedError
-        If a key or a value cannot be published, or has no room. Those before it are published.
+        If a key or a value cannot be published, or they have no room; nothing has changed then.
     AgentError
         If no agent can be asked, or this user is none of its operators.
 
     """
     path = socket_of(_directory(runtime_dir))
-    for key, value in metrics.items():
-        request = {"op": "publish", "key": key, "value": str(value), "ttl_s": ttl_s}
-        result(ask(path, json.dumps(request).encode() + b"\n", timeout_s), path, dict)
+    texts = {key: str(value) for key, value in metrics.items()}
+    request = {"op": "publish-all", "metrics": texts, "ttl_s": ttl_s}
+    result(ask(path, json.dumps(request).encode() + b"\n", timeout_s), path, dict)
 
 
 def watch(

@@ -204,6 +204,11 @@ fn the_agent_reports_its_status(ask: &Ask<'_>) {
     let (code, out, _) = ask(&["publish", "gpu=3", "job=alpha", "--for", "90s"]);
     assert_eq!(code, Some(0));
     assert_eq!(out, "published gpu=3 for 1m 30s\npublished job=alpha for 1m 30s\n");
+    let long = format!("note={}", "x".repeat(200));
+    let (code, out, err) = ask(&["publish", "gpu=4", &long]);
+    assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
+    let (code, _, err) = ask(&["nodes", "--where", "user.gpu == 4"]);
+    assert_eq!(code, Some(4), "nothing of what is refused is published: {err}");
     let (code, _, err) = ask(&["publish", "a key=1"]);
     assert_eq!(code, Some(2));
     assert!(err.starts_with("tidings: "), "{err}");

@@ -18,6 +18,7 @@ mod pages;
 mod pick;
 mod processor;
 mod prometheus;
+mod publish;
 mod refusals;
 mod scrapes;
 mod users;

@@ -16,7 +16,12 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const MORE_MEMORY_THAN_THERE_IS: u64 = 1 << 60;
 
 /// Compiles a program with all warnings as errors.
-fn compile(directory: &Path, compiler: &str, language: &[&str], source: &Path) -> PathBuf {
+pub(crate) fn compile(
+    directory: &Path,
+    compiler: &str,
+    language: &[&str],
+    source: &Path,
+) -> PathBuf {
     let program = directory.join(format!("program-{compiler}"));
     let mut command = Command::new(compiler);
     command.args(language).args(["-O2", "-Wall", "-Wextra", "-Werror"]);
@@ -34,7 +39,11 @@ fn examples(directory: &Path) -> [PathBuf; 2] {
     ]
 }
 
-fn run(program: &Path, runtime_dir: &Path, words: &[&str]) -> (Option<i32>, String, String) {
+pub(crate) fn run(
+    program: &Path,
+    runtime_dir: &Path,
+    words: &[&str],
+) -> (Option<i32>, String, String) {
     let mut command = Command::new(program);
     let output: Output =
         command.env("TIDINGS_RUNTIME_DIR", runtime_dir).args(words).output().expect("it runs");
@@ -207,7 +216,7 @@ fn the_code_on_pages_in_c_and_rust_runs() {
         for block in blocks(&text, "c") {
             let source = cluster.path().join("snippet.c");
             let head =
-                "#include \"tidings_pick.h\"\nint main(void) {\nchar text[8192];\n(void)text;\n";
+                "#include \"tidings_publish.h\"\nint main(void) {\nchar text[8192];\n(void)text;\n";
             fs::write(&source, format!("{head}{block}return 0;\n}}\n")).expect("writable");
             let program = compile(cluster.path(), "cc", &["-std=c11"], &source);
             let (code, _, errors) = run(&program, runtime_dir, &[]);

@@ -68,36 +68,37 @@ impl UserMetrics {
         self.metrics.len()
     }
 
-    /// Sets `key` to `value` from `now` on for `ttl_s` seconds; 0 withdraws it.
-    pub(crate) fn publish(
+    /// Sets each key to its value from `now` on for `ttl_s` seconds, all of them or none; 0
+    /// withdraws them.
+    pub(crate) fn publish<'a>(
         &mut self,
-        key: &str,
-        value: &str,
+        metrics: impl IntoIterator<Item = (&'a str, &'a str)>,
         ttl_s: u64,
         now: Instant,
     ) -> Result<(), Refused> {
-        check(key, value, ttl_s)?;
         self.expire(now);
-        if ttl_s == 0 {
-            self.metrics.remove(key);
-            return Ok(());
+        let mut table = self.metrics.clone();
+        for (key, value) in metrics {
+            check(key, value, ttl_s)?;
+            if ttl_s == 0 {
+                table.remove(key);
+            } else {
+                let ends = now + Duration::from_secs(ttl_s);
+                table.insert(key.to_owned(), Metric { value: value.to_owned(), ends });
+            }
         }
-        let metric = Metric { value: value.to_owned(), ends: now + Duration::from_secs(ttl_s) };
-        let before = self.metrics.insert(key.to_owned(), metric);
-        let fits = self.fits();
-        if fits.is_err() {
-            match before {
-                Some(metric) => self.metrics.insert(key.to_owned(), metric),
-                None => self.metrics.remove(key),
-            };
+        // What is withdrawn makes room: that must work also where too much is published.
+        if ttl_s > 0 {
+            fits(&table, self.payload_bytes)?;
         }
-        fits
+        self.metrics = table;
+        Ok(())
     }
 
     /// What is alive at `now`, as the payload carries it.
     pub(crate) fn alive(&mut self, now: Instant) -> BTreeMap<String, String> {
         self.expire(now);
-        self.texts()
+        texts(&self.metrics)
     }
 
     /// When the next value ends, if there is one.
@@ -108,22 +109,22 @@ impl UserMetrics {
     fn expire(&mut self, now: Instant) {
         self.metrics.retain(|_, metric| metric.ends > now);
     }
+}
 
-    fn texts(&self) -> BTreeMap<String, String> {
-        self.metrics.iter().map(|(key, metric)| (key.clone(), metric.value.clone())).collect()
-    }
+fn texts(metrics: &BTreeMap<String, Metric>) -> BTreeMap<String, String> {
+    metrics.iter().map(|(key, metric)| (key.clone(), metric.value.clone())).collect()
+}
 
-    /// Whether the whole table fits, by the payload's own encoder.
-    fn fits(&self) -> Result<(), Refused> {
-        if self.metrics.len() > MOST {
-            return Err(Refused::Full);
-        }
-        if self.payload_bytes <= FIXED_BYTES {
-            return Err(Refused::NoRoom(self.payload_bytes));
-        }
-        let state = NodeState { user: self.texts(), ..NodeState::default() };
-        Ok(state.encode(&mut vec![0; self.payload_bytes])?)
+/// Whether the whole table fits, by the payload's own encoder.
+fn fits(metrics: &BTreeMap<String, Metric>, payload_bytes: usize) -> Result<(), Refused> {
+    if metrics.len() > MOST {
+        return Err(Refused::Full);
     }
+    if payload_bytes <= FIXED_BYTES {
+        return Err(Refused::NoRoom(payload_bytes));
+    }
+    let state = NodeState { user: texts(metrics), ..NodeState::default() };
+    Ok(state.encode(&mut vec![0; payload_bytes])?)
 }
 
 fn check(key: &str, value: &str, ttl_s: u64) -> Result<(), Refused> {
@@ -161,12 +162,12 @@ mod tests {
     #[test]
     fn a_value_expires_at_its_time() {
         let mut metrics = UserMetrics::new(128);
-        metrics.publish("gpu", "3", 60, at(0)).expect("fits");
-        metrics.publish("job", "a b", 10, at(0)).expect("fits");
+        metrics.publish([("gpu", "3")], 60, at(0)).expect("fits");
+        metrics.publish([("job", "a b")], 10, at(0)).expect("fits");
         assert_eq!(metrics.next_end(), Some(at(10)));
         assert_eq!(keys(&mut metrics, at(9)), ["gpu", "job"]);
         assert_eq!(keys(&mut metrics, at(10)), ["gpu"]);
-        metrics.publish("gpu", "4", 60, at(50)).expect("fits");
+        metrics.publish([("gpu", "4")], 60, at(50)).expect("fits");
         assert_eq!(metrics.alive(at(60))["gpu"], "4", "publishing again prolongs");
         assert_eq!(keys(&mut metrics, at(110)), [""; 0]);
         assert_eq!(metrics.next_end(), None);
@@ -175,35 +176,59 @@ mod tests {
     #[test]
     fn a_lifetime_of_zero_withdraws() {
         let mut metrics = UserMetrics::new(128);
-        metrics.publish("gpu", "3", 60, at(0)).expect("fits");
-        metrics.publish("gpu", "", 0, at(1)).expect("withdrawing always works");
-        metrics.publish("never-there", "", 0, at(1)).expect("even of what is not there");
+        metrics.publish([("gpu", "3")], 60, at(0)).expect("fits");
+        metrics.publish([("gpu", "")], 0, at(1)).expect("withdrawing always works");
+        metrics.publish([("never-there", "")], 0, at(1)).expect("even of what is not there");
         assert_eq!(metrics.len(), 0);
     }
 
     #[test]
     fn a_metric_that_does_not_fit_is_rejected_and_changes_nothing() {
         let mut metrics = UserMetrics::new(64);
-        metrics.publish("gpu", "3", 60, at(0)).expect("fits");
+        metrics.publish([("gpu", "3")], 60, at(0)).expect("fits");
         let refused =
-            metrics.publish("gpu", &"x".repeat(40), 60, at(0)).expect_err("20 bytes of room");
+            metrics.publish([("gpu", &*"x".repeat(40))], 60, at(0)).expect_err("20 bytes of room");
         assert!(matches!(refused, Refused::Payload(PayloadError::UserMetricsTooLarge { .. })));
         assert_eq!(metrics.alive(at(1))["gpu"], "3");
-        let refused = UserMetrics::new(44).publish("k", "v", 1, at(0)).expect_err("no room");
+        let refused = UserMetrics::new(44).publish([("k", "v")], 1, at(0)).expect_err("no room");
         assert!(refused.to_string().contains("has no room for user metrics"), "{refused}");
+    }
+
+    #[test]
+    fn several_are_published_at_once_or_none_is() {
+        let mut metrics = UserMetrics::new(64);
+        metrics.publish([("a", "1"), ("b", "2")], 60, at(0)).expect("8 of 20 bytes");
+        let long = "x".repeat(10);
+        let refused =
+            metrics.publish([("a", "7"), ("c", &*long)], 60, at(1)).expect_err("21 bytes");
+        let excess = PayloadError::UserMetricsTooLarge { excess_bytes: 1, room_bytes: 20 };
+        assert_eq!(refused, Refused::Payload(excess));
+        assert!(metrics.publish([("a", "7"), ("B", "1")], 60, at(1)).is_err(), "no such key");
+        let alive = metrics.alive(at(2));
+        assert_eq!(alive.into_iter().collect::<Vec<_>>(), [("a", "1"), ("b", "2")].map(owned));
+        let halves = [("a", ""), ("c", "")];
+        metrics.publish(halves, 0, at(3)).expect("withdrawing always works");
+        // Alone the second does not fit: together they do, since the first becomes shorter.
+        let both = [("b", ""), ("cc", &*"x".repeat(13))];
+        metrics.publish(both, 60, at(4)).expect("3 + 17 bytes");
+        assert_eq!(keys(&mut metrics, at(5)), ["b", "cc"]);
+    }
+
+    fn owned((key, value): (&str, &str)) -> (String, String) {
+        (key.to_owned(), value.to_owned())
     }
 
     #[test]
     fn bad_keys_values_and_lifetimes_are_rejected() {
         let mut metrics = UserMetrics::new(1024);
         for key in ["", "Gpu", "a b", ".a", "-a", "ü", &"k".repeat(33)] {
-            let refused = metrics.publish(key, "1", 1, at(0)).expect_err(key);
+            let refused = metrics.publish([(key, "1")], 1, at(0)).expect_err(key);
             assert!(matches!(refused, Refused::Key(_)), "{key}");
         }
         let refusals = [
-            metrics.publish("k", &"v".repeat(256), 1, at(0)),
-            metrics.publish("k", "a\nb", 1, at(0)),
-            metrics.publish("k", "v", TTL_S_MOST + 1, at(0)),
+            metrics.publish([("k", &*"v".repeat(256))], 1, at(0)),
+            metrics.publish([("k", "a\nb")], 1, at(0)),
+            metrics.publish([("k", "v")], TTL_S_MOST + 1, at(0)),
         ];
         assert!(matches!(refusals[0], Err(Refused::Long { bytes: 256, .. })));
         assert!(matches!(refusals[1], Err(Refused::Control(_))));
@@ -214,9 +239,9 @@ mod tests {
     fn the_table_is_bounded() {
         let mut metrics = UserMetrics::new(1024);
         for number in 0..MOST {
-            metrics.publish(&format!("k{number}"), "v", 60, at(0)).expect("fits");
+            metrics.publish([(&*format!("k{number}"), "v")], 60, at(0)).expect("fits");
         }
-        assert_eq!(metrics.publish("one-more", "v", 60, at(0)), Err(Refused::Full));
-        metrics.publish("k0", "w", 60, at(0)).expect("a known key may still change");
+        assert_eq!(metrics.publish([("one-more", "v")], 60, at(0)), Err(Refused::Full));
+        metrics.publish([("k0", "w")], 60, at(0)).expect("a known key may still change");
     }
 }

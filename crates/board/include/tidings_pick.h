@@ -169,6 +169,7 @@ static inline void tidings_error_field_(tidings_wire_ *wire, const char *key, vo
         tidings_get_text_(wire, kind, sizeof kind);
         wire->kind = strcmp(kind, "unsatisfied") == 0   ? TIDINGS_UNSATISFIED
                      : strcmp(kind, "bad-request") == 0 ? TIDINGS_BAD_REQUEST
+                     : strcmp(kind, "forbidden") == 0   ? TIDINGS_FORBIDDEN
                                                         : TIDINGS_REFUSED;
     } else if (strcmp(key, "message") == 0)
         tidings_get_text_(wire, wire->why->message, sizeof wire->why->message);
@@ -271,11 +272,43 @@ static inline void tidings_explain_(tidings_wire_ *wire, const char *path)
         what = "answered what this program does not understand: are both of the same version?";
         break;
     case TIDINGS_BAD_REQUEST:
-        what = "was not asked: name fewer nodes to avoid, and ask for 0 to 1e6 processors";
+        what = wire->request->count
+                   ? "was not asked: name fewer nodes to avoid, and ask for 0 to 1e6 processors"
+                   : "was not asked: name 1 to 64 metrics, of less than 64 KiB in all";
         break;
     default: break;
     }
     snprintf(text, bytes, "the agent at %s %s", path, what);
+}
+
+/* Connects to the agent whose runtime directory it is. path gets the socket's. */
+static inline void tidings_begin_(tidings_wire_ *wire, const char *runtime_dir, int64_t timeout_ns,
+                                  char path[1024])
+{
+    wire->file = -1;
+    wire->ok = -1;
+    wire->kind = TIDINGS_REFUSED;
+    memset(wire->why, 0, sizeof *wire->why);
+    wire->deadline_ns = tidings_now_ns() + (timeout_ns > 0 ? timeout_ns : 5000000000);
+    tidings_connect_(wire, runtime_dir);
+    memcpy(path, wire->why->message, sizeof wire->why->message);
+    wire->why->message[0] = 0;
+}
+
+/* Reads the reply to what was sent, and closes the connection; what the whole call returns. */
+static inline int tidings_end_(tidings_wire_ *wire, const char *path)
+{
+    if (wire->status == TIDINGS_OK)
+        tidings_object_(wire, tidings_reply_field_, NULL);
+    if (wire->status == TIDINGS_OK &&
+        (wire->ok < 0 || (wire->ok && wire->node != wire->request->count)))
+        wire->status = TIDINGS_MALFORMED;
+    if (wire->file >= 0)
+        close(wire->file);
+    if (wire->status == TIDINGS_OK)
+        return wire->ok ? TIDINGS_OK : wire->kind;
+    tidings_explain_(wire, path);
+    return wire->status;
 }
 
 /* Picks nodes for work, into nodes, which has room for request->count, the best first. Returns
@@ -287,32 +320,15 @@ static inline int tidings_pick(const tidings_pick_request *request, tidings_pick
     tidings_wire_ wire;
     char path[sizeof why->message];
     memset(&wire, 0, sizeof wire);
-    memset(why, 0, sizeof *why);
-    wire.file = -1;
-    wire.ok = -1;
-    wire.kind = TIDINGS_REFUSED;
     wire.request = request;
     wire.nodes = nodes;
     wire.why = why;
-    wire.deadline_ns =
-        tidings_now_ns() + (request->timeout_ns > 0 ? request->timeout_ns : 5000000000);
-    tidings_connect_(&wire, request->runtime_dir);
-    memcpy(path, why->message, sizeof path);
-    why->message[0] = 0;
+    tidings_begin_(&wire, request->runtime_dir, request->timeout_ns, path);
     if (wire.status == TIDINGS_OK && !(request->cpus >= 0 && request->cpus <= 1e6))
         wire.status = TIDINGS_BAD_REQUEST;
     if (wire.status == TIDINGS_OK)
         tidings_send_(&wire, request);
-    if (wire.status == TIDINGS_OK)
-        tidings_object_(&wire, tidings_reply_field_, NULL);
-    if (wire.status == TIDINGS_OK && (wire.ok < 0 || (wire.ok && wire.node != request->count)))
-        wire.status = TIDINGS_MALFORMED;
-    if (wire.file >= 0)
-        close(wire.file);
-    if (wire.status == TIDINGS_OK)
-        return wire.ok ? TIDINGS_OK : wire.kind;
-    tidings_explain_(&wire, path);
-    return wire.status;
+    return tidings_end_(&wire, path);
 }
 
 #ifdef __cplusplus

@@ -1,5 +1,6 @@
 //! `tidings publish KEY=VALUE…`: user metrics in this node's entry.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
@@ -11,7 +12,9 @@ use crate::output::{self, Agent};
 const AFTER_HELP: &str = concat!(
     "\
 The values travel with this node's entry to every other node and expire unless published again.
-An entry has room for what the cluster's --payload-bytes leaves beside the readings.
+All that one command names are published at once, or none if one is refused: no node ever sees some of
+them without the others. An entry has room for what the cluster's --payload-bytes leaves beside the
+readings.
 
 Examples:
   tidings publish gpu=3 job=alpha       for one hour
@@ -35,27 +38,22 @@ pub struct Options {
     duration: Duration,
 }
 
-/// Publishes every pair, in order; stops at the first that is refused.
+/// Publishes every pair at once, or none.
 ///
 /// # Errors
-/// [`Failure::NotAPair`] or [`Failure::Metric`] before anything is published, or the agent's
-/// refusal.
+/// [`Failure::NotAPair`] or [`Failure::Metric`] before the agent is asked, or the agent's refusal.
 pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
-    let pairs = options.pairs.iter().map(|pair| split(pair)).collect::<Result<Vec<_>, _>>()?;
+    let pairs = options.pairs.iter().map(|pair| split(pair));
+    let pairs = pairs.collect::<Result<BTreeMap<_, _>, _>>()?;
     let ttl_s = whole_seconds(options.duration);
     let mut client = agent.connect()?;
-    for (key, value) in pairs {
-        client.publish(key, value, ttl_s)?;
-        let done = match ttl_s {
-            0 => format!("withdrawn {key}\n"),
-            _ => format!(
-                "published {key}={value} for {}\n",
-                humantime::format_duration(Duration::from_secs(ttl_s))
-            ),
-        };
-        output::print(&done)?;
-    }
-    Ok(())
+    client.publish_all(pairs.clone(), ttl_s)?;
+    let time = humantime::format_duration(Duration::from_secs(ttl_s));
+    let lines = pairs.iter().map(|(key, value)| match ttl_s {
+        0 => format!("withdrawn {key}\n"),
+        _ => format!("published {key}={value} for {time}\n"),
+    });
+    output::print(&lines.collect::<String>())
 }
 
 /// Key and value, which can be published: a script that misuses the command learns that whether or

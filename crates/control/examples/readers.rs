@@ -1,6 +1,6 @@
 //! The two ways to read the picture of this machine's agent in Rust, as docs/guides/readers.md
 //! shows them: an entry from the board, without asking the agent; and nodes for work, for which the
-//! agent remembers earlier picks.
+//! agent remembers earlier picks. Then this node publishes two metrics of its own.
 //!
 //! `cargo run -p tidings-control --example readers`
 
@@ -10,7 +10,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use tidings_board::{Board, board_path, now_ns};
-use tidings_control::{Pick, agent_dir};
+use tidings_control::{Client, Pick, agent_dir};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let board = Board::open(&board_path(&agent_dir()), Duration::from_secs(5))?;
@@ -21,5 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for node in tidings_control::pick(want)?.nodes {
         println!("{} {} ms", node.name, node.age_ms);
     }
+    let mut client = Client::connect(&agent_dir())?;
+    client.publish_all([("gpu", "3"), ("job", "a17")], 600)?;
     Ok(())
 }

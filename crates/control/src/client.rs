@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     Ages, Checkup, Colonies, ErrorReport, KeyReport, Leaving, NodeReport, Nodes, Pick, Picked,
-    Published, Reply, Request, Status, socket_path,
+    Published, PublishedAll, Reply, Request, Status, socket_path,
 };
 
 /// The longest reply a client reads, in bytes: `nodes` of 65,536 nodes with full payloads.
@@ -284,6 +284,20 @@ impl Client {
         ttl_s: u64,
     ) -> Result<Published, ClientError> {
         self.call(&Request::Publish { key: key.to_owned(), value: value.to_owned(), ttl_s })
+    }
+
+    /// Publishes all of `metrics` in the agent's own entry for `ttl_s` seconds, or none of them; 0
+    /// withdraws them. Other nodes never see some of them without the others.
+    ///
+    /// # Errors
+    /// As [`publish`](Self::publish).
+    pub fn publish_all<K: Into<String>, V: Into<String>>(
+        &mut self,
+        metrics: impl IntoIterator<Item = (K, V)>,
+        ttl_s: u64,
+    ) -> Result<PublishedAll, ClientError> {
+        let metrics = metrics.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+        self.call(&Request::PublishAll { metrics, ttl_s })
     }
 
     /// Asks the agent to leave the cluster and end.

@@ -7,9 +7,8 @@
 //! languages.
 //!
 //! * [`Request`]: what may be asked.
-//! * [`Status`], [`Ages`], [`Nodes`], [`NodeReport`], [`Published`], [`Leaving`],
-//!   [`Colonies`], [`Picked`], [`Checkup`], [`KeyReport`]: what comes
-//!   back.
+//! * [`Status`], [`Ages`], [`Nodes`], [`NodeReport`], [`Published`], [`PublishedAll`], [`Leaving`],
+//!   [`Colonies`], [`Picked`], [`Checkup`], [`KeyReport`]: what comes back.
 //! * [`ErrorReport`]: what comes back instead when the agent refuses.
 //! * [`Watch`], [`Notice`]: what an agent notices of other nodes, reported as it happens.
 //! * [`Client`]: a blocking client for commands and tests; [`pick`]: nodes for work in one call.
@@ -41,7 +40,9 @@ pub use keys::{KeyAnswer, KeyReport, NodeKeys};
 pub use mismatch::{Checkup, Finding, MismatchReport, Verdict};
 pub use picked::{Lack, Picked, PickedNode, Shortfall};
 pub use reply::{ErrorKind, ErrorReport, Reply};
-pub use report::{Ages, Leaving, Mode, NodeReport, Nodes, Published, State, States, Status};
+pub use report::{
+    Ages, Leaving, Mode, NodeReport, Nodes, Published, PublishedAll, State, States, Status,
+};
 pub use request::{Pick, REQUEST_BYTES_MAX, Request, TTL_S_DEFAULT};
 pub use tidings_board::{RUNTIME_DIR_VARIABLE, SOCKET_FILE, agent_dir, runtime_dir};
 pub use watch::{Change, Notice, Watch, Watching};

@@ -20,6 +20,15 @@ pub enum Reply<T> {
     Error(ErrorReport),
 }
 
+impl<T> From<Result<T, ErrorReport>> for Reply<T> {
+    fn from(done: Result<T, ErrorReport>) -> Self {
+        match done {
+            Ok(result) => Self::Result(result),
+            Err(error) => Self::Error(error),
+        }
+    }
+}
+
 /// Why an agent refused a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ErrorReport {

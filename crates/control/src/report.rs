@@ -326,6 +326,18 @@ pub struct Published {
     pub user_metrics: usize,
 }
 
+/// Confirms a `publish-all`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PublishedAll {
+    /// The keys that were set, or withdrawn when `ttl_s` is 0, in ascending order.
+    pub keys: Vec<String>,
+    /// Seconds until the values are withdrawn.
+    pub ttl_s: u64,
+    /// How many user metrics this node now publishes.
+    pub user_metrics: usize,
+}
+
 /// Confirms a `leave`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -3,6 +3,8 @@
 //! Unknown fields are refused rather than ignored: a misspelt `ttl` would otherwise silently
 //! publish a value for the default time.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// The longest request line an agent reads, in bytes, its newline included. A longer one is
@@ -55,6 +57,15 @@ pub enum Request {
         #[serde(default = "ttl_s_default")]
         ttl_s: u64,
     },
+    /// Adds several metrics of the user's to this node's entry at once, or none of them; answered
+    /// with [`PublishedAll`](crate::PublishedAll).
+    PublishAll {
+        /// Values by key, each as in [`Publish`](Self::Publish).
+        metrics: BTreeMap<String, String>,
+        /// As in [`Publish`](Self::Publish), for all of them.
+        #[serde(default = "ttl_s_default")]
+        ttl_s: u64,
+    },
     /// Report what the agent notices of other nodes, from now on; answered with
     /// [`Watching`](crate::Watching), then with one [`Notice`](crate::Notice) per line until either
     /// side ends. Nothing else can be asked on the connection.
@@ -81,7 +92,8 @@ impl Request {
     /// Whether it changes what others see of this node, has it send what is asked for, or ends the
     /// agent: that is for operators.
     pub fn is_for_operators(&self) -> bool {
-        matches!(self, Self::Publish { .. } | Self::Check { .. } | Self::Keys | Self::Leave)
+        let publishes = matches!(self, Self::Publish { .. } | Self::PublishAll { .. });
+        publishes || matches!(self, Self::Check { .. } | Self::Keys | Self::Leave)
     }
 }
 
@@ -151,6 +163,15 @@ mod tests {
             (Request::Colonies, r#"{"op":"colonies"}"#),
             (Request::Visit { colony: 3 }, r#"{"op":"visit","colony":3}"#),
             (publish, r#"{"op":"publish","key":"gpu","value":"3","ttl_s":60}"#),
+            (
+                Request::PublishAll {
+                    metrics: [("gpu", "3"), ("job", "a")]
+                        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                        .into(),
+                    ttl_s: 60,
+                },
+                r#"{"op":"publish-all","metrics":{"gpu":"3","job":"a"},"ttl_s":60}"#,
+            ),
             (Request::Watch, r#"{"op":"watch"}"#),
             (Request::Check { host: "n7:9616".to_owned() }, r#"{"op":"check","host":"n7:9616"}"#),
             (Request::Keys, r#"{"op":"keys"}"#),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use tidings_control::{
-    Ages, ErrorKind, ErrorReport, Leaving, NodeReport, Nodes, Published, Reply, Request, State,
-    Status,
+    Ages, ErrorKind, ErrorReport, Leaving, NodeReport, Nodes, Published, PublishedAll, Reply,
+    Request, State, Status,
 };
 use tidings_gossip::wire::ENTRY_OVERHEAD_BYTES;
 use tidings_gossip::wire::extension::Versions;
@@ -58,7 +58,16 @@ impl Driver {
             Request::Colonies => reply_line(&Reply::Result(self.colonies(now))),
             Request::Node { name } => reply_line(&self.node_called(&name, now)),
             Request::Publish { key, value, ttl_s } => {
-                reply_line(&self.publish_user(key, &value, ttl_s, now))
+                let done = self.publish_user([(&*key, &*value)], ttl_s, now);
+                let published = |user_metrics| Published { key, ttl_s, user_metrics };
+                reply_line(&Reply::from(done.map(published)))
+            }
+            Request::PublishAll { metrics, ttl_s } => {
+                let pairs = metrics.iter().map(|(key, value)| (&**key, &**value));
+                let done = self.publish_user(pairs, ttl_s, now);
+                let keys = metrics.into_keys().collect();
+                let published = |user_metrics| PublishedAll { keys, ttl_s, user_metrics };
+                reply_line(&Reply::from(done.map(published)))
             }
             // Connections use a separate question for it.
             Request::Watch => self.notices.admit(self.endpoint.node.name()).0,
@@ -79,18 +88,17 @@ impl Driver {
         Reply::Error(ErrorReport::new(ErrorKind::NotFound, message))
     }
 
-    fn publish_user(
+    /// Publishes what users ask for, all or nothing; how many metrics there are then.
+    fn publish_user<'a>(
         &mut self,
-        key: String,
-        value: &str,
+        metrics: impl IntoIterator<Item = (&'a str, &'a str)>,
         ttl_s: u64,
         now: Instant,
-    ) -> Reply<Published> {
-        if let Err(refused) = self.user.publish(&key, value, ttl_s, now) {
-            return Reply::Error(ErrorReport::new(ErrorKind::BadValue, refused.to_string()));
-        }
+    ) -> Result<usize, ErrorReport> {
+        let published = self.user.publish(metrics, ttl_s, now);
+        published.map_err(|refused| ErrorReport::new(ErrorKind::BadValue, refused.to_string()))?;
         self.publish(now);
-        Reply::Result(Published { key, ttl_s, user_metrics: self.user.len() })
+        Ok(self.user.len())
     }
 
     pub(super) fn nodes(&self, now: Instant) -> Nodes {
