@@ -13,6 +13,7 @@ mod families;
 mod keys;
 mod kills;
 mod lateness;
+mod lengths;
 mod peers;
 mod starved;
 mod versions;

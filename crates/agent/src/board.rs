@@ -70,7 +70,7 @@ impl Publisher {
             cluster: settings.cluster.clone(),
             observer: settings.name.clone(),
             slots: LEAST_SLOTS,
-            payload_bytes: usize::from(settings.payload_bytes),
+            payload_bytes: usize::from(settings.payload_room()),
             payload_schema: u32::from(tidings_gossip::payload::SCHEMA),
             unit: settings.interval,
         };

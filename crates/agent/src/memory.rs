@@ -54,7 +54,7 @@ pub(crate) fn metrics_bytes(nodes: u64) -> u64 {
 
 /// The most memory that an agent with these settings uses.
 pub(crate) fn bound_bytes(settings: &Settings) -> u64 {
-    let (nodes, payload) = (u64::from(settings.max_nodes), settings.payload_bytes);
+    let (nodes, payload) = (u64::from(settings.max_nodes), settings.payload_room());
     let board = match settings.board {
         BoardPlace::Off => 0,
         BoardPlace::On | BoardPlace::At(_) => board_bytes(settings) + nodes * SEAT_BYTES,
@@ -82,7 +82,7 @@ pub(crate) fn bound_bytes(settings: &Settings) -> u64 {
 
 /// Bytes of the largest board, and of the one before it, which is half as large.
 fn board_bytes(settings: &Settings) -> u64 {
-    let shape = Shape::new(settings.max_nodes as usize, usize::from(settings.payload_bytes));
+    let shape = Shape::new(settings.max_nodes as usize, usize::from(settings.payload_room()));
     shape.map_or(0, |shape| shape.file_bytes() as u64 * 3 / 2)
 }
 

@@ -68,6 +68,19 @@ impl UserMetrics {
         self.metrics.len()
     }
 
+    /// Makes room for payloads of that size.
+    ///
+    /// # Errors
+    /// If what is alive at `now` does not fit; the size is then as it was.
+    pub(crate) fn set_payload_bytes(&mut self, bytes: u16, now: Instant) -> Result<(), Refused> {
+        self.expire(now);
+        if !self.metrics.is_empty() {
+            fits(&self.metrics, bytes.into())?;
+        }
+        self.payload_bytes = bytes.into();
+        Ok(())
+    }
+
     /// Sets each key to its value from `now` on for `ttl_s` seconds, all of them or none; 0
     /// withdraws them.
     pub(crate) fn publish<'a>(
@@ -212,6 +225,19 @@ mod tests {
         let both = [("b", ""), ("cc", &*"x".repeat(13))];
         metrics.publish(both, 60, at(4)).expect("3 + 17 bytes");
         assert_eq!(keys(&mut metrics, at(5)), ["b", "cc"]);
+    }
+
+    #[test]
+    fn the_room_changes_while_all_fits() {
+        let mut metrics = UserMetrics::new(64);
+        let long = "x".repeat(40);
+        metrics.publish([("note", &*long)], 60, at(0)).expect_err("46 of 20 bytes");
+        metrics.set_payload_bytes(90, at(0)).expect("nothing is in the way");
+        metrics.publish([("note", &*long)], 60, at(0)).expect("46 of 46 bytes");
+        let refused = metrics.set_payload_bytes(64, at(1)).expect_err("it is longer");
+        assert!(refused.to_string().contains("need 26 bytes more"), "{refused}");
+        assert_eq!(keys(&mut metrics, at(2)), ["note"]);
+        metrics.set_payload_bytes(44, at(60)).expect("it has ended");
     }
 
     fn owned((key, value): (&str, &str)) -> (String, String) {

@@ -43,7 +43,7 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
 }
 
 /// The fields in a readable order; the counters follow, by name.
-const ORDER: [&str; 48] = [
+const ORDER: [&str; 50] = [
     "name",
     "cluster",
     "colony",
@@ -73,6 +73,8 @@ const ORDER: [&str; 48] = [
     "age_target_quantile",
     "age_target_kept",
     "payload_bytes",
+    "payload_bytes_most",
+    "payload_bytes_sent",
     "entry_bytes",
     "members",
     "known",

@@ -54,8 +54,13 @@ pub struct Status {
     pub age_target_kept: Option<bool>,
     /// How the node picks whom to send to.
     pub strategy: String,
-    /// Bytes of payload in an entry, the same in the whole cluster.
+    /// Bytes of payload in this node's entry, the same in the whole cluster unless it is being
+    /// changed.
     pub payload_bytes: u16,
+    /// Bytes of the longest payload that this node reads.
+    pub payload_bytes_most: u16,
+    /// Bytes of payload in the entries that it sends: more while it holds longer ones of others.
+    pub payload_bytes_sent: u16,
     /// Bytes that one entry takes in a datagram, its payload included.
     pub entry_bytes: u32,
     /// How the node learnt of its peers.

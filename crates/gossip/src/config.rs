@@ -9,6 +9,7 @@ use crate::dissemination::strategy::Strategy;
 use crate::error::{ConfigError, ParseError};
 use crate::wire;
 use crate::wire::header::{HIGHEST_VERSION, LOWEST_VERSION};
+use crate::wire::window::Reads;
 
 /// The largest payload a cluster may agree on, in bytes.
 pub const MAX_PAYLOAD_BYTES: u16 = 1024;
@@ -132,8 +133,13 @@ pub struct Config {
     pub age_target: Option<AgeTarget>,
     /// How a unit's bytes are given away, default `grid`, which needs a full vector.
     pub strategy: Strategy,
-    /// Length of every payload: 0 to 1,024 bytes, default 64.
+    /// Length of the node's payload, and of every other one unless `payload_bytes_most` says more:
+    /// 0 to 1,024 bytes, default 64.
     pub payload_bytes: u16,
+    /// The longest payload that the node reads and has room for, up to 1,024 bytes; default 0:
+    /// payloads of `payload_bytes` and no others. With more, nodes of one cluster may differ in
+    /// `payload_bytes`, and it can be changed node by node.
+    pub payload_bytes_most: u16,
     /// Version of what the payload means, default 1. Entries of another schema are dropped.
     pub payload_schema: u8,
     /// Size of the vector, default one entry a node.
@@ -176,6 +182,7 @@ impl Default for Config {
             age_target: None,
             strategy: Strategy::Grid,
             payload_bytes: 64,
+            payload_bytes_most: 0,
             payload_schema: 1,
             capacity: Capacity::Full,
             max_nodes: 4096,
@@ -191,12 +198,24 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Bytes of the longest payload that there is room for.
+    pub fn payload_room(&self) -> u16 {
+        self.payload_bytes.max(self.payload_bytes_most)
+    }
+
+    /// Which payloads the node reads.
+    pub(crate) fn reads(&self) -> Reads {
+        let (schema, most_bytes) = (self.payload_schema, self.payload_room());
+        let least_bytes = if self.payload_bytes_most == 0 { most_bytes } else { 0 };
+        Reads { schema, least_bytes, most_bytes }
+    }
+
     /// Checks every range.
     ///
     /// # Errors
     /// Names the first parameter out of its range, and the range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let least_datagram = wire::least_datagram_bytes(self.payload_bytes);
+        let least_datagram = wire::least_datagram_bytes(self.payload_room());
         let range = |parameter, ok: bool, range: String| {
             if ok { Ok(()) } else { Err(ConfigError::OutOfRange { parameter, range }) }
         };
@@ -212,6 +231,10 @@ impl Config {
         self.validate_age_target()?;
         let payload = self.payload_bytes <= MAX_PAYLOAD_BYTES;
         range("payload_bytes", payload, format!("0 to {MAX_PAYLOAD_BYTES}"))?;
+        let most = matches!(self.payload_bytes_most, 0)
+            || (self.payload_bytes..=MAX_PAYLOAD_BYTES).contains(&self.payload_bytes_most);
+        let text = format!("0, or payload_bytes to {MAX_PAYLOAD_BYTES}");
+        range("payload_bytes_most", most, text)?;
         let nodes = (2..=MAX_NODES).contains(&self.max_nodes);
         range("max_nodes", nodes, format!("2 to {MAX_NODES}"))?;
         let datagram = (least_datagram..=usize::from(MAX_DATAGRAM_BYTES))
@@ -307,11 +330,13 @@ mod tests {
             |age_ms| Some(AgeTarget { age: Duration::from_millis(age_ms), quantile: None });
         assert!(Config { age_target: target(900), ..Config::default() }.validate().is_ok());
         assert!(Config { age_target: target(100), ..Config::default() }.validate().is_err());
-        let broken: [fn(&mut Config); 12] = [
+        let broken: [fn(&mut Config); 14] = [
             |c| c.cluster.clear(),
             |c| c.interval = Duration::from_micros(10),
             |c| c.window = Window::Percent(f64::NAN),
             |c| c.payload_bytes = 1025,
+            |c| c.payload_bytes_most = 1025,
+            |c| c.payload_bytes_most = 63,
             |c| c.max_nodes = 1,
             |c| c.wire_version = 0,
             |c| c.wire_version = HIGHEST_VERSION + 1,

@@ -32,7 +32,7 @@ impl Config {
     /// Bytes that a node with this configuration takes at most, whatever arrives.
     pub fn memory_bound_bytes(&self) -> u64 {
         let nodes = self.max_nodes as usize;
-        let payload_bytes = usize::from(self.payload_bytes);
+        let payload_bytes = usize::from(self.payload_room());
         let entries = match self.capacity {
             Capacity::Full => nodes,
             Capacity::Bounded(entries) => entries as usize,

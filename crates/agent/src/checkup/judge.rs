@@ -10,7 +10,7 @@ use tidings_gossip::EntryState;
 use tidings_gossip::mismatch::Difference;
 use tidings_gossip::wire::check::Checked;
 use tidings_gossip::wire::reject::Reject;
-use tidings_gossip::wire::window::Format;
+use tidings_gossip::wire::window::{Format, Reads};
 
 use crate::driver::dropped_there;
 
@@ -87,6 +87,7 @@ pub(super) fn narrow(most: usize, passes: usize) -> Finding {
 /// What this node has.
 pub(super) struct Own<'a> {
     pub(super) format: Format,
+    pub(super) reads: Reads,
     pub(super) version: u8,
     /// `IP:PORT`.
     pub(super) announced: &'a str,
@@ -121,11 +122,17 @@ impl Own<'_> {
         if here == there {
             return ok("payload", format!("payloads have {} bytes on both", here.payload_bytes));
         }
-        let text = format!(
-            "payloads have {} bytes here and {} there (schemas {} and {}): set payload_bytes alike",
-            here.payload_bytes, there.payload_bytes, here.schema, there.schema
+        let both = format!(
+            "payloads have {} bytes here and {} there",
+            here.payload_bytes, there.payload_bytes
         );
-        wrong("payload", text)
+        if self.reads.format(there.schema, there.payload_bytes).is_ok() {
+            let most = self.reads.most_bytes;
+            let text = format!("{both}, and up to {most} are read here (payload_bytes_most)");
+            return ok("payload", text);
+        }
+        let schemas = format!("(schemas {} and {})", here.schema, there.schema);
+        wrong("payload", format!("{both} {schemas}: set payload_bytes alike"))
     }
 
     fn clock(&self, there: &Checked, took: Duration) -> Finding {
@@ -211,7 +218,14 @@ mod tests {
     const FORMAT: Format = Format { schema: 1, payload_bytes: 256 };
 
     fn own() -> Own<'static> {
-        Own { format: FORMAT, version: 1, announced: "10.0.0.1:9616", wall_micros: 1_000_000_000 }
+        let wall_micros = 1_000_000_000;
+        Own {
+            format: FORMAT,
+            reads: FORMAT.into(),
+            version: 1,
+            announced: "10.0.0.1:9616",
+            wall_micros,
+        }
     }
 
     fn checked() -> Checked {
@@ -241,6 +255,11 @@ mod tests {
         assert_eq!(wrong_of(&checked()), [""; 0]);
         let other = Format { payload_bytes: 128, ..FORMAT };
         assert_eq!(wrong_of(&Checked { format: other, ..checked() }), ["payload"]);
+        let reads = Reads { schema: 1, least_bytes: 0, most_bytes: 256 };
+        let during_a_change = Own { reads, ..own() };
+        let shorter = Checked { format: other, ..checked() };
+        let findings = during_a_change.compare(&shorter, Duration::from_millis(2));
+        assert!(findings.iter().all(|finding| finding.verdict == Verdict::Ok), "{findings:?}");
         let late = Some(1_000_000_000 - 11_000_000);
         assert_eq!(wrong_of(&Checked { wall_micros: late, ..checked() }), ["clock"]);
         assert_eq!(wrong_of(&Checked { wall_micros: None, ..checked() }), [""; 0]);

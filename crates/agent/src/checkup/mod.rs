@@ -159,6 +159,7 @@ impl Asking {
             Heard::Answer(checked) => {
                 let own = judge::Own {
                     format: self.checker.format(),
+                    reads: self.checker.reads(),
                     version: self.checker.version(),
                     announced: &self.announced,
                     wall_micros: Clock::wall_micros(),

@@ -71,6 +71,8 @@ pub struct Settings {
     pub age_target_quantile: Option<f64>,
     pub strategy: Strategy,
     pub payload_bytes: u16,
+    /// The longest payload of other nodes, where it may differ from theirs; 0: it may not.
+    pub payload_bytes_most: u16,
     pub capacity: Capacity,
     pub max_nodes: u32,
     /// Living members below which the agent is unhealthy, if the operator says.
@@ -143,11 +145,9 @@ impl Settings {
         Self::from_layer(layers::merge([flags, environment, file, defaults, machine]))
     }
 
-    fn from_layer(mut merged: Layer) -> Result<Self, ConfigErrors> {
-        let keys = merged.contains_key("keys");
-        merged.entry("listen").or_insert_with(|| default_listen(keys));
-        let mut reader = value::Reader::new(&merged);
-        let mut settings = Self {
+    /// Every value, in range where nothing is wrong.
+    fn values(reader: &mut value::Reader<'_>) -> Self {
+        Self {
             name: reader.required("name", value::name),
             cluster: reader.required("cluster", value::name),
             listen: reader.required("listen", value::socket_address),
@@ -169,6 +169,8 @@ impl Settings {
             age_target_quantile: reader.optional("age_target_quantile", value::share),
             strategy: reader.required("strategy", value::from_str::<Strategy>),
             payload_bytes: reader.required("payload_bytes", value::integer::<0, 1024>) as u16,
+            payload_bytes_most: reader.required("payload_bytes_most", value::integer::<0, 1024>)
+                as u16,
             capacity: reader.required("capacity", value::from_str::<Capacity>),
             max_nodes: reader.required("max_nodes", value::integer::<2, 1_048_576>) as u32,
             min_members: reader.optional("min_members", value::least_members).flatten(),
@@ -186,7 +188,14 @@ impl Settings {
             receive_buffer_bytes: reader.required("receive_buffer_bytes", value::buffer) as usize,
             send_buffer_bytes: reader.required("send_buffer_bytes", value::buffer) as usize,
             written: Layer::new(),
-        };
+        }
+    }
+
+    fn from_layer(mut merged: Layer) -> Result<Self, ConfigErrors> {
+        let keys = merged.contains_key("keys");
+        merged.entry("listen").or_insert_with(|| default_listen(keys));
+        let mut reader = value::Reader::new(&merged);
+        let mut settings = Self::values(&mut reader);
         let elsewhere = reader.list("colony_seed", seed::of_colony);
         settings.check(reader.into_errors(), &merged, &elsewhere)?;
         if settings.age_target.is_some() {
@@ -264,6 +273,7 @@ impl Settings {
         config.age_target = self.age_target.map(|age| AgeTarget { age, quantile });
         config.strategy = self.strategy;
         config.payload_bytes = self.payload_bytes;
+        config.payload_bytes_most = self.payload_bytes_most;
         config.payload_schema = tidings_gossip::payload::SCHEMA;
         config.capacity = self.capacity;
         config.max_nodes = self.max_nodes;
@@ -276,6 +286,11 @@ impl Settings {
         let max_colonies = self.max_colonies;
         config.colony = self.colony.map(|id| ColonyConfig { id, max_colonies });
         config
+    }
+
+    /// Bytes of the longest payload that there is room for.
+    pub(crate) fn payload_room(&self) -> u16 {
+        self.payload_bytes.max(self.payload_bytes_most)
     }
 
     /// The window as configured, or the age that is kept instead.

@@ -88,7 +88,7 @@ pub(crate) fn nearest(key: &str) -> Option<&'static str> {
 }
 
 /// Every setting, in the order of `--help`.
-pub(crate) static SETTINGS: [Setting; 38] = [
+pub(crate) static SETTINGS: [Setting; 39] = [
     Setting {
         key: "name",
         placeholder: "NAME",
@@ -290,7 +290,18 @@ pub(crate) static SETTINGS: [Setting; 38] = [
         form: Form::Count,
         default: Some("64"),
         allowed: "an integer from 0 to 1024",
-        about: "Bytes of state in an entry, the same in the whole cluster",
+        about: "Bytes of state in an entry, the same in the whole cluster; reloads where \
+                payload_bytes_most is set",
+        reloads: true,
+    },
+    Setting {
+        key: "payload_bytes_most",
+        placeholder: "BYTES",
+        form: Form::Count,
+        default: Some("0"),
+        allowed: "0, or an integer from payload_bytes to 1024",
+        about: "Bytes of other nodes' state that there is room for, so that payload_bytes can be \
+                changed node by node; 0: others have payload_bytes, or are not understood",
         reloads: false,
     },
     Setting {

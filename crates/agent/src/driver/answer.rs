@@ -135,11 +135,9 @@ impl Driver {
     }
 
     fn status(&self, now: Instant) -> Status {
-        let ages = self.ages(now);
-        let interval_ms = self.interval_ms();
-        let reach = self.reach(now);
-        let heard = self.endpoint.node.versions_heard();
-        let counters = self.counts();
+        let (ages, interval_ms) = (self.ages(now), self.interval_ms());
+        let (reach, heard) = (self.reach(now), self.endpoint.node.versions_heard());
+        let payload_bytes_sent = self.endpoint.node.payload_bytes_sent();
         Status {
             cluster: self.settings.cluster.clone(),
             colony: self.settings.colony.map(|id| id.0),
@@ -162,7 +160,9 @@ impl Driver {
             age_target_kept: self.endpoint.node.keeps_age(),
             strategy: self.settings.strategy.to_string(),
             payload_bytes: self.settings.payload_bytes,
-            entry_bytes: ENTRY_OVERHEAD_BYTES as u32 + u32::from(self.settings.payload_bytes),
+            payload_bytes_most: self.settings.payload_room(),
+            payload_bytes_sent,
+            entry_bytes: ENTRY_OVERHEAD_BYTES as u32 + u32::from(payload_bytes_sent),
             mode: self.standing.mode,
             encrypted: self.standing.encrypted,
             keys: self.standing.keys,
@@ -188,10 +188,7 @@ impl Driver {
             cpu_seconds: ages.cpu_seconds,
             rss_bytes: ages.rss_bytes,
             memory_bound_bytes: self.standing.memory_bound_bytes,
-            counters: counters
-                .into_iter()
-                .map(|(name, _, value)| (name.to_owned(), value))
-                .collect::<BTreeMap<_, _>>(),
+            counters: by_name(self.counts()),
         }
     }
 
@@ -262,4 +259,9 @@ pub(super) fn report(view: &EntryView<'_>) -> NodeReport {
         ..NodeReport::default()
     };
     known.with_payload(view.payload)
+}
+
+/// The values of counters by their names.
+fn by_name(counts: Vec<Count>) -> BTreeMap<String, u64> {
+    counts.into_iter().map(|(name, _, value)| (name.to_owned(), value)).collect()
 }

@@ -8,6 +8,7 @@ use tidings_gossip::{Address, Instant, Mismatch};
 use tracing::warn;
 
 use super::Driver;
+use crate::config::Settings;
 
 impl Driver {
     /// The mismatches of the last minute, those that were seen most recently first.
@@ -28,7 +29,7 @@ impl Driver {
         };
         let text = match mismatch.side {
             Side::Here => {
-                let why = dropped_here(mismatch.difference, self.settings.payload_bytes);
+                let why = dropped_here(mismatch.difference, &self.settings);
                 format!("datagrams of {who} are dropped: {why}")
             }
             Side::There => {
@@ -66,7 +67,7 @@ impl Driver {
 }
 
 /// Why this node drops what another sends.
-fn dropped_here(difference: Difference, payload_bytes: u16) -> String {
+fn dropped_here(difference: Difference, settings: &Settings) -> String {
     match difference {
         Difference::Version => "they are of a version of the format that this agent does not \
                                 read: install the same release on both"
@@ -77,8 +78,13 @@ fn dropped_here(difference: Difference, payload_bytes: u16) -> String {
         Difference::Key => "they are sealed with a key that this node does not have: the key \
                             files of both must be the same"
             .to_owned(),
+        Difference::Payload if settings.payload_bytes_most > 0 => {
+            let most = settings.payload_bytes_most;
+            format!("their payloads have more than {most} bytes: raise payload_bytes_most here")
+        }
         Difference::Payload => {
-            format!("their payloads are not of {payload_bytes} bytes: payload_bytes differs")
+            let bytes = settings.payload_bytes;
+            format!("their payloads are not of {bytes} bytes: payload_bytes differs")
         }
         Difference::Roster => "the roster of this node does not name their sender".to_owned(),
         Difference::Name => {
@@ -107,7 +113,10 @@ pub(crate) fn dropped_there(difference: Difference) -> &'static str {
             "it does not have the key that this node seals with: the key files of both must be the \
              same"
         }
-        Difference::Payload => "its payloads have another size: payload_bytes must be the same",
+        Difference::Payload => {
+            "its payloads have another size: payload_bytes must be the same, or payload_bytes_most \
+             no less there"
+        }
         Difference::Roster => "its roster does not name this node",
         Difference::Name => "it has the name of this node: give each its own with name",
         Difference::Clock => {

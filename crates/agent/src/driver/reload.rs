@@ -58,6 +58,7 @@ impl Driver {
             self.reloading.search(prepared.settings.seeds.clone());
         }
         self.apply_keys(&prepared);
+        self.apply_payload_bytes(prepared.settings.payload_bytes);
         if prepared.token.is_some() {
             self.token.send_replace(prepared.token);
         } // without one nothing new can be shown, and the endpoint stays until a restart
@@ -99,6 +100,37 @@ impl Driver {
             self.standing.keys = prepared.keys.len();
         }
         self.endpoint.node.set_keys(prepared.keys.clone());
+    }
+
+    /// Changes the length of this node's payloads, if others need not have the same.
+    fn apply_payload_bytes(&mut self, bytes: u16) {
+        let kept = self.settings.payload_bytes;
+        if bytes == kept {
+            return;
+        }
+        if self.settings.payload_bytes_most == 0 {
+            warn!(
+                kept,
+                "without payload_bytes_most a change of payload_bytes takes a restart of all nodes \
+                 at once; the value at the start is kept"
+            );
+            return;
+        }
+        let now = self.clock.now();
+        if let Err(error) = self.user.set_payload_bytes(bytes, now) {
+            warn!(kept, %error, "payload_bytes is kept: first withdraw some of what is published");
+            return;
+        }
+        if let Err(error) = self.endpoint.node.set_payload_bytes(bytes) {
+            warn!(kept, %error, "payload_bytes is kept: a restart changes payload_bytes_most");
+            // What fits in the new length fits in the kept one, or nothing has come since.
+            let _ = self.user.set_payload_bytes(kept, now);
+            return;
+        }
+        self.settings.payload_bytes = bytes;
+        self.payload = vec![0; usize::from(bytes)];
+        self.publish(now);
+        info!(from = kept, to = bytes, "payloads have another length from now on");
     }
 
     fn refuse(&mut self, error: &dyn std::fmt::Display) {

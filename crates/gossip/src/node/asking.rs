@@ -37,7 +37,7 @@ impl Node {
     pub(super) fn receive_ask(&mut self, received: &Received, body: &[u8]) -> Result<(), Dropped> {
         let (now, sender) = (received.now, received.header.sender);
         let (from, bytes) = (received.from, received.bytes);
-        let ask = Ask::read(body, self.format)?;
+        let ask = Ask::read(body, self.reads)?;
         if ask.own.id != sender || ask.card.is_some() != self.with_cards {
             return Err(Dropped::Malformed);
         }
@@ -69,7 +69,7 @@ impl Node {
         body: &[u8],
     ) -> Result<(), Dropped> {
         let (sender, to) = (received.header.sender, received.from);
-        let ask = Ask::read(body, self.format)?;
+        let ask = Ask::read(body, self.reads)?;
         if ask.own.id != sender || !self.knows_newer(&ask.own) {
             return Err(Dropped::StaleSender);
         }

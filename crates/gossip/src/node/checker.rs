@@ -8,7 +8,7 @@ use crate::wire::check::{self, Check, Checked};
 use crate::wire::extension::{Extension, Versions, WRITTEN_BYTES};
 use crate::wire::header::{self, Header, Kind};
 use crate::wire::reject::{self, Reject};
-use crate::wire::window::Format;
+use crate::wire::window::{Format, Reads};
 
 /// Asks another node, on a socket of its own, whether datagrams pass. Its seals are those of a life
 /// of its own, so that no nonce is used twice.
@@ -18,6 +18,7 @@ pub struct Checker {
     sender: NodeId,
     incarnation: Incarnation,
     format: Format,
+    reads: Reads,
 }
 
 /// What came back.
@@ -34,9 +35,9 @@ impl Checker {
         sealer: Sealer,
         version: u8,
         (sender, incarnation): (NodeId, Incarnation),
-        format: Format,
+        (format, reads): (Format, Reads),
     ) -> Self {
-        Self { sealer, version, sender, incarnation, format }
+        Self { sealer, version, sender, incarnation, format, reads }
     }
 
     /// The least bytes of a datagram that checks.
@@ -49,6 +50,11 @@ impl Checker {
     /// The payloads of the node.
     pub fn format(&self) -> Format {
         self.format
+    }
+
+    /// Which payloads the node reads.
+    pub fn reads(&self) -> Reads {
+        self.reads
     }
 
     /// The version that it writes.

@@ -56,7 +56,7 @@ impl Node {
         let wall = self.rhythm.wall_offset();
         Checked {
             token,
-            format: self.format,
+            format: self.format(),
             writes: self.config.wire_version,
             reads: Versions::READ,
             wall_micros: wall.map(|offset| now.as_micros().saturating_add(offset)),
@@ -77,6 +77,7 @@ impl Node {
     pub fn checker(&mut self) -> Checker {
         let sealer = self.sealer.beside(self.chance.bits());
         let own = (self.own.id(), self.incarnation());
-        Checker::new(sealer, self.config.wire_version, own, self.format)
+        let payloads = (self.format(), self.reads);
+        Checker::new(sealer, self.config.wire_version, own, payloads)
     }
 }

@@ -8,7 +8,7 @@ use crate::address::Address;
 use crate::entry::{Incarnation, NodeId, Stamp};
 use crate::error::{ConfigError, PayloadTooLong};
 use crate::membership::Member;
-use crate::wire::window::WireEntry;
+use crate::wire::window::{Reads, WireEntry};
 
 impl Node {
     /// Sets what the node says of itself from its next round on; a shorter text is padded with
@@ -18,6 +18,31 @@ impl Node {
     /// If it is longer than the cluster's payloads.
     pub fn publish(&mut self, payload: &[u8]) -> Result<(), PayloadTooLong> {
         self.own.publish(payload)
+    }
+
+    /// Lets the node's payload have so many bytes from now on: publish again. Where
+    /// [`payload_bytes_most`](crate::Config::payload_bytes_most) is given, a cluster changes the
+    /// length of its payloads node by node, without a restart.
+    ///
+    /// # Errors
+    /// If that is more than the node has room for, or another length than it was given at its start
+    /// and it reads no other. Nothing has changed then.
+    pub fn set_payload_bytes(&mut self, payload_bytes: u16) -> Result<(), ConfigError> {
+        let Reads { least_bytes, most_bytes, .. } = self.reads;
+        if !(least_bytes..=most_bytes).contains(&payload_bytes) {
+            let range = format!("{least_bytes} to {most_bytes}");
+            return Err(ConfigError::OutOfRange { parameter: "payload_bytes", range });
+        }
+        self.config.payload_bytes = payload_bytes;
+        self.own.set_room(payload_bytes.into());
+        self.vector.set_least(payload_bytes.into());
+        Ok(())
+    }
+
+    /// How many bytes of each payload it sends at present: `payload_bytes`, or more while it holds
+    /// longer ones of other nodes.
+    pub fn payload_bytes_sent(&self) -> u16 {
+        self.format().payload_bytes
     }
 
     /// Says for another member, at `now`, what it would say of itself: news as if it had just come

@@ -183,7 +183,7 @@ impl Node {
         body: &[u8],
     ) -> Result<(), Dropped> {
         let (now, sender, from) = (received.now, received.header.sender, received.from);
-        let probe = Probe::read(body, self.format)?;
+        let probe = Probe::read(body, self.reads)?;
         if probe.entry.id != sender {
             return Err(Dropped::Malformed);
         }
@@ -220,7 +220,7 @@ impl Node {
         body: &[u8],
     ) -> Result<(), Dropped> {
         let (now, sender) = (received.now, received.header.sender);
-        let proof = Probe::read(body, self.format)?;
+        let proof = Probe::read(body, self.reads)?;
         if proof.entry.id != proof.target {
             return Err(Dropped::Malformed);
         }
@@ -276,7 +276,7 @@ impl Node {
             };
             let body = &mut buffer[self.body_at(envelope)..];
             let question = probe::Question { for_another, target, held };
-            let written = probe::write(body, self.format, question, &entry, now);
+            let written = probe::write(body, self.format(), question, &entry, now);
             *match kind {
                 Kind::Proof => &mut self.counters.proofs_sent,
                 _ => &mut self.counters.probes_sent,

@@ -32,14 +32,15 @@ use crate::error::ConfigError;
 use crate::membership::{Member, Membership};
 use crate::share::Paces;
 use crate::vector::Vector;
-use crate::wire::window::Format;
+use crate::wire::window::{Format, Reads};
 
 /// One node of a cluster, without its clock and its network. See the module's documentation.
 ///
 /// It cannot be cloned: two copies would seal different datagrams with one nonce.
 pub struct Node {
     pub(super) config: Config,
-    pub(super) format: Format,
+    /// Which payloads it reads.
+    pub(super) reads: Reads,
     /// Whether members are learnt from cards, not from a roster.
     pub(super) with_cards: bool,
     pub(super) own: Own,
@@ -92,6 +93,7 @@ impl Node {
         let id = NodeId::of_name(&me.name, config.id_salt);
         let max_nodes = config.max_nodes as usize;
         let payload_bytes = usize::from(config.payload_bytes);
+        let payload_room = usize::from(config.payload_room());
         let (interval, unit) = (config.interval, micros(config.interval) as u64);
         let full = config.capacity == Capacity::Full;
         let capacity = match config.capacity {
@@ -103,10 +105,11 @@ impl Node {
         let paces = Paces::of(interval, detector::wait(interval));
         let colony = config.colony.map(|colony| colony.id);
         let node = Self {
-            format: Format { schema: config.payload_schema, payload_bytes: config.payload_bytes },
+            reads: config.reads(),
             with_cards,
             own: Own::of(&me, id, incarnation, payload_bytes),
-            vector: Vector::new(capacity, payload_bytes, unit, own_entry, now),
+            vector: Vector::new(capacity, payload_room, unit, own_entry, now)
+                .with_longest(payload_bytes),
             membership: Membership::new(max_nodes),
             // The salt is the first draw of a life, the phase the second.
             sealer: Sealer::new(keys, &config.cluster, colony, chance.bits()),
@@ -145,5 +148,12 @@ impl Node {
             own.address_of = Incarnation::MAX;
         }
         Ok(self)
+    }
+
+    /// What payloads are in the datagrams that it writes: as long as the longest that it holds.
+    #[inline]
+    pub(super) fn format(&self) -> Format {
+        let payload_bytes = self.vector.longest() as u16;
+        Format { schema: self.config.payload_schema, payload_bytes }
     }
 }

@@ -74,6 +74,11 @@ impl Own {
         if given > room { Err(PayloadTooLong { given, room }) } else { Ok(()) }
     }
 
+    /// Lets its next payloads have so many bytes at most.
+    pub(super) fn set_room(&mut self, room: usize) {
+        self.room = room;
+    }
+
     /// Whether it has said farewell.
     pub(super) fn has_left(&self) -> bool {
         self.left

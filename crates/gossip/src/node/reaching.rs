@@ -87,7 +87,7 @@ impl Node {
         let envelope = self.envelope(Kind::Check);
         let start = self.body_at(envelope);
         let body = buffer.get_mut(start..start + check::LEAST_BYTES + TAG_BYTES)?;
-        Check { token, format: self.format }.write(&mut body[..check::LEAST_BYTES]);
+        Check { token, format: self.format() }.write(&mut body[..check::LEAST_BYTES]);
         self.counters.addresses_tried += 1;
         let bytes = self.seal(envelope, buffer, check::LEAST_BYTES);
         Some(Transmit { to, bytes, segment_bytes: bytes })

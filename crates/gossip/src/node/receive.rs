@@ -118,7 +118,7 @@ impl Node {
 
     fn receive_window(&mut self, received: &Received, body: &[u8]) -> Result<(), Dropped> {
         let (now, from, header) = (received.now, received.from, &received.header);
-        let (marks, entries, records) = window::decode_with_records(body, self.format)?;
+        let (marks, entries, records) = window::decode_with_records(body, self.reads)?;
         Records::of(records).try_for_each(|record| record.map(drop))?;
         if self.colony.is_none() && !records.is_empty() {
             return Err(Dropped::Malformed);
@@ -143,7 +143,7 @@ impl Node {
 
     fn receive_answer(&mut self, received: &Received, body: &[u8]) -> Result<(), Dropped> {
         let (now, from) = (received.now, received.from);
-        let answer = Answer::read(body, self.format)?;
+        let answer = Answer::read(body, self.reads)?;
         answer.clone().try_for_each(|one| one.map(drop))?;
         for (card, entry) in answer.flatten() {
             let namesake = match card.filter(|_| self.with_cards) {

@@ -43,7 +43,7 @@ impl Node {
 
     pub(super) fn receive_pull(&mut self, received: &Received, body: &[u8]) -> Result<(), Dropped> {
         let (now, sender, from) = (received.now, received.header.sender, received.from);
-        let Pull { first, last, age_micros, colonies } = Pull::read(body, self.format)?;
+        let Pull { first, last, age_micros, colonies } = Pull::read(body, self.reads)?;
         if colonies.is_some() && self.colony.is_none() {
             return Err(Dropped::Malformed);
         }

@@ -57,6 +57,7 @@ impl Node {
         self.vector.renew_own(own.next().unwrap_or(own), self.own.payload());
         self.changed(self.own.id());
         self.forget(now);
+        self.vector.look_at_lengths(Forgetting::checks(&self.membership));
         self.choose_window(now);
         self.begin_ask();
         self.begin_sending();
@@ -162,7 +163,7 @@ impl Node {
 
     /// What may be sent in a unit, and what things cost.
     fn budget(&self) -> Budget {
-        let entry_bytes = self.format.entry_bytes();
+        let entry_bytes = self.format().entry_bytes();
         let frame_bytes = overhead_bytes(self.config.wire_version);
         let room = usize::from(self.config.datagram_bytes) - frame_bytes;
         Budget {

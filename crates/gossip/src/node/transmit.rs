@@ -75,7 +75,7 @@ impl Node {
         let receiver = order.marks.has(Marks::WANTS_ANSWER).then_some(order.member);
         let envelope = self.envelope_to(receiver, Kind::Window);
         let body_at = self.body_at(envelope);
-        let piece = Piece { format: self.format, marks: order.marks, now, oldest };
+        let piece = Piece { format: self.format(), marks: order.marks, now, oldest };
         let (mut bytes, mut segment_bytes) = (0, 0);
         while let Some(datagram) = buffer.get_mut(bytes..bytes + room) {
             let body = &mut datagram[body_at..room - TAG_BYTES];
@@ -83,7 +83,7 @@ impl Node {
             let (written, dealt_with) = window::encode(body, piece, &self.vector, slots);
             self.outbox.window().advance(dealt_with);
             let entries =
-                written.saturating_sub(window::PREAMBLE_BYTES) / self.format.entry_bytes();
+                written.saturating_sub(window::PREAMBLE_BYTES) / self.format().entry_bytes();
             self.counters.entries_sent += entries as u64;
             let written = self.add_records(now, &mut datagram[body_at..room - TAG_BYTES], written);
             if written == 0 {
@@ -134,7 +134,7 @@ impl Node {
         let pull = Pull { first, last, age_micros, colonies };
         let envelope = self.envelope_to(Some(order.member), Kind::Pull);
         let body_at = self.body_at(envelope);
-        let written = pull.write(&mut buffer[body_at..], self.format);
+        let written = pull.write(&mut buffer[body_at..], self.format());
         let bytes = self.seal(envelope, buffer, written);
         Transmit { to: order.to, bytes, segment_bytes: bytes }
     }
@@ -152,7 +152,7 @@ impl Node {
         let ids = order[start..].iter().copied().filter(named);
         let last = ask::write_ask(
             &mut buffer[body_at..end],
-            self.format,
+            self.format(),
             self.with_cards.then_some(self.own.card()),
             (&self.vector.own(), now),
             first,
@@ -168,7 +168,7 @@ impl Node {
         let envelope = self.envelope(Kind::Answer);
         let (body_at, end) = (self.body_at(envelope), buffer.len().min(offer.bytes) - TAG_BYTES);
         let body = &mut buffer[body_at..end];
-        let mut answer = AnswerWriter::new(body, self.format, self.with_cards);
+        let mut answer = AnswerWriter::new(body, self.format(), self.with_cards);
         for &id in &offer.ids {
             let known = if id == offer.asker { self.held_of_asker(id) } else { self.offered(id) };
             let Some((card, entry)) = known else { continue };

@@ -68,10 +68,10 @@ impl Node {
         let envelope = self.envelope(Kind::Slice);
         let body = &mut buffer[self.body_within(envelope, pending.room)];
         let entries_body = body.get_mut(SLICE_HEAD_BYTES..)?;
-        if entries_body.len() < self.format.entry_bytes() + MAX_CARD_BYTES + 6 {
+        if entries_body.len() < self.format().entry_bytes() + MAX_CARD_BYTES + 6 {
             return None;
         }
-        let mut answer = AnswerWriter::new(entries_body, self.format, true);
+        let mut answer = AnswerWriter::new(entries_body, self.format(), true);
         let order = self.membership.order();
         let mut last = NodeId(u32::MAX);
         for &id in &order[order.partition_point(|&id| id < pending.first)..] {
@@ -93,7 +93,7 @@ impl Node {
 
     pub(super) fn receive_slice(&mut self, now: Instant, body: &[u8]) -> Result<(), Dropped> {
         let (head, rest) = SliceHead::read(body)?;
-        let answer = Answer::read(rest, self.format)?;
+        let answer = Answer::read(rest, self.reads)?;
         answer.clone().try_for_each(|one| one.map(drop))?;
         let (salt, colony) = (self.config.id_salt, self.colony.as_mut().ok_or(Dropped::Version)?);
         let expected = |visit: &&mut Visit| visit.expects(head.token, head.first);

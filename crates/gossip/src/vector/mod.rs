@@ -13,6 +13,7 @@
 //! farewell or a tombstone leaves the payload before it in place, and what it was in `last`.
 
 pub mod last;
+mod lengths;
 pub mod merge;
 
 use tidings_primitives::time::Instant;
@@ -22,6 +23,7 @@ use crate::detector::{STEPS_PER_UNIT, Silence};
 use crate::entry::{NodeId, Stamp};
 use crate::id_table::IdTable;
 use last::Last;
+use lengths::Lengths;
 
 /// The slot of the node's own entry.
 pub(crate) const OWN: u32 = 0;
@@ -61,7 +63,7 @@ pub struct Entry<'a> {
     pub stamp: Stamp,
     /// When it was made, on the local clock.
     pub birth: Instant,
-    /// What the origin says of itself; as long as the cluster's payloads are.
+    /// What the origin says of itself, zeros behind it; as long as the vector has room for.
     pub payload: &'a [u8],
 }
 
@@ -74,6 +76,7 @@ pub struct Vector {
     /// Where the first cache line of `payloads` begins: aligned payloads are copied faster.
     payloads_start: usize,
     payload_bytes: usize,
+    lengths: Lengths,
     calendar: Calendar,
     /// Of each slot, what came before a farewell or a tombstone.
     last: Vec<Last>,
@@ -86,7 +89,8 @@ pub struct Vector {
 }
 
 impl Vector {
-    /// A vector of `capacity` entries with payloads of `payload_bytes`, holding the own entry.
+    /// A vector of `capacity` entries with room for payloads of `payload_bytes`, holding the own
+    /// entry.
     ///
     /// `unit_micros` is the unit of time, which sets how finely births are binned.
     pub fn new(
@@ -105,6 +109,7 @@ impl Vector {
             payloads,
             payloads_start,
             payload_bytes,
+            lengths: Lengths::of(payload_bytes),
             calendar: Calendar::new(capacity, unit_micros, now),
             last: Vec::with_capacity(capacity),
             vacant: Vec::with_capacity(capacity),
@@ -114,6 +119,12 @@ impl Vector {
         };
         vector.put(Meta::new(own.0, 0, own.1, now), &[]);
         vector
+    }
+
+    /// The same, whose [`longest`](Self::longest) payload has no more than so many bytes yet.
+    pub(crate) fn with_longest(self, payload_bytes: usize) -> Self {
+        debug_assert!(self.len() == 1, "it holds no more than the own entry, which is empty");
+        Self { lengths: Lengths::of(payload_bytes.min(self.payload_bytes)), ..self }
     }
 
     /// Entries held, the own one included.
@@ -205,6 +216,27 @@ impl Vector {
         }
     }
 
+    /// Bytes of a payload behind which there are only zeros, in all of them.
+    #[inline]
+    pub fn longest(&self) -> usize {
+        self.lengths.longest()
+    }
+
+    /// Makes the [`longest`](Self::longest) so many at least, and no more unless an entry needs it.
+    pub fn set_least(&mut self, payload_bytes: usize) {
+        self.lengths.set_least(payload_bytes.min(self.payload_bytes));
+    }
+
+    /// Looks at some payloads, to notice when the longest are gone.
+    pub(crate) fn look_at_lengths(&mut self, count: usize) {
+        let Self { lengths, meta, payloads, payloads_start, payload_bytes, .. } = self;
+        lengths.look(count, meta.len(), |slot| {
+            let start = *payloads_start + slot as usize * *payload_bytes;
+            let holds = meta[slot as usize].birth != VACANT;
+            holds.then(|| &payloads[start..start + *payload_bytes])
+        });
+    }
+
     /// Slots that hold an entry, or have held one: all below this number.
     pub(crate) fn slots(&self) -> usize {
         self.meta.len()
@@ -275,12 +307,14 @@ impl Vector {
 
     #[inline]
     fn write_payload(&mut self, slot: u32, payload: &[u8]) {
+        self.lengths.note(payload);
         let range = self.payload_range(slot);
         let room = &mut self.payloads[range];
         if payload.len() == room.len() {
             room.copy_from_slice(payload);
         } else {
-            // What does not come from a datagram may be short: what it does not fill is zero.
+            // It may be short, as those of nodes that use fewer bytes: what it does not fill is
+            // zero.
             let filled = payload.len().min(room.len());
             room[..filled].copy_from_slice(&payload[..filled]);
             room[filled..].fill(0);

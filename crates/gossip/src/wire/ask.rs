@@ -23,7 +23,7 @@ use tidings_primitives::time::Instant;
 
 use super::body::{BodyError, Reader, Writer};
 use super::size::{ENTRY_OVERHEAD_BYTES, least_datagram_bytes, overhead_bytes};
-use super::window::{Format, WireEntry, write_entry};
+use super::window::{Format, Reads, WireEntry, write_entry};
 use crate::address::{Address, MAX_ADDRESS_BYTES};
 use crate::entry::NodeId;
 use crate::vector::Entry;
@@ -94,10 +94,10 @@ impl<'a> Ask<'a> {
     /// Reads an ask.
     ///
     /// # Errors
-    /// If it is not well formed, or its payloads are not of `format`.
-    pub fn read(body: &'a [u8], format: Format) -> Result<Self, BodyError> {
+    /// If it is not well formed, or its payloads are none that are read.
+    pub fn read(body: &'a [u8], reads: impl Into<Reads>) -> Result<Self, BodyError> {
         let mut body = Reader(body);
-        let with_cards = read_preamble(&mut body, format)?;
+        let (with_cards, format) = read_preamble(&mut body, reads.into())?;
         Self::read_rest(&mut body, format, with_cards).ok_or(BodyError::Malformed)
     }
 
@@ -210,10 +210,10 @@ impl<'a> Answer<'a> {
     /// Reads the preamble of an answer.
     ///
     /// # Errors
-    /// If it is not well formed, or its payloads are not of `format`.
-    pub fn read(body: &'a [u8], format: Format) -> Result<Self, BodyError> {
+    /// If it is not well formed, or its payloads are none that are read.
+    pub fn read(body: &'a [u8], reads: impl Into<Reads>) -> Result<Self, BodyError> {
         let mut body = Reader(body);
-        let with_cards = read_preamble(&mut body, format)?;
+        let (with_cards, format) = read_preamble(&mut body, reads.into())?;
         let left = body.u16().ok_or(BodyError::Malformed)?;
         Ok(Self { body, format, with_cards, left })
     }
@@ -247,13 +247,11 @@ fn write_preamble(body: &mut Writer<'_>, format: Format, with_cards: bool) {
     body.put(&format.payload_bytes.to_le_bytes());
 }
 
-/// Whether the rest comes with cards.
-fn read_preamble(body: &mut Reader<'_>, format: Format) -> Result<bool, BodyError> {
+/// Whether the rest comes with cards, and what its payloads are.
+fn read_preamble(body: &mut Reader<'_>, reads: Reads) -> Result<(bool, Format), BodyError> {
     let flags = body.u8().filter(|flags| flags & !WITH_CARDS == 0).ok_or(BodyError::Malformed)?;
     let schema = body.u8().ok_or(BodyError::Malformed)?;
     let payload_bytes = body.u16().ok_or(BodyError::Malformed)?;
-    if (Format { schema, payload_bytes }) != format {
-        return Err(BodyError::Schema);
-    }
-    Ok(flags & WITH_CARDS != 0)
+    let format = reads.format(schema, payload_bytes)?;
+    Ok((flags & WITH_CARDS != 0, format))
 }

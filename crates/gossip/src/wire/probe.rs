@@ -14,7 +14,7 @@
 use tidings_primitives::time::Instant;
 
 use super::body::{BodyError, Reader, Writer};
-use super::window::{Format, WireEntry, write_entry};
+use super::window::{Format, Reads, WireEntry, write_entry};
 use crate::entry::{NodeId, Stamp};
 use crate::vector::Entry;
 
@@ -69,18 +69,16 @@ impl<'a> Probe<'a> {
     /// Reads a received body.
     ///
     /// # Errors
-    /// If it is not of this length, or its payloads are not of `format`.
-    pub fn read(body: &'a [u8], format: Format) -> Result<Self, BodyError> {
+    /// If it is not of this length, or its payloads are none that are read.
+    pub fn read(body: &'a [u8], reads: impl Into<Reads>) -> Result<Self, BodyError> {
         let mut body = Reader(body);
         let mut next = || {
             let [schema, marks] = body.array()?;
-            let read = Format { schema, payload_bytes: body.u16()? };
+            let read = (schema, body.u16()?);
             Some((read, marks, NodeId(body.u32()?), Stamp::from_wire(body.array()?)))
         };
-        let (read, marks, target, held) = next().ok_or(BodyError::Malformed)?;
-        if read != format {
-            return Err(BodyError::Schema);
-        }
+        let ((schema, bytes), marks, target, held) = next().ok_or(BodyError::Malformed)?;
+        let format = reads.into().format(schema, bytes)?;
         if body.0.len() != format.entry_bytes() {
             return Err(BodyError::Malformed);
         }

@@ -17,7 +17,7 @@
 use tidings_primitives::time::Instant;
 
 use super::body::{BodyError, Reader, Writer};
-use super::window::Format;
+use super::window::{Format, Reads};
 use crate::age;
 use crate::colony::id::{ColonyId, ColonyIds};
 use crate::entry::NodeId;
@@ -70,23 +70,21 @@ impl Pull {
     /// Reads a received body.
     ///
     /// # Errors
-    /// If it is not of this length, or its payloads are not of `format`.
-    pub fn read(body: &[u8], format: Format) -> Result<Self, BodyError> {
+    /// If it is not of this length, or its payloads are none that are read.
+    pub fn read(body: &[u8], reads: impl Into<Reads>) -> Result<Self, BodyError> {
         if body.len() != BYTES && body.len() != BYTES + COLONIES_BYTES {
             return Err(BodyError::Malformed);
         }
         let mut body = Reader(body);
         let mut next = || {
             let [schema, _] = body.array()?;
-            let read = Format { schema, payload_bytes: body.u16()? };
+            let read = (schema, body.u16()?);
             let wanted = (NodeId(body.u32()?), NodeId(body.u32()?), body.u16()?);
             let _reserved = body.u16()?;
             Some((read, wanted))
         };
-        let (read, (first, last, code)) = next().ok_or(BodyError::Malformed)?;
-        if read != format {
-            return Err(BodyError::Schema);
-        }
+        let ((schema, bytes), (first, last, code)) = next().ok_or(BodyError::Malformed)?;
+        reads.into().format(schema, bytes)?;
         let age_micros = (code != ANY_AGE).then(|| age::decode_micros(code));
         let mut pair = || Some((ColonyId(body.u32()?), ColonyId(body.u32()?)));
         let colonies = pair().map(|(first, last)| ColonyIds { first, last });

@@ -44,6 +44,36 @@ impl Format {
     }
 }
 
+/// Which payloads a node reads: those of one schema, of one length or of many.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reads {
+    /// Version of what the payload means.
+    pub schema: u8,
+    /// The shortest payloads.
+    pub least_bytes: u16,
+    /// The longest payloads.
+    pub most_bytes: u16,
+}
+
+impl Reads {
+    /// What the payloads of a datagram are, if they are read.
+    ///
+    /// # Errors
+    /// If they are of another schema, or too short or too long.
+    pub fn format(self, schema: u8, payload_bytes: u16) -> Result<Format, BodyError> {
+        let fits = (self.least_bytes..=self.most_bytes).contains(&payload_bytes);
+        let read = schema == self.schema && fits;
+        if read { Ok(Format { schema, payload_bytes }) } else { Err(BodyError::Schema) }
+    }
+}
+
+impl From<Format> for Reads {
+    /// These payloads alone.
+    fn from(Format { schema, payload_bytes }: Format) -> Self {
+        Self { schema, least_bytes: payload_bytes, most_bytes: payload_bytes }
+    }
+}
+
 /// An entry as it lies in a received body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WireEntry<'a> {
@@ -90,17 +120,18 @@ impl<'a> Iterator for WireEntries<'a> {
     }
 }
 
-/// Writes `entry` as of `now` into exactly its bytes.
+/// Writes `entry` as of `now` into exactly its bytes. Of a payload that is longer the rest is left
+/// out, which is zeros in a vector whose [`longest`](Vector::longest) fits.
 ///
 /// # Panics
-/// If `bytes` is not as long as the entry: [`ENTRY_OVERHEAD_BYTES`] and its payload.
+/// If `bytes` has no room for [`ENTRY_OVERHEAD_BYTES`], or the payload is shorter than the rest.
 #[inline]
 pub fn write_entry(bytes: &mut [u8], entry: &Entry<'_>, now: Instant) {
     let (head, payload) = bytes.split_at_mut(ENTRY_OVERHEAD_BYTES);
     head[..4].copy_from_slice(&entry.id.0.to_le_bytes());
     head[4..10].copy_from_slice(&entry.stamp.to_wire());
     head[10..].copy_from_slice(&age::encode(now, entry.birth).to_le_bytes());
-    payload.copy_from_slice(entry.payload);
+    payload.copy_from_slice(&entry.payload[..payload.len()]);
 }
 
 /// What a window says of itself, as bits.
@@ -188,9 +219,9 @@ pub fn encode(
 /// The marks and the entries of a received body.
 ///
 /// # Errors
-/// If the body is not exactly as long as it says, or its payloads are not of `format`.
-pub fn decode(body: &[u8], format: Format) -> Result<(Marks, WireEntries<'_>), BodyError> {
-    match decode_with_records(body, format)? {
+/// If the body is not exactly as long as it says, or its payloads are none that are read.
+pub fn decode(body: &[u8], reads: impl Into<Reads>) -> Result<(Marks, WireEntries<'_>), BodyError> {
+    match decode_with_records(body, reads)? {
         (marks, entries, []) => Ok((marks, entries)),
         _ => Err(BodyError::Malformed),
     }
@@ -200,18 +231,16 @@ pub fn decode(body: &[u8], format: Format) -> Result<(Marks, WireEntries<'_>), B
 ///
 /// # Errors
 /// If the entries are not there, or something else than records follows them, or the payloads are
-/// not of `format`.
+/// none that are read.
 pub fn decode_with_records(
     body: &[u8],
-    format: Format,
+    reads: impl Into<Reads>,
 ) -> Result<(Marks, WireEntries<'_>, &[u8]), BodyError> {
     let (preamble, entries) =
         body.split_first_chunk::<PREAMBLE_BYTES>().ok_or(BodyError::Malformed)?;
     let [schema, marks, payload_low, payload_high, count_low, count_high] = *preamble;
     let payload_bytes = u16::from_le_bytes([payload_low, payload_high]);
-    if (Format { schema, payload_bytes }) != format {
-        return Err(BodyError::Schema);
-    }
+    let format = reads.into().format(schema, payload_bytes)?;
     let count = usize::from(u16::from_le_bytes([count_low, count_high]));
     let marks = Marks::from_byte(marks);
     let (entries, records) =
