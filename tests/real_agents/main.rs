@@ -5,6 +5,7 @@
 //! harness.
 
 mod board;
+mod collectors;
 mod colonies;
 mod company;
 mod deaths;

@@ -29,6 +29,7 @@ pub mod config;
 mod control;
 mod driver;
 mod endpoint;
+mod gather;
 mod home;
 mod http;
 mod identity;
@@ -58,6 +59,7 @@ mod watched;
 
 pub use clock::Clock;
 pub use endpoint::Endpoint;
+pub use gather::Device;
 pub use identity::StartError;
 pub use processor::ProcessorError;
 pub use socket::{BindError, DatagramSocket, KernelBuffers};

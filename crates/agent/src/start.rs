@@ -23,6 +23,7 @@ use crate::config::{self, ConfigErrors, Invocation, Settings, Surroundings};
 use crate::control::{ControlSocket, Door};
 use crate::driver::{Driver, Inbox, Parts, Reloading, Standing};
 use crate::endpoint::Endpoint;
+use crate::gather::{self, News};
 use crate::home::Home;
 use crate::identity::{StartError, bind, node, others, own_address, port_mismatch, reach, system};
 use crate::logging::{self, LevelHandle};
@@ -181,8 +182,8 @@ async fn start(
     let (seed_sender, seeds) = mpsc::channel(4);
     let (results, reloaded) = mpsc::channel(1);
     let (roster_sender, rosters) = mpsc::channel(1);
-    let inbox =
-        Inbox::open(questions, (seeds, rosters), reloaded).map_err(system("signal handlers"))?;
+    let inbox = Inbox::open(questions, (seeds, rosters), reloaded, collect(&settings))
+        .map_err(system("signal handlers"))?;
     let mut reloading = Reloading {
         read: Arc::new(move || read(&invocation)),
         reading: None,
@@ -232,6 +233,19 @@ impl Doors {
 /// Where a listener is bound, as text.
 fn place(listener: Option<&TcpListener>) -> Option<String> {
     listener?.local_addr().ok().map(|address| address.to_string())
+}
+
+/// Has the collectors of the configuration read, and send what they read.
+fn collect(settings: &Settings) -> mpsc::Receiver<News> {
+    let (to, gathered) = mpsc::channel(4);
+    let Sources { sys, .. } = Sources::default();
+    for device in &settings.collect {
+        tokio::spawn(gather::watch(device.clone(), sys.clone(), to.clone()));
+    }
+    if let Some(folder) = &settings.collectors {
+        tokio::spawn(gather::follow(folder.clone(), to));
+    }
+    gathered
 }
 
 fn serve(

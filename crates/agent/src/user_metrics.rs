@@ -140,7 +140,8 @@ fn fits(metrics: &BTreeMap<String, Metric>, payload_bytes: usize) -> Result<(), 
     Ok(state.encode(&mut vec![0; payload_bytes])?)
 }
 
-fn check(key: &str, value: &str, ttl_s: u64) -> Result<(), Refused> {
+/// Whether a metric may be published for that time, as far as it alone decides.
+pub(crate) fn check(key: &str, value: &str, ttl_s: u64) -> Result<(), Refused> {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let good = key.len() <= MAX_KEY_BYTES
         && key.bytes().next().is_some_and(fits)

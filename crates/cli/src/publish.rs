@@ -53,7 +53,7 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
         0 => format!("withdrawn {key}\n"),
         _ => format!("published {key}={value} for {time}\n"),
     });
-    output::print(&lines.collect::<String>())
+    output::print(&lines.collect::<Vec<_>>().concat())
 }
 
 /// Key and value, which can be published: a script that misuses the command learns that whether or

@@ -33,6 +33,8 @@ pub use service::{Priority, ServiceCores};
 use setting::SETTINGS;
 pub use value::{BoardPlace, LogFormat, RosterSource};
 
+use crate::gather::Device;
+
 /// The environment variable that names the configuration file.
 const FILE_VARIABLE: &str = "TIDINGS_CONFIG";
 
@@ -82,6 +84,10 @@ pub struct Settings {
     /// After how long without any answer a node is declared dead; `None`: never.
     pub death_after: Option<Duration>,
     pub collect_interval: Duration,
+    /// What collectors read that are built in.
+    pub collect: Vec<Device>,
+    /// The folder of executables whose metrics are published.
+    pub collectors: Option<PathBuf>,
     pub catch_up: bool,
     /// The version of the format to write.
     pub wire_version: u8,
@@ -178,6 +184,8 @@ impl Settings {
             forget_after: reader.required("forget_after", value::forget_after),
             death_after: reader.required("death_after", value::death_after),
             collect_interval: reader.required("collect_interval", value::collect_interval),
+            collect: reader.list("collect", value::from_str::<Device>),
+            collectors: reader.path("collectors"),
             catch_up: reader.required("catch_up", value::switch),
             wire_version: reader.required("wire_version", value::integer::<1, 2>) as u8,
             id_salt: reader.required("id_salt", value::integer::<0, 0xffff_ffff>) as u32,

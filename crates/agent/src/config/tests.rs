@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use super::setting::{SETTINGS, find, nearest};
 use super::*;
 
 /// What a test puts in place of the machine.
@@ -296,4 +297,40 @@ fn any_file_is_either_read_or_rejected() {
         }
     }
     assert!(outcomes.iter().all(|&count| count > 50), "refused and read: {outcomes:?}");
+}
+
+#[test]
+fn the_three_names_of_a_setting_follow_from_its_key() {
+    let setting = find("forget_after").expect("in the table");
+    assert_eq!(setting.flag(), "forget-after");
+    assert_eq!(setting.variable(), "TIDINGS_FORGET_AFTER");
+}
+
+#[test]
+fn suggestions_are_near_or_absent() {
+    for (written, meant) in [
+        ("intervall", Some("interval")),
+        ("Interval", Some("interval")),
+        ("payload-bytes", Some("payload_bytes")),
+        ("payload", Some("payload_bytes")),
+        ("seeds", Some("seed")),
+        ("widnow", Some("window")),
+        ("frobnicate", None),
+        ("x", None),
+    ] {
+        assert_eq!(nearest(written), meant, "{written}");
+    }
+}
+
+#[test]
+fn the_reference_page_has_a_row_for_every_setting() {
+    let page = include_str!("../../../../docs/reference/config.md");
+    for setting in &SETTINGS {
+        let default = setting.default.map_or(String::new(), |text| format!("`{text}`"));
+        let row = format!("| `{}` | {default}", setting.key);
+        let line = page.lines().find(|line| line.starts_with(&row));
+        let line = line.unwrap_or_else(|| panic!("no row that begins with {row}"));
+        assert!(line.contains(setting.allowed.trim_end()), "{}: {}", line, setting.allowed);
+        assert_eq!(line.ends_with("| yes |"), setting.reloads, "{line}");
+    }
 }

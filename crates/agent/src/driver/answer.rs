@@ -233,6 +233,8 @@ impl Driver {
                 own.incarnation_unsaved,
             ),
             ("boards_failed", "Times the board could not be made or written.", own.boards_failed),
+            ("gatherings", "Times a collector was run.", own.gatherings),
+            ("gatherings_failed", "Times a collector failed.", own.gatherings_failed),
         ]);
         counts
     }

@@ -6,6 +6,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::reading::{Refusal, Reloaded};
+use crate::gather::News;
 use crate::question::Question;
 use crate::resolve::{Found, Looked};
 
@@ -18,6 +19,7 @@ pub(crate) struct Inbox {
     seeds: mpsc::Receiver<Vec<Found>>,
     rosters: mpsc::Receiver<Looked>,
     reloaded: mpsc::Receiver<Result<Box<Reloaded>, Refusal>>,
+    gathered: mpsc::Receiver<News>,
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
@@ -29,12 +31,14 @@ impl Inbox {
         questions: mpsc::Receiver<Question>,
         (seeds, rosters): (mpsc::Receiver<Vec<Found>>, mpsc::Receiver<Looked>),
         reloaded: mpsc::Receiver<Result<Box<Reloaded>, Refusal>>,
+        gathered: mpsc::Receiver<News>,
     ) -> io::Result<Self> {
         Ok(Self {
             questions,
             seeds,
             rosters,
             reloaded,
+            gathered,
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             hang_up: signal(SignalKind::hangup())?,
@@ -49,6 +53,7 @@ impl Inbox {
                 Some(seeds) = self.seeds.recv() => Wake::Seeds(seeds),
                 Some(roster) = self.rosters.recv() => Wake::Roster(roster),
                 Some(reloaded) = self.reloaded.recv() => Wake::Reloaded(reloaded),
+                Some(news) = self.gathered.recv() => Wake::Gathered(news),
                 _ = self.hang_up.recv() => Wake::HangUp,
                 _ = self.terminate.recv() => Wake::End("SIGTERM"),
                 _ = self.interrupt.recv() => Wake::End("SIGINT"),
@@ -68,6 +73,7 @@ pub(super) enum Wake {
     Seeds(Vec<Found>),
     Roster(Looked),
     Reloaded(Result<Box<Reloaded>, Refusal>),
+    Gathered(News),
     HangUp,
     End(&'static str),
 }

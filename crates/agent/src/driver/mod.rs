@@ -10,6 +10,7 @@ mod checkups;
 mod colonies;
 mod company;
 mod contacts;
+mod gathering;
 mod inbox;
 mod life;
 mod mismatches;
@@ -38,6 +39,7 @@ use crate::clock::Clock;
 use crate::collect::Collector;
 use crate::config::Settings;
 use crate::endpoint::Endpoint;
+use crate::gather::{Gathered, LeftOut};
 use crate::incarnation;
 use crate::logging::Budget;
 use crate::notices::Noticeboard;
@@ -99,6 +101,9 @@ pub(crate) struct Driver {
     state: NodeState,
     payload: Vec<u8>,
     user: UserMetrics,
+    gathered: Gathered,
+    /// Metrics of collectors for which there was no room at the last time.
+    left_out: LeftOut,
     reservations: Reservations,
     seeds: Vec<Address>,
     contacts: Contacts,
@@ -122,6 +127,7 @@ pub(crate) struct Driver {
     mismatch_lines: Budget,
     event_lines: Budget,
     error_lines: Budget,
+    gather_lines: Budget,
     ends: Option<&'static str>,
 }
 
@@ -135,6 +141,8 @@ struct LoopCounters {
     reloads_failed: u64,
     incarnation_unsaved: u64,
     boards_failed: u64,
+    gatherings: u64,
+    gatherings_failed: u64,
 }
 
 impl Driver {
@@ -145,6 +153,8 @@ impl Driver {
         Self {
             payload: vec![0; usize::from(settings.payload_bytes)],
             user: UserMetrics::new(settings.payload_bytes),
+            gathered: Gathered::default(),
+            left_out: LeftOut::default(),
             reservations: Reservations::default(),
             vitals: Vitals::new(settings.interval),
             company: Company::new(
@@ -169,6 +179,7 @@ impl Driver {
             event_lines: Budget::new(20, ten_seconds),
             mismatch_lines: Budget::new(4, ten_seconds),
             error_lines: Budget::new(2, ten_seconds),
+            gather_lines: Budget::new(4, ten_seconds),
             ends: None,
             next_collection: Instant::EPOCH,
             endpoint,
@@ -212,6 +223,7 @@ impl Driver {
             Wake::Seeds(found) => self.meet(&found),
             Wake::Roster(looked) => self.meet_members(&looked),
             Wake::Reloaded(reloaded) => self.apply(reloaded),
+            Wake::Gathered(news) => self.gather(news),
             Wake::HangUp => self.reload(),
             Wake::End(cause) => self.ends = Some(cause),
         }
@@ -344,6 +356,7 @@ impl Driver {
         if self.payload.len() < FIXED_BYTES {
             return; // the cluster agreed on payloads without readings
         }
+        self.add_gathered(now);
         if let Err(error) = self.state.encode(&mut self.payload) {
             error!(%error, "the readings cannot be published"); // the table was checked to fit
             return;
