@@ -1,18 +1,26 @@
-/* Prints each node that the board of this machine's agent knows, with its age, or the named ones:
+/* Prints each node that the board of this machine's agent knows, with its age and some readings, or
+ * the named ones:
  *
  *     cc -std=c11 -O2 -I crates/board/include -o board examples/board.c
  *     ./board [--path FILE] [--limit SECONDS] [NAME...]
  */
-#include "tidings.h"
+#include "tidings_readings.h"
 
 static const char *const states[] = {"", "unheard", "alive", "suspected", "dead", "left"};
 
 static void print(const tidings_entry *entry)
 {
+    tidings_readings of;
+    char job[TIDINGS_VALUE];
     printf("%s %s %u.%u %.3f", entry->name, states[entry->state], entry->incarnation,
            entry->sequence, tidings_age_s(entry, tidings_now_ns()));
-    if (entry->payload_bytes >= 10) /* processors: docs/reference/payload.md */
-        printf(" cores=%u", entry->payload[8] | entry->payload[9] << 8);
+    tidings_readings_of(entry, &of);
+    if (!isnan(of.cores))
+        printf(" cores=%.0f", of.cores);
+    if (!isnan(of.mem_available_bytes))
+        printf(" mem_available_mib=%.0f", of.mem_available_bytes / (1 << 20));
+    if (tidings_metric_of(entry, "job", job) == TIDINGS_OK)
+        printf(" job=%s", job);
     putchar('\n');
 }
 

@@ -20,6 +20,7 @@ mod pick;
 mod processor;
 mod prometheus;
 mod publish;
+mod readings;
 mod refusals;
 mod scrapes;
 mod users;

@@ -215,8 +215,7 @@ fn the_code_on_pages_in_c_and_rust_runs() {
         let text = fs::read_to_string(Path::new(ROOT).join(page)).expect("a page");
         for block in blocks(&text, "c") {
             let source = cluster.path().join("snippet.c");
-            let head =
-                "#include \"tidings_publish.h\"\nint main(void) {\nchar text[8192];\n(void)text;\n";
+            let head = "#include \"tidings_publish.h\"\n#include \"tidings_readings.h\"\nint main(void) {\nchar text[8192];\n(void)text;\n";
             fs::write(&source, format!("{head}{block}return 0;\n}}\n")).expect("writable");
             let program = compile(cluster.path(), "cc", &["-std=c11"], &source);
             let (code, _, errors) = run(&program, runtime_dir, &[]);

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "readings")]
+use tidings_gossip::payload::{NodeState, PayloadError};
+
 use crate::layout::{self, halves};
 
 /// What the writer's node knows about a node.
@@ -87,6 +90,17 @@ impl Entry {
         }
     }
 
+    /// What the payload says: load, memory and the like, each with its unit in its name, and what
+    /// users publish. `None` if the node was not heard.
+    ///
+    /// # Errors
+    /// If the payload is not that of an agent, or breaks a rule of its schema.
+    #[cfg(feature = "readings")]
+    pub fn readings(&self) -> Result<Option<NodeState>, PayloadError> {
+        let heard = self.state != State::Unheard;
+        heard.then(|| NodeState::decode(&self.payload)).transpose()
+    }
+
     /// How old the entry is at `now_ns`, see [`now_ns`](crate::now_ns); `None` if unheard.
     pub fn age(&self, now_ns: i64) -> Option<Duration> {
         age(self.state, self.birth_ns, now_ns)
@@ -142,6 +156,20 @@ mod tests {
         let states: Vec<State> = (0..9).filter_map(State::of_code).collect();
         assert_eq!(states.len(), 5);
         assert!(states.iter().all(|state| State::of_code(state.code()) == Some(*state)));
+    }
+
+    #[cfg(feature = "readings")]
+    #[test]
+    fn an_entry_has_the_readings_of_its_payload() {
+        let mut state = NodeState { cores: Some(16), load1: Some(0.5), ..NodeState::default() };
+        state.user.insert("gpu".to_owned(), "3".to_owned());
+        let mut payload = vec![0; 64];
+        state.encode(&mut payload).expect("it fits");
+        let entry = Entry { state: State::Alive, payload, ..Entry::empty() };
+        assert_eq!(entry.readings(), Ok(Some(state)));
+        assert_eq!(Entry { state: State::Unheard, ..entry.clone() }.readings(), Ok(None));
+        let short = Entry { payload: vec![0; 8], ..entry };
+        assert_eq!(short.readings(), Err(PayloadError::TooSmall { bytes: 8 }));
     }
 
     #[test]

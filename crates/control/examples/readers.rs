@@ -16,6 +16,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let board = Board::open(&board_path(&agent_dir()), Duration::from_secs(5))?;
     if let Some(entry) = board.entry("n0007")? {
         println!("{} {:?}", entry.state.name(), entry.age(now_ns()));
+        if let Some(of) = entry.readings()? {
+            println!("{:?} {:?} {:?}", of.load1, of.mem_available_bytes, of.user.get("gpu.busy"));
+        }
     }
     let want = Pick { cpus: 8.0, mem_bytes: 16 << 30, ..Pick::of(4) };
     for node in tidings_control::pick(want)?.nodes {
