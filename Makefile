@@ -60,7 +60,7 @@ test: ## install what the tests need, listed first (not with TIDINGS_INSTALL=no)
 	[ -z "$$missing" ] || .ci/download $$missing || status=$$?; \
 	.ci/require cargo cc fabric c++ python3 venv dpkg-deb objdump systemd-analyze man \
 		lintian rpmbuild rpmlint buildah prometheus promtool chromium ip nft openmpi mpich smpi gfortran hpcc lmp \
-		munged slurmctld slurmd srun faketime strace valgrind zsh fish pw.x mocassin etcd etcdctl cpython-tests || status=$$?; \
+		munged slurmctld slurmd srun faketime strace valgrind zsh fish nginx openssl pw.x mocassin etcd etcdctl cpython-tests || status=$$?; \
 	exit $$status
 	@$(MAKE) --jobs=2 python native
 	$(call lanes,test-parts test-whole test-python)

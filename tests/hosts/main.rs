@@ -15,6 +15,7 @@ mod kills;
 mod lateness;
 mod lengths;
 mod peers;
+mod proxy;
 mod starved;
 mod versions;
 

@@ -1,6 +1,6 @@
 //! The first day with the package, on three hosts: users read, a wrong key is named on both sides
-//! and put right by a reload, and a Prometheus that is set up as the guide says alerts on a killed
-//! node.
+//! and put right by a reload, and a Prometheus on another host, set up as the guide says, alerts on
+//! a killed node.
 
 use std::process::Output;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -76,31 +76,56 @@ fn users_read_a_wrong_key_is_named_and_a_killed_node_is_an_alert() {
     until_alive(&one, HOSTS);
     until("it is well", || three.run(&["tidings", "health"]).status.success().then_some(()));
 
-    let fired_after = alert(&one, &two);
+    let fired_after = alert(&one, &two, &three);
     println!("the alert fired {fired_after:.2} s after the kill, scraped once a second");
 }
 
-/// The settings that the guide shows.
-fn settings() -> String {
+/// The blocks of the guide in this language, from its heading on.
+fn blocks(language: &str, heading: &str) -> Vec<&'static str> {
     let guide = include_str!("../../docs/guides/monitoring.md");
-    let block = guide.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
-    let block = block.expect("the guide has a block of settings");
-    assert!(guide.contains(RULES), "the guide installs the rules");
-    block.replace("scrape_interval: 5s", "scrape_interval: 1s")
-        + "global: {scrape_interval: 1s, evaluation_interval: 1s}\n"
+    let (_, part) = guide.split_once(heading).expect("the guide has this heading");
+    let fence = format!("```{language}\n");
+    part.split(fence.as_str()).skip(1).filter_map(|rest| rest.split("```").next()).collect()
 }
 
-/// Has `one` watched by a Prometheus, kills the agent of `two`, and returns the seconds until the
-/// alert fired.
-fn alert(one: &Machine, two: &Machine) -> f64 {
-    one.text(&["install", "-D", "-m", "644", RULES, "/etc/prometheus/tidings-alerts.yml"]);
-    one.write("/shared/prometheus.yml", &settings());
+/// Has the agent of `machine` answer scrapes of other machines, as the guide says.
+fn open_to_scrapes(machine: &Machine) {
+    let heading = "## From another machine";
+    machine.text(&["sh", "-c", blocks("sh", heading)[0]]);
+    let settings = blocks("toml", heading)[0].replace("10.0.0.7", &Hosts::address(1));
+    machine.write("/shared/more.toml", &settings);
+    machine.text(&["sh", "-c", "cat /shared/more.toml >>/etc/tidings/agent.toml"]);
+    machine.text(&["systemctl", "restart", UNIT]);
+}
+
+/// The settings of the server, as the guide shows them.
+fn settings() -> String {
+    let rules = "rule_files: [/etc/prometheus/tidings-alerts.yml]\n";
+    let scrape = blocks("yaml", "## From another machine")[0];
+    assert!(
+        blocks("yaml", "## Scraping")[0].contains(rules)
+            && blocks("sh", "## Alerts")[0].contains(RULES)
+    );
+    let scrape = scrape.replace("10.0.0.7", &Hosts::address(1));
+    let pace = "global: {scrape_interval: 1s, evaluation_interval: 1s}\n";
+    format!("{rules}{pace}scrape_configs:\n{scrape}")
+}
+
+/// Has `one` watched by a Prometheus on `other`, kills the agent of `two`, and returns the seconds
+/// until the alert fired.
+fn alert(one: &Machine, two: &Machine, other: &Machine) -> f64 {
+    open_to_scrapes(one);
+    until_alive(other, HOSTS);
+    other.text(&["install", "-D", "-m", "644", RULES, "/etc/prometheus/tidings-alerts.yml"]);
+    let token = one.text(&["cat", "/etc/tidings/scrape-token"]);
+    other.write("/etc/prometheus/tidings-token", &token);
+    other.write("/shared/prometheus.yml", &settings());
     let server = ["systemd-run", "--unit=prometheus-test", "prometheus"];
     let flags = ["--config.file=/shared/prometheus.yml", "--storage.tsdb.path=/tmp/prometheus"];
-    one.text(&[&server[..], &flags, &["--web.listen-address=127.0.0.1:9090"]].concat());
+    other.text(&[&server[..], &flags, &["--web.listen-address=127.0.0.1:9090"]].concat());
     let value = |query: &str| {
         let ask = ["promtool", "query", "instant", "http://127.0.0.1:9090", query];
-        let output = one.run(&ask);
+        let output = other.run(&ask);
         // `{labels} => value @[time]`
         let text = String::from_utf8(output.stdout).ok()?;
         text.rsplit_once("=> ")?.1.split(' ').next()?.parse::<f64>().ok()

@@ -99,12 +99,14 @@ fn is_stripped(program: &Path) -> bool {
 }
 
 /// Files that the package has.
-const FILES: [&str; 34] = [
+const FILES: [&str; 37] = [
     "usr/lib/systemd/system/tidings-agent.service",
     "usr/lib/systemd/system/tidings-worker@.service",
     "usr/lib/sysusers.d/tidings.conf",
     "usr/include/tidings.h",
     "usr/include/tidings_pick.h",
+    "usr/include/tidings_publish.h",
+    "usr/include/tidings_readings.h",
     "usr/include/tidings_tasks.h",
     "usr/include/tidings_tasks.f90",
     "usr/include/tidings_tasks_flows.f90",
@@ -125,6 +127,7 @@ const FILES: [&str; 34] = [
     "usr/share/doc/tidings/concepts/threats.md",
     "usr/share/doc/tidings/guides/debian.md",
     "usr/share/doc/tidings/guides/upgrade.md",
+    "usr/share/doc/tidings/reference/collectors.md",
     "usr/share/doc/tidings/reference/config.md",
     "usr/share/doc/tidings/examples/agent.toml",
     "usr/share/doc/tidings/examples/board.c",

@@ -128,3 +128,30 @@ fn the_agent_alone_reads_the_counters_of_energy() {
     assert!(journal.contains("a reading lacks"), "{journal}");
     assert!(journal.contains(&counter), "{journal}");
 }
+
+/// The service is closed to much, which executables that it starts find too.
+#[test]
+fn the_service_runs_collectors() {
+    let hosts = Hosts::new(1);
+    let machine = Machine::boot(&hosts, 1);
+    machine.text(&["dpkg", "--install", &machine.share(package())]);
+    machine.write(KEYS, KEY);
+    let folder = "/etc/tidings/collectors.d";
+    let script = "#!/bin/sh\necho \"files $(ls / | sort | uniq | grep -c .)\"\n";
+    for (name, mode, text) in
+        [("files", "755", script), ("files.toml", "644", "interval = \"1s\"\n")]
+    {
+        machine.write(&format!("/shared/{name}"), text);
+        let (from, to) = (format!("/shared/{name}"), format!("{folder}/{name}"));
+        machine.text(&["install", "-D", "-m", mode, &from, &to]);
+    }
+    machine.write("/shared/agent.toml", &format!("collectors = \"{folder}\"\n"));
+    machine.text(&["install", "-m", "644", "/shared/agent.toml", "/etc/tidings/agent.toml"]);
+    machine.text(&["systemctl", "start", "tidings-agent"]);
+    let files = || {
+        let text = machine.text(&["tidings", "nodes", "--json"]);
+        let nodes: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        nodes["nodes"][0]["user"]["files"].as_str()?.parse::<u32>().ok()
+    };
+    assert!(until("there is a metric of the collector", files) > 5);
+}
