@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 use tidings_control::{reading_socket_path, socket_path};
 use tidings_experiment::agents::{Cluster, programs};
@@ -50,6 +50,7 @@ fn every_user_reads_and_the_operators_group_changes() {
         &["status"],
         &["health"],
         &["pick"],
+        &["top"],
         &["nodes", "--where", "cores > 0"],
     ] {
         let output = run_as(&program, NOBODY, &directory, arguments);
@@ -93,4 +94,35 @@ fn the_directory_has_its_mode_whatever_the_umask() {
     cluster.until("there is a board", |_| board.exists().then_some(()));
     assert_eq!(mode(&board), 0o644);
     assert_eq!(mode(&reading_socket_path(&directory)), 0o666);
+}
+
+/// A user who watches again and again takes places from himself.
+#[test]
+fn watchers_of_one_user_keep_nobody_else_out() {
+    let mut cluster = Cluster::new();
+    cluster.start("n1", &[]);
+    let program = installed(&cluster);
+    let directory = cluster.agent("n1").runtime_dir().to_owned();
+    let watch = || {
+        let mut command = Command::new(&program);
+        command.uid(NOBODY).gid(NOBODY).env("TIDINGS_RUNTIME_DIR", &directory).arg("watch");
+        command.current_dir("/").stdout(Stdio::null()).stderr(Stdio::piped());
+        command.spawn().expect("it can be executed")
+    };
+    // The first of too many is refused.
+    let mut watchers: Vec<Child> = Vec::new();
+    let refused = cluster.until("one is refused", |_| {
+        watchers.push(watch());
+        watchers.iter_mut().position(|one| one.try_wait().expect("a child").is_some())
+    });
+    let refused = watchers.remove(refused).wait_with_output().expect("it has ended");
+    assert!(said(&refused).contains("watchers are there already"), "{}", said(&refused));
+    let _own = cluster.agent("n1").client().watch().expect("there is a place for root");
+    cluster.until("one of the others has given way", |_| {
+        watchers.iter_mut().any(|one| one.try_wait().expect("a child").is_some()).then_some(())
+    });
+    for mut watcher in watchers {
+        let _ = watcher.kill(); // it may have ended
+        let _ = watcher.wait();
+    }
 }

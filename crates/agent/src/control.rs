@@ -24,6 +24,7 @@ use tracing::{debug, warn};
 use crate::config::Readers;
 use crate::question::{
     Asker, CHECKUP_PATIENCE, PATIENCE, Place, Question, SURVEY_PATIENCE, VISIT_PATIENCE,
+    WATCHERS_MOST,
 };
 use crate::reply::reply_line;
 
@@ -217,16 +218,28 @@ async fn watch_events(
     asker: &Asker,
     closing: &mut watch::Receiver<bool>,
 ) -> io::Result<bool> {
-    let admitted = asker.ask(Question::Watch).await;
-    let stalled = || (error_line(ErrorKind::Busy, "the agent is leaving or stalled"), None);
-    let (reply, notices) = admitted.unwrap_or_else(stalled);
+    let place = asker.watchers_place(owner_of(stream.get_ref()));
+    let admitted = match place {
+        None => Err(error_line(ErrorKind::Busy, too_many_watchers())),
+        Some(place) => match asker.ask(Question::Watch).await {
+            None => Err(stalled()),
+            Some((reply, notices)) => Ok((reply, notices, place)),
+        },
+    };
+    let (reply, mut notices, mut place) = match admitted {
+        Ok(admitted) => admitted,
+        Err(refusal) => {
+            timeout(IDLE, stream.write_all(refusal.as_bytes())).await??;
+            return Ok(true);
+        }
+    };
     timeout(IDLE, stream.write_all(reply.as_bytes())).await??;
-    let Some(mut notices) = notices else { return Ok(true) };
     let mut byte = [0];
     loop {
         tokio::select! {
             biased;
             _ = closing.changed() => return Ok(false),
+            () = place.given_away() => return Ok(false),
             // Any input breaks the protocol; usually the watcher has closed.
             _ = stream.read(&mut byte) => return Ok(false),
             line = notices.next() => {
@@ -265,6 +278,10 @@ async fn reply(line: &[u8], door: Door, asker: &Asker) -> (String, Option<Place>
     };
     let answer = asker.ask_within(patience, |back| Question::Control(request, back)).await;
     (answer.unwrap_or_else(|| colony.map_or_else(stalled, unanswered)), place.flatten())
+}
+
+fn too_many_watchers() -> String {
+    format!("{WATCHERS_MOST} watchers are there already; end one of them, or try again")
 }
 
 fn stalled() -> String {

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tidings_control::{Change, ErrorKind, ErrorReport, Notice, Reply, Watching};
+use tidings_control::{Change, Notice, Reply, Watching};
 use tidings_gossip::{Event, Node};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -21,8 +21,6 @@ use crate::reply::reply_line;
 
 /// Lines kept for watchers that are behind.
 pub(crate) const LINES_KEPT: usize = 1024;
-/// Watchers at a time: half of all connections, so that other requests are still served.
-const WATCHERS_MOST: usize = 16;
 
 /// Lines kept for those who ask for what has happened.
 pub(crate) const RECENT_MOST: usize = 256;
@@ -50,18 +48,10 @@ impl Default for Noticeboard {
 }
 
 impl Noticeboard {
-    /// Admits one more watcher of `observer`'s events, unless there are too many: the reply, and
-    /// the lines.
-    pub(crate) fn admit(&self, observer: &str) -> (String, Option<Notices>) {
-        if self.watchers.receiver_count() >= WATCHERS_MOST {
-            let message = format!(
-                "there are {WATCHERS_MOST} watchers already; end one of them, or try again"
-            );
-            let refusal = ErrorReport::new(ErrorKind::Busy, message);
-            return (reply_line(&Reply::<()>::Error(refusal)), None);
-        }
+    /// Admits one more watcher of `observer`'s events: the reply, and the lines.
+    pub(crate) fn admit(&self, observer: &str) -> (String, Notices) {
         let watching = Watching { observer: observer.to_owned() };
-        (reply_line(&Reply::Result(watching)), Some(Notices(self.watchers.subscribe())))
+        (reply_line(&Reply::Result(watching)), Notices(self.watchers.subscribe()))
     }
 
     /// Keeps an event and sends it to all watchers, if it is about another node.
@@ -148,9 +138,8 @@ mod tests {
     #[tokio::test]
     async fn a_slow_watcher_learns_how_many_lines_it_missed() {
         let (mut board, node) = (Noticeboard::default(), node());
-        let (reply, notices) = board.admit("n1");
+        let (reply, mut notices) = board.admit("n1");
         assert_eq!(reply, "{\"ok\":true,\"result\":{\"observer\":\"n1\"}}\n");
-        let mut notices = notices.expect("there is room");
         let left = Event::Left("n2".to_owned());
         for _ in 0..LINES_KEPT + 7 {
             board.add(&left, &node, Instant::EPOCH);
@@ -202,15 +191,5 @@ mod tests {
             Instant::EPOCH,
         );
         assert!(board.recent[0].len() <= LINE_BYTES, "{}", board.recent[0].len());
-    }
-
-    #[test]
-    fn watchers_are_bounded_and_places_become_free() {
-        let board = Noticeboard::default();
-        let all: Vec<_> = (0..WATCHERS_MOST).map(|_| board.admit("n1").1.expect("room")).collect();
-        let (reply, none) = board.admit("n1");
-        assert!(none.is_none() && reply.contains("\"busy\""), "{reply}");
-        drop(all);
-        assert!(board.admit("n1").1.is_some());
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidings_control::{Colonies, Nodes, Request, Status};
+use tidings_web::places::{self, Busy, Places};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::notices::Notices;
@@ -21,6 +22,10 @@ pub(crate) const PICTURES_MOST: usize = 3;
 
 /// Those of them for which others are asked: of another colony, or of everybody's keys.
 const VISITS_MOST: usize = 1;
+
+/// Watchers at a time, of both control sockets. Of too many, one of the user with the most gives
+/// way to another user's.
+pub(crate) const WATCHERS_MOST: usize = 16;
 
 /// How long an asker waits for the loop.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
@@ -39,9 +44,8 @@ pub(crate) const SURVEY_PATIENCE: Duration = Duration::from_secs(600);
 pub(crate) enum Question {
     /// A request of the control protocol; the answer is the reply's line.
     Control(Request, oneshot::Sender<String>),
-    /// A watch: the reply's line, and the events that follow unless it
-    /// is an error.
-    Watch(oneshot::Sender<(String, Option<Notices>)>),
+    /// A watch: the reply's line, and the events that follow.
+    Watch(oneshot::Sender<(String, Notices)>),
     /// A report of every node.
     Nodes(oneshot::Sender<Nodes>),
     /// A report of every colony.
@@ -62,6 +66,7 @@ pub(crate) struct Asker {
     questions: mpsc::Sender<Question>,
     pictures: Arc<Semaphore>,
     visits: Arc<Semaphore>,
+    watchers: Places,
 }
 
 /// A place among the few that hold a report of all nodes at a time.
@@ -72,7 +77,8 @@ pub(crate) fn channel() -> (Asker, mpsc::Receiver<Question>) {
     let (sender, receiver) = mpsc::channel(WAITING_MOST);
     let pictures = Arc::new(Semaphore::new(PICTURES_MOST - VISITS_MOST));
     let visits = Arc::new(Semaphore::new(VISITS_MOST));
-    (Asker { questions: sender, pictures, visits }, receiver)
+    let watchers = Places::new(WATCHERS_MOST, Busy::Stays);
+    (Asker { questions: sender, pictures, visits, watchers }, receiver)
 }
 
 impl Asker {
@@ -86,6 +92,13 @@ impl Asker {
     pub(crate) async fn visitors_place(&self) -> Option<Place> {
         let place = Arc::clone(&self.visits).acquire_owned();
         tokio::time::timeout(VISIT_PATIENCE, place).await.ok()?.ok()
+    }
+
+    /// A place to watch for a user; `None` if they are all his, or of others with fewer.
+    pub(crate) fn watchers_place(&self, user: u32) -> Option<places::Place> {
+        let place = self.watchers.take(user)?;
+        place.busy().set(true);
+        Some(place)
     }
 
     /// Asks and waits; `None` if the loop has ended or does not answer in time.
