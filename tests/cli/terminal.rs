@@ -171,6 +171,9 @@ fn a_demo_kills_an_agent_and_shows_who_knew_it_when() {
     let mut demo = Sitting::start_sized(&mut in_the_foreground(&command), (60, 15));
     demo.wait_for("all knew all after ");
     demo.wait_for("k kills an agent, Ctrl-C ends it\r\n");
+    let home = crate::demo::seed(&place).parent().expect("it has a directory").to_owned();
+    // Where the directory is not in memory.
+    let board = std::fs::read_link(home.join("n04/board"));
     demo.press("k");
     demo.wait_for("3 of 4 agents up");
     demo.wait_for("n04 killed: 3 of 3 know, first n0");
@@ -178,6 +181,7 @@ fn a_demo_kills_an_agent_and_shows_who_knew_it_when() {
     demo.until_its_end();
     assert_eq!(place.processes(), []);
     place.assert_empty();
+    assert!(board.is_err() || !board.as_ref().is_ok_and(|board| board.exists()), "{board:?}");
 }
 
 #[test]

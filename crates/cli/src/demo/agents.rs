@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use rustix::process::set_parent_process_death_signal;
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process};
 use tempfile::TempDir;
+use tidings_board::BOARD_FILE;
 use tidings_control::socket_path;
 
 use super::failure::DemoError;
@@ -191,6 +192,7 @@ impl Cluster {
             self.home.disable_cleanup(true);
             return Ok(Some(home));
         }
+        self.remove_boards();
         fs::remove_dir_all(&home)?;
         Ok(None)
     }
@@ -213,9 +215,22 @@ impl Cluster {
     }
 }
 
+impl Cluster {
+    /// Removes the boards of agents that were killed: where the temporary directory is not in
+    /// memory they are elsewhere, and a link in it says where.
+    fn remove_boards(&self) {
+        for agent in &self.agents {
+            if let Ok(board) = fs::read_link(agent.runtime_dir.join(BOARD_FILE)) {
+                let _ = fs::remove_file(board); // there is none if the agent left
+            }
+        }
+    }
+}
+
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.kill();
+        self.remove_boards();
     }
 }
 
