@@ -96,9 +96,10 @@ Promise.all(['readings', 'cluster', 'ages', 'table', 'layout', 'groups',
     { shown: 'dead', cores: 64, load1: 64, cpu_busy_percent: 100 }, { shown: 'unheard' }]),
   [['nodes', '2 of 4'], ['cores', '32'], ['busy', '20.0 %'], ['load per core', '0.50'],
     ['memory free', '1.0 GiB of 2.0 GiB']]);
-  same('what is wrong', ['alive', 'dead', 'stale', 'dead'].map((shown) => ({ shown })).map(
+  same('what is wrong', ['alive', 'dead', 'stale', 'dead'].map(
+    (shown, i) => ({ shown, name: `n${i}` })).map(
     (_, i, all) => header.wrongIn(header.byState(all.slice(0, i + 1)))),
-  ['', '1 dead', '1 dead, 1 stale', '2 dead, 1 stale']);
+  ['', '1 dead (n1)', '1 dead (n1), 1 stale (n2)', '2 dead (n[1,3]), 1 stale (n2)']);
   same('conditions', ['load1>2', 'user.rack == r1', 'gpu-07 alive', ''].map(filter.isCondition),
     [true, true, false, false]);
 

@@ -26,7 +26,8 @@ fn what_is_wrong_is_red_counted_and_in_the_title() {
     browser.open(&address);
     browser.until("document.getElementById('count').textContent === '48'");
     let title = browser.text("document.title");
-    assert!(title.starts_with("1 dead, 1 suspected, 1 stale, 1 unheard · "), "{title}");
+    assert!(title.starts_with("1 dead (node0012), 1 suspected (node"), "{title}");
+    assert!(title.contains("), 1 stale (node") && title.contains("), 1 unheard (node"), "{title}");
     let troubles = text_of(&browser, "troubles");
     assert!(troubles.contains("dead: node0012, last entry") && troubles.contains("node0024"));
     let red = "getComputedStyle(document.querySelector('[data-state=dead].state')).backgroundColor";
@@ -111,7 +112,7 @@ fn events_from_before_the_page_was_opened_are_there_with_their_time() {
     let time = browser.text("document.querySelector('.event[data-kind=dead] time').textContent");
     assert_eq!(time.matches(':').count(), 2, "{time}");
     assert!(text_of(&browser, "events").contains("joined"));
-    assert!(browser.text("document.title").starts_with("1 dead · "));
+    assert!(browser.text("document.title").starts_with("1 dead (n3) · "));
 }
 
 #[test]

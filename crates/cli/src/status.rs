@@ -7,6 +7,7 @@ use tidings_nodes::units::{self, Unit};
 
 use crate::Failure;
 use crate::output::{self, Agent};
+use crate::summary;
 use crate::table::{self, Align};
 
 const AFTER_HELP: &str = concat!(
@@ -39,7 +40,9 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
         return output::print_json(&status);
     }
     let socket = client.path().display().to_string();
-    output::print_table(&text(&status, &socket, output::is_terminal()))
+    // Without the names, as where other readers are being served, it says how many.
+    let named = client.nodes().ok().map(|nodes| summary::named(&nodes.nodes));
+    output::print_table(&text(&status, &socket, named, output::is_terminal()))
 }
 
 /// The fields in a readable order; the counters follow, by name.
@@ -98,14 +101,15 @@ const ORDER: [&str; 50] = [
 
 /// The socket that was asked, then one line per field: its name as in the JSON and its value, for a
 /// person or for a program.
-fn text(status: &Status, socket: &str, for_people: bool) -> String {
+fn text(status: &Status, socket: &str, mut named: Option<String>, for_people: bool) -> String {
     let fields = serde_json::to_value(status).unwrap_or_default();
     let row = |name: &str, value: &Value| vec![name.to_owned(), field(name, value, for_people)];
     let mut rows = vec![vec!["socket".to_owned(), socket.to_owned()]];
     for name in ORDER {
         match fields.get(name) {
             Some(Value::Object(by_state)) if name == "states" => {
-                rows.push(vec![name.to_owned(), counted(by_state)]);
+                let by_name = named.take().unwrap_or_else(|| counted(by_state));
+                rows.push(vec![name.to_owned(), by_name]);
             }
             Some(Value::Array(mismatches)) if name == "mismatches" => {
                 let texts = mismatches.iter().filter_map(|one| one.get("text")?.as_str());
@@ -169,6 +173,14 @@ mod tests {
     }
 
     #[test]
+    fn states_have_names_where_these_are_known() {
+        let status = Status::default();
+        let named = text(&status, "/x", Some("2 alive (n[1-2]), 1 dead (n3)".to_owned()), true);
+        let line = named.lines().find(|line| line.starts_with("states ")).expect("it is shown");
+        assert!(line.ends_with("  2 alive (n[1-2]), 1 dead (n3)"), "{line}");
+    }
+
+    #[test]
     fn people_read_units_and_programs_plain_numbers() {
         let status = Status {
             rss_bytes: 6 << 20,
@@ -176,7 +188,7 @@ mod tests {
             counters: [("datagrams_received".to_owned(), 1_234_567)].into(),
             ..Default::default()
         };
-        let (people, plain) = (text(&status, "/x", true), text(&status, "/x", false));
+        let (people, plain) = (text(&status, "/x", None, true), text(&status, "/x", None, false));
         assert!(people.contains("6.00 MiB") && people.contains("1 m 15 s"), "{people}");
         assert!(plain.contains("6291456") && plain.contains("75.25"), "{plain}");
         assert!(people.ends_with("1234567\n") && plain.ends_with("1234567\n"));

@@ -66,6 +66,15 @@ pub fn counts(nodes: &[NodeReport]) -> String {
     groups(nodes).iter().map(counted).collect::<Vec<_>>().join(", ")
 }
 
+/// `996 alive (n[0001-0996]), 1 dead (n0997)`.
+pub fn named(nodes: &[NodeReport]) -> String {
+    let named = |(state, group): (&State, &Group<'_>)| {
+        let names = roster::compress(&group.names);
+        format!("{} {} ({names})", group.names.len(), state.name())
+    };
+    groups(nodes).iter().map(named).collect::<Vec<_>>().join(", ")
+}
+
 /// What the living of these nodes have together: `64 cores, 12 % busy, 100 GiB of 256 GiB free`.
 /// The share is of the processors of those that say it.
 pub fn totals(nodes: &[NodeReport]) -> String {

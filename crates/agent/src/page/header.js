@@ -8,6 +8,9 @@ import { STATES, element, format } from './readings.js';
 /** States that somebody should look at, the worst first. */
 const WRONG = ['dead', 'suspected', 'stale', 'unheard'];
 
+/** Characters of the names of a state in the title at most; else there is the count alone. */
+const TITLE_NAMES_MOST = 30;
+
 /** Names in a line at most. */
 const LISTS_MOST = 5;
 
@@ -43,11 +46,15 @@ export function totals(nodes) {
   return found;
 }
 
-/** What is wrong, as `2 dead, 1 stale`; empty if nothing is. */
+/** What is wrong, as `2 dead (n[7-8]), 1 stale (n3)`; empty if nothing is. */
 export function wrongIn(states) {
-  const counts = new Map(states.map(([state, nodes]) => [state, nodes.length]));
-  return WRONG.filter((state) => counts.has(state))
-    .map((state) => `${counts.get(state)} ${state}`).join(', ');
+  const found = new Map(states);
+  return WRONG.filter((state) => found.has(state)).map((state) => {
+    const nodes = found.get(state);
+    const names = fold(nodes.map(({ name }) => name), LISTS_MOST);
+    const said = names.length <= TITLE_NAMES_MOST ? ` (${names})` : '';
+    return `${nodes.length} ${state}${said}`;
+  }).join(', ');
 }
 
 /** Shows the first lines; `choose(filter)` is called for a state that was clicked. */
