@@ -31,7 +31,7 @@ Examples:
 pub struct CommandLine {
     /// The agent's runtime directory, with its control socket [default:
     /// $TIDINGS_RUNTIME_DIR, else /run/tidings for root, else $XDG_RUNTIME_DIR/tidings, else
-    /// /tmp/tidings-UID]
+    /// /tmp/tidings-UID; where no agent is in the last two, /run/tidings]
     #[arg(long, global = true, value_name = "DIR", display_order = 100)]
     pub runtime_dir: Option<PathBuf>,
     /// What to do.
