@@ -20,8 +20,13 @@ impl Folder {
 
     /// Puts an executable there, which is run ten times a second.
     fn put(&self, name: &str, time_limit: &str, script: &str) {
+        self.put_with(name, &format!("time_limit = \"{time_limit}\"\n"), script);
+    }
+
+    /// The same with these settings.
+    fn put_with(&self, name: &str, settings: &str, script: &str) {
+        let text = format!("interval = \"100ms\"\n{settings}");
         let settings = self.0.join(format!("{name}.toml"));
-        let text = format!("interval = \"100ms\"\ntime_limit = \"{time_limit}\"\n");
         fs::write(&settings, text).expect("writable");
         // It must not be run before it is whole.
         let new = self.0.join(format!(".{name}"));
@@ -85,4 +90,15 @@ fn what_executables_say_is_seen_on_other_nodes_while_they_say_it() {
     fs::remove_file(folder.0.join("disks")).expect("its owner's");
     until(&cluster, "disk_ok", None);
     assert!(cluster.agent("n2").counter("gatherings_failed") > 0);
+}
+
+#[test]
+fn an_executable_runs_as_the_user_that_is_named() {
+    let mut cluster = Cluster::new();
+    let folder = Folder::new(&cluster);
+    fs::set_permissions(cluster.path(), fs::Permissions::from_mode(0o711)).expect("ours");
+    folder.put_with("who", "user = \"nobody\"\n", "echo \"who $(id -un)\"");
+    cluster.start("n1", &[]);
+    cluster.join("n2", "n1", &["--collectors", folder.flag()]);
+    until(&cluster, "who", Some("nobody"));
 }
