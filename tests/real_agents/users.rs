@@ -109,10 +109,8 @@ fn watchers_of_one_user_keep_nobody_else_out() {
         command.current_dir("/").stdout(Stdio::null()).stderr(Stdio::piped());
         command.spawn().expect("it can be executed")
     };
-    // The first of too many is refused.
-    let mut watchers: Vec<Child> = Vec::new();
+    let mut watchers: Vec<Child> = (0..17).map(|_| watch()).collect();
     let refused = cluster.until("one is refused", |_| {
-        watchers.push(watch());
         watchers.iter_mut().position(|one| one.try_wait().expect("a child").is_some())
     });
     let refused = watchers.remove(refused).wait_with_output().expect("it has ended");
