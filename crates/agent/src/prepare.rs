@@ -13,7 +13,7 @@ use std::path::Path;
 use tidings_gossip::KeyRing;
 use tidings_gossip::roster::{self, RosterLine};
 
-use crate::config::{ConfigError, ConfigErrors, RosterSource, Settings};
+use crate::config::{ConfigError, ConfigErrors, RosterSource, Secret, Settings};
 use crate::token::Token;
 
 /// Permission bits that a key file must not have.
@@ -65,35 +65,18 @@ pub(crate) fn prepare(settings: Settings) -> Result<Prepared, ConfigErrors> {
 
 fn read_keys(settings: &Settings) -> Result<KeyRing, ConfigError> {
     let Some(path) = &settings.keys else { return Ok(KeyRing::open(&settings.cluster)) };
-    let text = read_private(path).map_err(|error| match error {
-        PrivateError::Unreadable(source) => {
-            ConfigError::KeysUnreadable { path: path.clone(), source }
-        }
-        PrivateError::Exposed(mode) => ConfigError::KeysExposed { path: path.clone(), mode },
-    })?;
+    let text = read_private(path, Secret::Keys)?;
     KeyRing::parse(&text).map_err(|source| ConfigError::Keys { path: path.clone(), source })
 }
 
 fn read_token(path: &Path) -> Result<Token, ConfigError> {
-    let path = path.to_owned();
-    match read_private(&path) {
-        Ok(text) => Token::parse(&text).map_err(|source| ConfigError::Token { path, source }),
-        Err(PrivateError::Unreadable(source)) => Err(ConfigError::TokenUnreadable { path, source }),
-        Err(PrivateError::Exposed(mode)) => Err(ConfigError::TokenExposed { path, mode }),
-    }
-}
-
-/// Why a file that only its owner may read is not read.
-#[derive(Debug)]
-enum PrivateError {
-    Unreadable(io::Error),
-    /// Others may read it, by these permission bits.
-    Exposed(u32),
+    let text = read_private(path, Secret::Token)?;
+    Token::parse(&text).map_err(|source| ConfigError::Token { path: path.to_owned(), source })
 }
 
 /// Reads a file that only its owner may read.
-fn read_private(path: &Path) -> Result<String, PrivateError> {
-    let unreadable = PrivateError::Unreadable;
+fn read_private(path: &Path, what: Secret) -> Result<String, ConfigError> {
+    let unreadable = |source| ConfigError::Unread { what, path: path.to_owned(), source };
     // Opening a pipe would wait for a writer.
     let mut open = File::options();
     open.read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
@@ -104,7 +87,7 @@ fn read_private(path: &Path) -> Result<String, PrivateError> {
     }
     let mode = about.mode();
     if mode & OTHERS != 0 {
-        return Err(PrivateError::Exposed(mode & 0o7777));
+        return Err(ConfigError::Exposed { what, path: path.to_owned(), mode: mode & 0o7777 });
     }
     let mut text = String::new();
     file.take(PRIVATE_BYTES_MOST + 1).read_to_string(&mut text).map_err(unreadable)?;
@@ -216,12 +199,8 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("key");
         rustix::fs::mkfifoat(rustix::fs::CWD, &path, 0o600.into()).expect("a pipe");
-        let error = read_private(&path).expect_err("no file");
-        assert!(
-            matches!(&error, PrivateError::Unreadable(why)
-            if why.to_string().contains("not a regular file")),
-            "{error:?}"
-        );
+        let error = read_private(&path, Secret::Keys).expect_err("no file").to_string();
+        assert!(error.contains("not a regular file"), "{error}");
     }
 
     #[test]

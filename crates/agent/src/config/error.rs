@@ -11,6 +11,34 @@ use tidings_gossip::{KeyError, roster::RosterError};
 use super::origin::{Origin, Place};
 use crate::token::TokenError;
 
+/// What a file holds that only its owner may read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Secret {
+    /// The keys of the cluster.
+    Keys,
+    /// The token of scrapes.
+    Token,
+}
+
+impl Secret {
+    /// What to do if somebody else knows it.
+    fn renewal(self) -> &'static str {
+        match self {
+            Self::Keys => "generate new keys",
+            Self::Token => "write another token",
+        }
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Keys => "key",
+            Self::Token => "token",
+        })
+    }
+}
+
 /// One thing that is wrong with the configuration.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -68,42 +96,26 @@ pub enum ConfigError {
     /// Values that are valid each by itself, but not together.
     #[error("{0}")]
     Conflict(String),
-    /// The key file cannot be read.
-    #[error("the key file {} cannot be read: {source}", path.display())]
-    KeysUnreadable {
-        /// The file named by `keys`.
+    /// A file that only its owner may read cannot be read.
+    #[error("the {what} file {} cannot be read: {source}", path.display())]
+    Unread {
+        /// What it holds.
+        what: Secret,
+        /// The file named by `keys` or `scrape_token`.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
     },
-    /// Users other than the owner can read the keys.
+    /// Users other than the owner can read it.
     #[error(
-        "the key file {} is open to others (mode {mode:04o}): restrict it to its owner with \
-         `chmod 600 {}`, and generate new keys if others may have read it",
-        path.display(), path.display()
+        "the {what} file {} is open to others (mode {mode:04o}): restrict it to its owner with \
+         `chmod 600 {}`, and {} if others may have read it",
+        path.display(), path.display(), what.renewal()
     )]
-    KeysExposed {
-        /// The file named by `keys`.
-        path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
-    /// The file of the token for scrapes cannot be read.
-    #[error("the token file {} cannot be read: {source}", path.display())]
-    TokenUnreadable {
-        /// The file named by `scrape_token`.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Users other than the owner can read the token.
-    #[error(
-        "the token file {} is open to others (mode {mode:04o}): restrict it to its owner with \
-         `chmod 600 {}`, and write another token if others may have read it",
-        path.display(), path.display()
-    )]
-    TokenExposed {
-        /// The file named by `scrape_token`.
+    Exposed {
+        /// What it holds.
+        what: Secret,
+        /// The file named by `keys` or `scrape_token`.
         path: PathBuf,
         /// Its permission bits.
         mode: u32,

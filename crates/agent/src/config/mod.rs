@@ -23,7 +23,7 @@ use std::time::Duration;
 use tidings_gossip::{AgeTarget, Capacity, ColonyConfig, ColonyId, Config, Strategy, Window};
 
 pub(crate) use arguments::{Invocation, parse as parse_arguments};
-pub use error::{ConfigError, ConfigErrors};
+pub use error::{ConfigError, ConfigErrors, Secret};
 use layers::{Layer, Written};
 pub use origin::{Origin, Place};
 pub use readers::Readers;
