@@ -41,9 +41,8 @@ impl Threshold {
 
     /// Takes those for which it holds at the start as told.
     pub(super) fn begin(&mut self, nodes: &[NodeReport], now: Instant) {
-        for node in nodes.iter().filter(|node| node.state.is_alive() && self.filter.holds(node)) {
-            self.met.insert(node.name.clone(), Met { since: now, is_told: true });
-        }
+        drop(self.look(nodes, now));
+        self.met.values_mut().for_each(|met| met.is_told = true);
     }
 
     /// Whether it is time to look.
