@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 
 use tidings_experiment::agents::Site;
 use tidings_experiment::hosts::Hosts;
+use tidings_tests::page::blocks;
 
 /// Counts what comes in of a class, and of no class.
 const COUNTERS: &str = "table inet count { chain in { type filter hook input priority 0; \
@@ -35,8 +36,7 @@ fn count(site: &Site, host: usize, counter: &str) -> u64 {
 fn the_rule_of_the_reference_gives_datagrams_their_class() {
     let site = Site::new(Hosts::new(2), &[]);
     let page = include_str!("../../docs/reference/config.md");
-    let rules = page.split("```nft\n").nth(1).and_then(|rest| rest.split("```").next());
-    nft(&site, 1, &["-f", "-"], rules.expect("the page has the rule"));
+    nft(&site, 1, &["-f", "-"], blocks(page, "nft")[0]);
     nft(&site, 2, &["-f", "-"], COUNTERS);
     site.pass_rounds(1, 20);
     assert!(count(&site, 2, "of_class") > 0, "what host 1 sends has the class");

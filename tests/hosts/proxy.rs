@@ -6,6 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use tidings_experiment::agents::Site;
 use tidings_experiment::hosts::Hosts;
+use tidings_tests::page::blocks;
 
 const PASSWORD: &str = "correct horse battery";
 
@@ -43,10 +44,8 @@ fn openssl(arguments: &[&str]) -> Output {
 /// The block of the guide in this language that has these words, with paths below `folder`.
 fn block(language: &str, words: &str, folder: &Path) -> String {
     let guide = include_str!("../../docs/guides/monitoring.md");
-    let fence = format!("```{language}\n");
-    let mut blocks =
-        guide.split(fence.as_str()).skip(1).filter_map(|rest| rest.split("```").next());
-    let block = blocks.find(|block| block.contains(words)).expect("the guide has this block");
+    let shown = blocks(guide, language).into_iter().find(|block| block.contains(words));
+    let block = shown.expect("the guide has this block");
     let folder = folder.display().to_string();
     let block = block.replace("/etc/nginx", &folder).replace("/etc/prometheus", &folder);
     block.replace("10.0.0.7", &Hosts::address(1))

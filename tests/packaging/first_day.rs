@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 use tidings_experiment::agents::KEY;
 use tidings_experiment::hosts::Hosts;
+use tidings_tests::page::blocks;
 
 use crate::machine::{Machine, until};
 use crate::package;
@@ -81,18 +82,17 @@ fn users_read_a_wrong_key_is_named_and_a_killed_node_is_an_alert() {
 }
 
 /// The blocks of the guide in this language, from its heading on.
-fn blocks(language: &str, heading: &str) -> Vec<&'static str> {
+fn guided(language: &str, heading: &str) -> Vec<&'static str> {
     let guide = include_str!("../../docs/guides/monitoring.md");
     let (_, part) = guide.split_once(heading).expect("the guide has this heading");
-    let fence = format!("```{language}\n");
-    part.split(fence.as_str()).skip(1).filter_map(|rest| rest.split("```").next()).collect()
+    blocks(part, language)
 }
 
 /// Has the agent of `machine` answer scrapes of other machines, as the guide says.
 fn open_to_scrapes(machine: &Machine) {
     let heading = "## From another machine";
-    machine.text(&["sh", "-c", blocks("sh", heading)[0]]);
-    let settings = blocks("toml", heading)[0].replace("10.0.0.7", &Hosts::address(1));
+    machine.text(&["sh", "-c", guided("sh", heading)[0]]);
+    let settings = guided("toml", heading)[0].replace("10.0.0.7", &Hosts::address(1));
     machine.write("/shared/more.toml", &settings);
     machine.text(&["sh", "-c", "cat /shared/more.toml >>/etc/tidings/agent.toml"]);
     machine.text(&["systemctl", "restart", UNIT]);
@@ -101,10 +101,10 @@ fn open_to_scrapes(machine: &Machine) {
 /// The settings of the server, as the guide shows them.
 fn settings() -> String {
     let rules = "rule_files: [/etc/prometheus/tidings-alerts.yml]\n";
-    let scrape = blocks("yaml", "## From another machine")[0];
+    let scrape = guided("yaml", "## From another machine")[0];
     assert!(
-        blocks("yaml", "## Scraping")[0].contains(rules)
-            && blocks("sh", "## Alerts")[0].contains(RULES)
+        guided("yaml", "## Scraping")[0].contains(rules)
+            && guided("sh", "## Alerts")[0].contains(RULES)
     );
     let scrape = scrape.replace("10.0.0.7", &Hosts::address(1));
     let pace = "global: {scrape_interval: 1s, evaluation_interval: 1s}\n";

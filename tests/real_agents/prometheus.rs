@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::Signal;
 use serde_json::Value;
 use tidings_experiment::agents::Cluster;
+use tidings_tests::page::blocks;
 
 use crate::pages::page;
 
@@ -130,10 +131,8 @@ fn the_rules_for_alerts_do_what_they_say() {
 /// The settings of the guide, for a target and with rules in another place.
 fn settings_of_the_guide(target: &str) -> String {
     let guide = include_str!("../../docs/guides/monitoring.md");
-    let block = guide.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
     let rules = examples().join("prometheus/tidings-alerts.yml").display().to_string();
-    block
-        .expect("the guide has a block of settings")
+    blocks(guide, "yaml")[0]
         .replace("127.0.0.1:9617", target)
         .replace("/etc/prometheus/tidings-alerts.yml", &rules)
         .replace("scrape_interval: 5s", "scrape_interval: 1s")

@@ -1,6 +1,6 @@
 //! Tests that need more than one crate, and what several of them share and no experiment needs: a
-//! [`disk`] that is full, a [`clock`] that is set, and the inputs of fuzz targets ([`mutations`]).
-//! Agents, hosts and programs of MPIs are started by `tidings-experiment`.
+//! [`disk`] that is full, a [`clock`] that is set, the code on a [`page`], and the inputs of fuzz
+//! targets ([`mutations`]). Agents, hosts and programs of MPIs are started by `tidings-experiment`.
 //!
 //! | test | what it shows |
 //! |---|---|
@@ -17,3 +17,4 @@
 pub mod clock;
 pub mod disk;
 pub mod mutations;
+pub mod page;
