@@ -23,7 +23,9 @@ fn install(hosts: &Hosts, host: usize, keys: &str) -> Machine {
     let machine = Machine::boot(hosts, host);
     machine.text(&["dpkg", "--install", &machine.share(package())]);
     machine.write("/etc/tidings/cluster.key", keys);
-    let seed = format!("seed = [\"{}:9616\"]\n", Hosts::address(1));
+    // Two, so that each of them finds the other when it starts again.
+    let seeds = [1, 2].map(|host| format!("\"{}:9616\"", Hosts::address(host)));
+    let seed = format!("seed = [{}]\n", seeds.join(", "));
     machine.write("/shared/agent.toml", &format!("name = \"h{host}\"\n{seed}"));
     machine.text(&["install", "-m", "644", "/shared/agent.toml", "/etc/tidings/agent.toml"]);
     machine.text(&["systemctl", "enable", "--now", UNIT]);

@@ -20,9 +20,11 @@ const HOSTS: usize = 3;
 
 /// What the operator of a host has written.
 fn configuration(host: usize) -> String {
-    let seed = format!("{}:9616", Hosts::address(1));
+    // Two, so that each of them finds the other when it starts again.
+    let seeds = [1, 2].map(|host| format!("\"{}:9616\"", Hosts::address(host)));
+    let seeds = seeds.join(", ");
     format!(
-        "# ours\ncluster = \"c\"\nname = \"h{host}\"\nlisten = \"0.0.0.0:9616\"\nseed = [\"{seed}\"]\n"
+        "# ours\ncluster = \"c\"\nname = \"h{host}\"\nlisten = \"0.0.0.0:9616\"\nseed = [{seeds}]\n"
     )
 }
 
