@@ -121,6 +121,23 @@ def test_a_job_that_takes_longer_than_its_lease_is_lost(queue: tt.Queue) -> None
         assert job.data == "y"
 
 
+@pytest.mark.parametrize("error", [tt.StoreError("the executor has ended"), tt.LostError("gone")])
+def test_a_lease_may_end_with_the_executor(
+    queue: tt.Queue, monkeypatch: pytest.MonkeyPatch, error: tt.TaskError
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise error
+
+    queue.put("x")
+    with pytest.raises(tt.LostError, match="lease"), queue.claim(lease="20ms") as late:
+        monkeypatch.setattr(late._session, "ask", refuse)
+        assert late._timer is not None
+        # What its thread raises fails this test.
+        late._timer.join()
+        monkeypatch.undo()
+        assert late.lost
+
+
 def test_a_job_of_a_process_that_dies_goes_to_others(tmp_path: Path) -> None:
     queue = tt.Queue("jobs", store=f"file:{tmp_path / 'store'}")
     claimer = programs.start(CLAIMER, tmp_path)

@@ -8,6 +8,7 @@ Invariant: a job ends once here, by completion, failure, return or its lease.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
 from types import TracebackType
@@ -16,7 +17,7 @@ from typing import Any
 from tidings.tasks import seal
 from tidings.tasks.connection import Given, Session
 from tidings.tasks.effects import Effect, Effects
-from tidings.tasks.errors import LostError
+from tidings.tasks.errors import LostError, TaskError
 from tidings.tasks.serializers import Serializer
 
 _MAX_TEXT = 1_000
@@ -43,14 +44,14 @@ class Job:
         self._has_ended = False
         self._is_late = False
         self.result: Any = None
+        # One that nobody holds any more goes to others.
+        self._finalizer = weakref.finalize(self, session.leave)
+        self._finalizer.atexit = False
         self._timer: threading.Timer | None = None
         if lease_ms:
             self._timer = threading.Timer(lease_ms / 1_000, _expire, [weakref.ref(self)])
             self._timer.daemon = True
             self._timer.start()
-        # One that nobody holds any more goes to others.
-        self._finalizer = weakref.finalize(self, session.leave)
-        self._finalizer.atexit = False
 
     @property
     def id(self) -> str:
@@ -163,15 +164,20 @@ class Job:
 
 
 def _expire(job: weakref.ref[Job]) -> None:
-    """End a job whose lease is over: it counts as lost."""
+    """End a job whose lease is over: it counts as lost.
+
+    If that cannot be said, because the executor ends at this moment or others have the job by now,
+    the job goes to others all the same.
+    """
     late = job()
     if late is None or not late._end():
         return
     late._is_late = True
-    try:
-        late._fail("it took longer than its lease", is_late=True)
-    finally:
-        late._let_go()
+    with contextlib.suppress(TaskError):
+        try:
+            late._fail("it took longer than its lease", is_late=True)
+        finally:
+            late._let_go()
 
 
 def _words(error: BaseException | str) -> str:
