@@ -5,7 +5,9 @@
 //! that brings nothing doubles the pause to the next, up to 64 units, and is made of one ask a
 //! unit; anything new ends the pause, and so does meeting an unknown origin, whose sender is then
 //! asked. So a cluster that is up and complete asks next to nothing, and one that starts, or
-//! heals, completes within a few units.
+//! heals, completes within a few units. While a seed is not among the living, it is asked beside
+//! others, and sweeps come every 16 units: one that has said farewell and starts again, with itself
+//! as its only seed, knows nobody, and nobody sends to it.
 
 use crate::address::Address;
 use crate::entry::NodeId;
@@ -14,6 +16,8 @@ use crate::entry::NodeId;
 const MAX_PAUSE: u32 = 64;
 /// The longest pause of a node that knows no other: its seeds may be late.
 const MAX_PAUSE_ALONE: u32 = 4;
+/// The longest pause of a node one of whose seeds is not among the living.
+const MAX_PAUSE_WITHOUT_SEED: u32 = 16;
 
 /// The most asks in one unit of time: an answer is one datagram, and may hold but one entry.
 pub(crate) const MAX_ASKS: usize = 4;
@@ -34,6 +38,10 @@ pub(crate) struct CatchUp {
     sender: Option<Address>,
     /// Whom to ask for members, whether or not they are known.
     seeds: Vec<Address>,
+    /// The seed that the last sweep has found missing, until it is asked.
+    missing: Option<Address>,
+    /// The seed that was looked at last.
+    turn: usize,
 }
 
 impl CatchUp {
@@ -46,11 +54,14 @@ impl CatchUp {
             first: NodeId(0),
             sender: None,
             seeds: vec![],
+            missing: None,
+            turn: 0,
         }
     }
 
-    /// A unit has passed; how many asks are due. `alone`: no other member is known.
-    pub(crate) fn due(&mut self, alone: bool) -> usize {
+    /// A unit has passed; how many asks are due. `alone`: no other member is known. When a sweep
+    /// begins, `is_missing` says whether a seed is not among the living.
+    pub(crate) fn due(&mut self, alone: bool, is_missing: impl FnOnce(Address) -> bool) -> usize {
         if !self.enabled {
             return 0;
         }
@@ -60,10 +71,22 @@ impl CatchUp {
                 return 0;
             }
             self.sweeping = true;
-            self.wait = self.pause;
-            self.pause = (2 * self.pause).min(if alone { MAX_PAUSE_ALONE } else { MAX_PAUSE });
+            self.missing = self.next_seed().filter(|&seed| is_missing(seed));
+            let longest = match self.missing {
+                _ if alone => MAX_PAUSE_ALONE,
+                Some(_) => MAX_PAUSE_WITHOUT_SEED,
+                None => MAX_PAUSE,
+            };
+            self.wait = self.pause.min(longest);
+            self.pause = (2 * self.pause).min(longest);
         }
         if self.pause <= 2 { MAX_ASKS } else { 1 }
+    }
+
+    /// The seeds, one after the other.
+    fn next_seed(&mut self) -> Option<Address> {
+        self.turn = (self.turn + 1).checked_rem(self.seeds.len())?;
+        Some(self.seeds[self.turn])
     }
 
     /// Names nodes to ask for members, in place of those that were named before.
@@ -88,6 +111,11 @@ impl CatchUp {
         self.first
     }
 
+    /// A seed to ask beside others, since it is missing.
+    pub(crate) fn take_missing(&mut self) -> Option<Address> {
+        self.missing.take()
+    }
+
     /// Whom to ask before all others.
     pub(crate) fn take_sender(&mut self) -> Option<Address> {
         self.sender.take()
@@ -98,6 +126,13 @@ impl CatchUp {
         self.first = NodeId(last.0.wrapping_add(1));
         // What is asked beyond the end restarts, but no sweep of its own.
         self.sweeping &= self.first != NodeId(0);
+    }
+
+    /// The member at this address is not among the living any more.
+    pub(crate) fn lost(&mut self, address: Address) {
+        if self.seeds.contains(&address) {
+            self.wait = self.wait.min(MAX_PAUSE_WITHOUT_SEED);
+        }
     }
 
     /// Something new came of asking.
@@ -121,7 +156,7 @@ mod tests {
 
     /// Asks due in a unit, each of which covers all ids.
     fn due(catch_up: &mut CatchUp, alone: bool) -> usize {
-        let asks = catch_up.due(alone);
+        let asks = catch_up.due(alone, |_| false);
         (0..asks).for_each(|_| catch_up.asked_to(LARGEST));
         asks
     }
@@ -140,6 +175,39 @@ mod tests {
     #[test]
     fn a_node_alone_keeps_asking() {
         assert_eq!(asks(&mut CatchUp::new(true), 13, true), [0, 1, 3, 7, 11]);
+    }
+
+    #[test]
+    fn a_seed_that_is_missing_is_asked_every_16_units() {
+        let mut catch_up = CatchUp::new(true);
+        let seed = Address::from_bytes(&[7]).expect("one byte fits");
+        catch_up.set_seeds([seed].into_iter());
+        let mut asked = Vec::new();
+        for unit in 0..80 {
+            if catch_up.due(false, |_| true) > 0 {
+                assert_eq!(catch_up.take_missing(), Some(seed));
+                asked.push(unit);
+                catch_up.asked_to(LARGEST);
+            }
+        }
+        assert_eq!(asked, [0, 1, 3, 7, 15, 31, 47, 63, 79]);
+    }
+
+    #[test]
+    fn a_seed_that_goes_is_missed_within_16_units() {
+        let mut catch_up = CatchUp::new(true);
+        let seed = Address::from_bytes(&[7]).expect("one byte fits");
+        catch_up.set_seeds([seed].into_iter());
+        assert_eq!(asks(&mut catch_up, 64, false).last(), Some(&63));
+        catch_up.lost(Address::from_bytes(&[8]).expect("one byte fits"));
+        assert_eq!(asks(&mut catch_up, 20, false), []);
+        catch_up.lost(seed);
+        let asked = (0..40).filter(|_| {
+            let asks = catch_up.due(false, |_| true);
+            (0..asks).for_each(|_| catch_up.asked_to(LARGEST));
+            asks > 0
+        });
+        assert_eq!(asked.collect::<Vec<_>>(), [15, 31]);
     }
 
     #[test]
@@ -167,7 +235,7 @@ mod tests {
             let mut catch_up = CatchUp::new(true);
             let width = u32::MAX / ranges;
             let mut unit = || {
-                let asks = catch_up.due(false);
+                let asks = catch_up.due(false, |_| false);
                 for _ in 0..asks {
                     let first = catch_up.first.0;
                     let rest = u32::MAX - first;

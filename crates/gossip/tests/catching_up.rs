@@ -107,6 +107,23 @@ fn who_comes_back_elsewhere_is_found_there_by_all() {
     assert_eq!(view.address, address(40));
 }
 
+/// A node whose only seed is itself has said farewell, and starts again: it knows nobody, and
+/// nobody sends to it. Those of whom it is the seed find it.
+#[test]
+fn a_seed_that_left_is_found_when_it_comes_back() {
+    for seed in 0..8 {
+        let config = config(8);
+        let mut cluster = Cluster::with_seed(&config, 3);
+        cluster.run(100 + seed);
+        cluster.leave(0);
+        cluster.crash(0);
+        cluster.run(40);
+        cluster.start(0, node(&config, 0, &[], 2, cluster.now));
+        cluster.run(24);
+        assert_eq!(cluster.known_min(), 3, "after {seed} more units");
+    }
+}
+
 fn start(config: &Config, me: Member, roster: &[Member], life: u32, now: Instant) -> Node {
     let (keys, life) = (KeyRing::open(&config.cluster), Incarnation::new(life));
     Node::new(config.clone(), keys, me, roster, life, 99, now).expect("a valid configuration")

@@ -4,23 +4,39 @@ use super::intake::Received;
 use super::machine::Node;
 use super::outbox::Offer;
 use crate::address::Address;
+use crate::catch_up::MAX_ASKS;
 use crate::config::Capacity;
 use crate::counters::Dropped;
 use crate::entry::{Incarnation, NodeId, Stamp};
+use crate::membership::Membership;
 use crate::wire::ask::Ask;
 use crate::wire::window::WireEntry;
 
 /// Members offered in one answer, at most.
 const MAX_OFFERS: usize = 512;
+/// Among more members than this no seed is missed: some of them asks it anyway before long.
+const MOST_WHO_MISS_SEEDS: usize = 1_024;
+
+/// Whether a seed is the address of no member that windows are sent to, as far as it is looked for.
+fn is_missing(seed: Address, membership: &Membership) -> bool {
+    (1..=MOST_WHO_MISS_SEEDS).contains(&membership.targets())
+        && membership.iter_targets().all(|record| record.address != seed)
+}
 
 impl Node {
     /// Decides whether to ask others for what this node lacks, and whom.
     pub(super) fn begin_ask(&mut self) {
         let alone = self.membership.targets() == 0;
         let complete = !self.with_cards && self.vector.len() >= self.membership.len();
-        let asks = if complete { 0 } else { self.catch_up.due(alone) };
+        let membership = &self.membership;
+        let is_missing = |seed: Address| is_missing(seed, membership);
+        let asks = if complete { 0 } else { self.catch_up.due(alone, is_missing) };
         self.outbox.clear_asks();
-        for _ in 0..asks {
+        let missing = self.catch_up.take_missing();
+        if let Some(seed) = missing {
+            self.outbox.ask(seed);
+        }
+        for _ in 0..asks.min(MAX_ASKS - usize::from(missing.is_some())) {
             let at = self.chance.below(self.membership.targets());
             let member = self.membership.target(at).filter(|record| record.reached);
             let member = member.map(|record| record.address);

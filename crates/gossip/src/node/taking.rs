@@ -189,6 +189,9 @@ impl Node {
     fn note_farewell(&mut self, id: NodeId, stamp: Stamp) {
         self.membership.set_target(id, !stamp.is_last());
         if stamp.is_last() {
+            if let Some(record) = self.membership.get(id) {
+                self.catch_up.lost(record.address);
+            }
             self.outbox.hurry(id, self.membership.len());
             if stamp.is_dead() {
                 self.hurry(id);
