@@ -70,6 +70,8 @@ counters! {
     entries_impossible_age,
     /// Entries refused: their incarnation lies further ahead than this node's calendar allows.
     entries_implausible,
+    /// Entries refused: they lack the signature of the node that they are about.
+    entries_unsigned,
     /// Entries refused: about no member.
     entries_unknown_origin,
     /// Entries refused: a second one about the same origin in one datagram.

@@ -34,6 +34,8 @@ pub enum Event {
     NoRoom(String),
     /// A node, of this name where that is known, has an incarnation that cannot be: it is refused.
     Implausible(String, Incarnation),
+    /// An entry about a node of this name lacks the signature that it needs; who sent it.
+    Unsigned(String, Address),
     /// This node and another, whose name this is, have the same node id.
     IdCollision(String),
     /// A node whose datagrams are dropped here, or that drops those of this one, since the two are

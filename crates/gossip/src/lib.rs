@@ -93,12 +93,14 @@ pub mod payload;
 pub mod quantity;
 pub mod roster;
 mod share;
+pub mod signed;
 mod urgent;
 pub mod vector;
 pub mod view;
 pub mod wire;
 
 pub use tidings_primitives::seal::{Fingerprint, Key, KeyError, KeyRing};
+pub use tidings_primitives::signature::{PublicKey, SignatureError, Signer};
 pub use tidings_primitives::time::{self, Instant};
 
 pub use address::Address;
@@ -114,5 +116,6 @@ pub use event::Event;
 pub use membership::Member;
 pub use mismatch::Mismatch;
 pub use node::{Change, Checker, Heard, Node, Transmit, VersionsHeard};
+pub use signed::{Identities, IdentitiesError};
 pub use vector::merge;
 pub use view::EntryView;

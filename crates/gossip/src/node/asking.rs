@@ -58,7 +58,7 @@ impl Node {
             return Err(Dropped::Malformed);
         }
         let namesake = match ask.card {
-            Some(card) => !self.learn(now, &card, &ask.own, true)?,
+            Some(card) => !self.learn((now, from), &card, &ask.own, true)?,
             None => false,
         };
         if !namesake {

@@ -33,8 +33,9 @@ impl Node {
             let range = format!("{least_bytes} to {most_bytes}");
             return Err(ConfigError::OutOfRange { parameter: "payload_bytes", range });
         }
+        self.must_sign_in(payload_bytes)?;
         self.config.payload_bytes = payload_bytes;
-        self.own.set_room(payload_bytes.into());
+        self.size_payload();
         self.vector.set_least(payload_bytes.into());
         Ok(())
     }
@@ -90,7 +91,7 @@ impl Node {
             own.address = address;
         }
         self.catch_up.drop_seed(address);
-        self.vector.renew_own(Stamp::new(incarnation, 0), self.own.payload());
+        self.say(Stamp::new(incarnation, 0));
         self.card_changed(self.own.id());
         // Whom it asks learns of the move from its card.
         self.catch_up.gained();

@@ -20,6 +20,7 @@ use super::rhythm::Rhythm;
 use super::room::Room;
 use super::sealer::Sealer;
 use super::trials::Trials;
+use super::verifier::Signing;
 use crate::age_keeper::AgeKeeper;
 use crate::catch_up::CatchUp;
 use crate::colony::Colony;
@@ -45,6 +46,8 @@ pub struct Node {
     pub(super) with_cards: bool,
     pub(super) own: Own,
     pub(super) sealer: Sealer,
+    /// What it signs with, if it does.
+    pub(super) signing: Option<Box<Signing>>,
     pub(super) vector: Vector,
     pub(super) membership: Membership,
     pub(super) chance: Chance,
@@ -113,6 +116,7 @@ impl Node {
             membership: Membership::new(max_nodes),
             // The salt is the first draw of a life, the phase the second.
             sealer: Sealer::new(keys, &config.cluster, colony, chance.bits()),
+            signing: None,
             rhythm: Rhythm::new(interval, now, chance.below(unit as usize) as i64),
             strategy: config.strategy.begin(),
             catch_up: CatchUp::new(config.catch_up && (full || with_cards)),

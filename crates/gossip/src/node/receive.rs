@@ -51,7 +51,8 @@ impl Node {
         }
         let outcome = self.receive_from_member(&received, body);
         // The header is known to be true, and its sender may have become a member just now.
-        if let Some(sender) = self.membership.get_mut(header.sender) {
+        let is_proven = self.has_proven(header.sender, header.incarnation);
+        if let Some(sender) = self.membership.get_mut(header.sender).filter(|_| is_proven) {
             if !is_beside(&header) && sender.replay.check(&header).is_ok() {
                 sender.replay.note(&header);
                 sender.speaks = Some(Speaks::of(&header, &said));
@@ -147,7 +148,7 @@ impl Node {
         answer.clone().try_for_each(|one| one.map(drop))?;
         for (card, entry) in answer.flatten() {
             let namesake = match card.filter(|_| self.with_cards) {
-                Some(card) => !self.learn(now, &card, &entry, false)?,
+                Some(card) => !self.learn((now, from), &card, &entry, false)?,
                 None => false,
             };
             if !namesake {

@@ -54,7 +54,8 @@ impl Node {
         self.room.begin_round();
         let own = self.vector.own().stamp;
         // After 2⁴⁸ units the last stamp is repeated: it cannot be exceeded.
-        self.vector.renew_own(own.next().unwrap_or(own), self.own.payload());
+        self.begin_verifying();
+        self.say(own.next().unwrap_or(own));
         self.changed(self.own.id());
         self.forget(now);
         self.vector.look_at_lengths(Forgetting::checks(&self.membership));

@@ -21,7 +21,12 @@ impl Node {
         if self.is_impossible(now, entry) {
             return;
         }
+        if self.refuses_forged(now, from, entry) {
+            return;
+        }
         let WireEntry { id, stamp, age_micros, payload } = *entry;
+        // Others make tombstones, and may not put words into the mouth of the dead.
+        let payload = if stamp.is_last() && self.wants_signatures() { &[] } else { payload };
         let arrival = Arrival {
             datagram: self.intake.number(),
             id,
@@ -49,6 +54,15 @@ impl Node {
         }
         match merged {
             Merged::Unknown if floored => self.counters.entries_stale += 1,
+            merged => self.merged(now, &arrival, from, merged),
+        }
+    }
+
+    /// What follows from what became of an entry.
+    #[inline]
+    fn merged(&mut self, now: Instant, arrival: &Arrival<'_>, from: Address, merged: Merged) {
+        let (id, stamp) = (arrival.id, arrival.stamp);
+        match merged {
             Merged::Unknown => self.miss(id, stamp, from),
             Merged::News(held) => {
                 self.counters.entries_news += 1;
@@ -96,10 +110,10 @@ impl Node {
     /// Learns a member, or where it is now, from its card and the entry that came with it.
     ///
     /// `asks`: it introduced itself, and can receive an incarnation that was forgotten. `false` if
-    /// the entry is about a node of another name whose id is the same.
+    /// the entry is about a node of another name whose id is the same, or not signed.
     pub(super) fn learn(
         &mut self,
-        now: Instant,
+        (now, from): (Instant, Address),
         card: &Card<'_>,
         entry: &WireEntry<'_>,
         asks: bool,
@@ -123,6 +137,10 @@ impl Node {
         let past = !asks && self.membership.is_past(id, entry.stamp);
         if past || entry.stamp.is_last() || self.is_too_old(entry) {
             return Ok(true);
+        }
+        if self.is_forged(entry) {
+            self.count_forged(now, Some(card.name.to_owned()), from);
+            return Ok(false);
         }
         let birth = now.before(entry.age_micros);
         match self.add_member(id, (card.name, card.address), incarnation, birth) {
@@ -212,7 +230,7 @@ impl Node {
             return self.lives.outranked_by(stamp.incarnation(), now);
         };
         debug_assert!(self.vector.own().birth <= now, "nothing is born in the future");
-        self.vector.renew_own(Stamp::new(incarnation, 0), self.own.payload());
+        self.say(Stamp::new(incarnation, 0));
         self.changed(self.own.id());
         if stamp.is_dead() {
             self.counters.deaths_outlived += 1;
