@@ -21,7 +21,7 @@ use tidings_bench::steady::{NEWS_SHARE, Received, Steady, body_bytes};
 use tidings_bench::{Comparison, compare, pair};
 use tidings_gossip::wire::window::{Marks, Piece};
 use tidings_gossip::wire::{header, keys, window};
-use tidings_gossip::{Incarnation, Instant, Key, KeyRing, NodeId};
+use tidings_gossip::{Incarnation, Instant, Key, KeyRing, NodeId, Signer};
 
 const NODES: u32 = 8192;
 const WINDOW: usize = 1638;
@@ -62,6 +62,7 @@ fn main() {
     all.push(build_and_encode(Case { payload_bytes: 64, ..ethernet }, repetitions));
     all.push(decode_and_merge(Case { payload_bytes: 64, ..ethernet }, repetitions));
     all.push(sealing(repetitions));
+    all.extend(signing(repetitions));
     all.push(selection(repetitions));
     let mut out = std::io::stdout().lock();
     for comparison in &all {
@@ -176,10 +177,8 @@ fn decode_and_merge(case: Case, repetitions: usize) -> Comparison {
     case.comparison(&format!("decode and merge, {share} % news"), &pairs)
 }
 
-/// What sealing a whole window costs beside copying it.
-fn sealing(repetitions: usize) -> Comparison {
-    let ring = KeyRing::new(&[Key::from_bytes([7; 32])]).expect("one key is a ring");
-    let head = header::Header {
+fn window_head() -> header::Header {
+    header::Header {
         version: 1,
         kind: header::Kind::Window,
         cluster: 1,
@@ -188,7 +187,13 @@ fn sealing(repetitions: usize) -> Comparison {
         key_id: 1,
         salt: 1,
         counter: 1,
-    };
+    }
+}
+
+/// What sealing a whole window costs beside copying it.
+fn sealing(repetitions: usize) -> Comparison {
+    let ring = KeyRing::new(&[Key::from_bytes([7; 32])]).expect("one key is a ring");
+    let head = window_head();
     let datagram = header::BYTES + window::PREAMBLE_BYTES + 1036 + keys::TAG_BYTES;
     let mut buffer = vec![0; WINDOW * datagram];
     let seal = move || {
@@ -202,6 +207,39 @@ fn sealing(repetitions: usize) -> Comparison {
     let copy = move || black_box(&mut to[..]).copy_from_slice(black_box(&from));
     let question = format!("seal, {WINDOW} datagrams of {datagram} B");
     compare(&question, "cached memcpy", repetitions, copy, seal)
+}
+
+/// Signing 128 bytes, once a unit, and verifying them, once for each entry that is news, beside
+/// sealing a datagram of Ethernet.
+fn signing(repetitions: usize) -> [Comparison; 2] {
+    const BATCH: usize = 16;
+    let seal = || {
+        let ring = KeyRing::new(&[Key::from_bytes([7; 32])]).expect("one key is a ring");
+        let mut datagram = vec![0; 1452];
+        datagram[..header::BYTES].copy_from_slice(&window_head().to_bytes());
+        move || {
+            for _ in 0..BATCH {
+                ring.seal(&mut datagram);
+            }
+            black_box(&datagram);
+        }
+    };
+    let (signer, text) = (Signer::from_bytes([7; 32]), [1; 128]);
+    let (public, signature) = (signer.public(), signer.sign(&text));
+    let sign = move || {
+        for _ in 0..BATCH {
+            black_box(signer.sign(black_box(&text)));
+        }
+    };
+    let verify = move || {
+        let holds = (0..BATCH).all(|_| public.has_signed(black_box(&text), &signature));
+        assert!(holds, "it was signed so");
+    };
+    let reference = "seal a datagram of 1452 B";
+    [
+        compare("sign an entry of 128 B", reference, repetitions, seal(), sign),
+        compare("verify an entry of 128 B", reference, repetitions, seal(), verify),
+    ]
 }
 
 /// Picking the newest 1,638 of 65,536 beside picking them of 8,192.

@@ -12,6 +12,7 @@ mod deaths;
 mod flood;
 mod heap;
 mod hooks;
+mod identities;
 mod keys;
 mod lives;
 mod memory;

@@ -13,7 +13,7 @@ use crate::control::ControlError;
 use crate::home::HomeError;
 use crate::incarnation::IncarnationError;
 use crate::memory::MemoryError;
-use crate::prepare::Prepared;
+use crate::prepare::{Identity, Prepared};
 use crate::processor::ProcessorError;
 use crate::resolve::{self, Reach, ResolveError};
 use crate::socket::{BindError, DatagramSocket, KernelBuffers};
@@ -105,7 +105,12 @@ pub(crate) fn node(
         source: io::Error::other(error.to_string()),
     })?;
     let (core, keys) = (prepared.settings.core(), prepared.keys.clone());
-    Ok(Node::new(core, keys, me, roster, Incarnation::new(number), seed, clock.now())?)
+    let number = Incarnation::new(number);
+    let mut node = Node::new(core, keys, me, roster, number, seed, clock.now())?;
+    if let Some(Identity { signer, known }) = &prepared.identity {
+        node.sign(signer.clone(), known.as_ref())?;
+    }
+    Ok(node)
 }
 
 /// The address to announce: as configured, as on the roster, the one that listens, or the one from

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use tidings_board::layout::Shape;
 use tidings_control::{NodeReport, REQUEST_BYTES_MAX};
+use tidings_gossip::signed::IDENTITY_BYTES;
 use tidings_web::serving;
 
 use crate::config::{BoardPlace, Settings};
@@ -70,7 +71,13 @@ pub(crate) fn bound_bytes(settings: &Settings) -> u64 {
         + 2 * control::CONNECTIONS_MOST as u64 * CONTROL_BYTES
         + notices::LINES_KEPT as u64 * NOTICE_BYTES
         + events;
+    // By name and by id, and a list that is read again beside the one in use.
+    let identities = settings
+        .identities
+        .as_ref()
+        .map_or(0, |_| nodes * 2 * (IDENTITY_BYTES + ROSTER_LINE_BYTES));
     PROGRAM_BYTES
+        + identities
         + socket::BUFFERS_BYTES
         + RESERVATIONS_BYTES
         + settings.core().memory_bound_bytes()

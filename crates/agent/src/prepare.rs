@@ -10,8 +10,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use tidings_gossip::KeyRing;
 use tidings_gossip::roster::{self, RosterLine};
+use tidings_gossip::{Identities, KeyRing, Signer};
 
 use crate::config::{ConfigError, ConfigErrors, RosterSource, Secret, Settings};
 use crate::token::Token;
@@ -20,6 +20,8 @@ use crate::token::Token;
 const OTHERS: u32 = 0o077;
 /// The most bytes of a key file, or of one with a token.
 const PRIVATE_BYTES_MOST: u64 = 1 << 20;
+/// The most bytes of a list of public keys: some 120 for each of the most nodes.
+const IDENTITIES_BYTES_MOST: u64 = 128 << 20;
 
 /// Settings with the files they name read.
 #[derive(Clone, Debug)]
@@ -28,8 +30,17 @@ pub(crate) struct Prepared {
     pub(crate) keys: KeyRing,
     /// Empty when the node joins by seeds.
     pub(crate) roster: Vec<RosterLine>,
+    /// What this node signs with, if it does.
+    pub(crate) identity: Option<Identity>,
     /// What scrapes of other machines must show.
     pub(crate) token: Option<Token>,
+}
+
+/// What a node signs with, and whose signatures it asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct Identity {
+    pub(crate) signer: Signer,
+    pub(crate) known: Option<Identities>,
 }
 
 /// Reads what `settings` name.
@@ -54,11 +65,15 @@ pub(crate) fn prepare(settings: Settings) -> Result<Prepared, ConfigErrors> {
         errors.push(error);
         None
     });
+    let identity = read_identity(&settings).unwrap_or_else(|error| {
+        errors.push(error);
+        None
+    });
     if keys.as_ref().is_some_and(|keys| !keys.is_secret()) {
         errors.extend(beyond_loopback(&settings, &roster));
     }
     match keys {
-        Some(keys) if errors.is_empty() => Ok(Prepared { settings, keys, roster, token }),
+        Some(keys) if errors.is_empty() => Ok(Prepared { settings, keys, roster, identity, token }),
         _ => Err(ConfigErrors(errors)),
     }
 }
@@ -74,28 +89,66 @@ fn read_token(path: &Path) -> Result<Token, ConfigError> {
     Token::parse(&text).map_err(|source| ConfigError::Token { path: path.to_owned(), source })
 }
 
+fn read_identity(settings: &Settings) -> Result<Option<Identity>, ConfigError> {
+    let Some(path) = &settings.identity else { return Ok(None) };
+    let text = read_private(path, Secret::Identity)?;
+    let signer = Signer::parse(&text)
+        .map_err(|source| ConfigError::Identity { path: path.clone(), source })?;
+    let known = settings.identities.as_deref().map(|path| {
+        let known = read_identities(path)?;
+        let (name, key) = (settings.name.clone(), signer.public());
+        let listed = known.get(&name);
+        if listed != Some(key) {
+            let (path, is_other) = (path.to_owned(), listed.is_some());
+            return Err(ConfigError::NotIdentified { path, name, key, is_other });
+        }
+        let most = settings.max_nodes as usize;
+        if known.len() > most {
+            let text = format!(
+                "the identities file {} names {} nodes, more than max_nodes = {most}: raise it",
+                path.display(),
+                known.len()
+            );
+            return Err(ConfigError::Conflict(text));
+        }
+        Ok(known)
+    });
+    Ok(Some(Identity { signer, known: known.transpose()? }))
+}
+
+fn read_identities(path: &Path) -> Result<Identities, ConfigError> {
+    let unreadable = |source| ConfigError::IdentitiesUnreadable { path: path.to_owned(), source };
+    let text = read_bounded(path, IDENTITIES_BYTES_MOST).map_err(unreadable)?.1;
+    Identities::parse(&text)
+        .map_err(|source| ConfigError::Identities { path: path.to_owned(), source })
+}
+
 /// Reads a file that only its owner may read.
 fn read_private(path: &Path, what: Secret) -> Result<String, ConfigError> {
     let unreadable = |source| ConfigError::Unread { what, path: path.to_owned(), source };
-    // Opening a pipe would wait for a writer.
-    let mut open = File::options();
-    open.read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
-    let file = open.open(path).map_err(unreadable)?;
-    let about = file.metadata().map_err(unreadable)?;
-    if !about.is_file() {
-        return Err(unreadable(io::Error::other("not a regular file")));
-    }
-    let mode = about.mode();
+    let (mode, text) = read_bounded(path, PRIVATE_BYTES_MOST).map_err(unreadable)?;
     if mode & OTHERS != 0 {
         return Err(ConfigError::Exposed { what, path: path.to_owned(), mode: mode & 0o7777 });
     }
-    let mut text = String::new();
-    file.take(PRIVATE_BYTES_MOST + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > PRIVATE_BYTES_MOST {
-        let reason = format!("longer than {PRIVATE_BYTES_MOST} bytes");
-        return Err(unreadable(io::Error::other(reason)));
-    }
     Ok(text)
+}
+
+/// The mode and the text of a regular file of so many bytes at most.
+fn read_bounded(path: &Path, most: u64) -> io::Result<(u32, String)> {
+    // Opening a pipe would wait for a writer.
+    let mut open = File::options();
+    open.read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
+    let file = open.open(path)?;
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    let mut text = String::new();
+    file.take(most + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > most {
+        return Err(io::Error::other(format!("longer than {most} bytes")));
+    }
+    Ok((about.mode(), text))
 }
 
 fn read_roster(settings: &Settings) -> Result<Vec<RosterLine>, ConfigError> {

@@ -6,7 +6,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use tidings_gossip::{KeyError, roster::RosterError};
+use tidings_gossip::roster::RosterError;
+use tidings_gossip::{IdentitiesError, KeyError, PublicKey, SignatureError};
 
 use super::origin::{Origin, Place};
 use crate::token::TokenError;
@@ -18,6 +19,8 @@ pub enum Secret {
     Keys,
     /// The token of scrapes.
     Token,
+    /// The secret of the node.
+    Identity,
 }
 
 impl Secret {
@@ -26,6 +29,7 @@ impl Secret {
         match self {
             Self::Keys => "generate new keys",
             Self::Token => "write another token",
+            Self::Identity => "make another identity",
         }
     }
 }
@@ -35,6 +39,7 @@ impl fmt::Display for Secret {
         f.write_str(match self {
             Self::Keys => "key",
             Self::Token => "token",
+            Self::Identity => "identity",
         })
     }
 }
@@ -135,6 +140,47 @@ pub enum ConfigError {
         path: PathBuf,
         /// Which line is wrong, and how.
         source: KeyError,
+    },
+    /// The file is not the secret of a node.
+    #[error("the identity file {}: {source}", path.display())]
+    Identity {
+        /// The file named by `identity`.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: SignatureError,
+    },
+    /// The list of public keys cannot be read.
+    #[error("the identities file {} cannot be read: {source}", path.display())]
+    IdentitiesUnreadable {
+        /// The file named by `identities`.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is not a list of public keys.
+    #[error("the identities file {}: {source}", path.display())]
+    Identities {
+        /// The file named by `identities`.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: IdentitiesError,
+    },
+    /// The list has another key of this node, or none.
+    #[error(
+        "the identities file {} {}: the others would refuse what this node says; its line is\n\
+         {name} {key}",
+        path.display(),
+        if *is_other { format!("has another public key of {name}") } else { format!("does not name {name}") }
+    )]
+    NotIdentified {
+        /// The file named by `identities`.
+        path: PathBuf,
+        /// The node.
+        name: String,
+        /// Its public key.
+        key: PublicKey,
+        /// Whether there is a line of it.
+        is_other: bool,
     },
     /// An address beyond this machine, and no key.
     #[error(

@@ -20,6 +20,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tidings_gossip::payload::FIXED_BYTES;
+use tidings_gossip::signed::SIGNED_BYTES;
 use tidings_gossip::{AgeTarget, Capacity, ColonyConfig, ColonyId, Config, Strategy, Window};
 
 pub(crate) use arguments::{Invocation, parse as parse_arguments};
@@ -59,6 +61,10 @@ pub struct Settings {
     pub max_colonies: u32,
     pub roster: Option<RosterSource>,
     pub keys: Option<PathBuf>,
+    /// The secret with which this node signs its entries.
+    pub identity: Option<PathBuf>,
+    /// The public keys of the nodes whose entries are taken.
+    pub identities: Option<PathBuf>,
     pub runtime_dir: PathBuf,
     pub readers: Readers,
     pub board: BoardPlace,
@@ -163,6 +169,8 @@ impl Settings {
             max_colonies: reader.required("max_colonies", value::integer::<1, 65_536>) as u32,
             roster: reader.path_or_text("roster"),
             keys: reader.path("keys"),
+            identity: reader.path("identity"),
+            identities: reader.path("identities"),
             runtime_dir: reader.path("runtime_dir").unwrap_or_default(),
             readers: reader.required("readers", value::from_str::<Readers>),
             board: reader.board("board"),
@@ -265,10 +273,28 @@ impl Settings {
             );
             conflicts.push(ConfigError::Conflict(text));
         }
+        conflicts.extend(self.signing_conflict().map(ConfigError::Conflict));
         if let Err(error) = self.core().validate() {
             conflicts.push(with_place(error, layer));
         }
         conflicts
+    }
+
+    /// Why entries cannot be signed with these settings, if they cannot.
+    fn signing_conflict(&self) -> Option<String> {
+        if self.identity.is_none() {
+            let text = "identities are given without an identity: then others would refuse what \
+                        this node says; make one with `tidings keys identity FILE`, and name it";
+            return self.identities.is_some().then(|| text.to_owned());
+        }
+        let least = SIGNED_BYTES + FIXED_BYTES as u16;
+        (self.payload_bytes < least).then(|| {
+            format!(
+                "payload_bytes = {} with an identity: a signature takes {SIGNED_BYTES} bytes and \
+                 the readings {FIXED_BYTES}; set payload_bytes to {least} or more, on every node",
+                self.payload_bytes
+            )
+        })
     }
 
     /// The core's share of the settings.

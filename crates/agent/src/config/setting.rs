@@ -88,7 +88,7 @@ pub(crate) fn nearest(key: &str) -> Option<&'static str> {
 }
 
 /// Every setting, in the order of `--help`.
-pub(crate) static SETTINGS: [Setting; 41] = [
+pub(crate) static SETTINGS: [Setting; 43] = [
     Setting {
         key: "name",
         placeholder: "NAME",
@@ -180,6 +180,24 @@ pub(crate) static SETTINGS: [Setting; 41] = [
         default: None,
         allowed: "a file as `tidings keys generate` writes it",
         about: "The cluster's keys; without them only loopback addresses are allowed",
+        reloads: true,
+    },
+    Setting {
+        key: "identity",
+        placeholder: "FILE",
+        form: Form::Text,
+        default: None,
+        allowed: "a file as `tidings keys identity` makes it, which nobody else may read",
+        about: "This node's own secret, with which it signs its entries; takes 66 of payload_bytes",
+        reloads: true,
+    },
+    Setting {
+        key: "identities",
+        placeholder: "FILE",
+        form: Form::Text,
+        default: None,
+        allowed: "a file of lines as `tidings keys identity` prints them",
+        about: "The public keys of all nodes: entries that their nodes have not signed are refused",
         reloads: true,
     },
     Setting {

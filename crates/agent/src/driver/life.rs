@@ -7,7 +7,7 @@
 use std::net::SocketAddr;
 
 use tidings_control::Mode;
-use tidings_gossip::Instant;
+use tidings_gossip::{Address, Instant};
 use tracing::{debug, info, warn};
 
 use super::Driver;
@@ -50,6 +50,20 @@ impl Driver {
                  the two clocks is wrong, or somebody with the key makes it up"
             );
         }
+    }
+
+    /// Reports an entry that its node has not signed.
+    pub(super) fn report_unsigned(&mut self, now: Instant, name: &str, from: Address) {
+        let Some(withheld) = self.event_lines.allow(now) else { return };
+        let from = SocketAddr::try_from(from).map(|from| from.to_string()).unwrap_or_default();
+        warn!(
+            name,
+            from,
+            withheld,
+            "an entry about this node is refused, since it lacks the signature of the node: it has \
+             no identity, identities has no line of it or another, or somebody with the key makes \
+             it up"
+        );
     }
 
     /// Whether the agent does its work and others can take what it says, or what is wrong.

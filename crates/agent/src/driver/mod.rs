@@ -151,8 +151,8 @@ impl Driver {
         let Parts { endpoint, clock, collector, settings, standing, reloading, token } = parts;
         let ten_seconds = Duration::from_secs(10);
         Self {
-            payload: vec![0; usize::from(settings.payload_bytes)],
-            user: UserMetrics::new(settings.payload_bytes),
+            payload: vec![0; usize::from(endpoint.node.content_bytes())],
+            user: UserMetrics::new(endpoint.node.content_bytes()),
             gathered: Gathered::default(),
             left_out: LeftOut::default(),
             reservations: Reservations::default(),
@@ -391,15 +391,13 @@ impl Driver {
             Event::Implausible(name, incarnation) => {
                 return self.report_implausible(now, name, incarnation.get());
             }
+            Event::Unsigned(name, from) => return self.report_unsigned(now, name, *from),
             &Event::Mismatch(at, what, side) => return self.report_mismatch(now, (at, what, side)),
             Event::IdCollision(name) => {
                 error!(name, "this node and another share an id: set id_salt on every node");
                 return;
             }
-            Event::Visited(colony, complete) => {
-                self.visited(now, *colony, *complete);
-                return;
-            }
+            Event::Visited(colony, complete) => return self.visited(now, *colony, *complete),
             _ => {}
         }
         let Some(withheld) = self.event_lines.allow(now) else { return };

@@ -14,7 +14,7 @@ use tracing::{error, info, warn};
 
 use super::Driver;
 use super::reading::{Refusal, Reloaded, Reloading, read_again};
-use crate::prepare::Prepared;
+use crate::prepare::{Identity, Prepared};
 use crate::resolve::Looked;
 
 impl Driver {
@@ -58,6 +58,7 @@ impl Driver {
             self.reloading.search(prepared.settings.seeds.clone());
         }
         self.apply_keys(&prepared);
+        self.apply_identity(&prepared);
         self.apply_payload_bytes(prepared.settings.payload_bytes);
         if prepared.token.is_some() {
             self.token.send_replace(prepared.token);
@@ -102,6 +103,25 @@ impl Driver {
         self.endpoint.node.set_keys(prepared.keys.clone());
     }
 
+    /// Takes another secret, and other public keys. Signing itself begins and ends with a life,
+    /// since it changes how much a payload has room for.
+    fn apply_identity(&mut self, prepared: &Prepared) {
+        match &prepared.identity {
+            Some(Identity { signer, known }) if self.signed_bytes() > 0 => {
+                if let Err(error) = self.endpoint.node.sign(signer.clone(), known.as_ref()) {
+                    warn!(%error, "the identity is kept");
+                }
+            }
+            None if self.signed_bytes() == 0 => {}
+            _ => warn!("to sign or not to sign takes a restart; what was so at the start is kept"),
+        }
+    }
+
+    /// Bytes that a signature takes of this node's payloads.
+    fn signed_bytes(&self) -> u16 {
+        self.settings.payload_bytes - self.endpoint.node.content_bytes()
+    }
+
     /// Changes the length of this node's payloads, if others need not have the same.
     fn apply_payload_bytes(&mut self, bytes: u16) {
         let kept = self.settings.payload_bytes;
@@ -116,19 +136,19 @@ impl Driver {
             );
             return;
         }
-        let now = self.clock.now();
-        if let Err(error) = self.user.set_payload_bytes(bytes, now) {
+        let (now, signed) = (self.clock.now(), self.signed_bytes());
+        if let Err(error) = self.user.set_payload_bytes(bytes.saturating_sub(signed), now) {
             warn!(kept, %error, "payload_bytes is kept: first withdraw some of what is published");
             return;
         }
         if let Err(error) = self.endpoint.node.set_payload_bytes(bytes) {
             warn!(kept, %error, "payload_bytes is kept: a restart changes payload_bytes_most");
             // What fits in the new length fits in the kept one, or nothing has come since.
-            let _ = self.user.set_payload_bytes(kept, now);
+            let _ = self.user.set_payload_bytes(kept - signed, now);
             return;
         }
         self.settings.payload_bytes = bytes;
-        self.payload = vec![0; usize::from(bytes)];
+        self.payload = vec![0; usize::from(bytes - signed)];
         self.publish(now);
         info!(from = kept, to = bytes, "payloads have another length from now on");
     }

@@ -9,6 +9,7 @@
 //! A file is replaced as a whole: a reader finds the old keys or the new ones.
 
 mod failure;
+mod identity;
 mod steps;
 
 use std::fs::{self, File};
@@ -56,6 +57,22 @@ Examples:
     crate::exit_codes::exit_codes!()
 );
 
+const AFTER_IDENTITY: &str = concat!(
+    "\
+A node with the cluster's keys can speak in anybody's name, unless entries are signed:
+  1. on each node make a secret, and name it in the configuration: identity = \"/etc/tidings/identity\"
+  2. put the lines of all nodes into one file, the same on each node
+  3. when all nodes sign, name it in the configuration: identities = \"/etc/tidings/identities\"
+From then on a node takes no entry that the node it is about has not signed. The secret stays on its
+node; the lines are no secret.
+
+Examples:
+  tidings keys identity /etc/tidings/identity
+  pdsh -N -w n[01-64] tidings keys identity /etc/tidings/identity >identities",
+    "\n\n",
+    crate::exit_codes::exit_codes!()
+);
+
 /// Options of `tidings keys`.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -95,6 +112,15 @@ enum Action {
         /// The key file
         file: PathBuf,
     },
+    /// Make this node's own secret if there is none, and print the line by which others know it
+    #[command(after_help = AFTER_IDENTITY)]
+    Identity {
+        /// The file of the secret, which the setting `identity` names
+        file: PathBuf,
+        /// The node's name [default: the host's name]
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+    },
     /// Ask all nodes which keys they hold, and say whether `promote` and `drop` are safe
     #[command(after_help = AFTER_STATUS)]
     Status(StatusOptions),
@@ -125,6 +151,7 @@ pub fn run(agent: &Agent, options: &Options) -> Result<(), Failure> {
         Action::Promote { file } => Ok(change(file, |keys| keys.rotate_right(1))?),
         Action::Drop { file } => Ok(change(file, |keys| keys.truncate(1))?),
         Action::Show { file } => show(file),
+        Action::Identity { file, name } => output::print(&identity::line(file, name.as_deref())?),
         Action::Status(StatusOptions { before, json }) => steps::run(agent, *before, *json),
     }
 }
