@@ -10,9 +10,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tidings_gossip::signed::SIGNED_BYTES;
 use tidings_gossip::{
-    Address, Capacity, ColonyConfig, ColonyId, Config, Counters, EntryState, Incarnation, Instant,
-    Member, Node, Stamp, Strategy, Window,
+    Address, Capacity, ColonyConfig, ColonyId, Config, Counters, EntryState, Identities,
+    Incarnation, Instant, Member, Node, Signer, Stamp, Strategy, Window,
 };
 
 use super::datagrams::{CLUSTER, Claim, Entry, answer, id_of, keys, probe, pull, sealed, window};
@@ -25,6 +26,8 @@ const COLONY_DATAGRAM_BYTES: u16 = 1100;
 const COLONIES: u8 = 0x80;
 /// Bit of the mode of a node whose driver has a calendar.
 const CALENDAR: u8 = 0x40;
+/// Both: the node signs its entries, and takes no others.
+const SIGNED: u8 = COLONIES | CALENDAR;
 const NAMES: [&str; 8] = ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7"];
 const OWN_PAYLOAD: [u8; PAYLOAD_BYTES as usize] = *b"own news";
 /// The node's room is less than the names of the cluster.
@@ -103,6 +106,9 @@ impl World {
         let now = Instant::from_micros(1_000_000);
         let mut node = node_of(0, mode, now);
         let mut peer = node_of(1, mode, now);
+        if mode & SIGNED == SIGNED {
+            node.sign(signer(0), Some(&identities())).expect("there is room for a signature");
+        }
         node.publish(&OWN_PAYLOAD).expect("it has the size of a payload");
         if mode & CALENDAR != 0 {
             node.believe_up_to(Incarnation::new(200));
@@ -292,7 +298,7 @@ impl World {
     fn check(&mut self) {
         let own = self.node.entry(NAMES[0], self.now).expect("a node knows itself");
         assert!(own.age.is_some() && own.state == EntryState::Alive, "a node has its own entry");
-        let published = own.sequence == Some(0) || own.payload == OWN_PAYLOAD;
+        let published = own.sequence == Some(0) || own.payload.starts_with(&OWN_PAYLOAD);
         assert!(published, "a node says of itself what it published, not {:?}", own.payload);
         let before = std::mem::take(&mut self.stamps);
         let mut members = 0;
@@ -359,6 +365,10 @@ fn node_of(index: usize, mode: u8, now: Instant) -> Node {
     };
     config.wire_version = 1 + (mode >> 3) / Strategy::ALL.len() as u8 % 2;
     config.payload_bytes = PAYLOAD_BYTES;
+    if mode & SIGNED == SIGNED {
+        config.payload_bytes += SIGNED_BYTES;
+        config.payload_bytes_most = config.payload_bytes;
+    }
     config.datagram_bytes = DATAGRAM_BYTES;
     config.max_nodes = MAX_NODES;
     config.forget_after = Duration::from_secs(100);
@@ -376,6 +386,16 @@ fn node_of(index: usize, mode: u8, now: Instant) -> Node {
     let incarnation = Incarnation::new(3);
     Node::new(config, keys(), member(index), &roster, incarnation, index as u64, now)
         .expect("the configuration is in range")
+}
+
+fn signer(index: usize) -> Signer {
+    Signer::from_bytes([index as u8; 32])
+}
+
+fn identities() -> Identities {
+    let lines = NAMES.iter().enumerate();
+    let lines = lines.map(|(index, name)| format!("{name} {}\n", signer(index).public()));
+    Identities::parse(&lines.collect::<String>()).expect("a list")
 }
 
 /// The colony of a node; the stored inputs have these numbers.

@@ -3,7 +3,9 @@
 use tidings_control::Request;
 use tidings_gossip::payload::NodeState;
 use tidings_gossip::roster::{self, MAX_NAME_BYTES, MAX_NAMES};
+use tidings_gossip::signed::MAX_IDENTITIES;
 use tidings_gossip::wire::keys::{KeyRing, MAX_KEYS};
+use tidings_gossip::{Identities, Signer};
 
 /// Names that are folded and read again; beyond that the target would only be slow.
 const NAMES_FOLDED: usize = 4_096;
@@ -63,6 +65,23 @@ pub fn keyring(bytes: &[u8]) {
             assert_eq!(leaked, None, "an error shows a line of the key file");
         }
     }
+    identities(&text);
+}
+
+/// Any text is a list of public keys, which can be written and read again, or an error; neither
+/// that nor the error of a signer shows a secret.
+fn identities(text: &str) {
+    let list = Identities::parse(text);
+    if let Ok(list) = &list {
+        assert!((1..=MAX_IDENTITIES).contains(&list.len()));
+        for line in text.lines() {
+            let Some(name) = line.split_whitespace().next() else { continue };
+            let Some(key) = list.get(name) else { continue };
+            assert_eq!(key.to_string().parse(), Ok(key), "{line}");
+        }
+    }
+    let shown = format!("{:?} {:?}", list.err(), Signer::parse(text).err());
+    assert!(!shown.contains("ed25519-secret:") || !text.contains("ed25519-secret:"), "{shown}");
 }
 
 /// Any line is a request to an agent or an error. A request that was read is written as a line that

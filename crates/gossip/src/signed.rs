@@ -81,7 +81,8 @@ impl Identities {
             let Some(name) = words.next() else { continue };
             let wrong = |problem: String| IdentitiesError::Line { line: line_number, problem };
             if !is_name(name) {
-                return Err(wrong(format!("{name:?} is not the name of a node")));
+                // It may be a secret, in the wrong file.
+                return Err(wrong("the first word is not the name of a node".to_owned()));
             }
             let (Some(key), None) = (words.next(), words.next()) else {
                 return Err(wrong("there are not two words".to_owned()));
@@ -214,7 +215,7 @@ mod tests {
             (format!("n1 {key}\nn1 {key}"), "line 2: there is a line of n1 already"),
             ("n1".to_owned(), "line 1: there are not two words"),
             (format!("n1 {key} n2"), "line 1: there are not two words"),
-            (format!("n/1 {key}"), "line 1: \"n/1\" is not the name"),
+            (format!("n/1 {key}"), "line 1: the first word is not the name"),
             ("n1 ed25519:AAAA".to_owned(), "line 1: not a public key"),
         ] {
             let error = Identities::parse(&text).expect_err(&text).to_string();
