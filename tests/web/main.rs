@@ -66,9 +66,12 @@ fn report(number: usize) -> Value {
     let heard = state != "unheard";
     let (some, share) = (heard && state != "dead", (number * 37 % 101) as f64);
     let age_ms = if number % 48 == 29 { 21_000.0 } else { 40.0 * share };
+    // What the dead said last is older than their deaths.
+    let readings_age_ms = if state == "dead" { 7_200_000.0 } else { age_ms };
     json!({
         "name": format!("node{:04}", number + 1), "address": "192.0.2.7:9616", "state": state,
-        "age_ms": heard.then_some(age_ms), "incarnation": 1, "sequence": 100,
+        "age_ms": heard.then_some(age_ms), "readings_age_ms": heard.then_some(readings_age_ms),
+        "incarnation": 1, "sequence": 100,
         "cores": some.then_some(64), "load1": some.then_some(share * 0.64),
         "load5": some.then_some(31.5), "load15": some.then_some(30.25),
         "cpu_busy_percent": some.then_some(share.min(100.0)),

@@ -51,6 +51,21 @@ fn what_is_wrong_is_red_counted_and_in_the_title() {
 }
 
 #[test]
+fn the_last_readings_of_the_dead_have_their_own_age() {
+    let (_cluster, address) = cluster(1);
+    let browser = Browser::start();
+    browser.answer("/v1/nodes", &made_up(48));
+    browser.open(&address);
+    browser.until("document.getElementById('count').textContent === '48'");
+    type_into_filter(&browser, "node0012");
+    browser.until(&rows_shown(1));
+    browser.value("document.querySelector('#table tr[data-name=node0012]').click()");
+    browser.until("document.getElementById('detail').open");
+    let state = text_of(&browser, "detail-state");
+    assert_eq!(state, "dead; these are its last readings, 2.0 h old");
+}
+
+#[test]
 fn a_condition_is_that_of_the_command_line_with_its_errors() {
     let (_cluster, address) = cluster(3);
     let browser = Browser::start();

@@ -56,10 +56,9 @@ export class Detail {
     document.getElementById('detail-name').textContent = name;
     const node = cluster.node(name);
     const state = document.getElementById('detail-state');
-    const gone = node && node.shown !== 'alive' && node.age_ms !== null;
     state.textContent = !node ? 'not in the cluster any more'
-      : gone ? `${node.shown}; these are its last readings, ${format(node.age_ms, 'ms')} old`
-        : node.shown;
+      : node.shown === 'alive' || node.age_ms === null ? node.shown
+        : `${node.shown}; these are its last readings, ${oldness(node.readings_age_ms)}`;
     state.dataset.state = node ? node.shown : 'forgotten';
     sparkline(document.getElementById('detail-spark'), cluster.history(name, column.key), column,
       rangeOf(cluster.nodes, column));
@@ -154,4 +153,9 @@ function runs(values) {
     else if (found.at(-1).length > 0) found.push([]);
   }
   return found.filter((run) => run.length > 0);
+}
+
+/** How old readings are, which is more than the age of the entry of a node that died or left. */
+function oldness(age) {
+  return age === null ? 'made nobody knows when' : `${format(age, 'ms')} old`;
 }
