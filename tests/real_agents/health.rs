@@ -1,0 +1,106 @@
+//! Health: what an agent says of itself, whatever strangers do, and why it is not well.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+
+use rustix::process::Signal;
+use tidings_control::{State, reading_socket_path};
+use tidings_experiment::agents::{Cluster, programs};
+
+use super::pages::page;
+
+/// What `tidings health` exits with, and says.
+fn health(cluster: &Cluster, name: &str) -> (Option<i32>, String) {
+    let mut command = Command::new(programs().join("tidings"));
+    command.arg("--runtime-dir").arg(cluster.agent(name).runtime_dir()).arg("health");
+    let output = command.output().expect("built");
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+}
+
+/// More than have a place: a Slurm that asks for health would drain the node if it waited for them.
+#[test]
+fn strangers_who_do_nothing_keep_nobody_from_asking() {
+    let mut cluster = Cluster::new();
+    cluster.start("n1", &["--http", "127.0.0.1:0"]);
+    let address = cluster.agent("n1").status().http.expect("asked for");
+    let mut slow: Vec<_> = (0..64)
+        .map(|_| {
+            let mut slow = TcpStream::connect(&address).expect("it listens");
+            slow.write_all(b"GET /metrics HTTP/1.1\r\nHo").expect("it reads");
+            slow.set_nonblocking(true).expect("a socket");
+            slow
+        })
+        .collect();
+    let socket = reading_socket_path(cluster.agent("n1").runtime_dir());
+    let idle: Vec<_> = (0..40).map(|_| UnixStream::connect(&socket).expect("it listens")).collect();
+    for _ in 0..8 {
+        let (head, body) = page(&address, "/healthz");
+        assert!(head.starts_with("http/1.1 200"), "{head} {body}");
+        let (code, said) = health(&cluster, "n1");
+        assert_eq!(code, Some(0), "{said}");
+    }
+    // The answers did not wait for the ends of all the slow ones.
+    let waits = |slow: &mut TcpStream| {
+        slow.read(&mut [0; 64]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+    };
+    assert!(slow.iter_mut().any(waits), "none is left");
+    drop(idle);
+}
+
+#[test]
+fn a_seed_at_which_nobody_is_makes_a_node_ill() {
+    let mut cluster = Cluster::new();
+    cluster.start("n1", &["--seed", "127.0.0.1:1"]);
+    cluster.until("n1 knows that it is alone", |cluster| {
+        cluster.agent("n1").status().ill.filter(|ill| ill.starts_with("alone: "))
+    });
+    let (code, said) = health(&cluster, "n1");
+    assert!(code == Some(1) && said.contains("alone: "), "{code:?} {said}");
+}
+
+#[test]
+fn a_check_names_the_seed_that_does_not_resolve() {
+    let cluster = Cluster::new();
+    let flags = ["--seed", "nobody.invalid:9616", "--check"];
+    let output = cluster.command_on(&[], "n1", &flags).output().expect("built");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let note = "note: the seed nobody.invalid:9616";
+    assert!(said.contains(note) && said.contains("a running agent tries again"), "{said}");
+}
+
+/// What starts a program with a clock so far ahead, and becomes it, so that it can be killed.
+fn ahead(by: &str) -> Vec<String> {
+    let mut command = Command::new("faketime");
+    let output = command.args(["-f", by, "printenv", "LD_PRELOAD"]).output();
+    let library = String::from_utf8(output.expect("faketime is installed").stdout).expect("a path");
+    let variables = [format!("LD_PRELOAD={}", library.trim()), format!("FAKETIME={by}")];
+    ["env".to_owned()].into_iter().chain(variables).collect()
+}
+
+/// Its last life had a clock that was three years ahead, as those of the others still are.
+#[test]
+fn a_node_that_cannot_exceed_what_others_hold_is_ill_and_says_why() {
+    let ahead = ahead("+1095d");
+    let mut cluster = Cluster::new();
+    cluster.start_on(&ahead, "n1", &[]);
+    let seed = cluster.agent("n1").status().address;
+    cluster.start_on(&ahead, "n2", &["--seed", &seed]);
+    cluster.until_known(&["n1", "n2"], 2);
+    cluster.agent("n2").signal(Signal::KILL);
+    cluster.end("n2");
+    cluster.until("n2 is dead", |cluster| {
+        let node = cluster.agent("n1").node("n2")?;
+        (node.state == State::Dead).then_some(())
+    });
+    cluster.join("n2", "n1", &[]);
+    let why = "which it cannot exceed";
+    cluster.until("n2 knows that others hold a later life", |cluster| {
+        cluster.agent("n2").status().ill.filter(|ill| ill.contains(why))
+    });
+    let (code, said) = health(&cluster, "n2");
+    assert!(code == Some(1) && said.contains(why), "{code:?} {said}");
+}
