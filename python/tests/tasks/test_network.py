@@ -34,6 +34,16 @@ with tt.Executor(sys.argv[1], workers=0, keys="keys") as executor:
     print(type(error).__name__, type(error.__cause__).__name__, flush=True)
 """
 
+PRICER = """
+import sys
+import rules
+import tidings.tasks as tt
+
+with tt.Executor(sys.argv[1], workers=0, keys="keys") as executor:
+    future = executor.submit(rules.price, 20)
+    print(future.exception() or future.result(), flush=True)
+"""
+
 
 def parent() -> int:
     """Return the number of the process whose worker has started this one."""
@@ -65,6 +75,28 @@ def test_a_process_of_another_host_does_calls(holder: tt.Executor, tmp_path: Pat
     assert isinstance(raised.value.__cause__, tt.RemoteTraceback)
     worker.communicate()
     assert worker.returncode == 0
+
+
+def test_a_worker_with_other_code_makes_no_call(holder: tt.Executor, tmp_path: Path) -> None:
+    for host, rebate in [("client", 1), ("old", 2), ("new", 1)]:
+        folder = tmp_path / host
+        folder.mkdir()
+        (folder / "rules.py").write_text(f"def price(n: int) -> int:\n    return n - {rebate}\n")
+        (folder / "keys").write_bytes((tmp_path / "keys").read_bytes())
+    store = f"tcp://{holder.endpoint}"
+    old = programs.start(WORKER, tmp_path / "old", store)
+    assert programs.heard(old) == "works"
+    client = programs.start(PRICER, tmp_path / "client", store)
+    assert "the source of module rules here is not that of the program" in programs.heard(client)
+    client.communicate()
+    old.communicate()
+    new = programs.start(WORKER, tmp_path / "new", store)
+    assert programs.heard(new) == "works"
+    client = programs.start(PRICER, tmp_path / "client", store)
+    assert programs.heard(client) == "19"
+    for process in (client, new):
+        process.communicate()
+        assert process.returncode == 0
 
 
 def test_a_process_of_another_host_submits(tmp_path: Path) -> None:
