@@ -89,9 +89,9 @@ def test_spikes_are_omitted() -> None:
 def test_units_order_and_doubled_rows_change_no_bit(text: str, percent: float) -> None:
     values = np.abs(noisy(values_of(text), percent, 11))
     rows = [
-        Row(float(size), "", "", float(value))
+        Row(float(size), "", str(number), float(value))
         for size, at_size in zip(SIZES, values)
-        for value in at_size
+        for number, value in enumerate(at_size)
     ]
     plain = BayesEngine().fit(Measurement.of(rows))
     rng = np.random.default_rng(3)

@@ -37,11 +37,37 @@ def test_sizes_and_values_must_be_as_many() -> None:
         Measurement.of_values([1, 2, 3], [1.0, 2.0])
 
 
-def test_duplicates_and_order_do_not_matter() -> None:
-    rows = [Row(float(s), "", "", float(v)) for s in (4, 1, 2) for v in (3, 1, 2)]
-    assert Measurement.of(rows) == Measurement.of([*rows[::-1], *rows])
+def test_order_and_numbered_doubles_do_not_matter() -> None:
+    rows = [Row(float(s), "", str(v), float(v)) for s in (4, 1, 2) for v in (3, 1, 2)]
+    doubled = Measurement.of([*rows[::-1], *rows])
+    assert Measurement.of(rows).rows == doubled.rows
+    assert Measurement.of(rows).warnings == ()
+    assert doubled.warnings == (
+        "9 rows are the same as another in size, run, repetition and value, and counted once: "
+        "if it is another measurement, name its run",
+    )
 
 
-def test_repetitions_of_equal_value_count_if_they_are_numbered() -> None:
-    rows = [Row(float(s), "", str(r), 5.0) for s in (1, 2, 4) for r in range(3)]
-    assert len(Measurement.of(rows).rows) == 9
+def test_equal_values_of_a_coarse_clock_count() -> None:
+    """A clock of 1 ms gave 5, 5, 5 and 6 ms, of which 5 and 6 remained: the mean was 5.5."""
+    sizes = [1.0, 2.0, 4.0]
+    values = [[5.0, 5.0, 5.0, 6.0]] * 3
+    of_values = Measurement.of_values(sizes, values)
+    assert [row.value for row in of_values.at(2.0)] == [5.0, 5.0, 5.0, 6.0]
+    assert of_values.warnings == ()
+    numbered = [Row(s, "", str(r), 5.0) for s in sizes for r in range(3)]
+    assert len(Measurement.of(numbered).rows) == 9
+
+
+def test_rows_of_different_runs_are_no_doubles() -> None:
+    rows = [Row(float(s), run, "1", 5.0) for s in (1, 2, 4) for run in "ab"]
+    assert len(Measurement.of(rows).rows) == 6
+
+
+def test_a_file_that_is_there_twice_is_a_warning() -> None:
+    rows = [Row(float(s), "", "", s + v / 7) for s in (1, 2, 4) for v in range(5)]
+    assert Measurement.of(rows).warnings == ()
+    (warning,) = Measurement.of([*rows, *rows, *rows]).warnings
+    assert warning.startswith("every row is there 3 times: if a file is read twice, omit it")
+    exact = [Row(float(s), "", "", float(s)) for s in range(1, 20)]
+    assert Measurement.of([*exact, *exact]).warnings == ()

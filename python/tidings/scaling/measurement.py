@@ -2,8 +2,8 @@
 
 A row is one value at one size; rows of one run (one job, one start of a process) share a run's
 name, because everything accidental about a run, its nodes, its neighbours, its memory layout,
-affects all its rows. Rows that are the same in size, run, repetition and value count once. Order
-and units do not matter: rows are sorted, and engines see values only as ratios.
+affects all its rows. Rows are kept in `columns`; a numbered row that is there twice counts once.
+Order and units do not matter: engines see values only as ratios.
 
 Invariants: sizes and values are finite and positive, sizes are at least three different ones;
 anything else is rejected with its place.
@@ -11,41 +11,31 @@ anything else is rejected with its place.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tidings.scaling.columns import Collector, Columns, MeasurementError, Row
+
+__all__ = ["FEWEST_SIZES", "Measurement", "MeasurementError", "Row"]
 
 FEWEST_SIZES = 3
 """Below this many sizes nothing is fitted; below five every verdict is undecided."""
 
 
-class MeasurementError(ValueError):
-    """Measurements cannot be used. The message names the place and the remedy."""
-
-
-@dataclass(frozen=True, order=True)
-class Row:
-    """One measured value at one size; `run` and `repetition` may be empty."""
-
-    size: float
-    run: str = ""
-    repetition: str = ""
-    value: float = math.nan
-    place: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Measurement:
-    """All rows of one function and metric, sorted and without duplicates."""
+    """All rows of one function and metric; `warnings` say what is odd about them."""
 
     function: str
     metric: str
     parameter: str
-    rows: tuple[Row, ...]
+    columns: Columns
     unit: str = ""
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -56,19 +46,36 @@ class Measurement:
         parameter: str = "x",
         unit: str = "",
     ) -> Measurement:
-        """Check rows and sort them, or raise MeasurementError."""
-        kept = sorted({_checked(row, function, metric) for row in rows})
-        sizes = {row.size for row in kept}
+        """Check rows, or raise MeasurementError."""
+        collector = Collector(_name(function, metric))
+        for row in rows:
+            collector.add(row.size, row.run, row.repetition, row.value, (row.place, 0))
+        return cls.collected(collector, function, metric, parameter, unit)
+
+    @classmethod
+    def collected(
+        cls,
+        collector: Collector,
+        function: str = "",
+        metric: str = "",
+        parameter: str = "x",
+        unit: str = "",
+    ) -> Measurement:
+        """Make a measurement of collected rows, or raise MeasurementError."""
+        if collector.problem:
+            raise MeasurementError(collector.problem)
+        columns, warnings = collector.columns()
+        sizes = np.unique(columns.sizes)
         name = _name(function, metric)
-        if not kept:
+        if not len(sizes):
             raise MeasurementError(f"{name}: there is no measurement")
         if len(sizes) < FEWEST_SIZES:
-            some = ", ".join(f"{size:g}" for size in sorted(sizes))
+            some = ", ".join(f"{size:g}" for size in sizes)
             raise MeasurementError(
                 f"{name}: {len(sizes)} size{'s' if len(sizes) > 1 else ''} ({some}), which says "
                 f"nothing about growth: measure at five or more"
             )
-        return cls(function, metric, parameter, tuple(kept), unit)
+        return cls(function, metric, parameter, columns, unit, warnings)
 
     @classmethod
     def of_values(
@@ -97,9 +104,14 @@ class Measurement:
         """Function and metric, for messages and tables."""
         return _name(self.function, self.metric)
 
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """All rows as objects, sorted: for a few thousand."""
+        return self.columns.rows()
+
     def sizes(self) -> NDArray[np.float64]:
         """Return the different sizes, ascending."""
-        return np.unique(np.array([row.size for row in self.rows]))
+        return np.unique(self.columns.sizes)
 
     def at(self, size: float) -> list[Row]:
         """Return the rows of one size."""
@@ -107,26 +119,18 @@ class Measurement:
 
     def has_runs(self) -> bool:
         """Whether rows name more than one run."""
-        return len({row.run for row in self.rows}) > 1
+        return len(self.columns.run_names) > 1
+
+    def by_size(self) -> list[NDArray[np.float64]]:
+        """Return the values of each size, ascending."""
+        columns = self.columns
+        order = np.lexsort((columns.values, columns.sizes))
+        _, starts = np.unique(columns.sizes[order], return_index=True)
+        return np.split(columns.values[order], starts[1:])
 
     def quantile(self, share: float) -> NDArray[np.float64]:
         """Return this quantile of the values at each size; 0.25 is the paper's first quartile."""
-        values = [[row.value for row in self.at(size)] for size in self.sizes()]
-        return np.array([np.quantile(np.array(at_size), share) for at_size in values])
-
-
-def _checked(row: Row, function: str, metric: str) -> Row:
-    where = row.place or _name(function, metric)
-    if not (math.isfinite(row.size) and row.size > 0):
-        raise MeasurementError(f"{where}: the size is {row.size:g}; sizes must be positive")
-    if math.isnan(row.value):
-        raise MeasurementError(f"{where}: the value at size {row.size:g} is missing")
-    if not (math.isfinite(row.value) and row.value > 0):
-        raise MeasurementError(
-            f"{where}: the value at size {row.size:g} is {row.value:g}; only positive values can "
-            "grow by a factor: omit it, or subtract less"
-        )
-    return row
+        return np.array([np.quantile(at_size, share) for at_size in self.by_size()])
 
 
 def _name(function: str, metric: str) -> str:

@@ -7,10 +7,12 @@ function and metric from several files are put together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from tidings.scaling.columns import Collector, place_text
 from tidings.scaling.measurement import Measurement, MeasurementError
 from tidings.scaling.readers.found import Found
 
@@ -23,39 +25,58 @@ def read(
     `wanted` tells whether a function and metric are needed: if not, rows of it that are not a
     measurement are omitted.
     """
-    found: list[Found] = []
-    for path in paths:
-        found.extend(read_file(path))
-    return gathered(found, wanted)
+    return gathered(chain.from_iterable(map(read_file, paths)), wanted)
 
 
-def read_file(path: Path) -> list[Found]:
-    """Read the rows of one file."""
+def read_file(path: Path) -> Iterator[Found]:
+    """Yield the rows of one file."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with path.open(encoding="utf-8-sig") as file:
+            yield from _rows(file, path)
     except UnicodeDecodeError:
         raise MeasurementError(f"{path}: this is not UTF-8 text") from None
     except OSError as error:
         raise MeasurementError(f"{path}: {error.strerror or error}") from None
-    stripped = text.lstrip()
-    if not stripped:
+
+
+def _rows(lines: Iterator[str], path: Path) -> Iterable[Found]:
+    """Read lines one at a time; a JSON document, which has no lines of its own, as a whole."""
+    blank = []
+    first = ""
+    for line in lines:
+        if line.strip():
+            first = line
+            break
+        blank.append(line)
+    if not first:
         raise MeasurementError(f"{path}: the file is empty")
-    if stripped[0] in "{[":
-        from tidings.scaling.readers import json_forms, json_lines
+    every = chain(blank, [first], lines)
+    if first.lstrip()[0] not in "{[":
+        from tidings.scaling.readers import text_forms
 
-        whole = _document(text, path)
-        if whole is None or json_lines.is_row(whole):
-            return json_lines.rows(text, str(path))
-        try:
-            return json_forms.rows(whole, str(path))
-        except (KeyError, TypeError, AttributeError, IndexError) as error:
-            raise MeasurementError(
-                f"{path}: JSON of no known format: it begins like one, but a part is missing or "
-                f"of another kind ({type(error).__name__}: {error})"
-            ) from None
-    from tidings.scaling.readers import text_forms
+        return text_forms.rows(every, str(path))
+    from tidings.scaling.readers import json_lines
 
-    return text_forms.rows(text, str(path))
+    if json_lines.begins(first):
+        return json_lines.rows(every, str(path))
+    return _document_rows("".join(every), path)
+
+
+def _document_rows(text: str, path: Path) -> Iterator[Found]:
+    """Yield the rows of a JSON document, or of lines that only together are no document."""
+    from tidings.scaling.readers import json_forms, json_lines
+
+    whole = _document(text, path)
+    if whole is None or json_lines.is_row(whole):
+        yield from json_lines.rows(text.splitlines(), str(path))
+        return
+    try:
+        yield from json_forms.rows(whole, str(path))
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise MeasurementError(
+            f"{path}: JSON of no known format: it begins like one, but a part is missing or "
+            f"of another kind ({type(error).__name__}: {error})"
+        ) from None
 
 
 def _document(text: str, path: Path) -> Any:  # noqa: ANN401
@@ -74,30 +95,47 @@ def _short(error: Exception) -> str:
 
 def gathered(found: Iterable[Found], wanted: Callable[[str, str], bool]) -> list[Measurement]:
     """Group rows by function and metric; reject those that are wanted but not a measurement."""
-    groups: dict[tuple[str, str], list[Found]] = {}
+    groups: dict[tuple[str, str], _Group] = {}
+    group: _Group | None = None
     for one in found:
-        groups.setdefault((one.function, one.metric), []).append(one)
+        function, metric, parameter, unit, size, run, repetition, value, place = one
+        if group is None or function != group.first.function or metric != group.first.metric:
+            group = groups.setdefault((function, metric), _Group(one))
+        if unit != group.first.unit or parameter != group.first.parameter:
+            group.mixed(one)
+        group.add(size, run, repetition, value, place)
     measurements = []
-    for (function, metric), members in sorted(groups.items()):
+    for (function, metric), group in sorted(groups.items()):
         try:
-            measurements.append(_measurement(members))
+            measurements.append(group.measurement())
         except MeasurementError:
             if wanted(function, metric):
                 raise
     return measurements
 
 
-def _measurement(members: list[Found]) -> Measurement:
-    """Make one of the rows of a function and metric; reject mixed parameters and units."""
-    first = members[0]
-    function, metric = first.function, first.metric
-    for other in members:
-        for what in ("unit", "parameter"):
-            mine, its = getattr(first, what), getattr(other, what)
-            if mine != its:
-                raise MeasurementError(
-                    f"{other.row.place}: {what} `{its}` of {function} ({metric}), but "
-                    f"`{mine}` at {first.row.place}: convert one, or name the metric otherwise"
-                )
-    rows = [member.row for member in members]
-    return Measurement.of(rows, function, metric, first.parameter, first.unit)
+class _Group:
+    """The rows of one function and metric as they come."""
+
+    def __init__(self, first: Found) -> None:
+        """Begin with the parameter and unit that all must have."""
+        self.first = first
+        self.collector = Collector(f"{first.function} ({first.metric})")
+        self.add = self.collector.add
+
+    def mixed(self, other: Found) -> None:
+        """Remember a row of another parameter or unit as a problem."""
+        first = self.first
+        what = "unit" if other.unit != first.unit else "parameter"
+        self.collector.problem = self.collector.problem or (
+            f"{place_text(other.place)}: {what} `{getattr(other, what)}` of {first.function} "
+            f"({first.metric}), but `{getattr(first, what)}` at {place_text(first.place)}: "
+            "convert one, or name the metric otherwise"
+        )
+
+    def measurement(self) -> Measurement:
+        """Make a measurement of all, or raise MeasurementError."""
+        first = self.first
+        return Measurement.collected(
+            self.collector, first.function, first.metric, first.parameter, first.unit
+        )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tidings.scaling.measurement import MeasurementError, Row
+from tidings.scaling.columns import MeasurementError
 from tidings.scaling.readers.found import Found, number
 
 SIZES = ("mpi.world.size", "size", "jobsize", "numhosts", "omp.num.threads")
@@ -50,7 +50,7 @@ def read_records(records: Iterable[dict[str, Any]], path: str) -> list[Found]:
             key = (function, metric, size)
             largest[key] = max(value, largest.get(key, value))
     return [
-        Found(function, metric, "p", "", Row(size, path, "", value, f"{path}: {function}"))
+        Found(function, metric, "p", "", size, path, "", value, (f"{path}: {function}", 0))
         for (function, metric, size), value in largest.items()
     ]
 

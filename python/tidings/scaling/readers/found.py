@@ -1,31 +1,36 @@
-"""Found rows: what a reader returns, with the names by which rows are grouped."""
+"""Found rows: what a reader yields, with the names by which rows are grouped."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from tidings.scaling.measurement import MeasurementError, Row
+from tidings.scaling.columns import MeasurementError, Place, place_text
 
 
-@dataclass(frozen=True)
-class Found:
-    """A row with function, metric, parameter and unit."""
+class Found(NamedTuple):
+    """A row with function, metric, parameter and unit; a tuple, since there may be a million."""
 
     function: str
     metric: str
     parameter: str
     unit: str
-    row: Row
+    size: float
+    run: str
+    repetition: int | str
+    value: float
+    place: Place
 
 
-def number(value: Any, place: str, what: str) -> float:  # noqa: ANN401
+def number(value: Any, place: Place | str, what: str) -> float:  # noqa: ANN401
     """Return a number, or raise MeasurementError naming the place."""
+    if type(value) is float:
+        return value
+    where = place if isinstance(place, str) else place_text(place)
     if isinstance(value, bool) or value is None or value == "":
-        raise MeasurementError(f"{place}: {what} is missing")
+        raise MeasurementError(f"{where}: {what} is missing")
     try:
         return float(value)
     except OverflowError:
-        raise MeasurementError(f"{place}: {what} is too large a number") from None
+        raise MeasurementError(f"{where}: {what} is too large a number") from None
     except (TypeError, ValueError):
-        raise MeasurementError(f"{place}: {what} is `{value}`, not a number") from None
+        raise MeasurementError(f"{where}: {what} is `{value}`, not a number") from None

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tidings.scaling.measurement import MeasurementError, Row
+from tidings.scaling.columns import MeasurementError
 from tidings.scaling.readers import caliper
 from tidings.scaling.readers.found import Found, number
 
@@ -27,7 +27,7 @@ def document(text: str) -> Any:  # noqa: ANN401
         return None
 
 
-def rows(whole: Any, path: str) -> list[Found]:  # noqa: ANN401
+def rows(whole: Any, path: str) -> Iterable[Found]:  # noqa: ANN401
     """Read a document by its format."""
     if caliper.is_split(whole):
         return caliper.split(whole, path)
@@ -40,9 +40,9 @@ def rows(whole: Any, path: str) -> list[Found]:  # noqa: ANN401
             ("measurements", _extra_p),
         ):
             if key in whole:
-                return list(reader(whole, path))
+                return reader(whole, path)
         if "mean" in whole and "slope" in whole:
-            return list(_criterion(whole, path))
+            return _criterion(whole, path)
     raise MeasurementError(
         f"{path}: JSON of no known format; JSON Lines, Google Benchmark, pytest-benchmark, "
         "hyperfine, Criterion, Caliper and Extra-P are read"
@@ -65,7 +65,7 @@ def _google(entry: dict[str, Any], index: int, place: str) -> Found:
     scale = _TO_SECONDS.get(str(entry.get("time_unit", "ns")), 1e-9)
     value = number(entry.get("real_time"), place, "real_time") * scale
     repetition = str(entry.get("repetition_index", index))
-    return Found(function, "time", "n", "s", Row(size, "", repetition, value, place))
+    return Found(function, "time", "n", "s", size, "", repetition, value, (place, 0))
 
 
 def _pytest_benchmark(entry: dict[str, Any], place: str) -> Iterator[Found]:
@@ -80,10 +80,10 @@ def _pytest_benchmark(entry: dict[str, Any], place: str) -> Iterator[Found]:
         function, size = _split(name, place)
     stats = entry["stats"]
     values = stats.get("data") or entry.get("data") or [stats.get("median")]
+    at, where = float(size), (place, 0)
     for repetition, value in enumerate(values):
-        seconds = number(value, place, "a time")
-        row = Row(float(size), "", str(repetition), seconds, place)
-        yield Found(function, "time", parameter, "s", row)
+        seconds = number(value, where, "a time")
+        yield Found(function, "time", parameter, "s", at, "", repetition, seconds, where)
 
 
 def _hyperfine(whole: dict[str, Any], path: str) -> Iterator[Found]:
@@ -101,8 +101,8 @@ def _hyperfine(whole: dict[str, Any], path: str) -> Iterator[Found]:
             parameter = "n"
             function, at = _split(function, place)
         for repetition, value in enumerate(entry.get("times") or [entry.get("median")]):
-            row = Row(at, "", str(repetition), number(value, place, "a time"), place)
-            yield Found(function, "time", parameter, "s", row)
+            seconds = number(value, place, "a time")
+            yield Found(function, "time", parameter, "s", at, "", repetition, seconds, (place, 0))
 
 
 def _criterion(whole: dict[str, Any], path: str) -> Iterator[Found]:
@@ -116,8 +116,8 @@ def _criterion(whole: dict[str, Any], path: str) -> Iterator[Found]:
     at = sizes[-1]
     typical = whole.get("slope") or whole.get("median") or whole["mean"]
     seconds = number(typical.get("point_estimate"), path, "point_estimate") * 1e-9
-    row = Row(float(parts[at]), "", "", seconds, path)
-    yield Found(parts[at - 1] if at else "", "time", "n", "s", row)
+    function = parts[at - 1] if at else ""
+    yield Found(function, "time", "n", "s", float(parts[at]), "", "", seconds, (path, 0))
 
 
 def _extra_p(whole: dict[str, Any], path: str) -> Iterator[Found]:
@@ -131,9 +131,10 @@ def _extra_p(whole: dict[str, Any], path: str) -> Iterator[Found]:
                 place = f"{path}: {function}, {metric}, point {index + 1}"
                 point = entry["point"]
                 size = number(point[0] if isinstance(point, list) else point, place, "the point")
+                names = (function, metric, str(parameters[0]), "")
                 for repetition, value in enumerate(entry["values"]):
-                    row = Row(size, "", str(repetition), number(value, place, "a value"), place)
-                    yield Found(function, metric, str(parameters[0]), "", row)
+                    found = number(value, place, "a value")
+                    yield Found(*names, size, "", repetition, found, (place, 0))
 
 
 def _split(name: str, place: str) -> tuple[str, float]:

@@ -2,16 +2,20 @@
 
 Own: ``{"function": "sort", "metric": "time", "parameter": "n", "size": 1024, "value": 0.5}``, and
 optionally "unit", "run" and "repetition". Extra-P's: ``{"params": {"p": 8}, "callpath": "sort",
-"metric": "time", "value": 0.5}`` with one parameter.
+"metric": "time", "value": 0.5}`` with one parameter. Lines are read one at a time, so that a file
+may be larger than the memory.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tidings.scaling.measurement import MeasurementError, Row
+from tidings.scaling.columns import MeasurementError, Place, place_text
 from tidings.scaling.readers.found import Found, number
+
+_DECODE = json.JSONDecoder().raw_decode
 
 
 def is_row(value: Any) -> bool:  # noqa: ANN401
@@ -19,42 +23,67 @@ def is_row(value: Any) -> bool:  # noqa: ANN401
     return isinstance(value, dict) and "value" in value and ("size" in value or "params" in value)
 
 
-def rows(text: str, path: str) -> list[Found]:
+def begins(line: str) -> bool:
+    """Whether a line is a row, so that the file need not be read whole to recognise it."""
+    try:
+        return is_row(json.loads(line))
+    except (ValueError, RecursionError):
+        return False
+
+
+def rows(lines: Iterable[str], path: str) -> Iterator[Found]:
     """Read all lines."""
-    found = []
-    for line_number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
+    prefix = f"{path}:"
+    for line_number, line in enumerate(lines, 1):
+        stripped = line.strip()
+        if not stripped:
             continue
-        place = f"{path}:{line_number}"
-        try:
-            entry = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise MeasurementError(
-                f"{place}: not JSON: {error.msg}, column {error.colno}"
-            ) from None
-        except (RecursionError, ValueError):
-            raise MeasurementError(f"{place}: a number too long or a nesting too deep") from None
-        if not isinstance(entry, dict):
-            raise MeasurementError(f'{place}: an object is expected, like {{"size": 8, ...}}')
-        found.append(_row(entry, place))
-    return found
+        place = (prefix, line_number)
+        entry = _object(stripped, place)
+        get = entry.get
+        if "size" in entry:
+            parameter, size = str(get("parameter", "x")), number(entry["size"], place, "the size")
+        else:
+            parameter, size = _parameter(get("params"), place)
+        repetition = get("repetition", "")
+        yield Found(
+            str(entry["function"] if "function" in entry else get("callpath", "")),
+            str(get("metric", "")),
+            parameter,
+            str(get("unit", "")),
+            size,
+            str(get("run", "")),
+            repetition if type(repetition) is int else str(repetition),
+            number(get("value"), place, "the value"),
+            place,
+        )
 
 
-def _row(entry: dict[str, Any], place: str) -> Found:
-    parameter, size = _size(entry, place)
-    value = number(entry.get("value"), place, "the value")
-    row = Row(size, str(entry.get("run", "")), str(entry.get("repetition", "")), value, place)
-    function = str(entry.get("function", entry.get("callpath", "")))
-    return Found(function, str(entry.get("metric", "")), parameter, str(entry.get("unit", "")), row)
+def _object(line: str, place: Place) -> dict[str, Any]:
+    try:
+        entry, end = _DECODE(line)
+        if end != len(line):
+            raise json.JSONDecodeError("Extra data", line, end)
+    except json.JSONDecodeError as error:
+        raise MeasurementError(
+            f"{place_text(place)}: not JSON: {error.msg}, column {error.colno}"
+        ) from None
+    except (RecursionError, ValueError):
+        raise MeasurementError(
+            f"{place_text(place)}: a number too long or a nesting too deep"
+        ) from None
+    if not isinstance(entry, dict):
+        raise MeasurementError(
+            f'{place_text(place)}: an object is expected, like {{"size": 8, ...}}'
+        )
+    return entry
 
 
-def _size(entry: dict[str, Any], place: str) -> tuple[str, float]:
-    if "size" in entry:
-        return str(entry.get("parameter", "x")), number(entry["size"], place, "the size")
-    params = entry.get("params")
+def _parameter(params: Any, place: Place) -> tuple[str, float]:  # noqa: ANN401
+    where = place_text(place)
     if not isinstance(params, dict) or not params:
-        raise MeasurementError(f'{place}: neither "size" nor "params" gives the size of the run')
+        raise MeasurementError(f'{where}: neither "size" nor "params" gives the size of the run')
     if len(params) > 1:
-        raise MeasurementError(f"{place}: {len(params)} parameters; only one can grow")
+        raise MeasurementError(f"{where}: {len(params)} parameters; only one can grow")
     (name, size), *_ = params.items()
-    return str(name), number(size, place, f"the parameter {name}")
+    return str(name), number(size, where, f"the parameter {name}")

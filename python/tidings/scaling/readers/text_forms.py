@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
-from tidings.scaling.measurement import MeasurementError, Row
+from tidings.scaling.columns import MeasurementError, Place, place_text
 from tidings.scaling.readers.found import Found, number
 
 _SIZES = ("size", "p", "n", "k", "x", "tasks", "procs", "nprocs", "num_tasks", "nodes", "ranks")
@@ -20,32 +20,44 @@ _OF_MACHINE = ("p", "tasks", "procs", "nprocs", "num_tasks", "nodes", "ranks")
 _NAMES = ("function", "name", "check_name", "display_name", "descr", "testcase")
 _RUNS = ("run", "jobid")
 _NO_METRICS = {*_SIZES, *_NAMES, *_RUNS, "repetition", "unit", "metric"}
+_OSU = re.compile(r"#\s*OSU\s+(?:MPI\s+)?(.*?)(?:\s+Test.*)?$")
 _KEYWORDS = ("PARAMETER", "POINTS", "REGION", "METRIC", "DATA")
 
 
-def rows(text: str, path: str) -> list[Found]:
-    """Read a text by its format."""
-    written = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
-    first = next(written, None)
-    if first is None:
+def rows(lines: Iterable[str], path: str) -> Iterator[Found]:
+    """Read lines by their format, one at a time."""
+    listed = iter(lines)
+    head = list(_head(listed))
+    first = head[-1] if head else "#"
+    if first.startswith("#"):
         raise MeasurementError(f"{path}: the file has only comments")
+    every = chain(head, listed)
     if first.split()[0].upper() in _KEYWORDS:
-        return list(_extra_p(text, path))
-    if re.search(r"^#\s*OSU", text, re.MULTILINE):
-        return list(_osu(text, path))
+        return _extra_p(every, path)
+    title = next((found for line in head if (found := _OSU.match(line))), None)
+    if title:
+        return _osu(every, title.group(1).strip(), path)
     if any(mark in first for mark in ",|;"):
-        return list(_csv(text, path, next(mark for mark in "|;," if mark in first)))
+        return _csv(every, path, next(mark for mark in "|;," if mark in first))
     raise MeasurementError(
         f"{path}: no known format; Extra-P's text, OSU tables and CSV with a heading are read"
     )
 
 
-def _extra_p(text: str, path: str) -> Iterator[Found]:
+def _head(lines: Iterator[str]) -> Iterator[str]:
+    """Yield the lines up to the first that is no comment; blank ones count as comments."""
+    for line in lines:
+        yield line if line.strip() else "#"
+        if line.strip() and not line.startswith("#"):
+            return
+
+
+def _extra_p(lines: Iterable[str], path: str) -> Iterator[Found]:
     """Extra-P: ``PARAMETER p``, ``POINTS 8 16``, ``REGION f``, ``METRIC time``, then DATA."""
     parameter, function, metric = "", "", ""
     points: list[float] = []
     at, began = 0, ""
-    for line_number, line in enumerate(text.splitlines(), 1):
+    for line_number, line in enumerate(lines, 1):
         place = f"{path}:{line_number}"
         words = line.split()
         if not words or words[0].startswith("#"):
@@ -65,10 +77,10 @@ def _extra_p(text: str, path: str) -> Iterator[Found]:
         elif keyword == "DATA":
             if at >= len(points):
                 raise MeasurementError(f"{place}: more lines of DATA than the {len(points)} points")
+            names = (function, metric, parameter or "x", "")
             for repetition, word in enumerate(words[1:]):
                 value = number(word, place, "a value")
-                row = Row(points[at], "", str(repetition), value, place)
-                yield Found(function, metric, parameter or "x", "", row)
+                yield Found(*names, points[at], "", repetition, value, (place, 0))
             at, began = at + 1, began if at else place
         else:
             raise MeasurementError(f"{place}: `{words[0]}` is not one of {', '.join(_KEYWORDS)}")
@@ -83,79 +95,90 @@ def _all_there(lines: int, points: int, began: str) -> None:
         )
 
 
-def _osu(text: str, path: str) -> Iterator[Found]:
+def _osu(lines: Iterable[str], name: str, path: str) -> Iterator[Found]:
     """``# OSU MPI Allreduce Latency Test`` and lines of size and latency in µs."""
-    title = re.search(r"^#\s*OSU\s+(?:MPI\s+)?(.*?)(?:\s+Test.*)?$", text, re.MULTILINE)
-    name = title.group(1).strip() if title else "OSU"
-    for line_number, line in enumerate(text.splitlines(), 1):
-        place = f"{path}:{line_number}"
+    for line_number, line in enumerate(lines, 1):
+        place = (f"{path}:", line_number)
         words = line.split()
         if len(words) < 2 or words[0].startswith("#"):
             continue
         size = number(words[0], place, "the message size")
         if size > 0:
             value = number(words[1], place, "the value")
-            yield Found(name, "osu", "bytes", "", Row(size, "", "", value, place))
+            yield Found(name or "OSU", "osu", "bytes", "", size, "", "", value, place)
 
 
-def _csv(text: str, path: str, mark: str) -> Iterator[Found]:
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    heading = [cell.strip() for cell in next(csv.reader(lines[:1], delimiter=mark))]
+def _csv(lines: Iterable[str], path: str, mark: str) -> Iterator[Found]:
+    written = (line for line in lines if line.strip() and not line.startswith("#"))
+    reader = csv.reader(written, delimiter=mark)
+    heading = [cell.strip() for cell in next(reader)]
     twice = sorted({name for name in heading if name and heading.count(name) > 1})
     if twice:
         raise MeasurementError(f"{path}: the heading names {', '.join(twice)} more than once")
     size_column = next((name for name in _SIZES if name in heading), None)
     if size_column is None:
         raise MeasurementError(f"{path}: no column of sizes; name one `size`, or p, n, k")
+    parameter = "x" if size_column == "size" else size_column
+    run_column = next((name for name in _RUNS if name in heading), "")
+    name_column = next((name for name in _NAMES if name in heading), "")
+    others = _others(heading, size_column)
     fixed: dict[tuple[str, str], str] = {}
-    for line_number, cells in enumerate(csv.reader(lines[1:], delimiter=mark), 2):
-        place = f"{path}: row {line_number}"
+    cells_of = _cells_of(heading)
+    prefix = f"{path}: row "
+    for line_number, cells in enumerate(reader, 2):
+        place = (prefix, line_number)
         if len(cells) != len(heading):
-            raise MeasurementError(f"{place}: {len(cells)} cells, but {len(heading)} columns")
-        entry = dict(zip(heading, (cell.strip() for cell in cells)))
-        size = number(entry.pop(size_column), place, "the size")
-        parameter = "x" if size_column == "size" else size_column
-        run = next((entry[name] for name in _RUNS if name in entry), "")
-        function = next((entry[name] for name in _NAMES if name in entry), "")
-        _hold_fixed(fixed, function, entry, size_column, place)
-        row = Row(size, run, entry.get("repetition", ""), place=place)
-        for metric, cell, unit in _cells(entry):
+            raise MeasurementError(
+                f"{place_text(place)}: {len(cells)} cells, but {len(heading)} columns"
+            )
+        entry = dict(zip(heading, map(str.strip, cells)))
+        size = number(entry[size_column], place, "the size")
+        function = entry.get(name_column, "")
+        if others:
+            _hold_fixed(fixed, function, {name: entry[name] for name in others}, size_column, place)
+        run, repetition = entry.get(run_column, ""), entry.get("repetition", "")
+        for metric, cell, unit in cells_of(entry):
             value = number(cell, place, metric or "the value")
-            yield Found(function, metric, parameter, unit, replace(row, value=value))
+            yield Found(function, metric, parameter, unit, size, run, repetition, value, place)
+
+
+def _others(heading: list[str], grows: str) -> list[str]:
+    """Return the other columns of sizes. Tasks and nodes are one parameter, the machine's size.
+
+    A column `size` names the one that grows.
+    """
+    if grows == "size":
+        return []
+    of_machine = _OF_MACHINE if grows in _OF_MACHINE else ()
+    return [name for name in _SIZES[1:] if name in heading and name not in {grows, *of_machine}]
 
 
 def _hold_fixed(
-    fixed: dict[tuple[str, str], str], function: str, entry: dict[str, str], grows: str, place: str
+    fixed: dict[tuple[str, str], str], function: str, others: dict[str, str], grows: str, at: Place
 ) -> None:
-    """Reject a second column of sizes that changes within a function: only one can grow.
-
-    A column `size` names it. Tasks and nodes are one parameter, the machine's size.
-    """
-    others = () if grows == "size" else _SIZES[1:]
-    for name in others:
-        if grows in _OF_MACHINE and name in _OF_MACHINE:
-            continue
-        if name in entry and fixed.setdefault((function, name), entry[name]) != entry[name]:
+    """Reject a second column of sizes that changes within a function: only one can grow."""
+    for name, cell in others.items():
+        if fixed.setdefault((function, name), cell) != cell:
             raise MeasurementError(
-                f"{place}: {name} changes as well as {grows}: only one parameter can grow; "
-                "omit the column, or name the one that counts `size`"
+                f"{place_text(at)}: {name} changes as well as {grows}: only one parameter can "
+                "grow; omit the column, or name the one that counts `size`"
             )
 
 
-def _cells(entry: dict[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yield metric, value and unit: of `value`, of ReFrame's columns, or of all numbers."""
-    if "value" in entry:
-        yield entry.get("metric", ""), entry["value"], entry.get("unit", "")
-        return
-    valued = [name[: -len("_value")] for name in entry if name.endswith("_value")]
-    for name in valued:
-        yield name, entry[f"{name}_value"], entry.get(f"{name}_unit", "")
-    if not valued:
-        for name, cell in entry.items():
-            is_metric = name not in _NO_METRICS and not name.startswith("jube_")
-            # An empty cell is a missing value, which is an error, not a text.
-            if is_metric and (_is_number(cell) or not cell):
-                yield name, cell, ""
+def _cells_of(heading: list[str]) -> Callable[[dict[str, str]], Iterable[tuple[str, str, str]]]:
+    """Return what yields metric, value and unit: of `value`, ReFrame's columns, or all numbers."""
+    if "value" in heading:
+        return lambda entry: ((entry.get("metric", ""), entry["value"], entry.get("unit", "")),)
+    valued = [name[: -len("_value")] for name in heading if name.endswith("_value")]
+    if valued:
+        return lambda entry: (
+            (name, entry[f"{name}_value"], entry.get(f"{name}_unit", "")) for name in valued
+        )
+    metrics = [n for n in heading if n not in _NO_METRICS and not n.startswith("jube_")]
+    # An empty cell is a missing value, which is an error, not a text.
+    return lambda entry: (
+        (name, entry[name], "") for name in metrics if not entry[name] or _is_number(entry[name])
+    )
 
 
 def _is_number(cell: str) -> bool:

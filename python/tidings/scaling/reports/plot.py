@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidings.scaling.checking import Checked
+from tidings.scaling.measurement import Measurement
 
 Floats = NDArray[np.float64]
 
@@ -17,6 +18,7 @@ _WIDTH, _HEIGHT = 640, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 36, 44, 52
 _STEPS = 48
 _SPARE = 0.08
+_MOST_POINTS = 2000
 
 
 class _Axes:
@@ -57,11 +59,21 @@ class Curves:
     limits: list[Floats]
 
 
+def points(measurement: Measurement) -> tuple[Floats, Floats]:
+    """Return logarithms of sizes and values to draw: of many, evenly spaced ones of each size."""
+    at_sizes = measurement.by_size()
+    each = max(_MOST_POINTS // len(at_sizes), 1)
+    kept = at_sizes
+    if sum(map(len, at_sizes)) > _MOST_POINTS:
+        kept = [v[np.linspace(0, len(v) - 1, min(each, len(v))).astype(int)] for v in at_sizes]
+    step = max(len(kept) // _MOST_POINTS, 1)
+    sizes = np.repeat(measurement.sizes(), [len(values) for values in kept])
+    return np.log(sizes)[::step], np.log(np.concatenate(kept))[::step]
+
+
 def curves(one: Checked) -> Curves:
     """Compute what a plot of an expectation shows."""
-    rows = one.measurement.rows
-    sizes = np.log([row.size for row in rows])
-    values = np.log([row.value for row in rows])
+    sizes, values = points(one.measurement)
     last = min(one.target, 64 * math.exp(sizes.max()))
     grid = np.linspace(sizes.min(), math.log(max(last, math.exp(sizes.max()))), _STEPS)
     bands = np.array([_band(one, math.exp(x)) for x in grid])

@@ -43,6 +43,7 @@ def entry(one: Checked) -> dict[str, Any]:
         "verdict": evaluation.outcome.value,
         "recorded": one.recorded,
         "reasons": list(evaluation.reasons),
+        "warnings": list(one.measurement.warnings),
         "blame": one.blame,
         "next": None
         if design is None

@@ -39,7 +39,7 @@ def remarks(one: Checked) -> list[str]:
     """Return the remarks below the table: reasons, blame, the next measurement."""
     evaluation, name = one.evaluation, one.stated.name
     variable = one.expectation.variable
-    said = [f"{name}: {reason}" for reason in evaluation.reasons]
+    said = [f"{name}: {reason}" for reason in (*evaluation.reasons, *one.measurement.warnings)]
     if evaluation.outcome is Outcome.VIOLATED:
         low, high = (term.big_o(variable) for term in evaluation.divergence_band)
         said.append(

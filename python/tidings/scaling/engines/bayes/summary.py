@@ -1,16 +1,17 @@
 """Summary: one logarithm per size, and its scatter; all that the engine sees.
 
 Noise is considered relative: ln(value) is compared. All logarithms are relative to one value
-of the measurement and rounded to 2^-30, far below any noise, so that another unit, which moves the
 of the measurement and rounded to 2^-30, far below any noise, so that another unit, which changes
 the last bits of a float, changes nothing. Within a size, repetitions further than four robust
 standard deviations (pooled over all sizes) from the densest cluster are spikes and are omitted; the
 others are averaged.
 
-Rows of one run count once: with several runs, a run's rows at a size are averaged first, and the
+Rows of one run count once: with several runs, a run's rows at a size are their median, and the
 scatter is that between runs. Where every run has every size, a run's own factor cancels and is
 removed. With one run per size, or none named, the differences between runs of different sizes
 remain in the residuals, where the engine's wider noise components allow for them.
+
+Time and memory are linear in the rows (sorting aside).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tidings.scaling.engines.bayes import many_sizes
 from tidings.scaling.measurement import Measurement
 
 Floats = NDArray[np.float64]
@@ -51,14 +53,13 @@ class Summary:
 
 def summarize(measurement: Measurement) -> Summary:
     """Reduce a measurement to a Summary."""
-    sizes = np.array([row.size for row in measurement.rows])
-    values = np.array([row.value for row in measurement.rows])
-    first = np.sort(values[sizes == sizes[0]])
+    columns = measurement.columns
+    sizes, values = columns.sizes, columns.values
+    first = np.sort(values[sizes == sizes.min()])
     reference = math.log(first[(len(first) - 1) // 2])
     logs = np.round((np.log(values / first[(len(first) - 1) // 2])) * _ROUNDING) / _ROUNDING
     if measurement.has_runs():
-        runs = np.array([row.run for row in measurement.rows])
-        sizes, logs = _one_value_a_run(sizes, logs, runs)
+        sizes, logs = _one_value_a_run(sizes, logs, columns.runs)
     order = np.lexsort((logs, sizes))
     return _pooled(sizes[order], logs[order], reference)
 
@@ -76,6 +77,10 @@ def _pooled(sizes: Floats, logs: Floats, reference: float) -> Summary:
     squares = float(np.where(kept, (logs - means[index]) ** 2, 0.0).sum())
     freedom = int(kept_counts.sum()) - len(distinct)
     gaps = np.add.reduceat(logs, starts) / counts - medians
+    if len(distinct) > many_sizes.MOST:
+        distinct, means, kept_counts, left = many_sizes.together(distinct, means, kept_counts)
+        squares += left
+        freedom = max(int(kept_counts.sum()) - 2 * len(distinct), 0)
     return Summary(
         distinct,
         means,
@@ -89,13 +94,26 @@ def _pooled(sizes: Floats, logs: Floats, reference: float) -> Summary:
 
 
 def _centres(logs: Floats, index: NDArray[np.intp], starts: NDArray[np.intp], sd: float) -> Floats:
-    """Return the mean of each size's densest cluster, the lower one of two: spikes are slow."""
-    together = (index[:, None] == index) & (np.abs(logs[:, None] - logs) <= _CLUSTER_SDS * sd)
-    crowd = together.sum(axis=1)
-    means = (together @ logs) / crowd
+    """Return the mean of each size's densest cluster, the lower one of two: spikes are slow.
+
+    `logs` ascend within a size, so a value's cluster is a slice of them. All are whole multiples
+    of the rounding: as integers, with each size moved out of the others' reach, one search finds
+    the slices of all sizes, and sums are exact.
+    """
+    whole = np.rint(logs * _ROUNDING).astype(np.int64)
+    span = int(whole.max() - whole.min()) + 1
+    reach = int(min(_CLUSTER_SDS * sd * _ROUNDING, span))
+    apart = whole - whole.min() + index * (2 * span + 1)
+    low = np.searchsorted(apart, apart - reach, "left")
+    high = np.searchsorted(apart, apart + reach, "right")
+    crowd = high - low
     ends = np.append(starts[1:], len(logs))
-    densest = [a + int(crowd[a:b].argmax()) for a, b in zip(starts, ends)]
-    return np.asarray(means[densest])
+    most = np.repeat(np.maximum.reduceat(crowd, starts), ends - starts)
+    places = np.where(crowd == most, np.arange(len(logs)), len(logs))
+    densest = np.minimum.reduceat(places, starts)
+    sums = np.append(0, np.cumsum(whole))
+    means = (sums[high[densest]] - sums[low[densest]]) / crowd[densest]
+    return np.asarray(means / _ROUNDING)
 
 
 def _robust_sd(distances: Floats, counts: NDArray[np.intp]) -> float:
@@ -108,17 +126,17 @@ def _robust_sd(distances: Floats, counts: NDArray[np.intp]) -> float:
     return _NORMAL_MAD * 0.5 * float(middle)
 
 
-def _one_value_a_run(sizes: Floats, logs: Floats, runs: NDArray[np.str_]) -> tuple[Floats, Floats]:
-    """Average each run's rows at each size; remove runs' own factors where runs are complete."""
-    distinct, size_index = np.unique(sizes, return_inverse=True)
-    names, run_index = np.unique(runs, return_inverse=True)
-    table = np.full((len(names), len(distinct)), np.nan)
-    for run in range(len(names)):
-        for size in range(len(distinct)):
-            found = logs[(run_index == run) & (size_index == size)]
-            if len(found):
-                table[run, size] = np.median(found)
-    if len(names) > 1 and np.isfinite(table).all():
-        table += table.mean() - table.mean(axis=1, keepdims=True)
-    present = np.isfinite(table)
-    return np.broadcast_to(distinct, table.shape)[present], table[present]
+def _one_value_a_run(sizes: Floats, logs: Floats, runs: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Take each run's median at each size; remove runs' own factors where runs are complete."""
+    order = np.lexsort((logs, sizes, runs))
+    sizes, logs, runs = sizes[order], logs[order], runs[order]
+    fresh = (np.diff(sizes) != 0) | (np.diff(runs) != 0)
+    starts = np.append(0, np.flatnonzero(fresh) + 1)
+    counts = np.diff(np.append(starts, len(logs)))
+    medians = 0.5 * (logs[starts + (counts - 1) // 2] + logs[starts + counts // 2])
+    sizes, runs = sizes[starts], runs[starts]
+    named, at_run = np.unique(runs, return_inverse=True)
+    if len(named) > 1 and len(medians) == len(named) * len(np.unique(sizes)):
+        own = np.bincount(at_run, medians) / np.bincount(at_run)
+        medians = medians + (medians.mean() - own)[at_run]
+    return sizes, medians
