@@ -34,6 +34,7 @@ def entry(one: Checked) -> dict[str, Any]:
         "upper_limit": evaluation.limits.upper.big_o(variable),
         "lower_limit": evaluation.limits.lower.big_o(variable),
         "found": evaluation.growth.big_o(variable),
+        "form": one.model.form(variable),
         "divergence": evaluation.divergence.big_o(variable),
         "divergence_band": [term.big_o(variable) for term in evaluation.divergence_band],
         "match": {"✓": "total", "≈": "approximate", "✗": "none"}[evaluation.match.value],

@@ -46,6 +46,9 @@ def remarks(one: Checked) -> list[str]:
             f"{name}: grows faster than {evaluation.limits.upper.big_o(variable)}, the limit; "
             f"δ is between {low} and {high} with 95 %"
         )
+    form = one.model.form(variable)
+    if form:
+        said.append(f"{name}: exactly {form}")
     if one.blame:
         said.append(f"{name}: {one.blame}")
     design = evaluation.next_design

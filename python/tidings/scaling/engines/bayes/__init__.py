@@ -7,7 +7,8 @@ and no penalty to tune: a candidate that can fit anything has its prior spread t
 down by that.
 
 `summary` reduces the measurements, `noise` is the likelihood of residuals, `candidates` the terms,
-`pairs` chooses sums of two of them, `evidence` the integrals, `posterior` the answers, `tails` the
+`pairs` chooses sums of two of them, `forms` adds those with negative coefficients where counts are
+exact, `evidence` has the integrals, `posterior` the answers, `tails` the
 bounds of intervals.
 """
 
@@ -20,10 +21,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tidings.scaling.engines.bayes import cliff, free, pairs, tails
+from tidings.scaling.engines.bayes import cliff, forms, free, pairs, tails
 from tidings.scaling.engines.bayes.candidates import Candidates, candidates
 from tidings.scaling.engines.bayes.cliff import Cliff
 from tidings.scaling.engines.bayes.evidence import Found, Problem, Rows
+from tidings.scaling.engines.bayes.forms import Forms
 from tidings.scaling.engines.bayes.noise import noise_of
 from tidings.scaling.engines.bayes.posterior import Points, Posterior
 from tidings.scaling.engines.bayes.summary import Summary, summarize
@@ -58,6 +60,21 @@ class BayesModel:
     def growth(self) -> Term:
         """The growth that the data favour, G."""
         return self.posterior.growth
+
+    def form(self, variable: str = "x") -> str:
+        """Return the form of exact counts, such as ``0.5 n^2 - 0.5 n``; empty if they have none."""
+        posterior, summary = self.posterior, self.summary
+        if posterior.points.residual.min() > forms.EXACT:
+            return ""
+        scale = math.exp(posterior.reference)
+        best = int(posterior.shares.argmax())
+        if best >= posterior.first_form and posterior.forms:
+            return posterior.forms.text(best - posterior.first_form, scale, variable)
+        exponents = posterior.rows.terms_of(best)
+        found = forms.plain(summary.sizes, summary.logs, exponents)
+        return (
+            forms.written(exponents, scale * found[0], scale * found[1], variable) if found else ""
+        )
 
     def probability(self, expected: Term, lower: Term | None, upper: Term) -> float:
         """Return the probability that growth keeps the limits; `lower` None: no lower limit."""
@@ -99,13 +116,23 @@ class BayesEngine:
         listed = candidates(summary.sizes, expected)
         weighed = _Weighed(problem, pairs.chosen(problem, listed))
         squares = min(weighed.mixed_integral.squares.min(), weighed.alone_integral.squares.min())
+        if _is_precise(summary) and squares > len(summary.sizes) * forms.EXACT**2:
+            weighed.forms = forms.find(problem, listed.terms, expected)
+            squares = min(squares, weighed.form_squares)
         wider = noise.wider(float(squares))
         jump = weighed.cliff() if wider > _SMOOTH else None
         return BayesModel(weighed.posterior(summary.reference), summary, wider, jump)
 
 
+def _is_precise(summary: Summary) -> bool:
+    """Whether the repetitions, if there are any, would show the trace of a subtracted term."""
+    return summary.variance <= forms.LARGEST_SD**2 * float(summary.counts.mean())
+
+
 class _Weighed:
-    """All rows with their integrals, first those with a constant or lower term."""
+    """All rows with their integrals, first those with a constant or lower term, then forms."""
+
+    forms: Forms | None = None
 
     def __init__(self, problem: Problem, chosen: Candidates) -> None:
         self.problem = problem
@@ -145,50 +172,86 @@ class _Weighed:
         self.mixed_integral = problem.integrate(self.mixed)
         self.alone_integral = problem.alone(self.alone.growing)
 
+    @property
+    def form_squares(self) -> float:
+        """The least squares that a form leaves."""
+        return float(self.forms.squares.min()) if self.forms else math.inf
+
+    def _evidence(self) -> tuple[Floats, Floats]:
+        """Return log evidence and log prior of all rows, forms last."""
+        evidence = [self.mixed_integral.log_evidence, self.alone_integral.log_evidence]
+        if self.forms is None:
+            return np.concatenate(evidence), self.log_prior
+        prior = self.log_prior + math.log(1 - forms.PRIOR)
+        return (
+            np.concatenate([*evidence, self.forms.log_evidence]),
+            np.append(prior, self.forms.log_prior),
+        )
+
     def posterior(self, reference: float) -> Posterior:
         """Put all together."""
-        evidence = np.append(self.mixed_integral.log_evidence, self.alone_integral.log_evidence)
-        rows = self.mixed.joined(self.alone)
+        evidence, prior = self._evidence()
+        rows, group = self.mixed.joined(self.alone), self.group
+        if self.forms:
+            group = np.append(group, self.forms.leads)
+            lead = self.forms.exponents[:, 0]
+            rows = rows.joined(
+                Rows.beside_lower(lead, np.zeros_like(lead), np.full(len(lead), -np.inf))
+            )
         return Posterior(
             rows,
             self.chosen.terms,
-            self.group,
+            group,
             evidence,
-            self.log_prior,
+            prior,
             self._points(),
             self.problem.middle,
             reference,
+            self.forms,
         )
 
     def cliff(self) -> Cliff | None:
         """Return the likeliest jump between growth on either side of it."""
         count = len(self.chosen.terms)
-        smooth = np.append(self.mixed_integral.log_evidence, self.alone_integral.log_evidence)
-        total = float(np.logaddexp.reduce(smooth + self.log_prior))
+        smooth, smooth_prior = self._evidence()
+        total = float(np.logaddexp.reduce(smooth + smooth_prior))
         prior = np.log(self.chosen.weights)
         return cliff.find(self.problem, self.alone.growing[:count], prior, total)
 
     def _points(self) -> Points:
         """Return every node of every row that has any weight."""
-        mixed, alone, prior = self.mixed_integral, self.alone_integral, self.log_prior
+        mixed, alone, prior = self.mixed_integral, self.alone_integral, self._evidence()[1]
         count, width = mixed.nodes.shape
+        known = len(self.log_prior)
         logs = np.append(
-            mixed.log_weights + prior[:count, None], alone.log_weights[:, 0] + prior[count:]
+            mixed.log_weights + prior[:count, None], alone.log_weights[:, 0] + prior[count:known]
         )
+        row = np.append(np.repeat(np.arange(count), width), np.arange(count, known))
+        nodes, levels = np.append(mixed.nodes, alone.nodes), np.append(mixed.levels, alone.levels)
+        squares = np.append(mixed.squares, alone.squares)
+        coefficients = None
+        if self.forms:
+            form, coefficients, share = self.forms.points()
+            own = self.forms.log_evidence + self.forms.log_prior
+            logs = np.append(logs, own[form] + np.log(share))
+            row = np.append(row, known + form)
+            nothing = np.zeros(len(form))
+            nodes, levels = np.append(nodes, nothing), np.append(levels, nothing)
+            squares = np.append(squares, self.forms.squares[form])
         mass = np.exp(logs - logs.max())
         kept = np.flatnonzero(mass > _NEGLIGIBLE)
-        from_mixed = kept < count * width
-        row = np.where(from_mixed, kept // width, kept - count * width + count)
-        squares = np.append(mixed.squares, alone.squares)[kept]
-        residual = self.problem.noise.variance(squares)
+        if coefficients is not None:
+            coefficients = coefficients[kept[kept >= len(logs) - len(coefficients)] - len(logs)]
+        residual = self.problem.noise.variance(squares[kept])
         return Points(
-            row,
-            np.append(mixed.nodes, alone.nodes)[kept],
-            ~from_mixed,
-            np.append(mixed.levels, alone.levels)[kept],
+            row[kept],
+            nodes[kept],
+            (row[kept] >= count) & (row[kept] < known),
+            levels[kept],
             residual / self.problem.count_weight,
             residual,
             mass[kept] / mass[kept].sum(),
+            coefficients,
         )
 
 

@@ -113,10 +113,14 @@ class Candidates:
 
 def candidates(sizes: Floats, expected: Term | None = None) -> Candidates:
     """Return the candidates for ascending sizes; an expectation joins the list."""
-    if sizes[-1] > LARGEST_EXPONENTIAL_SIZE:
-        return _candidates(0.0, expected)
-    steps = np.diff(sizes)
-    return _candidates(1.0 if steps.max() <= 1.01 * steps.min() else _UNEVEN, expected)
+    exponential = 0.0
+    if sizes[-1] <= LARGEST_EXPONENTIAL_SIZE:
+        steps = np.diff(sizes)
+        exponential = 1.0 if steps.max() <= 1.01 * steps.min() else _UNEVEN
+    plain = _candidates(exponential, None)
+    if expected is None or expected in plain.terms:
+        return plain
+    return _candidates(exponential, expected)
 
 
 @lru_cache(maxsize=64)

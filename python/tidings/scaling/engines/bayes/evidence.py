@@ -73,6 +73,12 @@ class Rows:
             np.concatenate([self.constant, other.constant]),
         )
 
+    def terms_of(self, row: int) -> Floats:
+        """Return the exponents of a row's terms: the growing and the lower part, a constant."""
+        lower = [self.lower[row]] if math.isfinite(self.lower_scale[row]) else []
+        every = [self.growing[row], *lower, np.zeros(3)]
+        return np.unique(np.array(every), axis=0)
+
     def parts(self, sizes: Floats, middle: float, clip: float = _CLIP) -> tuple[Floats, Floats]:
         """Return o(x) and ln g(x), both relative to the middle size.
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tidings.scaling.engines.bayes import free
 from tidings.scaling.engines.bayes.evidence import Rows
+from tidings.scaling.engines.bayes.forms import Forms
 from tidings.scaling.terms import Term
 
 Floats = NDArray[np.float64]
@@ -43,7 +44,7 @@ class Points:
     """Weighted points of the posterior; `row` and `node` are the candidate and its share.
 
     `alone` marks candidates with nothing beside the growing part. `level` is ln A, `variance` of
-    it.
+    it. `coefficients` are those of the last points, which are of forms.
     """
 
     row: NDArray[np.intp]
@@ -53,6 +54,7 @@ class Points:
     variance: Floats
     residual: Floats
     weight: Floats
+    coefficients: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class Posterior:
     points: Points
     middle: float
     reference: float
+    forms: Forms | None = None
 
     @cached_property
     def shares(self) -> Floats:
@@ -94,6 +97,11 @@ class Posterior:
                 continue
             terms.append(self.terms[0])
         return tuple(terms), np.asarray(by_group, dtype=float)
+
+    @property
+    def first_form(self) -> int:
+        """The first row that is a form."""
+        return len(self.log_evidence) - (len(self.forms.leads) if self.forms else 0)
 
     def by_term(self) -> dict[Term, float]:
         """Return the probability of each leading term, the largest first."""
@@ -156,6 +164,10 @@ class Posterior:
         with np.errstate(divide="ignore", over="ignore"):
             mixed = np.logaddexp(np.log(beside), points.node[:, None] + growing)
         shapes = np.where(points.alone[:, None], growing, mixed)
+        if self.forms and points.coefficients is not None and len(points.coefficients):
+            first = len(points.row) - len(points.coefficients)
+            form = points.row[first:] - self.first_form
+            shapes[first:] = self.forms.log_values(form, points.coefficients, np.asarray(sizes))
         return shapes + points.level[:, None] + self.reference, points.weight
 
     def quantiles(self, size: float, shares: Floats, extra_variance: float = 0.0) -> Floats:
