@@ -280,6 +280,32 @@ def test_the_paper_s_engine(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert check(folder, 'engine = "paper"\n' + expectation("slow", "n")) == 1
 
 
+def test_the_paper_s_engine_finds_what_is_past_the_limit(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its space for O(1) ended at log^2: linear data passed, and so they did within p^(1/4)."""
+    line = measurement("line", "n", 0.1)
+    steep = measurement("steep", "n^3", 0.1)
+    write_lines(folder / "line.jsonl", [line, steep])
+    head = 'engine = "paper"\n'
+    constant = '\n[[expectation]]\nfunction = "line"\ngrowth = "1"\n'
+    report = folder / "report.json"
+    assert check(folder, head + constant, "--json", str(report)) == 1
+    assert "line  O(1)  O(n)  1.00  O(n)  ✗" in capsys.readouterr().out
+    (entry,) = json.loads(report.read_text(encoding="utf-8"))["expectations"]
+    assert (entry["parameter"], entry["found"]) == ("n", "O(n)")
+    assert (entry["match"], entry["verdict"]) == ("none", "violated")
+    assert check(folder, head + expectation("line", "log n")) == 1
+    assert check(folder, head + expectation("steep", "1")) == 1
+    assert check(folder, head + expectation("steep", "n^2.5")) == 1
+    assert check(folder, head + expectation("steep", "n^3")) == 0
+    capsys.readouterr()
+    assert check(folder, head + expectation("line", "n"), "--format", "json") == 0
+    assert '"verdict": "holds"' in capsys.readouterr().out
+    assert check(folder, head + expectation("line", "n"), "--junit", str(report)) == 2
+    assert "--junit: engine" in capsys.readouterr().err
+
+
 def test_plan_proposes_what_decides(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     few = measurement("few", "n", 10)
     rows = [row for row in few.rows if row.size <= SIZES[3]]

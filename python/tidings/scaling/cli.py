@@ -147,11 +147,7 @@ def _check(options: argparse.Namespace) -> int:
     specification = _specification(options)
     measurements = _measurements(options, specification)
     if specification.engine == "paper":
-        from tidings.scaling.paper_check import check_paper
-
-        text, code = check_paper(specification, measurements)
-        sys.stdout.write(text)
-        return code
+        return _check_by_paper(options, specification, measurements)
     from tidings.scaling.checking import check
     from tidings.scaling.reports import table
 
@@ -162,6 +158,27 @@ def _check(options: argparse.Namespace) -> int:
         sys.stdout.write(table.markdown(report))
     _write_files(options, report)
     return report.exit_code(options.strict)
+
+
+def _check_by_paper(
+    options: argparse.Namespace, specification: Specification, measurements: list[Measurement]
+) -> int:
+    """Check by the paper's engine, which has no probabilities: it writes a table and JSON."""
+    from tidings.scaling import paper_check, whole
+
+    forms = ("junit", "sarif", "markdown", "svg", "png")
+    refused = next((name for name in forms if getattr(options, name)), None)
+    if refused or options.format == "markdown":
+        what = f"--{refused}" if refused else "--format markdown"
+        raise SpecificationError(
+            f'{what}: engine = "paper" writes a table and JSON; remove the option, or the engine'
+        )
+    checked = paper_check.check_paper(specification, measurements)
+    as_json = paper_check.as_json(specification.path, checked)
+    sys.stdout.write(as_json if options.format == "json" else paper_check.as_table(checked))
+    if options.json:
+        whole.write(options.json, as_json)
+    return paper_check.exit_code(checked)
 
 
 def _write_files(options: argparse.Namespace, report: Report) -> None:

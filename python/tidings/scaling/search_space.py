@@ -51,6 +51,22 @@ def around(
     return sorted({*inside, low, high, expected, CONSTANT})
 
 
+def past(limits: Limits) -> list[Term]:
+    """Return the space around an expectation, and terms that exceed its upper limit.
+
+    The paper's bounds can end before the limit: those of O(1) end at log^2, so that nothing faster
+    is found. Beyond the limit there are quarters of a power, up to a whole one, with a logarithm
+    and without; where the limit is exponential, quarters of its rate.
+    """
+    upper = limits.upper
+    quarters = [Fraction(quarter, 4) for quarter in range(1, 5)]
+    if upper.rate > 0:
+        beyond = {upper * Term(rate=quarter * upper.rate) for quarter in quarters}
+    else:
+        beyond = {upper * Term(power=q, logs=Fraction(log)) for q in quarters for log in (0, 1)}
+    return sorted({*around(limits.expected), upper, *beyond})
+
+
 def mpi() -> list[Term]:
     """Return the space of the paper's MPI study: multiples of 1/4 and 1/3 to 2, log 0 and 1."""
     powers = {Fraction(i, 4) for i in range(9)} | {Fraction(i, 3) for i in range(7)}
