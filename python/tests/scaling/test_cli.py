@@ -306,6 +306,35 @@ def test_the_paper_s_engine_finds_what_is_past_the_limit(
     assert "--junit: engine" in capsys.readouterr().err
 
 
+def test_a_violation_comes_before_a_picture_that_cannot_be_drawn(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    png = ("--png", str(folder / "pictures"))
+    assert check(folder, expectation("slow", "n log n"), *png) == 1
+    assert "PNG needs matplotlib" in capsys.readouterr().err
+    assert check(folder, expectation("sort", "n log n"), *png) == 2
+
+
+def test_a_folder_is_an_input(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "scaling.toml").write_text(expectation("sort", "n log n"), encoding="utf-8")
+    assert main(["check", "--file", str(folder / "scaling.toml"), str(folder)]) == 0
+    assert "1 holds" in capsys.readouterr().out
+
+
+def test_theta_asks_for_both_sides(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(folder, expectation("lookup", "O(n)")) == 0
+    assert check(folder, expectation("lookup", "Θ(n)")) == 1
+    assert check(folder, expectation("lookup", "Θ(n)", 'sides = "upper"')) == 0
+
+
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("tidings-scaling ")
+
+
 def test_plan_proposes_what_decides(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     few = measurement("few", "n", 10)
     rows = [row for row in few.rows if row.size <= SIZES[3]]

@@ -38,6 +38,11 @@ from tidings.scaling.terms import Term
         ("5 n + 3 n^2 + log n", 2, 0, 0),
         ("(n + 1) log n", 1, 1, 0),
         ("log(n^2)", 0, 1, 0),
+        ("n - 1", 1, 0, 0),
+        ("n (n - 1) / 2", 2, 0, 0),
+        ("O(n log n - n + 1)", 1, 1, 0),
+        ("Θ(n)", 1, 0, 0),
+        ("Theta(n log n)", 1, 1, 0),
     ],
 )
 def test_growth_is_read(text: str, power: float, logs: float, rate: float) -> None:
@@ -53,10 +58,15 @@ def test_growth_is_read(text: str, power: float, logs: float, rate: float) -> No
         ("O p", 2, "`(` is missing"),
         ("n + m", 4, "two variables"),
         ("nlogn", 0, "one word"),
-        ("n!", 1, "not part of a growth"),
+        ("n!", 1, "a factorial is not among the terms"),
+        ("n * m log n", 4, "keep one fixed"),
+        ("1 - n", 2, "must grow more slowly"),
+        ("n - n", 2, "must grow more slowly"),
+        ("Ω(n)", 0, "states no upper limit"),
+        ("n log(log n)", 5, "log log is not among the terms"),
         ("", 0, "a term is missing"),
         ("n +", 3, "a term is missing"),
-        ("n log log n", 6, "variable is missing"),
+        ("n log log n", 6, "log log is not among the terms"),
         ("n^(1/0)", 5, "division by zero"),
         ("p^log p", 2, "exponent is missing"),
         ("log n^2", 5, "not expected"),
@@ -73,6 +83,11 @@ def test_unreadable_text_is_rejected_with_a_caret(text: str, column: int, proble
     lines = str(refused.value).splitlines()
     assert lines[2] == "    " + " " * column + "^"
     assert "write it like" in lines[3]
+
+
+def test_theta_is_two_sided() -> None:
+    assert Expectation.parse("Θ(n)").two_sided
+    assert not Expectation.parse("O(n)").two_sided
 
 
 @pytest.mark.parametrize("power", ["0", "1", "-1", "2/3", "1.25", "-1/2", "0.37"])

@@ -58,11 +58,11 @@ def test_one_line_per_test_and_a_table(example: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(
         [
             "*= scaling =*",
-            "*expected O(n), found O(n) ✓*: holds",
-            "len (returned): expected O(n), found O(n) ✓*: holds",
-            "quadratic (bytecodes): expected O(n), found O(n^2) *: violated",
-            "quadratic (bytecodes): expected O(n^2), found O(n^2) ✓*: holds",
-            "quadratic (returned): expected O(n^2), found O(n^2) ✓*: holds",
+            "*expected O(n), at most O(n^1.5), found O(n) ✓*: holds",
+            "len (returned): expected O(n), at most O(n^1.5), found O(n) ✓*: holds",
+            "quadratic (bytecodes): expected O(n), at most O(n^1.5), found O(n^2) *: violated",
+            "quadratic (bytecodes): expected O(n^2), at most O(n^3), found O(n^2) ✓*: holds",
+            "quadratic (returned): expected O(n^2), at most O(n^3), found O(n^2) ✓*: holds",
             "quadratic (returned)*undecided; 3 sizes*measure n=*",
         ]
     )
@@ -124,3 +124,22 @@ def test_wrong_use_is_an_error(pytester: pytest.Pytester, monkeypatch: pytest.Mo
     result.assert_outcomes(failed=3)
     result.stdout.fnmatch_lines(["*it must be one of time*", "*an exponent is missing*"])
     result.stdout.no_fnmatch_line("*raise ExpectationError*")
+    result.stdout.no_fnmatch_line("*During handling of the above exception*")
+
+
+def test_theta_asks_for_both_sides(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    pytester.makepyfile(
+        """
+        def test_slower(scaling):
+            scaling(lambda n: 7, n=[4, 8, 16, 32, 64]).expect("Θ(n^2)", metric="returned")
+
+        def test_upper(scaling):
+            scaling(lambda n: n, n=[4, 8, 16, 32, 64]).expect("O(n^2)", metric="returned")
+        """
+    )
+    result = pytester.runpytest_subprocess("-p", "tidings.scaling.pytest_plugin")
+    result.assert_outcomes(failed=1, passed=1)
+    result.stdout.fnmatch_lines(["*expected O(n^2), O(n) to O(n^3), found O(1)*violated*"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tidings.scaling.measurement import MeasurementError
-from tidings.scaling.readers import read
+from tidings.scaling.readers import inside, read
 
 OWN = "".join(
     json.dumps({"function": "f", "metric": "time", "parameter": "p", "size": s, "value": s * 2.0})
@@ -235,3 +235,31 @@ def test_files_that_are_not_there_or_not_text_are_named(tmp_path: Path) -> None:
     binary.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(MeasurementError, match="not UTF-8 text"):
         read([binary])
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [("sort", "sort"), ("sort {}", "sort {n}"), ("sort{}", "sort{n}"), ("v2 {}", "v2 {n}")],
+)
+def test_a_name_that_hyperfine_was_given(tmp_path: Path, name: str, function: str) -> None:
+    results = [
+        {"command": name.format(s), "parameters": {"n": str(s)}, "times": [s * 2.0]}
+        for s in (2, 4, 8)
+    ]
+    path = tmp_path / "hyperfine.json"
+    path.write_text(json.dumps({"results": results}), encoding="utf-8")
+    assert {m.function for m in read([path])} == {function}
+
+
+def test_a_folder_is_its_files(tmp_path: Path) -> None:
+    for name in ("a.jsonl", "below/b.csv", ".git/c.csv", "a.manifest.json", "notes.md"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("", encoding="utf-8")
+    assert inside(tmp_path) == [tmp_path / "a.jsonl", tmp_path / "below" / "b.csv"]
+    estimates = tmp_path / "sort" / "1024" / "new" / "estimates.json"
+    estimates.parent.mkdir(parents=True)
+    estimates.write_text("{}", encoding="utf-8")
+    assert inside(tmp_path) == [estimates]
+    with pytest.raises(MeasurementError, match="no file in it ends in"):
+        inside(tmp_path / ".git" / "nothing")

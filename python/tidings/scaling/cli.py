@@ -56,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tidings-scaling", description="Scalability expectations as tests."
     )
+    parser.add_argument("--version", action=_Version, help="print the version")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     check = commands.add_parser("check", help="check measurements against the expectations")
     _shared(check)
@@ -103,8 +104,27 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+class _Version(argparse.Action):
+    """Print the version of the installed package; it is asked for only then."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            found = version("tidings")
+        except PackageNotFoundError:
+            found = "not installed, run from its sources"
+        print(f"tidings-scaling {found}")
+        parser.exit()
+
+
 def _shared(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("measurements", nargs="*", help="files; those of scaling.toml if none")
+    parser.add_argument(
+        "measurements", nargs="*", help="files or folders; those of scaling.toml if none"
+    )
     parser.add_argument("--file", type=Path, default=Path("scaling.toml"))
 
 
@@ -125,17 +145,18 @@ def _specification(options: argparse.Namespace) -> Specification:
 
 
 def _measurements(options: argparse.Namespace, specification: Specification) -> list[Measurement]:
-    from tidings.scaling.readers import read
+    from tidings.scaling.readers import inside, read
 
     folder = specification.path.parent
     named = options.measurements or [str(folder / p) for p in specification.measurements]
-    paths = []
+    paths: list[Path] = []
     for pattern in named:
         name = Path(pattern).name
-        matching = sorted(Path(pattern).parent.glob(name)) if name else []
+        matching = sorted(Path(pattern).parent.glob(name)) if name else [Path(pattern)]
         if not matching:
             raise MeasurementError(f"`{pattern}`: there is no such file")
-        paths += matching
+        for path in matching:
+            paths += inside(path) if path.is_dir() else [path]
     if not paths:
         raise MeasurementError(
             f"{specification.path}: no measurements named; give files, or set `measurements`"
@@ -156,8 +177,14 @@ def _check(options: argparse.Namespace) -> int:
         sys.stdout.write(table.terminal(report, color=sys.stdout.isatty()))
     elif options.format == "markdown":
         sys.stdout.write(table.markdown(report))
-    _write_files(options, report)
-    return report.exit_code(options.strict)
+    code = report.exit_code(options.strict)
+    try:
+        _write_files(options, report)
+    except SpecificationError as error:
+        print(f"error: {error}", file=sys.stderr)
+        # A violation is what a script must learn first, whatever could not be drawn of it.
+        return code or USAGE
+    return code
 
 
 def _check_by_paper(

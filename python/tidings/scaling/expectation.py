@@ -1,13 +1,14 @@
 """Expectations: a developer's statement of a function's growth, read into a term.
 
 ``O(log p)``, ``O(p^1.25 log^2 p)``, ``k^3 2^k``, ``n log n``, ``1/p``, ``sqrt(n)``, ``O(1)``. A sum
-is its fastest growing part; coefficients are dropped, as in big O. Text that cannot be read is
-rejected with a caret under the place and the remedy; nothing is guessed.
+is its fastest growing part; coefficients are dropped, as in big O. Slower parts may be subtracted.
+``Θ(n)`` asks for both sides: slower growth is a fault, too. Text that cannot be read is rejected
+with a caret under the place and the remedy; nothing is guessed.
 
 Grammar, with optional spaces and optional ``*`` or ``·``::
 
-    expectation = "O(" sum ")" | sum
-    sum         = product { "+" product }
+    expectation = ( "O(" | "Θ(" ) sum ")" | sum
+    sum         = product { ( "+" | "-" ) product }
     product     = factor { factor | "/" factor }
     factor      = number | base [ "^" exponent ] | log [ "^" exponent ] argument
                 | "sqrt" argument | number "^" power-of-variable | "(" product ")"
@@ -24,12 +25,13 @@ from typing import NoReturn
 from tidings.scaling.terms import CONSTANT, Term
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+(?:\.\d*)?|\.\d+)|(?P<name>log10|log2|[A-Za-z_]+)|(?P<raised>[⁰¹²³⁴-⁹]+)"
-    r"|(?P<mark>\*\*|[-+*/^()·√×{}]))"
+    r"\s*(?:(?P<number>\d+(?:\.\d*)?|\.\d+)|(?P<name>log10|log2|[ΘΩ]|[A-Za-z_]+)"
+    r"|(?P<raised>[⁰¹²³⁴-⁹]+)|(?P<mark>\*\*|[-+*/^()·√×{}!]))"
 )
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _LOGS = {"log": 1.0, "log2": 1.0, "ld": 1.0, "ln": 1.0, "lg": 1.0, "log10": 1.0}
-_WORDS = {*_LOGS, "O", "sqrt", "exp"}
+_WORDS = {*_LOGS, "O", "Θ", "Theta", "Ω", "Omega", "sqrt", "exp"}
+_NO_UPPER_LIMIT = ("Ω", "Omega", "o", "ω")
 _REMEDY = "write it like `O(p^1.25 log^2 p)`, `k^3 2^k`, `1/p` or `O(1)`"
 
 
@@ -46,11 +48,15 @@ class ExpectationError(ValueError):
 
 @dataclass(frozen=True)
 class Expectation:
-    """The growth that is expected: its leading term, its variable, the text as given."""
+    """The growth that is expected: its leading term, its variable, the text as given.
+
+    `two_sided` says that slower growth is a fault, too, as ``Θ(n)`` states.
+    """
 
     term: Term
     variable: str = "x"
     source: str = ""
+    two_sided: bool = False
 
     @classmethod
     def parse(cls, text: str) -> Expectation:
@@ -87,23 +93,31 @@ class _Parser:
         self.at = 0
 
     def expectation(self) -> Expectation:
-        wrapped = self._peek().text == "O"
+        symbol = self._peek()
+        if symbol.text in _NO_UPPER_LIMIT and self.tokens[1].text == "(":
+            self._fail(f"`{symbol.text}` states no upper limit: write O(...), or Θ(...)")
+        wrapped = symbol.text in ("O", "Θ", "Theta")
         if wrapped:
             self._next()
-            self._demand("(", "`(` is missing after O")
+            self._demand("(", f"`(` is missing after {symbol.text}")
         term = self._sum()
         if wrapped:
             self._demand(")", "`)` is missing")
         if self._peek().kind != "end":
             self._fail(f"`{self._peek().text}` is not expected here")
-        return Expectation(term, self.variable or "x", self.text.strip())
+        two_sided = symbol.text in ("Θ", "Theta")
+        return Expectation(term, self.variable or "x", self.text.strip(), two_sided)
 
     def _sum(self) -> Term:
-        terms = [self._product()]
-        while self._peek().text == "+":
-            self._next()
-            terms.append(self._product())
-        return max(terms)
+        fastest = self._product()
+        while self._peek().text in ("+", "-"):
+            sign = self._next()
+            term = self._product()
+            if sign.text == "-" and term >= fastest:
+                self._back_at(sign)
+                self._fail("what is subtracted must grow more slowly than what it is taken from")
+            fastest = max(fastest, term)
+        return fastest
 
     def _product(self) -> Term:
         term = self._factor()
@@ -117,6 +131,11 @@ class _Parser:
                 term = term * self._factor()
             elif mark.kind in ("number", "name") or mark.text in ("(", "√"):
                 term = term * self._factor()
+            elif mark.text == "!":
+                self._fail(
+                    "a factorial is not among the terms: it exceeds every exponential, and at the "
+                    "few sizes that can be measured it cannot be told from one, like 4^n"
+                )
             else:
                 return term
 
@@ -190,6 +209,12 @@ class _Parser:
     def _logarithm(self, token: _Token) -> Term:
         power = self._raised_to(Fraction(1))
         argument = self._peek()
+        after = self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+        if argument.text in _LOGS or (argument.text == "(" and after.text in _LOGS):
+            self._fail(
+                "log log is not among the terms: it hardly changes over sizes that can be "
+                'measured; leave it out, and allow a little more, as by within = "log n"'
+            )
         inner = self._argument(token)
         if inner.rate or inner.logs or inner.power <= 0:
             self._back_at(argument)
@@ -266,7 +291,10 @@ class _Parser:
             self.variable = token.text
         elif token.text != self.variable:
             self._back_at(token)
-            self._fail(f"two variables, `{self.variable}` and `{token.text}`: only one can grow")
+            self._fail(
+                f"two variables, `{self.variable}` and `{token.text}`: only one can grow; keep one "
+                "fixed, and state the growth in the other, once for each"
+            )
         return Term(power=Fraction(1))
 
     def _tokens(self) -> list[_Token]:

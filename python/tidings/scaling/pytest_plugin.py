@@ -128,9 +128,12 @@ class Measured:
         self.is_expected = False
 
     def expect(
-        self, growth: str, metric: str = "time", within: str | None = None, sides: str = "upper"
+        self, growth: str, metric: str = "time", within: str | None = None, sides: str = ""
     ) -> Evaluation:
-        """Measure, evaluate, and fail the test if the growth is violated; return the result."""
+        """Measure, evaluate, and fail the test if the growth is violated; return the result.
+
+        `sides` is upper, or both; without it, both where growth is stated as ``Θ(...)``.
+        """
         __tracebackhide__ = True
         self.is_expected = True
         evaluation = self._replayed() or self._evaluated(growth, metric, within, sides)
@@ -159,7 +162,8 @@ class Measured:
         name = getattr(self.function, "__name__", "function")
         measurement = self._measured(name, metric)
         model = BayesEngine().fit(measurement, expectation.term)
-        evaluation = verdict.evaluate([model], [limits], self.alpha, [sides == "both"])[0]
+        both = sides == "both" or (not sides and expectation.two_sided)
+        evaluation = verdict.evaluate([model], [limits], self.alpha, [both])[0]
         line = _line(name, metric, self.variable, str(expectation), evaluation)
         self.node.user_properties.append((_PROPERTY, line))
         failing = {verdict.Outcome.VIOLATED, verdict.Outcome.MISFIT}
@@ -223,7 +227,7 @@ def _stated(growth: str, metric: str, within: str | None, sides: str) -> tuple[E
 
     if metric not in METRICS:
         raise ValueError(f"metric `{metric}`: it must be one of {', '.join(METRICS)}")
-    if sides not in ("upper", "both"):
+    if sides not in ("", "upper", "both"):
         raise ValueError(f"sides `{sides}`: it must be upper or both")
     expectation = Expectation.parse(growth)
     deviation = Expectation.parse(within).term if within else None
@@ -237,17 +241,20 @@ def _reported_in_a_line() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        problem = str(error)
-    else:
-        return
-    pytest.fail(problem, pytrace=False)
+        # Not pytest.fail: pytest would print the error as well, as one during whose handling ...
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
 def _line(name: str, metric: str, variable: str, expected: str, evaluation: Evaluation) -> str:
     """Return the one line of a test."""
+    limits = evaluation.limits
+    allowed = f"at most {limits.upper.big_o(variable)}"
+    if evaluation.two_sided:
+        allowed = f"{limits.lower.big_o(variable)} to {limits.upper.big_o(variable)}"
     said = [
-        f"{name} ({metric}): expected {expected}, found {evaluation.growth.big_o(variable)} "
-        f"{evaluation.match.value}, P {evaluation.probability:.3f}: {evaluation.outcome.value}",
+        f"{name} ({metric}): expected {expected}, {allowed}, found "
+        f"{evaluation.growth.big_o(variable)} {evaluation.match.value}, "
+        f"P {evaluation.probability:.3f}: {evaluation.outcome.value}",
         *evaluation.reasons,
     ]
     if evaluation.next_design:

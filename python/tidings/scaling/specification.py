@@ -215,10 +215,10 @@ class _Reader:
     def expectations(self, listed: list[Any]) -> list[Stated]:
         stated = []
         for table, line in self.entries(listed, "expectation", _EXPECTATION_KEYS, ("function",)):
-            sides = table.get("sides", "upper")
+            growth = self.growth(table, "growth", line)
+            sides = table.get("sides", "both" if growth and growth.two_sided else "upper")
             if sides not in ("upper", "both"):
                 self.fail(self.line_of("sides", line), f"sides is `{sides}`: upper or both")
-            growth = self.growth(table, "growth", line)
             within = self.growth(table, "within", line)
             stated.append(
                 Stated(

@@ -16,6 +16,9 @@ from tidings.scaling.columns import Collector, place_text
 from tidings.scaling.measurement import Measurement, MeasurementError
 from tidings.scaling.readers.found import Found
 
+_ENDINGS = {".jsonl", ".json", ".csv", ".txt"}
+_NO_MEASUREMENTS = (".manifest.json", "scaling.recorded.json")
+
 
 def read(
     paths: Iterable[Path], wanted: Callable[[str, str], bool] = lambda _function, _metric: True
@@ -26,6 +29,28 @@ def read(
     measurement are omitted.
     """
     return gathered(chain.from_iterable(map(read_file, paths)), wanted)
+
+
+def inside(folder: Path) -> list[Path]:
+    """Return the files of measurements in a folder and those below it.
+
+    In a folder of Criterion's those are the latest estimates; elsewhere all files with the ending
+    of a known form, except what `tidings-scaling` itself writes.
+    """
+    criterion = sorted(folder.rglob("new/estimates.json"))
+    if criterion:
+        return criterion
+    found = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.suffix in _ENDINGS
+        and path.is_file()
+        and not path.name.endswith(_NO_MEASUREMENTS)
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+    if not found:
+        raise MeasurementError(f"{folder}: no file in it ends in {', '.join(sorted(_ENDINGS))}")
+    return found
 
 
 def read_file(path: Path) -> Iterator[Found]:

@@ -93,9 +93,7 @@ def _hyperfine(whole: dict[str, Any], path: str) -> Iterator[Found]:
         function = str(entry.get("command", ""))
         if len(params) == 1:
             (parameter, size), *_ = params.items()
-            function = re.sub(
-                rf"(?<![\w.]){re.escape(str(size))}(?![\w.])", f"{{{parameter}}}", function
-            )
+            function = _without_size(function, parameter, str(size))
             at = number(size, place, f"the parameter {parameter}")
         else:
             parameter = "n"
@@ -103,6 +101,15 @@ def _hyperfine(whole: dict[str, Any], path: str) -> Iterator[Found]:
         for repetition, value in enumerate(entry.get("times") or [entry.get("median")]):
             seconds = number(value, place, "a time")
             yield Found(function, "time", parameter, "s", at, "", repetition, seconds, (place, 0))
+
+
+def _without_size(name: str, parameter: str, size: str) -> str:
+    """Return a command, or the name that `-n` gave it, with ``{parameter}`` for the size.
+
+    The size is a word of its own, as in ``sort 1024``, or the end of one, as in ``sort1024``.
+    """
+    found, count = re.subn(rf"(?<![\w.]){re.escape(size)}(?![\w.])", f"{{{parameter}}}", name)
+    return found if count else re.sub(rf"(?<![\d.]){re.escape(size)}$", f"{{{parameter}}}", name)
 
 
 def _criterion(whole: dict[str, Any], path: str) -> Iterator[Found]:

@@ -92,7 +92,10 @@ def summary(report: Report) -> str:
     outcomes = report.outcomes()
     counted = [(o.value, outcomes.count(o.value)) for o in Outcome]
     said = ", ".join(f"{count} {name}" for name, count in counted if count) or "nothing to check"
-    return f"{said}; false alarms of the whole suite: at most {100 * report.alpha:g} %"
+    return (
+        f"{said}; false alarms of the whole suite: at most {100 * report.alpha:g} %, "
+        "as measured on synthetic suites"
+    )
 
 
 def markdown(report: Report) -> str:
