@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--strict", action="store_true", help="exit with 3 where one is undecided")
     check.add_argument("--no-record", action="store_true", help="record no growth found")
     check.add_argument("--format", choices=("table", "json", "markdown"), default="table")
-    for form in ("json", "junit", "sarif", "markdown"):
+    for form in ("json", "junit", "sarif", "markdown", "html"):
         check.add_argument(f"--{form}", metavar="FILE", type=Path, help=f"write {form} to a file")
     check.add_argument(
         "--svg", metavar="FOLDER", type=Path, help="write a plot for each expectation"
@@ -193,7 +193,7 @@ def _check_by_paper(
     """Check by the paper's engine, which has no probabilities: it writes a table and JSON."""
     from tidings.scaling import paper_check, whole
 
-    forms = ("junit", "sarif", "markdown", "svg", "png")
+    forms = ("junit", "sarif", "markdown", "html", "svg", "png")
     refused = next((name for name in forms if getattr(options, name)), None)
     if refused or options.format == "markdown":
         what = f"--{refused}" if refused else "--format markdown"
@@ -224,6 +224,10 @@ def _write_files(options: argparse.Namespace, report: Report) -> None:
                 whole.write(path, make(report))
     if options.markdown:
         whole.write(options.markdown, table.markdown(report))
+    if options.html:
+        from tidings.scaling.reports import page
+
+        whole.write(options.html, page.html(report))
     _write_plots(options, report)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from tidings.scaling.checking import Checked
-from tidings.scaling.reports.plot import curves, title, value_range
+from tidings.scaling.reports.plot import curves, title, value_range, verdict_of
 
 _INCHES = (6.4, 4.2)
 _DOTS_PER_INCH = 150
@@ -36,6 +36,8 @@ def write(one: Checked, path: Path) -> None:
     axes.set(xscale="log", yscale="log", xlabel=one.expectation.variable)
     axes.set_ylim(*np.exp(value_range(drawn)))
     axes.set_ylabel(one.measurement.unit or one.measurement.metric)
-    axes.set_title(title(one), fontsize="small")
+    verdict, color = verdict_of(one)
+    axes.set_title(title(one), fontsize="small", loc="left")
+    axes.set_title(verdict, fontsize="small", loc="right", color=color, fontweight="bold")
     axes.legend(fontsize="small")
     figure.savefig(path)

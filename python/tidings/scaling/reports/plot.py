@@ -1,4 +1,9 @@
-"""Plots as SVG, without a library: points, model, 95 % band and limits, on logarithmic axes."""
+"""Plots as SVG, without a library: points, model, 95 % band and limits, on logarithmic axes.
+
+A limit begins at the model's value at the smallest size, with the model's constant: it is what the
+function would take if only its growing part grew as the limit says. The verdict stands above, in
+its colour; nothing is drawn over it.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,7 @@ from numpy.typing import NDArray
 
 from tidings.scaling.checking import Checked
 from tidings.scaling.measurement import Measurement
+from tidings.scaling.terms import Term
 
 Floats = NDArray[np.float64]
 
@@ -19,6 +25,11 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 36, 44, 52
 _STEPS = 48
 _SPARE = 0.08
 _MOST_POINTS = 2000
+_FAR = 50.0
+_MOST_TICKS = 7
+_COLORS = {"holds": "#1a7f37", "violated": "#cf222e", "undecided": "#9a6700", "misfit": "#8250df"}
+_MARKS = {"holds": "✓", "violated": "✗", "undecided": "?", "misfit": "!"}
+_PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
 
 
 class _Axes:
@@ -31,7 +42,7 @@ class _Axes:
     def at(self, log_size: float, log_value: float) -> tuple[float, float]:
         x = (log_size - self.low[0]) / (self.high[0] - self.low[0])
         y = (log_value - self.low[1]) / (self.high[1] - self.low[1])
-        y = min(max(y, -0.5), 1.5)
+        y = min(max(y, -_FAR), 1 + _FAR)
         return (
             _LEFT + x * (_WIDTH - _LEFT - _RIGHT),
             _HEIGHT - _BOTTOM - y * (_HEIGHT - _TOP - _BOTTOM),
@@ -84,24 +95,30 @@ def curves(one: Checked) -> Curves:
     return Curves(sizes, values, grid, bands, limits)
 
 
+def verdict_of(one: Checked) -> tuple[str, str]:
+    """Return the verdict with its mark, and its colour."""
+    outcome = one.evaluation.outcome.value
+    return f"{_MARKS[outcome]} {outcome}", _COLORS[outcome]
+
+
 def title(one: Checked) -> str:
-    """Return the title of a plot."""
-    return (
-        f"{one.stated.name}: expected {one.expectation}, found "
-        f"{one.evaluation.growth.big_o(one.expectation.variable)}, {one.evaluation.outcome.value}"
-    )
+    """Return the title of a plot, without the verdict."""
+    found = one.evaluation.growth.big_o(one.expectation.variable)
+    return f"{one.stated.name}: expected {one.expectation}, found {found}"
 
 
-def svg(one: Checked) -> str:
-    """Return the plot of one expectation."""
+def svg(one: Checked, mark: str = "") -> str:
+    """Return the plot of one expectation; `mark` is its own where a page has several."""
     drawn = curves(one)
     low, high = value_range(drawn)
     axes = _Axes((float(drawn.grid[0]), low), (float(drawn.grid[-1]) + 1e-9, high))
     parts = [
         _frame(one, axes),
+        _CLIP.replace("plot", f"plot{mark}"),
         _polygon(axes, drawn.grid, drawn.bands[:, 0], drawn.bands[:, 2]),
         *(_line(axes, drawn.grid, limit, "#b06000", "6 4") for limit in drawn.limits),
         _line(axes, drawn.grid, drawn.bands[:, 1], "#1f5fa8", ""),
+        "</g>",
         *(_point(axes, float(x), float(y)) for x, y in zip(drawn.sizes, drawn.values)),
     ]
     head = (
@@ -119,32 +136,49 @@ def value_range(drawn: Curves) -> tuple[float, float]:
     return low - spare, high + spare
 
 
-def _through(one: Checked, term: object, grid: Floats) -> Floats:
-    """Return a limit's curve through the model at the first size."""
-    logs = term.log_value(np.exp(grid))  # type: ignore[attr-defined]
+def _through(one: Checked, term: Term, grid: Floats) -> Floats:
+    """Return a limit's curve: from the model at the first size on, with its constant."""
+    logs = term.log_value(np.exp(grid))
     finite = np.flatnonzero(np.isfinite(logs))
     first = int(finite[0]) if len(finite) else 0
-    start = one.model.posterior.quantiles(float(np.exp(grid[first])), np.array([0.5]))[0]
-    return np.asarray(np.where(np.isfinite(logs), logs - logs[first] + start, start))
+    size = float(np.exp(grid[first]))
+    start = float(one.model.posterior.quantiles(size, np.array([0.5]))[0])
+    grown = one.model.posterior.growing_share(size)
+    apart = np.clip(np.where(np.isfinite(logs), logs - logs[first], 0.0), -700, 700)
+    return np.asarray(start + np.log((1 - grown) + grown * np.exp(apart)))
+
+
+_CLIP = (
+    f'<clipPath id="plot"><rect x="{_LEFT}" y="{_TOP}" width="{_WIDTH - _LEFT - _RIGHT}" '
+    f'height="{_HEIGHT - _TOP - _BOTTOM}"/></clipPath><g clip-path="url(#plot)">'
+)
 
 
 def _frame(one: Checked, axes: _Axes) -> str:
     named = escape(title(one))
+    verdict, color = verdict_of(one)
     right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
     parts = [
-        f"<title>{named}</title>",
+        f"<title>{named}: {verdict}</title>",
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="white"/>',
-        f'<text x="{_LEFT}" y="22" font-weight="bold">{named}</text>',
+        f'<rect width="{_WIDTH}" height="5" fill="{color}"/>',
+        f'<text x="{_LEFT}" y="24" font-weight="bold">{named}</text>',
+        f'<text x="{right}" y="24" font-weight="bold" text-anchor="end" fill="{color}">'
+        f"{verdict}</text>",
         f'<path d="M{_LEFT},{_TOP}V{bottom}H{right}" fill="none" stroke="#444"/>',
     ]
-    for value in _ticks(axes.low[0], axes.high[0], 2.0):
-        x, _ = axes.at(value, axes.low[1])
-        label = f"{math.exp(value):.6g}"
-        parts.append(f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{label}</text>')
-    for value in _ticks(axes.low[1], axes.high[1], 10.0):
-        _, y = axes.at(axes.low[0], value)
-        label = f"{math.exp(value):.3g}"
-        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{label}</text>')
+    for value in ticks(axes.low[0], axes.high[0]):
+        x, _ = axes.at(math.log(value), axes.low[1])
+        parts.append(
+            f'<path d="M{x:.1f},{bottom}v4" stroke="#444"/>'
+            f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{label(value)}</text>'
+        )
+    for value in ticks(axes.low[1], axes.high[1]):
+        _, y = axes.at(axes.low[0], math.log(value))
+        parts.append(
+            f'<path d="M{_LEFT},{y:.1f}h-4" stroke="#444"/>'
+            f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{label(value)}</text>'
+        )
     variable = escape(one.expectation.variable)
     middle = (_LEFT + right) / 2
     unit = escape(one.measurement.unit or one.measurement.metric)
@@ -155,18 +189,34 @@ def _frame(one: Checked, axes: _Axes) -> str:
     return "\n".join(parts)
 
 
-def _ticks(low: float, high: float, base: float) -> list[float]:
-    """Return logarithms of powers of a base, seven at most; ends where no power lies between."""
-    step = math.log(base)
-    first, last = math.ceil(low / step), math.floor(high / step)
-    stride = max(1, math.ceil((last - first + 1) / 7))
-    ticks = [index * step for index in range(first, last + 1, stride)]
-    return ticks if len(ticks) > 1 else [low, high]
+def ticks(low: float, high: float) -> list[float]:
+    """Return round values between logarithms: 1, 2 and 5 times powers of ten, or powers alone."""
+    first, last = math.floor(low / math.log(10)), math.ceil(high / math.log(10))
+    for digits in ((1, 2, 5), (1, 3), (1,)):
+        found = [
+            digit * 10.0**power
+            for power in range(first, last + 1)
+            for digit in digits
+            if low <= math.log(digit * 10.0**power) <= high
+        ]
+        if 2 <= len(found) <= _MOST_TICKS:
+            return found
+    if len(found) > _MOST_TICKS:
+        return found[:: math.ceil(len(found) / _MOST_TICKS)]
+    return [float(f"{math.exp(value):.3g}") for value in np.linspace(low, high, 3)]
+
+
+def label(value: float) -> str:
+    """Return a number as a tick's label: 200, 5k, 10µ; beyond the prefixes as 1e15."""
+    exponent = 3 * math.floor(math.log10(value * (1 + 1e-12)) / 3)
+    if exponent not in _PREFIXES:
+        return f"{value:.3g}".replace("e+", "e")
+    return f"{value / 10.0**exponent:.4g}{_PREFIXES[exponent]}"
 
 
 def _polygon(axes: _Axes, grid: Floats, low: Floats, high: Floats) -> str:
     around = f"{axes.path(grid, low)} {axes.path(grid[::-1], high[::-1])}"
-    return f'<g clip-path="inset(0)"><polygon points="{around}" fill="#1f5fa8" opacity="0.18"/></g>'
+    return f'<polygon points="{around}" fill="#1f5fa8" opacity="0.18"/>'
 
 
 def _line(axes: _Axes, grid: Floats, values: Floats, color: str, dashes: str) -> str:

@@ -170,6 +170,16 @@ class Posterior:
             shapes[first:] = self.forms.log_values(form, points.coefficients, np.asarray(sizes))
         return shapes + points.level[:, None] + self.reference, points.weight
 
+    def growing_share(self, size: float) -> float:
+        """Return the share of the growing part in the value at a size, of the likeliest point."""
+        best = int(self.points.weight.argmax())
+        if self.points.alone[best] or self.points.row[best] >= self.first_form:
+            return 1.0
+        beside, growing = self.rows.parts(np.array([size]), self.middle, math.inf)
+        row = self.points.row[best]
+        odds = float(self.points.node[best] + growing[row, 0] - np.log(beside[row, 0]))
+        return 1.0 / (1.0 + math.exp(min(max(-odds, -700.0), 700.0)))
+
     def quantiles(self, size: float, shares: Floats, extra_variance: float = 0.0) -> Floats:
         """Return quantiles of ln of the value at a size."""
         logs, weights = self.values(np.array([size]))
