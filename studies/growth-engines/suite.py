@@ -68,7 +68,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Suite:
-    """What a suite draws from: functions, first sizes, repetitions, the constant's share, noise."""
+    """What a suite draws from: functions, first sizes, repetitions, the constant's share, noise.
+
+    `sizes` are the fewest and the most.
+    """
 
     name: str
     growths: list[Growth]
@@ -79,6 +82,7 @@ class Suite:
     noise_shape: str
     spike_share: tuple[float, float]
     run_sd: tuple[float, float]
+    sizes: tuple[int, int] = (5, 10)
 
     def cases(self, seed: int, per_noise: int, noises: tuple[str, ...] = NOISES) -> Iterator[Case]:
         """Yield `per_noise` cases of each function at each noise, in a fixed order."""
@@ -89,7 +93,8 @@ class Suite:
                     yield self._case(np.random.default_rng(key), growth, noise)
 
     def _case(self, rng: np.random.Generator, growth: Growth, noise: str) -> Case:
-        count = int(rng.integers(5, 11))
+        fewest, most = self.sizes
+        count = int(rng.integers(fewest, most + 1))
         if growth.term.rate:
             first = int(rng.integers(2, 6))
             sizes = np.arange(first, first + count, dtype=float)

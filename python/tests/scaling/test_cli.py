@@ -85,7 +85,7 @@ def test_a_count_that_is_as_expected_blames_the_machine_for_time(
 
 
 def test_an_undecided_one_exits_with_3_only_with_strict(folder: Path) -> None:
-    few = measurement("few", "n", 2)
+    few = measurement("few", "n", 20)
     rows = [row for row in few.rows if row.size <= SIZES[3]]
     write_lines(folder / "few.jsonl", [Measurement.of(rows, "few", "time", "n", "s")])
     text = expectation("few", "n")

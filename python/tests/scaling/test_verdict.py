@@ -57,12 +57,30 @@ def test_two_sides_can_be_requested() -> None:
     assert one.outcome is Outcome.VIOLATED
 
 
-def test_four_sizes_are_undecided_and_the_next_is_proposed() -> None:
-    one = evaluated(noisy("n", 1, 3)[:4].tolist(), "n", SIZES[:4].tolist())
+def test_four_noisy_sizes_are_undecided_and_the_next_is_proposed() -> None:
+    one = evaluated(noisy("n", 20, 3)[:4].tolist(), "n", SIZES[:4].tolist())
     assert one.outcome is Outcome.UNDECIDED
-    assert "4 sizes" in one.reasons[0]
+    assert one.reasons == ("4 sizes tell little at this noise: add sizes, to 5",)
     assert one.next_design is not None
     assert one.next_design.size > SIZES[3]
+
+
+def test_sizes_without_repetitions_are_undecided_below_five() -> None:
+    one = evaluated(noisy("n^3", 1, 3)[:4, :1].tolist(), "n", SIZES[:4].tolist())
+    assert one.outcome is Outcome.UNDECIDED
+    assert "4 sizes without repetitions" in one.reasons[0]
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_few_sizes_have_a_verdict_where_the_data_carry_one(count: int) -> None:
+    sizes = SIZES[:count].tolist()
+    for seed in range(20):
+        values = noisy("n^3", 1, seed, SIZES[:count]).tolist()
+        broken = evaluated(values, "n", sizes)
+        assert broken.outcome is Outcome.VIOLATED
+        assert broken.reasons == ()
+        true = evaluated(values, "n^3", sizes)
+        assert true.outcome is not Outcome.VIOLATED
 
 
 def test_a_cliff_is_a_misfit() -> None:
@@ -95,7 +113,7 @@ def test_a_suite_shares_its_rate_of_false_alarms() -> None:
     between = [
         m
         for m in models
-        if verdict.threshold(0.01 / 50) < m.probability(term, None, limits.upper) < 0.2
+        if verdict.threshold(0.01 / 50, 7) < m.probability(term, None, limits.upper) < 0.2
     ]
     assert between, "the seeds make no case between the thresholds"
     alone = verdict.evaluate(between[:1], [limits])[0]
@@ -108,6 +126,7 @@ def test_a_suite_shares_its_rate_of_false_alarms() -> None:
 def test_thresholds_follow_the_rate() -> None:
     assert verdict.threshold(0.01) == pytest.approx(0.2)
     assert verdict.threshold(0.001) == pytest.approx(0.02)
+    assert verdict.threshold(0.01, 3) < verdict.threshold(0.01, 5) < verdict.threshold(0.01, 9)
     assert verdict.threshold(0.5) < 0.5
 
 

@@ -257,8 +257,9 @@ def _plan(options: argparse.Namespace) -> int:
 
     specification = _specification(options)
     report = check(specification, _measurements(options, specification), record=False)
-    low = verdict.threshold(report.alpha / max(len(report.checked), 1))
+    share = report.alpha / max(len(report.checked), 1)
     for one in report.checked:
+        low = verdict.threshold(share, len(one.model.summary.sizes))
         if one.evaluation.outcome is not Outcome.UNDECIDED:
             print(f"{one.stated.name}: {one.evaluation.outcome.value}; nothing to plan")
             continue

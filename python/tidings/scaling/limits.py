@@ -15,7 +15,7 @@ from fractions import Fraction
 from tidings.scaling.terms import CONSTANT, Term
 
 FEWEST_SIZES = 5
-"""With fewer there is no verdict."""
+"""With fewer there is a verdict only of repetitions with little noise."""
 
 
 class Match(Enum):

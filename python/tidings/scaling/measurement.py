@@ -23,7 +23,7 @@ from tidings.scaling.columns import Collector, Columns, MeasurementError, Row
 __all__ = ["FEWEST_SIZES", "Measurement", "MeasurementError", "Row"]
 
 FEWEST_SIZES = 3
-"""Below this many sizes nothing is fitted; below five every verdict is undecided."""
+"""Below this many sizes nothing is fitted."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,8 +64,8 @@ def designs(
         for runs in RUNS:
             spread = _spread(model, runs)
             decides = _decided_share(logs, weights, kept, spread, thresholds, rng)
-            if len(summary.sizes) + 1 < FEWEST_SIZES:
-                decides = 0.0  # one more size is still too few, whatever its value
+            if len(summary.sizes) + 1 < FEWEST_SIZES and not summary.freedom:
+                decides = 0.0  # without repetitions, one more size is still too few
             made.append(Design(size, runs, runs * size**cost_power, decides))
     return sorted(made, key=lambda design: (design.cost, design.size))
 

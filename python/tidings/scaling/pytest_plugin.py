@@ -8,8 +8,8 @@ them. An undecided expectation does not fail a test unless ``--scaling-strict`` 
 all ends the session; with xdist its lines come from the workers by their reports, so nothing is
 shared between processes.
 
-Metrics: those of `counters.calls`, measured in this process, and those of `counters.alone`, for
-which the test runs once more in a process of its own.
+Metrics: those of `counters.timing` and `counters.calls`, measured in this process, and those of
+`counters.alone`, for which the test runs once more in a process of its own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tidings.scaling.counters import alone, calls, processor
+from tidings.scaling.counters import alone, calls, processor, timing
 from tidings.scaling.counters.library import CounterError
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from tidings.scaling.measurement import Measurement
     from tidings.scaling.verdict import Evaluation
 
-METRICS = tuple(dict.fromkeys([*calls.METRICS, *alone.METRICS]))
+METRICS = tuple(dict.fromkeys([*timing.METRICS, *calls.METRICS, *alone.METRICS]))
+_COUNTS = "instructions or bytecodes"
 _PROPERTY = "tidings_scaling"
 _EVALUATIONS = pytest.StashKey[list[Any]]()
 _REQUEST = pytest.StashKey["alone.Request | None"]()
@@ -87,14 +88,18 @@ def scaling(request: pytest.FixtureRequest) -> Iterator[Callable[..., Measured]]
         function: Callable[..., Any],
         setup: Callable[[Any], Any] | None = None,
         repetitions: int = 5,
+        per: str = "call",
         **parameter: Iterable[float],
     ) -> Measured:
         if len(parameter) != 1:
             raise TypeError("give one parameter with its sizes, like n=[256, 512, 1024]")
+        if per not in timing.PER:
+            raise TypeError(f"per={per!r}: it must be {' or '.join(timing.PER)}")
         ((variable, sizes),) = parameter.items()
         listed = list(sizes)
         node = request.node
         made.append(Measured(node, function, setup, repetitions, variable, listed, alpha, strict))
+        made[-1].per = per
         return made[-1]
 
     yield measure
@@ -126,6 +131,8 @@ class Measured:
         self.alpha = alpha
         self.strict = strict
         self.is_expected = False
+        self.per = "call"
+        self.remarks: list[str] = []
 
     def expect(
         self, growth: str, metric: str = "time", within: str | None = None, sides: str = ""
@@ -165,6 +172,10 @@ class Measured:
         both = sides == "both" or (not sides and expectation.two_sided)
         evaluation = verdict.evaluate([model], [limits], self.alpha, [both])[0]
         line = _line(name, metric, self.variable, str(expectation), evaluation)
+        if metric in timing.METRICS and evaluation.outcome is not verdict.Outcome.HOLDS:
+            advice = f"times depend on caches and neighbours: a count, metric {_COUNTS}, does not"
+            self.remarks.append(advice)
+        line = "; ".join([line, *self.remarks])
         self.node.user_properties.append((_PROPERTY, line))
         failing = {verdict.Outcome.VIOLATED, verdict.Outcome.MISFIT}
         if evaluation.outcome in failing or (
@@ -188,14 +199,27 @@ class Measured:
         if self._counts_alone(metric):
             values = self._counted(metric)
             return [Row(float(n), "", "", value) for n, value in zip(self.sizes, values)]
+        if metric in timing.METRICS:
+            return self._timed(metric)
         repetitions = 1 if metric in calls.EXACT else self.repetitions
-        if repetitions > 1:
-            self._value("time", self.sizes[0])
         return [
             Row(float(size), "", str(repetition), self._value(metric, size))
             for repetition in range(repetitions)
             for size in self.sizes
         ]
+
+    def _timed(self, metric: str) -> list[Any]:
+        """Time all sizes, one repetition after the other."""
+        from tidings.scaling.measurement import Row
+
+        timer = timing.Timing(self.function, self.setup, self.per, metric)
+        rows = [
+            Row(float(size), "", str(repetition), timer.value(size))
+            for repetition in range(self.repetitions)
+            for size in self.sizes
+        ]
+        self.remarks = timer.remarks(self.variable)
+        return rows
 
     def _counts_alone(self, metric: str) -> bool:
         """Whether a metric is counted in a process of its own."""

@@ -1,7 +1,7 @@
-"""Calls of a function, measured in this process: time, interpreter's instructions, memory.
+"""Calls of a function, measured in this process: interpreter's instructions, memory, results.
 
 Each measures one call and returns one positive number. The garbage collector is off meanwhile, so
-that it is not measured with the function.
+that it is not measured with the function. Times are in `timing`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import sys
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -31,13 +30,6 @@ def without_collector() -> Iterator[None]:
     finally:
         if collecting:
             gc.enable()
-
-
-def _seconds(clock: Callable[[], float], call: Call) -> float:
-    with without_collector():
-        began = clock()
-        call()
-        return clock() - began
 
 
 def _bytecodes(call: Call) -> float:
@@ -80,8 +72,6 @@ def _instructions(call: Call) -> float:
 
 
 METRICS: dict[str, Callable[[Call], float]] = {
-    "time": lambda call: _seconds(time.perf_counter, call),
-    "cpu": lambda call: _seconds(time.process_time, call),
     "bytecodes": _bytecodes,
     "returned": lambda call: float(call()),
     "allocated": _allocated,

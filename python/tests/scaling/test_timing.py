@@ -1,0 +1,148 @@
+"""Timing of calls: batches by the clock's resolution, arguments of `setup`, cold and warm.
+
+The clock is one that the test turns, so that nothing here depends on the machine.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from tidings.scaling.counters import timing
+from tidings.scaling.counters.timing import Timing
+
+
+class Clock:
+    """A clock that calls turn on; reading it costs nothing, and its steps are 50 ns."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.reads = 0
+
+    def __call__(self) -> float:
+        """Read it."""
+        self.reads += 1
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    for name in ("perf_counter", "process_time", "thread_time"):
+        monkeypatch.setattr(time, name, made)
+    monkeypatch.setattr(timing, "resolution", lambda _clock: 50e-9)
+    return made
+
+
+def test_fast_calls_are_repeated_until_the_clock_can_tell(clock: Clock) -> None:
+    called = []
+
+    def fast(size: float) -> None:
+        called.append(size)
+        clock.now += 1e-6 if len(called) > 1 else 1e-4
+
+    timer = Timing(fast)
+    assert timer.value(8) == pytest.approx(1e-6)
+    assert 1000 <= timer.calls[8] <= 2000
+    calibrated = timer.calls[8]
+    before = len(called)
+    timer.value(8)
+    assert timer.calls[8] == calibrated, "calibrated once"
+    assert len(called) - before == 3 * calibrated
+
+
+def test_a_slow_call_is_made_once_a_repetition(clock: Clock) -> None:
+    called = []
+
+    def slow(size: float) -> None:
+        called.append(size)
+        clock.now += 0.1
+
+    timer = Timing(slow)
+    assert timer.value(8) == pytest.approx(0.1)
+    before = len(called)
+    assert timer.value(8) == pytest.approx(0.1)
+    assert len(called) - before == 1
+
+
+def test_the_least_of_a_few_batches_counts(clock: Clock) -> None:
+    batches = iter([2e-3, 2e-3, 9e-3, 2e-3, 7e-3])
+
+    def disturbed(_size: float) -> None:
+        clock.now += next(batches)
+
+    assert Timing(disturbed).value(8) == pytest.approx(2e-3)
+
+
+def test_each_call_has_an_argument_of_its_own(clock: Clock) -> None:
+    """A sort in place: the second call with the same list would find it sorted."""
+    seen = []
+
+    def sorts(values: list[int]) -> None:
+        seen.append(values == sorted(values))
+        values.sort()
+        clock.now += 1e-5
+
+    timer = Timing(sorts, lambda n: list(range(int(n), 0, -1)))
+    timer.value(8)
+    assert not any(seen)
+
+
+def test_a_batch_may_share_its_argument(clock: Clock) -> None:
+    made = []
+
+    def look_up(_table: object) -> None:
+        clock.now += 1e-7
+
+    def setup(n: float) -> object:
+        made.append(n)
+        return object()
+
+    timer = Timing(look_up, setup, "batch")
+    timer.value(8)
+    assert timer.calls[8] >= 10_000
+    assert len(made) < 20
+    assert timer.remarks("n") == []
+
+
+def test_short_calls_with_own_arguments_are_told(clock: Clock) -> None:
+    timer = Timing(lambda _n: None, lambda n: n)
+    timer.value(8)
+    assert timer.calls[8] == 256
+    (remark,) = timer.remarks("n")
+    assert remark.startswith("calls are too short for the clock at n=8: say per=")
+
+
+def test_cold_is_the_first_call_alone(clock: Clock) -> None:
+    called = []
+
+    def cached(size: float) -> None:
+        clock.now += 1e-6 if size in called else 1e-3
+        called.append(size)
+
+    assert Timing(cached, metric="cold").value(8) == pytest.approx(1e-3)
+    assert len(called) == 1
+    assert Timing(cached).value(8) == pytest.approx(1e-6)
+
+
+def test_a_loaded_machine_is_told(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = Clock()
+    monkeypatch.setattr(time, "thread_time", busy)
+    monkeypatch.setattr(os, "getloadavg", lambda: (64.0, 64.0, 64.0))
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+
+    def waits(_size: float) -> None:
+        clock.now += 2e-3
+        busy.now += 1e-3
+
+    timer = Timing(waits)
+    timer.value(8)
+    assert timer.remarks("n") == ["the machine is loaded: calls waited 50 % of the time"]
+    monkeypatch.setattr(os, "getloadavg", lambda: (0.5, 0.5, 0.5))
+    assert timer.remarks("n") == []
+
+
+def test_the_clock_has_a_resolution() -> None:
+    assert 0 < timing.resolution(time.perf_counter) < 1e-3

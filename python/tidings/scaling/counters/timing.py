@@ -1,0 +1,156 @@
+"""Timing: seconds of one call, of functions from nanoseconds to seconds.
+
+A clock cannot time a call of a microsecond: its own cost and steps are as large. So calls are
+repeated in an inner loop, as pyperf does it: how often is calibrated once for each size, such that
+a batch takes a millisecond and a thousand steps of the clock. The least of a few batches counts:
+whatever else runs on the machine only adds. The first call at a size is made before and is not
+timed; the metric `cold` times it alone.
+
+An argument comes from `setup`: one for each call, since a function may change it, or one for a
+batch, for functions that leave it as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from itertools import repeat
+from typing import Any
+
+from tidings.scaling.counters.calls import without_collector
+
+METRICS = ("time", "cpu", "cold")
+PER = ("call", "batch")
+
+_BATCH_S = 1e-3
+_CLOCK_STEPS = 1000
+_FEWEST_STEPS = 50
+_BATCHES = 3
+_LONG_BATCH_S = 0.05
+_MOST_CALLS = 1 << 20
+_MOST_ARGUMENTS = 256
+_SETUP_S = 0.05
+_WAITED = 0.2
+_LOAD = 1.5
+
+
+@lru_cache(maxsize=4)
+def resolution(clock: Callable[[], float]) -> float:
+    """Return the least step of a clock that reading it again and again shows."""
+    steps = []
+    for _ in range(50):
+        began = clock()
+        now = clock()
+        while now == began:
+            now = clock()
+        steps.append(now - began)
+    return min(steps)
+
+
+class _Same:
+    """One argument for some calls, for as many batches as wanted."""
+
+    def __init__(self, argument: Any, calls: int) -> None:  # noqa: ANN401
+        self.argument = argument
+        self.calls = calls
+
+    def __iter__(self) -> Iterator[Any]:
+        return repeat(self.argument, self.calls)
+
+
+class Timing:
+    """The timer of one function; it learns at each size how many calls make a batch."""
+
+    def __init__(
+        self,
+        function: Callable[[Any], Any],
+        setup: Callable[[Any], Any] | None = None,
+        per: str = "call",
+        metric: str = "time",
+    ) -> None:
+        """Keep what is to be timed; nothing is run yet."""
+        self.function = function
+        self.setup = setup
+        self.per = per
+        self.metric = metric
+        self.clock = time.process_time if metric == "cpu" else time.perf_counter
+        self.calls: dict[float, int] = {}
+        self.short: set[float] = set()
+        self._wall_s = 0.0
+        self._cpu_s = 0.0
+
+    def value(self, size: float) -> float:
+        """Return the seconds of one call at a size."""
+        if self.metric == "cold":
+            return max(self._batch(self._arguments(size, 1)), 1e-12)
+        if size not in self.calls:
+            self.calls[size] = self._calibrated(size)
+        calls = self.calls[size]
+        shared = self.setup is None or self.per == "batch"
+        arguments = self._arguments(size, calls)
+        least = self._batch(arguments)
+        for _ in range(_BATCHES - 1 if least < _LONG_BATCH_S else 0):
+            arguments = arguments if shared else self._arguments(size, calls)
+            least = min(least, self._batch(arguments))
+        return max(least / calls, 1e-12)
+
+    def _calibrated(self, size: float) -> int:
+        """Return how many calls take long enough; the first of all calls is not timed."""
+        enough = max(_BATCH_S, _CLOCK_STEPS * resolution(self.clock))
+        most = self._most_calls(size)
+        self._batch(self._arguments(size, 1))
+        calls = 1
+        while (took := self._batch(self._arguments(size, calls))) < enough:
+            if calls >= most:
+                if took < _FEWEST_STEPS * resolution(self.clock):
+                    self.short.add(size)
+                break
+            wanted = calls * min(max(1.2 * enough / max(took, 1e-9), 2.0), 10.0)
+            calls = min(int(wanted), most)
+        return calls
+
+    def _most_calls(self, size: float) -> int:
+        """Return how many calls a batch may have: arguments of their own take time and memory."""
+        if self.setup is None or self.per == "batch":
+            return _MOST_CALLS
+        began = time.perf_counter()
+        self.setup(size)
+        took = time.perf_counter() - began
+        return max(1, min(_MOST_ARGUMENTS, int(_SETUP_S / max(took, 1e-9))))
+
+    def _arguments(self, size: float, calls: int) -> Iterable[Any]:
+        if self.setup is None:
+            return _Same(size, calls)
+        if self.per == "batch":
+            return _Same(self.setup(size), calls)
+        return [self.setup(size) for _ in range(calls)]
+
+    def _batch(self, arguments: Iterable[Any]) -> float:
+        """Return the seconds of calls with these arguments."""
+        function, clock = self.function, self.clock
+        with without_collector():
+            cpu = time.thread_time()
+            wall = time.perf_counter()
+            began = clock()
+            for argument in arguments:
+                function(argument)
+            took = clock() - began
+            self._wall_s += time.perf_counter() - wall
+            self._cpu_s += time.thread_time() - cpu
+        return took
+
+    def remarks(self, variable: str) -> list[str]:
+        """Return what makes these times doubtful: a loaded machine, calls that are too short."""
+        said = []
+        waited = 1 - self._cpu_s / self._wall_s if self._wall_s else 0.0
+        load = os.getloadavg()[0] / (os.cpu_count() or 1)
+        if waited > _WAITED and load > _LOAD:
+            said.append(f"the machine is loaded: calls waited {100 * waited:.0f} % of the time")
+        if self.short:
+            said.append(
+                f"calls are too short for the clock at {variable}={min(self.short):g}: say "
+                'per="batch" if the function leaves its argument as it is'
+            )
+        return said

@@ -1,0 +1,108 @@
+"""Wall time of fast functions beside a busy machine: verdicts of one run after the other.
+
+    python timing.py --runs 100 --output .
+
+Busy loops, one for each core, run beside. Each run times a lookup in a dict against O(1), `sorted`
+against n log n and a bisection against log n, which are true, and a quadratic loop against n log n,
+which is not, as the fixture of pytest does: eight sizes, five repetitions. Writes timing.csv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import random
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from drawing.manifest import Table
+from tidings.scaling import verdict
+from tidings.scaling.counters.timing import Timing
+from tidings.scaling.engines.bayes import BayesEngine
+from tidings.scaling.expectation import Expectation
+from tidings.scaling.limits import Limits
+from tidings.scaling.measurement import Measurement, Row
+
+REPETITIONS = 5
+Function = Callable[[Any], Any]
+
+
+def shuffled(n: int) -> list[float]:
+    """Return numbers in an order drawn at random."""
+    return [random.random() for _ in range(n)]
+
+
+def quadratic(values: list[float]) -> int:
+    """Count pairs that are out of order, the long way."""
+    return sum(a > b for i, a in enumerate(values) for b in values[i:])
+
+
+CASES: dict[str, tuple[Function, Function, str, bool, list[int]]] = {
+    "dict lookup": (
+        lambda table: table[0],
+        lambda n: dict.fromkeys(range(n)),
+        "1",
+        True,
+        [2**k for k in range(8, 16)],
+    ),
+    "sorted": (sorted, shuffled, "n log n", True, [2**k for k in range(8, 16)]),
+    "bisect": (
+        lambda values: bisect_left(values, 0.3),
+        lambda n: sorted(shuffled(n)),
+        "log n",
+        True,
+        [2**k for k in range(8, 16)],
+    ),
+    "quadratic": (quadratic, shuffled, "n log n", False, [2**k for k in range(3, 10)]),
+}
+
+
+def outcome(name: str) -> str:
+    """Return the verdict of one run."""
+    function, setup, growth, _, sizes = CASES[name]
+    timer = Timing(function, setup, "batch")
+    rows = [
+        Row(float(size), "", str(repetition), timer.value(size))
+        for repetition in range(REPETITIONS)
+        for size in sizes
+    ]
+    term = Expectation.parse(growth).term
+    model = BayesEngine().fit(Measurement.of(rows), term)
+    return verdict.evaluate([model], [Limits.around(term)])[0].outcome.value
+
+
+def spin() -> None:
+    """Keep a core busy."""
+    while True:
+        pass
+
+
+def main() -> None:
+    """Measure, write and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--output", type=Path, required=True, help="folder of timing.csv")
+    options = parser.parse_args()
+    table = Table(options.output / "timing.csv")
+    busy = [multiprocessing.Process(target=spin, daemon=True) for _ in range(os.cpu_count() or 1)]
+    for process in busy:
+        process.start()
+    counted = {name: Counter(outcome(name) for _ in range(options.runs)) for name in CASES}
+    for process in busy:
+        process.kill()
+    kinds = [kind.value for kind in verdict.Outcome]
+    lines = [
+        (name, CASES[name][2], "true" if CASES[name][3] else "broken", *(c[k] for k in kinds))
+        for name, c in counted.items()
+    ]
+    for line in lines:
+        print(*line)
+    table.write_rows(("function", "expected", "is", *kinds), lines)
+
+
+if __name__ == "__main__":
+    main()
