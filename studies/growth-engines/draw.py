@@ -117,6 +117,28 @@ def kernels(rows: list[dict[str, str]]) -> str:
     return "\n".join(lines)
 
 
+def few(rows: list[dict[str, str]]) -> str:
+    """Return verdicts by the number of sizes."""
+    lines = [
+        "| sizes | true | violated, % | undecided, % | broken | violated, % | holds, % |",
+        f"|{'---|' * 7}",
+    ]
+    for row in rows:
+        true, broken = int(row["true"]), int(row["broken"])
+        parts = [f"{100 * int(row[name]) / true:.1f}" for name in ("alarms", "undecided")]
+        parts += [str(broken)]
+        parts += [f"{100 * int(row[name]) / broken:.1f}" for name in ("caught", "held")]
+        lines.append(f"| {row['sizes']} | {true} | {' | '.join(parts)} |")
+    return "\n".join(lines)
+
+
+def million(rows: list[dict[str, str]]) -> str:
+    """Return memory and time by form."""
+    lines = ["| form | rows | MiB | CPU s |", "|---|---|---|---|"]
+    lines += [f"| {r['form']} | {r['rows']} | {r['mib']} | {r['cpu_s']} |" for r in rows]
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Write the tables into the page."""
     page = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).with_name("README.md"))
@@ -128,6 +150,8 @@ def main() -> None:
         tables[f"scaling-{suite}-groups"] = by_group(rows)
     tables["scaling-coverage"] = coverage(read(page.parent / "coverage.csv"))
     tables["scaling-kernels"] = kernels(read(page.parent / "kernel-verdicts.csv"))
+    tables["scaling-few"] = few(read(page.parent / "few-sizes.csv"))
+    tables["scaling-rows"] = million(read(page.parent / "rows.csv"))
     write(page, tables)
 
 

@@ -180,10 +180,10 @@ def test_huge_sizes_and_exponential_expectations_do_not_overflow() -> None:
         ("n^1.5", tails.POWER),
         ("n log n", tails.POWER_LOG_OR_CONSTANT),
         ("1", tails.POWER_LOG_OR_CONSTANT),
-        ("log n", tails.REST),
+        ("log n", tails.LOGARITHM),
         ("1/n", tails.REST),
         ("n^-0.85", tails.REST),
-        ("n^0.85", tails.ODD_OR_SUM),
+        ("n^0.85", tails.ODD),
     ],
 )
 def test_tails_are_those_of_the_kind_that_is_likely(text: str, expected: float) -> None:
@@ -194,12 +194,12 @@ def test_tails_are_those_of_the_kind_that_is_likely(text: str, expected: float) 
 
 def test_tails_of_sums_exponentials_and_uncertainty() -> None:
     values = 100 + 30 * SIZES + SIZES**2
-    assert tails.exponent(fit(noisy(values, 0.1, 1)).posterior) == pytest.approx(tails.ODD_OR_SUM)
+    assert tails.exponent(fit(noisy(values, 0.1, 1)).posterior) == pytest.approx(tails.SUM)
     sizes: Floats = np.arange(3.0, 13.0)
     posterior = fit(noisy(values_of("2^k", sizes=sizes), 0.1, 1), sizes).posterior
     assert tails.exponent(posterior) == pytest.approx(tails.REST, abs=1e-4)
     doubtful = tails.exponent(fit(noisy(values, 25, 1)).posterior)
-    assert tails.POWER + 0.1 < doubtful < tails.ODD_OR_SUM - 0.1
+    assert tails.POWER + 0.1 < doubtful < tails.SUM - 0.1
 
 
 @pytest.mark.parametrize("text", ["n", "1", "n^0.85"])

@@ -234,6 +234,34 @@ def test_growth_that_is_not_stated_is_recorded_and_checked_later(
     assert check(folder, text) == 1
 
 
+def test_a_pull_request_updates_what_is_recorded(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = '\n[[expectation]]\nfunction = "sort"\n'
+    assert check(folder, text) == 0
+    write_lines(folder / "measured.jsonl", [measurement("sort", "n^2.5", 2, 9)])
+    assert check(folder, text) == 1
+    assert check(folder, text, "--update", "--no-record") == 0
+    assert check(folder, text) == 1
+    assert check(folder, text, "--update") == 0
+    recorded = json.loads((folder / "scaling.recorded.json").read_text(encoding="utf-8"))
+    assert recorded == {"growth": {"sort": "O(n^2.5)"}}
+    assert check(folder, text) == 0
+
+
+def test_annotations_are_at_the_lines_of_what_does_not_hold(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(folder / "summary.md"))
+    text = expectation("sort", "n log n") + expectation("slow", "n log n")
+    assert check(folder, text, "--github") == 1
+    (line,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("::")]
+    place = str(folder / "scaling.toml").replace(",", "%2C").replace(":", "%3A")
+    assert line.startswith(f"::error file={place},line=12,title=slow violated::slow: grows faster")
+    assert "95 %25" in line
+    assert "| slow |" in (folder / "summary.md").read_text(encoding="utf-8")
+
+
 def test_reports_for_machines(folder: Path) -> None:
     text = expectation("sort", "n log n") + expectation("slow", "n log n")
     text += '\n[[rule]]\nrule = "sort <= slow + lookup"\n'

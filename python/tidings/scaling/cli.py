@@ -66,6 +66,12 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--target", type=float, help="the size to predict")
     check.add_argument("--strict", action="store_true", help="exit with 3 where one is undecided")
     check.add_argument("--no-record", action="store_true", help="record no growth found")
+    check.add_argument(
+        "--update", action="store_true", help="record the growth found in place of that recorded"
+    )
+    check.add_argument(
+        "--github", action="store_true", help="annotate the lines of the file in a pull request"
+    )
     check.add_argument("--format", choices=("table", "json", "markdown"), default="table")
     for form in ("json", "junit", "sarif", "markdown", "html"):
         check.add_argument(f"--{form}", metavar="FILE", type=Path, help=f"write {form} to a file")
@@ -172,7 +178,8 @@ def _check(options: argparse.Namespace) -> int:
     from tidings.scaling.checking import check
     from tidings.scaling.reports import table
 
-    report = check(specification, measurements, record=not options.no_record)
+    record = not options.no_record
+    report = check(specification, measurements, record=record, update=options.update)
     if options.format == "table":
         sys.stdout.write(table.terminal(report, color=sys.stdout.isatty()))
     elif options.format == "markdown":
@@ -195,6 +202,8 @@ def _check_by_paper(
 
     forms = ("junit", "sarif", "markdown", "html", "svg", "png")
     refused = next((name for name in forms if getattr(options, name)), None)
+    if options.update or options.github:
+        raise SpecificationError('engine = "paper" records and annotates nothing')
     if refused or options.format == "markdown":
         what = f"--{refused}" if refused else "--format markdown"
         raise SpecificationError(
@@ -224,6 +233,11 @@ def _write_files(options: argparse.Namespace, report: Report) -> None:
                 whole.write(path, make(report))
     if options.markdown:
         whole.write(options.markdown, table.markdown(report))
+    if options.github:
+        from tidings.scaling.reports import annotations
+
+        sys.stdout.write(annotations.github(report))
+        annotations.add_summary(report)
     if options.html:
         from tidings.scaling.reports import page
 

@@ -11,6 +11,7 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
+from typing import Union
 
 from tidings.scaling.columns import MeasurementError, Place, place_text
 from tidings.scaling.readers.found import Found, number
@@ -165,7 +166,10 @@ def _hold_fixed(
             )
 
 
-def _cells_of(heading: list[str]) -> Callable[[dict[str, str]], Iterable[tuple[str, str, str]]]:
+Cell = tuple[str, Union[float, str], str]
+
+
+def _cells_of(heading: list[str]) -> Callable[[dict[str, str]], Iterable[Cell]]:
     """Return what yields metric, value and unit: of `value`, ReFrame's columns, or all numbers."""
     if "value" in heading:
         return lambda entry: ((entry.get("metric", ""), entry["value"], entry.get("unit", "")),)
@@ -175,15 +179,20 @@ def _cells_of(heading: list[str]) -> Callable[[dict[str, str]], Iterable[tuple[s
             (name, entry[f"{name}_value"], entry.get(f"{name}_unit", "")) for name in valued
         )
     metrics = [n for n in heading if n not in _NO_METRICS and not n.startswith("jube_")]
-    # An empty cell is a missing value, which is an error, not a text.
-    return lambda entry: (
-        (name, entry[name], "") for name in metrics if not entry[name] or _is_number(entry[name])
-    )
+    return lambda entry: _numbers(entry, metrics)
 
 
-def _is_number(cell: str) -> bool:
+def _numbers(entry: dict[str, str], metrics: list[str]) -> Iterator[Cell]:
+    """Yield the numbers; an empty cell is a missing value, which is an error, not a text."""
+    for name in metrics:
+        cell = entry[name]
+        value = _number(cell) if cell else cell
+        if value is not None:
+            yield name, value, ""
+
+
+def _number(cell: str) -> float | None:
     try:
-        float(cell)
+        return float(cell)
     except ValueError:
-        return False
-    return True
+        return None

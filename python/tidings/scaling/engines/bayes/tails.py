@@ -20,14 +20,21 @@ POWER = 0.55
 POWER_LOG_OR_CONSTANT = 0.85
 """The same with logarithms beside it, and no growth at all."""
 
-ODD_OR_SUM = 1.9
-"""x^a with any other positive a, and all sums of two terms."""
+ODD = 1.9
+"""x^a with any other positive a."""
+
+SUM = 2.2
+"""All sums of two terms."""
+
+LOGARITHM = 1.2
+"""Logarithms alone."""
 
 REST = 1.0
-"""Logarithms alone, decays and exponentials."""
+"""Decays and exponentials."""
 
 # Fitted to the coverage by family, at 4 and at 64 times the largest size, of the tuning suite
-# (seeds 500 to 505) and of lists drawn at random (100 to 149); 150 to 179 confirmed it. More
+# (seeds 500 to 505) and of lists drawn at random (100 to 149); 150 to 179 confirmed it. Logarithms
+# and sums were fitted again, to lists 850 to 869, where 93.6 % of the former were covered. More
 # kinds or digits gain less than lists differ by.
 
 _MULTIPLE = 12
@@ -47,5 +54,7 @@ def exponent(posterior: Posterior) -> float:
     exponents = np.full(len(power), REST)
     exponents[constant | (grows & simple)] = POWER_LOG_OR_CONSTANT
     exponents[grows & simple & (logs == 0)] = POWER
-    exponents[(grows & ~simple) | np.isfinite(rows.lower_scale)] = ODD_OR_SUM
+    exponents[grows & ~simple] = ODD
+    exponents[(power == 0) & (logs > 0) & (rate == 0)] = LOGARITHM
+    exponents[np.isfinite(rows.lower_scale)] = SUM
     return float(posterior.shares @ exponents)
