@@ -79,8 +79,8 @@ def test_tests_that_run_at_once_are_counted(folder: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(
         [
             "<lambda> (pss): expected O(n), *: holds",
-            "boxes (allocations): expected O(n), found O(n) ✓*: holds",
-            "boxes (bytecodes): expected O(n), found O(n) ✓*: holds",
+            "boxes (allocations): expected O(n), *found O(n) ✓*: holds",
+            "boxes (bytecodes): expected O(n), *found O(n) ✓*: holds",
             "boxes (heap): expected O(n), *: holds",
             "sorted (instructions): expected O(n log n), *: holds",
         ]

@@ -127,6 +127,29 @@ def test_wrong_use_is_an_error(pytester: pytest.Pytester, monkeypatch: pytest.Mo
     result.stdout.no_fnmatch_line("*During handling of the above exception*")
 
 
+def test_what_a_first_call_alone_does_is_not_counted(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search of NetworkX was a misfit by its count: the first call imports."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    pytester.makepyfile(
+        """
+        known = []
+
+        def walks(n):
+            if not known:
+                known.append(sum(1 for _ in range(100_000)))
+            return sum(1 for _ in range(n))
+
+        def test_walks(scaling):
+            scaling(walks, n=[64, 128, 256, 512, 1024]).expect("n", metric="bytecodes")
+        """
+    )
+    result = pytester.runpytest_subprocess("-p", "tidings.scaling.pytest_plugin")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["walks (bytecodes): expected O(n), *found O(n) ✓*: holds"])
+
+
 def test_theta_asks_for_both_sides(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
